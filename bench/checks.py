@@ -1,9 +1,9 @@
-"""What `--check` costs: checks.py PRLX [REPEAT]
+"""Measures the overhead of `--check`: checks.py PRLX [REPEAT]
 
-Runs the corpus, and each launch of `bench/launches`, on one host thread without checks, with each check and with all; prints how
-many times the processor time without checks each takes. Processor time of the whole process less that of `prlx --version`, the
-least of REPEAT runs (3), so that other work on the machine shows little. The corpus' launches are small: of its time much is reading
-and decoding.
+It runs the corpus, and each launch of `bench/launches`, on one host thread without checks, with each check and with all
+checks, and prints the ratio of processor times. The processor time of `prlx --version` is subtracted. The minimum of
+REPEAT runs (3) counts, so that other work on the machine has little effect. The corpus' launches are small: much of their
+time is reading and decoding.
 """
 
 import os

@@ -1,5 +1,5 @@
-//! The clock of the benchmarks, which take it in by `#[path]`: time of this thread on a processor, so that other work on the
-//! machine counts only as far as it disturbs caches and clock rate.
+//! The clock of the benchmarks, which take it in by `#[path]`: time of this thread on a processor, so that
+//! other work on the machine counts only as far as it disturbs caches and clock rate.
 
 /// Seconds this thread has had on a processor; where the system does not say, seconds since the first call.
 ///

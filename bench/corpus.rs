@@ -1,4 +1,5 @@
-//! The kernels of `tests/kernels` that run on the CPU device, for the benchmarks, which take this in by `#[path]`.
+//! The kernels of `tests/kernels` that run on the CPU device, for the benchmarks, which take this in by
+//! `#[path]`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +8,8 @@ use anyhow::{Context, Result};
 /// Launches with fewer warp instructions say more of how a kernel begins and ends than of what it does.
 pub const LEAST: u64 = 10_000;
 
-/// Names, as `cuda/saxpy`, with their launch files; what `refused.txt` lists is left out. Those of `bench/launches`, which are
-/// kernels of the corpus on more data, come as `large/…`.
+/// Names, as `cuda/saxpy`, with their launch files; what `refused.txt` lists is left out. Those of
+/// `bench/launches`, which are kernels of the corpus on more data, come as `large/…`.
 pub fn kernels() -> Result<Vec<(String, PathBuf)>> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = top.join("tests/kernels");

@@ -1,6 +1,7 @@
-//! The work of `bench_emulate`'s loops as a programmer writes it in Rust, one thread of the kernel after the other: what the
-//! processor itself takes for it. Compiled as `cargo build --release` does, for every processor of the architecture; where the
-//! kernel has `fma`, this has a product and a sum, since that target has no other.
+//! The work of `bench_emulate`'s loops as a programmer writes it in Rust, one thread of the kernel after the
+//! other: what the processor itself takes for it. Compiled as `cargo build --release` does, for every
+//! processor of the architecture; where the kernel has `fma`, this has a product and a sum, since that target
+//! has no other.
 
 use std::hint::black_box;
 

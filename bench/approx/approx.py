@@ -1,8 +1,8 @@
-"""Approximate operations of a device against the CPU device: approx.py [options]
+"""Compares approximate operations of a device with the CPU device: approx.py [options]
 
-For each operation, over a strided part of all 2^32 operands: how many results differ, and the largest distance in units in the
-last place (binary32 values between the two) and relative to the result, each with its operand. `--write FOLDER` makes a
-calibration file of each from what differs (docs/internals/calibration.md). Needs `prlx` and Python alone.
+For each operation, over a strided part of all 2^32 operands, it prints how many results differ, and the largest distance
+in units in the last place (binary32 values between the two) and relative to the result, each with its operand. `--write
+FOLDER` writes a calibration file for each (docs/internals/calibration.md). It needs `prlx` and Python.
 
 With `--device cpu` it compares the CPU device with itself: nothing differs.
 """

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Bottlenecks planted into a GEMM, and whether `prlx profile` names them: `python3 bench/planted/planted.py PRLX`, on a machine with a GPU of sm_90a and nvcc.
+"""Plants bottlenecks into a GEMM and checks that `prlx profile` names them: planted.py PRLX
 
-The kernel is the corpus' GEMM of warps with parts of their own (tests/kernels/cuda/gemm_tma), with a marker around its end and one fault at a time, by a macro.
-Prints a table; ends with 1 if an answer is wrong. The first cause counts, and who it is where one CTA or warp is to blame.
+It needs a GPU of sm_90a and nvcc. The kernel is the corpus' warp-specialised GEMM (tests/kernels/cuda/gemm_tma), with a
+marker around its end and one fault at a time, selected by a macro. It prints a table, and exits with 1 if an answer is
+wrong. The first cause counts, with its CTA or warp where the fault has one.
 """
 
 import json

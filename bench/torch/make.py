@@ -1,8 +1,8 @@
 """Runs five functions under torch.compile: make.py [NAME...]
 
-What their kernels are launched with `prlx record -- python3 make.py` says; their PTX is in Triton's cache (`TRITON_CACHE_DIR`), their arguments in what
-`TORCH_LOGS=output_code` prints. `torch_NAME.ptx` is that without its debug sections and paths (PyTorch 2.11, Triton 3.6, sm_90a), `torch_NAME.toml`
-launches it.
+`prlx record -- python3 make.py` shows the launches of their kernels. Their PTX is in Triton's cache
+(`TRITON_CACHE_DIR`), their arguments in the output of `TORCH_LOGS=output_code`. `torch_NAME.ptx` is that PTX without
+debug sections and paths (PyTorch 2.11, Triton 3.6, sm_90a); `torch_NAME.toml` launches it.
 """
 
 import sys

@@ -1,5 +1,5 @@
-//! Any bytes under every check: as a small kernel that is right, which gives no finding and the results that it has without checks;
-//! or as changes to a kernel of the corpus, which ends in an error or a result.
+//! Runs kernels under every check. The input is either a small correct kernel, which must give no finding and
+//! its usual results, or a list of changes to a kernel of the corpus, which must end in an error or a result.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -45,7 +45,7 @@ fn device(checks: Checks) -> Emulator {
     })
 }
 
-/// Runs it.
+/// Runs the target on one input.
 pub fn run(data: &[u8]) {
     let Some((&kind, data)) = data.split_first() else { return };
     if kind % 2 == 0 { right(data) } else { changed(data) }

@@ -1,8 +1,9 @@
-//! Any bytes as a small kernel: rewritten code under a hostile schedule records what hooks see, and the verifier agrees.
+//! Interprets any bytes as a small kernel. Instrumented code under a hostile schedule must record the same as
+//! hooks, and the verifier must accept it.
 
 use super::generate;
 
-/// Runs it.
+/// Runs the target on one input.
 pub fn run(data: &[u8]) {
     if let Err(e) = generate::check(data) {
         let text = generate::job(data).map(|job| job.text).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Any text as a launch file: before the first NUL the file, then its module, then every `.npy` file that it names.
+//! Reads any text as a launch file, with its module and `.npy` files, separated by NUL bytes.
 
 use prlx_driver::Job;
 use prlx_driver::job::ArgValue;
@@ -6,7 +6,7 @@ use prlx_driver::job::ArgValue;
 const PTX: &[u8] = b".version 8.0\n.target sm_80\n.address_size 64
 .visible .entry k(.param .u32 n, .param .f32 a, .param .u64 x, .param .align 4 .b8 p[8]) { ret; }";
 
-/// Runs it.
+/// Runs the target on one input.
 pub fn run(data: &[u8]) {
     let mut parts = data.splitn(3, |b| *b == 0);
     let text = parts.next().unwrap_or_default();

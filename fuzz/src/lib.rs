@@ -1,7 +1,10 @@
-//! What is fuzzed: functions that take any bytes and panic if something is wrong.
+//! The fuzz targets: functions that take any bytes, and panic if something is wrong.
 //!
-//! Holds: the same bytes do the same. libFuzzer runs them (`cargo xtask fuzz`); a plain test of `crates/cli` (`fuzz_corpus`),
-//! which includes this file, runs them on the inputs that are kept in `fuzz/corpus`.
+//! `cargo xtask fuzz` runs them with libFuzzer. A plain test of `crates/cli` (`fuzz_corpus`) includes this
+//! file and runs them on the tracked inputs in `fuzz/corpus`.
+//!
+//! # Invariants
+//! A target is deterministic: equal bytes have equal effects.
 
 pub mod checks;
 #[path = "../../crates/cli/tests/support/generate.rs"]

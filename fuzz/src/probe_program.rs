@@ -1,9 +1,10 @@
-//! Any text as a probe program, or as one of Neutrino's: it is read, and its canonical form means the same; or complaints point into it.
+//! Reads any text as a probe program, and as a file of Neutrino's probes. The canonical form of a valid
+//! program must mean the same; diagnostics of an invalid one must point into the text.
 
 use prlx_probe::lang::parse;
 use prlx_probe::neutrino;
 
-/// Runs it.
+/// Runs the target on one input.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match parse(text) {

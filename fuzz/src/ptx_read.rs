@@ -1,10 +1,10 @@
-//! Any text: reading it must neither panic nor lose a byte, nor take more than it should.
+//! Reads any text as PTX. Reading must not panic, lose a byte, or use excessive time or memory.
 
 use prlx_isa::cfg::Cfg;
 use prlx_isa::dataflow::{DefUse, decisions};
 use prlx_isa::ptx;
 
-/// Runs it.
+/// Runs the target on one input.
 pub fn run(bytes: &[u8]) {
     let Ok(source) = std::str::from_utf8(bytes) else { return };
     let (module, _) = ptx::parse(source);

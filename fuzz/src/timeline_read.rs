@@ -1,10 +1,11 @@
-//! Any words as another profiler's buffer, or any bytes as a recording with markers: a timeline or an error, never a panic.
+//! Reads any words as a buffer of another profiler, and any bytes as a recording with markers. The result is
+//! a timeline or an error, never a panic.
 
 use prlx_legacy::cudaprofiler::{self, Format, Given, read, write};
 use prlx_timeline::{Pace, Timeline};
 use prlx_trace::Trace;
 
-/// Runs it. The first byte says whose buffer it is.
+/// Runs the target on one input. The first byte says whose buffer it is.
 pub fn run(data: &[u8]) {
     if let Ok(trace) = Trace::read_cut(data) {
         holds(&prlx_timeline::timeline(&trace, |_| 2048));

@@ -1,8 +1,9 @@
-//! Any bytes as a recording, or as one of its parts: an error or a value, never a panic, never much memory.
+//! Reads any bytes as a recording, and as one of its parts. The result is a value or an error, never a panic
+//! or excessive memory.
 
 use prlx_trace::Trace;
 
-/// Runs it.
+/// Runs the target on one input.
 pub fn run(data: &[u8]) {
     if let Ok(trace) = Trace::read_cut(data) {
         let _ = trace.dump(&mut std::io::sink());

@@ -1,6 +1,8 @@
-//! Any bytes as what markers left in device memory: tracks, a recording that holds them, and its timeline; never a panic.
+//! Reads any bytes as marker data in device memory: tracks, a recording that contains them, and its timeline.
 //!
-//! Holds: tracks are read in proportion to the bytes, and what is written of them is read as the same.
+//! # Invariants
+//! Reading never panics. The number of tracks is proportional to the bytes. Written tracks read back as equal
+//! ones.
 
 use prlx_trace::device::TrackHead;
 use prlx_trace::device::tracks::{APART, Form, Group, LOGS, Layout, SLOT, Shape, Spanned, wanted};
@@ -11,7 +13,8 @@ use prlx_trace::{Dim3, FuncId, Recording, Trace};
 
 use super::timeline_read::holds;
 
-/// Runs it. The first byte says how large regions are, whether each lane has one, and what they hold.
+/// Runs the target on one input. The first byte says how large regions are, whether each lane has one, and
+/// what they hold.
 pub fn run(data: &[u8]) {
     let Some((&first, bytes)) = data.split_first() else { return };
     let (log, lanes) = (LOGS.0 + u32::from(first >> 1) % 4, first & 1 != 0);

@@ -1,8 +1,9 @@
-//! Any bytes as a version 1 file of PRLX, or as the JSON beside one: an error or a value, never a panic, never much memory.
+//! Reads any bytes as a file of PRLX 0.x, and as the JSON beside one. The result is a value or an error,
+//! never a panic or excessive memory.
 
 use prlx_legacy::v1::{File, SessionEntry, SiteEntry, dump};
 
-/// Runs it.
+/// Runs the target on one input.
 pub fn run(data: &[u8]) {
     if let Ok(file) = File::open(data) {
         let _ = dump(&mut std::io::sink(), &file, None);

@@ -1,11 +1,11 @@
-"""Compiles the corpus' CUDA kernels at several levels of optimisation and for debugging, and compares the builds.
+"""Compiles the corpus' CUDA kernels at several optimisation levels and for debugging, and compares the builds.
 
-Usage: builds.py NVCC PRLX [--events] [WORD...], from the repository's root (`cargo xtask builds` does it). Words choose kernels by name.
-`--events` compares at level `events`, where what is stored is seen too: what differs in outputs alone then has findings.
+Usage: builds.py NVCC PRLX [--events] [WORD...], from the root of the repository (`cargo xtask builds` does it). Words
+select kernels by name. `--events` compares at level `events`, which also compares stored values.
 
-Every build is of the same source, run on the same data by the CPU device. So what differs must be listed, with its reason, in
-tests/kernels/builds.txt, and what is listed must differ: nothing else may be said to differ, and no path where only outputs do.
-Modules are kept in target/builds, and made again when their source is newer.
+All builds of a kernel come from one source and run on the same data on the CPU device. tests/kernels/builds.txt lists
+the comparisons that differ, with reasons; all others must not differ. A comparison that is listed for its outputs must
+not differ in its path. Modules are kept in target/builds, and compiled again if their source is newer.
 """
 
 import collections
@@ -26,7 +26,7 @@ PAIRS = (*ONE_WAY, *((b, a) for a, b in ONE_WAY))
 
 
 def corpus_line(source, word):
-    """What a source says about its build in a line `// corpus: WORD ...`."""
+    """Returns the value of a line `// corpus: WORD ...` of a source."""
     for line in source.read_text().splitlines():
         if line.startswith(f"// corpus: {word} "):
             return line.split()[3]
@@ -34,7 +34,7 @@ def corpus_line(source, word):
 
 
 def build(nvcc, folder):
-    """Makes a kernel's modules and launch files; gives their folder, or None if its source chooses its own flags."""
+    """Makes a kernel's modules and launch files. Returns their folder, or None if the source has its own flags."""
     source = folder / "kernel.cu"
     if corpus_line(source, "flags") or not (folder / "launch.toml").is_file():
         return None
@@ -58,7 +58,7 @@ def build(nvcc, folder):
 
 
 def compare(prlx, folder, pair, how):
-    """The verdict, what of a launch differs (its path, outputs), and why the verdict is not sure."""
+    """Returns the verdict, what differs (path or outputs), a reason, and why code was not compared."""
     files = [str(folder / f"{level}.toml") for level in pair]
     done = subprocess.run([prlx, "compare", "--quiet", "--json", "--level", how, *files], capture_output=True, text=True)
     if done.returncode not in (0, 1, 3):
@@ -74,13 +74,13 @@ def compare(prlx, folder, pair, how):
 
 
 def line(site):
-    """The line of a site in the kernel's own file, or of the call there that it was inlined by."""
+    """Returns the line of a site in the kernel's file, or of the call there that it was inlined into."""
     place = site.get("location") or {}
     return str(([place] + place.get("inlined", []))[-1].get("line", "?"))
 
 
 def reasons(launch):
-    """Why a launch is not surely the same: kinds of code that is not compared, with lines by class; and what else was not seen."""
+    """Returns why a launch is `unknown`: code that was not compared, by kind, with lines; or the gaps."""
     places = collections.defaultdict(set)
     for u in launch["uncompared"]:
         if u["hides"]:
@@ -91,7 +91,7 @@ def reasons(launch):
 
 
 def listed():
-    """By kernel and pair: what differs."""
+    """Returns what may differ, by kernel and pair."""
     out = {}
     for line in LIST.read_text().splitlines():
         if line and not line.startswith("#"):

@@ -1,14 +1,14 @@
-"""Runs the corpus on a GPU with PRLX's own driver and holds it against the CPU device: gpu_bundle.py [options]
+"""Runs the corpus on a GPU with PRLX and compares with the CPU device: gpu_bundle.py [options]
 
-For every launch file of the corpus: the bare kernel on the GPU against its reference; rewritten and recording at every level, with the
-outputs unchanged; and the decisions of every lane against those on the CPU device. Prints a table, writes results.json, ends
-with 1 if anything is wrong. Then every example: the verdict, the line and the lanes that its `expect.toml` asks for. With
---overhead it measures what recording costs instead (docs/cost.md) and writes overhead.json. Needs `prlx` and Python 3.11 or newer; see
-docs/gpu.md.
+For every launch file of the corpus it runs the bare kernel on the GPU against its reference; the instrumented kernel at
+every level, whose outputs must not change; and compares the decisions of every lane with those on the CPU device. Then
+it compares every example with its `expect.toml`: verdict, line and lanes. It prints a table, writes results.json, and
+exits with 1 if anything is wrong. --overhead measures the overhead of recording instead (docs/cost.md) and writes
+overhead.json. It needs `prlx` and Python 3.11 or newer; see docs/gpu.md.
 
-`bits` says whether results are the CPU device's to the bit; approximate functions and tensor cores need not be.
-Kernels of schedule.txt legally do other things in every run: their decisions are counted as `free`, not compared. Those of
-refused.txt do not run on the CPU device: only the GPU's own results are looked at.
+`bits` says whether results are bit-equal to the CPU device's; approximate functions and tensor cores may differ.
+Kernels of schedule.txt may behave differently in every run: their decisions count as `free` and are not compared. Kernels
+of refused.txt do not run on the CPU device: only the GPU's results are checked.
 """
 
 import argparse
@@ -40,7 +40,7 @@ class Bundle:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="prlx-bundle-"))
 
     def prlx(self, *words):
-        """Exit code, standard output, standard error; the time a stuck kernel may take is bounded."""
+        """Runs prlx with a time limit. Returns exit code, standard output and standard error."""
         try:
             done = subprocess.run(
                 [self.options.prlx, *words], capture_output=True, text=True, timeout=self.options.timeout
@@ -50,7 +50,7 @@ class Bundle:
             return -1, "", f"not done in {self.options.timeout} s"
 
     def one(self, launch):
-        """What happened to one launch file."""
+        """Runs one launch file; returns its row."""
         name = f"{launch.parent.parent.name}/{launch.parent.name}"
         target = launch.name.removeprefix("launch.").removesuffix("toml").rstrip(".")
         label = f"{name}/{target}" if target else name
@@ -106,7 +106,7 @@ class Bundle:
         return row
 
     def example(self, folder):
-        """What became of each comparison of an example: its `expect.toml` says what must be found, and where."""
+        """Runs the comparisons of an example's `expect.toml`; returns their rows."""
         expected = tomllib.loads((folder / "expect.toml").read_text())
         return [self.compare(folder, c) for c in expected.get("compare", [])]
 
@@ -144,7 +144,7 @@ class Bundle:
 
     @staticmethod
     def places(finding, expected):
-        """Files and lines of a finding's decision, and of what it steers."""
+        """Returns files and lines of a finding's decision, and of what it steers."""
         site = finding["site"][1 if expected.get("side") == "b" else 0]
         if not site:
             return []

@@ -1,14 +1,14 @@
-"""What a record costs on a GPU: gpu_markers.py [options]
+"""Measures the cost of a marker record on a GPU: gpu_markers.py [options]
 
-Three kernels (bench/markers) in all forms, in the same rounds: without markers, with markers that nobody reads, with markers that leave records,
-spans, sums or a ring of the last ones, and with the seed's own scheme (TVM's CudaProfiler) written out in CUDA. Before that each form's results
-are held against a reference, and the regions in the seed's buffer against those that PRLX records. Prints a table for each launch, writes
-markers.json, ends with 1 if anything is wrong. Needs `prlx` and Python 3.11 or newer; see docs/cost.md.
+Three kernels (bench/markers) run in all forms, in the same rounds: without markers; with markers that are not recorded;
+with markers that leave records, spans, sums or a flight recorder; and with TVM's CudaProfiler written in CUDA. Before
+that, each form's results are compared with a reference, and the regions in TVM's buffer with those that PRLX records. It
+prints a table for each launch, writes markers.json, and exits with 1 if anything is wrong. It needs `prlx` and Python
+3.11 or newer; see docs/cost.md.
 
-`ns a record` is the time beyond the kernel without markers over the records of the warp that has most: what a record costs a warp, for
-all CTAs run at once. `cycles` are the same at the clock that is stated. `scheduler's cycles` are that time on all schedulers of the
-multiprocessors over all records: where warps leave no slot empty, a record's instructions. Of the seed's scheme the records of regions count, not each
-warp's last one, which says that it is done.
+`ns a record` is the time beyond the kernel without markers, divided by the records of the warp with the most. `cycles` is
+the same at the stated clock. `scheduler's cycles` is that time on all schedulers, divided by all records. For TVM's
+scheme, records of regions count, and not each warp's last record.
 """
 
 import argparse

@@ -1,14 +1,15 @@
-"""Runs probe programs on a GPU and holds what they keep against the CPU device: gpu_probes.py [options]
+"""Runs probe programs on a GPU and compares their tables with the CPU device: gpu_probes.py [options]
 
-For every launch file of the corpus and every program of `probes/` and tool in the box: the rows and records that it keeps on the GPU, where its code
-is in the kernel, against those of the CPU device, which watches the kernel itself. Of tools that keep times: whether they run. Prints what is wrong as it
-is found, then a table, writes probes.json, ends with 1 if anything is wrong. A run that is ended by SIGTERM or SIGINT tells of the launches that are
-done, and ends with 2. `--tools` without a name leaves the tools out. Needs `prlx` and Python 3.11 or newer; see docs/gpu.md.
+For every launch file of the corpus, and every program of `probes/` and built-in tool, it compares the rows and records
+from the GPU, where the probe's code is in the kernel, with those of the CPU device, which uses hooks. Tools that record
+times only have to run. It prints faults as it finds them, then a table, writes probes.json, and exits with 1 if anything
+is wrong. SIGTERM or SIGINT ends the run with a report of the launches done, and exit code 2. `--tools` without a name
+skips the tools. It needs `prlx` and Python 3.11 or newer; see docs/gpu.md.
 
-Kernels of schedule.txt legally do other things in every run: there only that it runs is looked at. Values of kernels whose floats are
-other ones on a GPU (approximate functions, tensor cores) may differ: where only programs that look at them do (FLOATS), it counts as `bits`.
-Which lanes of a warp come somewhere together is the schedule's choice where they have parted, and some tools count groups: a table whose rows the CPU
-device itself gives other numbers in another of its schedules counts as `free`, if its keys are the same.
+Kernels of schedule.txt may behave differently in every run; they only have to run. Values of kernels whose floats differ
+on a GPU (approximate functions, tensor cores) may differ: if only programs that read them (FLOATS) differ, the row counts
+as `bits`. The schedule decides which diverged lanes of a warp arrive together, and some tools count such groups: a table
+whose rows also change between schedules of the CPU device counts as `free`, if its keys are equal.
 """
 
 import argparse

@@ -1,9 +1,10 @@
-"""Runs programs that know nothing of PRLX on a GPU, bare and under `prlx record`: gpu_programs.py [options]
+"""Runs programs that do not know PRLX on a GPU, bare and under `prlx record`: gpu_programs.py [options]
 
-For every program: output and exit code are what they are without PRLX; the recording reads back, with as many launches as the
-program makes; two recordings of the same do not differ, those of other arguments do. Then under `prlx probe`: every launch that was probed
-is in the tables, once. Prints a table, writes programs.json, ends
-with 1 if anything is wrong. Needs nvcc for the programs in CUDA C++, PyTorch and Triton for those in Python; see docs/gpu.md.
+For every program: output and exit code must be the same as without PRLX; the recording must be readable, with as many
+launches as the program makes; two recordings with the same arguments must not differ, those with other arguments must.
+Then under `prlx probe`: the tables must contain every probed launch exactly once. It prints a table, writes
+programs.json, and exits with 1 if anything is wrong. It needs nvcc for programs in CUDA C++, and PyTorch and Triton for
+those in Python; see docs/gpu.md.
 """
 
 import argparse
@@ -48,7 +49,7 @@ class Programs:
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(self.folder / "inductor"))
 
     def build(self):
-        """Compiles what is to be compiled; says what can't be."""
+        """Compiles the programs; reports those that cannot be compiled."""
         both = "-gencode=arch=compute_90,code=[sm_90,compute_90]"
         flags = {"": [both], "-shared": [both, "-cudart=shared"], "-sass": ["-gencode=arch=compute_90,code=sm_90"]}
         wanted = [(source, kind) for source in sorted(self.options.programs.glob("*.cu")) for kind in flags]
@@ -80,7 +81,7 @@ class Programs:
             return "never", "", f"not done in {self.options.timeout} s; {said}", time.monotonic() - began
 
     def recorded(self, name, words, extra=()):
-        """Records; gives what `run` does, and the session's folder."""
+        """Records a program. Returns the result of `run`, and the session's folder."""
         out = self.folder / "recordings" / re.sub(r"\W+", "-", name)
         shutil.rmtree(out, ignore_errors=True)
         return *self.run([self.options.prlx, "record", "-o", str(out), *extra, "--", *self.command(words)]), out
@@ -126,7 +127,7 @@ class Programs:
         return row
 
     def digests(self):
-        """Launches by what they got and left (`--digest`)."""
+        """Returns launches by the digests of their inputs and outputs (`--digest`)."""
         # The launch that does something else is the culprit, with PTX and without.
         for kind in ("", "-sass"):
             row = {"program": "culprit" + kind, "wrong": []}
@@ -191,7 +192,7 @@ class Programs:
             yield row
 
     def costs(self):
-        """What recording costs who launches the same again and again; nothing may be lost."""
+        """Measures the overhead for a program that repeats one launch; nothing may be dropped."""
         for numbers, launches, waits in [(1000, 5000, 1), (1000, 5000, 0), (100000, 200, 1), (100000, 200, 0), (1000000, 20, 1)]:
             row = {"program": f"{numbers} numbers, waits {waits}", "wrong": []}
             words, log = ["again", str(numbers), str(launches), str(waits)], self.folder / "log"
@@ -214,7 +215,7 @@ class Programs:
             yield row
 
     def probes(self):
-        """Probe programs: what is counted is what is in the recording; and what that costs a launch."""
+        """Compares counts of probe programs with the recording, and measures their overhead."""
         text = "kernel:begin { @began++; @launches[launch] = count(); } kernel:end { @ended++; }"
         named = ["plain", "plain, exit code", "graph", "streams", "attributes", "_exit", "fork", "device reset", "triton", "torch.compile"]
         for name, words, _, _, code in (p for p in PROGRAMS if p[0] in named):
@@ -252,7 +253,7 @@ class Programs:
             yield row
 
     def several(self):
-        """Several GPUs."""
+        """Tests programs that use several GPUs."""
         for name, words, processes in [
             ("two GPUs", self.command(["devices"]), 1),
             ("torchrun", [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
@@ -284,7 +285,7 @@ class Programs:
             yield row
 
     def others(self):
-        """What takes more than one program."""
+        """Tests cases that take more than one program."""
         rows = []
         row = {"program": "compare, other numbers", "wrong": []}
         one, two = (" ".join(self.command(["plain", first])) for first in ("1", "2"))
@@ -350,7 +351,7 @@ def main():
 
 
 def told(report):
-    """How many launches got something else, left something else, and are culprits."""
+    """Counts launches with different inputs, different outputs, and culprits."""
     what = [{d["what"] for d in l["differences"]} for l in report["launches"]]
     return sum("input" in w for w in what), sum("output" in w for w in what), sum(l["culprit"] for l in report["launches"])
 

@@ -1,8 +1,8 @@
-"""Runs launch files on a GPU and compares what they expect: launch_gpu.py FILE_OR_DIR...
+"""Runs launch files on a GPU and compares with their expected results: launch_gpu.py FILE_OR_DIR...
 
-Only the CUDA driver, NumPy and this file: a second opinion about launch files and references, with nothing of PRLX in
-it. Modules go through the driver's own assembler. Each launch runs in a process of its own, since a fault spoils the
-context. `python3 launch_gpu.py tests/kernels` on a machine with a GPU.
+It uses only the CUDA driver and NumPy: a second opinion on launch files and references, without any code of PRLX. The
+driver assembles the modules. Each launch runs in its own process, because a fault destroys the context. On a machine with
+a GPU: `python3 launch_gpu.py tests/kernels`.
 """
 
 import ctypes as c

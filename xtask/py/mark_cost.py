@@ -1,4 +1,4 @@
-"""What a record costs in machine code: instructions that markers add to a loop, and registers, after NVIDIA's assembler.
+"""Counts the machine instructions that markers add to a loop, and registers, after NVIDIA's assembler.
 
     python3 xtask/py/mark_cost.py
 

@@ -1,7 +1,9 @@
-//! Runs the benchmarks, one example program each, and keeps what they print: `cargo xtask bench [NAME…] [--keep] [-- WORDS]`.
+//! Runs the benchmarks, one example program each, and keeps their output: `cargo xtask bench [NAME…] [--keep]
+//! [-- WORDS]`.
 //!
-//! A name stands for its variants too (`diff` for `diff-v1`). Words after `--` go to the programs. With `--keep`, tables go to `bench/runs/DATE-NAME.md`, between two lines that mark them;
-//! what people wrote below stays. Of the machine a run names processor and load, never its name or paths.
+//! A name also selects its variants (`diff` selects `diff-v1`). Words after `--` go to the programs. `--keep`
+//! writes the tables to `bench/runs/DATE-NAME.md`. Notes by hand below the mark in that file are kept. A run
+//! names processor and load of the machine, never its name or paths.
 
 use crate::root;
 use anyhow::{Context, Result, bail};
@@ -25,10 +27,10 @@ const BENCHES: &[Bench] = &[
     ("diff-v1", "prlx-cli", "Comparing recordings of PRLX 0.x"),
 ];
 
-/// Below this line a kept run belongs to people.
+/// The mark below which a kept run has notes by hand.
 const END: &str = "<!-- end of what `cargo xtask bench` wrote -->\n";
 
-/// The task.
+/// Runs the task.
 pub fn run(args: &[String]) -> Result<()> {
     let split = args.iter().position(|a| a == "--").unwrap_or(args.len());
     let (mine, words) = (&args[..split], args.get(split + 1..).unwrap_or_default());
@@ -44,7 +46,7 @@ pub fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Whether a name that was asked for takes a benchmark: its own, or one of its variants.
+/// Whether a given name selects a benchmark: it or one of its variants.
 fn takes(asked: &str, name: &str) -> bool {
     name == asked || name.split_once('-').is_some_and(|(of, _)| of == asked)
 }
@@ -73,7 +75,7 @@ fn one(&(name, package, title): &Bench, words: &[String], keep: bool) -> Result<
     Ok(())
 }
 
-/// Writes the run; what follows the mark in the file that is there stays.
+/// Writes the run. The notes below the mark of an existing file are kept.
 fn save(path: &Path, run: &str) -> Result<()> {
     let old = fs::read_to_string(path).unwrap_or_default();
     let notes = old.split_once(END).map_or("", |(_, notes)| notes);
@@ -81,14 +83,14 @@ fn save(path: &Path, run: &str) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What a program says, without the end of its line.
+/// Returns the output of a program without its last newline.
 fn said(program: &str, args: &[&str]) -> Result<String> {
     let output = Command::new(program).args(args).current_dir(root()).output();
     let output = output.with_context(|| format!("cannot run {program}"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// How much else runs: the mean over a minute, where Linux tells it.
+/// Returns the load average over one minute, if the system reports it.
 fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ')
@@ -97,7 +99,7 @@ fn load() -> String {
         .map_or("load unknown".into(), |n| format!("load {n} before"))
 }
 
-/// Processor, compiler and commit in words.
+/// Describes processor, compiler and commit.
 fn machine(load: &str) -> Result<String> {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let of = |key: &str| {

@@ -1,12 +1,13 @@
-//! Compares builds of the corpus' kernels at several levels of optimisation (`xtask/py/builds.py` says how).
+//! Compares builds of the corpus' kernels at several optimisation levels (`xtask/py/builds.py` says how).
 //!
-//! `cargo xtask builds WORD…` does only the kernels whose name contains a word; CI does [`FEW`].
+//! `cargo xtask builds WORD…` compares only kernels whose name contains a word. CI compares [`FEW`].
 
 use crate::setup::Tools;
 use anyhow::{Context, Result};
 
-/// Kernels that show a rule each: loops whose test moved, was unrolled or stands nowhere; recursion that became a loop; calls in
-/// loops; comparisons that two lines share; waits; a lock; loops of functions that one build calls; stores of part of a register.
+/// One kernel for each matching rule: loops whose test moved, disappeared or was unrolled; recursion that
+/// became a loop; calls in loops; comparisons that two lines share; waits; a lock; loops of functions that
+/// one build inlined; stores of part of a register.
 pub const FEW: &[&str] = &[
     "attention",
     "bulk_copy",
@@ -27,7 +28,7 @@ pub const FEW: &[&str] = &[
     "warp_specialised",
 ];
 
-/// The task.
+/// Runs the task.
 pub fn run(args: &[String]) -> Result<()> {
     let tools = Tools::find()?;
     let prlx = crate::built()?.join("prlx");

@@ -1,11 +1,13 @@
-//! Compiles the kernels of `tests/kernels`, `examples` and `bench/markers`, and runs what says which results are right.
+//! Compiles the kernels of `tests/kernels`, `examples` and `bench/markers`, and runs their references.
 //!
-//! A kernel is a source file; `tests/kernels/README.md` says what its folder holds. From each source this task makes
-//! PTX for every target of [`TARGETS`], from each `reference.py` the `.npy` files, and from all of them the index and
-//! the record of how they were made. A product that the repository keeps is written beside its source, any other below
-//! `target/corpus`. With `--check` nothing tracked is written: products are compared, and those that differ listed.
-//! `--check` is skipped if it passed on the same sources, products, flags and tools (`stamps`); `--check --all` is not.
-//! `cargo xtask corpus WORD…` does only the folders whose path contains a word.
+//! A kernel is a source file; `tests/kernels/README.md` describes its folder. From each source this task
+//! makes PTX for every target of [`TARGETS`], from each `reference.py` the `.npy` files, and from all of them
+//! the index and the record of how they were made. Tracked products are beside their source, all others below
+//! `target/corpus`.
+//!
+//! `--check` writes nothing tracked: it compares the products and lists those that differ. It is skipped if
+//! it passed on the same sources, products, flags and tools (`stamps`), unless `--all` follows. `cargo xtask
+//! corpus WORD…` handles only folders whose path contains a word.
 
 mod clean;
 mod compile;
@@ -23,17 +25,18 @@ use std::sync::Mutex;
 /// The architectures that every kernel is compiled for, unless its source says otherwise.
 const TARGETS: &[&str] = &["sm_80", "sm_90a"];
 
-/// Kernels with one fault each, by the check that must find it.
+/// The folder of kernels with one fault each.
 const PLANTED: &str = "tests/cases/check";
 
-/// Kernels with markers whose cost is measured, and what is made of each: without markers, with them, and with the seed's scheme in their place.
+/// The folder of kernels with markers whose overhead is measured.
 const MARKERS: &str = "bench/markers";
+/// The forms of each, with the macro that selects it: no markers, PRLX's markers, TVM's profiler.
 const MARKED: [(&str, Option<&str>); 3] = [("bare", None), ("marked", Some("PRLX")), ("seed", Some("SEED"))];
 
-/// How many compilers run at a time.
+/// Number of compilers that run at a time.
 pub const JOBS: usize = 2;
 
-/// What a source is written in.
+/// The language of a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Cuda,
@@ -41,7 +44,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Its name in the index.
+    /// The name of the language in the index.
     fn name(self) -> &'static str {
         match self {
             Kind::Cuda => "cuda",
@@ -50,17 +53,17 @@ impl Kind {
     }
 }
 
-/// One kernel source and what becomes of it.
+/// One kernel source with its products.
 #[derive(Clone)]
 struct Source {
     /// Its folder, relative to the repository.
     dir: PathBuf,
-    /// Its file name.
+    /// The name of the source file.
     file: String,
     kind: Kind,
     /// Flags from its `corpus: flags` line, in place of `-O3`.
     flags: Option<Vec<String>>,
-    /// Whether it has launch files; without, it is only code to read.
+    /// Whether it has launch files. Without them, it is only read and instrumented.
     launched: bool,
     products: Vec<Product>,
 }
@@ -69,15 +72,15 @@ struct Source {
 #[derive(Clone)]
 struct Product {
     arch: &'static str,
-    /// A macro that is defined for it.
+    /// A macro to define for this product.
     define: Option<&'static str>,
-    /// Where it goes, relative to the repository.
+    /// Its path, relative to the repository.
     path: PathBuf,
     /// Whether the repository keeps it.
     kept: bool,
 }
 
-/// The task.
+/// Runs the task.
 pub fn run(args: &[String]) -> Result<()> {
     let (check, words) = match args {
         [first, rest @ ..] if first == "--check" => (true, rest),
@@ -91,7 +94,7 @@ pub fn run(args: &[String]) -> Result<()> {
     make(check, if words.first().is_some_and(|w| w == "--all") { &words[1..] } else { words })
 }
 
-/// What the corpus is made of, and what is made of it.
+/// Inputs and tracked products of the corpus.
 const INPUTS: &[&str] = &[
     "tests/kernels",
     "examples",
@@ -105,7 +108,8 @@ const INPUTS: &[&str] = &[
     "xtask/py/triton_ptx.py",
 ];
 
-/// Makes every product of the sources that `words` choose, or with `check` compares those that the repository keeps.
+/// Makes every product of the sources that `words` choose, or with `check` compares those that the repository
+/// keeps.
 fn make(check: bool, words: &[String]) -> Result<()> {
     crate::setup::run(&[])?;
     let tools = Tools::find()?;
@@ -119,7 +123,7 @@ fn make(check: bool, words: &[String]) -> Result<()> {
     stale.extend(index::write(&all, check)?);
     launch::check(&tools, &sources, check)?;
     if !stale.is_empty() {
-        bail!("{} not what their sources give:\n  {}", stale.len(), stale.join("\n  "));
+        bail!("{} differ from what their sources produce:\n  {}", stale.len(), stale.join("\n  "));
     }
     Ok(())
 }
@@ -135,7 +139,8 @@ impl Source {
         self.dir.starts_with("examples")
     }
 
-    /// Whether it has a planted fault, and is compiled with it (`NAME.bad.ptx`) and without (`NAME.good.ptx`).
+    /// Whether it has a planted fault, and is compiled with it (`NAME.bad.ptx`) and without
+    /// (`NAME.good.ptx`).
     fn is_planted(&self) -> bool {
         self.dir.starts_with(PLANTED)
     }
@@ -150,7 +155,7 @@ impl Source {
         !self.is_example() && !self.is_planted() && !self.has_forms()
     }
 
-    /// Reads what the source says about itself.
+    /// Reads the `corpus:` lines of a source.
     fn read(dir: &Path, file: &str) -> Result<Option<Source>> {
         let path = dir.join(file);
         let text = fs::read_to_string(crate::root().join(&path))
@@ -178,7 +183,7 @@ impl Source {
                 Some("only") => only = words.next(),
                 Some("no-launch") => source.launched = false,
                 Some("keep") => keep.extend(words),
-                other => bail!("{}: `corpus: {}` is not known", path.display(), other.unwrap_or_default()),
+                other => bail!("{}: `corpus: {}` is unknown", path.display(), other.unwrap_or_default()),
             }
         }
         keep.extend(only.clone());
@@ -231,7 +236,7 @@ fn discover() -> Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// The entries of a folder, sorted; none where it is no folder.
+/// Lists the entries of a folder, sorted; empty if it is no folder.
 fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     let full = crate::root().join(dir);
     if !full.is_dir() {
@@ -245,7 +250,7 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-/// Puts a product in its place; with `check`, says whether the tracked one differs.
+/// Writes a product; with `check`, only returns whether the tracked one differs.
 fn put(path: &Path, text: &str, check: bool) -> Result<bool> {
     let full = crate::root().join(path);
     let same = fs::read(&full).is_ok_and(|old| old == text.as_bytes());
@@ -256,7 +261,8 @@ fn put(path: &Path, text: &str, check: bool) -> Result<bool> {
     Ok(!same && check)
 }
 
-/// Runs `job` over `items`, [`JOBS`] at a time; results come in the items' order, errors all together.
+/// Runs `job` over `items`, [`JOBS`] at a time. Results have the order of the items; the error lists all
+/// failures.
 pub fn parallel<T: Sync, R: Send>(items: &[T], job: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
     let next = std::sync::atomic::AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
@@ -288,7 +294,7 @@ pub fn parallel<T: Sync, R: Send>(items: &[T], job: impl Fn(&T) -> Result<R> + S
     Ok(results)
 }
 
-/// Runs a command quietly; its output is part of the error when it fails.
+/// Runs a command and returns its standard output. If it fails, the error contains its output.
 pub fn quiet(command: &mut std::process::Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot run {:?}", command.get_program()))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,7 +1,8 @@
 //! `cargo xtask dist`: one archive with everything that a machine without Rust needs.
 //!
-//! `target/dist/prlx-VERSION-ARCH-linux.tar.gz` holds the programs `prlx` and `prlx-diff` with all formats, the preload
-//! library, the header of markers, man pages, completions for bash, zsh and fish, the licences and the README.
+//! `target/dist/prlx-VERSION-ARCH-linux.tar.gz` holds the programs `prlx` and `prlx-diff` with all formats,
+//! the preload library, the header of markers, man pages, completions for bash, zsh and fish, the licences
+//! and the README.
 //!
 //! # Invariants
 //! The programs name the commit that they were built from; the tree must have no uncommitted change.

@@ -1,12 +1,17 @@
-//! Fuzzes every target of `fuzz/`: `cargo xtask fuzz [--seconds N] [--keep] [TARGET…]`, ten seconds each by default.
+//! Fuzzes every target of `fuzz/`: `cargo xtask fuzz [--seconds N] [--keep] [TARGET…]`, ten seconds each by
+//! default.
 //!
-//! libFuzzer is linked and its coverage built with the stable compiler, without a sanitizer: what is fuzzed has next to no
-//! unsafe code, and fails by panicking. A target begins with what is kept of it in `fuzz/corpus` and with [`SEEDS`]; what it finds
-//! beyond goes to `fuzz/target/found`. With `--keep` the first and the last are made smaller together: few inputs that reach as
-//! much code.
+//! libFuzzer is built with the stable compiler, without a sanitizer: the fuzzed code has hardly any `unsafe`
+//! and fails by panicking. A target starts with its inputs in `fuzz/corpus` and with [`SEEDS`]. New inputs go
+//! to `fuzz/target/found`. `--keep` merges both folders into few small inputs that reach the same code.
 //!
-//! Holds: no tracked file changes without `--keep`. An input that fails is left in `fuzz/artifacts` and named.
-//! Misses: inputs of more than [`LONGEST`] bytes, and errors that only a sanitizer sees (`cargo +nightly fuzz run TARGET`).
+//! # Invariants
+//! No tracked file changes without `--keep`. A failing input is left in `fuzz/artifacts`, and the error names
+//! it.
+//!
+//! # Limitations
+//! Inputs have at most [`LONGEST`] bytes. Errors that only a sanitizer sees are not found (use
+//! `cargo +nightly fuzz run TARGET`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,27 +22,27 @@ use anyhow::{Context, Result, bail};
 
 /// Seconds of a target, unless `--seconds` says otherwise. A release is fuzzed with `--seconds 60` or more.
 const SECONDS: u64 = 10;
-/// Most bytes of an input.
+/// Maximum size of an input, in bytes.
 const LONGEST: u32 = 16 << 10;
-/// Most bytes of a target's kept inputs together, and how many.
+/// Limits of a target's kept inputs: bytes together, and number.
 const KEPT: (u64, usize) = (128 << 10, 256);
-/// Files of the tests that targets begin with.
+/// Test files that targets start with.
 const SEEDS: &[(&str, &str)] = &[
     ("ptx_read", "tests/cases"),
     ("image_read", "tests/images"),
     ("trace_read", "tests/traces"),
     ("v1_read", "tests/traces"),
 ];
-/// What an input may take: seconds, and mebibytes.
+/// Limits of one input: seconds, and mebibytes.
 const LIMITS: [&str; 2] = ["-timeout=60", "-rss_limit_mb=3072"];
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
-/// Coverage for libFuzzer; all of it stable options.
+/// Coverage instrumentation for libFuzzer, from stable compiler options.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// The task.
+/// Runs the task.
 pub fn run(args: &[String]) -> Result<()> {
     let (mut seconds, mut keep, mut names) = (SECONDS, false, Vec::new());
     let mut args = args.iter();
@@ -80,7 +85,7 @@ pub fn run(args: &[String]) -> Result<()> {
     if keep { names.iter().try_for_each(|n| minimise(n)) } else { Ok(()) }
 }
 
-/// The targets: the programs of `fuzz/Cargo.toml`.
+/// The names of the targets: the programs of `fuzz/Cargo.toml`.
 fn targets() -> Result<Vec<String>> {
     let manifest: toml::Table = fs::read_to_string(home().join("Cargo.toml"))?.parse()?;
     let bins =
@@ -99,7 +104,7 @@ fn build(names: &[String]) -> Result<()> {
     crate::sh_with("cargo", &words, &[("RUSTFLAGS", FLAGS), ("CARGO_TARGET_DIR", "fuzz/target")])
 }
 
-/// A target's program, that limits itself.
+/// The command for a target's program, with its limits.
 fn program(name: &str) -> Command {
     let mut command = Command::new(home().join("target").join(TRIPLE).join("release").join(name));
     // Kernels made of a few bytes do nothing: inputs need not begin short.
@@ -107,14 +112,14 @@ fn program(name: &str) -> Command {
     command
 }
 
-/// Where a target's inputs lie: those that are kept, and those that were found.
+/// The folders of a target's inputs: tracked inputs, and inputs found by earlier runs.
 fn inputs(name: &str) -> Result<[PathBuf; 2]> {
     let all = [home().join("corpus").join(name), home().join("target/found").join(name)];
     all.iter().try_for_each(fs::create_dir_all).context("cannot make folders for inputs")?;
     Ok(all)
 }
 
-/// Runs a target for some time, and says how far it came.
+/// Runs a target for some seconds. Returns a line with runs, new inputs and memory.
 fn fuzz(name: &str, seconds: u64) -> Result<String> {
     let [kept, found] = inputs(name)?;
     let artifacts = home().join("artifacts").join(name);
@@ -131,7 +136,7 @@ fn fuzz(name: &str, seconds: u64) -> Result<String> {
     if !output.status.success() {
         let last: Vec<&str> = said.lines().rev().filter(|l| !l.trim().is_empty()).take(60).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
-        bail!("{name} fails: its input lies in fuzz/artifacts/{name}\n{}", last.join("\n"));
+        bail!("{name} fails: the input is in fuzz/artifacts/{name}\n{}", last.join("\n"));
     }
     let stat = |key: &str| {
         let value = said.lines().rev().find_map(|l| l.strip_prefix(key));
@@ -145,8 +150,8 @@ fn fuzz(name: &str, seconds: u64) -> Result<String> {
     ))
 }
 
-/// Makes what is kept and what was found smaller, and keeps that: the smallest inputs first, as many as there is room for. An
-/// input that once failed reaches what others do, so only a name that is no digest keeps it: `fixed-WHAT`.
+/// Merges tracked and found inputs, and keeps the smallest that fit the limits. An input that once failed
+/// reaches no new code after the fix; it stays only under a name of its own, `fixed-WHAT`.
 fn minimise(name: &str) -> Result<()> {
     let [kept, found] = inputs(name)?;
     let least = home().join("target/least").join(name);
@@ -178,7 +183,7 @@ fn minimise(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The files of a folder and their sizes.
+/// Lists the files of a folder with their sizes in bytes.
 fn files(folder: &Path) -> Result<Vec<(PathBuf, u64)>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,32 +1,35 @@
-//! A folder that runs on a machine with a GPU and neither Rust nor this repository: the `prlx` binary and its preload library, the
-//! corpus, the examples, programs that know nothing of PRLX, and the scripts that run them (`xtask/py/gpu_*.py`).
+//! Packs a folder that runs on a machine with a GPU, without Rust and without this repository: `prlx`, its
+//! preload library, the corpus, the examples, programs that do not know PRLX, and scripts
+//! (`xtask/py/gpu_*.py`).
 //!
-//! `cargo xtask gpu-bundle [FOLDER]` fills it (`target/gpu-bundle`); there, `python3 gpu_bundle.py` and `python3 gpu_programs.py`
-//! print the tables. Nothing is packed compiled or rewritten: that is done there, as a user does it.
+//! `cargo xtask gpu-bundle [FOLDER]` fills the folder (`target/gpu-bundle`). There, `python3 gpu_bundle.py`
+//! and `python3 gpu_programs.py` print the tables. Kernels are instrumented and assembled there, as a user
+//! does it.
 //!
-//! Holds: the binaries need no newer glibc than [`GLIBC`], and the whole is below [`MOST`] bytes.
+//! # Invariants
+//! The binaries need no newer glibc than [`GLIBC`]. The bundle has at most [`MOST`] bytes.
 
 use crate::{root, sh};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;
 
-/// The binaries.
+/// The binaries in the bundle.
 const BINARIES: [&str; 2] = ["prlx", "libprlx_preload.so"];
-/// The scripts.
+/// The scripts in the bundle.
 const SCRIPTS: [&str; 4] = ["gpu_bundle.py", "gpu_programs.py", "gpu_probes.py", "gpu_markers.py"];
-/// The newest glibc that the binaries may need: Ubuntu 22.04's.
+/// The newest glibc that the binaries may need, that of Ubuntu 22.04: major, minor.
 const GLIBC: (u32, u32) = (2, 35);
-/// Bytes of the bundle.
+/// Maximum size of the bundle, in bytes.
 const MOST: u64 = 60 << 20;
-/// What a launch needs of its folder.
+/// Extensions of the files that a launch needs.
 const KINDS: [&str; 3] = ["toml", "ptx", "npy"];
-/// What programs are made of.
+/// Extensions of the sources of programs.
 const SOURCES: [&str; 3] = ["cu", "cuh", "py"];
-/// Where launches of `bench/overhead` look for kernels, here and in the bundle.
+/// The folder of kernels that launches of `bench/overhead` name: here, and in the bundle.
 const KERNELS: [&str; 2] = ["../../tests/kernels/", "../kernels/"];
 
-/// The task.
+/// Runs the task.
 pub fn run(args: &[String]) -> Result<()> {
     let named = args.first().map_or("target/gpu-bundle", String::as_str);
     let bundle = root().join(named);
@@ -77,7 +80,7 @@ pub fn run(args: &[String]) -> Result<()> {
     }
     let (files, bytes) = size(&bundle)?;
     if bytes > MOST {
-        bail!("the bundle has {bytes} bytes, {MOST} is the most");
+        bail!("the bundle has {bytes} bytes, more than {MOST}");
     }
     let (major, minor) = newest;
     let there = SCRIPTS.map(|s| format!("python3 {s}")).join(", ");
@@ -85,7 +88,7 @@ pub fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The newest version of glibc that a program's symbols need.
+/// Returns the newest version of glibc that a program's symbols need.
 fn glibc(program: &[u8]) -> Option<(u32, u32)> {
     const PREFIX: &[u8] = b"GLIBC_";
     let places = program.windows(PREFIX.len()).enumerate().filter(|(_, w)| *w == PREFIX).map(|(at, _)| at);
@@ -98,7 +101,7 @@ fn glibc(program: &[u8]) -> Option<(u32, u32)> {
     places.filter_map(version).max()
 }
 
-/// Copies files of some kinds, folder by folder.
+/// Copies files with some extensions, recursively.
 fn copy(from: &Path, to: &Path, kinds: &[&str]) -> Result<()> {
     for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
         let (path, name) = { entry.map(|e| (e.path(), e.file_name()))? };
@@ -112,7 +115,7 @@ fn copy(from: &Path, to: &Path, kinds: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Copies the launches whose cost is measured, and the script that makes their inputs there.
+/// Copies the launches whose overhead is measured, and the script that makes their inputs.
 fn overhead(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {

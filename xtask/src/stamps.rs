@@ -1,12 +1,12 @@
 //! Results of slow checks, by the hash of everything that they depend on.
 //!
-//! `xtask/stamps.toml` is tracked: a row says that a check passed on inputs with that hash. A check whose inputs still
-//! have it need not run again. Inputs are sources, flags and the versions of the tools; so a row means the same on every
-//! machine.
+//! `xtask/stamps.toml` is tracked: a row says that a check passed on inputs with that hash. A check whose
+//! inputs still have it need not run again. Inputs are sources, flags and the versions of the tools; so a row
+//! means the same on every machine.
 //!
 //! # Invariants
-//! Only a check that passed writes its row, and only outside of CI: CI runs the check when the row is out of date, and
-//! leaves the file as it is. `--all` on a task ignores its row.
+//! Only a check that passed writes its row, and only outside of CI: CI runs the check when the row is out of
+//! date, and leaves the file as it is. `--all` on a task ignores its row.
 
 use std::collections::BTreeMap;
 use std::fs;

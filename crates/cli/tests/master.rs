@@ -7,7 +7,7 @@
 //! Two lists beside the kernels say what is otherwise, and why; both must be exact, so that no kernel enters or leaves them
 //! unnoticed. `schedule.txt`: kernels that legally do other things under other schedules (spin loops, `activemask`, atomics
 //! whose result decides), by level; only damage is looked for there. `refused.txt`: kernels that the CPU device refuses (a line
-//! with a target concerns that target's module, which `crates/emu/tests/corpus.rs` runs and this test does not).
+//! with a target concerns that target's module, which `crates/emu/tests/cases/outputs.rs` runs and this test does not).
 //! `PRLX_MASTER=name` runs the kernels whose folder name contains that text.
 
 #[path = "support/corpus.rs"]

@@ -11,45 +11,22 @@
 //! Misses: weak memory orders; textures; dynamic parallelism. Approximate operations are within their documented
 //! error, not equal to a GPU's, unless a [`Calibration`] says what that gives.
 
-mod access;
-mod bulk;
 mod calibration;
-mod calls;
 mod check;
-mod cluster;
 mod code;
 mod copies;
-mod coverage;
-mod cta;
 mod decode;
 mod device;
-mod fault;
-mod grid;
-mod heap;
+mod exec;
 mod hooks;
-mod host;
-mod marks;
-mod mbarrier;
-mod memory;
-mod mma;
-mod order;
-mod select;
-
+mod matrix;
+mod mem;
 mod printf;
-mod probes;
-mod product;
-mod stuck;
-mod sync;
-mod tensor;
 #[doc(hidden)]
 pub mod testing;
-mod unsupported;
-mod warp;
-mod wgmma;
 
 pub use calibration::Calibration;
 pub use check::Checks;
-pub use cta::EPOCH;
-pub use device::{Emulator, Options};
+pub use device::{Emulator, Options, Refusal, unsupported};
+pub use exec::cta::EPOCH;
 pub use prlx_lanes::Simd;
-pub use unsupported::{Refusal, unsupported};

@@ -1,5 +1,5 @@
 //! Parts of the device that tests and benchmarks of this crate reach into. No other crate uses them.
 
-pub use crate::coverage::{Coverage, coverage, tests};
-pub use crate::cta::Rng;
-pub use crate::select::{AluOp, select};
+pub use crate::decode::coverage::{Coverage, coverage, tests};
+pub use crate::decode::select::{AluOp, select};
+pub use crate::exec::cta::Rng;

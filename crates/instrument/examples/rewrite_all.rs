@@ -3,7 +3,7 @@
 //! watches eight sites, as a real window may. The programs of `tests/cases/probe`, and tools that compare lanes, make
 //! `DIR/probe-PROGRAM`, markers put in from outside `DIR/probe-marks`. Ends with 1 if any module is refused.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/it/support.rs"]
 mod support;
 
 use std::path::Path;

@@ -2,9 +2,9 @@
 
 mod edit;
 mod error;
-pub mod leaks;
 mod ptx;
-mod text;
+pub mod reordering;
+mod tokens;
 mod verify;
 pub use edit::{Edit, apply};
 pub use error::{Error, ErrorKind};

@@ -5,7 +5,7 @@
 
 /// An operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Op {
+pub struct MachineInst {
     /// With its modifiers, without its guard, as `LDG.E.128`.
     pub name: String,
     /// Its operands as they are printed.
@@ -26,14 +26,14 @@ const MEMORY: [&str; 12] =
 const ORDER: [&str; 10] =
     ["BAR", "SYNCS", "ARRIVES", "DEPBAR", "MEMBAR", "FENCE", "UCGABAR", "WARPGROUP", "WARPSYNC", "NANOSLEEP"];
 
-impl Op {
+impl MachineInst {
     /// Its name without modifiers.
     pub fn stem(&self) -> &str {
         self.name.split('.').next().unwrap_or_default()
     }
 
     /// Whether it touches memory, multiplies matrices, waits or orders.
-    pub fn effective(&self) -> bool {
+    pub fn observable(&self) -> bool {
         let stem = self.stem();
         let begins = |all: &[&str]| all.iter().any(|b| stem.starts_with(b));
         begins(&MEMORY) && !stem.starts_with("LDC") || begins(&ORDER) || stem.ends_with("MMA")
@@ -46,7 +46,7 @@ impl Op {
 }
 
 /// The blocks of all functions in a listing.
-pub fn blocks(listing: &str) -> Vec<Vec<Op>> {
+pub fn blocks(listing: &str) -> Vec<Vec<MachineInst>> {
     let mut all = Vec::new();
     let mut block = Vec::new();
     let mut line = 0;
@@ -79,7 +79,7 @@ fn ptx_line(text: &str) -> Option<u32> {
 }
 
 /// From `/*0090*/  @!P0 CS2R.32 R9, SR_CLOCKLO ;`.
-fn operation(text: &str, line: u32) -> Option<Op> {
+fn operation(text: &str, line: u32) -> Option<MachineInst> {
     let (_, rest) = text.strip_prefix("/*")?.split_once("*/")?;
     let rest = rest.trim_start().trim_start_matches('{').trim_start();
     let rest = match rest.strip_prefix('@') {
@@ -88,7 +88,7 @@ fn operation(text: &str, line: u32) -> Option<Op> {
     };
     let (name, operands) = rest.split_once(|c: char| c.is_whitespace() || c == ';').unwrap_or((rest, ""));
     let named = name.bytes().next().is_some_and(|b| b.is_ascii_uppercase());
-    named.then(|| Op {
+    named.then(|| MachineInst {
         name: name.to_owned(),
         operands: operands.trim_end_matches(['}', ' ', ';']).to_owned(),
         line,
@@ -110,7 +110,7 @@ mod tests {
             .iter()
             .map(|b| {
                 b.iter()
-                    .map(|o| format!("{} {} {}", o.line, o.name, o.effective()))
+                    .map(|o| format!("{} {} {}", o.line, o.name, o.observable()))
                     .collect::<Vec<_>>()
                     .join(", ")
             })

@@ -1,10 +1,10 @@
-//! Takes out of compiled PTX what belongs to the machine that compiled it.
+//! Makes compiled PTX independent of the machine that compiled it.
 //!
-//! Paths in `.file` lines become relative to the source's folder, or begin with `cuda/include`, `triton` or `system`.
-//! The hash in the names of internal symbols becomes zeros. Debug information spells both as lists of bytes, in which
-//! lengths are part of the data: there a folder becomes `.` and as many slashes as it had letters more.
+//! Paths in `.file` lines become relative to the source's folder, or begin with `cuda/include`, `triton` or
+//! `system`. The hash in the names of internal symbols becomes zeros. Debug information contains both as
+//! lists of bytes with lengths: there a folder becomes `.` followed by slashes, with the same length.
 
-/// The cleaned text of a module that was compiled in `folder`.
+/// Returns the cleaned text of a module that was compiled in `folder`.
 pub fn clean(ptx: &str, folder: &str) -> String {
     let mut lines: Vec<String> = ptx.lines().map(|line| zero_hashes(&file_line(line, folder))).collect();
     debug_bytes(&mut lines, folder);
@@ -14,7 +14,7 @@ pub fn clean(ptx: &str, folder: &str) -> String {
     text
 }
 
-/// A `.file` line with a path that any machine would write; other lines as they are.
+/// Replaces the path of a `.file` line; returns other lines unchanged.
 fn file_line(line: &str, folder: &str) -> String {
     let parts = line.trim_start().strip_prefix(".file").and_then(|rest| rest.split_once('"'));
     let Some((number, rest)) = parts else { return line.trim_end().to_owned() };
@@ -50,7 +50,7 @@ fn zero_hashes(line: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| line.to_owned())
 }
 
-/// Writes zeros over the eight digits after each marker.
+/// Overwrites the eight digits after each marker with zeros.
 fn zero_in(bytes: &mut [u8]) {
     for marker in HASHED {
         let mut from = 0;
@@ -64,7 +64,7 @@ fn zero_in(bytes: &mut [u8]) {
     }
 }
 
-/// The same for what `.b8` lines spell.
+/// Cleans the bytes of `.b8` lines.
 fn debug_bytes(lines: &mut [String], folder: &str) {
     let is_data = |line: &str| line.starts_with(".b8 ") && !line.contains("//");
     let mut start = 0;

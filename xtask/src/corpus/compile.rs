@@ -1,4 +1,4 @@
-//! Sources to PTX: CUDA through nvcc, Triton through its own compiler.
+//! Compiles sources to PTX: CUDA with nvcc, Triton with its own compiler.
 
 use super::{Kind, Product, Source, clean::clean, parallel, put, quiet};
 use crate::setup::Tools;
@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What every CUDA source is compiled with, after `-O3` or its own flags.
+/// Flags for every CUDA source, after `-O3` or its own flags.
 pub const NVCC: &[&str] = &["-ptx", "-lineinfo", "-std=c++17", "-frandom-seed=prlx"];
 
 const TRITON: &str = "xtask/py/triton_ptx.py";
 
-/// Makes every product; with `check`, gives the tracked ones that differ.
+/// Makes every product; with `check`, returns the tracked ones that differ.
 pub fn all(tools: &Tools, sources: &[Source], check: bool) -> Result<Vec<String>> {
     let jobs: Vec<(&Source, &Product)> =
         sources.iter().flat_map(|s| s.products.iter().map(move |p| (s, p))).collect();
@@ -58,9 +58,9 @@ fn triton(tools: &Tools, source: &Source, product: &Product, dir: &Path) -> Resu
     quiet(&mut command)
 }
 
-/// A folder for one compilation, with a copy of the source's folder and of `include`; it goes when dropped.
+/// A temporary folder for one compilation, with copies of the source's folder and of `include`.
 ///
-/// Its path has the same length every time, because `-G` builds spell it in their debug information.
+/// Its path always has the same length, because `-G` builds contain it in their debug information.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,4 +1,5 @@
-//! `tests/kernels/index.toml` and `tests/kernels/PROVENANCE.md`: what is there, and how it was made.
+//! Writes `tests/kernels/index.toml` and `tests/kernels/PROVENANCE.md`: the list of modules, and how they
+//! were made.
 
 use super::{Kind, Product, Source, compile, put};
 use anyhow::{Context, Result};
@@ -7,14 +8,14 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Opcode names that every reader of PTX is expected to have; `needs` lists what goes beyond them.
+/// Opcodes that every reader of PTX has. `needs` in the index lists the others.
 const BASE: &[&str] = &[
     "abs", "add", "and", "bar", "barrier", "bra", "cvt", "cvta", "div", "exit", "fma", "ld", "mad", "max",
     "min", "mov", "mul", "neg", "not", "or", "rem", "ret", "selp", "set", "setp", "shl", "shr", "st", "sub",
     "xor",
 ];
 
-/// Writes both files; with `check`, gives those that differ.
+/// Writes both files; with `check`, returns the names of those that differ.
 pub fn write(sources: &[Source], check: bool) -> Result<Vec<String>> {
     let sources: Vec<&Source> = sources.iter().filter(|s| s.is_listed()).collect();
     let mut stale = Vec::new();
@@ -54,7 +55,7 @@ fn index(sources: &[&Source]) -> Result<String> {
     Ok(text)
 }
 
-/// How many instructions a module has, and which of them are not in [`BASE`], by name; and the types worth a name.
+/// Counts the instructions of a module. Returns also the opcodes that are not in [`BASE`], and notable types.
 fn needs(module: &str) -> (usize, BTreeSet<String>) {
     let skipped = [".loc", ".file", ".version", ".target", ".address_size"];
     let lines = module.lines().map(|l| l.split("//").next().unwrap_or_default().trim());
@@ -71,7 +72,7 @@ fn needs(module: &str) -> (usize, BTreeSet<String>) {
     (count, needs)
 }
 
-/// A statement from its opcode on; none for declarations and directives.
+/// Returns a statement from its opcode on; `None` for declarations and directives.
 fn instruction(statement: &str) -> Option<&str> {
     let mut rest = statement;
     if rest.contains(".entry ") || rest.contains(".func ") {
@@ -91,7 +92,7 @@ fn instruction(statement: &str) -> Option<&str> {
     rest.starts_with(|c: char| c.is_ascii_lowercase()).then_some(rest)
 }
 
-/// Whom a call calls: a register where that is only known at run time.
+/// Returns the callee of a call: a name, or a register.
 fn callee(call: &str) -> &str {
     let rest = call.split_once([' ', '\t']).map_or("", |(_, rest)| rest).trim_start();
     let rest = if rest.starts_with('(') { rest.split_once(')').map_or("", |(_, rest)| rest) } else { rest };

@@ -1,7 +1,7 @@
-//! Whether every launch file fits its module, and the launch files that follow from others.
+//! Checks that every launch file fits its module, and writes derived launch files.
 //!
-//! `launch.toml` runs the first product of a kernel. For each further one that the repository keeps, a launch file is
-//! made from it: `launch.sm_90a.toml`, with that module and the shared memory which that module asks for.
+//! `launch.toml` runs the first product of a kernel. For each further tracked product this task derives a
+//! launch file: `launch.sm_90a.toml`, with that module and the shared memory that it needs.
 
 use super::{Kind, Source, put, quiet};
 use crate::setup::Tools;
@@ -26,7 +26,7 @@ pub fn check(tools: &Tools, sources: &[Source], check: bool) -> Result<()> {
         }
     }
     if !stale.is_empty() {
-        bail!("not what launch.toml gives:\n  {}", stale.join("\n  "));
+        bail!("stale, derived from launch.toml:\n  {}", stale.join("\n  "));
     }
     let dirs: BTreeSet<_> = sources.iter().filter(|s| s.launched).map(|s| &s.dir).collect();
     let mut command = Command::new(tools.python());
@@ -34,7 +34,7 @@ pub fn check(tools: &Tools, sources: &[Source], check: bool) -> Result<()> {
     quiet(&mut command).map(drop)
 }
 
-/// The launch file for another product of the same source.
+/// Derives the launch file for another product of the same source.
 fn derive(source: &Source, arch: &str, module: &Path) -> Result<String> {
     let path = crate::root().join(&source.dir).join("launch.toml");
     let base = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -56,7 +56,7 @@ fn derive(source: &Source, arch: &str, module: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// The shared memory that a Triton module's first line asks for.
+/// Reads the shared memory size from the first line of a Triton module.
 fn shared(module: &Path) -> Result<Option<String>> {
     let text = fs::read_to_string(crate::root().join(module)).context("a module that was just made")?;
     let mut words = text.lines().next().unwrap_or_default().split_whitespace().skip_while(|w| *w != "shared");

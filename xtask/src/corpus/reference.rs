@@ -1,4 +1,4 @@
-//! Inputs and expected results: what each folder's `reference.py` writes.
+//! Computes inputs and expected results with each folder's `reference.py`.
 
 use super::{Source, quiet};
 use crate::setup::Tools;
@@ -8,9 +8,9 @@ use std::process::Command;
 
 const RUNNER: &str = "xtask/py/reference.py";
 
-/// Runs every `reference.py`; with `check`, gives the `.npy` files that differ from it.
+/// Runs every `reference.py`; with `check`, returns the `.npy` files that differ.
 ///
-/// Floats may differ in their last digits between machines, so files that agree closely count as the same.
+/// Floats may differ in their last digits between machines, so close values count as equal.
 pub fn all(tools: &Tools, sources: &[Source], check: bool) -> Result<Vec<String>> {
     let dirs: BTreeSet<_> = sources.iter().map(|s| &s.dir).collect();
     let dirs = dirs.into_iter().filter(|d| crate::root().join(d).join("reference.py").is_file());

@@ -1,6 +1,9 @@
-//! Pictures of the probe tools: what each says of a kernel of the corpus, on the page that `prlx probe --html` writes.
+//! Pictures of the probe tools: the page of `prlx probe --html` for each tool, with a kernel of the corpus.
 //!
-//! Of a listing they show the lines that something came to and those beside them. Holds: every tool has one.
+//! Listings are cut to the lines with values and their neighbours.
+//!
+//! # Invariants
+//! Every tool has a picture.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use super::{prlx, shoot};
 use crate::root;
 
-/// A tool, the kernel that its picture is of, and what is edited in a template before.
+/// A tool, its kernel, and replacements to make in a template first.
 type Shown = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const TOOLS: &[Shown] = &[
@@ -35,13 +38,13 @@ const TOOLS: &[Shown] = &[
     ("stored-range", "layernorm", &[]),
     ("nan-origin", "math_functions", &[]),
 ];
-/// Pixels.
+/// Width and height of a picture, in pixels.
 const SIZE: (u32, u32) = (960, 400);
-/// Most bytes of a picture.
+/// Maximum size of a picture, in bytes.
 const BYTES: u64 = 60_000;
-/// Browsers that run at once.
+/// Number of browsers that run at a time.
 const BROWSERS: usize = 2;
-/// What is on the page, but not needed on its picture.
+/// Style that hides the parts of a page that a picture does not need.
 const STYLE: &str = "<style>.code tr{display:none}.code tr.warm,.code tr:has(+ .warm),.code .warm + tr{display:table-row}\
     .source ~ .scroll,header{display:none}main{padding-top:0}h2{margin-top:.8rem}</style></head>";
 
@@ -90,6 +93,6 @@ fn picture(out: &Path, (tool, kernel, edits): &Shown) -> Result<PathBuf> {
     fs::write(&page, html.replacen("</head>", STYLE, 1))?;
     let picture = shoot(&page, &out.join(format!("{tool}.png")), SIZE.0, SIZE.1, 5_000)?;
     let bytes = fs::metadata(&picture)?.len();
-    ensure!(bytes <= BYTES, "{} has {bytes} bytes, {BYTES} are wanted at most", picture.display());
+    ensure!(bytes <= BYTES, "{} has {bytes} bytes, more than {BYTES}", picture.display());
     Ok(picture)
 }

@@ -1,14 +1,15 @@
 //! Which file of a crate uses which other file of it, and the circles among them.
 //!
-//! Paths are read from the text: `use` declarations, and `module::name` in expressions. A name that a module re-exports
-//! counts as a use of the file that defines it. A parent's `mod` lines and re-exports are a table of contents, not a use.
+//! Paths are read from the text: `use` declarations, and `module::name` in expressions. A name that a module
+//! re-exports counts as a use of the file that defines it. A parent's `mod` lines and re-exports are a table
+//! of contents, not a use.
 //!
 //! # Invariants
 //! A circle is reported with the names that tie each pair of its files.
 //!
 //! # Limitations
-//! Methods and macros are not followed: a call of a method uses no name of the file that has the `impl`. Code under
-//! `#[cfg(test)]` is not read.
+//! Methods and macros are not followed: a call of a method uses no name of the file that has the `impl`. Code
+//! under `#[cfg(test)]` is not read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -92,8 +93,8 @@ fn code(text: &str) -> String {
             rest.find('\n').unwrap_or(rest.len())
         } else if rest.starts_with("/*") {
             rest.find("*/").map_or(rest.len(), |e| e + 2)
-        } else if rest.starts_with("r#\"") {
-            rest[3..].find("\"#").map_or(rest.len(), |e| e + 5)
+        } else if let Some(raw) = rest.strip_prefix("r#\"") {
+            raw.find("\"#").map_or(rest.len(), |e| e + 5)
         } else if c == '"' {
             string_end(rest)
         } else if rest.starts_with("'\"'") {
@@ -289,11 +290,11 @@ fn uses(module: &Module, file: &File, files: &BTreeMap<Module, File>) -> BTreeMa
     out
 }
 
-/// The module whose file defines what a path names, through re-exports, and the name. A path that ends at a module is
-/// no use of its own: what is named through it is.
+/// The module whose file defines what a path names, through re-exports, and the name. A path that ends at a
+/// module is no use of its own: what is named through it is.
 fn home(path: &[String], files: &BTreeMap<Module, File>, depth: u32) -> Option<(Module, String)> {
     let mut at = (0..=path.len()).rev().find(|n| files.contains_key(&path[..*n]))?;
-    while at == path.len() {
+    if at == path.len() {
         return None;
     }
     let module: Module = path[..at].to_vec();

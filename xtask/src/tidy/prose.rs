@@ -11,7 +11,8 @@ use anyhow::Result;
 /// Columns of a line, at most. Tables, links and string literals may be longer.
 const COLUMNS: usize = 110;
 
-/// Phrases that only an insider understands, in lower case. `docs/internals/contributing.md` says what to write instead.
+/// Phrases that only an insider understands, in lower case. `docs/internals/contributing.md` says what to
+/// write instead.
 const WORDS: &[&str] = &[
     "told of",
     "is told",

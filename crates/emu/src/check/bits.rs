@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::memory::Region;
+use crate::mem::Region;
 
 /// The bytes of a region that nothing wrote.
 #[derive(Clone, Debug)]

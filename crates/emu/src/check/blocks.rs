@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use prlx_trace::check::{Allocation, Kind, Space};
 
-use crate::access::each;
-use crate::cta::Launch;
-use crate::heap;
+use crate::exec::cta::Launch;
+use crate::mem::access::each;
+use crate::mem::heap;
 
 use super::found::{self, Found, Who};
 use super::touch::{self, Touch};
@@ -112,7 +112,7 @@ impl Blocks {
         if self.range.1 != 0 {
             each(lanes, |l| {
                 let (at, bytes) = (t.addr.0[l], u64::from(t.bytes[l]));
-                if at < self.range.0 || at >= self.range.1 || touch::space(t.place, at) != Space::Global {
+                if at < self.range.0 || at >= self.range.1 || touch::space(t.space, at) != Space::Global {
                     return;
                 }
                 let whole = |b: &BlockOf| b.freed.is_none() && b.holds(at) && b.bytes - (at - b.at) >= bytes;

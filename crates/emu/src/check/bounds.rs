@@ -2,7 +2,7 @@
 
 use prlx_trace::check::{Kind, Memory, Side, Space};
 
-use crate::cta::Launch;
+use crate::exec::cta::Launch;
 
 use super::blocks::Blocks;
 use super::found::{self, Found, Who};
@@ -31,7 +31,7 @@ pub fn report(
         let l = rest.trailing_zeros() as usize;
         let (kind, base, memory) = about(l);
         let mut same = 0;
-        crate::access::each(rest, |i| {
+        crate::mem::access::each(rest, |i| {
             let (k, b, _) = about(i);
             same |= u32::from((k, b) == (kind, base)) << i;
         });
@@ -55,7 +55,7 @@ fn kind(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize) -> Kind {
     if !at.is_multiple_of(t.align.max(1)) {
         return Kind::Misaligned;
     }
-    let space = touch::space(t.place, at);
+    let space = touch::space(t.space, at);
     let constant = space == Space::Global && launch.memory.is_constant(at) || space == Space::Params;
     if constant && t.deed != touch::Deed::Read && inside(launch, t, l) {
         return Kind::ReadOnly;
@@ -69,8 +69,8 @@ fn kind(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize) -> Kind {
 }
 
 fn inside(launch: &Launch<'_>, t: &Touch, l: usize) -> bool {
-    let (at, bytes) = (touch::within(t.place, t.addr.0[l]), u64::from(t.bytes[l]));
-    match touch::space(t.place, t.addr.0[l]) {
+    let (at, bytes) = (touch::within(t.space, t.addr.0[l]), u64::from(t.bytes[l]));
+    match touch::space(t.space, t.addr.0[l]) {
         Space::Params => launch.params.len().checked_sub(bytes).is_some_and(|last| at <= last),
         _ => launch.memory.range(at, bytes).is_some(),
     }

@@ -89,7 +89,7 @@ impl Cell {
 
 type Page = Box<[Cell]>;
 
-/// All words that were touched, by region ([`crate::memory::Region::id`]).
+/// All words that were touched, by region ([`crate::mem::Region::id`]).
 #[derive(Debug, Default)]
 pub struct Cells {
     regions: FxHashMap<usize, Vec<Option<Page>>>,

@@ -13,13 +13,13 @@ use prlx_isa::view::Operand;
 use prlx_trace::check::{Allocation, Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
-use crate::access::{Reach, each};
-use crate::code::{MbarKind, Op, Products, SyncKind, WgmmaA};
-use crate::cta::{Block, Launch};
-use crate::mbarrier::{self, State};
-use crate::product::{Matrix, ROWS};
-use crate::warp::{Warp, reach};
-use crate::wgmma::WARPS;
+use crate::code::{MbarrierKind, Op, WarpOpKind, WgmmaA, WgmmaStep};
+use crate::copies::mbarrier::{self, State};
+use crate::exec::cta::{Block, Launch};
+use crate::exec::warp::{Warp, reach};
+use crate::matrix::product::{Matrix, ROWS};
+use crate::matrix::wgmma::WARPS;
+use crate::mem::access::{Reach, each};
 use prlx_lanes::LANES;
 
 use super::facts::Facts;
@@ -49,7 +49,7 @@ enum Group {
     Copy(usize, u32),
     /// Bulk copies that a group completes: likewise.
     Bulk(usize, u32),
-    /// Products: which group of the warp.
+    /// `wgmma`: which group of the warp.
     Products(u32),
     /// An mbarrier alone.
     None,
@@ -159,23 +159,23 @@ impl Flight {
         let op = launch.code.steps[here.step as usize].op;
         for t in touches {
             self.touched(launch, found, block, t, here);
-            if !matches!(op, Op::Bulk(_) | Op::Tensor(_) | Op::Copy(_)) && t.deed != Deed::Read {
+            if !matches!(op, Op::BulkCopy(_) | Op::TensorCopy(_) | Op::LaneCopy(_)) && t.deed != Deed::Read {
                 self.proxy.wrote(launch, block, t, here);
             }
         }
         match op {
-            Op::Copy(_) => self.copy(launch, block, touches, here),
-            Op::CopyCommit => each(here.lanes, |l| self.groups(here).copies[l] += 1),
-            Op::CopyWait(left) => self.wait(here, |g, groups| match g {
+            Op::LaneCopy(_) => self.copy(launch, block, touches, here),
+            Op::LaneCopyCommit => each(here.lanes, |l| self.groups(here).copies[l] += 1),
+            Op::LaneCopyWait(left) => self.wait(here, |g, groups| match g {
                 Group::Copy(l, n) => here.lanes >> l & 1 == 1 && over(n, groups.copies[l], left),
                 _ => false,
             }),
-            Op::Bulk(_) | Op::Tensor(_) => self.bulk(launch, found, warp, block, touches, here),
-            Op::Send(_) => self.send(launch, warp, block, touches, here),
+            Op::BulkCopy(_) | Op::TensorCopy(_) => self.bulk(launch, found, warp, block, touches, here),
+            Op::AsyncStore(_) => self.send(launch, warp, block, touches, here),
             Op::Mbarrier(i) => self.mbarrier(launch, warp, block, i, touches, here),
-            Op::Sync(i) => {
+            Op::WarpOp(i) => {
                 self.proxy.synced(here);
-                if let SyncKind::Products(what) = launch.code.syncs[i as usize].kind {
+                if let WarpOpKind::Wgmma(what) = launch.code.warp_ops[i as usize].kind {
                     self.products(launch, (facts, found), warp, block, what, here);
                 }
             }
@@ -336,10 +336,10 @@ impl Flight {
     ) {
         let code = launch.code;
         let (counted, ranks) = match code.steps[here.step as usize].op {
-            Op::Tensor(i) => {
+            Op::TensorCopy(i) => {
                 (code.tensors[i as usize].mbarrier.is_some().then_some(1), code.tensors[i as usize].multicast)
             }
-            Op::Bulk(i) => {
+            Op::BulkCopy(i) => {
                 (code.bulks[i as usize].mbarrier.is_some().then_some(2), code.bulks[i as usize].multicast)
             }
             _ => return,
@@ -439,7 +439,7 @@ impl Flight {
             let Some((at, parity)) = phase_of(t, &r, l) else { return };
             let key = (touch::owner(launch, block, t, l), at);
             match bar.kind {
-                MbarKind::ArriveCopies { .. } => {
+                MbarrierKind::ArriveCopies { .. } => {
                     // The lane's copies so far are over with this phase, too.
                     let mut so_far = self.groups(here).pending.clone();
                     so_far.retain(|n| {
@@ -449,7 +449,7 @@ impl Flight {
                     });
                     so_far.into_iter().for_each(|n| self.completes(key, n));
                 }
-                MbarKind::Test { .. } => {
+                MbarrierKind::Test { .. } => {
                     let asked = mbarrier::phase(bar, &warp.planes, l);
                     if parity == asked {
                         return;
@@ -477,13 +477,13 @@ impl Flight {
         (facts, found): (&Facts, &mut Found),
         warp: &Warp,
         block: &Block,
-        what: Products,
+        what: WgmmaStep,
         here: Who,
     ) {
         match what {
-            Products::Fence => {}
-            Products::Commit => self.groups(here).products += 1,
-            Products::Wait(left) => {
+            WgmmaStep::Fence => {}
+            WgmmaStep::Commit => self.groups(here).products += 1,
+            WgmmaStep::Wait(left) => {
                 let begun = self.groups(here).products;
                 let due = |g: Group| matches!(g, Group::Products(n) if over(n, begun, left));
                 let first = here.warp / WARPS as u32 * WARPS as u32;
@@ -504,7 +504,7 @@ impl Flight {
                     }
                 }
             }
-            Products::Begin(i) => {
+            WgmmaStep::Begin(i) => {
                 let op = &launch.code.products[i as usize];
                 let matrix = |plane: u16| Matrix::new(warp.planes.w64[usize::from(plane)].0[0]);
                 let mut pieces = matrix(op.b).pieces(0, !op.transpose[1], op.n as usize);
@@ -572,8 +572,8 @@ impl Flight {
         if groups.registers.is_empty() && groups.operands.is_empty() {
             return;
         }
-        if let Op::Sync(i) = launch.code.steps[here.step as usize].op
-            && matches!(launch.code.syncs[i as usize].kind, SyncKind::Products(_))
+        if let Op::WarpOp(i) = launch.code.steps[here.step as usize].op
+            && matches!(launch.code.warp_ops[i as usize].kind, WarpOpKind::Wgmma(_))
         {
             return;
         }
@@ -691,11 +691,11 @@ fn over(n: u32, begun: u32, left: u32) -> bool {
 /// The bytes of a lane's access.
 fn span(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> Option<Span> {
     let (at, bytes) = (t.addr.0[l], u64::from(t.bytes[l]));
-    match touch::space(t.place, at) {
+    match touch::space(t.space, at) {
         _ if bytes == 0 => None,
         Space::Shared => {
             // All CTAs have the same; what lies outside is another check's.
-            let at = touch::within(t.place, at);
+            let at = touch::within(t.space, at);
             let inside = block.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
             inside.then(|| Span::Shared(touch::owner(launch, block, t, l), at, bytes))
         }

@@ -9,9 +9,9 @@ use prlx_trace::check::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::cta::Launch;
-use crate::fault;
-use crate::memory::Owner;
+use crate::exec::cta::Launch;
+use crate::exec::fault;
+use crate::mem::Owner;
 use prlx_lanes::LANES;
 
 use super::facts::Facts;
@@ -199,8 +199,8 @@ pub fn side(launch: &Launch<'_>, role: impl Into<String>, who: Who) -> Side {
 
 /// The memory of a lane's access.
 pub fn memory(launch: &Launch<'_>, t: &Touch, l: usize) -> Memory {
-    let space = touch::space(t.place, t.addr.0[l]);
-    let address = touch::within(t.place, t.addr.0[l]);
+    let space = touch::space(t.space, t.addr.0[l]);
+    let address = touch::within(t.space, t.addr.0[l]);
     Memory { space, address, bytes: t.bytes[l], allocation: allocation(launch, space, address) }
 }
 

@@ -18,12 +18,14 @@ use prlx_isa::view::FuncId;
 use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
-use crate::access::{Reach, each};
-use crate::bulk;
-use crate::code::{Callee, Matrix, MbarKind, Mem, Op, Place, Plane, Products, Rmw, Slot, Sync, SyncKind};
-use crate::cta::{Block, Launch};
-use crate::sync::exchange;
-use crate::warp::{Warp, reach};
+use crate::code::{
+    AddrSpace, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, WarpOp, WarpOpKind, WgmmaStep,
+};
+use crate::copies::bulk;
+use crate::exec::cta::{Block, Launch};
+use crate::exec::sync::exchange;
+use crate::exec::warp::{Warp, reach};
+use crate::mem::access::{Reach, each};
 use prlx_lanes::{LANES, Planes, V32};
 
 use super::bits::Undefined;
@@ -35,7 +37,7 @@ use super::touch::{self, Deed, Touch};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Origin {
     /// Memory: who read it, its place and address, and how many bytes.
-    Memory(Who, Place, u64, u32),
+    Memory(Who, AddrSpace, u64, u32),
     /// A register that nothing set.
     Register(u32),
 }
@@ -182,8 +184,8 @@ impl Init {
                 self.update(look, r, &touches[0], m, exchanged);
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
             }
-            Op::Send(_) => touches.iter().for_each(|t| self.defines(r, t, m)),
-            Op::Copy(_) | Op::Bulk(_) => {
+            Op::AsyncStore(_) => touches.iter().for_each(|t| self.defines(r, t, m)),
+            Op::LaneCopy(_) | Op::BulkCopy(_) => {
                 if let [from, to, counted @ ..] = touches {
                     each(to.lanes & m, |l| {
                         let Some(to_at) = to.at(r, l) else { return };
@@ -196,7 +198,7 @@ impl Init {
                         self.memory.define(to_at.0, to_at.1 + u64::from(read), rest.into());
                     });
                     counted.iter().for_each(|t| self.update(look, r, t, m, false));
-                    if let Op::Bulk(i) = *op
+                    if let Op::BulkCopy(i) = *op
                         && let Some(p) = code.bulks[i as usize].multicast
                     {
                         each(to.lanes & m, |l| {
@@ -205,7 +207,7 @@ impl Init {
                     }
                 }
             }
-            Op::Tensor(i) => {
+            Op::TensorCopy(i) => {
                 let copy = &code.tensors[i as usize];
                 let Some((tile, rest)) = touches.split_first() else { return };
                 let (counted, rows) = rest.split_at(usize::from(copy.mbarrier.is_some()).min(rest.len()));
@@ -233,11 +235,11 @@ impl Init {
                 counted.iter().chain(updated).for_each(|t| self.update(look, r, t, m, false));
             }
             Op::Mbarrier(i) => {
-                let begins = code.mbarriers[i as usize].kind == MbarKind::Init;
+                let begins = code.mbarriers[i as usize].kind == MbarrierKind::Init;
                 touches.iter().for_each(|t| self.update(look, r, t, m, begins));
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
             }
-            Op::Sync(i) => self.sync(look, warp, r, &code.syncs[i as usize], fact, m, touches, regs),
+            Op::WarpOp(i) => self.sync(look, warp, r, &code.warp_ops[i as usize], fact, m, touches, regs),
             Op::Brx(_) => {
                 for &u in uses {
                     used(look, regs, u, m, Kind::UndefinedBranch, None);
@@ -289,7 +291,7 @@ impl Init {
         &mut self,
         look: &Look<'_, '_>,
         r: &Reach<'_>,
-        mem: &Mem,
+        mem: &MemAccess,
         t: &Touch,
         m: u32,
         defs: &[u32],
@@ -297,7 +299,7 @@ impl Init {
     ) {
         let mut undefined = [0u32; 8];
         let mut first = None;
-        if t.place != Place::Params {
+        if t.space != AddrSpace::Params {
             each(t.lanes & m, |l| {
                 let Some((region, at)) = t.at(r, l).filter(|(region, _)| self.memory.follows(region)) else {
                     return;
@@ -313,7 +315,7 @@ impl Init {
         }
         let origin = first.map(|l| {
             let lanes = undefined.iter().fold(0, |a, b| a | b);
-            Origin::Memory(Who { lanes, ..look.who }, t.place, t.addr.0[l], t.bytes[l])
+            Origin::Memory(Who { lanes, ..look.who }, t.space, t.addr.0[l], t.bytes[l])
         });
         let mut defs = defs.iter();
         for (plane, &u) in mem.planes.iter().zip(&undefined) {
@@ -329,7 +331,7 @@ impl Init {
         &mut self,
         look: &mut Look<'_, '_>,
         r: &Reach<'_>,
-        mem: &Mem,
+        mem: &MemAccess,
         t: &Touch,
         m: u32,
         uses: &[u32],
@@ -337,7 +339,7 @@ impl Init {
     ) {
         let m = m & t.lanes;
         let mut global = 0;
-        each(m, |l| global |= u32::from(touch::space(t.place, t.addr.0[l]) == Space::Global) << l);
+        each(m, |l| global |= u32::from(touch::space(t.space, t.addr.0[l]) == Space::Global) << l);
         for &u in uses {
             used(look, regs, u, global, Kind::UndefinedStore, Some(t));
         }
@@ -388,7 +390,7 @@ impl Init {
                     "{} {} bytes of {} memory that nothing wrote",
                     t.deed.verb(),
                     t.bytes[l],
-                    touch::space(t.place, t.addr.0[l]).name()
+                    touch::space(t.space, t.addr.0[l]).name()
                 );
                 let memory = Some(found::memory(launch, t, l));
                 found::finding(
@@ -405,7 +407,7 @@ impl Init {
         look: &Look<'_, '_>,
         warp: &Warp,
         r: &Reach<'_>,
-        sync: &Sync,
+        sync: &WarpOp,
         fact: &Fact,
         m: u32,
         touches: &[Touch],
@@ -415,7 +417,7 @@ impl Init {
         let (from, lanes) = regs.any(uses, m);
         let origin = from.map(|u| regs.origin_of(u));
         match sync.kind {
-            SyncKind::Up | SyncKind::Down | SyncKind::Bfly | SyncKind::Idx => {
+            WarpOpKind::Up | WarpOpKind::Down | WarpOpKind::Bfly | WarpOpKind::Idx => {
                 let (value, others) =
                     uses.split_first().map_or((0, uses), |(v, o)| (regs.undefined[*v as usize], o));
                 let how = regs.any(others, m).1;
@@ -423,8 +425,8 @@ impl Init {
                 regs.set(d, m, how | moved(&warp.planes, sync, m, value), origin);
                 rest.iter().for_each(|&d| regs.set(d, m, how, origin));
             }
-            SyncKind::Matrix(t) => match &look.launch.code.matrix[t as usize] {
-                Matrix::Load { mem, trans } => {
+            WarpOpKind::Matrix(t) => match &look.launch.code.matrix[t as usize] {
+                MatrixOp::Load { mem, trans } => {
                     let rows: Vec<u64> = (0..8 * mem.planes.len())
                         .map(|l| {
                             touches[0].at(r, l).map_or(0, |(region, at)| self.memory.get(region, at, 16))
@@ -434,17 +436,17 @@ impl Init {
                         let lanes = tile_lanes(tile, *trans);
                         let first = tile.iter().position(|&bits| bits != 0).unwrap_or(0);
                         let at = touches[0].addr.0[first];
-                        let origin = Origin::Memory(Who { lanes, ..look.who }, touches[0].place, at, 16);
+                        let origin = Origin::Memory(Who { lanes, ..look.who }, touches[0].space, at, 16);
                         regs.set(d, m, lanes, Some(origin));
                     }
                 }
-                Matrix::Store { .. } => each(touches[0].lanes & m, |l| {
+                MatrixOp::Store { .. } => each(touches[0].lanes & m, |l| {
                     if let Some((region, at)) = touches[0].at(r, l) {
                         let undefined = if lanes & m != 0 { u64::MAX } else { 0 };
                         self.memory.set(region, at, 16, undefined);
                     }
                 }),
-                Matrix::Mma(op) => {
+                MatrixOp::Mma(op) => {
                     let sizes = [1, 2, 3].map(|i| op.planes[i].len());
                     // Constants among them have no register: then all are one matrix.
                     let (a, rest) =
@@ -461,8 +463,8 @@ impl Init {
                     defs.iter().for_each(|&d| regs.set(d, m, all, origin));
                 }
             },
-            SyncKind::Warp => {}
-            SyncKind::Products(Products::Begin(i)) => {
+            WarpOpKind::Warp => {}
+            WarpOpKind::Wgmma(WgmmaStep::Begin(i)) => {
                 // Without `scale-d` the accumulators are only written.
                 let adds = warp.planes.get_pred(look.launch.code.products[i as usize].scale_d) & m != 0;
                 let read: Vec<u32> = uses.iter().copied().filter(|u| adds || !defs.contains(u)).collect();
@@ -511,7 +513,7 @@ impl Registers {
 }
 
 /// Which lanes of a shuffle receive an undefined value: the shuffle, of the bits.
-fn moved(planes: &Planes, sync: &Sync, m: u32, undefined: u32) -> u32 {
+fn moved(planes: &Planes, sync: &WarpOp, m: u32, undefined: u32) -> u32 {
     if undefined == 0 {
         return 0;
     }
@@ -521,7 +523,7 @@ fn moved(planes: &Planes, sync: &Sync, m: u32, undefined: u32) -> u32 {
         w32: vec![bits, planes.get32(sync.src[1]), planes.get32(sync.src[2]), bits],
         ..Planes::default()
     };
-    exchange(&mut p, &Sync { src: [0, 1, 2], dst: 3, pred: None, ..sync.clone() }, m);
+    exchange(&mut p, &WarpOp { src: [0, 1, 2], dst: 3, pred: None, ..sync.clone() }, m);
     (0..LANES).fold(0, |lanes, l| lanes | p.w32[3].0[l] << l)
 }
 

@@ -68,13 +68,13 @@ impl Known {
             return 0;
         }
         let mut unknown = 0;
-        crate::access::each(lanes, |l| unknown |= u32::from(part.time(thread(warp, l)) < time) << l);
+        crate::mem::access::each(lanes, |l| unknown |= u32::from(part.time(thread(warp, l)) < time) << l);
         unknown
     }
     /// Learns what threads did up to a time.
     pub fn learn(&mut self, cta: CtaNumber, warp: u32, lanes: u32, time: u32) {
         let part = self.part(cta);
-        crate::access::each(lanes, |l| part.learn(thread(warp, l), time));
+        crate::mem::access::each(lanes, |l| part.learn(thread(warp, l), time));
     }
     /// Learns what all threads of a CTA did up to a time.
     pub fn learn_all(&mut self, cta: CtaNumber, time: u32) {

@@ -28,11 +28,11 @@ use std::sync::Mutex;
 
 use prlx_trace::check::{Check, Findings};
 
-use crate::access::each;
-use crate::code::{Matrix, MbarKind, Op, Plane, SyncKind};
-use crate::cta::{Block, Launch};
-use crate::stuck::{Part, Waiting};
-use crate::warp::{Warp, reach};
+use crate::code::{MatrixOp, MbarrierKind, Op, Plane, WarpOpKind};
+use crate::exec::cta::{Block, Launch};
+use crate::exec::deadlock::{Part, Waiting};
+use crate::exec::warp::{Warp, reach};
+use crate::mem::access::each;
 
 use blocks::Blocks;
 use facts::Facts;
@@ -172,7 +172,7 @@ impl Checker {
         self.found.step();
         let touches = match *op {
             _ if m == 0 => Vec::new(),
-            Op::Tensor(i) => {
+            Op::TensorCopy(i) => {
                 touch::tiles(warp, &reach(launch, block, &warp.local), &launch.code.tensors[i as usize], m)
             }
             _ => touch::touches(warp, launch.code, op, m),
@@ -275,7 +275,7 @@ impl Warp {
         c.here = Who { cta: block.index, warp: self.index, lanes: m, step: pc };
         let good = match op {
             // An exchange is looked at when all have come, by `check_sync`.
-            Op::Sync(_) => {
+            Op::WarpOp(_) => {
                 c.step(self, launch, block, op, mask, 0);
                 let named = c.meet.as_ref().map_or(m, |meet| meet.comes(launch, &mut c.found, self, c.here));
                 c.forgive(launch, m & !named);
@@ -318,9 +318,9 @@ impl Warp {
         let results: &[Plane] = match *op {
             Op::Ld(i) => &code.mems[i as usize].planes,
             Op::Atom(i) => &code.atoms[i as usize].mem.planes,
-            Op::Sync(i) => match code.syncs[i as usize].kind {
-                SyncKind::Matrix(t) => match &code.matrix[t as usize] {
-                    Matrix::Load { mem, .. } => &mem.planes,
+            Op::WarpOp(i) => match code.warp_ops[i as usize].kind {
+                WarpOpKind::Matrix(t) => match &code.matrix[t as usize] {
+                    MatrixOp::Load { mem, .. } => &mem.planes,
                     _ => &[],
                 },
                 _ => &[],
@@ -328,7 +328,7 @@ impl Warp {
             Op::Mbarrier(i) => {
                 let bar = &code.mbarriers[i as usize];
                 match (bar.kind, bar.result) {
-                    (MbarKind::Test { .. }, Some(p)) => self.planes.put_pred(p, lanes, lanes),
+                    (MbarrierKind::Test { .. }, Some(p)) => self.planes.put_pred(p, lanes, lanes),
                     (_, Some(p)) => each(lanes, |l| self.planes.w64[usize::from(p)].0[l] = 0),
                     _ => {}
                 }
@@ -337,7 +337,7 @@ impl Warp {
             _ => &[],
         };
         for &plane in results {
-            each(lanes, |l| crate::access::set(&mut self.planes, plane, l, 0));
+            each(lanes, |l| crate::mem::access::set(&mut self.planes, plane, l, 0));
         }
     }
 }

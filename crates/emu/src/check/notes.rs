@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use prlx_trace::check::{Kind, Space};
 
-use crate::access::each;
 use crate::code::Op;
-use crate::cta::Launch;
+use crate::exec::cta::Launch;
+use crate::mem::access::each;
 use prlx_lanes::LANES;
 
 use super::found::{self, Found, Who};
@@ -49,10 +49,10 @@ pub struct Notes {
 impl Notes {
     /// Counts an access.
     pub fn count(&mut self, op: &Op, t: &Touch, here: Who) {
-        if !matches!(op, Op::Ld(_) | Op::St(_) | Op::Sync(_)) || t.lanes == 0 {
+        if !matches!(op, Op::Ld(_) | Op::St(_) | Op::WarpOp(_)) || t.lanes == 0 {
             return;
         }
-        let space = |l: usize| touch::space(t.place, t.addr.0[l]);
+        let space = |l: usize| touch::space(t.space, t.addr.0[l]);
         let (mut shared, mut global) = (0, 0);
         each(t.lanes, |l| match space(l) {
             Space::Shared => shared |= 1 << l,
@@ -125,7 +125,7 @@ fn passes(t: &Touch, lanes: u32) -> (u64, u64) {
         let mut words = Vec::new();
         each(lanes, |l| {
             if (first..first + at_once).contains(&l) {
-                let at = touch::within(t.place, t.addr.0[l]);
+                let at = touch::within(t.space, t.addr.0[l]);
                 words.extend(at / WORD..=(at + u64::from(t.bytes[l].max(1)) - 1) / WORD);
             }
         });
@@ -160,13 +160,13 @@ fn sectors(t: &Touch, lanes: u32) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::Place;
+    use crate::code::AddrSpace;
     use prlx_lanes::V64;
 
     fn touch(bytes: u32, at: impl Fn(u64) -> u64) -> Touch {
         let addr = V64(std::array::from_fn(|l| at(l as u64)));
-        let (deed, place) = (touch::Deed::Read, Place::Shared);
-        Touch { deed, place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
+        let (deed, place) = (touch::Deed::Read, AddrSpace::Shared);
+        Touch { deed, space: place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
     }
 
     #[test]

@@ -9,9 +9,9 @@
 use prlx_trace::check::{Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
-use crate::access::each;
-use crate::code::{Code, Place, WgmmaA};
-use crate::cta::{Block, Launch};
+use crate::code::{AddrSpace, Code, WgmmaA};
+use crate::exec::cta::{Block, Launch};
+use crate::mem::access::each;
 use prlx_lanes::LANES;
 
 use super::found::{self, Found, Who};
@@ -50,7 +50,7 @@ pub struct Proxy {
 impl Proxy {
     /// For a kernel.
     pub fn new(code: &Code) -> Proxy {
-        let copies = code.bulks.iter().any(|b| b.src.place != Place::Global);
+        let copies = code.bulks.iter().any(|b| b.src.space != AddrSpace::Global);
         let products = code.products.iter().any(|p| matches!(p.a, WgmmaA::Shared(_)) || p.n > 0);
         Proxy { on: copies || products, ..Proxy::default() }
     }
@@ -60,9 +60,9 @@ impl Proxy {
             return;
         }
         each(t.lanes, |l| {
-            let (at, bytes) = (touch::within(t.place, t.addr.0[l]), u64::from(t.bytes[l]));
+            let (at, bytes) = (touch::within(t.space, t.addr.0[l]), u64::from(t.bytes[l]));
             let inside = block.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
-            if inside && touch::space(t.place, t.addr.0[l]) == Space::Shared {
+            if inside && touch::space(t.space, t.addr.0[l]) == Space::Shared {
                 let cta = touch::owner(launch, block, t, l);
                 self.write(cta, at, bytes, Who { lanes: 1 << l, ..here });
             }

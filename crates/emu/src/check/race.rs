@@ -16,11 +16,11 @@ use std::sync::Arc;
 use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
-use crate::access::{Reach, each, value};
-use crate::code::{BarKind, MbarKind, Mem, Op, Plane, SyncKind};
-use crate::cta::{Block, CLUSTER, Launch};
-use crate::memory::Region;
-use crate::warp::{Warp, reach};
+use crate::code::{BarrierKind, MbarrierKind, MemAccess, Op, Plane, WarpOpKind};
+use crate::exec::cta::{Block, CLUSTER, Launch};
+use crate::exec::warp::{Warp, reach};
+use crate::mem::Region;
+use crate::mem::access::{Reach, each, value};
 use prlx_lanes::LANES;
 
 use super::cells::{self, Cell, Cells, Record};
@@ -138,7 +138,7 @@ pub struct Race {
 struct How<'a> {
     order: Order,
     /// A plain store: the place of its values.
-    stores: Option<&'a Mem>,
+    stores: Option<&'a MemAccess>,
     /// It waits for an mbarrier.
     waits: bool,
     /// It counts a copy's bytes at an mbarrier.
@@ -156,7 +156,7 @@ struct Access<'a> {
     writes: bool,
     order: Order,
     /// A plain store: the place of its values.
-    stores: Option<&'a Mem>,
+    stores: Option<&'a MemAccess>,
 }
 
 impl Race {
@@ -209,10 +209,10 @@ impl Race {
         });
         match *op {
             Op::Fence => cta.fence(look.who.warp, m, order),
-            Op::Bar(i) => {
-                let bar = &code.bars[i as usize];
+            Op::Barrier(i) => {
+                let bar = &code.barriers[i as usize];
                 match bar.kind {
-                    BarKind::ClusterArrive => {
+                    BarrierKind::ClusterArrive => {
                         let meeting = self.clusters.entry(cluster(look.launch, block)).or_default();
                         if order.release {
                             cta.arrive(look.who.warp, m, &mut meeting.gathered);
@@ -220,7 +220,7 @@ impl Race {
                             cta.arrive_relaxed(look.who.warp, m, &mut meeting.gathered);
                         }
                     }
-                    BarKind::ClusterWait => {
+                    BarrierKind::ClusterWait => {
                         if let Some(meeting) = self.clusters.get(&cluster(look.launch, block)) {
                             cta.learn(look.who.warp, m, &meeting.done);
                         }
@@ -236,7 +236,7 @@ impl Race {
                             let mut gathered =
                                 cta.arrived.get_mut(id as usize).and_then(Option::take).unwrap_or_default();
                             cta.arrive(look.who.warp, same, &mut gathered);
-                            gathered.went_on |= bar.kind == BarKind::Arrive;
+                            gathered.went_on |= bar.kind == BarrierKind::Arrive;
                             if let Some(a) = cta.arrived.get_mut(id as usize) {
                                 *a = Some(gathered);
                             }
@@ -244,7 +244,7 @@ impl Race {
                     }
                 }
             }
-            Op::Sync(i) if code.syncs[i as usize].kind == SyncKind::Warp => {
+            Op::WarpOp(i) if code.warp_ops[i as usize].kind == WarpOpKind::Warp => {
                 let mut all = Gathered::default();
                 cta.arrive(look.who.warp, m, &mut all);
                 cta.learn(look.who.warp, m, &all);
@@ -255,15 +255,17 @@ impl Race {
         for (i, t) in touches.iter().enumerate() {
             // The mbarrier that counts the bytes of a copy.
             let counts = match op {
-                Op::Bulk(_) => i == 2,
-                Op::Send(_) => i == 1,
-                Op::Tensor(t) => i == 1 && code.tensors[*t as usize].mbarrier.is_some(),
+                Op::BulkCopy(_) => i == 2,
+                Op::AsyncStore(_) => i == 1,
+                Op::TensorCopy(t) => i == 1 && code.tensors[*t as usize].mbarrier.is_some(),
                 _ => false,
             };
             let order = match *op {
                 _ if counts => Order { strong: true, release: true, acquire: false, scope: Scope::Cluster },
                 // What a copy reads and writes is not strong; what it updates is.
-                Op::Bulk(_) | Op::Tensor(_) | Op::Send(_) | Op::Copy(_) if t.deed != Deed::Update => {
+                Op::BulkCopy(_) | Op::TensorCopy(_) | Op::AsyncStore(_) | Op::LaneCopy(_)
+                    if t.deed != Deed::Update =>
+                {
                     Order::default()
                 }
                 _ => order,
@@ -272,7 +274,7 @@ impl Race {
                 Op::St(i) => Some(&code.mems[i as usize]),
                 _ => None,
             };
-            let waits = matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind, MbarKind::Test { .. }));
+            let waits = matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind, MbarrierKind::Test { .. }));
             let how = How { order, stores, waits, counts };
             self.touch(look, &mut cta, warp, &r, t, t.lanes & m, how);
         }
@@ -332,7 +334,7 @@ impl Race {
             let mut lanes = 0;
             each(rest, |i| lanes |= u32::from(t.addr.0[i] == t.addr.0[l] && t.bytes[i] == t.bytes[l]) << i);
             rest &= !lanes;
-            if !matches!(touch::space(t.place, t.addr.0[l]), Space::Shared | Space::Global) {
+            if !matches!(touch::space(t.space, t.addr.0[l]), Space::Shared | Space::Global) {
                 continue;
             }
             let Some((region, at)) = t.at(r, l) else { continue };
@@ -410,7 +412,7 @@ impl Race {
 /// Number of a CTA's cluster.
 fn cluster(launch: &Launch<'_>, block: &Block) -> u64 {
     let (grid, size, at) = (launch.config.grid, launch.cluster, block.cta);
-    let many = crate::cluster::clusters(grid, size);
+    let many = crate::exec::cluster::clusters(grid, size);
     let row = u64::from(at.z / size.z.max(1)) * u64::from(many.y) + u64::from(at.y / size.y.max(1));
     row * u64::from(many.x) + u64::from(at.x / size.x.max(1))
 }
@@ -553,7 +555,9 @@ fn noun(launch: &Launch<'_>, facts: &Facts, step: u32, writes: bool) -> String {
     match launch.code.steps.get(step as usize).map(|s| s.op) {
         Some(Op::Atom(_)) => "atomic".into(),
         Some(Op::Mbarrier(_)) => "mbarrier operation".into(),
-        Some(Op::Copy(_) | Op::Bulk(_) | Op::Tensor(_) | Op::Send(_)) => format!("copy's {what}"),
+        Some(Op::LaneCopy(_) | Op::BulkCopy(_) | Op::TensorCopy(_) | Op::AsyncStore(_)) => {
+            format!("copy's {what}")
+        }
         _ if facts.at(step).order.strong => format!("volatile {what}"),
         _ => what.into(),
     }
@@ -614,7 +618,7 @@ fn conflict(look: &mut Look<'_, '_>, cta: &Cta, warp: &Warp, a: &Access<'_>, new
 }
 
 /// Whether the memory holds already what a lane is about to store.
-fn stays(warp: &Warp, mem: &Mem, a: &Access<'_>, l: usize) -> bool {
+fn stays(warp: &Warp, mem: &MemAccess, a: &Access<'_>, l: usize) -> bool {
     let size = mem.size.min(8);
     mem.planes.iter().enumerate().all(|(k, &plane)| {
         let keep = u64::MAX >> (64 - 8 * u32::from(size));

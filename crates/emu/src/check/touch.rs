@@ -4,12 +4,12 @@
 
 use prlx_trace::check::Space;
 
-use crate::access::{self, Reach, each};
-use crate::cluster;
-use crate::code::{Code, Matrix, Mem, Op, Place, Sent, SyncKind, TensorCopy, window};
-use crate::cta::{Block, Launch};
-use crate::memory::Region;
-use crate::warp::Warp;
+use crate::code::{AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, TensorCopy, WarpOpKind, window};
+use crate::exec::cluster;
+use crate::exec::cta::{Block, Launch};
+use crate::exec::warp::Warp;
+use crate::mem::Region;
+use crate::mem::access::{self, Reach, each};
 use prlx_lanes::{LANES, V64};
 
 /// What is done to the memory.
@@ -48,7 +48,7 @@ pub struct Touch {
     /// What.
     pub deed: Deed,
     /// In which space.
-    pub place: Place,
+    pub space: AddrSpace,
     /// By lane: where.
     pub addr: V64,
     /// By lane: how many bytes.
@@ -60,9 +60,9 @@ pub struct Touch {
 }
 
 impl Touch {
-    fn new(warp: &Warp, deed: Deed, mem: &Mem, bytes: u32, lanes: u32) -> Touch {
+    fn new(warp: &Warp, deed: Deed, mem: &MemAccess, bytes: u32, lanes: u32) -> Touch {
         let addr = access::all_addresses(&warp.planes, mem);
-        Touch { deed, place: mem.place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
+        Touch { deed, space: mem.space, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
     }
     /// The lanes whose access no memory answers.
     pub fn bad(&self, r: &Reach<'_>, hint: &mut usize) -> u32 {
@@ -71,7 +71,7 @@ impl Touch {
         let mut even = first.is_power_of_two() && self.align == u64::from(first);
         each(self.lanes, |l| even &= self.bytes[l] == first);
         if even {
-            while let Err(b) = access::fits(r, hint, self.place, &self.addr, self.lanes & !bad, first.into())
+            while let Err(b) = access::fits(r, hint, self.space, &self.addr, self.lanes & !bad, first.into())
             {
                 bad |= 1 << b.lane;
             }
@@ -86,10 +86,10 @@ impl Touch {
     /// The region of a lane's access, and where in it.
     pub fn at<'a>(&self, r: &Reach<'a>, l: usize) -> Option<(&'a Region, u64)> {
         let (at, bytes) = (self.addr.0[l], self.bytes[l].into());
-        if at.is_multiple_of(self.align.max(1)) { access::run(r, self.place, l, at, bytes) } else { None }
+        if at.is_multiple_of(self.align.max(1)) { access::run(r, self.space, l, at, bytes) } else { None }
     }
     fn read_only(&self, r: &Reach<'_>, l: usize) -> bool {
-        match space(self.place, self.addr.0[l]) {
+        match space(self.space, self.addr.0[l]) {
             Space::Params => true,
             Space::Global => r.memory.is_constant(self.addr.0[l]),
             _ => false,
@@ -98,24 +98,24 @@ impl Touch {
 }
 
 /// The space of an address.
-pub fn space(place: Place, at: u64) -> Space {
-    match (place, at) {
-        (Place::Shared | Place::Cluster, _) | (Place::Generic, window::SHARED..window::LOCAL) => {
+pub fn space(space: AddrSpace, at: u64) -> Space {
+    match (space, at) {
+        (AddrSpace::Shared | AddrSpace::Cluster, _) | (AddrSpace::Generic, window::SHARED..window::LOCAL) => {
             Space::Shared
         }
-        (Place::Local, _) | (Place::Generic, window::LOCAL..window::PARAMS) => Space::Local,
-        (Place::Params, _) | (Place::Generic, window::PARAMS..window::CODE) => Space::Params,
+        (AddrSpace::Local, _) | (AddrSpace::Generic, window::LOCAL..window::PARAMS) => Space::Local,
+        (AddrSpace::Params, _) | (AddrSpace::Generic, window::PARAMS..window::CODE) => Space::Params,
         _ => Space::Global,
     }
 }
 
 /// The address in its own space; in shared memory, in that of the CTA that it is of.
-pub fn within(place: Place, at: u64) -> u64 {
-    match (place, space(place, at)) {
-        (Place::Generic, Space::Shared) => (at - window::SHARED) % window::CTA,
+pub fn within(space: AddrSpace, at: u64) -> u64 {
+    match (space, self::space(space, at)) {
+        (AddrSpace::Generic, Space::Shared) => (at - window::SHARED) % window::CTA,
         (_, Space::Shared) => at % window::CTA,
-        (Place::Generic, Space::Local) => at - window::LOCAL,
-        (Place::Generic, Space::Params) => at - window::PARAMS,
+        (AddrSpace::Generic, Space::Local) => at - window::LOCAL,
+        (AddrSpace::Generic, Space::Params) => at - window::PARAMS,
         _ => at,
     }
 }
@@ -132,7 +132,7 @@ pub fn owner(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> u64 {
 
 /// What a step touches when the lanes `m` run it; first what it reads.
 pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
-    let whole = |mem: &Mem| u32::from(mem.size) * mem.planes.len() as u32;
+    let whole = |mem: &MemAccess| u32::from(mem.size) * mem.planes.len() as u32;
     match *op {
         Op::Ld(i) => {
             let mem = &code.mems[i as usize];
@@ -147,7 +147,7 @@ pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
             let bytes = u32::from(atom.mem.size) * atom.values.len() as u32;
             vec![Touch::new(warp, Deed::Update, &atom.mem, bytes, m)]
         }
-        Op::Copy(i) => {
+        Op::LaneCopy(i) => {
             let copy = &code.copies[i as usize];
             let taken = warp.taken(copy, m);
             let mut from = Touch::new(warp, Deed::Read, &copy.src, copy.dst.size.into(), m);
@@ -158,7 +158,7 @@ pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
             });
             vec![from, Touch::new(warp, Deed::Write, &copy.dst, copy.dst.size.into(), m)]
         }
-        Op::Bulk(i) => {
+        Op::BulkCopy(i) => {
             let bulk = &code.bulks[i as usize];
             let sizes = &warp.planes.w32[usize::from(bulk.size)];
             let mut both = [(Deed::Read, &bulk.src), (Deed::Write, &bulk.dst)].map(|(deed, mem)| {
@@ -173,15 +173,15 @@ pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
             all.extend(bulk.mbarrier.as_ref().map(|mem| Touch::new(warp, Deed::Update, mem, 8, m)));
             all
         }
-        Op::Send(i) => {
-            let send = &code.sends[i as usize];
-            let (deed, mem) = match &send.sent {
-                Sent::Store(mem) => (Deed::Write, mem),
-                Sent::Update(atom) => (Deed::Update, &atom.mem),
+        Op::AsyncStore(i) => {
+            let send = &code.async_stores[i as usize];
+            let (deed, mem) = match &send.kind {
+                AsyncStoreKind::Store(mem) => (Deed::Write, mem),
+                AsyncStoreKind::Update(atom) => (Deed::Update, &atom.mem),
             };
-            let elements = match &send.sent {
-                Sent::Store(mem) => mem.planes.len(),
-                Sent::Update(atom) => atom.values.len(),
+            let elements = match &send.kind {
+                AsyncStoreKind::Store(mem) => mem.planes.len(),
+                AsyncStoreKind::Update(atom) => atom.values.len(),
             };
             let bytes = u32::from(mem.size) * elements as u32;
             vec![Touch::new(warp, deed, mem, bytes, m), Touch::new(warp, Deed::Update, &send.mbarrier, 8, m)]
@@ -190,10 +190,10 @@ pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
             let bar = &code.mbarriers[i as usize];
             bar.mem.iter().map(|mem| Touch::new(warp, Deed::Update, mem, 8, m)).collect()
         }
-        Op::Sync(i) => match code.syncs[i as usize].kind {
-            SyncKind::Matrix(t) => match &code.matrix[t as usize] {
-                Matrix::Load { mem, .. } => rows(warp, Deed::Read, mem, m),
-                Matrix::Store { mem, .. } => rows(warp, Deed::Write, mem, m),
+        Op::WarpOp(i) => match code.warp_ops[i as usize].kind {
+            WarpOpKind::Matrix(t) => match &code.matrix[t as usize] {
+                MatrixOp::Load { mem, .. } => rows(warp, Deed::Read, mem, m),
+                MatrixOp::Store { mem, .. } => rows(warp, Deed::Write, mem, m),
                 _ => Vec::new(),
             },
             _ => Vec::new(),
@@ -220,7 +220,7 @@ pub fn tiles(warp: &Warp, r: &Reach<'_>, copy: &TensorCopy, m: u32) -> Vec<Touch
             for row in t.rows().filter(|row| row.bytes > 0) {
                 let mut touch = Touch {
                     deed: far,
-                    place: Place::Global,
+                    space: AddrSpace::Global,
                     addr: V64([0; LANES]),
                     bytes: [0; LANES],
                     align: 1,
@@ -246,7 +246,7 @@ pub fn tiles(warp: &Warp, r: &Reach<'_>, copy: &TensorCopy, m: u32) -> Vec<Touch
 }
 
 /// Each lane gives the address of a row of 16 bytes, as many lanes as there are rows.
-fn rows(warp: &Warp, deed: Deed, mem: &Mem, m: u32) -> Vec<Touch> {
+fn rows(warp: &Warp, deed: Deed, mem: &MemAccess, m: u32) -> Vec<Touch> {
     let lanes = u32::MAX >> (LANES - (mem.planes.len() * 8).min(LANES));
     vec![Touch::new(warp, deed, mem, 16, lanes & m)]
 }

@@ -3,8 +3,8 @@
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Inst, Operand, Reg, Role, Type};
 
-use super::bind::{Binder, Kind, bits, kind, leaves};
-use crate::code::{Bar, BarKind, Builtin, Call, Callee, Op, Plane, Slot, Sync, SyncKind};
+use super::binder::{Binder, Kind, bits, kind, leaves};
+use crate::code::{BarrierKind, BarrierOp, Builtin, Call, Callee, Op, Plane, Slot, WarpOp, WarpOpKind};
 
 /// A register as a call's argument or result.
 pub fn reg_slot(b: &Binder<'_>, r: Reg) -> Slot {
@@ -83,18 +83,19 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
         return Err("the form without `.sync` is not supported: it does not say which lanes take part".into());
     }
     let (dst, src) = leaves(inst);
-    let one = |names: &[(&str, SyncKind)]| names.iter().find(|(n, _)| f.has(n)).map(|&(_, k)| k);
+    let one = |names: &[(&str, WarpOpKind)]| names.iter().find(|(n, _)| f.has(n)).map(|&(_, k)| k);
     let ty = f.ty(0).unwrap_or(Type::B32);
-    let mut out = Sync { kind: SyncKind::Warp, members: None, dst: 0, pred: None, src: [0; 3], flag: false };
+    let mut out =
+        WarpOp { kind: WarpOpKind::Warp, members: None, dst: 0, pred: None, src: [0; 3], flag: false };
     let mut after = None;
     let mut members = src.last().copied();
     match op {
         Ptx::Shfl => {
             out.kind = one(&[
-                ("up", SyncKind::Up),
-                ("down", SyncKind::Down),
-                ("bfly", SyncKind::Bfly),
-                ("idx", SyncKind::Idx),
+                ("up", WarpOpKind::Up),
+                ("down", WarpOpKind::Down),
+                ("bfly", WarpOpKind::Bfly),
+                ("idx", WarpOpKind::Idx),
             ])
             .ok_or("its mode is missing")?;
             if src.len() < 4 {
@@ -110,18 +111,18 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
         }
         Ptx::Vote => {
             out.kind = one(&[
-                ("all", SyncKind::VoteAll),
-                ("any", SyncKind::VoteAny),
-                ("uni", SyncKind::VoteUni),
-                ("ballot", SyncKind::VoteBallot),
+                ("all", WarpOpKind::VoteAll),
+                ("any", WarpOpKind::VoteAny),
+                ("uni", WarpOpKind::VoteUni),
+                ("ballot", WarpOpKind::VoteBallot),
             ])
             .ok_or("its mode is missing")?;
             out.src[0] = b.source(src.first().ok_or("no source")?, Type::Pred)?;
-            let ty = if out.kind == SyncKind::VoteBallot { Type::B32 } else { Type::Pred };
+            let ty = if out.kind == WarpOpKind::VoteBallot { Type::B32 } else { Type::Pred };
             (out.dst, after) = b.dest(dst.first().ok_or("no result")?, ty)?;
         }
         Ptx::Match => {
-            out.kind = if f.has("all") { SyncKind::MatchAll } else { SyncKind::MatchAny };
+            out.kind = if f.has("all") { WarpOpKind::MatchAll } else { WarpOpKind::MatchAny };
             out.flag = bits(ty) == 64;
             out.src[0] = b.source(src.first().ok_or("no source")?, ty)?;
             (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
@@ -132,23 +133,23 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
         Ptx::Redux => {
             let (abs, nan) = (f.has("abs"), f.has("NaN"));
             out.kind = match (f.one_of(&["add", "min", "max", "and", "or", "xor"]), ty) {
-                (Some("add"), Type::U32 | Type::S32) => SyncKind::ReduxAdd,
-                (Some("min"), Type::U32) => SyncKind::ReduxMinU,
-                (Some("max"), Type::U32) => SyncKind::ReduxMaxU,
-                (Some("min"), Type::S32) => SyncKind::ReduxMinS,
-                (Some("max"), Type::S32) => SyncKind::ReduxMaxS,
-                (Some("min"), Type::F32) => SyncKind::ReduxMinF { abs, nan },
-                (Some("max"), Type::F32) => SyncKind::ReduxMaxF { abs, nan },
-                (Some("and"), _) => SyncKind::ReduxAnd,
-                (Some("or"), _) => SyncKind::ReduxOr,
-                (Some("xor"), _) => SyncKind::ReduxXor,
+                (Some("add"), Type::U32 | Type::S32) => WarpOpKind::ReduxAdd,
+                (Some("min"), Type::U32) => WarpOpKind::ReduxMinU,
+                (Some("max"), Type::U32) => WarpOpKind::ReduxMaxU,
+                (Some("min"), Type::S32) => WarpOpKind::ReduxMinS,
+                (Some("max"), Type::S32) => WarpOpKind::ReduxMaxS,
+                (Some("min"), Type::F32) => WarpOpKind::ReduxMinF { abs, nan },
+                (Some("max"), Type::F32) => WarpOpKind::ReduxMaxF { abs, nan },
+                (Some("and"), _) => WarpOpKind::ReduxAnd,
+                (Some("or"), _) => WarpOpKind::ReduxOr,
+                (Some("xor"), _) => WarpOpKind::ReduxXor,
                 _ => return Err("this reduction is not supported".into()),
             };
             out.src[0] = b.source(src.first().ok_or("no source")?, Type::B32)?;
             (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
         }
         Ptx::Elect => {
-            out.kind = SyncKind::Elect;
+            out.kind = WarpOpKind::Elect;
             (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
             out.pred = Some(b.dest(dst.get(1).ok_or("it has no predicate result")?, Type::Pred)?.0);
         }
@@ -156,9 +157,9 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
         _ => members = dst.first().copied(),
     }
     out.members = Some(b.source(members.ok_or("its mask is missing")?, Type::B32)?);
-    b.code.syncs.push(out);
-    let at = b.code.syncs.len() as u32 - 1;
-    b.emit_main(Op::Sync(at));
+    b.code.warp_ops.push(out);
+    let at = b.code.warp_ops.len() as u32 - 1;
+    b.emit_main(Op::WarpOp(at));
     b.finish(after);
     Ok(())
 }
@@ -168,10 +169,10 @@ pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let f = &inst.form;
     if f.has("cluster") {
         // A CTA that is launched without clusters is a cluster of its own.
-        let kind = if f.has("arrive") { BarKind::ClusterArrive } else { BarKind::ClusterWait };
-        b.code.bars.push(Bar { kind, id: 0, count: None, dst: 0, src: 0 });
-        let at = b.code.bars.len() as u32 - 1;
-        b.emit_main(Op::Bar(at));
+        let kind = if f.has("arrive") { BarrierKind::ClusterArrive } else { BarrierKind::ClusterWait };
+        b.code.barriers.push(BarrierOp { kind, id: 0, count: None, dst: 0, src: 0 });
+        let at = b.code.barriers.len() as u32 - 1;
+        b.emit_main(Op::Barrier(at));
         return Ok(());
     }
     let leaf: Vec<Operand> = {
@@ -180,18 +181,18 @@ pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     };
     let red = f.has("red");
     let kind = match () {
-        () if f.has("arrive") => BarKind::Arrive,
-        () if !red => BarKind::Sync,
-        () if f.has("popc") => BarKind::Popc,
-        () if f.has("and") => BarKind::And,
-        () if f.has("or") => BarKind::Or,
+        () if f.has("arrive") => BarrierKind::Arrive,
+        () if !red => BarrierKind::Sync,
+        () if f.has("popc") => BarrierKind::Popc,
+        () if f.has("and") => BarrierKind::And,
+        () if f.has("or") => BarrierKind::Or,
         () => return Err("this reduction is not supported".into()),
     };
-    let mut out = Bar { kind, id: 0, count: None, dst: 0, src: 0 };
+    let mut out = BarrierOp { kind, id: 0, count: None, dst: 0, src: 0 };
     let mut at = 0;
     let mut after = None;
     if red {
-        let ty = if kind == BarKind::Popc { Type::U32 } else { Type::Pred };
+        let ty = if kind == BarrierKind::Popc { Type::U32 } else { Type::Pred };
         (out.dst, after) = b.dest(leaf.first().ok_or("no result")?, ty)?;
         at = 1;
     }
@@ -205,12 +206,12 @@ pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     if red {
         out.src = b.source(rest.last().ok_or("no source")?, Type::Pred)?;
     }
-    if kind == BarKind::Arrive && out.count.is_none() {
+    if kind == BarrierKind::Arrive && out.count.is_none() {
         return Err("`bar.arrive` needs a thread count".into());
     }
-    b.code.bars.push(out);
-    let at = b.code.bars.len() as u32 - 1;
-    b.emit_main(Op::Bar(at));
+    b.code.barriers.push(out);
+    let at = b.code.barriers.len() as u32 - 1;
+    b.emit_main(Op::Barrier(at));
     b.finish(after);
     Ok(())
 }

@@ -4,12 +4,13 @@ use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Inst, Operand, Type};
 use prlx_trace::kernel::Scalar;
 
-use super::bind::{Binder, Kind, kind, leaves};
-use super::inst::address;
+use super::address::address;
+use super::binder::{Binder, Kind, kind, leaves};
 use crate::code::{
-    AddrBase, Bulk, Copy, MapKind, MapWork, MbarKind, Mbarrier, Mem, Op, Place, Plane, TensorCopy,
+    AddrBase, AddrSpace, BulkCopy, LaneCopy, MbarrierKind, MbarrierOp, MemAccess, Op, Plane, TensorCopy,
+    TensorMapEdit, TensorMapOp,
 };
-use crate::tensor::{Field, Reduce};
+use crate::code::{TensorMapField, TensorReduction};
 
 /// `cp.async`, without tensors.
 pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
@@ -21,18 +22,18 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         return Err("it is not implemented".into());
     }
     if f.has("commit_group") {
-        b.emit_main(Op::CopyCommit);
+        b.emit_main(Op::LaneCopyCommit);
         return Ok(());
     }
     if f.has("wait_all") {
-        b.emit_main(Op::CopyWait(u32::MAX));
+        b.emit_main(Op::LaneCopyWait(u32::MAX));
         return Ok(());
     }
     if f.has("wait_group") {
         let Some(Operand::Int(n)) = inst.operands.first() else {
             return Err("its count is not a constant".into());
         };
-        b.emit_main(Op::CopyWait(u32::try_from(*n).unwrap_or(0).min(u32::MAX - 1)));
+        b.emit_main(Op::LaneCopyWait(u32::try_from(*n).unwrap_or(0).min(u32::MAX - 1)));
         return Ok(());
     }
     if f.has("mbarrier") {
@@ -43,11 +44,18 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     };
     let Operand::Int(bytes @ (4 | 8 | 16)) = size else { return Err("its size is not 4, 8 or 16".into()) };
     let mut mem = Vec::new();
-    for (o, place) in [(to, Place::Shared), (from, Place::Global)] {
+    for (o, place) in [(to, AddrSpace::Shared), (from, AddrSpace::Global)] {
         let (at, base, offset) = address(b, o, inst)?;
         // The first space named is the destination's; a symbol knows its own.
         let place = if base == AddrBase::None { at } else { place };
-        mem.push(Mem { place, base, offset, size: *bytes as u8, strong: false, planes: Vec::new() });
+        mem.push(MemAccess {
+            space: place,
+            base,
+            offset,
+            size: *bytes as u8,
+            strong: false,
+            planes: Vec::new(),
+        });
     }
     let (Some(src), Some(dst)) = (mem.pop(), mem.pop()) else { return Err("it has too few operands".into()) };
     // A cache policy is the last operand, and 64 bits wide.
@@ -65,9 +73,9 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         Some(o) => size = Some(b.source(o, Type::B32)?),
         None => {}
     }
-    b.code.copies.push(Copy { dst, src, size, ignore });
+    b.code.copies.push(LaneCopy { dst, src, size, ignore });
     let at = b.code.copies.len() as u32 - 1;
-    b.emit_main(Op::Copy(at));
+    b.emit_main(Op::LaneCopy(at));
     Ok(())
 }
 
@@ -121,9 +129,9 @@ fn bulk(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
             Some((reduce.on(ty)?, (ty.bits() / 8) as u8))
         }
     };
-    b.code.bulks.push(Bulk { dst, src, size, mbarrier, reduce, multicast });
+    b.code.bulks.push(BulkCopy { dst, src, size, mbarrier, reduce, multicast });
     let at = b.code.bulks.len() as u32 - 1;
-    b.emit_main(Op::Bulk(at));
+    b.emit_main(Op::BulkCopy(at));
     Ok(())
 }
 
@@ -131,20 +139,26 @@ fn bulk(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
 const UNKNOWN: [&str; 6] = ["im2col", "tile::", "cp_mask", "cta_group", "ignore_oob", "scatter4"];
 
 /// The spaces in the order written: destination, source.
-fn places(inst: &Inst) -> impl Iterator<Item = Place> {
+fn places(inst: &Inst) -> impl Iterator<Item = AddrSpace> {
     inst.form.text.split('.').filter_map(|m| match m {
-        "global" => Some(Place::Global),
-        "shared::cta" => Some(Place::Shared),
-        "shared::cluster" => Some(Place::Cluster),
+        "global" => Some(AddrSpace::Global),
+        "shared::cta" => Some(AddrSpace::Shared),
+        "shared::cluster" => Some(AddrSpace::Cluster),
         _ => None,
     })
 }
 
 /// An address in a space; a symbol knows its own.
-fn mem(b: &mut Binder<'_>, inst: &Inst, o: &Operand, place: Option<Place>, size: u8) -> Result<Mem, String> {
+fn mem(
+    b: &mut Binder<'_>,
+    inst: &Inst,
+    o: &Operand,
+    place: Option<AddrSpace>,
+    size: u8,
+) -> Result<MemAccess, String> {
     let (at, base, offset) = address(b, o, inst)?;
     let place = if base == AddrBase::None { at } else { place.ok_or("its spaces are not understood")? };
-    Ok(Mem { place, base, offset, size, strong: false, planes: Vec::new() })
+    Ok(MemAccess { space: place, base, offset, size, strong: false, planes: Vec::new() })
 }
 
 /// The mbarrier that counts the bytes, and who receives them.
@@ -152,11 +166,11 @@ fn receivers(
     b: &mut Binder<'_>,
     inst: &Inst,
     rest: &[Operand],
-) -> Result<(Option<Mem>, Option<u16>), String> {
+) -> Result<(Option<MemAccess>, Option<u16>), String> {
     let Some(at @ (Operand::Address(..) | Operand::Symbol(..))) = rest.first() else {
         return Ok((None, None));
     };
-    let mbarrier = mem(b, inst, at, Some(Place::Cluster), 8)?;
+    let mbarrier = mem(b, inst, at, Some(AddrSpace::Cluster), 8)?;
     let ranks = if inst.form.has("multicast::cluster") {
         Some(b.source(rest.get(1).ok_or("it does not say who receives it")?, Type::B16)?)
     } else {
@@ -166,8 +180,9 @@ fn receivers(
 }
 
 /// What a reduction does.
-fn reduce(inst: &Inst) -> Result<Option<Reduce>, String> {
-    let found = || inst.form.mods.iter().find_map(|m| Reduce::named(m)).ok_or("its operation is missing");
+fn reduce(inst: &Inst) -> Result<Option<TensorReduction>, String> {
+    let found =
+        || inst.form.mods.iter().find_map(|m| TensorReduction::named(m)).ok_or("its operation is missing");
     Ok(if inst.form.has("reduce") { Some(found()?) } else { None })
 }
 
@@ -185,8 +200,8 @@ fn tensor(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     if dimensions != coordinates.len() {
         return Err(format!("it has {} coordinates for {dimensions} dimensions", coordinates.len()));
     }
-    let space = places(inst).find(|p| *p != Place::Global);
-    let map = mem(b, inst, map, Some(Place::Generic), 64)?;
+    let space = places(inst).find(|p| *p != AddrSpace::Global);
+    let map = mem(b, inst, map, Some(AddrSpace::Generic), 64)?;
     let shared = mem(b, inst, shared, space, 128)?;
     let at = coordinates.iter().map(|o| b.source(o, Type::S32)).collect::<Result<Vec<_>, _>>()?;
     let (mbarrier, multicast) = receivers(b, inst, rest)?;
@@ -196,7 +211,7 @@ fn tensor(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let reduce = reduce(inst)?;
     b.code.tensors.push(TensorCopy { map, at, shared, load, mbarrier, reduce, multicast });
     let i = b.code.tensors.len() as u32 - 1;
-    b.emit_main(Op::Tensor(i));
+    b.emit_main(Op::TensorCopy(i));
     Ok(())
 }
 
@@ -205,10 +220,10 @@ pub fn tensor_map(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let f = &inst.form;
     let [at, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
     let mut places = places(inst);
-    let map = mem(b, inst, at, Some(places.next().unwrap_or(Place::Generic)), 64)?;
+    let map = mem(b, inst, at, Some(places.next().unwrap_or(AddrSpace::Generic)), 64)?;
     let kind = if f.has("cp_fenceproxy") {
         let [from, Operand::Int(128), ..] = rest else { return Err("it does not copy 128 bytes".into()) };
-        MapKind::Copy(mem(b, inst, from, places.next(), 64)?)
+        TensorMapEdit::Copy(mem(b, inst, from, places.next(), 64)?)
     } else {
         let number = |o: Option<&Operand>| match o {
             Some(Operand::Int(n)) => u8::try_from(*n).map_err(|_| "its dimension is none of five"),
@@ -224,31 +239,35 @@ pub fn tensor_map(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
                 .copied()
         });
         let (field, value) = match name {
-            Some("global_address") => (Field::Address, rest.first()),
-            Some("rank") => (Field::Rank, rest.first()),
-            Some("elemtype") => (Field::Type, rest.first()),
-            Some("interleave_layout") => (Field::Interleave, rest.first()),
-            Some("swizzle_mode") => (Field::Swizzle, rest.first()),
-            Some("fill_mode") => (Field::Fill, rest.first()),
-            Some("global_dim") => (Field::Size(number(rest.first())?), rest.get(1)),
-            Some("global_stride") => (Field::Stride(number(rest.first())?), rest.get(1)),
-            Some("box_dim") => (Field::Tile(number(rest.first())?), rest.get(1)),
-            Some("element_stride") => (Field::Step(number(rest.first())?), rest.get(1)),
+            Some("global_address") => (TensorMapField::Address, rest.first()),
+            Some("rank") => (TensorMapField::Rank, rest.first()),
+            Some("elemtype") => (TensorMapField::Type, rest.first()),
+            Some("interleave_layout") => (TensorMapField::Interleave, rest.first()),
+            Some("swizzle_mode") => (TensorMapField::Swizzle, rest.first()),
+            Some("fill_mode") => (TensorMapField::Fill, rest.first()),
+            Some("global_dim") => (TensorMapField::Size(number(rest.first())?), rest.get(1)),
+            Some("global_stride") => (TensorMapField::Stride(number(rest.first())?), rest.get(1)),
+            Some("box_dim") => (TensorMapField::Tile(number(rest.first())?), rest.get(1)),
+            Some("element_stride") => (TensorMapField::Step(number(rest.first())?), rest.get(1)),
             _ => return Err("this field is not implemented".into()),
         };
-        if let Field::Size(5..) | Field::Stride(4..) | Field::Tile(5..) | Field::Step(5..) = field {
+        if let TensorMapField::Size(5..)
+        | TensorMapField::Stride(4..)
+        | TensorMapField::Tile(5..)
+        | TensorMapField::Step(5..) = field
+        {
             return Err("its dimension is none of five".into());
         }
         let value = value.ok_or("it has too few operands")?;
-        let wide = matches!(field, Field::Address | Field::Stride(_));
+        let wide = matches!(field, TensorMapField::Address | TensorMapField::Stride(_));
         let plane = if wide {
             Plane::W64(b.source(value, Type::B64)?)
         } else {
             Plane::W32(b.source(value, Type::B32)?)
         };
-        MapKind::Set(field, plane)
+        TensorMapEdit::Set(field, plane)
     };
-    b.code.maps.push(MapWork { map, kind });
+    b.code.maps.push(TensorMapOp { map, kind });
     let at = b.code.maps.len() as u32 - 1;
     b.emit_main(Op::TensorMap(at));
     Ok(())
@@ -259,19 +278,19 @@ pub fn mbarrier(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let f = &inst.form;
     let copies = inst.form.op == Some(Ptx::Cp);
     let k = match () {
-        () if copies => MbarKind::ArriveCopies { counted: !f.has("noinc") },
-        () if f.has("init") => MbarKind::Init,
-        () if f.has("inval") => MbarKind::Invalidate,
-        () if f.has("arrive") && f.has("expect_tx") => MbarKind::ArriveExpect { drop: false },
-        () if f.has("arrive") => MbarKind::Arrive { drop: false },
-        () if f.has("arrive_drop") && f.has("expect_tx") => MbarKind::ArriveExpect { drop: true },
-        () if f.has("arrive_drop") => MbarKind::Arrive { drop: true },
-        () if f.has("expect_tx") => MbarKind::Expect,
-        () if f.has("complete_tx") => MbarKind::Complete,
+        () if copies => MbarrierKind::ArriveCopies { counted: !f.has("noinc") },
+        () if f.has("init") => MbarrierKind::Init,
+        () if f.has("inval") => MbarrierKind::Invalidate,
+        () if f.has("arrive") && f.has("expect_tx") => MbarrierKind::ArriveExpect { drop: false },
+        () if f.has("arrive") => MbarrierKind::Arrive { drop: false },
+        () if f.has("arrive_drop") && f.has("expect_tx") => MbarrierKind::ArriveExpect { drop: true },
+        () if f.has("arrive_drop") => MbarrierKind::Arrive { drop: true },
+        () if f.has("expect_tx") => MbarrierKind::Expect,
+        () if f.has("complete_tx") => MbarrierKind::Complete,
         () if f.has("test_wait") || f.has("try_wait") => {
-            MbarKind::Test { parity: f.has("parity"), yields: f.has("try_wait") }
+            MbarrierKind::Test { parity: f.has("parity"), yields: f.has("try_wait") }
         }
-        () if f.has("pending_count") => MbarKind::Pending,
+        () if f.has("pending_count") => MbarrierKind::Pending,
         () => return Err("it is not implemented".into()),
     };
     let (mut result, mut rest) = (None, inst.operands.as_slice());
@@ -280,11 +299,11 @@ pub fn mbarrier(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         let Some((first, more)) = rest.split_first() else { return Err("it has too few operands".into()) };
         rest = more;
         match k {
-            MbarKind::Test { .. } => {
+            MbarrierKind::Test { .. } => {
                 let (flat, _) = leaves(inst);
                 result = Some(b.dest(flat.first().ok_or("no result")?, Type::Pred)?.0);
             }
-            MbarKind::Pending => {
+            MbarrierKind::Pending => {
                 let (at, a) = b.dest(first, Type::B32)?;
                 (result, after) = (Some(at), a);
             }
@@ -292,22 +311,22 @@ pub fn mbarrier(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
             _ => result = Some(b.dest(first, Type::B64)?.0),
         }
     }
-    if k == MbarKind::Pending {
+    if k == MbarrierKind::Pending {
         let value = Some(Plane::W64(b.source(rest.first().ok_or("no state")?, Type::B64)?));
-        return push(b, Mbarrier { kind: k, mem: None, result, value }, after);
+        return push(b, MbarrierOp { kind: k, mem: None, result, value }, after);
     }
     let [at, rest @ ..] = rest else { return Err("it has no address".into()) };
     let (place, base, offset) = address(b, at, inst)?;
-    let mem = Some(Mem { place, base, offset, size: 8, strong: true, planes: Vec::new() });
+    let mem = Some(MemAccess { space: place, base, offset, size: 8, strong: true, planes: Vec::new() });
     let value = match (rest.first(), k) {
-        (Some(o), MbarKind::Test { parity: false, .. }) => Some(Plane::W64(b.source(o, Type::B64)?)),
+        (Some(o), MbarrierKind::Test { parity: false, .. }) => Some(Plane::W64(b.source(o, Type::B64)?)),
         (Some(o), _) => Some(Plane::W32(b.source(o, Type::B32)?)),
         (None, _) => None,
     };
-    push(b, Mbarrier { kind: k, mem, result, value }, after)
+    push(b, MbarrierOp { kind: k, mem, result, value }, after)
 }
 
-fn push(b: &mut Binder<'_>, m: Mbarrier, after: Option<super::bind::After>) -> Result<(), String> {
+fn push(b: &mut Binder<'_>, m: MbarrierOp, after: Option<super::binder::After>) -> Result<(), String> {
     b.code.mbarriers.push(m);
     let at = b.code.mbarriers.len() as u32 - 1;
     b.emit_main(Op::Mbarrier(at));

@@ -3,17 +3,17 @@
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Inst, Operand, Type};
 
-use super::bind::{Binder, bits};
-use super::inst::address;
-use crate::code::{Matrix, Mem, Mma, Op, Plane, Sync, SyncKind};
+use super::address::address;
+use super::binder::{Binder, bits};
+use crate::code::{MatrixOp, MemAccess, Mma, Op, Plane, WarpOp, WarpOpKind};
 
 /// A warp-wide operation on tiles.
-fn tile(b: &mut Binder<'_>, t: Matrix) {
+fn tile(b: &mut Binder<'_>, t: MatrixOp) {
     b.code.matrix.push(t);
-    let kind = SyncKind::Matrix(b.code.matrix.len() as u32 - 1);
-    b.code.syncs.push(Sync { kind, members: None, dst: 0, pred: None, src: [0; 3], flag: false });
-    let at = b.code.syncs.len() as u32 - 1;
-    b.emit_main(Op::Sync(at));
+    let kind = WarpOpKind::Matrix(b.code.matrix.len() as u32 - 1);
+    b.code.warp_ops.push(WarpOp { kind, members: None, dst: 0, pred: None, src: [0; 3], flag: false });
+    let at = b.code.warp_ops.len() as u32 - 1;
+    b.emit_main(Op::WarpOp(at));
 }
 
 pub fn list(o: &Operand) -> &[Operand] {
@@ -33,7 +33,7 @@ pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
     if op == Ptx::Movmatrix {
         let src = b.source(second, Type::B32)?;
         let (dst, _) = b.dest(first, Type::B32)?;
-        tile(b, Matrix::Transpose { dst, src });
+        tile(b, MatrixOp::Transpose { dst, src });
         return Ok(());
     }
     let (regs, at) = if op == Ptx::Ldmatrix { (first, second) } else { (second, first) };
@@ -45,9 +45,9 @@ pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
     if !matches!(planes.len(), 1 | 2 | 4) {
         return Err(format!("it names {} registers", planes.len()));
     }
-    let mem = Mem { place, base, offset, size: 16, strong: false, planes };
+    let mem = MemAccess { space: place, base, offset, size: 16, strong: false, planes };
     let trans = f.has("trans");
-    tile(b, if op == Ptx::Ldmatrix { Matrix::Load { mem, trans } } else { Matrix::Store { mem, trans } });
+    tile(b, if op == Ptx::Ldmatrix { MatrixOp::Load { mem, trans } } else { MatrixOp::Store { mem, trans } });
     Ok(())
 }
 
@@ -103,7 +103,7 @@ pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         return Err(format!("it names {have:?} registers where {want:?} are needed"));
     }
     let op = Mma { m, n, k, types, planes, saturate: f.has("satfinite"), and: f.has("and"), linear: false };
-    tile(b, Matrix::Mma(Box::new(op)));
+    tile(b, MatrixOp::Mma(Box::new(op)));
     Ok(())
 }
 
@@ -147,7 +147,7 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         }
         let op =
             Mma { m, n, k, types, planes, saturate: f.has("satfinite"), and: f.has("and"), linear: true };
-        tile(b, Matrix::Mma(Box::new(op)));
+        tile(b, MatrixOp::Mma(Box::new(op)));
         return Ok(());
     }
     let ty = f.types.last().copied().ok_or("its type is missing")?;
@@ -178,9 +178,9 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         return Err("elements of 4 bits or one are only in rows of A and columns of B".into());
     }
     let (bits, unit) = if narrow { (32, 32 / bits(ty).max(1)) } else { (bits(ty), 1) };
-    let mem = Mem { place, base, offset, size: (bits / 8) as u8, strong: false, planes };
-    let t = crate::code::Tile { mem, stride, unit, rows, cols: cols / unit, col, bits, store };
-    tile(b, Matrix::Tile(Box::new(t)));
+    let mem = MemAccess { space: place, base, offset, size: (bits / 8) as u8, strong: false, planes };
+    let t = crate::code::WmmaTile { mem, stride, unit, rows, cols: cols / unit, col, bits, store };
+    tile(b, MatrixOp::Tile(Box::new(t)));
     Ok(())
 }
 

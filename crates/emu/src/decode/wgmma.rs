@@ -2,34 +2,34 @@
 
 use prlx_isa::view::{Inst, Operand, Type};
 
-use super::bind::Binder;
+use super::binder::Binder;
 use super::matrix::{dimensions, list};
-use crate::code::{Op, Products, Sync, SyncKind, Wgmma, WgmmaA};
+use crate::code::{Op, WarpOp, WarpOpKind, Wgmma, WgmmaA, WgmmaStep};
 
 /// `wgmma` (PTX ISA, Asynchronous Warpgroup-Level Matrix Instructions).
 pub fn wgmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let f = &inst.form;
     let what = match () {
-        () if f.has("fence") => Products::Fence,
-        () if f.has("commit_group") => Products::Commit,
+        () if f.has("fence") => WgmmaStep::Fence,
+        () if f.has("commit_group") => WgmmaStep::Commit,
         () if f.has("wait_group") => {
             let Some(Operand::Int(n)) = inst.operands.first() else {
                 return Err("its count is not a constant".into());
             };
-            Products::Wait(u32::try_from(*n).map_err(|_| "its count is negative")?)
+            WgmmaStep::Wait(u32::try_from(*n).map_err(|_| "its count is negative")?)
         }
         () if f.has("sp") => return Err("sparse products are not implemented".into()),
         () if f.has("mma_async") => {
             let product = product(b, inst)?;
             b.code.products.push(product);
-            Products::Begin(b.code.products.len() as u32 - 1)
+            WgmmaStep::Begin(b.code.products.len() as u32 - 1)
         }
         () => return Err("it is not implemented".into()),
     };
-    let kind = SyncKind::Products(what);
-    b.code.syncs.push(Sync { kind, members: None, dst: 0, pred: None, src: [0; 3], flag: false });
-    let at = b.code.syncs.len() as u32 - 1;
-    b.emit_main(Op::Sync(at));
+    let kind = WarpOpKind::Wgmma(what);
+    b.code.warp_ops.push(WarpOp { kind, members: None, dst: 0, pred: None, src: [0; 3], flag: false });
+    let at = b.code.warp_ops.len() as u32 - 1;
+    b.emit_main(Op::WarpOp(at));
     Ok(())
 }
 

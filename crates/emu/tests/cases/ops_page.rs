@@ -248,7 +248,7 @@ inspect FILE` says it of any module. Operands: `def` is written, `use` read, `ad
 repeats. *tests of it* hold the operation alone against something independent (the last table says what); *run* and *refused*
 count the forms (opcodes as written) that occur in this repository's kernels, *kernels* those with that operation that run under
 test against references of their own; `*` marks a form that runs but stands in no launch that a test runs.
-Written by `BLESS=1 cargo test -p prlx-emu --test cases ops/` from `crates/isa/src/ptx/ops.rs`, `crates/emu/src/coverage.rs`
+Written by `BLESS=1 cargo test -p prlx-emu --test cases ops/` from `crates/isa/src/ptx/ops.rs`, `crates/emu/src/decode/coverage.rs`
 and those kernels.
 
 ";

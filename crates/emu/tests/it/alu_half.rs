@@ -270,7 +270,7 @@ fn every_pair(form: &str) {
 macro_rules! every_pair {
     ($($name:ident $form:literal)*) => {$(
         #[test]
-        #[ignore = "minutes of all cores: cargo test --release -p prlx-emu --test alu_half -- --ignored --test-threads 1"]
+        #[ignore = "minutes of all cores: cargo test --release -p prlx-emu --test it alu_half -- --ignored --test-threads 1"]
         fn $name() {
             every_pair($form);
         }

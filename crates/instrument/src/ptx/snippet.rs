@@ -125,7 +125,7 @@ fn expand(out: &mut String, template: &str, prefix: &str, number: &str) {
 fn registers<'t>(text: &'t str, prefix: &str) -> FxHashSet<&'t str> {
     let mut found = FxHashSet::default();
     for word in text.split('%').skip(1) {
-        let end = word.bytes().position(|b| !crate::text::word_byte(b)).unwrap_or(word.len());
+        let end = word.bytes().position(|b| !crate::tokens::word_byte(b)).unwrap_or(word.len());
         found.extend(word[..end].strip_prefix(prefix));
     }
     found

@@ -1,51 +1,15 @@
-//! One lane that executes inserted instructions: the few that [`super::check`] lets through, as the PTX ISA defines them.
+//! One lane that executes inserted instructions: the few that [`super::rules`] lets through, as the PTX ISA defines them.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
-use super::arith;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Function, Inst, Module, Operand, Reg, Space, Type};
+use rustc_hash::FxHashMap;
 
-/// Memory in words of four bytes; what is not there is 0. Copies share what was there when it was sealed: every piece of a function begins with
-/// the same, and writes little.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Memory {
-    sealed: Arc<FxHashMap<u64, u32>>,
-    written: Vec<(u64, u32)>,
-}
-
-impl Memory {
-    /// What was written becomes what copies share.
-    pub fn seal(&mut self) {
-        Arc::make_mut(&mut self.sealed).extend(self.written.drain(..));
-    }
-    /// The word at an address.
-    pub fn word(&self, at: u64) -> u32 {
-        let written = self.written.iter().find(|w| w.0 == at).map(|w| w.1);
-        written.unwrap_or_else(|| self.sealed.get(&at).copied().unwrap_or_default())
-    }
-    fn set(&mut self, at: u64, word: u32) {
-        match self.written.iter_mut().find(|w| w.0 == at) {
-            Some(place) => place.1 = word,
-            None => self.written.push((at, word)),
-        }
-    }
-    /// All words that were ever set.
-    pub fn words(&self) -> impl Iterator<Item = (u64, u32)> {
-        let sealed = self.sealed.keys().filter(|at| self.written.iter().all(|w| w.0 != **at));
-        sealed.map(|at| (*at, self.word(*at))).chain(self.written.iter().copied())
-    }
-    /// The lowest address at which two copies differ since they were sealed.
-    pub fn differs(&self, other: &Memory) -> Option<u64> {
-        debug_assert!(Arc::ptr_eq(&self.sealed, &other.sealed), "they are copies of one");
-        let all = self.written.iter().chain(&other.written).map(|w| w.0);
-        all.filter(|at| self.word(*at) != other.word(*at)).min()
-    }
-}
+use crate::verify::arithmetic::{compute, mask, signed};
+use crate::verify::memory::{Memory, read, write};
 
 /// A lane, and the memory that it sees.
 #[derive(Clone, Debug, Default)]
@@ -197,7 +161,7 @@ impl Machine {
                 let old = read(&self.global, at, ty_bytes(ty));
                 let value = one(self, if result { 2 } else { 1 })?;
                 let greater = match ty.is_signed() {
-                    true => arith::signed(ty, old) > arith::signed(ty, value),
+                    true => signed(ty, old) > signed(ty, value),
                     false => old > value & width,
                 };
                 let new = match form.one_of(&["add", "xor", "cas", "exch", "max", "min", "and", "or"])? {
@@ -219,7 +183,7 @@ impl Machine {
                 }
                 old
             }
-            _ => arith::compute(form, a, b, c)?,
+            _ => compute(form, a, b, c)?,
         };
         let Some(Operand::Reg(to)) = inst.operands.first() else { return None };
         self.regs.insert(*to, result);
@@ -298,42 +262,6 @@ pub(super) fn address(name: &str) -> u64 {
 /// Whether an address lies in a space: some do.
 pub(super) fn within(space: Space, address: u64) -> bool {
     mix(address ^ (space as u64) << 50) & 1 == 1
-}
-
-/// Reads 2, 4 or 8 bytes.
-pub(super) fn read(memory: &Memory, at: u64, size: u64) -> u64 {
-    let word = |at: u64| u64::from(memory.word(at));
-    match size {
-        8 => word(at) | word(at + 4) << 32,
-        2 => word(at & !3) >> (8 * (at & 3)) & 0xFFFF,
-        _ => word(at),
-    }
-}
-
-/// Writes 1, 2, 4 or 8 bytes.
-pub(super) fn write(memory: &mut Memory, at: u64, size: u64, value: u64) {
-    if size < 4 {
-        let (at, shift) = (at & !3, 8 * (at & 3));
-        let own = (1u32 << (8 * size)) - 1;
-        memory.set(at, memory.word(at) & !(own << shift) | (value as u32 & own) << shift);
-        return;
-    }
-    memory.set(at, value as u32);
-    if size == 8 {
-        memory.set(at + 4, (value >> 32) as u32);
-    }
-}
-
-/// The bits of a type.
-pub(super) fn mask(ty: Type) -> u64 {
-    use Type::*;
-    match ty {
-        Pred | B1 => 1,
-        B8 | U8 | S8 | U4 | S4 | E4m3 | E5m2 | E2m1 | E2m1x2 | E2m3 | E3m2 | Ue8m0 => 0xFF,
-        B16 | U16 | S16 | F16 | Bf16 | E4m3x2 | E5m2x2 | E2m3x2 | E3m2x2 | Ue8m0x2 => 0xFFFF,
-        B32 | U32 | S32 | F16x2 | Bf16x2 | F32 | Tf32 | U16x2 | S16x2 => 0xFFFF_FFFF,
-        B64 | U64 | S64 | F64 | F32x2 | B128 => u64::MAX,
-    }
 }
 
 fn ty_bytes(ty: Type) -> u64 {

@@ -20,21 +20,28 @@
 //! Misses: what only several lanes can show (elections, shuffles) is for the emulator's schedules; that a call hands the
 //! same record on is checked for its form alone.
 
-mod arith;
+mod arithmetic;
 mod check;
+mod execute;
+mod fault;
+mod function;
+mod handover;
 mod machine;
-mod marks;
+mod memory;
 mod model;
-mod pieces;
+mod placement;
+mod plan_facts;
+mod rules;
 mod run;
-mod sample;
-mod tables;
+mod snippets;
+mod states;
 
 use prlx_isa::view::Module;
 use prlx_probe::Plan;
 
-use crate::error::{Error, ErrorKind};
-use crate::text::{self, span};
+use crate::error::Error;
+use crate::tokens;
+use fault::wrong;
 
 /// Checks that `rewritten` is `source`, of which `module` is the view, with `plan` lowered into it and nothing else.
 ///
@@ -42,10 +49,10 @@ use crate::text::{self, span};
 /// The first invariant of this module's list that does not hold, with its place in `rewritten`.
 pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Result<(), Error> {
     crate::ptx::fits(module, plan)?;
-    let prefix = text::prefix(source);
+    let prefix = tokens::prefix(source);
     let ((after, complaints), pieces) = beside(
         || prlx_isa::ptx::read(rewritten),
-        || pieces::pieces(source, rewritten, module, &prefix),
+        || snippets::pieces(source, rewritten, module, &prefix),
         source.len() > LONG,
     );
     let pieces = pieces?;
@@ -57,7 +64,10 @@ pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Re
             format!("the rewritten text does not read: {}", new.message),
         ));
     }
-    check::check(&check::Texts { source, rewritten, module, after: &after, plan, prefix: &prefix }, &pieces)
+    check::check(
+        &function::Texts { source, rewritten, module, after: &after, plan, prefix: &prefix },
+        &pieces,
+    )
 }
 
 /// Bytes of a source for which a second thread is worth it.
@@ -73,9 +83,4 @@ fn beside<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync, 
         let own = first();
         (own, other.ok().and_then(|o| o.join().ok()).unwrap_or_else(&second))
     })
-}
-
-/// A fault at a byte of the rewritten text.
-fn wrong(at: usize, message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Verify, span(at, at), message)
 }

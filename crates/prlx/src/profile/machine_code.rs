@@ -5,7 +5,7 @@
 use prlx_driver::Job;
 use prlx_driver::assemble::listing;
 use prlx_instrument::Rewrite;
-use prlx_instrument::leaks::{Leaks, Lined, Moved, Way};
+use prlx_instrument::reordering::{Direction, LineMapped, Moved, RegionReordering};
 use prlx_isa::image::Target;
 use prlx_isa::sass;
 use prlx_timeline::Note;
@@ -16,20 +16,21 @@ const LISTED: usize = 6;
 /// Notes about a launch file's kernel, assembled for the architecture `device`, or for the module's own.
 pub(super) fn check(job: &Job, rewrite: &Rewrite, device: Option<Target>) -> Vec<Note> {
     let kernel = prlx_present::safe(&job.kernel);
-    let lined = Lined::new(&job.text, rewrite).map_err(|e| e.to_string());
-    let listed = lined.and_then(|lined| Ok((listing::listing(&lined.text, device)?, lined)));
-    let (listing, lined) = match listed {
+    let line_mapped = LineMapped::new(&job.text, rewrite).map_err(|e| e.to_string());
+    let listed =
+        line_mapped.and_then(|line_mapped| Ok((listing::listing(&line_mapped.text, device)?, line_mapped)));
+    let (listing, line_mapped) = match listed {
         Ok(both) => both,
         Err(why) => {
             let text = format!("kernel was not held against its machine code, {kernel}: {why}");
             return vec![Note { kind: "machine-code", count: 1, text }];
         }
     };
-    let leaks = lined.leaks(&job.text, rewrite, &sass::blocks(&listing));
+    let regions = line_mapped.reorderings(&job.text, rewrite, &sass::blocks(&listing));
     let mut notes: Vec<Note> =
-        leaks.iter().filter(|l| !l.moved.is_empty()).map(|l| of_region(l, rewrite, &kernel)).collect();
-    let sum = |of: fn(&Leaks) -> u64| leaks.iter().map(of).sum::<u64>();
-    let (all, told, moved) = (sum(|l| l.of), sum(|l| l.told), sum(|l| l.moved.len() as u64));
+        regions.iter().filter(|l| !l.moved.is_empty()).map(|l| of_region(l, rewrite, &kernel)).collect();
+    let sum = |of: fn(&RegionReordering) -> u64| regions.iter().map(of).sum::<u64>();
+    let (all, told, moved) = (sum(|l| l.instructions), sum(|l| l.located), sum(|l| l.moved.len() as u64));
     if all > 0 {
         let elsewhere = if moved == 0 { "none is".to_owned() } else { format!("{moved} are") };
         let text = format!(
@@ -40,7 +41,7 @@ pub(super) fn check(job: &Job, rewrite: &Rewrite, device: Option<Target>) -> Vec
     notes
 }
 
-fn of_region(leaks: &Leaks, rewrite: &Rewrite, kernel: &str) -> Note {
+fn of_region(region: &RegionReordering, rewrite: &Rewrite, kernel: &str) -> Note {
     let module = &rewrite.plan.module;
     let named = |m: &Moved| {
         let loc = m.loc.and_then(|l| module.locs.get(l.index()));
@@ -48,18 +49,18 @@ fn of_region(leaks: &Leaks, rewrite: &Rewrite, kernel: &str) -> Note {
             .and_then(|l| module.files.get(l.file.index()))
             .map(|f| f.path.rsplit('/').next().unwrap_or(&f.path));
         let at = loc.zip(file).map(|(l, file)| format!(" ({file}:{})", l.line)).unwrap_or_default();
-        let way = match m.way {
-            Way::Before => "before its begin",
-            Way::Behind => "behind its end",
-            Way::Into => "from outside, in it",
+        let direction = match m.direction {
+            Direction::Before => "before its begin",
+            Direction::After => "behind its end",
+            Direction::Inside => "from outside, in it",
         };
-        format!("{}{at} {way}", m.what)
+        format!("{}{at} {direction}", m.opcode)
     };
-    let mut all: Vec<String> = leaks.moved.iter().take(LISTED).map(named).collect();
-    if leaks.moved.len() > LISTED {
-        all.push(format!("{} more", leaks.moved.len() - LISTED));
+    let mut all: Vec<String> = region.moved.iter().take(LISTED).map(named).collect();
+    if region.moved.len() > LISTED {
+        all.push(format!("{} more", region.moved.len() - LISTED));
     }
     let text =
-        format!("of region {} of {kernel} elsewhere in machine code: {}", leaks.region, all.join(", "));
-    Note { kind: "moved", count: leaks.moved.len() as u64, text: prlx_present::safe(&text) }
+        format!("of region {} of {kernel} elsewhere in machine code: {}", region.region, all.join(", "));
+    Note { kind: "moved", count: region.moved.len() as u64, text: prlx_present::safe(&text) }
 }

@@ -14,9 +14,9 @@ use std::hash::{Hash, Hasher};
 use prlx_trace::check::Space;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::access::each;
-use crate::mbarrier::State;
-use crate::warp::Warp;
+use crate::copies::mbarrier::State;
+use crate::exec::warp::Warp;
+use crate::mem::access::each;
 use prlx_lanes::LANES;
 
 use super::super::found::Who;

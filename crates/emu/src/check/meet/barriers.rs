@@ -9,10 +9,10 @@ use prlx_isa::ptx;
 use prlx_trace::check::{Kind, Side};
 use rustc_hash::FxHashMap;
 
-use crate::access::each;
-use crate::code::{Bar, BarKind};
-use crate::cta::Launch;
-use crate::warp::Warp;
+use crate::code::{BarrierKind, BarrierOp};
+use crate::exec::cta::Launch;
+use crate::exec::warp::Warp;
+use crate::mem::access::each;
 use prlx_lanes::LANES;
 
 use super::super::found::{self, Found, Who};
@@ -21,7 +21,7 @@ use super::super::found::{self, Found, Who};
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     who: Who,
-    kind: BarKind,
+    kind: BarrierKind,
     count: Option<u32>,
     aligned: bool,
 }
@@ -34,8 +34,15 @@ pub struct Barriers {
 
 impl Barriers {
     /// Lanes are about to arrive.
-    pub fn arrive(&mut self, launch: &Launch<'_>, found: &mut Found, warp: &Warp, bar: &Bar, here: Who) {
-        if matches!(bar.kind, BarKind::ClusterArrive | BarKind::ClusterWait) {
+    pub fn arrive(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut Found,
+        warp: &Warp,
+        bar: &BarrierOp,
+        here: Who,
+    ) {
+        if matches!(bar.kind, BarrierKind::ClusterArrive | BarrierKind::ClusterWait) {
             return;
         }
         let of = |plane: u16, l: usize| warp.planes.w32[usize::from(plane)].0[l];
@@ -145,10 +152,10 @@ fn counts(launch: &Launch<'_>, found: &mut Found, id: u32, now: &Arrival, open: 
 
 /// Waiting and reducing do not mix, nor do reductions of different kinds.
 fn kinds(launch: &Launch<'_>, found: &mut Found, id: u32, now: &Arrival, open: &[Arrival]) {
-    let class = |k: BarKind| match k {
-        BarKind::Popc => "counts predicates",
-        BarKind::And => "asks whether all predicates hold",
-        BarKind::Or => "asks whether any predicate holds",
+    let class = |k: BarrierKind| match k {
+        BarrierKind::Popc => "counts predicates",
+        BarrierKind::And => "asks whether all predicates hold",
+        BarrierKind::Or => "asks whether any predicate holds",
         _ => "only waits",
     };
     let Some(other) = open.iter().find(|o| class(o.kind) != class(now.kind)) else { return };

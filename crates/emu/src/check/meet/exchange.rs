@@ -3,17 +3,17 @@
 use prlx_trace::LaneMask;
 use prlx_trace::check::Kind;
 
-use crate::access::each;
-use crate::code::{Sync, SyncKind};
-use crate::cta::Launch;
-use crate::sync;
-use crate::warp::Warp;
+use crate::code::{WarpOp, WarpOpKind};
+use crate::exec::cta::Launch;
+use crate::exec::sync;
+use crate::exec::warp::Warp;
+use crate::mem::access::each;
 use prlx_lanes::LANES;
 
 use super::super::found::{self, Found, Who};
 
 /// Reports lanes that run an exchange whose mask does not name them; those that are named.
-pub fn named(launch: &Launch<'_>, found: &mut Found, warp: &Warp, op: &Sync, here: Who) -> u32 {
+pub fn named(launch: &Launch<'_>, found: &mut Found, warp: &Warp, op: &WarpOp, here: Who) -> u32 {
     let Some(members) = op.members else { return here.lanes };
     let members = &warp.planes.w32[usize::from(members)].0;
     let mut outside = 0;
@@ -31,8 +31,8 @@ pub fn named(launch: &Launch<'_>, found: &mut Found, warp: &Warp, op: &Sync, her
 }
 
 /// Reports lanes that take a value from a lane that does not take part: nothing says what they get. Them.
-pub fn shuffled(launch: &Launch<'_>, found: &mut Found, warp: &Warp, op: &Sync, here: Who) -> u32 {
-    if !matches!(op.kind, SyncKind::Up | SyncKind::Down | SyncKind::Bfly | SyncKind::Idx) {
+pub fn shuffled(launch: &Launch<'_>, found: &mut Found, warp: &Warp, op: &WarpOp, here: Who) -> u32 {
+    if !matches!(op.kind, WarpOpKind::Up | WarpOpKind::Down | WarpOpKind::Bfly | WarpOpKind::Idx) {
         return 0;
     }
     let (from, inside) = sync::shuffled(&warp.planes, op);

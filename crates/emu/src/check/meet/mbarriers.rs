@@ -7,11 +7,11 @@
 use prlx_trace::check::{Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
-use crate::access::each;
-use crate::code::{MbarKind, Op};
-use crate::cta::{Block, Launch};
-use crate::mbarrier::{self, State};
-use crate::warp::{Warp, reach};
+use crate::code::{MbarrierKind, Op};
+use crate::copies::mbarrier::{self, State};
+use crate::exec::cta::{Block, Launch};
+use crate::exec::warp::{Warp, reach};
+use crate::mem::access::each;
 
 use super::super::found::{self, Found, Who};
 use super::super::touch::{self, Touch};
@@ -53,7 +53,7 @@ impl Mbarriers {
         let r = reach(launch, block, &warp.local);
         each(here.lanes, |l| {
             let Some((region, at)) =
-                t.at(&r, l).filter(|_| touch::space(t.place, t.addr.0[l]) == Space::Shared)
+                t.at(&r, l).filter(|_| touch::space(t.space, t.addr.0[l]) == Space::Shared)
             else {
                 return;
             };
@@ -76,7 +76,7 @@ impl Mbarriers {
             add(launch, found, Who { lanes, ..here }, why, memory);
         }
         let here = Who { lanes: good, ..here };
-        if !matches!(bar.kind, MbarKind::Test { .. }) {
+        if !matches!(bar.kind, MbarrierKind::Test { .. }) {
             asking.changed();
             asking.busy(here);
             return good;
@@ -91,7 +91,7 @@ impl Mbarriers {
     /// The bits of an mbarrier after one lane's work, if it is right.
     fn judge(
         &mut self,
-        kind: MbarKind,
+        kind: MbarrierKind,
         key: (u64, u64),
         old: u64,
         operand: Option<u64>,
@@ -100,14 +100,14 @@ impl Mbarriers {
         let set_up = self.live.get(&key).copied();
         let refuse = |kind, what: String| Err(Refusal { kind, set_up, what });
         match (kind, set_up) {
-            (MbarKind::Init, Some(_)) => {
+            (MbarrierKind::Init, Some(_)) => {
                 return refuse(Kind::MbarrierInitTwice, "sets up an mbarrier that is in use".into());
             }
-            (MbarKind::Init, None) => _ = self.live.insert(key, who),
+            (MbarrierKind::Init, None) => _ = self.live.insert(key, who),
             (_, None) => {
                 return refuse(Kind::MbarrierNotInit, "uses an mbarrier that nothing has set up".into());
             }
-            (MbarKind::Invalidate, Some(_)) => _ = self.live.remove(&key),
+            (MbarrierKind::Invalidate, Some(_)) => _ = self.live.remove(&key),
             (_, Some(_)) => {
                 let n = State::read(old).excess();
                 if n > 0 {

@@ -9,11 +9,11 @@ mod stuck;
 
 use prlx_trace::check::Space;
 
-use crate::access;
-use crate::code::{Atom, Mem, Op, Plane};
-use crate::cta::{Block, Launch};
-use crate::stuck::{Part, Waiting};
-use crate::warp::{Warp, reach};
+use crate::code::{Atomic, MemAccess, Op, Plane};
+use crate::exec::cta::{Block, Launch};
+use crate::exec::deadlock::{Part, Waiting};
+use crate::exec::warp::{Warp, reach};
+use crate::mem::access;
 
 use super::found::{self, Found, Who};
 use super::touch::{self, Touch};
@@ -45,8 +45,8 @@ impl Meet {
             (Op::Mbarrier(_), [t]) => {
                 return self.mbarriers.work(launch, found, warp, block, (t, &mut self.asking), here);
             }
-            (Op::Bar(i), _) => {
-                self.barriers.arrive(launch, found, warp, &code.bars[i as usize], here);
+            (Op::Barrier(i), _) => {
+                self.barriers.arrive(launch, found, warp, &code.barriers[i as usize], here);
                 self.asking.busy(here);
             }
             (Op::Ld(i), [t]) if code.mems[i as usize].strong => self.reads(launch, warp, block, t, here),
@@ -54,17 +54,17 @@ impl Meet {
                 self.reads(launch, warp, block, t, here);
             }
             (Op::St(i), [t]) if !stores(launch, warp, block, &code.mems[i as usize], t, here) => {}
-            (Op::Sync(_), _) => self.asking.busy(here),
+            (Op::WarpOp(_), _) => self.asking.busy(here),
             (
                 Op::St(_)
                 | Op::Atom(_)
-                | Op::Copy(_)
-                | Op::CopyWait(_)
-                | Op::Bulk(_)
+                | Op::LaneCopy(_)
+                | Op::LaneCopyWait(_)
+                | Op::BulkCopy(_)
                 | Op::BulkWait(..)
-                | Op::Tensor(_)
+                | Op::TensorCopy(_)
                 | Op::TensorMap(_)
-                | Op::Send(_),
+                | Op::AsyncStore(_),
                 _,
             ) => {
                 self.asking.changed();
@@ -78,7 +78,7 @@ impl Meet {
     fn reads(&mut self, launch: &Launch<'_>, warp: &Warp, block: &Block, t: &Touch, here: Who) {
         let r = reach(launch, block, &warp.local);
         self.asking.reads(warp, here, |l| {
-            let (space, at) = (touch::space(t.place, t.addr.0[l]), touch::within(t.place, t.addr.0[l]));
+            let (space, at) = (touch::space(t.space, t.addr.0[l]), touch::within(t.space, t.addr.0[l]));
             let value = t.at(&r, l).map_or(0, |(region, at)| region.load(at, t.bytes[l].min(8) as u8));
             What::Memory { space, at, bytes: t.bytes[l], value }
         });
@@ -90,14 +90,14 @@ impl Meet {
     /// Lanes come to an exchange; those that may take part.
     pub fn comes(&self, launch: &Launch<'_>, found: &mut Found, warp: &Warp, here: Who) -> u32 {
         match launch.code.steps[here.step as usize].op {
-            Op::Sync(i) => exchange::named(launch, found, warp, &launch.code.syncs[i as usize], here),
+            Op::WarpOp(i) => exchange::named(launch, found, warp, &launch.code.warp_ops[i as usize], here),
             _ => here.lanes,
         }
     }
     /// All lanes of an exchange have come; those that receive nobody's value.
     pub fn exchange(&self, launch: &Launch<'_>, found: &mut Found, warp: &Warp, here: Who) -> u32 {
         match launch.code.steps[here.step as usize].op {
-            Op::Sync(i) => exchange::shuffled(launch, found, warp, &launch.code.syncs[i as usize], here),
+            Op::WarpOp(i) => exchange::shuffled(launch, found, warp, &launch.code.warp_ops[i as usize], here),
             _ => 0,
         }
     }
@@ -129,7 +129,7 @@ impl Meet {
             let Who { cta, warp, lanes, step } = a.who;
             Waiting { cta, warp, lanes, step, what: a.what.words(name) }
         };
-        let mut all = crate::stuck::waiting(launch, parts);
+        let mut all = crate::exec::deadlock::waiting(launch, parts);
         all.extend(asking.iter().map(words));
         all.sort_by_key(|w| (w.cta, w.warp));
         Some(all)
@@ -147,7 +147,7 @@ impl Meet {
 }
 
 /// Whether a store changes memory.
-fn stores(launch: &Launch<'_>, warp: &Warp, block: &Block, mem: &Mem, t: &Touch, here: Who) -> bool {
+fn stores(launch: &Launch<'_>, warp: &Warp, block: &Block, mem: &MemAccess, t: &Touch, here: Who) -> bool {
     let r = reach(launch, block, &warp.local);
     let mut changes = false;
     access::each(here.lanes, |l| {
@@ -164,7 +164,7 @@ fn stores(launch: &Launch<'_>, warp: &Warp, block: &Block, mem: &Mem, t: &Touch,
 }
 
 /// Whether an atomic changes memory.
-fn updates(launch: &Launch<'_>, warp: &Warp, block: &Block, atom: &Atom, t: &Touch, here: Who) -> bool {
+fn updates(launch: &Launch<'_>, warp: &Warp, block: &Block, atom: &Atomic, t: &Touch, here: Who) -> bool {
     let [value] = atom.values[..] else { return true };
     if matches!(value, Plane::W128(_)) {
         return true;

@@ -3,8 +3,8 @@
 use prlx_trace::check::{Kind, Side};
 
 use crate::code::Op;
-use crate::cta::Launch;
-use crate::stuck::Waiting;
+use crate::exec::cta::Launch;
+use crate::exec::deadlock::Waiting;
 
 use super::super::found::{self, Found, Who};
 
@@ -16,7 +16,9 @@ pub fn report(launch: &Launch<'_>, found: &mut Found, whole: &str, waiting: &[Wa
     let who = |w: &Waiting| Who { cta: w.cta, warp: w.warp, lanes: w.lanes, step: w.step };
     let mut groups: Vec<&Waiting> = waiting.iter().collect();
     // What a warp waits for inside itself says more than a barrier: that comes first.
-    groups.sort_by_key(|w| matches!(launch.code.steps.get(w.step as usize).map(|s| s.op), Some(Op::Bar(_))));
+    groups.sort_by_key(|w| {
+        matches!(launch.code.steps.get(w.step as usize).map(|s| s.op), Some(Op::Barrier(_)))
+    });
     // The first place is the finding's; then those at other places, then at these in other CTAs.
     let Some(&first) = groups.first() else { return };
     let mut sides: Vec<&Waiting> = Vec::new();

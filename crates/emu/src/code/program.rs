@@ -1,0 +1,274 @@
+//! The decoded kernel: steps, functions and the tables that steps refer to.
+
+use std::sync::Arc;
+
+use prlx_isa::view::{FuncId, InstId, SymbolId};
+use prlx_lanes::{Args, LaneFn};
+
+use super::calls::{BranchTable, Call, FunctionEntry};
+use super::copies::{AsyncStore, BulkCopy, LaneCopy, TensorCopy, TensorMapOp};
+use super::matrix::{MatrixOp, Wgmma};
+use super::memory::{Atomic, MemAccess, Plane};
+use super::sync::{BarrierOp, MbarrierOp, WarpOp};
+use crate::calibration::Calibration;
+
+/// A guard: bits 0 to 14 are a predicate plane, bit 15 negates it; [`NO_GUARD`] for no guard.
+pub type GuardBits = u16;
+/// The guard of a step that all lanes execute.
+pub const NO_GUARD: GuardBits = u16::MAX;
+/// Set in the guard of a step that executes where the predicate is false (`@!p`).
+pub const NEGATE: GuardBits = 1 << 15;
+
+/// One step of the interpreter.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The operation.
+    pub op: Op,
+    /// The lanes that execute it.
+    pub guard: GuardBits,
+    /// 1 for the step that is the instruction, 0 for those around it.
+    pub cost: u8,
+}
+
+/// The operation of a step. A `u32` is an index into the table of [`Code`] for that operation, unless a line says
+/// otherwise.
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// An operation on registers alone.
+    Alu(LaneFn, Args),
+    /// A branch to a step.
+    Bra(u32),
+    /// An indexed branch.
+    Brx(u32),
+    /// A load.
+    Ld(u32),
+    /// A store.
+    St(u32),
+    /// An atomic.
+    Atom(u32),
+    /// A warp-level operation.
+    WarpOp(u32),
+    /// A barrier of the CTA or the cluster.
+    Barrier(u32),
+    /// A call.
+    Call(u32),
+    /// Return from a function.
+    Ret,
+    /// The lane exits.
+    Exit,
+    /// `trap`, `brkpt`.
+    Trap,
+    /// A memory fence.
+    Fence,
+    /// `cp.async`
+    LaneCopy(u32),
+    /// `cp.async.commit_group`: closes the lane's group of copies.
+    LaneCopyCommit,
+    /// `cp.async.wait_group`: waits until at most this many groups are in flight; `u32::MAX` waits for all copies.
+    LaneCopyWait(u32),
+    /// `cp.async.bulk`
+    BulkCopy(u32),
+    /// `cp.async.bulk.tensor`
+    TensorCopy(u32),
+    /// `cp.async.bulk.commit_group`
+    BulkCommit,
+    /// `cp.async.bulk.wait_group`: waits until at most this many groups are in flight. If the flag is set (`.read`), it waits
+    /// only until their sources have been read.
+    BulkWait(u32, bool),
+    /// An edit of a tensor map.
+    TensorMap(u32),
+    /// `st.async`, `red.async`
+    AsyncStore(u32),
+    /// Applies a calibration to the result of an approximate operation.
+    Correct(u32),
+    /// An mbarrier operation.
+    Mbarrier(u32),
+    /// No operation, or a hint.
+    Nop,
+    /// Ends the turn of the warp (`nanosleep`, `yield`).
+    Yield,
+    /// Reads a clock into a plane.
+    Clock(Clock, u16),
+    /// Writes the mask of the active lanes to a 32-bit plane.
+    ActiveMask(u16),
+    /// Writes the stack pointer plus an offset to a 64-bit plane.
+    LocalAddr(u16, u32),
+    /// `alloca`: result plane, plane of the size in bytes (both 64 bits), alignment.
+    Alloca(u16, u16, u32),
+    /// `stacksave`: writes the address of the allocated stack to a 64-bit plane.
+    StackSave(u16),
+    /// `stackrestore`: releases what was allocated since a 64-bit plane was saved.
+    StackRestore(u16),
+    /// An action of a recording plan.
+    Hook(u32),
+    /// The end of a function, past its last instruction.
+    End,
+}
+
+/// Special registers whose value changes while a CTA runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clock {
+    /// `%clock`
+    Low,
+    /// `%clock_hi`
+    High,
+    /// `%clock64`
+    Wide,
+    /// `%globaltimer`
+    Global,
+    /// `%globaltimer_lo`
+    GlobalLow,
+    /// `%globaltimer_hi`
+    GlobalHigh,
+}
+
+/// A correction of a result by a calibration.
+#[derive(Clone, Copy, Debug)]
+pub struct Correction {
+    /// Index into [`Code::calibrations`].
+    pub table: u32,
+    /// 32-bit planes: the operand, the result, and the corrected result.
+    pub planes: [u16; 3],
+}
+
+/// A special register whose value is fixed for a CTA.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SpecialRegister {
+    /// A register that follows from the launch and the thread.
+    Launch(prlx_trace::kernel::Special),
+    /// `%warpid`
+    WarpId,
+    /// `%nwarpid`
+    NWarpId,
+    /// `%smid`
+    SmId,
+    /// `%nsmid`
+    NSmId,
+    /// `%gridid`
+    GridId,
+    /// `%dynamic_smem_size`
+    DynamicShared,
+    /// `%total_smem_size`, `%aggr_smem_size`
+    TotalShared,
+    /// A constant.
+    Value(u32),
+    /// `%clusterid`, by axis.
+    ClusterId(u8),
+    /// `%nclusterid`, by axis.
+    NClusterId(u8),
+    /// `%cluster_ctaid`, by axis.
+    ClusterCtaid(u8),
+    /// `%cluster_nctaid`, by axis.
+    ClusterNctaid(u8),
+    /// `%cluster_ctarank`
+    ClusterRank,
+    /// `%cluster_nctarank`
+    ClusterSize,
+    /// `%is_explicit_cluster`
+    ExplicitCluster,
+}
+
+/// A decoded kernel with the functions that it can reach.
+#[derive(Debug, Default)]
+pub struct Code {
+    /// The kernel's name.
+    pub name: String,
+    /// The steps of all functions.
+    pub steps: Vec<Step>,
+    /// The instruction of each step.
+    pub origin: Vec<(FuncId, InstId)>,
+    /// The functions, by number in the module.
+    pub entries: Vec<FunctionEntry>,
+    /// The kernel among the functions.
+    pub kernel: FuncId,
+    /// The number of 32-bit, 64-bit and predicate planes.
+    pub planes: (u16, u16, u16),
+    /// Ranges of planes (first, one past the last) by kind, of variables that the code may read before it writes them. They
+    /// are zero when a CTA begins.
+    pub variable: [Vec<(u16, u16)>; 3],
+    /// 32-bit planes that hold constants.
+    pub const32: Vec<(u16, u32)>,
+    /// 64-bit planes that hold constants.
+    pub const64: Vec<(u16, u64)>,
+    /// Predicate planes that hold constants.
+    pub const_pred: Vec<(u16, bool)>,
+    /// Planes that hold special registers.
+    pub specials: Vec<(u16, SpecialRegister)>,
+    /// Bytes of a lane's local memory that the parameters of calls take.
+    pub params_bytes: u32,
+    /// Bytes of local memory that the deepest chain of calls needs, parameters included.
+    pub local_bytes: u32,
+    /// Whether a function can call itself.
+    pub recursive: bool,
+    /// Bytes of static shared memory. Dynamic shared memory begins there.
+    pub static_shared: u32,
+    /// Addresses of shared variables.
+    pub shared: Vec<(SymbolId, u32)>,
+    /// Table of loads and stores.
+    pub mems: Vec<MemAccess>,
+    /// Table of atomics.
+    pub atoms: Vec<Atomic>,
+    /// Table of warp-level operations.
+    pub warp_ops: Vec<WarpOp>,
+    /// Table of matrix operations.
+    pub matrix: Vec<MatrixOp>,
+    /// Table of `wgmma.mma_async` products.
+    pub products: Vec<Wgmma>,
+    /// Table of `cp.async` copies.
+    pub copies: Vec<LaneCopy>,
+    /// Table of bulk copies.
+    pub bulks: Vec<BulkCopy>,
+    /// Table of asynchronous stores.
+    pub async_stores: Vec<AsyncStore>,
+    /// Table of corrections.
+    pub corrections: Vec<Correction>,
+    /// The calibrations that the corrections use.
+    pub calibrations: Vec<Arc<Calibration>>,
+    /// Table of tensor copies.
+    pub tensors: Vec<TensorCopy>,
+    /// Table of tensor-map edits.
+    pub maps: Vec<TensorMapOp>,
+    /// Table of mbarrier operations.
+    pub mbarriers: Vec<MbarrierOp>,
+    /// Table of barrier operations.
+    pub barriers: Vec<BarrierOp>,
+    /// Table of indexed branches.
+    pub branch_tables: Vec<BranchTable>,
+    /// Table of calls.
+    pub calls: Vec<Call>,
+    /// Table of the plan's actions.
+    pub hooks: Vec<Hook>,
+    /// The module's constant variables: first address and bytes. `isspacep` does not count them as global memory.
+    pub constants: (u64, u64),
+}
+
+/// An action of a recording plan, with its operands bound to planes.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    /// The action of the plan.
+    pub action: prlx_probe::Action,
+    /// The values that the action records.
+    pub values: Vec<HookValue>,
+    /// Predicate plane whose ballot is the value of the event.
+    pub pred: Option<u16>,
+    /// Predicate plane that selects the lanes of the event, and whether it selects the lanes where it is false.
+    pub of: Option<(u16, bool)>,
+    /// Whether the action belongs to the kernel (the state of the recorder begins and ends there); else to a device
+    /// function.
+    pub kernel: bool,
+    /// Whether the lane exits at the instruction.
+    pub leaves: bool,
+    /// Planes of the trip counters of the function: first, and number.
+    pub counters: (u16, u16),
+    /// Whether the hook belongs to the instruction before it; else to the instruction after it.
+    pub after: bool,
+}
+
+/// A value that a hook reads. It reads planes directly: a step that prepares the value would change the schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HookValue {
+    /// A register or constant.
+    Plane(Plane),
+    /// A predicate, as 0 or 1.
+    Pred(u16),
+}

@@ -1,0 +1,482 @@
+//! Bulk copies: runs of bytes and tiles of tensors, which the CTA's copy engine moves while its threads go on; and what
+//! `st.async` and `red.async` send.
+//!
+//! Under the fair schedule a copy is done when it begins. Under a hostile one the source is read and the destination written
+//! at seeded points of their own after that, in any order among copies: at the latest where a thread waits for its group
+//! (`.read`: only the source is read then), where the CTA ends or stands at the cluster's barrier. Who waits for an mbarrier
+//! waits until the bytes have been counted there.
+//!
+//! Misses: faults of a late copy are those of the moment when it is done.
+
+use crate::code::TensorReduction;
+use crate::code::{
+    AddrSpace, AsyncStore, AsyncStoreKind, BulkCopy, MemAccess, Op, Plane, Rmw, TensorCopy, TensorMapEdit,
+    TensorMapOp, window,
+};
+use crate::copies::mbarrier;
+use crate::copies::tensor::{self, Tile};
+use crate::exec::cta::{Block, Launch, Rng};
+use crate::exec::fault::Fault;
+use crate::exec::warp::{Warp, reach};
+use crate::mem::Region;
+use crate::mem::access::{self, Reach};
+use prlx_lanes::LANES;
+
+/// Copies that may be under way in a CTA; the oldest ends when there are more.
+const MOST: usize = 256;
+
+/// What is moved.
+#[derive(Clone, Debug)]
+enum What {
+    /// Bytes.
+    Run { from: (AddrSpace, u64), to: (AddrSpace, u64), bytes: u64, reduce: Option<(Rmw, u8)> },
+    /// A tile to shared memory.
+    Load { tile: Tile, to: u64 },
+    /// A tile from shared memory.
+    Store { tile: Tile, from: u64, reduce: Option<TensorReduction> },
+    /// Elements that were in registers, to the cluster's shared memory.
+    Send { to: u64, reduce: Option<(Rmw, u8)> },
+}
+
+/// A copy that was begun and not done.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    what: What,
+    /// Who began it: warp, lane, step.
+    warp: u32,
+    lane: u32,
+    step: u32,
+    /// The lane's group.
+    group: u64,
+    /// The mbarrier that counts its bytes.
+    mbarrier: Option<u64>,
+    /// CTAs of the cluster that receive it, by rank; none: the one that the addresses say.
+    ranks: Option<u16>,
+    /// What was read.
+    data: Option<Vec<u8>>,
+}
+
+/// A warp's groups of bulk copies: by lane, how many so far.
+#[derive(Clone, Debug, Default)]
+pub struct Groups([u64; LANES]);
+
+impl Groups {
+    /// Ends the group of some lanes.
+    pub fn commit(&mut self, m: u32) {
+        access::each(m, |l| self.0[l] += 1);
+    }
+}
+
+/// What bulk copies reach: no local memory.
+fn everywhere<'a>(launch: &'a Launch<'_>, block: &'a Block) -> Reach<'a> {
+    Reach { stride: 0, ..reach(launch, block, launch.params) }
+}
+
+impl Transfer {
+    /// Reads the source, if that was not done.
+    fn read(&mut self, launch: &Launch<'_>, block: &Block) -> Result<(), String> {
+        if self.data.is_some() {
+            return Ok(());
+        }
+        let r = everywhere(launch, block);
+        self.data = Some(match &self.what {
+            What::Run { from: (space, at), to, bytes, .. } => {
+                // Shared memory, on one side or the other, bounds what is allocated here.
+                run(&r, to.0, to.1, *bytes)?;
+                let (region, off) = run(&r, *space, *at, *bytes)?;
+                let mut data = vec![0; *bytes as usize];
+                region.read(off, &mut data);
+                data
+            }
+            What::Load { tile, .. } => {
+                fits(tile, block)?;
+                tile.read(launch.memory)?
+            }
+            What::Store { tile, from, .. } => {
+                fits(tile, block)?;
+                let (region, off) = run(&r, AddrSpace::Shared, *from, tile.bytes())?;
+                let mut data = vec![0; tile.bytes() as usize];
+                tile.pieces(off, |at, i| region.read(at, &mut data[i..i + 16]));
+                data
+            }
+            // It was read when it began.
+            What::Send { .. } => Vec::new(),
+        });
+        Ok(())
+    }
+    /// Writes the destination and counts the bytes.
+    fn write(mut self, launch: &Launch<'_>, block: &Block) -> Result<(), String> {
+        self.read(launch, block)?;
+        let (r, data) = (everywhere(launch, block), self.data.take().unwrap_or_default());
+        match &self.what {
+            What::Run { to: (space, at), bytes, reduce, .. } => {
+                let places = if self.ranks.is_some() { targets(self.ranks, *at) } else { vec![*at] };
+                for at in places {
+                    let (region, off) = run(&r, *space, at, *bytes)?;
+                    match reduce {
+                        None => region.write(off, &data),
+                        Some((rmw, size)) => tensor::join(region, off, &data, *rmw, *size),
+                    }
+                }
+            }
+            What::Load { tile, to } => {
+                for at in targets(self.ranks, *to) {
+                    let (region, off) = run(&r, AddrSpace::Cluster, at, tile.bytes())?;
+                    tile.pieces(off, |at, i| region.write(at, &data[i..i + 16]));
+                }
+            }
+            What::Store { tile, reduce, .. } => tile.write(launch.memory, &data, *reduce)?,
+            What::Send { to, reduce } => {
+                let (region, off) = run(&r, AddrSpace::Cluster, *to, data.len() as u64)?;
+                match reduce {
+                    None => region.write(off, &data),
+                    Some((rmw, size)) => tensor::join(region, off, &data, *rmw, *size),
+                }
+            }
+        }
+        if let Some(at) = self.mbarrier {
+            for at in targets(self.ranks, at) {
+                let (region, off) = run(&r, AddrSpace::Cluster, at, 8)?;
+                mbarrier::complete(region, off, data.len() as u32);
+            }
+        }
+        Ok(())
+    }
+    /// What it does, as a verb.
+    fn verb(&self) -> &'static str {
+        if matches!(self.what, What::Send { .. }) { "sends" } else { "copies" }
+    }
+    fn fault(&self, text: String) -> (usize, Box<Fault>) {
+        (self.warp as usize, Fault::new(self.step, self.lane, format!("{} {text}", self.verb())))
+    }
+}
+
+/// The same address in the shared memory of each CTA that receives a copy: those of `ranks`, or the one that it is of.
+pub fn targets(ranks: Option<u16>, at: u64) -> Vec<u64> {
+    let Some(ranks) = ranks else { return vec![at] };
+    let each = (0..16).filter(|r| ranks >> r & 1 == 1);
+    each.map(|r: u64| (r + 1) * window::CTA + at % window::CTA).collect()
+}
+
+/// The region of a run of bytes, and where it begins.
+fn run<'a>(r: &Reach<'a>, space: AddrSpace, at: u64, bytes: u64) -> Result<(&'a Region, u64), String> {
+    access::run(r, space, 0, at, bytes)
+        .ok_or_else(|| format!("{bytes} bytes at {at:#x}, which are not all there"))
+}
+
+/// No tile is larger than shared memory.
+fn fits(tile: &Tile, block: &Block) -> Result<(), String> {
+    let (bytes, room) = (tile.bytes(), block.shared.len());
+    if bytes <= room {
+        Ok(())
+    } else {
+        Err(format!("a tile of {bytes} bytes; there are {room} bytes of shared memory"))
+    }
+}
+
+impl Block {
+    /// Under a hostile schedule: a copy that is under way goes on.
+    ///
+    /// # Errors
+    /// What is wrong with it, and whose it is.
+    pub fn bulk_turn(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Result<(), (usize, Box<Fault>)> {
+        if self.transfers.is_empty() || rng.below(4) != 0 {
+            return Ok(());
+        }
+        let i = rng.below(self.transfers.len() as u32) as usize;
+        let mut next = self.transfers.swap_remove(i);
+        let read = next.data.is_none();
+        next.read(launch, self).map_err(|e| next.fault(e))?;
+        if read && rng.below(2) == 0 {
+            self.transfers.push(next);
+            return Ok(());
+        }
+        self.end(launch, next)
+    }
+    /// A copy begins.
+    fn begin(&mut self, launch: &Launch<'_>, t: Transfer) -> Result<(), (usize, Box<Fault>)> {
+        if launch.config.seed == 0 {
+            return self.end(launch, t);
+        }
+        self.transfers.push(t);
+        if self.transfers.len() > MOST {
+            let oldest = self.transfers.remove(0);
+            return self.end(launch, oldest);
+        }
+        Ok(())
+    }
+    /// All that is under way ends.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn bulk_end(&mut self, launch: &Launch<'_>) -> Result<(), (usize, Box<Fault>)> {
+        for t in std::mem::take(&mut self.transfers) {
+            self.end(launch, t)?;
+        }
+        Ok(())
+    }
+    fn end(&self, launch: &Launch<'_>, t: Transfer) -> Result<(), (usize, Box<Fault>)> {
+        let (warp, lane, step, verb) = (t.warp as usize, t.lane, t.step, t.verb());
+        t.write(launch, self).map_err(|e| (warp, Fault::new(step, lane, format!("{verb} {e}"))))
+    }
+}
+
+impl Warp {
+    /// Copies a run of bytes for each lane.
+    pub(crate) fn bulk(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        op: &BulkCopy,
+        m: u32,
+        step: u32,
+    ) -> Result<(), Box<Fault>> {
+        let mut todo = Vec::new();
+        access::each(m, |l| {
+            let bytes = u64::from(self.planes.w32[usize::from(op.size)].0[l]);
+            let [from, to] =
+                [&op.src, &op.dst].map(|mem| (mem.space, access::address_of(&self.planes, mem, l)));
+            let what = What::Run { from, to, bytes, reduce: op.reduce };
+            let wrong = if !bytes.is_multiple_of(16) {
+                Some(format!("{bytes} bytes, which is not a multiple of 16"))
+            } else if !from.1.is_multiple_of(16) || !to.1.is_multiple_of(16) {
+                Some("from or to an address that is not a multiple of 16".into())
+            } else {
+                None
+            };
+            todo.push((l, what, wrong));
+        });
+        let more = (op.mbarrier.as_ref(), op.multicast);
+        todo.into_iter()
+            .try_for_each(|(l, what, wrong)| self.transfer(launch, block, (l, step), what, more, wrong))
+    }
+    /// Copies a tile of a tensor for each lane.
+    pub(crate) fn tensor(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        op: &TensorCopy,
+        m: u32,
+        step: u32,
+    ) -> Result<(), Box<Fault>> {
+        let mut todo = Vec::new();
+        access::each(m, |l| {
+            let shared = access::address_of(&self.planes, &op.shared, l);
+            let tile = self.tile(&everywhere(launch, block), op, l).and_then(|tile| {
+                match shared.is_multiple_of(128) {
+                    true => Ok(tile),
+                    false => {
+                        Err(format!("a tile at {shared:#x} of shared memory, which is not a multiple of 128"))
+                    }
+                }
+            });
+            todo.push((l, shared, tile));
+        });
+        let more = (op.mbarrier.as_ref(), op.multicast);
+        for (l, at, tile) in todo {
+            let tile = tile.map_err(|e| Fault::new(step, l as u32, format!("copies {e}")))?;
+            let what = if op.load {
+                What::Load { tile, to: at }
+            } else {
+                What::Store { tile, from: at, reduce: op.reduce }
+            };
+            self.transfer(launch, block, (l, step), what, more, None)?;
+        }
+        Ok(())
+    }
+    /// The tile that a lane copies.
+    ///
+    /// # Errors
+    /// What is wrong with its map or its space.
+    pub(crate) fn tile(&self, r: &Reach<'_>, op: &TensorCopy, l: usize) -> Result<Tile, String> {
+        let at = access::address_of(&self.planes, &op.map, l);
+        let coordinates: Vec<i32> =
+            op.at.iter().map(|&p| self.planes.w32[usize::from(p)].0[l] as i32).collect();
+        let bytes = map(r, op.map.space, at)?;
+        let tile =
+            Tile::new(&bytes, &coordinates).and_then(|tile| if op.load { Ok(tile) } else { tile.written() });
+        tile.map_err(|e| format!("by a tensor map at {at:#x}: {e}"))
+    }
+    fn transfer(
+        &self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        (l, step): (usize, u32),
+        what: What,
+        (mbarrier, ranks): (Option<&MemAccess>, Option<u16>),
+        wrong: Option<String>,
+    ) -> Result<(), Box<Fault>> {
+        if let Some(text) = wrong {
+            return Err(Fault::new(step, l as u32, format!("copies {text}")));
+        }
+        let t = Transfer {
+            what,
+            warp: self.index,
+            lane: l as u32,
+            step,
+            group: self.groups.0[l],
+            mbarrier: mbarrier.map(|mem| access::address_of(&self.planes, mem, l)),
+            ranks: ranks.map(|p| self.planes.w32[usize::from(p)].0[l] as u16),
+            data: None,
+        };
+        block.begin(launch, t).map_err(|(_, f)| f)
+    }
+    /// Sends elements of each lane to the shared memory of a CTA of the cluster, which counts their bytes.
+    pub(crate) fn send(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        send: &AsyncStore,
+        m: u32,
+        step: u32,
+    ) -> Result<(), Box<Fault>> {
+        let (mem, values, reduce) = match &send.kind {
+            AsyncStoreKind::Store(mem) => (mem, &mem.planes, None),
+            AsyncStoreKind::Update(atom) => (&atom.mem, &atom.values, Some((atom.rmw, atom.mem.size))),
+        };
+        let bytes = u64::from(mem.size) * values.len() as u64;
+        let mut hint = 0;
+        for (mem, width) in [(mem, bytes), (&send.mbarrier, 8)] {
+            let addresses = access::all_addresses(&self.planes, mem);
+            access::fits(&reach(launch, block, &self.local), &mut hint, mem.space, &addresses, m, width)
+                .map_err(|bad| Fault::new(step, bad.lane, format!("sends {}", bad.text)))?;
+        }
+        let mut done = Ok(());
+        access::each(m, |l| {
+            let address = |mem: &MemAccess| {
+                mbarrier::cluster_address(mem.space, access::address_of(&self.planes, mem, l))
+            };
+            let (to, counted) = (address(mem), address(&send.mbarrier));
+            if done.is_ok() && to / window::CTA != counted / window::CTA {
+                let text = "sends to one CTA's shared memory, and the bytes are to be counted in another's";
+                done = Err(Fault::new(step, l as u32, text));
+            }
+            if done.is_err() {
+                return;
+            }
+            let element = |&p: &Plane| access::value(&self.planes, p, l).to_le_bytes();
+            let data = values.iter().flat_map(|p| element(p).into_iter().take(mem.size.into())).collect();
+            let t = Transfer {
+                what: What::Send { to, reduce },
+                warp: self.index,
+                lane: l as u32,
+                step,
+                group: 0,
+                mbarrier: Some(counted),
+                ranks: None,
+                data: Some(data),
+            };
+            done = block.begin(launch, t).map_err(|(_, f)| f);
+        });
+        done
+    }
+    /// Counts the bytes of copies that a check left out, for those who wait for them.
+    pub(crate) fn forgo(&self, launch: &Launch<'_>, block: &Block, op: &Op, lanes: u32) {
+        let (code, r) = (launch.code, everywhere(launch, block));
+        access::each(lanes, |l| {
+            let (mem, bytes, ranks) = match *op {
+                Op::BulkCopy(i) => {
+                    let op = &code.bulks[i as usize];
+                    (op.mbarrier.as_ref(), self.planes.w32[usize::from(op.size)].0[l], op.multicast)
+                }
+                Op::TensorCopy(i) => {
+                    let op = &code.tensors[i as usize];
+                    (op.mbarrier.as_ref(), self.tile(&r, op, l).map_or(0, |t| t.bytes() as u32), op.multicast)
+                }
+                _ => return,
+            };
+            let Some(mem) = mem else { return };
+            let ranks = ranks.map(|p| self.planes.w32[usize::from(p)].0[l] as u16);
+            for at in targets(ranks, access::address_of(&self.planes, mem, l)) {
+                if let Some((region, off)) = access::run(&r, AddrSpace::Cluster, l, at, 8) {
+                    mbarrier::complete(region, off, bytes);
+                }
+            }
+        });
+    }
+    /// Ends copies of some lanes: all but those of their last `left` groups. `read`: only their sources are read.
+    pub(crate) fn bulk_wait(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        left: u32,
+        read: bool,
+        m: u32,
+    ) -> Result<(), Box<Fault>> {
+        let due = |t: &Transfer| {
+            let groups = self.groups.0[t.lane as usize & (LANES - 1)];
+            t.warp == self.index
+                && m >> t.lane & 1 == 1
+                && t.mbarrier.is_none()
+                && t.group + u64::from(left) < groups
+        };
+        let (now, mut rest): (Vec<Transfer>, Vec<Transfer>) =
+            std::mem::take(&mut block.transfers).into_iter().partition(due);
+        for mut t in now {
+            if read {
+                t.read(launch, block).map_err(|e| t.fault(e).1)?;
+                rest.push(t);
+            } else {
+                block.end(launch, t).map_err(|(_, f)| f)?;
+            }
+        }
+        block.transfers = rest;
+        Ok(())
+    }
+}
+
+impl Warp {
+    /// Works on a tensor map: for each lane a field, or once for them all a copy.
+    pub(crate) fn map_work(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        work: &TensorMapOp,
+        m: u32,
+        step: u32,
+    ) -> Result<(), Box<Fault>> {
+        let r = everywhere(launch, block);
+        let one = |l: usize| -> Result<(), String> {
+            let find_map = |mem: &MemAccess| find(&r, mem.space, access::address_of(&self.planes, mem, l));
+            let (region, off) = find_map(&work.map)?;
+            let mut bytes = [0; 128];
+            match &work.kind {
+                TensorMapEdit::Set(field, value) => {
+                    region.read(off, &mut bytes);
+                    field.set(&mut bytes, access::value(&self.planes, *value, l));
+                }
+                TensorMapEdit::Copy(from) => {
+                    let (source, at) = find_map(from)?;
+                    source.read(at, &mut bytes);
+                }
+            }
+            region.write(off, &bytes);
+            Ok(())
+        };
+        let m = if matches!(work.kind, TensorMapEdit::Copy(_)) { m & m.wrapping_neg() } else { m };
+        let mut done = Ok(());
+        access::each(m, |l| {
+            if done.is_ok() {
+                done = one(l).map_err(|e| Fault::new(step, l as u32, format!("is done {e}")));
+            }
+        });
+        done
+    }
+}
+
+/// The bytes of a tensor map.
+fn map(r: &Reach<'_>, space: AddrSpace, at: u64) -> Result<[u8; 128], String> {
+    let (region, off) = find(r, space, at)?;
+    let mut bytes = [0; 128];
+    region.read(off, &mut bytes);
+    Ok(bytes)
+}
+
+/// Where a tensor map lies.
+fn find<'a>(r: &Reach<'a>, space: AddrSpace, at: u64) -> Result<(&'a Region, u64), String> {
+    if !at.is_multiple_of(64) {
+        return Err(format!("by a tensor map at {at:#x}, which is not a multiple of 64"));
+    }
+    access::run(r, space, 0, at, 128)
+        .ok_or_else(|| format!("by a tensor map at {at:#x}, where there are no 128 bytes"))
+}

@@ -1,0 +1,168 @@
+//! `cp.async`: copies of each lane that may end late, and the arrivals at mbarriers that follow them.
+//!
+//! Under the fair schedule a copy is done when it begins. Under a hostile one it is done at a seeded point after that, in any
+//! order among a lane's copies, at the latest at the wait for its group or at the lane's end, so that a missing wait shows.
+//! `cp.async.mbarrier.arrive` arrives when the copies that the lane began before it are done.
+
+use crate::code::LaneCopy;
+use crate::copies::mbarrier;
+use crate::exec::cta::{Block, Launch, Rng};
+use crate::exec::fault::Fault;
+use crate::exec::warp::{Warp, reach};
+use crate::mem::access::{self, Bad};
+use prlx_lanes::LANES;
+
+/// What was begun and not done.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    lane: u8,
+    group: u32,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// A copy: what is not taken is filled with zeros.
+    Copy { bytes: u8, taken: u8, from: u64, to: u64 },
+    /// An arrival at the mbarrier at this address of the cluster, and the step that asked for it.
+    Arrive { at: u64, step: u32 },
+}
+
+/// A warp's copies.
+#[derive(Clone, Debug, Default)]
+pub struct Copies {
+    pending: Vec<Pending>,
+    /// By lane: groups so far.
+    groups: [u32; LANES],
+}
+
+impl Copies {
+    /// Whether some are under way.
+    pub fn any(&self) -> bool {
+        !self.pending.is_empty()
+    }
+    /// Ends the group of some lanes.
+    pub fn commit(&mut self, m: u32) {
+        access::each(m, |l| self.groups[l] += 1);
+    }
+}
+
+impl Warp {
+    /// By lane of `m`: how many bytes a copy takes; zeros fill the rest.
+    pub(crate) fn taken(&self, copy: &LaneCopy, m: u32) -> [u8; LANES] {
+        let mut taken = [copy.dst.size; LANES];
+        access::each(m, |l| {
+            if let Some(p) = copy.size {
+                taken[l] = self.planes.w32[usize::from(p)].0[l].min(copy.dst.size.into()) as u8;
+            }
+            if copy.ignore.is_some_and(|p| self.planes.get_pred(p) >> l & 1 == 1) {
+                taken[l] = 0;
+            }
+        });
+        taken
+    }
+    /// Begins a copy of each lane.
+    pub(crate) fn copy(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        copy: &LaneCopy,
+        m: u32,
+    ) -> Result<(), Box<Bad>> {
+        let bytes = copy.dst.size;
+        let taken = self.taken(copy, m);
+        // What is not read need not be there.
+        let read = (0..LANES).fold(0, |r, l| r | u32::from(taken[l] > 0) << l) & m;
+        let r = reach(launch, block, &self.local);
+        let mut from = [0; LANES];
+        access::each_place(&self.planes, &r, &mut self.hint, &copy.src, read, |l, _, _| {
+            from[l] = access::address_of(&self.planes, &copy.src, l);
+        })?;
+        let mut to = [0; LANES];
+        access::each_place(&self.planes, &r, &mut 0, &copy.dst, m, |l, _, at| to[l] = at)?;
+        access::each(m, |l| {
+            let what = What::Copy { bytes, taken: taken[l], from: from[l], to: to[l] };
+            if launch.config.seed == 0 {
+                perform(launch, block, (bytes, taken[l]), from[l], to[l]);
+            } else {
+                self.copies.pending.push(Pending { lane: l as u8, group: self.copies.groups[l], what });
+            }
+        });
+        Ok(())
+    }
+    /// Arrives for the lanes `m` at the mbarriers at `at` when their copies so far are done. A hostile schedule's doing: the
+    /// fair one has none under way.
+    pub(crate) fn arrive_late(&mut self, m: u32, at: &[u64; LANES], step: u32) {
+        access::each(m, |l| {
+            let what = What::Arrive { at: at[l], step };
+            self.copies.pending.push(Pending { lane: l as u8, group: self.copies.groups[l], what });
+        });
+    }
+    /// Under a hostile schedule: some of what is under way is done now.
+    pub(crate) fn copies_turn(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        rng: &mut Rng,
+    ) -> Result<(), Box<Fault>> {
+        if self.copies.pending.is_empty() || rng.below(4) != 0 {
+            return Ok(());
+        }
+        self.settle_copies(launch, block, |_| rng.below(2) == 0)
+    }
+    /// Does what is due, an arrival only after all that its lane began before it.
+    fn settle_copies(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        mut due: impl FnMut(&Pending) -> bool,
+    ) -> Result<(), Box<Fault>> {
+        let (mut waiting, mut wrong) = (0u32, None);
+        self.copies.pending.retain(|p| {
+            let lane = u32::from(p.lane);
+            if !due(p) || matches!(p.what, What::Arrive { .. }) && waiting >> lane & 1 == 1 {
+                waiting |= 1 << lane;
+                return true;
+            }
+            match p.what {
+                What::Copy { bytes, taken, from, to } => perform(launch, block, (bytes, taken), from, to),
+                What::Arrive { at, step } => {
+                    let done = mbarrier::arrive(&reach(launch, block, launch.params), at);
+                    wrong = wrong
+                        .take()
+                        .or(done.err().map(|e| Fault::new(step, lane, format!("uses an mbarrier {e}"))));
+                }
+            }
+            false
+        });
+        wrong.map_or(Ok(()), Err)
+    }
+    /// Ends copies of some lanes: all but those of the last `left` groups; `u32::MAX`: all.
+    pub(crate) fn copies_wait(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        left: u32,
+        m: u32,
+    ) -> Result<(), Box<Fault>> {
+        if self.copies.pending.is_empty() {
+            return Ok(());
+        }
+        let groups = self.copies.groups;
+        self.settle_copies(launch, block, |p| {
+            let l = usize::from(p.lane);
+            m >> l & 1 == 1 && (left == u32::MAX || p.group < groups[l].saturating_sub(left))
+        })
+    }
+}
+
+/// Copies as many bytes as are taken, and zeros.
+fn perform(launch: &Launch<'_>, block: &Block, (bytes, taken): (u8, u8), from: u64, to: u64) {
+    let mut data = [0; 16];
+    let data = &mut data[..usize::from(bytes)];
+    // Both places were checked when the copy began, and allocations do not go away during a launch.
+    if let Some((region, off)) = launch.memory.range(from, taken.into()) {
+        region.read(off, &mut data[..usize::from(taken)]);
+    }
+    block.shared.write(to, data);
+}

@@ -1,0 +1,237 @@
+//! mbarriers: 64 bits in shared memory that count arrivals and bytes, phase by phase.
+//!
+//! The layout is the device's own, as PTX leaves it open: bit 63 the phase's parity, then 20 bits each of expected and
+//! pending arrivals, then 22 bits of pending bytes, offset so that 0 lies in the middle.
+
+use crate::code::{AddrSpace, MbarrierKind, MbarrierOp, window};
+use crate::exec::cta::{Block, Launch};
+use crate::exec::warp::{Warp, reach};
+use crate::mem::Region;
+use crate::mem::access::{self, Bad, Reach};
+use prlx_lanes::Planes;
+
+const COUNT: u64 = (1 << 20) - 1;
+const TX_ZERO: u64 = 1 << 21;
+const TX: u64 = (1 << 22) - 1;
+
+/// An mbarrier, unpacked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State {
+    parity: bool,
+    expected: u32,
+    pending: u32,
+    bytes: i32,
+}
+
+impl State {
+    /// Unpacks it.
+    pub fn read(v: u64) -> State {
+        State {
+            parity: v >> 63 == 1,
+            expected: (v >> 42 & COUNT) as u32,
+            pending: (v >> 22 & COUNT) as u32,
+            bytes: (v & TX) as i32 - TX_ZERO as i32,
+        }
+    }
+    fn bits(self) -> u64 {
+        u64::from(self.parity) << 63
+            | (u64::from(self.expected) & COUNT) << 42
+            | (u64::from(self.pending) & COUNT) << 22
+            | ((i64::from(self.bytes) + TX_ZERO as i64) as u64 & TX)
+    }
+    /// The next phase, if this one is complete.
+    fn settle(mut self) -> State {
+        if self.pending == 0 && self.bytes == 0 {
+            self.parity = !self.parity;
+            self.pending = self.expected;
+        }
+        self
+    }
+    fn arrive(mut self, n: u32, drop: bool) -> Result<State, String> {
+        if n > self.pending {
+            return Err(format!("at which {n} arrive where {} are awaited", self.pending));
+        }
+        self.pending -= n;
+        if drop {
+            self.expected = self.expected.saturating_sub(n);
+        }
+        Ok(self.settle())
+    }
+    /// The parity of the phase that is not complete.
+    pub fn parity(self) -> bool {
+        self.parity
+    }
+    /// Whether the phase with this parity is complete.
+    pub fn passed(self, parity: bool) -> bool {
+        self.parity != parity
+    }
+    /// Bytes that came beyond those that the phase expects, once everybody has arrived.
+    pub fn excess(self) -> u32 {
+        if self.pending == 0 { self.bytes.min(0).unsigned_abs() } else { 0 }
+    }
+    /// What its phase still waits for, in words.
+    pub fn missing(self) -> String {
+        let arrivals = (self.pending > 0).then(|| format!("{} of {} arrivals", self.pending, self.expected));
+        let bytes = (self.bytes > 0).then(|| format!("{} bytes", self.bytes));
+        let parts: Vec<String> = arrivals.into_iter().chain(bytes).collect();
+        if parts.is_empty() {
+            "whose next phase has not begun".into()
+        } else {
+            format!("which lacks {}", parts.join(" and "))
+        }
+    }
+    /// One that awaits `n` arrivals more.
+    fn more(mut self, n: u32) -> Result<u64, String> {
+        self.pending += n;
+        if self.pending > COUNT as u32 { Err("at which too many arrive".into()) } else { Ok(self.bits()) }
+    }
+    fn expect(mut self, bytes: i32) -> State {
+        self.bytes = self.bytes.wrapping_add(bytes);
+        self
+    }
+}
+
+/// What a lane gives an operation: count, bytes, state or parity.
+pub fn operand(bar: &MbarrierOp, planes: &Planes, l: usize) -> Option<u64> {
+    bar.value.map(|p| access::value(planes, p, l))
+}
+
+/// The phase that a lane's test asks for.
+pub fn phase(bar: &MbarrierOp, planes: &Planes, l: usize) -> bool {
+    let v = operand(bar, planes, l).unwrap_or(0);
+    if matches!(bar.kind, MbarrierKind::Test { parity: true, .. }) {
+        v & 1 == 1
+    } else {
+        State::read(v).parity
+    }
+}
+
+/// An mbarrier's bits after an operation.
+///
+/// # Errors
+/// What is wrong with it, after "an mbarrier".
+pub fn after(kind: MbarrierKind, old: u64, operand: Option<u64>) -> Result<u64, String> {
+    let (state, count) = (State::read(old), operand.unwrap_or(1) as u32);
+    let new = match kind {
+        MbarrierKind::Init if !(1..=COUNT as u32).contains(&count) => {
+            return Err(format!("with a count of {count}"));
+        }
+        MbarrierKind::Init => State { parity: false, expected: count, pending: count, bytes: 0 },
+        MbarrierKind::Invalidate => State { parity: false, expected: 0, pending: 0, bytes: 0 },
+        MbarrierKind::Arrive { drop } => state.arrive(count, drop)?,
+        MbarrierKind::ArriveExpect { drop } => state.expect(count as i32).arrive(1, drop)?,
+        // The counted form raises the count by one before it arrives.
+        MbarrierKind::ArriveCopies { counted: true } => state,
+        MbarrierKind::ArriveCopies { counted: false } => state.arrive(1, false)?,
+        MbarrierKind::Expect => state.expect(count as i32),
+        MbarrierKind::Complete => state.expect((count as i32).wrapping_neg()).settle(),
+        MbarrierKind::Test { .. } | MbarrierKind::Pending => state,
+    };
+    // What an operation leaves alone keeps its bits, whatever they are.
+    Ok(if new == state { old } else { new.bits() })
+}
+
+impl Warp {
+    /// Works on an mbarrier, lane by lane.
+    pub(crate) fn mbarrier(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        bar: &MbarrierOp,
+        m: u32,
+        step: u32,
+    ) -> Result<(), Box<Bad>> {
+        let Some(mem) = &bar.mem else {
+            access::each(m, |l| {
+                let pending = State::read(operand(bar, &self.planes, l).unwrap_or(0)).pending;
+                if let Some(d) = bar.result {
+                    self.planes.w32[usize::from(d)].0[l] = pending;
+                }
+            });
+            return Ok(());
+        };
+        // A hostile schedule's copies are under way: their lane arrives when they are done.
+        let late = match bar.kind {
+            MbarrierKind::ArriveCopies { counted } if launch.config.seed != 0 => Some(counted),
+            _ => None,
+        };
+        if late.is_some() {
+            let at =
+                std::array::from_fn(|l| cluster_address(mem.space, access::address_of(&self.planes, mem, l)));
+            self.arrive_late(m, &at, step);
+        }
+        let r = reach(launch, block, &self.local);
+        let (mut results, mut wrong) = ([0u64; prlx_lanes::LANES], None);
+        access::each_place(&self.planes, &r, &mut self.hint, mem, m, |l, region, at| {
+            let old = region.load64(at);
+            results[l] = old;
+            if matches!(bar.kind, MbarrierKind::Test { .. }) {
+                results[l] = State::read(old).passed(phase(bar, &self.planes, l)).into();
+            }
+            let new = match late {
+                Some(counted) => State::read(old).more(counted.into()),
+                None => after(bar.kind, old, operand(bar, &self.planes, l)),
+            };
+            match new {
+                Ok(new) if new != old => region.store64(at, new),
+                Ok(_) => {}
+                Err(text) => wrong = wrong.take().or(Some((l, text))),
+            }
+        })?;
+        if let Some((l, text)) = wrong {
+            return Err(Box::new(Bad { lane: l as u32, text }));
+        }
+        if let Some(d) = bar.result {
+            match bar.kind {
+                MbarrierKind::Test { .. } => {
+                    let v = results.iter().enumerate().fold(0, |v, (l, &r)| v | (r as u32 & 1) << l);
+                    self.planes.put_pred(d, m, v);
+                }
+                _ => access::each(m, |l| self.planes.w64[usize::from(d)].0[l] = results[l]),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An address as the cluster has it.
+pub(crate) fn cluster_address(space: AddrSpace, at: u64) -> u64 {
+    if space == AddrSpace::Generic { at.wrapping_sub(window::SHARED) } else { at }
+}
+
+/// Arrives once at the mbarrier at an address of the cluster.
+///
+/// # Errors
+/// When none is there, or nobody is awaited.
+pub fn arrive(r: &Reach<'_>, at: u64) -> Result<(), String> {
+    let found = access::run(r, AddrSpace::Cluster, 0, at, 8).filter(|_| at.is_multiple_of(8));
+    let (region, off) = found.ok_or_else(|| format!("at {at:#x}, where none is"))?;
+    let state = State::read(region.load64(off)).arrive(1, false)?;
+    region.store64(off, state.bits());
+    Ok(())
+}
+
+/// Counts bytes that have come.
+pub fn complete(region: &Region, at: u64, bytes: u32) {
+    let state = State::read(region.load64(at));
+    region.store64(at, state.expect((bytes as i32).wrapping_neg()).settle().bits());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases() {
+        let s = State { parity: false, expected: 3, pending: 3, bytes: 0 };
+        assert_eq!(State::read(s.bits()), s);
+        let s = s.arrive(1, false).unwrap().expect(16).arrive(2, false).unwrap();
+        assert_eq!((s.parity, s.pending, s.bytes), (false, 0, 16));
+        assert_eq!(State::read(s.bits()), s);
+        let s = s.expect(-16).settle();
+        assert_eq!((s.parity, s.pending, s.bytes), (true, 3, 0));
+        assert!(s.arrive(4, false).is_err());
+        let early = State { bytes: -48, ..s };
+        assert_eq!(State::read(early.bits()), early);
+    }
+}

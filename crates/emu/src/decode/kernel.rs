@@ -1,0 +1,205 @@
+//! Decoding: one kernel and all that it can reach become [`Code`], once.
+//!
+//! Names are resolved to planes and addresses, operations to function pointers. An instruction that the device can't do is
+//! refused here, with all others of the kernel, before anything runs; what only other kernels of the module use does not
+//! matter.
+//!
+//! Holds: blocks keep their order in the source, which is what "lowest step first" needs to meet again at joins.
+//!
+//! Misses: registers are not shared between values that never live at once.
+
+use std::sync::Arc;
+
+use prlx_driver::{Error, ErrorKind};
+use prlx_isa::view::{BlockId, FuncId, FunctionKind, InstId, Module};
+use prlx_probe::{At, Plan};
+
+use super::binder::{Binder, BranchFixup, Count};
+use super::call_graph::{is_recursive, reachable};
+use super::{hooks, instruction, layout};
+use crate::calibration::Calibration;
+use crate::code::{Code, FunctionEntry, Op};
+use prlx_lanes::Simd;
+
+/// What decoding needs to know.
+pub struct Request<'a> {
+    /// The module.
+    pub module: &'a Module,
+    /// Its text.
+    pub source: &'a str,
+    /// By symbol: address of global and constant variables.
+    pub addresses: &'a [Option<u64>],
+    /// The kernel's name.
+    pub kernel: &'a str,
+    /// Actions to run as hooks.
+    pub plan: Option<&'a Plan>,
+    /// Bytes of stack for a lane when calls recurse.
+    pub stack: u32,
+    /// The host.
+    pub simd: Simd,
+    /// Corrections of approximate operations.
+    pub calibrations: &'a [Arc<Calibration>],
+}
+
+/// Bytes of local memory of a thread, at most.
+const MAX_LOCAL: u32 = 512 << 10;
+
+/// Decodes a kernel.
+///
+/// # Errors
+/// When there is no such kernel, or it has instructions that the device can't do.
+pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
+    let module = r.module;
+    let found = module.functions.iter().position(|f| f.kind == FunctionKind::Kernel && f.name == r.kernel);
+    let Some(kernel) = found.map(|i| FuncId(i as u32)) else {
+        let names: Vec<&str> = module
+            .functions
+            .iter()
+            .filter(|f| f.kind == FunctionKind::Kernel)
+            .map(|f| f.name.as_str())
+            .collect();
+        let help = if names.is_empty() {
+            "the module has no kernels".into()
+        } else {
+            format!("there is: {}", names.join(", "))
+        };
+        return Err(
+            Error::new(ErrorKind::NotFound, format!("the module has no kernel `{}`", r.kernel)).help(help)
+        );
+    };
+    let (b, missing) = attempt(r, kernel);
+    if !missing.is_empty() {
+        return Err(refuse(&b, r, &missing));
+    }
+    match limits(&b) {
+        Some(why) => Err(Error::new(ErrorKind::Unsupported, why)),
+        None => Ok(b.code),
+    }
+}
+
+/// Decodes a function and all that it can reach, as far as that goes; with what can't be done.
+pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Missing>) {
+    let module = r.module;
+    let mut b = Binder::new(module, r.addresses);
+    b.code.name = module.functions[root.index()].name.clone();
+    b.code.kernel = root;
+    b.code.calibrations = r.calibrations.to_vec();
+    b.code.constants = layout::constants(module, r.addresses);
+    b.code.entries =
+        vec![FunctionEntry { start: u32::MAX, ..FunctionEntry::default() }; module.functions.len()];
+    let calls = reachable(module, root);
+    let reached: Vec<FuncId> =
+        (0..module.functions.len() as u32).map(FuncId).filter(|f| calls[f.index()].is_some()).collect();
+    let recursive = |f: FuncId| is_recursive(&calls, f);
+    layout::memory(&mut b, module, root, &reached, &calls, r.stack);
+    let mut missing = Vec::new();
+    for &f in &reached {
+        let before = b.count;
+        b.func = f;
+        layout::registers(&mut b, module, r.plan, f);
+        let after = b.count;
+        if recursive(f) {
+            layout::save(&mut b, f, before, after);
+        }
+    }
+    b.registers = b.count;
+    for &f in &reached {
+        function(&mut b, r, f, &mut missing);
+    }
+    // All registers lie before everything else.
+    let Count { w32, w64, pred } = b.registers;
+    b.code.variable = [w32, w64, pred].map(|n| vec![(0, n as u16)]);
+    let Count { w32, w64, pred } = b.count;
+    b.code.planes = (w32 as u16, w64 as u16, pred as u16);
+    b.code.recursive = reached.iter().any(|&f| recursive(f));
+    (b, missing)
+}
+
+/// Why code that can be done is too large all the same.
+pub fn limits(b: &Binder<'_>) -> Option<String> {
+    let name = &b.code.name;
+    let Count { w32, w64, pred } = b.count;
+    if w32.max(w64) > u32::from(u16::MAX) || pred >= u32::from(u16::MAX >> 1) {
+        let n = w32 + w64 + pred;
+        return Some(format!("`{name}` and what it calls use {n} registers, more than the CPU device has"));
+    }
+    if b.code.steps.len() as u64 >= 1 << crate::exec::warp::STEP_BITS {
+        return Some(format!("`{name}` and what it calls are longer than the CPU device can run"));
+    }
+    let local = b.code.local_bytes;
+    (local > MAX_LOCAL)
+        .then(|| format!("`{name}` needs {local} bytes of local memory a thread; there are {MAX_LOCAL}"))
+}
+
+/// What can't be done: function, instruction, why.
+pub type Missing = (FuncId, InstId, String);
+
+fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Missing>) {
+    let function = &r.module.functions[f.index()];
+    b.func = f;
+    b.code.entries[f.index()].start = b.code.steps.len() as u32;
+    let plan = r.plan.and_then(|p| p.functions.get(f.index())).filter(|p| p.skipped.is_none());
+    let counters = b.counters[f.index()];
+    let mut hook = |b: &mut Binder<'_>, at: At, inst: InstId| {
+        for ins in plan.iter().flat_map(|p| &p.insertions).filter(|i| i.at == at) {
+            if let Err(why) = hooks::action(b, function, inst, ins, counters) {
+                missing.push((f, inst, format!("it can't be observed: {why}")));
+            }
+        }
+    };
+    hook(b, At::Entry, InstId(0));
+    let mut fixes = Vec::new();
+    let mut starts = Vec::with_capacity(function.blocks.len());
+    let mut refused = Vec::new();
+    for block in &function.blocks {
+        starts.push(b.code.steps.len() as u32);
+        for i in block.insts.clone() {
+            let id = InstId(i);
+            let Some(inst) = function.insts.get(id.index()) else { continue };
+            hook(b, At::Before(id), id);
+            b.begin(id, inst.guard);
+            if let Err(why) = instruction::instruction(b, inst, r.simd, &mut fixes) {
+                refused.push((f, id, why));
+            }
+            hook(b, At::After(id), id);
+        }
+    }
+    b.begin(InstId(function.insts.len().saturating_sub(1) as u32), None);
+    b.emit(Op::End);
+    let start = |t: BlockId| starts.get(t.index()).copied();
+    for fix in fixes {
+        let (step, known) = match fix {
+            BranchFixup::Branch(step, to) => {
+                let to = start(to);
+                b.code.steps[step].op = to.map_or(Op::End, Op::Bra);
+                (step, to.is_some())
+            }
+            BranchFixup::Table(step, table, to) => {
+                let to: Vec<u32> = to.into_iter().filter_map(start).collect();
+                let all = to.len() == b.code.branch_tables[table].targets.len();
+                b.code.branch_tables[table].targets = to;
+                (step, all)
+            }
+        };
+        if !known {
+            refused.push((f, b.code.origin[step].1, "its target is not a block of this function".into()));
+        }
+    }
+    missing.extend(refused);
+}
+
+/// Says what is missing: the first few of each kind.
+fn refuse(b: &Binder<'_>, r: &Request<'_>, missing: &[Missing]) -> Error {
+    let mut lines = Vec::new();
+    for (f, i, why) in missing.iter().take(5) {
+        lines.push(format!("{}: {why}", crate::exec::fault::place(r.module, r.source, *f, *i)));
+    }
+    if missing.len() > lines.len() {
+        lines.push(format!("and {} more", missing.len() - lines.len()));
+    }
+    let what = if missing.len() == 1 { "an instruction" } else { "instructions" };
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("`{}` has {what} that the CPU device can't do:\n  {}", b.code.name, lines.join("\n  ")),
+    )
+}

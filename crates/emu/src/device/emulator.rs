@@ -1,0 +1,530 @@
+//! The driver: modules, memory and launches.
+
+use std::sync::{Arc, Mutex};
+
+use prlx_driver::signature::limit;
+use prlx_driver::{
+    DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Observed,
+    TensorMap, tensor_map,
+};
+use prlx_isa::view::{Function, Module, Space, Symbol};
+use prlx_probe::Plan;
+use prlx_trace::Dim3;
+use prlx_trace::check::Findings;
+use rustc_hash::FxHashMap;
+
+use crate::calibration::Calibration;
+use crate::check::{Checker, Checks};
+use crate::code::{Code, window};
+use crate::copies::tensor;
+use crate::decode::{Request, decode};
+use crate::exec::cluster::MAX_CTAS;
+use crate::exec::cta::{EPOCH, Launch};
+use crate::exec::grid::{self, Outcome};
+use crate::exec::host::Host;
+use crate::exec::order;
+use crate::hooks::recorder::Observe;
+use crate::mem::heap::{self, Heap};
+use crate::mem::{FIRST, Memory, Owner, Region};
+use prlx_lanes::LANES;
+use prlx_lanes::Simd;
+
+/// Limits of the device.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Instructions that one CTA may execute before it counts as stuck.
+    pub max_steps: u64,
+    /// Bytes of global memory, of CTAs under way, of what checks note, and of what is printed and recorded.
+    pub max_memory: u64,
+    /// Host threads under seed 0; 0: as many as there are processors, and one for a kernel in which the order of CTAs can
+    /// show ([`order::matters`]). Under any other seed it is always one.
+    pub threads: usize,
+    /// Bytes of stack for a thread of a kernel whose calls recurse.
+    pub stack: u32,
+    /// What of the host's processor may be used.
+    pub simd: Simd,
+    /// What is checked; a launch with checks runs on one host thread.
+    pub checks: Checks,
+    /// Corrections of approximate operations: at most one for each.
+    pub calibrations: Vec<Arc<Calibration>>,
+    /// Where global memory begins: devices of one process have none in common.
+    pub first: u64,
+    /// What `%globaltimer` shows at a launch's first step.
+    pub epoch: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            max_steps: 4_000_000_000,
+            max_memory: 16 << 30,
+            threads: 0,
+            stack: 16 << 10,
+            simd: Simd::detect(),
+            checks: Checks::NONE,
+            calibrations: Vec::new(),
+            first: FIRST,
+            epoch: EPOCH,
+        }
+    }
+}
+
+/// Shared memory of a CTA, at most, as on an H200.
+const MAX_SHARED: u64 = 227 << 10;
+/// Threads of a CTA, at most.
+const MAX_THREADS: u64 = 1024;
+
+struct Loaded {
+    module: Module,
+    source: String,
+    addresses: Vec<Option<u64>>,
+    code: FxHashMap<String, Arc<Code>>,
+}
+
+/// A GPU on the CPU.
+#[derive(Default)]
+pub struct Emulator {
+    options: Options,
+    memory: Memory,
+    /// Bytes that the host keeps for its launch.
+    held: u64,
+    modules: FxHashMap<u64, Loaded>,
+    next: u64,
+    heap: Heap,
+    output: Vec<u8>,
+    findings: Findings,
+}
+
+impl std::fmt::Debug for Emulator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Emulator")
+            .field("options", &self.options)
+            .field("modules", &self.modules.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Emulator {
+    /// With these limits.
+    pub fn new(options: Options) -> Emulator {
+        Emulator { memory: Memory::from(options.first), options, ..Emulator::default() }
+    }
+    /// Bytes that the device may use.
+    fn limit(&self) -> u64 {
+        self.options.max_memory.saturating_sub(self.held)
+    }
+    fn too_much(&self, what: &str, of: u64) -> Error {
+        let left = of.saturating_sub(self.memory.used());
+        let text = format!("{what} are more than the {left} left of {}", self.options.max_memory);
+        Error::new(ErrorKind::Memory, text).help("raise the memory limit (--max-memory)")
+    }
+    /// What `%globaltimer` shows at the first step of the launches that come.
+    pub fn timer_shows(&mut self, nanos: u64) {
+        self.options.epoch = nanos;
+    }
+    /// What kernels have printed since the last call.
+    pub fn take_output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
+    }
+    /// What the checks of launches have found since the last call.
+    pub fn take_findings(&mut self) -> Findings {
+        std::mem::take(&mut self.findings)
+    }
+    /// The address of a module's variable.
+    pub fn symbol(&self, module: ModuleHandle, name: &str) -> Option<DevicePtr> {
+        let m = self.modules.get(&module.0)?;
+        let i = m.module.symbols.iter().position(|s| s.name == name)?;
+        m.addresses[i].map(DevicePtr)
+    }
+    /// The allocation that holds an address, or the variable: where it begins, and its bytes.
+    pub fn allocation(&self, at: DevicePtr) -> Option<(DevicePtr, u64)> {
+        self.memory.find(at.0, &mut 0).map(|a| (DevicePtr(a.base), a.region.len()))
+    }
+    /// The module as it was read.
+    pub fn module(&self, module: ModuleHandle) -> Option<&Module> {
+        self.modules.get(&module.0).map(|m| &m.module)
+    }
+    /// Whether a launch can be started: what [`Driver::launch`] finds wrong before the first instruction.
+    ///
+    /// # Errors
+    /// When the kernel is not there or not supported, or the shape or the parameters do not fit it.
+    pub fn fits(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+    ) -> Result<(), Error> {
+        let code = self.code(module, kernel, None)?;
+        let m = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
+        let function = &m.module.functions[code.kernel.index()];
+        check(&m.module, function, &code, config, params)?;
+        cluster(function, config).map(drop)
+    }
+    /// A kernel made ready; without a plan it is kept.
+    fn code(&mut self, module: ModuleHandle, kernel: &str, plan: Option<&Plan>) -> Result<Arc<Code>, Error> {
+        let o = &self.options;
+        let m = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
+        let request = Request {
+            module: &m.module,
+            source: &m.source,
+            addresses: &m.addresses,
+            kernel,
+            plan,
+            stack: o.stack,
+            simd: o.simd.min(Simd::detect()),
+            calibrations: &o.calibrations,
+        };
+        Ok(match (plan, m.code.get(kernel)) {
+            (None, Some(code)) => code.clone(),
+            (None, None) => {
+                let code = Arc::new(decode(&request)?);
+                m.code.insert(kernel.to_string(), code.clone());
+                code
+            }
+            (Some(_), _) => Arc::new(decode(&request)?),
+        })
+    }
+    fn run(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+        plan: Option<&Plan>,
+    ) -> Result<(Outcome, LaunchStats), Error> {
+        let begun = std::time::Instant::now();
+        let code = self.code(module, kernel, plan)?;
+        let o = &self.options;
+        let m = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
+        let function = &m.module.functions[code.kernel.index()];
+        check(&m.module, function, &code, config, params)?;
+        let (cluster, explicit) = cluster(function, config)?;
+        let buffer = Region::new(params.len() as u64);
+        buffer.write(0, params);
+        let launch = Launch {
+            code: &code,
+            module: &m.module,
+            source: &m.source,
+            memory: &self.memory,
+            heap: &self.heap,
+            config,
+            cluster,
+            explicit,
+            params: &buffer,
+            stride: u64::from(code.local_bytes.next_multiple_of(16)),
+            warps: config.block.volume().div_ceil(LANES as u64) as u32,
+            max_steps: o.max_steps,
+            epoch: o.epoch,
+            observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
+            host: Host::of(o.simd),
+            checker: Mutex::default(),
+        };
+        let threads = match o.threads {
+            // So that a seed says all that happens; checks are one for all CTAs.
+            _ if o.checks.any() || config.seed != 0 => 1,
+            0 if order::matters(&code) => 1,
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let room = self.limit().saturating_sub(self.memory.used());
+        let checking = Checker::bytes(o.checks, self.memory.used(), room);
+        if let Ok(mut shelf) = launch.checker.lock() {
+            *shelf = Checker::of(o.checks, &launch, room);
+        }
+        let room = room.saturating_sub(checking);
+        let outcome = grid::run(&launch, threads, room)?;
+        if let Some(c) = launch.checker.lock().ok().and_then(|mut c| c.take()) {
+            self.findings.add(c.finish(&launch, outcome.stopped.is_none()));
+        }
+        self.memory.wrote_all();
+        for (_, text) in &outcome.output {
+            self.output.extend_from_slice(text);
+        }
+        let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let stats = LaunchStats { warp_instructions: outcome.instructions, nanos };
+        Ok((outcome, stats))
+    }
+    fn region(&self, at: DevicePtr, bytes: u64) -> Result<(&Region, u64), Error> {
+        self.memory.range(at.0, bytes).ok_or_else(|| {
+            let text = format!(
+                "{bytes} bytes at {:#x} are not in one allocation: {}",
+                at.0,
+                self.memory.around(at.0)
+            );
+            Error::new(ErrorKind::Memory, text)
+        })
+    }
+}
+
+/// Whether a symbol is a variable that has an address in the device's memory.
+pub fn in_memory(s: &Symbol) -> bool {
+    !s.is_function && matches!(s.space, Space::Global | Space::Const) && s.size > 0
+}
+
+fn no_module(m: ModuleHandle) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no module {}", m.0))
+}
+
+/// Whether the launch fits the kernel and the device.
+fn check(
+    module: &Module,
+    f: &Function,
+    code: &Code,
+    config: &LaunchConfig,
+    params: &[u8],
+) -> Result<(), Error> {
+    let wrong = |text: String| Err(Error::new(ErrorKind::Launch, format!("`{}`: {text}", f.name)));
+    let (grid, block) = (config.grid, config.block);
+    if [grid.x, grid.y, grid.z, block.x, block.y, block.z].contains(&0) {
+        return wrong(format!("a launch of {grid} CTAs of {block} threads has none"));
+    }
+    if grid.x > 0x7fff_ffff || grid.y > 65535 || grid.z > 65535 {
+        return wrong(format!("a grid of {grid} CTAs is too large: at most (2147483647,65535,65535)"));
+    }
+    if block.x > 1024 || block.y > 1024 || block.z > 64 || block.volume() > MAX_THREADS {
+        return wrong(format!("a CTA of {block} threads is too large: at most {MAX_THREADS}, and 64 in z"));
+    }
+    for (name, values) in &f.limits {
+        let v = |i: usize| values.get(i).copied().unwrap_or(1);
+        if name == "reqntid" && (v(0), v(1), v(2)) != (block.x, block.y, block.z) {
+            return wrong(format!(
+                "it must be launched with CTAs of ({},{},{}) threads, not {block}",
+                v(0),
+                v(1),
+                v(2)
+            ));
+        }
+        if name == "maxntid" && u64::from(v(0)) * u64::from(v(1)) * u64::from(v(2)) < block.volume() {
+            return wrong(format!(
+                "it may be launched with CTAs of at most {:?} threads, not {block}",
+                values
+            ));
+        }
+    }
+    let shared = u64::from(code.static_shared) + u64::from(config.shared);
+    if shared > MAX_SHARED {
+        return wrong(format!("{shared} bytes of shared memory are more than a CTA can have ({MAX_SHARED})"));
+    }
+    let size = f
+        .params
+        .iter()
+        .zip(&f.param_offsets)
+        .map(|(s, &at)| u64::from(at) + module.symbols.get(s.index()).map_or(0, |s| s.size))
+        .max()
+        .unwrap_or(0);
+    if (params.len() as u64) < size {
+        return wrong(format!("it takes {size} bytes of parameters and was given {}", params.len()));
+    }
+    Ok(())
+}
+
+/// The clusters of a launch, and whether somebody asked for them.
+fn cluster(f: &Function, config: &LaunchConfig) -> Result<(Dim3, bool), Error> {
+    let wrong = |text: String| Err(Error::new(ErrorKind::Launch, format!("`{}`: {text}", f.name)));
+    let limit = |name: &str| limit(&f.limits, name);
+    let (asked, grid) = (config.cluster, config.grid);
+    let wanted = limit("reqnctapercluster");
+    let size = match wanted {
+        Some(wanted) if asked.volume() != 1 && asked != wanted => {
+            return wrong(format!("it must be launched in clusters of {wanted} CTAs, not {asked}"));
+        }
+        Some(wanted) => wanted,
+        None => asked,
+    };
+    if limit("blocksareclusters").is_some() && wanted.is_none() {
+        return wrong("`.blocksareclusters` without `.reqnctapercluster`".into());
+    }
+    let most = limit("maxclusterrank").map_or(MAX_CTAS, |n| u64::from(n.x).min(MAX_CTAS));
+    if !(1..=most).contains(&size.volume()) {
+        return wrong(format!("a cluster of {size} CTAs has {}; it may have 1 to {most}", size.volume()));
+    }
+    if !grid.x.is_multiple_of(size.x) || !grid.y.is_multiple_of(size.y) || !grid.z.is_multiple_of(size.z) {
+        return wrong(format!("a grid of {grid} CTAs can't be divided into clusters of {size}"));
+    }
+    Ok((size, wanted.is_some() || size.volume() != 1 || limit("explicitcluster").is_some()))
+}
+
+impl Driver for Emulator {
+    fn info(&self) -> DeviceInfo {
+        DeviceInfo { name: "CPU device".into(), warp_size: LANES as u8, hooks: true }
+    }
+
+    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
+        let text = image.split(|&b| b == 0).next().unwrap_or_default();
+        let Ok(source) = std::str::from_utf8(text) else {
+            let e = Error::new(ErrorKind::Module, "the module is not PTX text");
+            return Err(e.help("the CPU device runs PTX; machine code (cubin) can't be run"));
+        };
+        let (module, diagnostics) = prlx_isa::ptx::read(source);
+        if module.functions.is_empty()
+            && let Some(d) = diagnostics.first()
+        {
+            let line = source.get(..d.span.start as usize).map_or(0, |s| s.matches('\n').count() + 1);
+            return Err(Error::new(ErrorKind::Module, format!("line {line} of the PTX: {}", d.message)));
+        }
+        let mut addresses = vec![None; module.symbols.len()];
+        let mut symbols: Vec<_> =
+            module.symbols.iter().zip(&mut addresses).filter(|(s, _)| in_memory(s)).collect();
+        // Constants lie together, so that it is a range that code asks for.
+        symbols.sort_by_key(|(s, _)| s.space != Space::Const);
+        for (s, at) in symbols {
+            let owner = Owner::Symbol(s.name.clone(), s.space == Space::Const);
+            *at = self.memory.alloc(s.size, u64::from(s.align), self.limit(), owner);
+            if at.is_none() {
+                return Err(Error::new(
+                    ErrorKind::Memory,
+                    format!("no memory for `{}` of {} bytes", s.name, s.size),
+                ));
+            }
+        }
+        for (s, &at) in module.symbols.iter().zip(&addresses) {
+            let Some((region, off)) = at.and_then(|at| self.memory.range(at, s.size)) else { continue };
+            region.write(off, &s.init[..s.init.len().min(s.size as usize)]);
+            for &(offset, target, addend, _) in &s.relocs {
+                let Some(t) = module.symbols.get(target.index()) else { continue };
+                let to = if t.is_function {
+                    Some(window::CODE + (u64::from(target.0) + 1) * window::CODE_STRIDE)
+                } else {
+                    addresses[target.index()]
+                };
+                let Some(to) = to else {
+                    let text = format!("`{}` holds the address of `{}`, which has none here", s.name, t.name);
+                    return Err(Error::new(ErrorKind::Module, text));
+                };
+                if offset.checked_add(8).is_some_and(|end| end <= s.size) {
+                    region.write(off + offset, &to.wrapping_add_signed(addend).to_le_bytes());
+                }
+            }
+        }
+        // Now, so that its address does not depend on what is allocated between loading and launching.
+        if module.symbols.iter().any(|s| s.is_function && s.function.is_none() && s.name == "malloc")
+            && !self.heap.ready()
+        {
+            let owner = Owner::Symbol("the heap of `malloc`".into(), false);
+            let at = self.memory.alloc(heap::SIZE, 4096, self.limit(), owner);
+            self.heap.begin(
+                at.ok_or_else(|| Error::new(ErrorKind::Memory, "no memory for the heap of `malloc`"))?,
+            );
+        }
+        self.next += 1;
+        self.modules.insert(
+            self.next,
+            Loaded { module, source: source.to_string(), addresses, code: FxHashMap::default() },
+        );
+        Ok(ModuleHandle(self.next))
+    }
+
+    fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {
+        let m = self.modules.remove(&module.0).ok_or_else(|| no_module(module))?;
+        for at in m.addresses.into_iter().flatten() {
+            self.memory.free(at);
+        }
+        Ok(())
+    }
+
+    fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
+        let owner = Owner::User("a buffer".into());
+        let Some(at) = self.memory.alloc(bytes, align, self.limit(), owner) else {
+            return Err(self.too_much(&format!("{bytes} bytes"), self.limit()));
+        };
+        self.memory.forget(at, bytes);
+        Ok(DevicePtr(at))
+    }
+
+    fn forget(&mut self, at: DevicePtr, bytes: u64) {
+        self.memory.forget(at.0, bytes);
+    }
+
+    fn name(&mut self, at: DevicePtr, name: &str) {
+        self.memory.name(at.0, name);
+    }
+
+    fn hold(&mut self, bytes: u64) -> Result<(), Error> {
+        if self.memory.used().saturating_add(bytes) > self.options.max_memory {
+            let what = format!("{bytes} bytes for the launch's own data");
+            return Err(self.too_much(&what, self.options.max_memory));
+        }
+        self.held = bytes;
+        Ok(())
+    }
+
+    fn free(&mut self, at: DevicePtr) -> Result<(), Error> {
+        if self.memory.free(at.0) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::NotFound, format!("no allocation begins at {:#x}", at.0)))
+    }
+
+    fn write(&mut self, at: DevicePtr, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (region, off) = self.region(at, bytes.len() as u64)?;
+        region.write(off, bytes);
+        self.memory.wrote(at.0, bytes.len() as u64);
+        Ok(())
+    }
+
+    fn read(&mut self, at: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (region, off) = self.region(at, bytes.len() as u64)?;
+        region.read(off, bytes);
+        Ok(())
+    }
+
+    fn fill(&mut self, at: DevicePtr, bytes: u64, value: u8) -> Result<(), Error> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (region, off) = self.region(at, bytes)?;
+        let chunk = [value; 4096];
+        let mut done = 0;
+        while done < bytes {
+            let n = (bytes - done).min(chunk.len() as u64);
+            region.write(off + done, &chunk[..n as usize]);
+            done += n;
+        }
+        self.memory.wrote(at.0, bytes);
+        Ok(())
+    }
+
+    fn tensor_map(&mut self, at: DevicePtr, map: &TensorMap) -> Result<[u8; tensor_map::BYTES], Error> {
+        tensor::encode(at.0, map).map_err(|e| Error::new(ErrorKind::Launch, format!("a tensor map of {e}")))
+    }
+
+    fn observe(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+        plan: &Plan,
+    ) -> Option<Result<Observed, Error>> {
+        Some(self.run(module, kernel, config, params, Some(plan)).map(|(outcome, stats)| {
+            let streams = outcome.streams;
+            let mut gathered = outcome.gathered.unwrap_or_default();
+            let mut tracks = std::mem::take(&mut gathered.tracks);
+            tracks.sort_by_key(|t| (t.warp, t.lane));
+            let tallies = gathered.tallies(&plan.kept);
+            let (ended, unfinished) = match outcome.stopped {
+                None => (Ok(stats), Vec::new()),
+                Some(s) => (Err(s.error), s.unfinished),
+            };
+            Observed { streams, tallies, tracks, ended, unfinished }
+        }))
+    }
+
+    fn launch(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+    ) -> Result<LaunchStats, Error> {
+        let (outcome, stats) = self.run(module, kernel, config, params, None)?;
+        outcome.stopped.map_or(Ok(stats), |s| Err(s.error))
+    }
+}

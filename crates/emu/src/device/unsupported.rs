@@ -1,0 +1,61 @@
+//! What the device can't run, without running anything.
+//!
+//! Holds: a kernel of which nothing is said here is not refused by a launch, and the reasons are those of the launch's error:
+//! both come from the same decoding. Misses: what depends on the launch (its shape, its shared memory), and modules that
+//! can't be loaded.
+
+use prlx_isa::view::{FuncId, InstId, Module};
+
+use crate::decode::{self, Request};
+use crate::device::emulator::{Options, in_memory};
+use crate::exec::fault;
+use prlx_lanes::Simd;
+
+/// Something that the device can't do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The function that it stands in.
+    pub function: FuncId,
+    /// The instruction; `None`: the function as a whole.
+    pub inst: Option<InstId>,
+    /// The instruction's text, or the function's name.
+    pub text: String,
+    /// Where it stands: a source line, or a line of the PTX.
+    pub place: String,
+    /// What is missing, as a sentence.
+    pub why: String,
+}
+
+/// What the device can't do of a function of the module (text `source`) and of all that it can reach, in source order.
+pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> {
+    let Some(main) = module.functions.get(root.index()) else { return Vec::new() };
+    // Any address does: decoding asks only whether there is one.
+    let addresses: Vec<_> = module.symbols.iter().map(|s| in_memory(s).then_some(4096)).collect();
+    let request = Request {
+        module,
+        source,
+        addresses: &addresses,
+        kernel: &main.name,
+        plan: None,
+        stack: Options::default().stack,
+        simd: Simd::Base,
+        calibrations: &[],
+    };
+    let (code, missing) = decode::attempt(&request, root);
+    let whole = |why| Refusal {
+        function: root,
+        inst: None,
+        text: main.name.clone(),
+        place: fault::line(source, main.span),
+        why,
+    };
+    let mut out = Vec::new();
+    for (function, inst, why) in missing {
+        let (text, place) = fault::spot(module, source, function, inst).unwrap_or_default();
+        out.push(Refusal { function, inst: Some(inst), text, place, why });
+    }
+    if out.is_empty() {
+        out.extend(decode::limits(&code).map(whole));
+    }
+    out
+}

@@ -1,0 +1,304 @@
+//! A cluster: CTAs that one host thread runs by turns, with each other's shared memory in reach and a barrier in common.
+//!
+//! A launch without clusters is one of clusters of one CTA. Seed 0 gives the CTAs fair turns; any other seed draws whose turn
+//! it is and for how long.
+//!
+//! Addresses in `.shared::cluster` are those of `.shared::cta` with the CTA's rank, counted from 1, in the bits from 24 on; 0
+//! there means the CTA's own, so that the window of its own shared memory lies inside the cluster's (PTX ISA, State Spaces:
+//! shared; `mapa`, `getctarank`).
+//!
+//! Holds: all CTAs of a cluster are under way at once. What a cluster does depends on its number, the launch and the seed.
+//! Shared memory of a CTA that has ended is out of reach.
+//!
+//! Misses: a CTA may reach the shared memory of one that has not had its first turn yet, as on hardware that starts them
+//! together; PTX promises it only behind a barrier of the cluster.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use prlx_driver::Error;
+use prlx_probe::Kept;
+use prlx_trace::launch::WarpStream;
+use prlx_trace::{Dim3, LaneMask, WarpId};
+
+use crate::code::window;
+use crate::exec::cta::{Cta, Launch, Rng, State};
+use crate::exec::deadlock::{self, Part, Waiting};
+use crate::exec::warp::Warp;
+use crate::hooks::probes::Gathered;
+use crate::mem::Region;
+
+/// Instructions of a CTA before the next of its cluster has its turn.
+const TURN: u64 = 1 << 12;
+/// CTAs of a cluster, at most: as on an H100 that allows sizes that are not portable.
+pub const MAX_CTAS: u64 = 16;
+
+/// The shared memory of the CTAs of a cluster, by rank.
+#[derive(Debug)]
+pub struct Peers {
+    shared: Vec<Arc<Region>>,
+    ended: AtomicU32,
+}
+
+impl Peers {
+    /// Of CTAs with these.
+    pub fn new(shared: Vec<Arc<Region>>) -> Peers {
+        Peers { shared, ended: AtomicU32::new(0) }
+    }
+    /// The shared memory that the cluster's address `at` lies in for the CTA of rank `own`, and the address of its first byte.
+    ///
+    /// # Errors
+    /// When it is no CTA's, or the CTA's that has ended, in words.
+    pub fn find(&self, own: u32, at: u64) -> Result<(&Region, u64), String> {
+        let rank = match at / window::CTA {
+            0 => own,
+            n => (n - 1) as u32,
+        };
+        let Some(region) = self.shared.get(rank as usize) else {
+            return Err(format!(
+                "in the shared memory of rank {rank} of the cluster, which has {} CTAs",
+                self.shared.len()
+            ));
+        };
+        if self.ended.load(Relaxed) >> rank & 1 == 1 {
+            return Err(format!("in the shared memory of rank {rank} of the cluster, a CTA that has ended"));
+        }
+        Ok((region, at / window::CTA * window::CTA))
+    }
+}
+
+/// How far a cluster came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// All its threads have ended.
+    Done,
+    /// It used up its share.
+    Paused {
+        /// It looks as if it waits for another cluster.
+        waits: bool,
+    },
+}
+
+/// A cluster.
+#[derive(Debug)]
+pub struct Cluster {
+    /// Its number.
+    pub index: u64,
+    /// It looked as if it waited for another cluster when it was set aside.
+    pub waits: bool,
+    ctas: Vec<Cta>,
+    states: Vec<State>,
+    peers: Arc<Peers>,
+    rng: Rng,
+    next: usize,
+    kept: u64,
+}
+
+impl Cluster {
+    /// Storage for the clusters of a launch, one after the other.
+    pub fn new(launch: &Launch<'_>) -> Cluster {
+        let n = launch.cluster.volume() as usize;
+        let bytes = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
+        let peers = Arc::new(Peers::new((0..n).map(|_| Arc::new(Region::new(bytes))).collect()));
+        let ctas = (0..n).map(|rank| Cta::new(launch, rank as u32, &peers, &peers.shared[rank])).collect();
+        Cluster {
+            index: 0,
+            waits: false,
+            ctas,
+            states: vec![State::Done; n],
+            peers,
+            rng: Rng::new(0, 0),
+            next: 0,
+            kept: 0,
+        }
+    }
+    /// Begins cluster number `index`.
+    pub fn start(&mut self, launch: &Launch<'_>, index: u64) {
+        let (grid, size) = (launch.config.grid, launch.cluster);
+        let at = clusters(grid, size).position(index);
+        for (rank, cta) in self.ctas.iter_mut().enumerate() {
+            let inside = size.position(rank as u64);
+            let place = Dim3 {
+                x: at.x * size.x + inside.x,
+                y: at.y * size.y + inside.y,
+                z: at.z * size.z + inside.z,
+            };
+            cta.start(launch, place, index_of(grid, place));
+        }
+        (self.index, self.waits) = (index, false);
+        self.states.fill(State::Ready { waits: false });
+        self.peers.ended.store(0, Relaxed);
+        // Not the numbers of its CTAs' own generators.
+        self.rng = Rng::new(!launch.config.seed, index);
+        (self.next, self.kept) = (0, 0);
+    }
+    /// Bytes that storage for one takes.
+    pub fn bytes(launch: &Launch<'_>) -> u64 {
+        let shared = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
+        let warps = Warp::bytes(launch.code, launch.stride).saturating_mul(launch.warps.into());
+        warps.saturating_add(shared).saturating_mul(launch.cluster.volume())
+    }
+    /// Bytes that it has printed and written down since the last call.
+    pub fn grown(&mut self) -> u64 {
+        let now = self.ctas.iter().map(Cta::kept).sum::<u64>();
+        now.saturating_sub(std::mem::replace(&mut self.kept, now))
+    }
+    /// Instructions so far.
+    pub fn instructions(&self) -> u64 {
+        self.ctas.iter().map(|c| c.block.clock).sum()
+    }
+    /// Runs for about `budget` instructions.
+    ///
+    /// # Errors
+    /// When the code faults, its threads wait for each other, or a CTA takes too many steps.
+    pub fn run(&mut self, launch: &Launch<'_>, budget: u64) -> Result<Progress, Error> {
+        let spent = |c: &Cluster| c.ctas.iter().map(Cta::spent).sum::<u64>();
+        let begun = spent(self);
+        let (alone, hostile) = (self.ctas.len() == 1, launch.config.seed != 0);
+        loop {
+            let Some(at) = self.turn(hostile) else {
+                if self.states.iter().all(|&s| s == State::Done) {
+                    return Ok(Progress::Done);
+                }
+                if !self.meet(launch) {
+                    return Err(self.stuck(launch, &deadlock::waiting(launch, &self.parts())));
+                }
+                continue;
+            };
+            let share = match (alone, hostile) {
+                (true, _) => budget,
+                (_, false) => TURN,
+                (_, true) => 1u64 << self.rng.below(15),
+            };
+            self.states[at] = self.ctas[at].run(launch, share)?;
+            if self.states[at] == State::Done {
+                self.peers.ended.fetch_or(1 << at, Relaxed);
+            }
+            self.meet(launch);
+            if !alone && let Some(waiting) = self.waits(launch) {
+                return Err(self.stuck(launch, &waiting));
+            }
+            if spent(self) - begun > budget {
+                // Whoever is blocked waits for those that look as if they did.
+                let waits = self.states.iter().all(|&s| s != State::Ready { waits: false });
+                return Ok(Progress::Paused { waits });
+            }
+        }
+    }
+    /// The CTA whose turn it is, if any can go on.
+    fn turn(&mut self, hostile: bool) -> Option<usize> {
+        let ready = |at: &usize| matches!(self.states[*at], State::Ready { .. });
+        let n = self.ctas.len();
+        if hostile && n > 1 {
+            let ready: Vec<usize> = (0..n).filter(ready).collect();
+            return ready.get(self.rng.below(ready.len() as u32) as usize).copied();
+        }
+        let at = (self.next..n).chain(0..self.next).find(ready)?;
+        self.next = (at + 1) % n;
+        Some(at)
+    }
+    /// Completes the cluster's barrier if everybody is there; whether it was.
+    fn meet(&mut self, launch: &Launch<'_>) -> bool {
+        if !self.ctas.iter().any(Cta::at_cluster) || self.ctas.iter().any(|c| c.absent().is_some()) {
+            return false;
+        }
+        for (cta, state) in self.ctas.iter_mut().zip(&mut self.states) {
+            if let Some(c) = launch.checker.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
+                c.meet(launch, &cta.block, &cta.warps);
+            }
+            cta.meet(launch.code);
+            if *state == State::Blocked {
+                *state = State::Ready { waits: false };
+            }
+        }
+        true
+    }
+    /// Its CTAs that have not ended.
+    pub fn parts(&self) -> Vec<Part<'_>> {
+        self.ctas
+            .iter()
+            .zip(&self.states)
+            .filter(|(_, s)| **s != State::Done)
+            .map(|(c, _)| Part::of(c))
+            .collect()
+    }
+    /// That its threads wait for each other.
+    fn stuck(&self, launch: &Launch<'_>, waiting: &[Waiting]) -> Error {
+        let name = match &self.ctas[..] {
+            [cta] => format!("CTA {}", cta.block.cta),
+            _ => format!("cluster {}", clusters(launch.config.grid, launch.cluster).position(self.index)),
+        };
+        if let Some(c) = launch.checker.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
+            c.stuck(launch, &name, waiting);
+        }
+        deadlock::error(launch, &name, &self.parts(), waiting)
+    }
+    /// Who waits, if a check finds that all its threads do, for ever.
+    fn waits(&self, launch: &Launch<'_>) -> Option<Vec<Waiting>> {
+        let shelf = launch.checker.lock().ok()?;
+        shelf.as_ref()?.waits(launch, &self.parts(), false)
+    }
+    /// What its CTAs printed, by their numbers.
+    pub fn output(&mut self) -> impl Iterator<Item = (u64, Vec<u8>)> {
+        self.ctas.iter_mut().map(|c| (c.block.index, std::mem::take(&mut c.block.output)))
+    }
+    /// The warps that are recorded and have lanes that have not ended, ascending, and which.
+    pub fn unfinished(&self) -> Vec<(WarpId, LaneMask)> {
+        let mut all: Vec<_> = self.ctas.iter().flat_map(Cta::unfinished).collect();
+        all.sort_unstable();
+        all
+    }
+    /// What a probe program kept in its warps.
+    pub fn gathered(&mut self, kept: &Kept) -> Gathered {
+        let mut all = Gathered::new(kept);
+        self.ctas.iter_mut().for_each(|c| all.merge(kept, c.gathered(kept)));
+        all
+    }
+    /// What its warps wrote down.
+    pub fn streams(&mut self) -> impl Iterator<Item = WarpStream> {
+        self.ctas.iter_mut().flat_map(Cta::streams)
+    }
+}
+
+/// The number in the grid of the CTA of a rank, in the cluster of the CTA at `cta`.
+pub fn number(launch: &Launch<'_>, cta: Dim3, rank: u32) -> u64 {
+    let (size, inside) = (launch.cluster, launch.cluster.position(rank.into()));
+    let first = |at: u32, by: u32| at - at % by.max(1);
+    let place = Dim3 {
+        x: first(cta.x, size.x) + inside.x,
+        y: first(cta.y, size.y) + inside.y,
+        z: first(cta.z, size.z) + inside.z,
+    };
+    index_of(launch.config.grid, place)
+}
+
+/// The number of a place in a grid.
+fn index_of(grid: Dim3, place: Dim3) -> u64 {
+    let row = u64::from(place.z) * u64::from(grid.y) + u64::from(place.y);
+    row * u64::from(grid.x) + u64::from(place.x)
+}
+
+/// A grid of CTAs, in clusters.
+pub fn clusters(grid: Dim3, size: Dim3) -> Dim3 {
+    let whole = |n: u32, by: u32| n / by.max(1);
+    Dim3 { x: whole(grid.x, size.x), y: whole(grid.y, size.y), z: whole(grid.z, size.z) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_rank() {
+        let peers = Peers::new((0..2).map(|_| Arc::new(Region::new(64))).collect());
+        peers.shared[1].store32(8, 7);
+        let (own, base) = peers.find(1, 8).unwrap();
+        assert_eq!((own.load32(8 - base), base), (7, 0));
+        let at = 2 * window::CTA + 8;
+        let (other, base) = peers.find(0, at).unwrap();
+        assert_eq!((other.load32(at - base), base), (7, 2 * window::CTA));
+        assert!(peers.find(0, 3 * window::CTA).unwrap_err().contains("rank 2 of the cluster, which has 2"));
+        peers.ended.store(2, Relaxed);
+        assert!(peers.find(0, at).unwrap_err().contains("rank 1 of the cluster, a CTA that has ended"));
+    }
+}

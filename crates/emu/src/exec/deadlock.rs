@@ -1,0 +1,137 @@
+//! Threads that wait for each other: who waits where, and for whom, for the error and for the check's finding.
+
+use prlx_driver::{Error, ErrorKind};
+use prlx_trace::LaneMask;
+
+use crate::code::Op;
+use crate::exec::cta::{Block, CLUSTER, Cta, Launch};
+use crate::exec::fault;
+use crate::exec::warp::Warp;
+use prlx_lanes::LANES;
+
+/// Groups of lanes that an error lists.
+const SHOWN: usize = 8;
+
+/// A CTA that nobody runs now.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// What its warps share.
+    pub block: &'a Block,
+    /// Them.
+    pub warps: &'a [Warp],
+}
+
+/// Lanes of a warp that wait at one place for the same.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// Number of the CTA.
+    pub cta: u64,
+    /// Warp in it.
+    pub warp: u32,
+    /// Lanes of it.
+    pub lanes: u32,
+    /// Step of the code.
+    pub step: u32,
+    /// For what, after "waits for".
+    pub what: String,
+}
+
+impl<'a> Part<'a> {
+    /// Of a CTA.
+    pub fn of(cta: &'a Cta) -> Part<'a> {
+        Part { block: &cta.block, warps: &cta.warps }
+    }
+    /// In words: its place in the grid, and its rank where it is one of several.
+    fn name(&self, launch: &Launch<'_>) -> String {
+        let rank =
+            if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
+        format!("CTA {}{rank}", self.block.cta)
+    }
+}
+
+/// Those who wait at barriers and exchanges.
+pub fn waiting(launch: &Launch<'_>, parts: &[Part<'_>]) -> Vec<Waiting> {
+    let mut all = Vec::new();
+    for part in parts {
+        for w in part.warps {
+            let mut rest = w.alive & (w.at_bar | w.at_sync);
+            while rest != 0 {
+                let l = rest.trailing_zeros() as usize;
+                let alike = |i: usize| w.at[i] == w.at[l] && w.members[i] == w.members[l];
+                let same = (0..LANES).fold(0, |m, i| m | u32::from(rest >> i & 1 == 1 && alike(i)) << i);
+                rest &= !same;
+                let what = awaited(launch, parts, part, w, (l, same));
+                all.push(Waiting {
+                    cta: part.block.index,
+                    warp: w.index,
+                    lanes: same,
+                    step: Warp::step_of(w.at[l]),
+                    what,
+                });
+            }
+        }
+    }
+    all
+}
+
+/// For what lane `l` of a warp waits together with those of `same`.
+fn awaited(
+    launch: &Launch<'_>,
+    parts: &[Part<'_>],
+    part: &Part<'_>,
+    w: &Warp,
+    (l, same): (usize, u32),
+) -> String {
+    let step = Warp::step_of(w.at[l]);
+    if w.flight.waits() {
+        return w.flight.missing(w.index, &part.block.warpgroups);
+    }
+    if !matches!(launch.code.steps.get(step as usize).map(|s| s.op), Some(Op::Barrier(_))) {
+        let missing = w.members[l] & w.alive & !same;
+        return format!("{} of its warp", LaneMask(missing.into()));
+    }
+    let id = usize::from(w.bar[l]);
+    if id == CLUSTER {
+        return format!("the cluster's barrier, to which {} has not come", absent(launch, parts, part));
+    }
+    let barrier = &part.block.barriers[id];
+    let there: u32 = barrier.arrived.iter().map(|a| a.count_ones()).sum();
+    match barrier.count {
+        Some(n) => format!("{n} threads at barrier {id}, where {there} have come"),
+        None => {
+            let left: u32 = part.warps.iter().map(|w| w.alive.count_ones()).sum();
+            format!("all {left} threads at barrier {id}, where {there} have come")
+        }
+    }
+}
+
+/// The first threads of a CTA's cluster that have not come to its barrier.
+fn absent(launch: &Launch<'_>, parts: &[Part<'_>], of: &Part<'_>) -> String {
+    let cluster = |p: &&Part<'_>| std::ptr::eq(p.block.peers.as_ref(), of.block.peers.as_ref());
+    let mut missing = parts.iter().filter(cluster).flat_map(|p| {
+        p.warps.iter().map(move |w| (p, w, w.alive & !p.block.barriers[CLUSTER].arrived[w.index as usize]))
+    });
+    match missing.find(|m| m.2 != 0) {
+        Some((p, w, lanes)) => format!("{}, warp {} {}", p.name(launch), w.index, LaneMask(lanes.into())),
+        None => "nobody".into(),
+    }
+}
+
+/// The error of threads that wait for each other: those of `whole`, as `CTA (0,0,0)`.
+pub fn error(launch: &Launch<'_>, whole: &str, parts: &[Part<'_>], waiting: &[Waiting]) -> Error {
+    let line = |w: &Waiting| {
+        let (func, inst) = launch.code.origin.get(w.step as usize).copied().unwrap_or_default();
+        let at = fault::place(launch.module, launch.source, func, inst);
+        let cta = parts.iter().filter(|_| parts.len() > 1).find(|p| p.block.index == w.cta);
+        let who = cta.map_or(String::new(), |p| format!("{}, ", p.name(launch)));
+        format!("\n  {who}warp {} {} at {at}: waits for {}", w.warp, LaneMask(w.lanes.into()), w.what)
+    };
+    let lines: String = waiting.iter().take(SHOWN).map(line).collect();
+    let more = waiting.len().saturating_sub(SHOWN);
+    let rest = if more > 0 { format!("\n  and {more} more groups") } else { String::new() };
+    let name = &launch.code.name;
+    Error::new(
+        ErrorKind::Stuck,
+        format!("the threads of {whole} wait for each other; kernel `{name}`{lines}{rest}"),
+    )
+}

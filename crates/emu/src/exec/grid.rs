@@ -1,0 +1,301 @@
+//! The clusters of a launch, on the host's threads.
+//!
+//! Under seed 0 clusters begin in order, so that the lowest that has not ended is always running: a CTA may wait for earlier
+//! ones. One that seems to wait for others is set aside for a while and the next begins, so that it may wait for later ones
+//! too. Under any other seed one host thread has a window of clusters under way, in which the seed draws who runs, and for
+//! how long; the window grows while those in it seem to wait.
+//!
+//! Holds: on one host thread all that happens follows from the launch and the seed, races between CTAs included, and the first
+//! error ends the launch. On several the lowest cluster's error is reported, with what it and those before it did until then.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use prlx_driver::{Error, ErrorKind};
+use prlx_probe::Kept;
+use prlx_trace::launch::WarpStream;
+use prlx_trace::{LaneMask, Level, WarpId};
+
+use crate::exec::cluster::{Cluster, Progress, clusters};
+use crate::exec::cta::{Launch, Rng};
+use crate::exec::deadlock;
+use crate::hooks::probes::Gathered;
+
+/// Instructions before a cluster that seems to wait is set aside.
+const SHARE: u64 = 1 << 20;
+/// The same for one that seemed to wait when it was set aside.
+const LOOK: u64 = 1 << 14;
+/// Clusters that one thread keeps under way, at most.
+const RESIDENT: u64 = 256;
+/// Bytes of those that are set aside, on all threads.
+const ASIDE: u64 = 1 << 30;
+/// Clusters under way at first when the seed chooses among them.
+const WINDOW: usize = 32;
+
+/// What all CTAs did.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Warp instructions.
+    pub instructions: u64,
+    /// By CTA: what it printed.
+    pub output: Vec<(u64, Vec<u8>)>,
+    /// What hooks wrote down, by warp.
+    pub streams: Vec<WarpStream>,
+    /// What a probe program kept.
+    pub gathered: Option<Gathered>,
+    /// What stopped the launch. On several host threads, all of it is then what the clusters before the one that was stopped
+    /// did, and that one until then: which later ones ran as well is the host threads' doing.
+    pub stopped: Option<Stopped>,
+}
+
+/// The end of a launch that is stopped.
+#[derive(Debug)]
+pub struct Stopped {
+    /// Why.
+    pub error: Error,
+    /// Recorded warps that have lanes which had not ended, ascending, and which.
+    pub unfinished: Vec<(WarpId, LaneMask)>,
+}
+
+/// What one cluster left.
+struct Part {
+    cluster: u64,
+    output: Vec<(u64, Vec<u8>)>,
+    streams: Vec<WarpStream>,
+    gathered: Option<Gathered>,
+}
+
+/// What host threads share.
+struct Grid<'a> {
+    launch: &'a Launch<'a>,
+    /// Clusters of the launch.
+    clusters: u64,
+    /// The next to begin.
+    next: AtomicU64,
+    /// Clusters from this one on need not run any more.
+    stop: AtomicU64,
+    failed: Mutex<Option<(u64, Stopped)>>,
+    whole: Mutex<(u64, Vec<Part>)>,
+    threads: u64,
+    /// Clusters that one thread may have under way.
+    resident: usize,
+    /// Bytes that may be printed and written down, and are.
+    room: u64,
+    kept: AtomicU64,
+}
+
+/// Runs all CTAs on at most so many host threads, in `room` bytes, or until one is stopped.
+///
+/// # Errors
+/// When there is too little room for one.
+pub fn run(launch: &Launch<'_>, threads: usize, room: u64) -> Result<Outcome, Error> {
+    let count = clusters(launch.config.grid, launch.cluster).volume();
+    let bytes = Cluster::bytes(launch).max(1);
+    if bytes > room {
+        let what = if launch.cluster.volume() > 1 { "cluster" } else { "CTA" };
+        let text = format!(
+            "`{}`: a {what} needs {bytes} bytes for registers, local and shared memory, and {room} are left to the device",
+            launch.code.name
+        );
+        return Err(Error::new(ErrorKind::Memory, text)
+            .help("raise the memory limit (--max-memory), or launch smaller CTAs"));
+    }
+    let threads = (threads as u64).min(count).min(room / bytes).max(1);
+    let grid = Grid {
+        launch,
+        clusters: count,
+        next: AtomicU64::new(0),
+        stop: AtomicU64::new(u64::MAX),
+        failed: Mutex::new(None),
+        whole: Mutex::default(),
+        threads,
+        resident: (room.min(ASIDE) / bytes / threads).clamp(1, RESIDENT) as usize,
+        room,
+        kept: AtomicU64::new(0),
+    };
+    if threads == 1 {
+        grid.work();
+    } else {
+        std::thread::scope(|s| {
+            for _ in 0..threads {
+                s.spawn(|| grid.work());
+            }
+        });
+    }
+    let (instructions, mut parts) = grid.whole.into_inner().unwrap_or_default();
+    let (last, stopped) = grid.failed.into_inner().unwrap_or(None).unzip();
+    if threads > 1 {
+        parts.retain(|p| last.is_none_or(|last| p.cluster <= last));
+    }
+    let kept = probe(launch);
+    let mut out = Outcome { instructions, stopped, gathered: kept.map(Gathered::new), ..Outcome::default() };
+    // In order: sums of floats depend on it.
+    parts.sort_by_key(|p| p.cluster);
+    for part in parts {
+        if let (Some(kept), Some(all), Some(more)) = (kept, &mut out.gathered, part.gathered) {
+            all.merge(kept, more);
+        }
+        out.output.extend(part.output);
+        out.streams.extend(part.streams);
+    }
+    out.output.sort_by_key(|o| o.0);
+    out.streams.sort_by_key(|s| s.warp);
+    Ok(out)
+}
+
+/// What the probe program of a launch keeps, if that is what runs.
+fn probe<'a>(launch: &Launch<'a>) -> Option<&'a Kept> {
+    launch.observe.filter(|o| o.plan.program.level == Level::Probe).map(|o| &o.plan.kept)
+}
+
+impl Part {
+    /// Nothing of a cluster that left nothing: there may be billions of them.
+    fn of(launch: &Launch<'_>, cluster: &mut Cluster) -> Option<Part> {
+        let output: Vec<_> = cluster.output().filter(|(_, text)| !text.is_empty()).collect();
+        let gathered = probe(launch).map(|kept| cluster.gathered(kept)).filter(|g| !g.is_empty());
+        let streams: Vec<_> = cluster.streams().collect();
+        let any = !output.is_empty() || !streams.is_empty() || gathered.is_some();
+        any.then_some(Part { cluster: cluster.index, output, streams, gathered })
+    }
+}
+
+impl Grid<'_> {
+    /// What one host thread does.
+    fn work(&self) {
+        let seed = self.launch.config.seed;
+        // Not the number of any cluster's generator.
+        let mut rng = (seed != 0).then(|| Rng::new(seed, u64::MAX));
+        let (mut instructions, mut parts) = (0, Vec::new());
+        let mut active: Vec<Cluster> = Vec::new();
+        let mut spare: Vec<Cluster> = Vec::new();
+        let mut window = if rng.is_some() { WINDOW.min(self.resident) } else { 1 };
+        let mut turn = 0;
+        let mut more = true;
+        loop {
+            while more && active.len() < window {
+                more = match self.begin(&mut spare) {
+                    Some(cluster) => {
+                        turn = active.len();
+                        active.push(cluster);
+                        true
+                    }
+                    None => false,
+                };
+            }
+            let stop = self.stop.load(SeqCst);
+            active.retain(|c| c.index < stop);
+            if active.is_empty() {
+                break;
+            }
+            match &mut rng {
+                None => window = 1,
+                Some(rng) => turn = rng.below(active.len() as u32) as usize,
+            }
+            turn %= active.len();
+            let cluster = &mut active[turn];
+            let share = match &mut rng {
+                None if cluster.waits => LOOK,
+                None => SHARE,
+                Some(rng) => 16 << rng.below(12),
+            };
+            let index = cluster.index;
+            let mut ran =
+                cluster.run(self.launch, share).and_then(|p| self.keep(cluster.grown()).map(|()| p));
+            if matches!(ran, Ok(Progress::Paused { waits: true }))
+                && (!more || active.len() >= self.resident)
+                && let Some(error) = self.stuck(&active)
+            {
+                ran = Err(error);
+            }
+            let cluster = &mut active[turn];
+            let done = match ran {
+                _ if index >= self.stop.load(SeqCst) => true,
+                Ok(Progress::Done) => {
+                    instructions += cluster.instructions();
+                    parts.extend(Part::of(self.launch, cluster));
+                    true
+                }
+                Ok(Progress::Paused { waits }) => {
+                    cluster.waits = waits;
+                    if waits {
+                        window = active.len().saturating_add(1).min(self.resident).max(window);
+                    }
+                    false
+                }
+                Err(error) => {
+                    // On one host thread what others wait for may never come: it is the end for all.
+                    let cut = if self.threads == 1 { &mut active[..] } else { std::slice::from_mut(cluster) };
+                    let mut unfinished: Vec<_> = cut.iter().flat_map(Cluster::unfinished).collect();
+                    unfinished.sort_unstable();
+                    parts.extend(cut.iter_mut().filter_map(|c| Part::of(self.launch, c)));
+                    self.stop(index, Stopped { error, unfinished });
+                    true
+                }
+            };
+            if done {
+                spare.push(active.swap_remove(turn));
+            } else {
+                turn += 1;
+            }
+        }
+        if let Ok(mut w) = self.whole.lock() {
+            w.0 += instructions;
+            w.1.append(&mut parts);
+        }
+    }
+    /// That all threads under way wait for each other, if a check finds so, and no other cluster can begin.
+    fn stuck(&self, active: &[Cluster]) -> Option<Error> {
+        let launch = self.launch;
+        let mut shelf = launch.checker.lock().ok()?;
+        let checker = shelf.as_mut()?;
+        let parts: Vec<deadlock::Part<'_>> = active.iter().flat_map(Cluster::parts).collect();
+        let waiting = checker.waits(launch, &parts, true)?;
+        let ctas = launch.config.grid.volume();
+        let begun = self.next.load(SeqCst).min(self.clusters) * launch.cluster.volume();
+        let others =
+            [(begun.saturating_sub(parts.len() as u64), "ended"), (ctas.saturating_sub(begun), "not begun")];
+        let others = others.into_iter().filter(|o| o.0 > 0);
+        let others: Vec<String> = others
+            .map(|(n, what)| format!("{n} {} {what}", if n == 1 { "CTA has" } else { "CTAs have" }))
+            .collect();
+        let whole = match others.join(", ") {
+            _ if ctas == 1 => "CTA (0,0,0)".to_owned(),
+            none if none.is_empty() => "the grid".to_owned(),
+            others => format!("the grid ({others})"),
+        };
+        checker.stuck(launch, &whole, &waiting);
+        Some(deadlock::error(launch, &whole, &parts, &waiting))
+    }
+    /// Begins the next cluster, if there is one.
+    fn begin(&self, spare: &mut Vec<Cluster>) -> Option<Cluster> {
+        let index = self.next.fetch_add(1, SeqCst);
+        if index >= self.clusters || index >= self.stop.load(SeqCst) {
+            // Keep the counter from running on.
+            self.next.fetch_min(self.clusters, SeqCst);
+            return None;
+        }
+        let mut cluster = spare.pop().unwrap_or_else(|| Cluster::new(self.launch));
+        cluster.start(self.launch, index);
+        Some(cluster)
+    }
+    /// Notes an error: clusters from this one on, or all where there is one host thread, need not run on.
+    fn stop(&self, index: u64, stopped: Stopped) {
+        self.stop.fetch_min(if self.threads == 1 { 0 } else { index }, SeqCst);
+        if let Ok(mut f) = self.failed.lock()
+            && f.as_ref().is_none_or(|(i, _)| *i > index)
+        {
+            *f = Some((index, stopped));
+        }
+    }
+    /// Counts what was printed and written down.
+    fn keep(&self, bytes: u64) -> Result<(), Error> {
+        if self.kept.fetch_add(bytes, SeqCst).saturating_add(bytes) <= self.room {
+            return Ok(());
+        }
+        let name = &self.launch.code.name;
+        let text =
+            format!("what `{name}` prints and what is recorded of it take more than {} bytes", self.room);
+        Err(Error::new(ErrorKind::Memory, text)
+            .help("raise the memory limit (--max-memory), or print and record less"))
+    }
+}

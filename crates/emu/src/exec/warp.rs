@@ -1,0 +1,789 @@
+//! A warp: its lanes, where each is, and the loop that runs them.
+//!
+//! Every lane has a step of its own. A *group* is the lanes that run together: those deepest in calls, and of these those
+//! at the lowest step, which lets lanes that parted meet again where their paths join. A group that runs long while others
+//! could is set aside for a while, so that a lane that waits for another lane of its warp gets what it waits for.
+//!
+//! Holds: an inactive lane's registers never change. `.sync` operations run when every lane of their mask that is alive is
+//! there.
+//!
+//! Misses: what the hardware's own convergence barriers do; groups may be larger here than there.
+
+use prlx_driver::ErrorKind;
+use prlx_trace::Dim3;
+
+use crate::code::{
+    BarrierKind, BarrierOp, Clock, Code, Correction, MbarrierKind, NEGATE, NO_GUARD, Op, SpecialRegister,
+};
+use crate::copies::bulk::Groups;
+use crate::copies::lane::Copies;
+use crate::exec::cta::{Block, CLUSTER, Launch, Rng};
+use crate::exec::fault::Fault;
+use crate::hooks::probes::Asked;
+use crate::hooks::recorder::Recorder;
+use crate::matrix::wgmma::Flight;
+use crate::mem::Region;
+use crate::mem::access::{self, Bad, Reach, each};
+use prlx_lanes::{LANES, Planes, V32, V64};
+
+/// A key orders lanes: deeper calls first, then lower steps.
+pub type Key = u32;
+/// The key of a lane that can't run.
+pub const PARKED: Key = u32::MAX;
+/// Bits of a key that are the step.
+pub const STEP_BITS: u32 = 22;
+const STEP: u32 = (1 << STEP_BITS) - 1;
+/// Calls may be this deep.
+pub const DEPTH: u32 = (1 << (32 - STEP_BITS)) - 2;
+/// After this many steps of one group (or fewer with many atomics) the others of the warp get a turn.
+const PATIENCE: u32 = 1 << 18;
+/// Multiprocessors that the device says it has.
+const SMS: u32 = 132;
+/// Steps that an atomic or volatile access counts for.
+const SPIN: u32 = 256;
+
+/// One call that a lane is in.
+#[derive(Debug)]
+pub struct Frame {
+    /// Where it goes on.
+    pub ret: u32,
+    /// Which call.
+    pub call: u32,
+    /// Which function it is in.
+    pub func: u32,
+    /// Bytes that its caller had taken of the stack.
+    pub taken: u32,
+    /// What a recursive call saved.
+    pub saved: Option<Box<[u64]>>,
+}
+
+/// Why a warp stopped running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// No lane can go on; some may be waiting.
+    Idle,
+    /// Its steps are used up.
+    Budget,
+}
+
+/// A warp.
+#[derive(Debug)]
+pub struct Warp {
+    /// Which of the CTA.
+    pub index: u32,
+    /// Its registers.
+    pub planes: Planes,
+    /// Lanes that have not ended.
+    pub alive: u32,
+    /// Where each lane is, if it can run.
+    pub key: [Key; LANES],
+    /// Where each waiting lane is.
+    pub at: [Key; LANES],
+    /// Lanes at a barrier of the CTA.
+    pub at_bar: u32,
+    /// Which one.
+    pub bar: [u8; LANES],
+    /// Lanes that have arrived at the cluster's barrier and not waited for it since.
+    pub owed: u32,
+    /// Lanes at an operation for which others must come.
+    pub at_sync: u32,
+    /// For which lanes they wait.
+    pub members: [u32; LANES],
+    /// Stack pointers.
+    pub sp: [u32; LANES],
+    /// Bytes taken from the end of the stack.
+    pub taken: [u32; LANES],
+    /// Calls.
+    pub frames: Vec<Vec<Frame>>,
+    /// Local memory of all lanes.
+    pub local: Region,
+    /// Asynchronous copies under way.
+    pub copies: Copies,
+    /// Groups of bulk copies.
+    pub groups: Groups,
+    /// Products of the warpgroup under way.
+    pub flight: Flight,
+    /// What hooks write down.
+    pub recorder: Option<Box<Recorder>>,
+    /// Index of the allocation that was used last.
+    pub hint: usize,
+    patience: u32,
+    turn: Option<Key>,
+}
+
+/// A group that runs.
+struct Group {
+    key: Key,
+    mask: u32,
+    /// The lowest key among the others.
+    limit: Key,
+}
+
+impl Warp {
+    /// A warp whose registers are still to be set.
+    pub fn new(index: u32, code: &Code, stride: u64) -> Warp {
+        let (w32, w64, pred) = code.planes;
+        let mut planes = Planes {
+            w32: vec![V32([0; LANES]); usize::from(w32)],
+            w64: vec![V64([0; LANES]); usize::from(w64)],
+            pred: vec![0; usize::from(pred)],
+            carry: 0,
+        };
+        for &(i, v) in &code.const32 {
+            planes.w32[usize::from(i)] = V32([v; LANES]);
+        }
+        for &(i, v) in &code.const64 {
+            planes.w64[usize::from(i)] = V64([v; LANES]);
+        }
+        for &(i, v) in &code.const_pred {
+            planes.pred[usize::from(i)] = if v { u32::MAX } else { 0 };
+        }
+        Warp {
+            index,
+            planes,
+            alive: 0,
+            key: [PARKED; LANES],
+            at: [PARKED; LANES],
+            at_bar: 0,
+            bar: [0; LANES],
+            owed: 0,
+            at_sync: 0,
+            members: [0; LANES],
+            sp: [code.params_bytes; LANES],
+            taken: [0; LANES],
+            frames: (0..LANES).map(|_| Vec::new()).collect(),
+            local: Region::new(stride * LANES as u64),
+            copies: Copies::default(),
+            groups: Groups::default(),
+            flight: Flight::default(),
+            recorder: None,
+            hint: 0,
+            patience: PATIENCE,
+            turn: None,
+        }
+    }
+    /// Bytes that a warp takes.
+    pub fn bytes(code: &Code, stride: u64) -> u64 {
+        let (w32, w64, pred) = code.planes;
+        let planes = u64::from(w32) * size_of::<V32>() as u64 + u64::from(w64) * size_of::<V64>() as u64;
+        let frames = (size_of::<Vec<Frame>>() * LANES) as u64;
+        (stride * LANES as u64)
+            .saturating_add(planes + u64::from(pred) * 4 + frames + size_of::<Warp>() as u64)
+    }
+    /// As new, for the next CTA.
+    pub fn reset(&mut self, code: &Code) {
+        for &(i, end) in &code.variable[0] {
+            self.planes.w32[usize::from(i)..usize::from(end)].fill(V32([0; LANES]));
+        }
+        for &(i, end) in &code.variable[1] {
+            self.planes.w64[usize::from(i)..usize::from(end)].fill(V64([0; LANES]));
+        }
+        for &(i, end) in &code.variable[2] {
+            self.planes.pred[usize::from(i)..usize::from(end)].fill(0);
+        }
+        self.planes.carry = 0;
+        (self.at_bar, self.at_sync, self.owed) = (0, 0, 0);
+        self.sp = [code.params_bytes; LANES];
+        self.taken = [0; LANES];
+        self.frames.iter_mut().for_each(Vec::clear);
+        self.copies = Copies::default();
+        self.groups = Groups::default();
+        self.flight = Flight::default();
+        (self.patience, self.turn) = (PATIENCE, None);
+    }
+    /// Puts the lanes of `alive` at the kernel's first step, with the special registers of their place.
+    pub fn start(&mut self, launch: &Launch<'_>, block: &Block, alive: u32) {
+        self.alive = alive;
+        for l in 0..LANES {
+            self.key[l] = if alive >> l & 1 == 1 {
+                key(0, launch.code.entries[launch.code.kernel.index()].start)
+            } else {
+                PARKED
+            };
+        }
+        for &(i, s) in &launch.code.specials {
+            self.planes.w32[usize::from(i)] = self.special(launch, block, s);
+        }
+    }
+    fn special(&self, launch: &Launch<'_>, b: &Block, s: SpecialRegister) -> V32 {
+        use prlx_trace::kernel::Special as L;
+        let mut out = V32([0; LANES]);
+        let (size, grid, cta, cluster) = (launch.config.block, launch.config.grid, b.cta, launch.cluster);
+        let axis = |d: Dim3, a: u8| [d.x, d.y, d.z][usize::from(a) % 3];
+        for (l, o) in out.0.iter_mut().enumerate() {
+            let t = self.index * LANES as u32 + l as u32;
+            let bit = 1u32 << l;
+            *o = match s {
+                SpecialRegister::Launch(which) => match which {
+                    L::TidX => t % size.x.max(1),
+                    L::TidY => t / size.x.max(1) % size.y.max(1),
+                    L::TidZ => t / size.x.max(1) / size.y.max(1),
+                    L::NtidX => size.x,
+                    L::NtidY => size.y,
+                    L::NtidZ => size.z,
+                    L::CtaidX => cta.x,
+                    L::CtaidY => cta.y,
+                    L::CtaidZ => cta.z,
+                    L::NctaidX => grid.x,
+                    L::NctaidY => grid.y,
+                    L::NctaidZ => grid.z,
+                    L::LaneId => l as u32,
+                    L::WarpSize => LANES as u32,
+                    L::LanemaskEq => bit,
+                    L::LanemaskLt => bit - 1,
+                    L::LanemaskLe => bit | (bit - 1),
+                    L::LanemaskGt => !(bit | (bit - 1)),
+                    L::LanemaskGe => !(bit - 1),
+                },
+                SpecialRegister::WarpId => self.index,
+                SpecialRegister::NWarpId => launch.warps,
+                SpecialRegister::SmId => (b.index % u64::from(SMS)) as u32,
+                SpecialRegister::NSmId => SMS,
+                SpecialRegister::GridId => 1,
+                SpecialRegister::DynamicShared => launch.config.shared,
+                SpecialRegister::TotalShared => launch.code.static_shared + launch.config.shared,
+                SpecialRegister::Value(v) => v,
+                SpecialRegister::ClusterId(a) => axis(cta, a) / axis(cluster, a),
+                SpecialRegister::NClusterId(a) => axis(grid, a) / axis(cluster, a),
+                SpecialRegister::ClusterCtaid(a) => axis(cta, a) % axis(cluster, a),
+                SpecialRegister::ClusterNctaid(a) => axis(cluster, a),
+                SpecialRegister::ClusterRank => b.rank,
+                SpecialRegister::ClusterSize => cluster.volume() as u32,
+                SpecialRegister::ExplicitCluster => launch.explicit.into(),
+            };
+        }
+        out
+    }
+    /// Lanes that can run.
+    pub fn ready(&self) -> u32 {
+        self.alive & !self.at_bar & !self.at_sync
+    }
+    /// Parks lanes for good.
+    fn end(&mut self, lanes: u32) {
+        self.alive &= !lanes;
+        each(lanes, |l| self.key[l] = PARKED);
+    }
+    #[inline(always)]
+    fn put(&mut self, launch: &Launch<'_>, lanes: u32, k: Key) {
+        (launch.host.put)(&mut self.key, lanes, k);
+    }
+    #[inline(always)]
+    fn pick(&mut self, launch: &Launch<'_>) -> Option<Group> {
+        let (key, mask, limit) = (launch.host.lowest)(&self.key);
+        (key != PARKED).then_some(Group { key, mask, limit })
+    }
+    /// The group whose turn it is when the lowest has had its share: the groups in order, again and again.
+    fn pick_turn(&mut self, launch: &Launch<'_>) -> Option<Group> {
+        let lowest = self.pick(launch)?;
+        if lowest.limit == PARKED {
+            self.turn = None;
+            self.patience = PATIENCE;
+            return Some(lowest);
+        }
+        let Some(last) = self.turn else { return Some(lowest) };
+        let next = self.key.iter().copied().filter(|&k| k > last && k != PARKED).min().unwrap_or(lowest.key);
+        self.turn = Some(next);
+        let mask = (0..LANES).fold(0, |m, l| m | u32::from(self.key[l] == next) << l);
+        let limit = self.key.iter().copied().filter(|&k| k > next).min().unwrap_or(PARKED);
+        Some(Group { key: next, mask, limit })
+    }
+    /// Any group, or a part of one.
+    fn pick_any(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Option<Group> {
+        let ready: Vec<usize> = (0..LANES).filter(|&l| self.key[l] != PARKED).collect();
+        let lane = *ready.get(rng.below(ready.len().max(1) as u32) as usize)?;
+        let k = self.key[lane];
+        let mut mask = (0..LANES).fold(0, |m, l| m | u32::from(self.key[l] == k) << l);
+        match rng.below(8) {
+            0..=3 => return self.pick(launch),
+            4 => mask = 1 << lane,
+            5 => mask = mask & rng.next() as u32 | 1 << lane,
+            _ => {}
+        }
+        Some(Group { key: k, mask, limit: PARKED })
+    }
+    /// Runs the hooks at `pc` for the lanes of `mask`, those that belong to the instruction before or (not `after`) to the
+    /// one behind; the first step past them. The former run with that instruction and the latter with theirs, so lanes
+    /// only ever rest where they would without hooks, and a hook sees the lanes that run its instruction together.
+    fn past_hooks(&mut self, launch: &Launch<'_>, mut pc: u32, mask: u32, block: &Block, after: bool) -> u32 {
+        while let Some(step) = launch.code.steps.get(pc as usize)
+            && let Op::Hook(i) = step.op
+            && launch.code.hooks[i as usize].after == after
+        {
+            let held = match step.guard {
+                NO_GUARD => u32::MAX,
+                guard => {
+                    let p = self.planes.pred[usize::from(guard & !NEGATE)];
+                    if guard & NEGATE != 0 { !p } else { p }
+                }
+            };
+            if let (Some(r), Some(o)) = (&mut self.recorder, &launch.observe) {
+                let sm = (block.index % u64::from(SMS)) as u32;
+                let asked = Asked {
+                    clock: block.clock,
+                    params: launch.params,
+                    rank: block.rank,
+                    sm,
+                    held: &block.held,
+                    constants: launch.code.constants,
+                };
+                r.act(&o.plan.kept, &launch.code.hooks[i as usize], &mut self.planes, mask & held, asked);
+            }
+            pc += 1;
+        }
+        pc
+    }
+    /// Takes lanes that come back from a wait past the hooks of what they waited for.
+    fn settle(&mut self, launch: &Launch<'_>, block: &Block) {
+        let mut left = self.alive;
+        while left != 0 {
+            let k = self.key[left.trailing_zeros() as usize];
+            let mut there = 0;
+            each(left, |l| there |= u32::from(self.key[l] == k) << l);
+            left &= !there;
+            if k != PARKED {
+                let pc = k & STEP;
+                let past = self.past_hooks(launch, pc, there, block, true);
+                if past != pc {
+                    each(there, |l| self.key[l] = k & !STEP | past);
+                }
+            }
+        }
+    }
+    /// Runs until nothing can, or `budget` steps are done. With `rng`, one group of its choice.
+    ///
+    /// # Errors
+    /// When the code faults.
+    pub fn run(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        budget: u32,
+        mut rng: Option<&mut Rng>,
+    ) -> Result<Stop, Box<Fault>> {
+        let code = launch.code;
+        let mut left = budget;
+        // Hooks take no step, no time and no turn, also in warps that are not recorded: the schedule is that of the code
+        // without them.
+        let hooked = launch.observe.is_some();
+        let checked = block.check.is_some();
+        'group: loop {
+            if hooked {
+                self.settle(launch, block);
+            }
+            let group = match &mut rng {
+                Some(_) if left < budget => return Ok(Stop::Budget),
+                Some(rng) => self.pick_any(launch, rng),
+                None if self.turn.is_some() => self.pick_turn(launch),
+                None => self.pick(launch),
+            };
+            let Some(Group { key: first, mut mask, limit }) = group else { return Ok(Stop::Idle) };
+            let (base, mut pc) = (first & !STEP, first & STEP);
+            let limit = if limit & !STEP == base { limit & STEP } else { u32::MAX };
+            let begun = left;
+            loop {
+                if hooked {
+                    pc = self.past_hooks(launch, pc, mask, block, true);
+                }
+                if pc >= limit || left == 0 {
+                    self.put(launch, mask, base | pc);
+                    if limit != u32::MAX || left == 0 {
+                        self.tire(first, begun - left);
+                    }
+                    if left == 0 {
+                        return Ok(Stop::Budget);
+                    }
+                    continue 'group;
+                }
+                if hooked {
+                    pc = self.past_hooks(launch, pc, mask, block, false);
+                }
+                let step = &code.steps[pc as usize];
+                left -= 1;
+                block.clock += u64::from(step.cost);
+                let m = if step.guard == NO_GUARD {
+                    mask
+                } else {
+                    let p = self.planes.pred[usize::from(step.guard & !NEGATE)];
+                    mask & if step.guard & NEGATE != 0 { !p } else { p }
+                };
+                let m = if checked { self.check(launch, block, pc, mask, m) } else { m };
+                if let Op::Alu(run, args) = &step.op {
+                    run(&mut self.planes, args, m);
+                    pc += 1;
+                    continue;
+                }
+                if m == 0 {
+                    pc += 1;
+                    continue;
+                }
+                match step.op {
+                    Op::Alu(..) | Op::Nop | Op::Hook(_) => pc += 1,
+                    Op::Bra(to) => {
+                        if m == mask {
+                            pc = to;
+                        } else {
+                            self.put(launch, m, base | to);
+                            self.put(launch, mask & !m, base | (pc + 1));
+                            continue 'group;
+                        }
+                    }
+                    Op::Ld(i) => {
+                        let mem = &code.mems[i as usize];
+                        if mem.strong {
+                            left = left.saturating_sub(SPIN);
+                            block.spins += 1;
+                        }
+                        let r = reach(launch, block, &self.local);
+                        if let Err(bad) = (launch.host.load)(&mut self.planes, &r, &mut self.hint, mem, m) {
+                            return Err(access_fault(bad, pc, "reads"));
+                        }
+                        pc += 1;
+                    }
+                    Op::St(i) => {
+                        let r = reach(launch, block, &self.local);
+                        let mem = &code.mems[i as usize];
+                        if let Err(bad) = (launch.host.store)(&self.planes, &r, &mut self.hint, mem, m) {
+                            return Err(access_fault(bad, pc, "writes"));
+                        }
+                        pc += 1;
+                    }
+                    Op::Atom(i) => {
+                        left = left.saturating_sub(SPIN);
+                        block.spins += 1;
+                        let r = reach(launch, block, &self.local);
+                        let atom = &code.atoms[i as usize];
+                        if let Err(bad) = access::atomic(&mut self.planes, &r, &mut self.hint, atom, m) {
+                            return Err(access_fault(bad, pc, "updates"));
+                        }
+                        pc += 1;
+                    }
+                    Op::LocalAddr(dst, offset) => {
+                        let mut v = V64([0; LANES]);
+                        for l in 0..LANES {
+                            v.0[l] = u64::from(self.sp[l]) + u64::from(offset);
+                        }
+                        self.planes.put64(dst, m, v);
+                        pc += 1;
+                    }
+                    Op::Alloca(dst, size, align) => {
+                        self.alloca(launch, (dst, size, align), m, pc)?;
+                        pc += 1;
+                    }
+                    Op::StackSave(dst) => {
+                        let v = V64(self.taken.map(|n| launch.stride - u64::from(n)));
+                        self.planes.put64(dst, m, v);
+                        pc += 1;
+                    }
+                    Op::StackRestore(src) => {
+                        self.stack_restore(launch, src, m, pc)?;
+                        pc += 1;
+                    }
+                    Op::ActiveMask(dst) => {
+                        self.planes.put32(dst, m, V32([m; LANES]));
+                        pc += 1;
+                    }
+                    Op::Clock(which, dst) => {
+                        self.clock(block, which, dst, m);
+                        pc += 1;
+                    }
+                    Op::Fence => {
+                        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+                        pc += 1;
+                    }
+                    Op::LaneCopy(i) => {
+                        self.copy(launch, block, &code.copies[i as usize], m)
+                            .map_err(|b| access_fault(b, pc, "copies"))?;
+                        pc += 1;
+                    }
+                    Op::LaneCopyCommit => {
+                        self.copies.commit(m);
+                        pc += 1;
+                    }
+                    Op::LaneCopyWait(n) => {
+                        self.copies_wait(launch, block, n, m)?;
+                        pc += 1;
+                    }
+                    Op::BulkCopy(i) => {
+                        self.bulk(launch, block, &code.bulks[i as usize], m, pc)?;
+                        pc += 1;
+                    }
+                    Op::TensorCopy(i) => {
+                        self.tensor(launch, block, &code.tensors[i as usize], m, pc)?;
+                        pc += 1;
+                    }
+                    Op::BulkCommit => {
+                        self.groups.commit(m);
+                        pc += 1;
+                    }
+                    Op::BulkWait(left, read) => {
+                        self.bulk_wait(launch, block, left, read, m)?;
+                        pc += 1;
+                    }
+                    Op::TensorMap(i) => {
+                        self.map_work(launch, block, &code.maps[i as usize], m, pc)?;
+                        pc += 1;
+                    }
+                    Op::AsyncStore(i) => {
+                        self.send(launch, block, &code.async_stores[i as usize], m, pc)?;
+                        pc += 1;
+                    }
+                    Op::Correct(i) => {
+                        let Correction { table, planes: [src, got, dst] } = code.corrections[i as usize];
+                        let (src, got) = (self.planes.get32(src), self.planes.get32(got));
+                        let table = &code.calibrations[table as usize];
+                        let to = &mut self.planes.w32[usize::from(dst)];
+                        each(m, |l| to.0[l] = table.correct(src.0[l], got.0[l]));
+                        pc += 1;
+                    }
+                    Op::Mbarrier(i) => {
+                        left = left.saturating_sub(SPIN);
+                        block.spins += 1;
+                        let bar = &code.mbarriers[i as usize];
+                        if let Err(bad) = self.mbarrier(launch, block, bar, m, pc) {
+                            return Err(access_fault(bad, pc, "uses an mbarrier"));
+                        }
+                        pc += 1;
+                        if matches!(bar.kind, MbarrierKind::Test { yields: true, .. }) {
+                            left = 0;
+                        }
+                    }
+                    Op::WarpOp(i) => {
+                        // Lanes that don't take part go on.
+                        self.put(launch, mask & !m, base | (pc + 1));
+                        let sync = &code.warp_ops[i as usize];
+                        if m == mask && !checked && self.sync_now(launch, block, sync, m, pc)? {
+                            pc += 1;
+                            continue;
+                        }
+                        self.arrive_sync(launch, block, sync, m, base | pc)?;
+                        continue 'group;
+                    }
+                    Op::Barrier(i) => {
+                        self.put(launch, mask & !m, base | (pc + 1));
+                        self.arrive_bar(block, &code.barriers[i as usize], m, base | pc)?;
+                        continue 'group;
+                    }
+                    Op::Yield => {
+                        self.put(launch, m, base | (pc + 1));
+                        self.put(launch, mask & !m, base | (pc + 1));
+                        self.tire(first, PATIENCE);
+                        return Ok(Stop::Budget);
+                    }
+                    Op::Brx(i) => {
+                        let brx = &code.branch_tables[i as usize];
+                        self.put(launch, mask & !m, base | (pc + 1));
+                        let index = self.planes.w32[usize::from(brx.index)];
+                        let mut out = None;
+                        each(m, |l| match brx.targets.get(index.0[l] as usize) {
+                            Some(&to) => self.key[l] = base | to,
+                            None => out = out.or(Some(l)),
+                        });
+                        if let Some(l) = out {
+                            let text = format!(
+                                "has {} targets and is given index {}",
+                                brx.targets.len(),
+                                index.0[l]
+                            );
+                            return Err(Fault::new(pc, l as u32, text));
+                        }
+                        continue 'group;
+                    }
+                    Op::Call(i) => {
+                        self.put(launch, mask & !m, base | (pc + 1));
+                        self.call(launch, block, i, m, base | pc)?;
+                        continue 'group;
+                    }
+                    Op::Ret => {
+                        self.put(launch, mask & !m, base | (pc + 1));
+                        let mut out = 0;
+                        each(m, |l| {
+                            if !self.ret(code, l) {
+                                out |= 1 << l;
+                            }
+                        });
+                        self.leave(launch, block, out)?;
+                        continue 'group;
+                    }
+                    Op::Exit => {
+                        mask &= !m;
+                        self.put(launch, mask, base | (pc + 1));
+                        self.leave(launch, block, m)?;
+                        continue 'group;
+                    }
+                    Op::Trap => return Err(Fault::new(pc, m.trailing_zeros(), "stops the kernel")),
+                    Op::End => {
+                        return Err(Fault::new(
+                            pc,
+                            m.trailing_zeros(),
+                            "is the last instruction, and control runs past it",
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    /// Lets others of the warp go first after a while.
+    fn tire(&mut self, first: Key, steps: u32) {
+        self.patience = self.patience.saturating_sub(steps.max(1));
+        if self.patience == 0 {
+            self.patience = PATIENCE / 8;
+            self.turn.get_or_insert(first);
+        }
+    }
+    fn clock(&mut self, block: &Block, which: Clock, dst: u16, m: u32) {
+        // A step is a cycle, and a cycle half a nanosecond.
+        let (cycles, nanos) = (block.clock, block.epoch.wrapping_add(block.clock / 2));
+        match which {
+            Clock::Low => self.planes.put32(dst, m, V32([cycles as u32; LANES])),
+            Clock::High => self.planes.put32(dst, m, V32([(cycles >> 32) as u32; LANES])),
+            Clock::Wide => self.planes.put64(dst, m, V64([cycles; LANES])),
+            Clock::Global => self.planes.put64(dst, m, V64([nanos; LANES])),
+            Clock::GlobalLow => self.planes.put32(dst, m, V32([nanos as u32; LANES])),
+            Clock::GlobalHigh => self.planes.put32(dst, m, V32([(nanos >> 32) as u32; LANES])),
+        }
+    }
+    /// Ends lanes; others may have waited only for them.
+    pub fn leave(&mut self, launch: &Launch<'_>, block: &mut Block, lanes: u32) -> Result<(), Box<Fault>> {
+        if lanes == 0 {
+            return Ok(());
+        }
+        self.copies_wait(launch, block, u32::MAX, lanes)?;
+        self.end(lanes);
+        if self.at_sync != 0 {
+            self.poll_sync(launch, block)?;
+        }
+        Ok(())
+    }
+    fn arrive_bar(&mut self, block: &mut Block, bar: &BarrierOp, m: u32, at: Key) -> Result<(), Box<Fault>> {
+        let pc = at & STEP;
+        let mut wrong = None;
+        each(m, |l| {
+            let cluster = matches!(bar.kind, BarrierKind::ClusterArrive | BarrierKind::ClusterWait);
+            let id = if cluster { CLUSTER as u32 } else { self.planes.w32[usize::from(bar.id)].0[l] };
+            let count = bar.count.map(|c| self.planes.w32[usize::from(c)].0[l]);
+            let Some(b) = block.barriers.get_mut(id as usize).filter(|_| cluster || id < CLUSTER as u32)
+            else {
+                wrong = wrong.take().or(Some((l, format!("names barrier {id}; there are 16"))));
+                return;
+            };
+            let bit = 1u32 << l;
+            let arrived = &mut b.arrived[self.index as usize];
+            if cluster && (self.owed & bit != 0) != (bar.kind == BarrierKind::ClusterWait) {
+                let text = match bar.kind {
+                    BarrierKind::ClusterWait => {
+                        "waits for the cluster's barrier without having arrived at it"
+                    }
+                    _ => "arrives at the cluster's barrier again before it waited for it",
+                };
+                wrong = wrong.take().or(Some((l, text.into())));
+            }
+            if cluster {
+                self.owed ^= bit;
+            }
+            if bar.kind == BarrierKind::ClusterWait {
+                // It is over as soon as the arrival that it waits for no longer stands.
+                if *arrived & bit == 0 {
+                    self.key[l] = at + 1;
+                } else {
+                    (self.key[l], self.at[l], self.bar[l]) = (PARKED, at, CLUSTER as u8);
+                    self.at_bar |= bit;
+                }
+                return;
+            }
+            if *arrived & bit != 0 {
+                wrong =
+                    wrong.take().or(Some((l, format!("arrives at barrier {id} again before it completed"))));
+            }
+            if let Some(n) = count.filter(|&n| n == 0 || !n.is_multiple_of(LANES as u32)) {
+                let text =
+                    format!("tells barrier {id} to wait for {n} threads, which is not a multiple of 32");
+                wrong = wrong.take().or(Some((l, text)));
+            }
+            if b.waiting && b.count != count {
+                let text = format!(
+                    "gives barrier {id} another thread count ({count:?}) than others did ({:?})",
+                    b.count
+                );
+                wrong = wrong.take().or(Some((l, text)));
+            }
+            *arrived |= bit;
+            b.count = count;
+            b.waiting = true;
+            if matches!(bar.kind, BarrierKind::Arrive | BarrierKind::ClusterArrive) {
+                self.key[l] = at + 1;
+                return;
+            }
+            if self.planes.pred.get(usize::from(bar.src)).is_some_and(|p| p & bit != 0) {
+                b.votes[self.index as usize] |= bit;
+            }
+            self.key[l] = PARKED;
+            self.at[l] = at;
+            self.bar[l] = id as u8;
+            self.at_bar |= bit;
+        });
+        match wrong {
+            Some((l, text)) => Err(Fault::new(pc, l as u32, text)),
+            None => Ok(()),
+        }
+    }
+    /// Lets the lanes that wait at a barrier go on, with the result of its reduction.
+    pub fn release(&mut self, code: &Code, id: u8, votes: (u32, bool, bool)) {
+        let (count, all, any) = votes;
+        each(self.at_bar, |l| {
+            if self.bar[l] != id {
+                return;
+            }
+            let bit = 1u32 << l;
+            if let Some(Op::Barrier(i)) = code.steps.get((self.at[l] & STEP) as usize).map(|s| s.op) {
+                let bar = &code.barriers[i as usize];
+                match bar.kind {
+                    BarrierKind::Popc => self.planes.w32[usize::from(bar.dst)].0[l] = count,
+                    BarrierKind::And => self.planes.put_pred(bar.dst, bit, if all { bit } else { 0 }),
+                    BarrierKind::Or => self.planes.put_pred(bar.dst, bit, if any { bit } else { 0 }),
+                    BarrierKind::Sync
+                    | BarrierKind::Arrive
+                    | BarrierKind::ClusterArrive
+                    | BarrierKind::ClusterWait => {}
+                }
+            }
+            self.at_bar &= !bit;
+            self.key[l] = self.at[l] + 1;
+        });
+    }
+    /// The step of a key.
+    pub fn step_of(k: Key) -> u32 {
+        k & STEP
+    }
+    /// Depth of calls of a key.
+    pub fn depth_of(k: Key) -> u32 {
+        DEPTH - (k >> STEP_BITS)
+    }
+}
+
+/// A key.
+pub fn key(depth: u32, step: u32) -> Key {
+    (DEPTH - depth) << STEP_BITS | step
+}
+
+pub(crate) fn reach<'a>(launch: &'a Launch<'_>, block: &'a Block, local: &'a Region) -> Reach<'a> {
+    Reach {
+        memory: launch.memory,
+        shared: &block.shared,
+        peers: &block.peers,
+        rank: block.rank,
+        local,
+        stride: launch.stride,
+        params: launch.params,
+    }
+}
+
+#[cold]
+#[allow(clippy::boxed_local, reason = "it comes boxed")]
+fn access_fault(bad: Box<Bad>, step: u32, verb: &str) -> Box<Fault> {
+    Box::new(Fault {
+        kind: ErrorKind::Fault,
+        step,
+        lane: Some(bad.lane),
+        text: format!("{verb} {}", bad.text),
+    })
+}

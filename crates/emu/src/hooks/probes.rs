@@ -1,0 +1,321 @@
+//! A probe program's code, run beside the original: what its tables and records should hold.
+//!
+//! Holds: nothing of the machine is changed. Rows are found by their keys, whatever the device's tables have room for; sums of
+//! floats come together by CTA, in order. Misses: the launch's number, which is 0.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use prlx_isa::view::Space;
+use prlx_probe::Kept;
+use prlx_probe::code::{Ask, Code};
+use prlx_probe::eval::{self, Found, Host};
+use prlx_probe::lang::Holder;
+use prlx_trace::device::tables::{Rows, Which};
+use prlx_trace::kernel::Scalar;
+use prlx_trace::mark::Track;
+use prlx_trace::table::{Aggregate, Row};
+use prlx_trace::{FuncId, ModuleId, TableContents, WarpId};
+
+use crate::code::{Hook, HookValue, window};
+use crate::exec::cta::EPOCH;
+use crate::hooks::marks;
+use crate::mem::Region;
+use crate::mem::access;
+use prlx_lanes::{LANES, Planes};
+
+/// What came together so far, by table; records behind.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    tables: Vec<BTreeMap<Vec<u64>, Vec<u64>>>,
+    lost: Vec<u64>,
+    /// What markers left.
+    pub tracks: Vec<Track>,
+}
+
+impl Gathered {
+    /// Nothing yet.
+    pub fn new(kept: &Kept) -> Gathered {
+        let n = kept.tables.len() + kept.records.parts.len();
+        Gathered { tables: vec![BTreeMap::new(); n], lost: vec![0; n], tracks: Vec::new() }
+    }
+    /// A row takes a value.
+    fn take(&mut self, kept: &Kept, table: usize, key: Vec<u64>, value: u64) {
+        let (Some(layout), Some(rows)) = (kept.tables.get(table), self.tables.get_mut(table)) else { return };
+        let aggregate = layout.aggregate;
+        let mut one = vec![0; aggregate.cells(0)];
+        match aggregate {
+            Aggregate::Count => one[0] = 1,
+            Aggregate::Sum => one[0] = value,
+            Aggregate::Min | Aggregate::Max | Aggregate::Avg => one.copy_from_slice(&[1, value]),
+            Aggregate::Hist | Aggregate::Lhist { .. } => {
+                one[aggregate.bucket(value, layout.ty == Scalar::S64)] = 1
+            }
+            Aggregate::Record { .. } => return,
+        }
+        let empty = || vec![0; one.len()];
+        aggregate.merge(rows.entry(key).or_insert_with(empty), &one, layout.ty);
+    }
+    /// A row takes what a counter came to.
+    fn add(&mut self, kept: &Kept, table: usize, row: u32, sum: u64) {
+        let Some(key) = kept.tables.get(table).and_then(|t| known(&t.rows, row)) else { return };
+        let cells = self.tables[table].entry(key).or_insert_with(|| vec![0]);
+        cells[0] = cells[0].wrapping_add(sum);
+    }
+    /// Takes what others gathered.
+    pub fn merge(&mut self, kept: &Kept, other: Gathered) {
+        self.tracks.extend(other.tracks);
+        for (i, rows) in other.tables.into_iter().enumerate() {
+            for (key, cells) in rows {
+                match kept.tables.get(i) {
+                    Some(layout) => {
+                        let empty = || vec![0; cells.len()];
+                        layout.aggregate.merge(
+                            self.tables[i].entry(key).or_insert_with(empty),
+                            &cells,
+                            layout.ty,
+                        );
+                    }
+                    None => drop(self.tables[i].insert(key, cells)),
+                }
+            }
+            self.lost[i] = self.lost[i].saturating_add(other.lost[i]);
+        }
+    }
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.tables.iter().all(BTreeMap::is_empty) && self.tracks.is_empty()
+    }
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> u64 {
+        let row = |(key, cells): (&Vec<u64>, &Vec<u64>)| 64 + 8 * (key.len() + cells.len()) as u64;
+        self.tables.iter().flatten().map(row).sum()
+    }
+    /// As the device's tables would say it.
+    pub fn tallies(self, kept: &Kept) -> Vec<TableContents> {
+        let tally = |(i, rows): (usize, BTreeMap<Vec<u64>, Vec<u64>>)| {
+            let mut rows = rows;
+            let layout = kept.tables.get(i);
+            match layout.map(|t| (t.aggregate, &t.rows)) {
+                // Sums are there for every row that is known.
+                Some((Aggregate::Sum, Rows::Known(known))) => {
+                    for key in known {
+                        rows.entry(key.clone()).or_insert_with(|| vec![0]);
+                    }
+                }
+                Some((Aggregate::Sum, Rows::Hashed { .. })) | None => {}
+                Some(_) => rows.retain(|_, cells| cells.iter().any(|c| *c != 0)),
+            }
+            TableContents {
+                module: ModuleId(0),
+                table: i as u32,
+                launches: Some((0, 0)),
+                rows: rows.into_iter().map(|(key, cells)| Row { key, cells }).collect(),
+                lost: self.lost[i],
+            }
+        };
+        let mut all = self.tables.into_iter().enumerate().map(tally).collect();
+        kept.settle(&mut all);
+        all
+    }
+}
+
+fn known(rows: &Rows, row: u32) -> Option<Vec<u64>> {
+    match rows {
+        Rows::Known(rows) => rows.get(row as usize).cloned(),
+        Rows::Hashed { .. } => None,
+    }
+}
+
+/// Records of one holder.
+#[derive(Clone, Debug, Default)]
+struct Saved {
+    written: u64,
+    kept: Vec<(u64, Vec<u64>)>,
+}
+
+/// What one warp keeps.
+#[derive(Clone, Debug)]
+pub struct Warp {
+    vars: Vec<[u64; LANES]>,
+    /// The warp's own, by number in [`Kept::held`].
+    held: Vec<u64>,
+    counters: Vec<[u64; LANES]>,
+    gathered: Gathered,
+    /// By record and lane (a warp's: lane 0).
+    saved: Vec<Vec<Saved>>,
+    /// What its lanes' markers leave.
+    pub marks: marks::Warp,
+}
+
+/// What a probe can ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Instructions of the CTA so far.
+    pub clock: u64,
+    /// The parameter buffer.
+    pub params: &'a Region,
+    /// The CTA's number in its cluster.
+    pub rank: u32,
+    /// The multiprocessor.
+    pub sm: u32,
+    /// The CTA's variables, by number in [`Kept::held`].
+    pub held: &'a [AtomicU64],
+    /// Where constants lie: first address, and bytes.
+    pub constants: (u64, u64),
+}
+
+impl Warp {
+    /// A warp at its begin.
+    pub fn new(kept: &Kept, kernel: FuncId, warp: WarpId) -> Warp {
+        Warp {
+            vars: kept.vars.iter().map(|v| [v.init; LANES]).collect(),
+            held: vec![0; kept.held.len()],
+            counters: vec![[0; LANES]; kept.counters.len()],
+            gathered: Gathered::new(kept),
+            saved: vec![vec![Saved::default(); LANES]; kept.records.parts.len()],
+            marks: marks::Warp::new(kernel, warp),
+        }
+    }
+    /// Runs a piece of the program for the lanes `m`.
+    pub fn run(&mut self, kept: &Kept, hook: &Hook, code: &Code, planes: &Planes, m: u32, asked: Asked<'_>) {
+        eval::run(code, &mut Running { warp: self, kept, values: &hook.values, planes, asked }, m);
+    }
+    /// Adds to a counter.
+    pub fn count(&mut self, counter: u32, add: u64, m: u32) {
+        if let Some(counter) = self.counters.get_mut(counter as usize) {
+            access::each(m, |l| counter[l] = counter[l].wrapping_add(add));
+        }
+    }
+    /// Lanes end; `kernel`: in the kernel itself; `trap`: they stop it.
+    pub fn end(&mut self, kept: &Kept, m: u32, kernel: bool, trap: bool, asked: Asked<'_>) {
+        if let Some(layout) = kept.tracks.as_ref().filter(|t| t.ends(trap)) {
+            self.marks.end(layout, m, kernel, asked);
+        }
+        for (counter, values) in kept.counters.iter().zip(&mut self.counters) {
+            let mut sum = 0u64;
+            access::each(m, |l| sum = sum.wrapping_add(std::mem::take(&mut values[l])));
+            self.gathered.add(kept, counter.table as usize, counter.row, sum);
+        }
+    }
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> u64 {
+        let saved = self.saved.iter().flatten().flat_map(|s| &s.kept);
+        self.gathered.bytes() + self.marks.bytes() + saved.map(|s| 32 + 8 * s.1.len() as u64).sum::<u64>()
+    }
+    /// What came together; `warp` is its number in the grid.
+    pub fn finish(mut self, kept: &Kept, warp: u64) -> Gathered {
+        for (i, (part, holders)) in kept.records.parts.iter().zip(self.saved).enumerate() {
+            let table = kept.tables.len() + i;
+            for (lane, saved) in holders.into_iter().enumerate() {
+                let holder = if part.of_lane { warp * LANES as u64 + lane as u64 } else { warp };
+                self.gathered.lost[table] += saved.written - saved.kept.len() as u64;
+                for (n, fields) in saved.kept {
+                    self.gathered.tables[table].insert(vec![holder, n], fields);
+                }
+            }
+        }
+        if let Some(layout) = &kept.tracks {
+            self.gathered.tracks.extend(self.marks.finish(layout, warp));
+        }
+        self.gathered
+    }
+}
+
+struct Running<'a> {
+    warp: &'a mut Warp,
+    kept: &'a Kept,
+    values: &'a [HookValue],
+    planes: &'a Planes,
+    asked: Asked<'a>,
+}
+
+impl Host for Running<'_> {
+    fn read(&self, operand: u32, lane: usize) -> u64 {
+        self.values.get(operand as usize).map_or(0, |v| crate::hooks::recorder::value(self.planes, *v, lane))
+    }
+    fn ask(&self, what: Ask, active: u32, lane: usize) -> u64 {
+        match what {
+            Ask::Active => active.into(),
+            Ask::Leader => u64::from(active.trailing_zeros() as usize == lane),
+            Ask::Clock => self.asked.clock & u64::from(u32::MAX),
+            Ask::Clock64 => self.asked.clock,
+            Ask::Time => EPOCH + self.asked.clock,
+            Ask::Launch => 0,
+        }
+    }
+    fn param(&self, at: u32) -> u64 {
+        let mut bytes = [0; 8];
+        let at = u64::from(at);
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            let at = at + i as u64;
+            *byte = if at < self.asked.params.len() { self.asked.params.load(at, 1) as u8 } else { 0 };
+        }
+        u64::from_le_bytes(bytes)
+    }
+    fn within(&self, space: Space, address: u64) -> bool {
+        let own = window::SHARED + window::CTA * (1 + u64::from(self.asked.rank));
+        let inside = |at: u64, bytes: u64| address.wrapping_sub(at) < bytes;
+        let constants = self.asked.constants;
+        match space {
+            Space::Shared => inside(window::SHARED, window::CTA) || inside(own, window::CTA),
+            Space::Local => inside(window::LOCAL, window::PARAMS - window::LOCAL),
+            Space::Const => inside(constants.0, constants.1),
+            _ => inside(0, window::SHARED) && !inside(constants.0, constants.1),
+        }
+    }
+    fn load(&self, var: u32, lane: usize) -> u64 {
+        self.warp.vars.get(var as usize).map_or(0, |v| v[lane])
+    }
+    fn store(&mut self, var: u32, lane: usize, bits: u64) {
+        if let Some(v) = self.warp.vars.get_mut(var as usize) {
+            v[lane] = bits;
+        }
+    }
+    fn get(&self, var: u32) -> u64 {
+        let var = var as usize;
+        match self.kept.held.get(var).map(|h| h.of) {
+            Some(Holder::Cta) => self.asked.held.get(var).map_or(0, |v| v.load(Relaxed)),
+            _ => self.warp.held.get(var).copied().unwrap_or(0),
+        }
+    }
+    fn put(&mut self, var: u32, bits: u64) {
+        let var = var as usize;
+        match self.kept.held.get(var).map(|h| h.of) {
+            Some(Holder::Cta) => self.asked.held.get(var).into_iter().for_each(|v| v.store(bits, Relaxed)),
+            _ => self.warp.held.get_mut(var).into_iter().for_each(|v| *v = bits),
+        }
+    }
+    fn tally(&mut self, counter: u32, value: u64, lane: usize) {
+        self.warp.count(counter, value, 1 << lane);
+    }
+    fn update(&mut self, table: u32, row: Found<'_>, value: u64, _: usize) {
+        let key = match row {
+            Found::Keyed(keys) => Some(keys.to_vec()),
+            Found::At(row) => self.kept.tables.get(table as usize).and_then(|t| known(&t.rows, row)),
+        };
+        if let Some(key) = key {
+            self.warp.gathered.take(self.kept, table as usize, key, value);
+        }
+    }
+    fn save(&mut self, record: u32, fields: &[u64], lane: usize, leader: bool) {
+        let Some(part) = self.kept.records.parts.get(record as usize) else { return };
+        if !part.of_lane && !leader {
+            return;
+        }
+        let holder = if part.of_lane { lane } else { 0 };
+        let Some(saved) = self.warp.saved.get_mut(record as usize).and_then(|r| r.get_mut(holder)) else {
+            return;
+        };
+        let n = saved.written;
+        saved.written += 1;
+        // There is room for all that a log gets.
+        if part.which == Which::Room || saved.kept.len() < part.keep as usize {
+            saved.kept.push((n, fields.to_vec()));
+        } else if part.which == Which::Last {
+            saved.kept.remove(0);
+            saved.kept.push((n, fields.to_vec()));
+        }
+    }
+}

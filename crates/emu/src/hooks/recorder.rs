@@ -1,0 +1,330 @@
+//! A plan's actions, run beside the original code: what rewritten code should write down, without rewriting.
+//!
+//! Holds: hooks read registers and never write any but a plan's own counters; the code runs as it would without them. The
+//! words, hashes and records are those of `prlx_trace::device` and `prlx_probe::Fold`. Nothing is ever dropped.
+
+use prlx_probe::{Action, Fold, Kept, Plan};
+use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest, low};
+use prlx_trace::kernel::{Level, SiteClass};
+use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
+use prlx_trace::{FuncId, LaneMask, SiteId, WarpId};
+use rustc_hash::FxHashMap;
+
+use crate::code::{Hook, HookValue};
+use crate::hooks::probes::{self, Asked, Gathered};
+use crate::mem::access::{self, each};
+use prlx_lanes::{LANES, Planes};
+
+/// What a launch writes down.
+#[derive(Clone, Copy, Debug)]
+pub struct Observe<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Which function of the plan's module is run.
+    pub kernel: FuncId,
+}
+
+impl Observe<'_> {
+    /// Whether a warp is recorded.
+    pub fn wants(&self, warp: WarpId) -> bool {
+        let inside = |r: Option<(u64, u64)>| r.is_none_or(|(first, last)| warp.0 >= first && warp.0 < last);
+        let p = &self.plan.program;
+        inside(p.filter.warps) && (p.level != Level::Operands || inside(p.window.as_ref().map(|w| w.warps)))
+    }
+}
+
+/// What hooks write down for one warp.
+#[derive(Debug)]
+pub struct Recorder {
+    warp: WarpId,
+    level: Level,
+    visits_wanted: (u64, u64),
+    /// Sites at which lanes go one of several ways: an event for each.
+    switches: Vec<bool>,
+    word: [u32; LANES],
+    words: Vec<Vec<u32>>,
+    hashes: [[u64; 4]; LANES],
+    edges: [u64; LANES],
+    checkpoints: Vec<Vec<u64>>,
+    /// Which hashes a lane gives at its end.
+    folds: [bool; 4],
+    finals: [u64; 4],
+    signatures: [u8; LANES],
+    events: Vec<Event>,
+    visits: FxHashMap<SiteId, [u32; LANES]>,
+    records: Vec<Vec<OperandRecord>>,
+    probes: probes::Warp,
+}
+
+impl Recorder {
+    /// Nothing yet.
+    pub fn new(o: &Observe<'_>, warp: WarpId) -> Recorder {
+        let p = &o.plan.program;
+        Recorder {
+            warp,
+            level: p.level,
+            visits_wanted: p.window.as_ref().map_or((0, u64::MAX), |w| w.visits),
+            switches: o.plan.module.sites.iter().map(|s| s.class == SiteClass::Switch).collect(),
+            word: [1; LANES],
+            words: vec![Vec::new(); LANES],
+            hashes: [[Fold::START; 4]; LANES],
+            edges: [0; LANES],
+            checkpoints: vec![Vec::new(); LANES],
+            folds: o.plan.finals.used,
+            finals: [0; 4],
+            signatures: [0; LANES],
+            events: Vec::new(),
+            visits: FxHashMap::default(),
+            records: vec![Vec::new(); LANES],
+            probes: probes::Warp::new(&o.plan.kept, o.kernel, warp),
+        }
+    }
+    /// Makes room for `bits` decisions in the words of lanes `m`.
+    fn reserve(&mut self, m: u32, bits: u32) {
+        each(m, |l| {
+            let used = self.word[l].ilog2();
+            if WORD_BITS - used < bits {
+                self.words[l].push(std::mem::replace(&mut self.word[l], 1));
+            }
+        });
+    }
+    /// Which warp.
+    pub fn warp(&self) -> WarpId {
+        self.warp
+    }
+    /// Runs an action for the lanes `m`.
+    pub fn act(&mut self, kept: &Kept, hook: &Hook, planes: &mut Planes, m: u32, asked: Asked<'_>) {
+        if m == 0 {
+            return;
+        }
+        let clock = asked.clock;
+        match &hook.action {
+            Action::Probe(code) => self.probes.run(kept, hook, code, planes, m, asked),
+            Action::Count { counter, add } => self.probes.count(*counter, *add, m),
+            Action::End { trap } if self.level == Level::Probe => {
+                if hook.kernel || hook.leaves {
+                    self.probes.end(kept, m, hook.kernel, *trap, asked);
+                }
+            }
+            Action::Room { .. }
+            | Action::Anchor
+            | Action::Mark { .. }
+            | Action::Add { .. }
+            | Action::Span { .. }
+            | Action::Group { .. } => {
+                if let Some(layout) = &kept.tracks {
+                    self.probes.marks.act(layout, hook, planes, m, asked);
+                }
+            }
+            Action::Begin => {
+                if let Some(layout) = kept.tracks.as_ref().filter(|_| hook.kernel) {
+                    self.probes.marks.begin(layout, m, asked);
+                }
+                for i in 0..hook.counters.1 {
+                    let plane = &mut planes.w64[usize::from(hook.counters.0 + i)];
+                    each(m, |l| plane.0[l] = 0);
+                }
+            }
+            Action::End { .. } if hook.kernel || hook.leaves => each(m, |l| {
+                if self.level == Level::Path && self.word[l] != 1 {
+                    self.words[l].push(std::mem::replace(&mut self.word[l], 1));
+                }
+                let part = |i: usize| Fold::of_lane(self.hashes[l][i], l as u32);
+                let used = (0..4).filter(|i| self.folds[*i]);
+                self.signatures[l] = Fold::signature(used.clone().map(part));
+                used.for_each(|i| self.finals[i] ^= u64::from(part(i)));
+            }),
+            // Device functions share the lane's state with their callers here.
+            Action::End { .. } | Action::Save | Action::Restore => {}
+            Action::Reserve { bits } => self.reserve(m, *bits),
+            Action::Bits { bits, .. } => {
+                let Some(&p) = hook.values.first() else { return };
+                each(m, |l| {
+                    let v = value(planes, p, l) as u32 & ((1u64 << bits) - 1) as u32;
+                    self.word[l] = self.word[l] << bits | v;
+                });
+            }
+            Action::TripBegin { counter } => {
+                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                each(m, |l| plane.0[l] = 1);
+            }
+            Action::TripAdd { counter } => {
+                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                each(m, |l| plane.0[l] = plane.0[l].wrapping_add(1));
+            }
+            Action::TripRead { counter, less, .. } => {
+                let Some(&p) = hook.values.first() else { return };
+                let at = usize::from(hook.counters.0) + *counter as usize;
+                each(m, |l| {
+                    if planes.w64[at].0[l] != 0 {
+                        planes.w64[at].0[l] = u64::from((value(planes, p, l) as u32).wrapping_sub(*less));
+                    }
+                });
+            }
+            Action::TripEnd { counter, room } => {
+                self.reserve(m, *room);
+                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                let large = (1 << COUNT_BITS) - 1;
+                each(m, |l| {
+                    let Some(mut n) = std::mem::take(&mut plane.0[l]).checked_sub(1) else { return };
+                    self.word[l] = self.word[l] << COUNT_BITS | n.min(large) as u32;
+                    let mut more = n >= large;
+                    while more {
+                        let low = n as u32 & (COUNT_MORE - 1);
+                        n >>= 30;
+                        more = n > 0;
+                        self.words[l].push(COUNT_WORD | low | if more { COUNT_MORE } else { 0 });
+                    }
+                });
+            }
+            Action::TripEvent { counter, site } => {
+                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                // By their lowest lanes, which write them.
+                let mut groups: Vec<(u64, u32)> = Vec::new();
+                each(m, |l| {
+                    let Some(n) = std::mem::take(&mut plane.0[l]).checked_sub(1) else { return };
+                    match groups.iter_mut().find(|(value, _)| *value == n) {
+                        Some((_, mask)) => *mask |= 1 << l,
+                        None => groups.push((n, 1 << l)),
+                    }
+                });
+                self.events.extend(groups.into_iter().map(|(value, mask)| Event {
+                    site: *site,
+                    mask: LaneMask(mask.into()),
+                    value,
+                    clock: clock as u32,
+                }));
+            }
+            Action::TripFold { counter } => {
+                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                each(m, |l| {
+                    let Some(n) = std::mem::take(&mut plane.0[l]).checked_sub(1) else { return };
+                    let h = &mut self.hashes[l][Fold::Control as usize];
+                    *h = Fold::step(*h, n);
+                });
+            }
+            Action::Fold { into, bits, .. } => each(m, |l| {
+                for &p in &hook.values {
+                    let h = &mut self.hashes[l][*into as usize];
+                    *h = Fold::step(*h, low(value(planes, p, l), *bits));
+                }
+            }),
+            Action::Checkpoint { every } => each(m, |l| {
+                self.edges[l] += 1;
+                if self.edges[l].is_multiple_of(1 << every) {
+                    self.checkpoints[l].push(Fold::checkpoint(self.hashes[l]));
+                }
+            }),
+            Action::Event { site, bits, .. } => {
+                let m = match hook.of.map(|(p, negate)| (planes.get_pred(p), negate)) {
+                    Some((p, negate)) => m & if negate { !p } else { p },
+                    None => m,
+                };
+                if m == 0 {
+                    return;
+                }
+                let mut event = |mask: u32, value: u64| {
+                    self.events.push(Event {
+                        site: *site,
+                        mask: LaneMask(mask.into()),
+                        value,
+                        clock: clock as u32,
+                    });
+                };
+                match (hook.pred, hook.values.as_slice()) {
+                    (Some(p), _) => event(m, u64::from(planes.get_pred(p) & m)),
+                    (None, []) => event(m, 0),
+                    (None, [v, ..]) if self.switches.get(site.0 as usize) == Some(&true) => {
+                        let mut left = m;
+                        while left != 0 {
+                            let index = value(planes, *v, left.trailing_zeros() as usize);
+                            let mut same = 0;
+                            each(left, |l| same |= u32::from(value(planes, *v, l) == index) << l);
+                            event(same, index);
+                            left &= !same;
+                        }
+                    }
+                    (None, list) => {
+                        let mut d = 0;
+                        each(m, |l| {
+                            let values: Vec<u64> =
+                                list.iter().map(|&p| low(value(planes, p, l), *bits)).collect();
+                            d ^= digest(l as u32, &values);
+                        });
+                        event(m, d.into());
+                    }
+                }
+            }
+            Action::Operands { site, .. } => {
+                let visits = self.visits.entry(*site).or_insert([0; LANES]);
+                each(m, |l| {
+                    let visit = visits[l];
+                    visits[l] += 1;
+                    if u64::from(visit) >= self.visits_wanted.0 && u64::from(visit) < self.visits_wanted.1 {
+                        let mut values = [0; 2];
+                        for (v, &p) in values.iter_mut().zip(&hook.values) {
+                            *v = value(planes, p, l);
+                        }
+                        self.records[l].push(OperandRecord { site: *site, visit, values });
+                    }
+                });
+            }
+        }
+    }
+    /// Bytes written so far.
+    pub fn bytes(&self) -> u64 {
+        let lanes = |n: usize, size: usize| (n * size) as u64;
+        lanes(self.words.iter().map(Vec::len).sum(), 4)
+            + lanes(self.checkpoints.iter().map(Vec::len).sum(), 8)
+            + lanes(self.records.iter().map(Vec::len).sum(), size_of::<OperandRecord>())
+            + lanes(self.events.len(), size_of::<Event>())
+            + self.probes.bytes()
+    }
+    /// What a probe program kept.
+    pub fn gathered(self, kept: &Kept) -> Gathered {
+        self.probes.finish(kept, self.warp.0)
+    }
+    /// What was written, also by lanes that never came to their end; a probe program writes no stream.
+    pub fn finish(mut self) -> WarpStream {
+        for (words, word) in self.words.iter_mut().zip(self.word).filter(|(_, word)| *word != 1) {
+            words.push(word);
+        }
+        fn flat<T>(lists: Vec<Vec<T>>) -> (Vec<T>, Vec<u32>) {
+            let (mut all, mut ends) = (Vec::new(), Vec::new());
+            for list in lists {
+                all.extend(list);
+                ends.push(all.len() as u32);
+            }
+            (all, ends)
+        }
+        let lanes = match self.level {
+            Level::Path => {
+                let (words, ends) = flat(self.words);
+                Lanes::Path { words, ends }
+            }
+            Level::Fingerprint => {
+                let (checkpoints, ends) = flat(self.checkpoints);
+                let mut signatures = [0; 4];
+                for (word, bytes) in signatures.iter_mut().zip(self.signatures.as_chunks().0) {
+                    *word = u64::from_le_bytes(*bytes);
+                }
+                Lanes::Fingerprint { checkpoints, ends, hashes: vec![self.finals, signatures] }
+            }
+            Level::Events => Lanes::Events(self.events),
+            Level::Operands => {
+                let (records, ends) = flat(self.records);
+                Lanes::Operands { records, ends }
+            }
+            Level::Probe => Lanes::default(),
+        };
+        WarpStream { warp: self.warp, digest: 0, dropped: 0, lanes }
+    }
+}
+
+/// What a hook reads in one lane.
+pub fn value(planes: &Planes, value: HookValue, l: usize) -> u64 {
+    match value {
+        HookValue::Plane(plane) => access::value(planes, plane, l),
+        HookValue::Pred(i) => u64::from(planes.get_pred(i) >> l & 1),
+    }
+}

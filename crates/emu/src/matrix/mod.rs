@@ -1,0 +1,5 @@
+//! Matrix products: `mma`, `wmma` and `wgmma`.
+
+pub mod mma;
+pub mod product;
+pub mod wgmma;

@@ -1,0 +1,299 @@
+//! `wgmma`: products of a warpgroup, four warps, that are under way while the code runs on.
+//!
+//! Each warp multiplies its own 16 of the 64 rows. A and B lie in shared memory where a 64-bit descriptor says (PTX ISA,
+//! Asynchronous Warpgroup-Level Matrix Instructions: Shared Memory Matrix Layout), or A in registers; the fragments of A
+//! and D are those of `mma`, with 8 columns of D after the other.
+//!
+//! Under the fair schedule a product is done when it begins. Under a hostile one it is done at a seeded point between that and
+//! the wait for its group: it reads shared memory and A's registers there, and until its result lands its accumulators hold
+//! NaNs and noise. What waits for a group waits until all four warps have begun its products and all of them are done; that
+//! they begin the same ones is checked.
+//!
+//! Holds: integers and bits are exact. Others: a product is rounded to binary32 (it is exact but for overflow and underflow),
+//! sums are of binary32, to nearest, from C on in the order of k, and a binary16 D is rounded from that once. So a result is
+//! within `k · 2^-24 · (|c| + Σ|a·b|)` of the exact one. Hardware sums in other orders and drops bits (for 8-bit floats more).
+//!
+//! Misses: sparse A. WgmmaStep end in the order in which they begin.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::code::{WgmmaA, WgmmaStep};
+use crate::exec::cta::{Block, Launch, Rng};
+use crate::exec::fault::Fault;
+use crate::exec::warp::Warp;
+use crate::matrix::product::{self, Matrix, ROWS, Row};
+use prlx_lanes::{Planes, V32};
+
+/// Warps of a warpgroup.
+pub const WARPS: usize = 4;
+/// WgmmaStep that may be under way, more than any code has.
+const MOST: usize = 1 << 12;
+
+/// A product that was begun and not done.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// Index in [`crate::code::Code::products`].
+    product: u32,
+    /// The step that began it.
+    step: u32,
+    /// Descriptors of A and B.
+    descriptors: [u64; 2],
+    /// C is D, not zero.
+    scale_d: bool,
+}
+
+/// An accumulator in flight.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// What it really holds.
+    value: V32,
+    /// The last product that writes it, counted from the warp's first.
+    last: u64,
+}
+
+/// A warp's products.
+#[derive(Clone, Debug, Default)]
+pub struct Flight {
+    /// WgmmaStep begun, and of these done.
+    begun: u64,
+    done: u64,
+    /// By group that was not waited for: products begun before its end.
+    groups: VecDeque<u64>,
+    pending: VecDeque<Pending>,
+    held: FxHashMap<u16, Held>,
+    /// The warp waits for others of its warpgroup, which have to begin this many.
+    wants: Option<u64>,
+}
+
+/// What a warpgroup's warps have begun.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    begun: [u64; WARPS],
+    done: [u64; WARPS],
+    /// Steps of the products that not all have begun, from number `first` on.
+    log: VecDeque<u32>,
+    first: u64,
+}
+
+impl Group {
+    /// A warp begins its next product.
+    fn begin(&mut self, warp: usize, step: u32) -> Result<(), String> {
+        let n = (self.begun[warp] - self.first) as usize;
+        match self.log.get(n) {
+            Some(&other) if other != step => {
+                return Err("is not the product that the others of the warpgroup begin".into());
+            }
+            Some(_) => {}
+            None if n == MOST => {
+                return Err(format!("is begun when other warps of its warpgroup are {MOST} products behind"));
+            }
+            None => self.log.push_back(step),
+        }
+        self.begun[warp] += 1;
+        while self.begun.iter().all(|&b| b > self.first) {
+            self.log.pop_front();
+            self.first += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Flight {
+    /// Whether the warp waits for others.
+    pub fn waits(&self) -> bool {
+        self.wants.is_some()
+    }
+    /// The first warp of the warpgroup, if the warp waits for products that all four have begun; and how many.
+    pub fn ready(&self, warp: usize, groups: &[Group]) -> Option<(usize, u64)> {
+        let wants = self.wants?;
+        let all = groups.get(warp / WARPS)?.begun.iter().all(|&b| b >= wants);
+        all.then_some((warp / WARPS * WARPS, wants))
+    }
+    /// Whether some products are begun and not done, or done and not landed.
+    pub fn busy(&self) -> bool {
+        !self.held.is_empty()
+    }
+    /// Ends a group.
+    pub fn commit(&mut self) {
+        self.groups.push_back(self.begun);
+        // Groups that end at the same product are one to whoever waits; a loop may commit without beginning any.
+        if self.groups.len() > MOST {
+            self.groups.pop_front();
+        }
+    }
+    /// WgmmaStep that must be done for at most `left` groups to be under way.
+    fn due(&self, left: u32) -> u64 {
+        let n = self.groups.len().checked_sub(left as usize + 1);
+        n.and_then(|i| self.groups.get(i)).copied().unwrap_or(0)
+    }
+    /// For whom the waiting warp number `warp` waits, in words.
+    pub fn missing(&self, warp: u32, groups: &[Group]) -> String {
+        let (first, wants) = (warp as usize / WARPS * WARPS, self.wants.unwrap_or(0));
+        let begun = groups.get(first / WARPS).map_or([0; WARPS], |g| g.begun);
+        let missing =
+            (0..WARPS).filter(|&w| begun[w] < wants).map(|w| (first + w).to_string()).collect::<Vec<_>>();
+        format!("warp {} of its warpgroup to begin the products", missing.join(" and warp "))
+    }
+    /// Lets the results of products before number `due` be seen.
+    fn land(&mut self, planes: &mut Planes, due: u64) {
+        self.held.retain(|&plane, held| {
+            let there = held.last < due;
+            if there {
+                planes.w32[usize::from(plane)] = held.value;
+            }
+            !there
+        });
+    }
+}
+
+impl Warp {
+    /// Does a step of `wgmma` with all lanes; false: the warp waits on.
+    pub(crate) fn products(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        what: WgmmaStep,
+        m: u32,
+        step: u32,
+    ) -> Result<bool, Box<Fault>> {
+        let fault = |text: String| Fault::new(step, m.trailing_zeros(), text);
+        if m != u32::MAX {
+            return Err(fault(format!("needs all 32 lanes; only {m:#010x} are left")));
+        }
+        let (group, place) = (self.index as usize / WARPS, self.index as usize % WARPS);
+        let warps = launch.warps as usize;
+        if block.warpgroups.len() <= group {
+            block.warpgroups.resize(warps.div_ceil(WARPS), Group::default());
+        }
+        if group * WARPS + WARPS > warps {
+            return Err(fault(format!("needs a warpgroup of 4 warps; this CTA has {warps} warps")));
+        }
+        match what {
+            WgmmaStep::Fence => {}
+            WgmmaStep::Commit => self.flight.commit(),
+            WgmmaStep::Begin(i) => {
+                block.warpgroups[group].begin(place, step).map_err(fault)?;
+                let next = self.pending(launch, i, step).map_err(fault)?;
+                self.flight.begun += 1;
+                self.flight.pending.push_back(next);
+                if launch.config.seed == 0 {
+                    self.products_until(launch, block, self.flight.begun)?;
+                } else {
+                    self.hide(launch, block, i);
+                    if self.flight.pending.len() > MOST {
+                        self.products_until(launch, block, self.flight.done + 1)?;
+                    }
+                }
+            }
+            WgmmaStep::Wait(left) => {
+                let due = self.flight.due(left);
+                self.products_until(launch, block, due)?;
+                // A group is the warpgroup's: it is over when the parts of all four warps are done.
+                if block.warpgroups[group].done.iter().any(|&d| d < due) {
+                    self.flight.wants = Some(due);
+                    return Ok(false);
+                }
+                self.flight.wants = None;
+                self.flight.land(&mut self.planes, due);
+                let n = self.flight.groups.len().saturating_sub(left as usize);
+                self.flight.groups.drain(..n);
+            }
+        }
+        Ok(true)
+    }
+    /// Under a hostile schedule: some of what is under way is done now, and may be seen.
+    pub(crate) fn products_turn(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        rng: &mut Rng,
+    ) -> Result<(), Box<Fault>> {
+        if rng.below(4) != 0 {
+            return Ok(());
+        }
+        let due = self.flight.done + u64::from(rng.below(self.flight.pending.len() as u32 + 1));
+        self.products_until(launch, block, due)?;
+        if rng.below(4) == 0 {
+            self.flight.land(&mut self.planes, due);
+        }
+        Ok(())
+    }
+    /// Does those before number `due` that are not done.
+    pub(crate) fn products_until(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        due: u64,
+    ) -> Result<(), Box<Fault>> {
+        while self.flight.done < due
+            && let Some(next) = self.flight.pending.pop_front()
+        {
+            self.flight.done += 1;
+            self.product(launch, block, &next)?;
+        }
+        if let Some(group) = block.warpgroups.get_mut(self.index as usize / WARPS) {
+            group.done[self.index as usize % WARPS] = self.flight.done;
+        }
+        Ok(())
+    }
+    /// What a product is given when it begins.
+    fn pending(&self, launch: &Launch<'_>, i: u32, step: u32) -> Result<Pending, String> {
+        let op = &launch.code.products[i as usize];
+        let uniform = |plane: u16| {
+            let v = &self.planes.w64[usize::from(plane)].0;
+            if v.iter().all(|x| *x == v[0]) {
+                Ok(v[0])
+            } else {
+                Err("is given other descriptors in other lanes")
+            }
+        };
+        let a = if let WgmmaA::Shared(plane) = op.a { uniform(plane)? } else { 0 };
+        let scale_d = self.planes.get_pred(op.scale_d) & 1 == 1;
+        Ok(Pending { product: i, step, descriptors: [a, uniform(op.b)?], scale_d })
+    }
+    /// Puts noise in place of the accumulators of product `i`, which was just begun.
+    fn hide(&mut self, launch: &Launch<'_>, block: &Block, i: u32) {
+        let last = self.flight.begun - 1;
+        for &plane in &launch.code.products[i as usize].d {
+            let at = &mut self.planes.w32[usize::from(plane)];
+            if let Some(held) = self.flight.held.get_mut(&plane) {
+                held.last = last;
+                continue;
+            }
+            self.flight.held.insert(plane, Held { value: *at, last });
+            let mut noise = Rng::new(launch.config.seed ^ block.clock, plane.into());
+            // A NaN as binary32, and as the upper binary16.
+            at.0 = std::array::from_fn(|_| 0x7fc0_0000 | noise.next() as u32);
+        }
+    }
+    /// Does a product.
+    fn product(&mut self, launch: &Launch<'_>, block: &Block, now: &Pending) -> Result<(), Box<Fault>> {
+        let op = &launch.code.products[now.product as usize];
+        let fault = |what: &str, text: String| Fault::new(now.step, 0, format!("{text}, for {what}"));
+        let [a, b] = now.descriptors.map(Matrix::new);
+        let left = match &op.a {
+            WgmmaA::Registers(planes) => product::fragment(&self.planes, planes),
+            WgmmaA::Shared(_) => {
+                let (mut rows, first) = ([Row::default(); ROWS], self.index as usize % WARPS * ROWS);
+                a.read(&block.shared, first, !op.transpose[0], &mut rows).map_err(|e| fault("A", e))?;
+                rows
+            }
+        };
+        let mut right = [Row::default(); 256];
+        let right = &mut right[..(op.n as usize).min(256)];
+        b.read(&block.shared, 0, !op.transpose[1], right).map_err(|e| fault("B", e))?;
+        let flight = &mut self.flight;
+        let mut d: Vec<V32> =
+            op.d.iter().map(|p| flight.held.get(p).map_or(self.planes.get32(*p), |h| h.value)).collect();
+        (launch.host.product)(op, now.scale_d, &left, right, &mut d);
+        for (plane, v) in op.d.iter().zip(d) {
+            match flight.held.get_mut(plane) {
+                Some(held) => held.value = v,
+                None => self.planes.w32[usize::from(*plane)] = v,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Where a lane finds the context, its stream head and the records of its warp.
+
+use prlx_trace::device::{Context, Handed, Head};
+
+use crate::ptx::lane_state::{CONTEXT_AT, WARP};
+use crate::ptx::lowering::Lowering;
+use crate::ptx::snippet::Snippet;
+
+/// `%~warp`: the warp's index in the grid, which has fewer than 2^32. `%warpid` is where the warp happens to run, not which
+/// it is.
+pub(super) const WARP_INDEX: &str = "
+    mov.u32 %~a, %tid.z;
+    mov.u32 %~b, %ntid.y;
+    mov.u32 %~c, %tid.y;
+    mad.lo.u32 %~a, %~a, %~b, %~c;
+    mov.u32 %~c, %ntid.x;
+    mov.u32 %~d, %tid.x;
+    mad.lo.u32 %~a, %~a, %~c, %~d;
+    shr.u32 %~a, %~a, 5;              // in its CTA
+    mul.lo.u32 %~b, %~b, %~c;
+    mov.u32 %~c, %ntid.z;
+    mad.lo.u32 %~b, %~b, %~c, 31;
+    shr.u32 %~b, %~b, 5;              // warps of a CTA
+    mov.u32 %~c, %ctaid.z;
+    mov.u32 %~d, %nctaid.y;
+    mov.u32 %~e, %ctaid.y;
+    mad.lo.u32 %~c, %~c, %~d, %~e;
+    mov.u32 %~d, %nctaid.x;
+    mov.u32 %~e, %ctaid.x;
+    mad.lo.u32 %~c, %~c, %~d, %~e;    // CTA in the grid
+    mad.lo.u32 %~warp, %~c, %~b, %~a;
+";
+
+/// `%~lead`: whether this lane is the lowest of `%~mask`.
+pub(super) const LEAD: &str = "
+    mov.u32 %~b, %lanemask_lt;
+    and.b32 %~b, %~b, %~mask;
+    setp.eq.u32 %~lead, %~b, 0;
+";
+
+impl Lowering<'_> {
+    /// `%~context`: the address of the context, or 0.
+    pub(super) fn context(&self, s: &mut Snippet<'_>) {
+        match self.in_kernel() {
+            true => s.ptx("ld.param.u64 %~context, [~context];"),
+            false => s.ptx(&format!("ld.local.u64 %~context, [%~state+{CONTEXT_AT}];")),
+        }
+    }
+
+    /// `to`: where the launch has what `field` of its context says, its `finals` or `records`, and in `%~d` how many warps a CTA of one dimension has; 0 if it has
+    /// more, or the launch has nothing there. The context is in `%~context`, and not 0; it is asked where the parameter does not tell, behind the label `told`.
+    pub(super) fn ends(&self, s: &mut Snippet<'_>, to: &str, field: &str, told: &str) {
+        if self.in_kernel() {
+            s.ptx(&format!(
+                "ld.param.u64 {to}, [~context+{}];
+                 ld.param.u32 %~d, [~context+{}];
+                 setp.ne.u32 %~q, %~d, 0;
+                 @%~q bra {told};",
+                Handed::offset("ends"),
+                Handed::offset("cta_warps"),
+            ));
+        }
+        s.ptx(&format!(
+            "ld.global.v2.u64 {{{to}, %~y}}, [%~context+{}];
+             cvt.u32.u64 %~d, %~y;",
+            Context::offset(field),
+        ));
+        if self.in_kernel() {
+            s.ptx(&format!("{told}:"));
+        }
+    }
+
+    /// `to`: where the records of all warps are, as [`Lowering::ends`] has it; and [`WARP_INDEX`], in fewer instructions for launches of one
+    /// dimension. Goes to `nowhere` if there are none.
+    pub(super) fn warp_records(
+        &self,
+        s: &mut Snippet<'_>,
+        to: &str,
+        nowhere: &str,
+        [told, any, found]: [&str; 3],
+    ) {
+        self.ends(s, to, "records", told);
+        s.ptx(&format!(
+            "setp.eq.u32 %~q, %~d, 0;
+             @%~q bra {any};
+             mov.u32 %~a, %tid.x;
+             shr.u32 %~a, %~a, 5;
+             mov.u32 %~b, %ctaid.x;
+             mad.lo.u32 %~warp, %~b, %~d, %~a;
+             bra {found};
+             {any}:
+             setp.eq.u64 %~q, {to}, 0;
+             @%~q bra {nowhere};",
+        ));
+        s.ptx(WARP_INDEX);
+        s.ptx(&format!("{found}:"));
+    }
+
+    /// Goes to `$~{label}#` unless the context (in `%~context`) is there and wants this warp; leaves `%~warp`, which it
+    /// is of those wanted in `%~a` and, in `%~link`, the context's `field`. What is loaded is loaded at once: lanes wait for memory, not for instructions.
+    pub(super) fn wanted(&self, s: &mut Snippet<'_>, label: &str, field: &str) {
+        s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra $~{label}#;"));
+        s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset(field)));
+        s.ptx(WARP_INDEX);
+        s.ptx(&format!(
+            "ld.global.u32 %~a, [%~context+{}];
+             ld.global.u32 %~b, [%~context+{}];
+             sub.u32 %~a, %~warp, %~a;
+             setp.ge.u32 %~q, %~a, %~b;
+             @%~q bra $~{label}#;",
+            Context::offset("warp_first"),
+            Context::offset("warps"),
+        ));
+    }
+
+    /// `%~link`: the address of this lane's head, from `%~warp` and, in `%~link`, the address of all.
+    pub(super) fn head(&self, s: &mut Snippet<'_>) {
+        let heads = self.state.shape.heads(WARP);
+        s.ptx(&format!("mad.wide.u32 %~link, %~warp, {}, %~link;", heads * Head::SIZE as u64));
+        if heads > 1 {
+            s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.wide.u32 %~link, %~a, {}, %~link;", Head::SIZE));
+        }
+    }
+}
+
+/// The unsigned type of a size in bytes.
+pub(super) fn unsigned(size: u64) -> &'static str {
+    if size == 4 { "u32" } else { "u64" }
+}

@@ -1,0 +1,176 @@
+//! Where recorded functions are called and declared: each of these places gets one more parameter or argument.
+
+use std::collections::HashMap;
+
+use prlx_isa::view::{Function, FunctionKind, Inst, Module};
+use prlx_trace::device::Handed;
+
+use crate::edit::Edit;
+use crate::error::{Error, ErrorKind};
+use crate::tokens::{Token, closing, opening, span, tokens};
+
+/// What PTX says a kernel's parameters may take together, before and since PTX 8.1.
+const PARAMETER_BYTES: (u64, u64) = (4096, 32764);
+
+/// The direct calls of recorded functions, and every place that declares one.
+pub(super) struct Calls {
+    recorded: Vec<bool>,
+    by_name: HashMap<String, usize>,
+    /// By function: whether it calls a recorded one.
+    from: Vec<bool>,
+    /// Where the parameter goes: byte, whether it is the first, whether there is no list, the function.
+    lists: Vec<(usize, bool, bool, usize)>,
+    /// By function: whether its parameters are registers.
+    pub(super) registers: Vec<bool>,
+}
+
+impl Calls {
+    /// Finds them; refuses recorded functions that are mentioned in any other way.
+    pub fn find(source: &str, module: &Module, recorded: &[bool]) -> Result<Calls, Error> {
+        let by_name = module.functions.iter().enumerate().map(|(i, f)| (f.name.clone(), i)).collect();
+        let registers = module.functions.iter().map(|f| register_list(source, f)).collect();
+        let mut calls =
+            Calls { recorded: recorded.to_vec(), by_name, from: Vec::new(), lists: Vec::new(), registers };
+        calls.from =
+            module.functions.iter().map(|f| f.insts.iter().any(|i| calls.recorded(module, i))).collect();
+        for (i, f) in module.functions.iter().enumerate().filter(|(i, _)| recorded[*i]) {
+            if f.kind == FunctionKind::Kernel {
+                parameters_fit(module, f)?;
+            }
+            let list = tokens(source, f.params_span.start as usize, f.params_span.end as usize);
+            calls.lists.push(end_of_list(&list, f.params_span.start as usize, i));
+        }
+        calls.mentions(source, module)?;
+        Ok(calls)
+    }
+
+    /// Goes through the text for names of recorded functions outside of their definitions and calls.
+    fn mentions(&mut self, source: &str, module: &Module) -> Result<(), Error> {
+        let all = tokens(source, 0, source.len());
+        let mut i = 0;
+        while i < all.len() {
+            let t = all[i];
+            if t.text == "section" && i > 0 && all[i - 1].text == "." {
+                // Debug information may name what it likes.
+                let open = (i..all.len()).find(|&j| all[j].text == "{");
+                i = open.and_then(|j| closing(&all, j)).unwrap_or(i) + 1;
+                continue;
+            }
+            let word = i > 0 && all[i - 1].text == ".";
+            i += 1;
+            let Some(&callee) = self.by_name.get(t.text).filter(|&&f| self.recorded[f]) else { continue };
+            // What stands behind a dot, or begins an instruction, is PTX's own word: kernels may be called `add` or `wide`.
+            let begins = |x: &Inst| source.get(t.at..).is_some_and(|s| s.starts_with(x.form.text.as_str()));
+            if word {
+                continue;
+            }
+            let inside = module.functions.iter().position(|f| f.span.range().contains(&t.at));
+            let fine = match inside {
+                Some(f) if t.at < module.functions[f].body.start as usize => true,
+                Some(f) => {
+                    let insts = &module.functions[f].insts;
+                    let at = insts.partition_point(|x| (x.span.end as usize) <= t.at);
+                    insts
+                        .get(at)
+                        .filter(|x| x.span.range().contains(&t.at))
+                        .is_some_and(|x| begins(x) || module.callee(x).is_some_and(|f| f.index() == callee))
+                }
+                None => {
+                    declares(&all, i - 1) && {
+                        let list = match all.get(i).map(|t| t.text) {
+                            Some("(") => closing(&all, i).map_or(&[][..], |end| &all[i..=end]),
+                            _ => &[],
+                        };
+                        self.lists.push(end_of_list(list, t.end(), callee));
+                        true
+                    }
+                }
+            };
+            if !fine {
+                let message =
+                    format!("the address of {} is taken, so it can't get another parameter", t.text);
+                return Err(Error::new(ErrorKind::Unsupported, t.span(), message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an instruction calls a recorded function.
+    pub fn recorded(&self, module: &Module, inst: &Inst) -> bool {
+        module.callee(inst).is_some_and(|f| self.recorded[f.index()])
+    }
+
+    /// Whether function `index` calls recorded functions.
+    pub fn from(&self, index: usize) -> bool {
+        self.from.get(index).copied().unwrap_or_default()
+    }
+
+    /// The edits of parameter lists.
+    pub fn declarations(&self, prefix: &str, module: &Module) -> Vec<Edit> {
+        let edit = |&(at, first, none, index): &(usize, bool, bool, usize)| {
+            let parameter = match (module.functions[index].kind, self.registers[index]) {
+                (FunctionKind::Kernel, _) => format!(".param .align 8 .b8 {prefix}context[{}]", Handed::SIZE),
+                (FunctionKind::Device, false) => format!(".param .b64 {prefix}state"),
+                (FunctionKind::Device, true) => format!(".reg .b64 {prefix}state"),
+            };
+            let text = match (first, none) {
+                (_, true) => format!("({parameter})"),
+                (true, false) => parameter,
+                (false, false) => format!(",\n\t{parameter}"),
+            };
+            Edit { at: span(at, at).start, text }
+        };
+        self.lists.iter().map(edit).collect()
+    }
+}
+
+/// Whether a kernel's parameters leave room for one more.
+fn parameters_fit(module: &Module, f: &Function) -> Result<(), Error> {
+    let ends = f
+        .params
+        .iter()
+        .zip(&f.param_offsets)
+        .map(|(p, &at)| u64::from(at) + module.symbols.get(p.index()).map_or(0, |s| s.size));
+    let bytes = ends.max().unwrap_or(0).next_multiple_of(8) + Handed::SIZE as u64;
+    let limit = if module.version >= (8, 1) { PARAMETER_BYTES.1 } else { PARAMETER_BYTES.0 };
+    match bytes <= limit {
+        true => Ok(()),
+        false => {
+            let message = format!("{}: its parameters leave no room for one more", f.name);
+            Err(Error::new(ErrorKind::Unsupported, f.params_span, message))
+        }
+    }
+}
+
+/// Whether a function's parameters are declared `.reg`.
+pub(super) fn register_list(source: &str, f: &Function) -> bool {
+    let list = tokens(source, f.params_span.start as usize, f.params_span.end as usize);
+    list.windows(2).any(|w| w[0].text == "." && w[1].text == "reg")
+}
+
+/// Where a further entry of a parenthesised list goes; `none` stands at `otherwise`.
+fn end_of_list(list: &[Token<'_>], otherwise: usize, function: usize) -> (usize, bool, bool, usize) {
+    match list {
+        [open, .., last, _] if open.text == "(" && last.at != open.at => (last.end(), false, false, function),
+        [open, _] if open.text == "(" => (open.end(), true, false, function),
+        _ => (otherwise, true, true, function),
+    }
+}
+
+/// Whether the name at token `i` is being declared by a `.func` or `.entry`.
+fn declares(all: &[Token<'_>], i: usize) -> bool {
+    let mut at = i;
+    while at >= 2 {
+        match all[at - 1].text {
+            ")" => match opening(all, at - 1) {
+                Some(open) => at = open,
+                None => return false,
+            },
+            "func" | "entry" => return all[at - 2].text == ".",
+            // Between them may stand `.attribute(…)` and the like.
+            _ if all[at - 2].text == "." => at -= 2,
+            _ => return false,
+        }
+    }
+    false
+}

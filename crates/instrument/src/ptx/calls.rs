@@ -1,0 +1,62 @@
+//! Calls of recorded functions, and the parameter that recorded functions have more.
+//!
+//! A recorded device function gets one more parameter, the address of the record (see [`super::state`]): in its
+//! definition, in every forward declaration, and at every direct call, whoever calls. A caller that is not recorded
+//! hands over a record that says so. Nothing else about the ABI changes, so recursion and separate stacks just work.
+
+use prlx_isa::view::Inst;
+
+use crate::edit::Edit;
+use crate::error::Error;
+use crate::ptx::lowering::Lowering;
+use crate::ptx::snippet::Snippet;
+use crate::ptx::state_passing::unrecorded;
+use crate::tokens::{closing, tokens};
+
+impl Lowering<'_> {
+    /// At a call of a recorded function: hands over the state, and passes its address as one more argument.
+    ///
+    /// The stores are not guarded where the call is: a state that nobody changed is taken back as it was. Nothing here
+    /// branches, for that would part the call from its arguments.
+    pub(super) fn call(
+        &self,
+        s: &mut Snippet<'_>,
+        inst: &Inst,
+        recorded: bool,
+        edits: &mut Vec<Edit>,
+    ) -> Result<(), Error> {
+        let callee = self.module.callee(inst).map_or(0, |f| f.index());
+        match recorded {
+            true => self.hand_over(s, false),
+            false => unrecorded(self, s),
+        }
+        if self.has_record() {
+            s.ptx("mov.u64 %~state, ~record;");
+        }
+        let argument = match self.calls.registers[callee] {
+            true => "%~state".to_owned(),
+            false => {
+                s.ptx(".param .b64 ~state#;\nst.param.b64 [~state#], %~state;");
+                "~state#".to_owned()
+            }
+        };
+        let name = &self.module.functions[callee].name;
+        let list = tokens(self.source, inst.span.start as usize, inst.span.end as usize);
+        let at = list
+            .iter()
+            .position(|t| t.text == name)
+            .ok_or_else(|| self.wrong(inst, "the callee's name is not there"))?;
+        let argument = s.expand(&argument);
+        let edit = match list.get(at + 1..at + 3) {
+            Some([comma, open]) if comma.text == "," && open.text == "(" => {
+                let close = closing(&list, at + 2)
+                    .ok_or_else(|| self.wrong(inst, "an argument list does not end"))?;
+                let separator = if close == at + 3 { "" } else { ", " };
+                Edit { at: list[close].span().start, text: format!("{separator}{argument}") }
+            }
+            _ => Edit { at: list[at].span().end, text: format!(", ({argument})") },
+        };
+        edits.push(edit);
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Where a lane's recording begins and ends.
+//!
+//! Beginning is cheap: an unrecorded launch, a warp left out and a head that is still empty are all found out by the
+//! first element that is written (see [`super::chunk`]), so that lanes which write nothing pay two instructions. Only
+//! level `operands`, whose window is tested at every visit, reads the context here: a lane that is not recorded gets an
+//! empty window.
+
+use prlx_trace::device::tables::Part;
+use prlx_trace::device::{Context, Head};
+use prlx_trace::kernel::Level;
+
+use crate::ptx::addressing::{WARP_INDEX, unsigned};
+use crate::ptx::lane_state::{CONTEXT_AT, LOST};
+use crate::ptx::lowering::Lowering;
+use crate::ptx::snippet::Snippet;
+
+impl Lowering<'_> {
+    /// [`Action::Begin`].
+    pub(super) fn begin(&self, s: &mut Snippet<'_>) {
+        match self.in_kernel() {
+            true => self.begin_kernel(s),
+            false => self.begin_device(s),
+        }
+    }
+
+    fn begin_kernel(&self, s: &mut Snippet<'_>) {
+        match self.state.shape.lanes {
+            _ if !self.writes() => {}
+            1 => s.ptx("mov.u64 %~cursor, 0;"),
+            _ => s.ptx(&format!(
+                "mov.u32 %~a, %laneid;\nmul.wide.u32 %~cursor, %~a, {};",
+                self.state.shape.element
+            )),
+        }
+        for kept in self.kept() {
+            if let Some(init) = kept.init {
+                let init =
+                    if kept.size == 8 { init.cast_signed() } else { i64::from((init as u32).cast_signed()) };
+                s.ptx(&format!("mov.{} %~{}, {init};", unsigned(kept.size), kept.name));
+            }
+        }
+        if self.has_record() {
+            self.context(s);
+            s.ptx(&format!("st.local.u64 [~record+{CONTEXT_AT}], %~context;"));
+            for (i, &at) in self.state.visits.iter().enumerate() {
+                for n in 0..self.device_visits(i) {
+                    s.ptx(&format!("st.local.u32 [~record+{}], 0;", at + 4 * u64::from(n)));
+                }
+            }
+        }
+        if self.plan.kept.records.parts.iter().any(Part::numbered) {
+            self.begin_records(s);
+        }
+        if self.plan.kept.tracks.is_some() {
+            self.begin_track(s);
+        }
+        if self.state.level == Level::Operands {
+            s.ptx("mov.u32 %~first, 0;\nmov.u32 %~span, 0;");
+            self.context(s);
+            self.wanted(s, "off", "visit_first");
+            // Visits are counted in 32 bits: clamp the window to them.
+            s.ptx(&format!(
+                "min.u64 %~x, %~link, 4294967295;
+                 cvt.u32.u64 %~first, %~x;
+                 ld.global.u64 %~y, [%~context+{}];
+                 min.u64 %~y, %~y, 4294967295;
+                 max.u64 %~y, %~y, %~x;
+                 sub.u64 %~y, %~y, %~x;
+                 cvt.u32.u64 %~span, %~y;
+                 $~off#:",
+                Context::offset("visit_last"),
+            ));
+        }
+    }
+
+    /// `%~records`: where the records of this warp are, or 0.
+    fn begin_records(&self, s: &mut Snippet<'_>) {
+        self.context(s);
+        s.ptx("mov.u64 %~records, 0;\nsetp.eq.u64 %~q, %~context, 0;\n@%~q bra $~none#;");
+        self.warp_records(s, "%~records", "$~none#", ["$~told#", "$~many#", "$~flat#"]);
+        s.ptx(&format!(
+            "cvt.u64.u32 %~x, %~warp;
+             mad.lo.u64 %~records, %~x, {}, %~records;
+             $~none#:",
+            self.plan.kept.records.warp,
+        ));
+    }
+
+    fn begin_device(&self, s: &mut Snippet<'_>) {
+        match self.register_parameters() {
+            true => s.ptx("mov.b64 %~state, ~state;"),
+            false => s.ptx("ld.param.b64 %~state, [~state];"),
+        }
+        for kept in self.kept() {
+            let ty = unsigned(kept.size);
+            match (kept.offset, kept.init) {
+                (Some(at), _) => s.ptx(&format!("ld.local.{ty} %~{}, [%~state+{at}];", kept.name)),
+                (None, Some(init)) => s.ptx(&format!("mov.{ty} %~{}, {init};", kept.name)),
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// [`Action::End`] before a return or exit; in a device function, `exit` says which.
+    pub(super) fn end(&self, s: &mut Snippet<'_>, exit: bool, trap: bool) {
+        if !self.in_kernel() && !exit {
+            self.hand_over(s, true);
+            return;
+        }
+        match self.state.level {
+            Level::Path if !self.writes() => {}
+            Level::Path => {
+                s.ptx("setp.eq.u32 %~q, %~word, 1;\n@%~q bra $~last#;");
+                self.element(s, &["%~word"]);
+                s.ptx("$~last#:");
+            }
+            Level::Fingerprint => self.finals(s),
+            Level::Events | Level::Operands => {}
+            Level::Probe => {
+                self.flush_counters(s);
+                if self.plan.kept.tracks.as_ref().is_some_and(|t| t.ends(trap)) {
+                    s.again();
+                    self.end_track(s);
+                }
+            }
+        }
+        self.losses(s);
+    }
+
+    /// Adds what this lane could not write to its head's `dropped`.
+    fn losses(&self, s: &mut Snippet<'_>) {
+        if !self.writes() {
+            return;
+        }
+        s.again();
+        s.ptx(&format!(
+            "cvt.u32.u64 %~a, %~cursor;
+             and.b32 %~a, %~a, {LOST};
+             setp.eq.u32 %~q, %~a, 0;
+             @%~q bra $~whole#;"
+        ));
+        self.context(s);
+        s.ptx(WARP_INDEX);
+        s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset("heads")));
+        self.head(s);
+        s.ptx(&format!(
+            "shr.u64 %~x, %~cursor, {};
+             red.global.add.u64 [%~link+{}], %~x;
+             $~whole#:",
+            self.state.shape.chunk().trailing_zeros(),
+            Head::offset("dropped"),
+        ));
+    }
+}

@@ -1,0 +1,182 @@
+//! What a thread's counters came to, at its end: each goes to its row.
+//!
+//! Short warps feel every instruction here, and wait for each load. So where the tables are is a parameter of the kernel, and of a whole
+//! warp each lane brings one counter: one addition for all of them, and no lane of many that the assembler would have to find.
+
+use prlx_probe::code::Reduce;
+use prlx_probe::{Copies, Packed};
+use prlx_trace::device::{Context, Handed};
+
+use crate::ptx::addressing::LEAD;
+use crate::ptx::lowering::Lowering;
+use crate::ptx::probe::reductions::reduce64;
+use crate::ptx::probe::tables::copy_number;
+use crate::ptx::snippet::Snippet;
+
+impl Lowering<'_> {
+    /// Adds a thread's counters to their rows.
+    pub(in crate::ptx) fn flush_counters(&self, s: &mut Snippet<'_>) {
+        let kept = &self.plan.kept;
+        let rows = kept.counters.iter().enumerate().filter_map(|(i, counter)| {
+            let layout = kept.tables.get(counter.table as usize)?;
+            Some((i as u32, layout.at + layout.row() * u64::from(counter.row)))
+        });
+        let rows: Vec<(u32, u64)> = rows.collect();
+        if rows.is_empty() {
+            return;
+        }
+        let together = self.arch >= 80;
+        self.tables(s);
+        s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
+        for word in 0..kept.packed.words() {
+            s.declare(".b32", format!("sum{word}_"));
+            match together {
+                true => s.ptx(&format!("redux.sync.add.u32 %~sum{word}_, %~packed{word}, %~mask;")),
+                false => s.ptx(&format!("mov.b32 %~sum{word}_, %~packed{word};")),
+            }
+        }
+        let Copies { count, stride } = kept.copies;
+        if count > 1 {
+            copy_number(s, "%~e", count);
+        }
+        if together {
+            self.each_lane(s, &rows);
+        }
+        if count > 1 {
+            s.ptx(&format!("mad.wide.u32 %~link, %~e, {stride}, %~link;"));
+        }
+        s.ptx(LEAD);
+        for (i, at) in rows {
+            match kept.packed.place(i) {
+                Some((word, bit)) => s.ptx(&format!(
+                    "shr.u32 %~a, %~sum{word}_, {bit};
+                     and.b32 %~a, %~a, {};
+                     cvt.u64.u32 %~v0, %~a;",
+                    self.field(),
+                )),
+                None => {
+                    s.ptx(&format!("mov.b64 %~v0, %~counter{i};"));
+                    if together {
+                        reduce64(s, Reduce::Sum, false);
+                    }
+                }
+            }
+            s.ptx(&format!(
+                "setp.ne.u64 %~q, %~v0, 0;
+                 and.pred %~q, %~q, %~lead;
+                 @%~q red.global.add.u64 [%~link+{at}], %~v0;"
+            ));
+        }
+        s.ptx("$~counted#:");
+    }
+
+    /// `%~link`: where the tables are; goes to `$~counted#` if there are none. The parameter tells; if it does not, the context has it.
+    fn tables(&self, s: &mut Snippet<'_>) {
+        if self.in_kernel() {
+            s.ptx(&format!(
+                "ld.param.u64 %~link, [~context+{}];
+                 setp.ne.u64 %~q, %~link, 0;
+                 @%~q bra $~told#;",
+                Handed::offset("tables"),
+            ));
+        }
+        self.context(s);
+        s.ptx(&format!(
+            "setp.eq.u64 %~q, %~context, 0;
+             @%~q bra $~counted#;
+             ld.global.u64 %~link, [%~context+{}];
+             setp.eq.u64 %~q, %~link, 0;
+             @%~q bra $~counted#;",
+            Context::offset("tables"),
+        ));
+        if self.in_kernel() {
+            s.ptx("$~told#:");
+        }
+    }
+
+    /// The bits of a packed counter, from the lowest on.
+    fn field(&self) -> i32 {
+        (u32::MAX >> (32 - self.plan.kept.packed.bits.clamp(1, 32))).cast_signed()
+    }
+
+    /// Where the whole warp is here and all counters that are not packed are small: each lane adds one counter to its row, and goes to `$~counted#`. A row
+    /// that gets nothing is not touched. `rows`: counters, and where their rows are; `%~e`: which copy of them, if there are several.
+    fn each_lane(&self, s: &mut Snippet<'_>, rows: &[(u32, u64)]) {
+        let packed = self.plan.kept.packed;
+        s.ptx("mov.u32 %~lane, %laneid;\nsetp.ne.u32 %~q, %~mask, -1;");
+        let wide: Vec<u32> = rows.iter().map(|row| row.0).filter(|i| packed.place(*i).is_none()).collect();
+        if !wide.is_empty() {
+            s.ptx("mov.u32 %~c, 0;");
+            for i in &wide {
+                s.ptx(&format!(
+                    "mov.b64 {{%~a, %~b}}, %~counter{i};
+                     shr.u32 %~a, %~a, {};
+                     or.b32 %~b, %~b, %~a;
+                     or.b32 %~c, %~c, %~b;",
+                    Packed::SMALL,
+                ));
+            }
+            s.ptx("redux.sync.or.b32 %~c, %~c, %~mask;\nsetp.ne.u32 %~r, %~c, 0;\nor.pred %~q, %~q, %~r;");
+        }
+        // `a`: this lane's sum.
+        match packed.words() {
+            0 => s.ptx("mov.u32 %~a, 0;"),
+            _ => s.ptx(&format!(
+                "mul.lo.u32 %~a, %~lane, {};
+                 shr.u32 %~a, %~sum0_, %~a;
+                 and.b32 %~a, %~a, {};",
+                packed.bits,
+                self.field(),
+            )),
+        }
+        for word in 1..packed.words() {
+            let first = word * packed.each();
+            s.ptx(&format!(
+                "sub.u32 %~b, %~lane, {first};
+                 mul.lo.u32 %~b, %~b, {};
+                 shr.u32 %~b, %~sum{word}_, %~b;
+                 and.b32 %~b, %~b, {};
+                 setp.ge.u32 %~r, %~lane, {first};
+                 selp.b32 %~a, %~b, %~a, %~r;",
+                packed.bits,
+                self.field(),
+            ));
+        }
+        for i in wide {
+            s.ptx(&format!(
+                "cvt.u32.u64 %~b, %~counter{i};
+                 redux.sync.add.u32 %~b, %~b, %~mask;
+                 setp.eq.u32 %~r, %~lane, {i};
+                 selp.b32 %~a, %~b, %~a, %~r;"
+            ));
+        }
+        s.ptx("cvt.u64.u32 %~v0, %~a;");
+        // Rows mostly lie side by side.
+        let first = rows.first().map_or(0, |row| row.1);
+        let more = |(i, at): &(u32, u64)| at.cast_signed() - (first + 8 * u64::from(*i)).cast_signed();
+        let jumps: Vec<(u32, i64)> =
+            rows.windows(2).filter(|p| more(&p[0]) != more(&p[1])).map(|p| (p[1].0, more(&p[1]))).collect();
+        let Copies { count, stride } = self.plan.kept.copies;
+        s.ptx("shl.b32 %~b, %~lane, 3;");
+        if count > 1 {
+            // All copies take less than 2^32 bytes.
+            s.ptx(&format!("mad.lo.u32 %~b, %~e, {stride}, %~b;"));
+        }
+        s.ptx("cvt.u64.u32 %~y, %~b;");
+        if !jumps.is_empty() {
+            s.ptx("mov.u64 %~x, 0;");
+            for (lane, more) in jumps {
+                s.ptx(&format!("setp.ge.u32 %~r, %~lane, {lane};\nselp.b64 %~x, {more}, %~x, %~r;"));
+            }
+            s.ptx("add.u64 %~y, %~y, %~x;");
+        }
+        s.ptx(&format!(
+            "@%~q bra $~large#;
+             add.u64 %~y, %~y, %~link;
+             setp.ne.u32 %~q, %~a, 0;
+             @%~q red.global.add.u64 [%~y+{first}], %~v0;
+             bra $~counted#;
+             $~large#:"
+        ));
+    }
+}

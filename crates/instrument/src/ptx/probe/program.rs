@@ -1,0 +1,147 @@
+//! Level `probe`: a piece of the user's program, over temporaries of its own.
+//!
+//! Temporaries are registers of the piece: predicates, 32 and 64 bits; narrower integers lie zero-extended in 32. Branches of the
+//! program are branches around its code. What it means is `prlx_probe::eval`'s to say; [`super::table`] has what it writes.
+
+use prlx_isa::view::{Class, Guard};
+use prlx_probe::At;
+use prlx_probe::code::{Ask, Code, Op, Row, Stmt, Ty};
+use prlx_trace::device::tables::Part;
+
+use crate::ptx::lowering::Lowering;
+use crate::ptx::probe::emitter::{Probe, bits, register, register_type};
+use crate::ptx::probe::known_values::alike;
+use crate::ptx::probe::tables::Given;
+use crate::ptx::snippet::{Snippet, guard_text};
+
+impl Lowering<'_> {
+    /// [`prlx_probe::Action::Probe`].
+    pub(in crate::ptx) fn probe(&self, s: &mut Snippet<'_>, code: &Code, at: At) {
+        for (i, ty) in code.temps.iter().enumerate() {
+            s.declare(register_type(*ty), format!("t{i}"));
+        }
+        if self.needs_context(&code.body) {
+            self.context(s);
+        }
+        let shares = at == At::Entry && self.in_kernel() && self.arch >= 80 && self.long();
+        Probe { lowering: self, code, shares, labels: 0 }.block(s, &code.body);
+    }
+
+    /// Whether the function has loops or calls.
+    fn long(&self) -> bool {
+        let loops = self.plan.module.functions.get(self.index).is_some_and(|f| !f.loops.is_empty());
+        loops || self.function.insts.iter().any(|i| i.class == Class::Call)
+    }
+
+    /// Whether a code asks for the launch's context.
+    fn needs_context(&self, body: &[Stmt]) -> bool {
+        body.iter().any(|stmt| match stmt {
+            Stmt::Set(_, op) => matches!(op, Op::Ask(Ask::Launch) | Op::Get(_)),
+            Stmt::Store(..) | Stmt::Tally { .. } => false,
+            Stmt::If(_, then, other) => self.needs_context(then) || self.needs_context(other),
+            Stmt::Put(..) | Stmt::Merge { .. } | Stmt::Update { .. } => true,
+            Stmt::Save { record, .. } => !self.numbered(*record as usize),
+        })
+    }
+
+    /// Whether a record is one of those that threads number.
+    pub(in crate::ptx) fn numbered(&self, record: usize) -> bool {
+        self.plan.kept.records.parts.get(record).is_some_and(Part::numbered)
+    }
+
+    /// [`prlx_probe::Action::Count`].
+    pub(in crate::ptx) fn count(&self, s: &mut Snippet<'_>, counter: u32, add: u64, guard: Option<Guard>) {
+        let guard = guard.map(|g| guard_text(self.function, g, false)).unwrap_or_default();
+        match self.plan.kept.packed.place(counter) {
+            Some((word, bit)) => {
+                let add = (add << bit) as u32;
+                s.ptx(&format!("{guard} add.u32 %~packed{word}, %~packed{word}, {};", add.cast_signed()));
+            }
+            None => s.ptx(&format!(
+                "{guard} add.u64 %~counter{counter}, %~counter{counter}, {};",
+                add.cast_signed()
+            )),
+        }
+    }
+}
+
+impl Probe<'_, '_> {
+    fn block(&mut self, s: &mut Snippet<'_>, body: &[Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::Set(to, op) => self.set(s, *to, op),
+                Stmt::Store(var, temp) => {
+                    let (from, ty) = (register(*temp), self.ty(*temp));
+                    match ty {
+                        Ty::Bool => s.ptx(&format!("selp.b32 %~var{var}, 1, 0, {from};")),
+                        _ if self.shares && alike(self.code, *temp) => {
+                            self.shared(s, &format!("%~var{var}"), &from, ty);
+                        }
+                        _ => s.ptx(&format!("mov.{} %~var{var}, {from};", bits(ty))),
+                    }
+                }
+                Stmt::Put(var, temp) => self.put(s, *var, *temp),
+                Stmt::Merge { var, how, value, old } => self.merge(s, *var, *how, *value, *old),
+                Stmt::If(condition, then, other) => {
+                    let (otherwise, end) = (self.label(s), self.label(s));
+                    s.ptx(&format!("@!{} bra {otherwise};", register(*condition)));
+                    // Some of them went elsewhere.
+                    self.shares = false;
+                    self.block(s, then);
+                    if other.is_empty() {
+                        s.ptx(&format!("{otherwise}:"));
+                        continue;
+                    }
+                    s.ptx(&format!("bra {end};\n{otherwise}:"));
+                    self.block(s, other);
+                    s.ptx(&format!("{end}:"));
+                }
+                Stmt::Tally { counter, value } => {
+                    let value = match value {
+                        Some(value) => {
+                            self.wide(s, *value, "%~v0");
+                            "%~v0"
+                        }
+                        None => "1",
+                    };
+                    s.ptx(&format!("add.u64 %~counter{counter}, %~counter{counter}, {value};"));
+                }
+                Stmt::Update { table, row, value } => {
+                    let done = self.label(s);
+                    s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {done};"));
+                    let value = value.map(|v| self.wide(s, v, "%~v0"));
+                    let row = match row {
+                        Row::At(row) => Given::At(*row),
+                        Row::Keyed(keys) => Given::Keyed(keys),
+                    };
+                    self.update(s, *table as usize, row, value.is_some());
+                    s.ptx(&format!("{done}:"));
+                }
+                Stmt::Save { record, fields } if self.lowering.numbered(*record as usize) => {
+                    self.save_numbered(s, *record as usize, fields);
+                }
+                Stmt::Save { record, fields } => {
+                    let done = self.label(s);
+                    s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {done};"));
+                    self.save(s, *record as usize, fields, &done);
+                    s.ptx(&format!("{done}:"));
+                }
+            }
+        }
+    }
+
+    /// `to`: a value that is the same in all lanes of the warp, which are here, as one that the assembler knows to be: it is kept once for the warp
+    /// (in a uniform register), and takes no register of each lane through the whole kernel.
+    fn shared(&self, s: &mut Snippet<'_>, to: &str, from: &str, ty: Ty) {
+        s.ptx("activemask.b32 %~mask;");
+        match ty.bits() {
+            64 => s.ptx(&format!(
+                "mov.b64 {{%~a, %~b}}, {from};
+                 redux.sync.or.b32 %~a, %~a, %~mask;
+                 redux.sync.or.b32 %~b, %~b, %~mask;
+                 mov.b64 {to}, {{%~a, %~b}};"
+            )),
+            _ => s.ptx(&format!("redux.sync.or.b32 {to}, {from}, %~mask;")),
+        }
+    }
+}

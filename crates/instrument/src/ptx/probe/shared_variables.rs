@@ -1,0 +1,170 @@
+//! Variables of warps and CTAs: read, set, and updated by all lanes at once.
+//!
+//! They lie before the records of their warp (`prlx_trace::device::tables`), a CTA's before those of its first warp. Where nothing is
+//! kept they are 0, and stay it.
+
+use crate::ptx::probe::emitter::bits;
+use prlx_probe::code::{Reduce, Temp, Ty};
+use prlx_probe::lang::Holder;
+
+use crate::ptx::addressing::LEAD;
+use crate::ptx::probe::emitter::{Probe, register};
+use crate::ptx::probe::known_values::constant;
+use crate::ptx::probe::reductions::{reduce32, reduce64};
+use crate::ptx::snippet::Snippet;
+
+impl Probe<'_, '_> {
+    /// `%~link`: where a variable is; lanes for which it is nowhere go to `nowhere`. Registers `a` to `e` and `x` are lost.
+    fn held(&mut self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
+        let kept = &self.lowering.plan.kept;
+        let labels = [(); 3].map(|()| self.label(s));
+        s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {nowhere};"));
+        self.lowering.warp_records(s, "%~link", nowhere, labels.each_ref().map(String::as_str));
+        if kept.held.get(var as usize).is_some_and(|h| h.of == Holder::Cta) {
+            // The first of its CTA: this one is number `%~a` there.
+            s.ptx("sub.u32 %~warp, %~warp, %~a;");
+        }
+        s.ptx(&format!(
+            "cvt.u64.u32 %~x, %~warp;
+             mad.lo.u64 %~link, %~x, {}, %~link;
+             add.u64 %~link, %~link, {};",
+            kept.records.warp,
+            8 * u64::from(var),
+        ));
+    }
+
+    /// `to`: what a variable holds. What lanes that are here did before is seen: they wait for each other.
+    pub(in crate::ptx) fn get(&mut self, s: &mut Snippet<'_>, var: u32, to: &str, ty: Ty) {
+        let done = self.label(s);
+        match ty {
+            Ty::Bool => s.ptx(&format!("setp.ne.u32 {to}, 0, 0;")),
+            _ => s.ptx(&format!("mov.{} {to}, 0;", bits(ty))),
+        }
+        self.held(s, var, &done);
+        s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
+        match ty {
+            Ty::Bool => {
+                s.ptx(&format!("ld.relaxed.gpu.global.u32 %~a, [%~link];\nsetp.ne.u32 {to}, %~a, 0;"))
+            }
+            _ => s.ptx(&format!("ld.relaxed.gpu.global.{} {to}, [%~link];", bits(ty))),
+        }
+        s.ptx(&format!("{done}:"));
+    }
+
+    /// The lowest lane that is here sets a variable.
+    pub(in crate::ptx) fn put(&mut self, s: &mut Snippet<'_>, var: u32, value: Temp) {
+        let done = self.label(s);
+        let ty = self.ty(value);
+        let mut value = register(value);
+        s.ptx("activemask.b32 %~mask;");
+        s.ptx(LEAD);
+        s.ptx(&format!("@!%~lead bra {done};"));
+        self.held(s, var, &done);
+        if ty == Ty::Bool {
+            s.ptx(&format!("selp.b32 %~a, 1, 0, {value};"));
+            value = "%~a".to_owned();
+        }
+        s.ptx(&format!("st.relaxed.gpu.global.{} [%~link], {value};\n{done}:", bits(ty)));
+    }
+
+    /// The lanes' values go into a variable: what they come to by one of them, unless each wants to know what was there before.
+    pub(in crate::ptx) fn merge(
+        &mut self,
+        s: &mut Snippet<'_>,
+        var: u32,
+        how: Reduce,
+        value: Temp,
+        old: Option<Temp>,
+    ) {
+        let done = self.label(s);
+        let ty = self.ty(value);
+        let wide = ty.bits() == 64;
+        let each = constant(self.code, value).filter(|_| how == Reduce::Sum);
+        let value = register(value);
+        let operation = operation(how, ty);
+        if let Some(old) = old.map(register) {
+            s.ptx(&format!("mov.{} {old}, 0;", bits(ty)));
+            self.held(s, var, &done);
+            if let Some(each) = each {
+                count_off(s, &old, each, wide);
+                s.ptx(&format!("{done}:"));
+                return;
+            }
+            // Who comes to this later sees what was done before it; a CTA's and a warp's lanes are on one multiprocessor.
+            s.ptx(&format!("atom.acq_rel.cta.global.{operation} {old}, [%~link], {value};\n{done}:"));
+            return;
+        }
+        let together = self.lowering.arch >= 80;
+        let brought = if wide { "%~v0" } else { "%~value" };
+        s.ptx(&format!("mov.{} {brought}, {value};", bits(ty)));
+        if together {
+            s.ptx("activemask.b32 %~mask;");
+            match wide {
+                true => reduce64(s, how, ty.signed()),
+                false => {
+                    s.ptx(&format!(
+                        "redux.sync.{} {brought}, {brought}, %~mask;",
+                        reduce32(how, ty.signed())
+                    ));
+                }
+            }
+            s.ptx(LEAD);
+            s.ptx(&format!("@!%~lead bra {done};"));
+        }
+        self.held(s, var, &done);
+        s.ptx(&format!("red.relaxed.gpu.global.{operation} [%~link], {brought};\n{done}:"));
+    }
+}
+
+/// `old`: what is at `%~link` as each lane comes there to add `each`. The lowest adds for all, the others count from what it finds. What lanes
+/// did before is seen by who comes later, and they see what was done before any of them came.
+fn count_off(s: &mut Snippet<'_>, old: &str, each: u64, wide: bool) {
+    s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
+    s.ptx(LEAD);
+    s.ptx(
+        "popc.b32 %~b, %~b;                // lanes below
+         popc.b32 %~a, %~mask;
+         brev.b32 %~c, %~mask;
+         clz.b32 %~c, %~c;",
+    );
+    match wide {
+        false => {
+            let each = (each as u32).cast_signed();
+            s.ptx(&format!(
+                "mul.lo.u32 %~a, %~a, {each};
+                 @%~lead atom.acq_rel.cta.global.add.u32 {old}, [%~link], %~a;
+                 shfl.sync.idx.b32 {old}, {old}, %~c, 31, %~mask;
+                 mad.lo.u32 {old}, %~b, {each}, {old};"
+            ));
+        }
+        true => {
+            let each = each.cast_signed();
+            s.ptx(&format!(
+                "cvt.u64.u32 %~x, %~a;
+                 mul.lo.u64 %~x, %~x, {each};
+                 @%~lead atom.acq_rel.cta.global.add.u64 {old}, [%~link], %~x;
+                 mov.b64 {{%~a, %~d}}, {old};
+                 shfl.sync.idx.b32 %~a, %~a, %~c, 31, %~mask;
+                 shfl.sync.idx.b32 %~d, %~d, %~c, 31, %~mask;
+                 mov.b64 {old}, {{%~a, %~d}};
+                 cvt.u64.u32 %~x, %~b;
+                 mad.lo.u64 {old}, %~x, {each}, {old};"
+            ));
+        }
+    }
+    s.ptx("bar.warp.sync %~mask;");
+}
+
+/// An atomic operation and its type, as opcodes have them.
+fn operation(how: Reduce, ty: Ty) -> String {
+    let bits = ty.bits();
+    let sign = if ty.signed() { "s" } else { "u" };
+    match how {
+        Reduce::Sum => format!("add.u{bits}"),
+        Reduce::Min => format!("min.{sign}{bits}"),
+        Reduce::Max => format!("max.{sign}{bits}"),
+        Reduce::And => format!("and.b{bits}"),
+        Reduce::Or => format!("or.b{bits}"),
+        Reduce::Xor => format!("xor.b{bits}"),
+    }
+}

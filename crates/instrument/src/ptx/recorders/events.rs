@@ -1,0 +1,191 @@
+//! Level `events`: one record a visit of a warp, written by its lowest active lane.
+//!
+//! Each lane has a stream of its own and writes there what it led, so nothing is shared and no index is fetched. All
+//! active lanes read the clock before they vote and go on after it: whatever a lane does next, as a leader or not, has a
+//! later clock than this, even if the leader's store is still to come. Events for the same lanes at one place share all
+//! that but their own words.
+
+use prlx_isa::view::{Guard, Type};
+use prlx_probe::{Action, Insertion, Plan, Written};
+use prlx_trace::SiteId;
+use prlx_trace::device::{DIGEST_BY, DIGEST_HIGH, Followers, TURN};
+use prlx_trace::kernel::SiteClass;
+
+use crate::ptx::addressing::LEAD;
+use crate::ptx::lane_state::trip;
+use crate::ptx::lowering::Lowering;
+use crate::ptx::snippet::{Snippet, guard_text};
+use crate::ptx::values::{Value, Width};
+
+impl Lowering<'_> {
+    /// Writes events, one for each action, under one head. The caller sees to guards: whoever is here is active.
+    pub(in crate::ptx) fn events(&self, s: &mut Snippet<'_>, events: &[&Insertion]) {
+        s.ptx("activemask.b32 %~mask;\nmov.u32 %~clock, %clock;");
+        let own = |s: &mut Snippet<'_>, name: &str, i: usize| match events.len() {
+            1 => format!("%~{name}"),
+            _ => {
+                s.declare(".b32", format!("{name}{i}"));
+                format!("%~{name}{i}")
+            }
+        };
+        let written = Plan::rows(events);
+        let mut parts: Vec<LaneGroup> = Vec::new();
+        let mut told: Vec<[String; 2]> = Vec::new();
+        let mut waits = false;
+        for (i, event) in events.iter().enumerate() {
+            let Action::Event { site, of, value, bits } = &event.action else { continue };
+            let part = parts.iter().position(|part| part.of == *of).unwrap_or_else(|| {
+                parts.push(LaneGroup { of: *of, mask: of.is_none().then(|| "%~mask".to_owned()), by: None });
+                parts.len() - 1
+            });
+            let to = own(s, "value", i);
+            let values = self.moved(value.as_slice(), *bits);
+            // Who follows another event is of lanes that are known.
+            let ballot = matches!(values[..], [Value::Named(_, Type::Pred) | Value::Not(_)]);
+            if ballot || written.iter().any(|w| std::ptr::eq(w.first, *event)) {
+                waits |= self.mask(s, &mut parts[part], i);
+            }
+            waits |= self.value(s, *site, &values, &mut parts[part], &to);
+            told.push([parts[part].mask.clone().unwrap_or_default(), to]);
+        }
+        if !waits {
+            s.ptx("bar.warp.sync %~mask;");
+        }
+        s.ptx(LEAD);
+        let mut rows: Vec<String> = Vec::new();
+        let mut told = told.into_iter();
+        for (i, Written { first, more }) in written.iter().enumerate() {
+            let (Action::Event { site, .. }, Some([mask, value])) = (&first.action, told.next()) else {
+                continue;
+            };
+            let number = own(s, "site", i);
+            let word = site.0.wrapping_add(1) | more.map_or(0, Followers::tag);
+            s.ptx(&format!("mov.u32 {number}, {};", word.cast_signed()));
+            rows.push(format!("{{{number}, {mask}, {value}, %~clock}}"));
+            if let Some(more) = more {
+                let values: Vec<String> =
+                    told.by_ref().take(more.count as usize).map(|[_, value]| value).collect();
+                rows.push(format!("{{{}}}", values.join(", ")));
+            }
+        }
+        self.element(s, &rows.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+
+    /// Sees to it that a register has the lanes of a part. Whether lanes have waited for each other then.
+    fn mask(&self, s: &mut Snippet<'_>, part: &mut LaneGroup, number: usize) -> bool {
+        let (Some(guard), None) = (part.of, &part.mask) else { return false };
+        let name = format!("mask{number}");
+        let mask = format!("%~{name}");
+        s.declare(".b32", name);
+        let holds = guard_text(self.function, guard, false);
+        s.ptx(&format!("vote.sync.ballot.b32 {mask}, {}, %~mask;", holds.trim_start_matches('@')));
+        part.mask = Some(mask);
+        true
+    }
+
+    /// Puts what an event says into the register `to`. Whether lanes have waited for each other then.
+    fn value(
+        &self,
+        s: &mut Snippet<'_>,
+        site: SiteId,
+        values: &[Value],
+        part: &mut LaneGroup,
+        to: &str,
+    ) -> bool {
+        let switch = self.plan.module.sites.get(site.index()).is_some_and(|s| s.class == SiteClass::Switch);
+        let ballot = |s: &mut Snippet<'_>, of: String| {
+            s.ptx(&format!("vote.sync.ballot.b32 {to}, {of}, %~mask;"));
+            if let (Some(_), Some(mask)) = (part.of, &part.mask) {
+                s.ptx(&format!("and.b32 {to}, {to}, {mask};"));
+            }
+        };
+        match values {
+            [Value::Named(p, Type::Pred)] => ballot(s, (*p).to_owned()),
+            [Value::Not(p)] => ballot(s, format!("!{p}")),
+            // One event for each way that lanes go, led by the lowest of those that go it: every lane's index is told.
+            [index] if switch => {
+                index.read_low(s, to);
+                s.ptx(&format!("match.any.sync.b32 %~a, {to}, %~mask;\nmov.b32 %~mask, %~a;"));
+            }
+            [_, ..] if self.arch >= 80 => {
+                let by = part.by.get_or_insert_with(|| self.multiplier(s, part.of, to));
+                digest(s, values, by);
+                s.ptx(&format!("redux.sync.xor.b32 {to}, %~hash, %~mask;"));
+            }
+            _ => {
+                s.ptx(&format!("mov.u32 {to}, 0;"));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The register that has what this lane's digest multiplies by, named after the first value of its part. Who is not of the part
+    /// has 0, and so is its digest.
+    fn multiplier(&self, s: &mut Snippet<'_>, of: Option<Guard>, value: &str) -> String {
+        let name = value.replace("%~value", "by");
+        let by = format!("%~{name}");
+        s.declare(".b32", name);
+        let [lane, one] = [DIGEST_BY << 1, DIGEST_BY].map(u32::cast_signed);
+        s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.lo.s32 {by}, %~a, {lane}, {one};"));
+        if let Some(guard) = of {
+            s.ptx(&format!("{} mov.b32 {by}, 0;", guard_text(self.function, guard, true)));
+        }
+        by
+    }
+
+    /// Writes how often lanes went on in a counted loop, if they were in it: one event for each count.
+    pub(in crate::ptx) fn trip_event(&self, s: &mut Snippet<'_>, counter: u32, site: SiteId) {
+        let name = trip(counter);
+        s.ptx(&format!(
+            "setp.eq.u32 %~q, %~{name}, 0;
+             @%~q bra $~none#;
+             activemask.b32 %~mask;
+             mov.u32 %~clock, %clock;
+             sub.u32 %~value, %~{name}, 1;
+             match.any.sync.b32 %~a, %~value, %~mask;
+             mov.b32 %~mask, %~a;"
+        ));
+        s.ptx(LEAD);
+        s.ptx(&format!("mov.u32 %~site, {};", site.0.wrapping_add(1)));
+        self.element(s, &["{%~site, %~mask, %~value, %~clock}"]);
+        s.ptx(&format!("mov.u32 %~{name}, 0;\n$~none#:"));
+    }
+}
+
+/// Those of the lanes here that events are of.
+struct LaneGroup {
+    /// What holds of them; `None`: all.
+    of: Option<Guard>,
+    /// The register that has them, once it is needed.
+    mask: Option<String>,
+    /// The one that has what their digests multiply by, once it is needed.
+    by: Option<String>,
+}
+
+/// `%~hash`: [`prlx_trace::device::digest`] of this lane's values, of which there are some; `by` has the lane's multiplier.
+fn digest(s: &mut Snippet<'_>, values: &[Value], by: &str) {
+    let high = DIGEST_HIGH.cast_signed();
+    for (i, value) in values.iter().enumerate() {
+        if value.width() == Width::Wide {
+            value.read(s, "%~v");
+            s.ptx(&format!(
+                "mov.b64 {{%~a, %~b}}, %~v;
+                 shl.b32 %~c, %~b, {TURN};
+                 shr.u32 %~b, %~b, {};
+                 or.b32 %~b, %~b, %~c;
+                 mul.lo.s32 %~b, %~b, {high};
+                 xor.b32 %~a, %~a, %~b;",
+                32 - TURN
+            ));
+        } else {
+            value.read_low(s, "%~a");
+        }
+        if i > 0 {
+            s.ptx("xor.b32 %~a, %~a, %~hash;");
+        }
+        s.ptx(&format!(
+            "mul.wide.u32 %~x, %~a, {by};\nmov.b64 {{%~a, %~b}}, %~x;\nxor.b32 %~hash, %~a, %~b;"
+        ));
+    }
+}

@@ -1,0 +1,202 @@
+//! Level `print`: rolling hashes in registers, and checkpoints of them.
+
+use prlx_isa::view::Guard;
+use prlx_probe::Fold;
+use prlx_trace::device::TURN;
+
+use crate::ptx::addressing::LEAD;
+use crate::ptx::lane_state::{hash, trip};
+use crate::ptx::lowering::Lowering;
+use crate::ptx::snippet::{Snippet, guard_text, register};
+use crate::ptx::values::{Value, Width};
+
+impl Lowering<'_> {
+    /// Folds values into a hash, one [`Fold::step`] each, without a branch even under a guard.
+    pub(in crate::ptx) fn fold(
+        &self,
+        s: &mut Snippet<'_>,
+        into: Fold,
+        values: &[Value],
+        guard: Option<Guard>,
+    ) {
+        let name = hash(into as u64);
+        let k = Fold::K;
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        for value in values {
+            match (value, guard) {
+                // A predicate is added or not: no need to make a number of it.
+                (Value::Named(p, _), None) if value.width() == Width::Bit => s.ptx(&format!(
+                    "mul.lo.u64 %~{name}, %~{name}, {k};
+                     @{p} xor.b64 %~{name}, %~{name}, 1;"
+                )),
+                (Value::Named(p, _), Some(g)) if value.width() == Width::Bit => {
+                    let held = register(self.function, g.reg);
+                    match g.negate {
+                        true => s.ptx(&format!("not.pred %~q, {held};\nand.pred %~q, %~q, {p};")),
+                        false => s.ptx(&format!("and.pred %~q, {held}, {p};")),
+                    }
+                    s.ptx(&format!(
+                        "{at}mul.lo.u64 %~{name}, %~{name}, {k};
+                         @%~q xor.b64 %~{name}, %~{name}, 1;"
+                    ));
+                }
+                _ => {
+                    value.read(s, "%~v");
+                    if value.width() == Width::Wide {
+                        s.ptx(&format!(
+                            "mov.b64 {{%~a, %~b}}, %~v;
+                             shl.b32 %~c, %~b, {TURN};
+                             shr.u32 %~b, %~b, {};
+                             or.b32 %~c, %~c, %~b;
+                             cvt.u64.u32 %~x, %~c;
+                             {at}xor.b64 %~{name}, %~{name}, %~x;
+                             cvt.u64.u32 %~v, %~a;",
+                            32 - TURN
+                        ));
+                    }
+                    s.ptx(&format!(
+                        "{at}mul.lo.u64 %~{name}, %~{name}, {k};
+                         {at}xor.b64 %~{name}, %~{name}, %~v;"
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Folds a count of trips, if there is one, into the hash of control.
+    pub(in crate::ptx) fn trip_fold(&self, s: &mut Snippet<'_>, counter: u32) {
+        let (name, count) = (hash(Fold::Control as u64), trip(counter));
+        let k = Fold::K;
+        s.ptx(&format!(
+            "setp.ne.u32 %~q, %~{count}, 0;
+             sub.u32 %~a, %~{count}, 1;
+             cvt.u64.u32 %~v, %~a;
+             @%~q mul.lo.u64 %~{name}, %~{name}, {k};
+             @%~q xor.b64 %~{name}, %~{name}, %~v;
+             mov.u32 %~{count}, 0;"
+        ));
+    }
+
+    /// Counts a back edge and, at every 2^`every` of them, writes [`Fold::checkpoint`]. One branch, whoever takes the edge: this stands in
+    /// inner loops.
+    pub(in crate::ptx) fn checkpoint(&self, s: &mut Snippet<'_>, every: u8, guard: Option<Guard>) {
+        let mask = (1u64 << every.min(31)) - 1;
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        s.ptx(&format!("{at}add.u32 %~edges, %~edges, 1;\nand.b32 %~a, %~edges, {mask};"));
+        match guard {
+            None => s.ptx("setp.ne.u32 %~q, %~a, 0;"),
+            Some(g) => {
+                let bang = if g.negate { "" } else { "!" };
+                s.ptx(&format!("setp.ne.or.u32 %~q, %~a, 0, {bang}{};", register(self.function, g.reg)));
+            }
+        }
+        s.ptx("@%~q bra $~on#;\nmov.b64 %~v, %~hash0;");
+        for (i, left) in [(1, 16), (2, 32), (3, 48)] {
+            s.ptx(&format!(
+                "shl.b64 %~x, %~hash{i}, {left};
+                 shr.u64 %~y, %~hash{i}, {};
+                 or.b64 %~x, %~x, %~y;
+                 xor.b64 %~v, %~v, %~x;",
+                64 - left
+            ));
+        }
+        s.ptx("max.u64 %~v, %~v, 1;");
+        self.element(s, &["%~v"]);
+        s.ptx("$~on#:");
+    }
+}
+
+impl Lowering<'_> {
+    /// Gives this lane's hashes to its warp's. Most warps end whole, of launches of one dimension that are recorded whole:
+    /// kernels that do little otherwise feel every instruction here. Where it goes is in the kernel's parameter.
+    pub(in crate::ptx) fn finals(&self, s: &mut Snippet<'_>) {
+        let (multiplier, layout) = (Fold::LANE.cast_signed(), self.plan.finals);
+        // Before sm_80 each lane writes for itself, which is slow.
+        let together = self.arch >= 80;
+        self.context(s);
+        s.ptx(&format!(
+            "setp.eq.u64 %~q, %~context, 0;
+             @%~q bra $~off#;
+             mov.u32 %~lane, %laneid;
+             mad.lo.s32 %~c, %~lane, {}, {multiplier};",
+            multiplier.wrapping_mul(2),
+        ));
+        self.ends(s, "%~link", "finals", "$~told#");
+        if together {
+            s.ptx("activemask.b32 %~mask;");
+        }
+        self.parts(s, together);
+        s.ptx(
+            "setp.eq.u32 %~q, %~d, 0;
+             @%~q bra $~any#;
+             mov.u32 %~b, %tid.x;
+             shr.u32 %~b, %~b, 5;
+             mov.u32 %~c, %ctaid.x;
+             mad.lo.u32 %~warp, %~c, %~d, %~b;
+             bra $~found#;
+             $~any#:",
+        );
+        self.wanted(s, "off", "finals");
+        s.ptx(&format!("$~found#:\nmad.wide.u32 %~link, %~warp, {}, %~link;", layout.bytes()));
+        if together {
+            s.ptx("setp.ne.u32 %~q, %~mask, -1;\n@%~q bra $~apart#;\nsetp.eq.u32 %~lead, %~lane, 0;");
+            match layout.signatures() {
+                0 => {}
+                8 => s.ptx("@%~lead st.global.cg.v2.u32 [%~link], {%~w0, %~w1};"),
+                _ => s.ptx("@%~lead st.global.cg.v4.u32 [%~link], {%~w0, %~w1, %~w2, %~w3};"),
+            }
+            s.ptx("bra $~sign#;\n$~apart#:");
+            s.ptx(LEAD);
+            self.add_parts(s, "@%~lead ");
+            s.ptx("$~sign#:");
+        } else {
+            self.add_parts(s, "");
+        }
+        s.ptx(&format!(
+            "shr.u32 %~sign, %~sign, 24;
+             max.u32 %~sign, %~sign, 1;
+             mad.wide.u32 %~link, %~lane, 1, %~link;
+             st.global.cg.u8 [%~link+{}], %~sign;
+             $~off#:",
+            layout.signatures(),
+        ));
+    }
+
+    /// `%~w0`, …: what this lane, or those of `%~mask` together, put into the hashes that are used; `%~sign`, this lane's signature before it is
+    /// cut. `%~c` is the lane's multiplier.
+    pub(in crate::ptx) fn parts(&self, s: &mut Snippet<'_>, together: bool) {
+        let lane = Fold::LANE.cast_signed();
+        let mut count = 0;
+        for i in (0..4).filter(|i| self.plan.finals.used[*i]) {
+            s.ptx(&format!(
+                "cvt.u64.u32 %~x, %~c;
+                 mul.lo.u64 %~x, %~{}, %~x;
+                 mov.b64 {{%~a, %~b}}, %~x;
+                 mad.lo.s32 %~b, %~a, {lane}, %~b;",
+                hash(i as u64),
+            ));
+            match count {
+                0 => s.ptx("mov.u32 %~sign, %~b;"),
+                _ => s.ptx(&format!("mad.lo.s32 %~sign, %~sign, {lane}, %~b;")),
+            }
+            match together {
+                true => s.ptx(&format!("redux.sync.xor.b32 %~w{count}, %~b, %~mask;")),
+                false => s.ptx(&format!("mov.u32 %~w{count}, %~b;")),
+            }
+            count += 1;
+        }
+        if count == 0 {
+            s.ptx("mov.u32 %~sign, 0;");
+        }
+        if count % 2 == 1 {
+            s.ptx(&format!("mov.u32 %~w{count}, 0;"));
+        }
+    }
+
+    /// Adds parts to the warp's.
+    pub(in crate::ptx) fn add_parts(&self, s: &mut Snippet<'_>, at: &str) {
+        for i in 0..self.plan.finals.used.iter().filter(|u| **u).count() {
+            s.ptx(&format!("{at}red.global.xor.b32 [%~link+{}], %~w{i};", 4 * i));
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The recorders of the levels `print`, `path`, `events` and `operands`, and the streams that they append to.
+
+mod append;
+mod events;
+mod fingerprint;
+mod operands;
+mod path;

@@ -1,0 +1,51 @@
+//! Level `operands`: all that a lane saw at the visits in the window.
+
+use prlx_isa::view::{FunctionKind, Operand};
+use prlx_trace::SiteId;
+
+use crate::ptx::lane_state::visit;
+use crate::ptx::lowering::Lowering;
+use crate::ptx::snippet::Snippet;
+
+impl Lowering<'_> {
+    /// Counts a visit and, if it is in the window, writes its record. The caller sees to guards.
+    pub(in crate::ptx) fn operands(
+        &self,
+        s: &mut Snippet<'_>,
+        site: SiteId,
+        counter: u32,
+        values: &[Operand],
+    ) {
+        match self.function.kind {
+            FunctionKind::Kernel => {
+                let name = visit(counter);
+                s.ptx(&format!("mov.u32 %~d, %~{name};\nadd.u32 %~{name}, %~{name}, 1;"));
+            }
+            // Counted over all activations, so in the record.
+            FunctionKind::Device => {
+                let at =
+                    self.state.visits.get(self.index).copied().unwrap_or_default() + 4 * u64::from(counter);
+                s.ptx(&format!(
+                    "ld.local.u32 %~d, [%~state+{at}];
+                     add.u32 %~a, %~d, 1;
+                     st.local.u32 [%~state+{at}], %~a;"
+                ));
+            }
+        }
+        s.ptx(
+            "sub.u32 %~a, %~d, %~first;
+             setp.ge.u32 %~q, %~a, %~span;
+             @%~q bra $~outside#;",
+        );
+        let values = self.scalars(values);
+        for (value, to) in values.iter().zip(["%~v0", "%~v1"]) {
+            value.read(s, to);
+        }
+        for to in ["%~v0", "%~v1"].iter().skip(values.len()) {
+            s.ptx(&format!("mov.u64 {to}, 0;"));
+        }
+        s.ptx(&format!("mov.u32 %~c, {};\nmov.b64 %~v, {{%~c, %~d}};", site.0.wrapping_add(1)));
+        self.element(s, &["%~v", "%~v0", "%~v1"]);
+        s.ptx("$~outside#:");
+    }
+}

@@ -1,0 +1,100 @@
+//! Level `path`: decisions as bits of a word, trips as counts.
+
+use prlx_isa::view::{Guard, Reg, Type};
+use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS};
+
+use crate::ptx::lane_state::trip;
+use crate::ptx::lowering::Lowering;
+use crate::ptx::snippet::{Snippet, guard_text, register};
+use crate::ptx::values::{Value, Width, width};
+
+impl Lowering<'_> {
+    /// Makes room for `bits` decisions. The word's leading 1 is its fill mark, so one comparison tells.
+    pub(in crate::ptx) fn reserve(&self, s: &mut Snippet<'_>, bits: u32) {
+        let limit = 1u32 << (WORD_BITS + 1).saturating_sub(bits);
+        s.ptx(&format!("setp.lt.u32 %~q, %~word, {limit};\n@%~q bra $~room#;"));
+        self.element(s, &["%~word"]);
+        s.ptx("mov.u32 %~word, 1;\n$~room#:");
+    }
+
+    /// Appends decisions, without a branch even under a guard.
+    pub(in crate::ptx) fn bits(&self, s: &mut Snippet<'_>, reg: Reg, bits: u8, guard: Option<Guard>) {
+        let name = register(self.function, reg);
+        let ty = self.function.regs.get(reg.index()).map_or(Type::B32, |r| r.ty);
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        if width(ty) == Width::Bit {
+            match guard {
+                None => s.ptx(&format!("shl.b32 %~word, %~word, 1;\n@{name} or.b32 %~word, %~word, 1;")),
+                Some(g) => {
+                    let held = register(self.function, g.reg);
+                    match g.negate {
+                        true => s.ptx(&format!("not.pred %~q, {held};\nand.pred %~q, %~q, {name};")),
+                        false => s.ptx(&format!("and.pred %~q, {held}, {name};")),
+                    }
+                    s.ptx(&format!("{at}shl.b32 %~word, %~word, 1;\n@%~q or.b32 %~word, %~word, 1;"));
+                }
+            }
+            return;
+        }
+        Value::Named(name.to_owned(), ty).read_low(s, "%~a");
+        let mask = (1u64 << u32::from(bits).min(WORD_BITS)) - 1;
+        s.ptx(&format!(
+            "and.b32 %~a, %~a, {mask};
+             {at}shl.b32 %~word, %~word, {bits};
+             {at}or.b32 %~word, %~word, %~a;"
+        ));
+    }
+
+    /// A counted loop is entered.
+    pub(in crate::ptx) fn trip_begin(&self, s: &mut Snippet<'_>, counter: u32, guard: Option<Guard>) {
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        s.ptx(&format!("{at}mov.u32 %~{}, 1;", trip(counter)));
+    }
+
+    /// One more trip.
+    pub(in crate::ptx) fn trip_add(&self, s: &mut Snippet<'_>, counter: u32, guard: Option<Guard>) {
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        let name = trip(counter);
+        s.ptx(&format!("{at}add.u32 %~{name}, %~{name}, 1;"));
+    }
+
+    /// The loop's own count, where it was entered.
+    pub(in crate::ptx) fn trip_read(&self, s: &mut Snippet<'_>, counter: u32, reg: Reg, less: u32) {
+        let (name, own) = (trip(counter), register(self.function, reg));
+        s.ptx(&format!(
+            "setp.ne.u32 %~q, %~{name}, 0;
+             @%~q sub.u32 %~{name}, {own}, {less};"
+        ));
+    }
+
+    /// Appends a count, if there is one, to the word; a large one in a word of 30 bits too, and a second when it does not fit.
+    pub(in crate::ptx) fn trip_end(&self, s: &mut Snippet<'_>, counter: u32) {
+        let name = trip(counter);
+        let (word, more, mask) = (COUNT_WORD.cast_signed(), COUNT_MORE, COUNT_MORE - 1);
+        let large = (1u32 << COUNT_BITS) - 1;
+        s.ptx(&format!(
+            "setp.eq.u32 %~q, %~{name}, 0;
+             @%~q bra $~small#;
+             sub.u32 %~{name}, %~{name}, 1;
+             setp.lt.u32 %~q, %~{name}, {large};
+             shl.b32 %~word, %~word, {COUNT_BITS};
+             @%~q or.b32 %~word, %~word, %~{name};
+             @%~q bra $~small#;
+             or.b32 %~word, %~word, {large};
+             and.b32 %~value, %~{name}, {mask};
+             or.b32 %~value, %~value, {word};
+             shr.u32 %~{name}, %~{name}, 30;
+             setp.ne.u32 %~r, %~{name}, 0;
+             @%~r or.b32 %~value, %~value, {more};"
+        ));
+        self.element(s, &["%~value"]);
+        s.ptx(&format!(
+            "@!%~r bra $~small#;
+             or.b32 %~value, %~{name}, {word};"
+        ));
+        let small = s.label("small");
+        s.again();
+        self.element(s, &["%~value"]);
+        s.ptx(&format!("{small}:\nmov.u32 %~{name}, 0;"));
+    }
+}

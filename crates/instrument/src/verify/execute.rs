@@ -1,0 +1,253 @@
+//! Runs one inserted snippet and the model on one state, and compares them.
+
+use crate::verify::states::held;
+use prlx_isa::view::{FunctionKind, Operand, Type};
+use prlx_probe::{Action, Insertion, Plan, Word};
+use prlx_trace::device::{Followers, low};
+use prlx_trace::kernel::{Level, SiteClass};
+
+use crate::error::Error;
+use crate::verify::fault::wrong;
+use crate::verify::function::{Checked, Inserted, Texts, translated};
+use crate::verify::handover::exits;
+use crate::verify::machine::{Machine, address, mix};
+use crate::verify::model::lane::Lane;
+use crate::verify::model::tables::{flush, probe};
+use crate::verify::plan_facts::together;
+use crate::verify::states::{State, Tried};
+
+/// Runs one piece and the model on one sample; the plan has `pieces` there.
+pub(super) fn execute(
+    texts: &Texts<'_>,
+    f: &Checked<'_>,
+    tried: &Tried<'_>,
+    pieces: &[&[&Insertion]],
+    inserted: &Inserted,
+    state: &State,
+) -> Result<(), Error> {
+    let &State { sample, seed, .. } = state;
+    let (mut machine, mut lane) = (state.machine.clone(), state.lane.clone());
+    // Guards hold in some samples and not in others.
+    for (n, guard) in pieces.iter().copied().flatten().filter_map(|x| x.guard).enumerate() {
+        machine.regs.insert(f.regs[guard.reg.index()], mix(seed ^ n as u64 ^ 0x5eed) & 1);
+    }
+    let holds = |piece: &[&Insertion]| {
+        let guard = piece[0].guard.is_none_or(|g| {
+            let reg = f.regs[g.reg.index()];
+            (machine.regs.get(&reg).copied().unwrap_or_default() != 0) != g.negate
+        });
+        guard || matches!(piece[0].action, Action::Begin | Action::Save | Action::Restore)
+    };
+    let held: Vec<bool> = pieces.iter().map(|piece| holds(piece)).collect();
+    machine
+        .run(texts.after, f.new, inserted.insts.clone())
+        .map_err(|e| wrong(inserted.at, format!("{}: {e}", f.old.name)))?;
+    for (piece, _) in pieces.iter().zip(held).filter(|(_, holds)| *holds) {
+        match events(texts, f, &machine, &lane, piece) {
+            rows if !rows.is_empty() => {
+                // Who leads a switch's is one of those that go its way.
+                let of_all = matches!(piece[0].action, Action::Event { of: None, .. });
+                lane.events(if of_all { rows[0][1] } else { u64::from(machine.mask) }, &rows);
+            }
+            _ => piece.iter().for_each(|one| apply(texts, f, &machine, &mut lane, one)),
+        }
+    }
+    compare(texts, f, tried, &machine, &lane).map_err(|what| {
+        let actions: Vec<String> =
+            pieces.iter().copied().flatten().map(|x| format!("{:?}", x.action)).collect();
+        let message = format!(
+            "{}: {what}, where the plan has {} (sample {sample:?}, {seed})",
+            f.old.name,
+            actions.join(", ")
+        );
+        wrong(inserted.at, message)
+    })
+}
+
+/// The rows of events under one head, of a lane that is there and leads; none if that is no such piece.
+fn events(
+    texts: &Texts<'_>,
+    f: &Checked<'_>,
+    machine: &Machine,
+    lane: &Lane,
+    piece: &[&Insertion],
+) -> Vec<Vec<u64>> {
+    let words: Option<Vec<[u64; 4]>> = piece.iter().map(|i| event(texts, f, machine, lane, i)).collect();
+    let mut words = words.unwrap_or_default().into_iter();
+    let mut rows = Vec::new();
+    for row in Plan::rows(piece) {
+        let Some([site, rest @ ..]) = words.next() else { break };
+        rows.push([&[site | u64::from(row.more.map_or(0, Followers::tag))], &rest[..]].concat());
+        if let Some(more) = row.more {
+            rows.push(words.by_ref().take(more.count as usize).map(|[_, _, value, _]| value).collect());
+        }
+    }
+    rows
+}
+
+/// The words of an event.
+fn event(
+    texts: &Texts<'_>,
+    f: &Checked<'_>,
+    machine: &Machine,
+    lane: &Lane,
+    i: &Insertion,
+) -> Option<[u64; 4]> {
+    let Action::Event { site, of, value, bits } = &i.action else { return None };
+    let values = value.iter().filter_map(|o| machine.values(texts.after, f.new, &translated(f, o)));
+    let values: Vec<u64> = values.flatten().map(|v| low(v, *bits)).collect();
+    let ballot = match value {
+        Some(Operand::Reg(r)) => f.old.regs[r.index()].ty == Type::Pred,
+        Some(Operand::Not(_)) => true,
+        _ => false,
+    };
+    let class = texts.plan.module.sites.get(site.index()).map(|s| s.class);
+    let digests = together(texts);
+    let [site, mask, value, clock] =
+        lane.event(site.0, &values, ballot, class == Some(SiteClass::Switch), digests);
+    // Of what other lanes have, a sample knows nothing.
+    Some(match of.map(|g| (machine.reg(f.new, f.regs[g.reg.index()]) & 1 != 0) != g.negate) {
+        None => [site, mask, value, clock],
+        Some(true) => [site, 1 << lane.lane, value, clock],
+        Some(false) => [site, 0, 0, clock],
+    })
+}
+
+/// One action on the model.
+fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane, insertion: &Insertion) {
+    let scalars = |operands: &[Operand]| -> Vec<u64> {
+        let all = operands.iter().filter_map(|o| machine.values(texts.after, f.new, &translated(f, o)));
+        all.flatten().collect()
+    };
+    let words = |words: &[Word]| -> Vec<u32> {
+        let value = |w: &Word| scalars(std::slice::from_ref(&w.of)).first().copied().unwrap_or(0);
+        words.iter().map(|w| (value(w) as u32).wrapping_add(w.add as u32)).collect()
+    };
+    match &insertion.action {
+        Action::Begin if f.kernel() => {
+            lane.begin();
+            lane.vars = texts.plan.kept.vars.iter().map(|v| v.init).collect();
+            lane.counters.fill(0);
+            lane.saved.fill(0);
+            lane.records = lane.own_records(&texts.plan.kept.records);
+            if let Some(layout) = &texts.plan.kept.tracks {
+                lane.begin_track(layout, machine);
+            }
+        }
+        Action::Room { slots } => {
+            if let Some(layout) = &texts.plan.kept.tracks {
+                lane.make_room(layout, *slots, f.state(&format!("step{slots}")).is_some());
+            }
+        }
+        Action::Anchor => {
+            if let Some(layout) = &texts.plan.kept.tracks {
+                lane.anchor(layout, machine);
+            }
+        }
+        Action::Mark { mark, back, words: list } => {
+            if let Some(layout) = &texts.plan.kept.tracks {
+                lane.mark(layout, *mark, *back, &words(list));
+            }
+        }
+        Action::Add { ends, begins, count } => lane.add(ends, begins, *count),
+        Action::Span { end, begin } => {
+            if let Some(layout) = &texts.plan.kept.tracks {
+                let word = |w: &Word| words(std::slice::from_ref(w)).first().copied();
+                lane.span(layout, *end, begin.as_ref().map(|b| (b.mark, b.word.as_ref().and_then(word))));
+            }
+        }
+        Action::Group { values } => {
+            if let Some(layout) = &texts.plan.kept.tracks {
+                lane.group(layout, machine, &words(values));
+            }
+        }
+        Action::Probe(code) => probe(texts, f, machine, lane, code),
+        Action::Count { counter, add } => {
+            let counter = &mut lane.counters[*counter as usize];
+            *counter = counter.wrapping_add(*add);
+        }
+        Action::Begin => lane.begin_device(),
+        Action::End { trap } => {
+            if lane.kind == FunctionKind::Kernel || exits(f, insertion.at) {
+                if texts.plan.program.level == Level::Probe && lane.context != 0 {
+                    flush(lane, texts, machine);
+                }
+                if let Some(layout) = texts.plan.kept.tracks.as_ref().filter(|t| t.ends(*trap)) {
+                    lane.end_track(layout, machine);
+                }
+                lane.end();
+            }
+        }
+        Action::Save | Action::Restore => {}
+        Action::Reserve { bits } => lane.reserve(*bits),
+        Action::Bits { reg, bits, .. } => lane.bits(machine.reg(f.new, f.regs[reg.index()]), *bits),
+        Action::TripBegin { counter } => lane.trip_begin(*counter as usize),
+        Action::TripAdd { counter } => lane.trip_add(*counter as usize),
+        Action::TripEnd { counter, room } => lane.trip_end(*counter as usize, *room),
+        Action::TripEvent { counter, site } => lane.trip_event(*counter as usize, site.0),
+        Action::TripRead { counter, reg, less } => {
+            let own = machine.reg(f.new, f.regs[reg.index()]) as u32;
+            lane.trip_read(*counter as usize, own.wrapping_sub(*less));
+        }
+        Action::TripFold { counter } => lane.trip_fold(*counter as usize),
+        Action::Fold { into, values, bits, .. } => {
+            let moved: Vec<u64> = scalars(values).into_iter().map(|v| low(v, *bits)).collect();
+            lane.fold(*into, &moved);
+        }
+        Action::Checkpoint { every } => lane.checkpoint(*every),
+        Action::Event { .. } => {} // see `event`
+        Action::Operands { site, counter, values } => {
+            lane.operands(site.0, *counter as usize, &scalars(values))
+        }
+    }
+}
+
+/// The first difference between what ran and what was meant.
+fn compare(
+    texts: &Texts<'_>,
+    f: &Checked<'_>,
+    tried: &Tried<'_>,
+    machine: &Machine,
+    lane: &Lane,
+) -> Result<(), String> {
+    for ((name, reg), wanted) in tried.parts.iter().zip(held(texts, f, lane)) {
+        if let Some(value) = reg.map(|r| machine.reg(f.new, r)).filter(|value| *value != wanted) {
+            return Err(format!("{name} becomes {value:#x} and not {wanted:#x}"));
+        }
+    }
+    if !f.kernel() {
+        let record = address(&format!("{}record", texts.prefix));
+        let var = |name: &str| {
+            name.strip_prefix("var").and_then(|i| texts.plan.kept.vars.get(i.parse::<usize>().ok()?))
+        };
+        let small = |name: &str| {
+            let small =
+                matches!(name, "word" | "edges" | "first" | "span" | "limit" | "next" | "turn" | "who");
+            small
+                || ["sum", "saved", "packed"].iter().any(|of| name.starts_with(of))
+                || var(name).is_some_and(|v| v.ty.bits() < 64)
+        };
+        let known: Vec<u64> = tried
+            .layout
+            .iter()
+            .flat_map(|(name, at)| {
+                (0..if small(name) { 1 } else { 2 }).map(|n| record.wrapping_add_signed(*at) + 4 * n)
+            })
+            .collect();
+        let mut counted: Vec<u32> =
+            machine.local.words().filter(|(at, n)| !known.contains(at) && *n != 0).map(|(_, n)| n).collect();
+        let mut wanted: Vec<u32> = lane.visits.iter().copied().filter(|n| *n != 0).collect();
+        counted.sort_unstable();
+        wanted.sort_unstable();
+        if counted != wanted {
+            return Err(format!("visits in the record become {counted:?} and not {wanted:?}"));
+        }
+    }
+    match machine.global.differs(&lane.memory) {
+        None => Ok(()),
+        Some(at) => {
+            let (is, wanted) = (machine.global.word(at), lane.memory.word(at));
+            Err(format!("memory at {at:#x} becomes {is:#x} and not {wanted:#x}"))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! One function before and after rewriting, and what the checks ask of it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use prlx_isa::view::{Class, Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, Role, SymbolId};
+use prlx_probe::{Action, Plan};
+
+use crate::error::Error;
+use crate::verify::fault::wrong;
+
+/// What is compared.
+pub(super) struct Texts<'a> {
+    pub source: &'a str,
+    pub rewritten: &'a str,
+    pub module: &'a Module,
+    /// The view of the rewritten text.
+    pub after: &'a Module,
+    pub plan: &'a Plan,
+    pub prefix: &'a str,
+}
+
+/// Inserted instructions at one place of a function.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inserted {
+    /// Of the rewritten function.
+    pub insts: Range<usize>,
+    /// Where they begin in the rewritten text.
+    pub at: usize,
+}
+
+pub(super) fn recorded(plan: &Plan, index: usize) -> bool {
+    plan.functions.get(index).is_some_and(|f| f.skipped.is_none())
+}
+
+/// Whether `inst`, of the original, calls a recorded function by name.
+pub(super) fn calls_recorded(texts: &Texts<'_>, module: &Module, inst: &Inst) -> bool {
+    inst.class == Class::Call
+        && inst.operands.iter().zip(&inst.roles).any(|(operand, role)| match operand {
+            Operand::Symbol(id, _) if *role == Role::Target => {
+                let name = module.symbols.get(id.index()).map_or("", |s| s.name.as_str());
+                module.functions.iter().position(|f| f.name == name).is_some_and(|f| recorded(texts.plan, f))
+            }
+            _ => false,
+        })
+}
+
+/// One function, before and after.
+pub(super) struct Checked<'a> {
+    pub texts: &'a Texts<'a>,
+    pub index: usize,
+    pub old: &'a Function,
+    pub new: &'a Function,
+    pub recorded: bool,
+    /// Register of the original to that of the rewritten function.
+    pub regs: Vec<Reg>,
+    /// Nothing in it, or in what it calls, writes elements: only states without any can come up.
+    pub idle: bool,
+    /// How many visit counters the plan has for it.
+    pub visits: u32,
+    /// Registers of the rewritten function that were inserted.
+    pub(super) ours: Vec<bool>,
+    /// Those that keep the lane's state, by their name without the prefix.
+    kept: HashMap<&'a str, Reg>,
+}
+
+impl<'a> Checked<'a> {
+    pub(super) fn new(
+        texts: &'a Texts<'a>,
+        index: usize,
+        old: &'a Function,
+        new: &'a Function,
+        recorded: bool,
+    ) -> Result<Checked<'a>, Error> {
+        let ours: Vec<bool> = new.regs.iter().map(|r| r.name.contains(texts.prefix)).collect();
+        // The reader numbers registers by first use, which insertions change: pair them by name and scope.
+        let sorted = |f: &'a Function, ours: &[bool]| {
+            let mut regs: Vec<(usize, &RegInfo)> = f
+                .regs
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| !ours.get(*i).copied().unwrap_or_default())
+                .collect();
+            regs.sort_by_key(|(_, r)| (r.name.as_str(), r.scope.start));
+            regs
+        };
+        let (was, is) = (sorted(old, &[]), sorted(new, &ours));
+        let same = is.iter().map(|(_, r)| (&r.name, r.ty)).eq(was.iter().map(|(_, r)| (&r.name, r.ty)));
+        if old.name != new.name || !same {
+            return Err(wrong(
+                new.span.start as usize,
+                format!("{}: its registers are not the original's", old.name),
+            ));
+        }
+        let mut regs = vec![Reg(0); old.regs.len()];
+        for ((i, _), (j, _)) in was.iter().zip(&is) {
+            regs[*i] = Reg(*j as u32);
+        }
+        let prefixed = |name: &'a str| name.strip_prefix('%').and_then(|n| n.strip_prefix(texts.prefix));
+        let whole = new.regs.iter().enumerate().filter(|(_, r)| r.scope.end + 1 >= new.body.end);
+        let kept = whole.filter_map(|(i, r)| Some((prefixed(&r.name)?, Reg(i as u32)))).collect();
+        let insertions = texts.plan.functions.get(index).map_or(&[][..], |p| &p.insertions);
+        let counters = insertions.iter().filter_map(|i| match i.action {
+            Action::Operands { counter, .. } => Some(counter.saturating_add(1)),
+            _ => None,
+        });
+        let visits = counters.max().unwrap_or(0);
+        let silent = |a: &Action| {
+            matches!(
+                a,
+                Action::Begin
+                    | Action::End { .. }
+                    | Action::Fold { .. }
+                    | Action::TripFold { .. }
+                    | Action::TripBegin { .. }
+                    | Action::TripAdd { .. }
+                    | Action::TripRead { .. }
+                    | Action::Reserve { bits: 0 }
+            )
+        };
+        let idle = old.kind == FunctionKind::Kernel && insertions.iter().all(|i| silent(&i.action));
+        Ok(Checked { texts, index, old, new, recorded, regs, idle, visits, ours, kept })
+    }
+
+    pub(super) fn wrong(&self, inst: &Inst, what: impl std::fmt::Display) -> Error {
+        let text = inst.span.of(self.texts.rewritten);
+        wrong(inst.span.start as usize, format!("{}: `{text}` {what}", self.old.name))
+    }
+
+    pub(super) fn is_ours(&self, reg: Reg) -> bool {
+        self.ours.get(reg.index()).copied().unwrap_or_default()
+    }
+
+    /// Whether a register is one of a piece's own, not of the lane's state.
+    pub(super) fn temporary(&self, reg: Reg) -> bool {
+        let scope = self.new.regs[reg.index()].scope;
+        self.is_ours(reg) && scope.end < self.new.body.end.saturating_sub(1)
+    }
+
+    /// The register parameter by which a function of the old kind gets its caller's state.
+    pub fn state_parameter(&self) -> Option<Reg> {
+        let name = format!("{}state", self.texts.prefix);
+        Some(Reg(self.new.regs.iter().position(|r| r.name == name)? as u32))
+    }
+
+    /// The register that keeps a part of the lane's state, by its name without the prefix.
+    pub fn state(&self, name: &str) -> Option<Reg> {
+        self.kept.get(name).copied()
+    }
+
+    /// Whether it can be launched.
+    pub fn kernel(&self) -> bool {
+        self.old.kind == FunctionKind::Kernel
+    }
+}
+
+/// An operand of the original in the registers and symbols of the rewritten function.
+pub(super) fn translated(f: &Checked<'_>, operand: &Operand) -> Operand {
+    let reg = |r: Reg| f.regs[r.index()];
+    match operand {
+        Operand::Reg(r) => Operand::Reg(reg(*r)),
+        Operand::Not(r) => Operand::Not(reg(*r)),
+        Operand::Element(r, i) => Operand::Element(reg(*r), *i),
+        Operand::Vector(parts) => Operand::Vector(parts.iter().map(|p| translated(f, p)).collect()),
+        Operand::Pair(a, b) => Operand::Pair(Box::new(translated(f, a)), Box::new(translated(f, b))),
+        Operand::Symbol(id, offset) => {
+            let name = f.texts.module.symbols.get(id.index()).map(|s| &s.name);
+            let new = f.texts.after.symbols.iter().position(|s| Some(&s.name) == name).unwrap_or(usize::MAX);
+            Operand::Symbol(SymbolId(new as u32), *offset)
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,115 @@
+//! Invariant 7 for calls: all of the state is handed over, and the whole module agrees on where the record keeps it.
+
+use std::collections::HashMap;
+
+use prlx_isa::view::{Class, Operand, Role, Space};
+use prlx_probe::{Action, At, Insertion, Plan};
+use prlx_trace::kernel::Level;
+
+use crate::error::Error;
+use crate::verify::fault::wrong;
+use crate::verify::function::{Checked, Inserted, Texts, calls_recorded};
+
+/// What a callee has to get, and gives back.
+pub(super) fn handed(plan: &Plan, back: bool) -> Vec<String> {
+    let names: &[&str] = match (plan.program.level, back) {
+        (Level::Path, _) => &["cursor", "word"],
+        (Level::Fingerprint, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
+        (Level::Events, _) | (Level::Operands, true) => &["cursor"],
+        (Level::Operands, false) => &["cursor", "first", "span"],
+        (Level::Probe, _) => {
+            let vars = (0..plan.kept.vars.len()).map(|i| format!("var{i}"));
+            let packed = plan.kept.packed;
+            let counters =
+                (packed.counters as usize..plan.kept.counters.len()).map(|i| format!("counter{i}"));
+            let counters = counters.chain((0..packed.words()).map(|i| format!("packed{i}")));
+            let numbered = || plan.kept.records.parts.iter().enumerate().filter(|(_, part)| part.numbered());
+            let counters = counters.chain(numbered().map(|(i, _)| format!("saved{i}")));
+            let counters = counters.chain(numbered().take(usize::from(!back)).map(|_| "records".to_owned()));
+            let ring = plan.kept.tracks.as_ref().is_some_and(|t| t.ring().is_some());
+            let anchors = plan.kept.tracks.as_ref().is_some_and(|t| t.apart > 0);
+            let track: &[&str] = match (ring, anchors) {
+                (true, _) => &["at", "limit", "turn", "who"],
+                (_, true) => &["at", "limit", "next"],
+                _ => &["at", "limit"],
+            };
+            let track = track.iter().filter(|_| plan.kept.tracks.is_some());
+            let sums = (0..plan.kept.tracks.as_ref().map_or(0, |t| t.words)).map(|i| format!("sum{i}"));
+            return vars.chain(counters).chain(track.map(|n| (*n).to_owned())).chain(sums).collect();
+        }
+    };
+    names.iter().map(|n| (*n).to_owned()).collect()
+}
+
+/// Actions that hand state over move all of it.
+pub(super) fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inserted) -> Result<(), Error> {
+    for insertion in here {
+        let (load, back) = match (&insertion.action, insertion.at) {
+            (Action::Save, _) => (false, false),
+            (Action::Restore, _) => (true, true),
+            (Action::Begin, _) if !f.kernel() => (true, false),
+            (Action::End { .. }, at) if !f.kernel() && !exits(f, at) => (false, true),
+            _ => continue,
+        };
+        let called = match insertion.at {
+            At::Before(id) | At::After(id) => {
+                calls_recorded(f.texts, f.texts.module, &f.old.insts[id.index()])
+            }
+            At::Entry => true,
+        };
+        if !called && matches!(insertion.action, Action::Save | Action::Restore) {
+            continue;
+        }
+        for name in handed(f.texts.plan, back) {
+            let reg = f.state(&name);
+            let moved = f.new.insts[inserted.insts.clone()].iter().any(|inst| {
+                let class = if load { Class::Load } else { Class::Store };
+                let data = if load { 0 } else { 1 };
+                inst.space == Space::Local
+                    && inst.class == class
+                    && reg.is_some_and(|r| inst.operands.get(data) == Some(&Operand::Reg(r)))
+            });
+            if !moved {
+                return Err(wrong(inserted.at, format!("{}: {name} is not handed on", f.old.name)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where the record keeps which state: all of the module has to agree.
+pub(super) fn layout(texts: &Texts<'_>) -> Result<HashMap<String, i64>, Error> {
+    let mut layout: HashMap<String, i64> = HashMap::new();
+    let handed = handed(texts.plan, false);
+    for function in &texts.after.functions {
+        for inst in function.insts.iter().filter(|i| i.space == Space::Local) {
+            let data =
+                inst.operands.iter().zip(&inst.roles).find(|(_, role)| **role != Role::Addr).map(|(o, _)| o);
+            let at = inst
+                .operands
+                .iter()
+                .find_map(|o| if let Operand::Address(_, n) = o { Some(*n) } else { None });
+            let (Some(Operand::Reg(r)), Some(at)) = (data, at) else { continue };
+            let name = &function.regs[r.index()].name;
+            let Some(name) = name.strip_prefix('%').and_then(|n| n.strip_prefix(texts.prefix)) else {
+                continue;
+            };
+            let state = name == "context" || handed.iter().any(|h| h == name);
+            if state && *layout.entry(name.to_owned()).or_insert(at) != at {
+                let message = format!("{}: {name} is not where others look for it", function.name);
+                return Err(wrong(inst.span.start as usize, message));
+            }
+        }
+    }
+    let mut seen: Vec<i64> = layout.values().copied().collect();
+    seen.sort_unstable();
+    match seen.windows(2).any(|w| w[0] == w[1]) {
+        true => Err(wrong(0, "two parts of the state share a place in the record")),
+        false => Ok(layout),
+    }
+}
+
+/// Whether a place is right before the lane ends, and not the function.
+pub(super) fn exits(f: &Checked<'_>, at: At) -> bool {
+    matches!(at, At::Before(id) if f.old.insts[id.index()].class == Class::Exit)
+}

@@ -1,0 +1,339 @@
+//! What the plan's actions mean for one lane: written from `prlx_probe::Action` and `prlx_trace::device` alone.
+//!
+//! The one convention that is not theirs is how a cursor says that nothing is written: lowest bits 1 (not recorded) or 2
+//! (lost, counted above the chunk's bits).
+
+use prlx_isa::view::FunctionKind;
+use prlx_probe::Fold;
+use prlx_trace::device::tables::{Part, Records};
+use prlx_trace::device::{
+    COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES,
+    Shape, WORD_BITS, digest,
+};
+use prlx_trace::kernel::Level;
+
+use crate::verify::memory::{Memory, read, write};
+use crate::verify::model::track::Track;
+
+/// A lane's state, and the memory of the recorder.
+#[derive(Clone, PartialEq, Debug)]
+pub(in crate::verify) struct Lane {
+    pub level: Level,
+    pub kind: FunctionKind,
+    pub word: u32,
+    pub cursor: u64,
+    pub trips: Vec<u64>,
+    pub hashes: [u64; 4],
+    pub finals: Finals,
+    pub edges: u32,
+    pub first: u32,
+    pub span: u32,
+    pub visits: Vec<u32>,
+    pub vars: Vec<u64>,
+    pub counters: Vec<u64>,
+    /// Where its warp's records are, or 0.
+    pub records: u64,
+    /// By part: how many it has written, of those that threads number.
+    pub saved: Vec<u64>,
+    pub track: Track,
+    /// Words of a track of sums.
+    pub sums: Vec<u32>,
+    /// By marker: when the span from there began, and its word.
+    pub opened: Vec<(u32, u32)>,
+    pub memory: Memory,
+    /// Lanes that are here with it, itself among them: they add nothing to what is gathered.
+    pub mask: u32,
+    /// Its place.
+    pub lane: u32,
+    pub warp: u64,
+    pub clock: u32,
+    pub multiprocessor: u32,
+    /// Address of the context.
+    pub context: u64,
+}
+
+impl Lane {
+    pub fn shape(&self) -> Shape {
+        Shape::of(self.level, 32)
+    }
+
+    pub fn field(&self, name: &str) -> u64 {
+        read(&self.memory, self.context + Context::offset(name) as u64, 8)
+    }
+
+    pub fn recorded(&self) -> bool {
+        let small = |name: &str| read(&self.memory, self.context + Context::offset(name) as u64, 4);
+        self.context != 0 && self.warp.checked_sub(small("warp_first")).is_some_and(|n| n < small("warps"))
+    }
+
+    /// Where its warp's records are, or 0.
+    pub fn own_records(&self, records: &Records) -> u64 {
+        match records.parts.iter().any(Part::numbered) && self.context != 0 {
+            true if self.field("records") != 0 => self.field("records") + self.warp * records.warp,
+            _ => 0,
+        }
+    }
+
+    /// Whether it writes for those who are here.
+    pub fn leads(&self) -> bool {
+        self.mask.trailing_zeros() == self.lane
+    }
+
+    fn stream_head(&self) -> u64 {
+        let heads = self.shape().heads(32);
+        let index = if heads > 1 { self.warp * heads + u64::from(self.lane) } else { self.warp };
+        self.field("heads") + index * Head::SIZE as u64
+    }
+
+    /// The state at a kernel's entry.
+    pub fn begin(&mut self) {
+        self.word = 1;
+        self.cursor = if self.shape().lanes > 1 { u64::from(self.lane) * self.shape().element } else { 0 };
+        self.trips.fill(0);
+        self.hashes = [Fold::START; 4];
+        self.edges = 0;
+        self.visits.fill(0);
+        (self.first, self.span) = (0, 0);
+        if self.level == Level::Operands && self.recorded() {
+            let clamp = |v: u64| v.min(u64::from(u32::MAX)) as u32;
+            self.first = clamp(self.field("visit_first"));
+            self.span = clamp(self.field("visit_last")).saturating_sub(self.first);
+        }
+    }
+
+    /// What a device function sets up besides the state it was given.
+    pub fn begin_device(&mut self) {
+        self.trips.fill(0);
+    }
+
+    /// Writes what is pending when the lane ends.
+    pub fn end(&mut self) {
+        match self.level {
+            // A word without decisions says nothing.
+            Level::Path if self.word != 1 => self.element(&[u64::from(self.word)]),
+            Level::Fingerprint if self.recorded() => {
+                let at = self.field("finals") + self.warp * self.finals.bytes();
+                let mut parts = Vec::new();
+                for i in (0..4).filter(|i| self.finals.used[*i]) {
+                    let part = Fold::of_lane(self.hashes[i], self.lane);
+                    if self.leads() {
+                        let at = at + self.finals.hash(i);
+                        let of_warp = read(&self.memory, at, 4) ^ u64::from(part);
+                        write(&mut self.memory, at, 4, of_warp);
+                    }
+                    parts.push(part);
+                }
+                let signature = u64::from(Fold::signature(parts.into_iter()));
+                write(&mut self.memory, at + self.finals.signatures() + u64::from(self.lane), 1, signature);
+            }
+            _ => {}
+        }
+        if self.cursor & 2 != 0 {
+            let at = self.stream_head() + Head::offset("dropped") as u64;
+            let lost = self.cursor >> self.shape().chunk().trailing_zeros();
+            let dropped = read(&self.memory, at, 8) + lost;
+            write(&mut self.memory, at, 8, dropped);
+        }
+    }
+
+    pub fn reserve(&mut self, bits: u32) {
+        let decisions = self.word.checked_ilog2().unwrap_or(0);
+        if decisions + bits > WORD_BITS {
+            self.element(&[u64::from(self.word)]);
+            self.word = 1;
+        }
+    }
+
+    pub fn bits(&mut self, value: u64, bits: u8) {
+        let low = value & ((1u64 << bits) - 1);
+        self.word = self.word << bits | low as u32;
+    }
+
+    pub fn trip_begin(&mut self, counter: usize) {
+        self.trips[counter] = 1;
+    }
+
+    pub fn trip_add(&mut self, counter: usize) {
+        self.trips[counter] = u64::from((self.trips[counter] as u32).wrapping_add(1));
+    }
+
+    pub fn trip_read(&mut self, counter: usize, count: u32) {
+        if self.trips[counter] != 0 {
+            self.trips[counter] = u64::from(count);
+        }
+    }
+
+    pub fn trip_end(&mut self, counter: usize, room: u32) {
+        self.reserve(room);
+        let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };
+        let large = (1 << COUNT_BITS) - 1;
+        self.bits(count.min(large), COUNT_BITS);
+        if count < large {
+            return;
+        }
+        let low = (count & u64::from(COUNT_MORE - 1)) as u32;
+        let high = (count >> 30) as u32;
+        let more = if high > 0 { COUNT_MORE } else { 0 };
+        self.element(&[u64::from(COUNT_WORD | more | low)]);
+        if high > 0 {
+            self.element(&[u64::from(COUNT_WORD | high)]);
+        }
+    }
+
+    pub fn fold(&mut self, into: Fold, values: &[u64]) {
+        let hash = &mut self.hashes[into as usize];
+        *hash = values.iter().fold(*hash, |h, v| Fold::step(h, *v));
+    }
+
+    pub fn trip_fold(&mut self, counter: usize) {
+        let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };
+        self.fold(Fold::Control, &[count]);
+    }
+
+    pub fn checkpoint(&mut self, every: u8) {
+        self.edges = self.edges.wrapping_add(1);
+        if self.edges.is_multiple_of(1 << every) {
+            self.element(&[Fold::checkpoint(self.hashes)]);
+        }
+    }
+
+    pub fn trip_event(&mut self, counter: usize, site: u32) {
+        let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };
+        self.rows(&[[site + 1, 1 << self.lane, count as u32, self.clock].map(u64::from).to_vec()]);
+    }
+
+    /// An event's words. `ballot`: the value is a predicate; `index`: it is a switch's; else a digest.
+    pub fn event(&self, site: u32, values: &[u64], ballot: bool, index: bool, digests: bool) -> [u64; 4] {
+        let value = match values {
+            [] => 0,
+            [p] if ballot => (*p as u32 & 1) << self.lane,
+            [i] if index => *i as u32,
+            values if digests => digest(self.lane, values),
+            _ => 0,
+        };
+        let mask = if index && !values.is_empty() { 1 << self.lane } else { self.mask };
+        [site + 1, mask, value, self.clock].map(u64::from)
+    }
+
+    /// Events under one head of the lanes `mask`, of which the lowest writes them.
+    pub fn events(&mut self, mask: u64, rows: &[Vec<u64>]) {
+        if mask.trailing_zeros() == self.lane {
+            self.rows(rows);
+        }
+    }
+
+    pub fn operands(&mut self, site: u32, counter: usize, values: &[u64]) {
+        let visit = self.visits[counter];
+        self.visits[counter] = visit.wrapping_add(1);
+        if visit.wrapping_sub(self.first) < self.span {
+            let at = |i: usize| values.get(i).copied().unwrap_or_default();
+            self.element(&[u64::from(site + 1) | u64::from(visit) << 32, at(0), at(1)]);
+        }
+    }
+
+    /// Gives the first chunk out, as another lane of this warp would.
+    pub fn hand_out(&mut self) {
+        let (taken, pool) = (self.take(), self.field("pool"));
+        let head = self.stream_head();
+        write(&mut self.memory, head, 8, pool + taken);
+    }
+
+    /// Takes a chunk, from the magazine or the pool; its offset in the pool.
+    fn take(&mut self) -> u64 {
+        let chunk = self.shape().chunk();
+        if self.field("magazines") == 0 {
+            return self.take_bytes(chunk);
+        }
+        let at = self.field("magazines") + u64::from(self.multiprocessor) % MAGAZINES * MAGAZINE_STRIDE;
+        let was = read(&self.memory, at, 8);
+        let (offset, left) = (was >> MAGAZINE_COUNT, was & ((1 << MAGAZINE_COUNT) - 1));
+        write(&mut self.memory, at, 8, was.wrapping_add((chunk << MAGAZINE_COUNT) - 1));
+        match left {
+            0 => {
+                let batch = self.field("batch");
+                let taken = self.take_bytes(batch);
+                write(&mut self.memory, at, 8, (taken + chunk) << MAGAZINE_COUNT | (batch / chunk - 1));
+                taken
+            }
+            n if n < 1 << (MAGAZINE_COUNT - 1) => offset,
+            _ => self.take_bytes(chunk),
+        }
+    }
+
+    /// Takes bytes from the pool; how many were taken before.
+    fn take_bytes(&mut self, bytes: u64) -> u64 {
+        let at = self.field("cursor");
+        let taken = read(&self.memory, at, 8);
+        write(&mut self.memory, at, 8, taken + bytes);
+        taken
+    }
+
+    /// Writes elements of a shared stream.
+    fn element(&mut self, values: &[u64]) {
+        let (size, row) = (self.shape().element, self.shape().row());
+        if self.place(values.len() as u64) {
+            for value in values {
+                write(&mut self.memory, self.cursor, size, *value);
+                self.cursor += row;
+            }
+        }
+    }
+
+    /// Writes rows of a private stream: the words that each begins with.
+    fn rows(&mut self, rows: &[Vec<u64>]) {
+        if self.place(rows.len() as u64) {
+            for words in rows {
+                for (i, word) in words.iter().enumerate() {
+                    write(&mut self.memory, self.cursor + 4 * i as u64, 4, *word);
+                }
+                self.cursor += self.shape().row();
+            }
+        }
+    }
+
+    /// Sees to it that the cursor is where so many rows have room. If there is none, they are counted as lost.
+    fn place(&mut self, rows: u64) -> bool {
+        let shape = self.shape();
+        let (row, chunk) = (shape.row(), shape.chunk());
+        let at = self.cursor % chunk / row;
+        if at == 0 || shape.lanes == 1 && at + rows > shape.rows() {
+            if self.cursor & 3 != 0 {
+                self.cursor += chunk * rows;
+                return false;
+            }
+            let part = self.cursor % row;
+            let base = self.cursor - part;
+            if base == 0 && !self.recorded() {
+                self.cursor = 1 + chunk * rows;
+                return false;
+            }
+            let link = if base == 0 { self.stream_head() } else { (base - 1) / chunk * chunk };
+            let index = self.warp.wrapping_sub(read(
+                &self.memory,
+                self.context + Context::offset("warp_first") as u64,
+                4,
+            ));
+            let given = base == 0 && index < self.field("given") && (shape.lanes > 1 || self.lane == 0);
+            let mut next = match (given, shape.lanes) {
+                (true, _) => self.field("pool") + index * chunk,
+                (false, 1) => 0,
+                (false, _) => read(&self.memory, link, 8),
+            };
+            if next == 0 {
+                let taken = self.take();
+                next = if taken >= self.field("size") {
+                    self.field("bucket")
+                } else {
+                    self.field("pool") + taken
+                };
+                write(&mut self.memory, link, 8, next);
+            }
+            if next == self.field("bucket") {
+                self.cursor = 2 + chunk * rows;
+                return false;
+            }
+            self.cursor = next + part + row;
+        }
+        true
+    }
+}

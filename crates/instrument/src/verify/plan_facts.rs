@@ -1,0 +1,85 @@
+//! Facts about the plan that the checks rely on, computed from the plan and the module alone.
+
+use std::collections::HashMap;
+
+use prlx_isa::view::{Class, FunctionKind};
+use prlx_probe::code::Stmt;
+use prlx_probe::{Action, At, Packed};
+
+use crate::verify::function::Texts;
+
+/// Whether each thread saves a record at most once, as it ends.
+pub(super) fn once(texts: &Texts<'_>, record: usize) -> bool {
+    fn saves(body: &[Stmt], record: usize) -> usize {
+        body.iter().fold(0, |n, stmt| match stmt {
+            Stmt::Save { record: own, .. } if *own as usize == record => n + 1,
+            Stmt::If(_, then, other) => n + saves(then, record) + saves(other, record),
+            _ => n,
+        })
+    }
+    let mut ends: Vec<(usize, At)> = Vec::new();
+    for (f, plan) in texts.plan.functions.iter().enumerate() {
+        for insertion in &plan.insertions {
+            let Action::Probe(code) = &insertion.action else { continue };
+            let count = saves(&code.body, record);
+            if count == 0 {
+                continue;
+            }
+            let At::Before(id) = insertion.at else { return false };
+            let inst = &texts.module.functions[f].insts[id.index()];
+            let leaves = match inst.class {
+                Class::Exit => true,
+                Class::Return => texts.module.functions[f].kind == FunctionKind::Kernel,
+                _ => false,
+            };
+            // A guarded way out is one for those whose guard holds.
+            if count > 1 || !leaves || inst.guard != insertion.guard || ends.contains(&(f, insertion.at)) {
+                return false;
+            }
+            ends.push((f, insertion.at));
+        }
+    }
+    true
+}
+
+/// Whether lanes bring together what they have: since sm_80. Before, each writes for itself.
+pub(super) fn together(texts: &Texts<'_>) -> bool {
+    let sm: String = texts.module.target.chars().filter(char::is_ascii_digit).collect();
+    sm.parse::<u32>().is_ok_and(|n| n >= 80)
+}
+
+/// Whether what the plan says of packed counters is so: only kernels count them, each place at most once a thread, and 32 threads fit.
+pub(super) fn packed(texts: &Texts<'_>) -> bool {
+    fn tallied(body: &[Stmt], packed: Packed) -> bool {
+        body.iter().any(|stmt| match stmt {
+            Stmt::Tally { counter, .. } => packed.place(*counter).is_some(),
+            Stmt::If(_, then, other) => tallied(then, packed) || tallied(other, packed),
+            _ => false,
+        })
+    }
+    let packed = texts.plan.kept.packed;
+    let fits = packed.counters == 0 || (1..=32).contains(&packed.bits);
+    fits && texts.plan.functions.iter().zip(&texts.module.functions).all(|(plan, function)| {
+        let mut sums: HashMap<u32, u64> = HashMap::new();
+        // Whoever comes to a place again goes back over it.
+        let back = |at: usize| {
+            function.blocks.iter().enumerate().any(|(from, block)| {
+                let to = block.succs.iter().map(|to| to.index()).min().unwrap_or(usize::MAX);
+                (to..=from).contains(&at)
+            })
+        };
+        plan.insertions.iter().all(|insertion| match &insertion.action {
+            Action::Probe(code) => !tallied(&code.body, packed),
+            Action::Count { counter, add } if packed.place(*counter).is_some() => {
+                let again = match insertion.at {
+                    At::Entry => false,
+                    At::Before(id) | At::After(id) => back(function.insts[id.index()].block.index()),
+                };
+                let sum = sums.entry(*counter).or_default();
+                *sum = sum.saturating_add(*add);
+                function.kind == FunctionKind::Kernel && !again && sum.saturating_mul(32) < 1 << packed.bits
+            }
+            _ => true,
+        })
+    })
+}

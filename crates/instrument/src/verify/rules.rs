@@ -1,0 +1,136 @@
+//! Invariants 4 to 6: which instructions, registers, memory, branches and masks inserted code may use.
+
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{Base, Class, Inst, Operand, Reg, Role, Space, SymbolId};
+use prlx_probe::At;
+use prlx_trace::kernel::Level;
+use rustc_hash::FxHashSet;
+
+use crate::error::Error;
+use crate::verify::function::{Checked, Inserted};
+
+impl Checked<'_> {
+    /// The rules for one piece.
+    pub fn rules(&self, place: At, inserted: &Inserted) -> Result<(), Error> {
+        let insts = &self.new.insts[inserted.insts.clone()];
+        let mut written: FxHashSet<Reg> = FxHashSet::default();
+        let mut masks: FxHashSet<Reg> = FxHashSet::default();
+        let mut addresses: FxHashSet<Reg> = FxHashSet::default();
+        addresses.extend(["cursor", "at", "records"].into_iter().filter_map(|name| self.state(name)));
+        if place != At::Entry {
+            addresses.extend(self.state("state"));
+        }
+        for (i, inst) in insts.iter().enumerate() {
+            let known =
+                allowed(inst).ok_or_else(|| self.wrong(inst, "is no instruction that recording needs"))?;
+            for reg in inst.uses() {
+                let read_early = self.temporary(reg) && !written.contains(&reg);
+                // An operand that was not understood as a register would be missing here.
+                if read_early {
+                    return Err(self.wrong(inst, "reads a register before it was written"));
+                }
+            }
+            for reg in inst.defs() {
+                if !self.is_ours(reg) {
+                    return Err(self.wrong(inst, "writes a register of the original"));
+                }
+            }
+            if inst.operands.iter().any(|o| matches!(o, Operand::Text(_))) {
+                return Err(self.wrong(inst, "has an operand that means nothing here"));
+            }
+            self.memory(inst, &addresses)?;
+            if known == Kind::Lanes {
+                let mask = inst.operands.last();
+                let fine = matches!(mask, Some(Operand::Reg(r)) if masks.contains(r));
+                if !fine {
+                    return Err(self.wrong(inst, "waits for lanes that may not come"));
+                }
+            }
+            if known == Kind::Branch {
+                self.branch(inst, inserted.insts.start + i, inserted.insts.end)?;
+            }
+            let from_address = self.reads_address(inst, &addresses);
+            for reg in inst.defs() {
+                written.insert(reg);
+                masks.remove(&reg);
+                // The lanes that are here; or those of them that have the same value, each of which is told the same.
+                if matches!(inst.form.op, Some(Op::Activemask | Op::Match)) {
+                    masks.insert(reg);
+                }
+                if from_address {
+                    addresses.insert(reg);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where memory may be touched.
+    fn memory(&self, inst: &Inst, addresses: &FxHashSet<Reg>) -> Result<(), Error> {
+        let address = inst.operands.iter().zip(&inst.roles).find(|(_, r)| **r == Role::Addr).map(|(o, _)| o);
+        let Some(address) = address else { return Ok(()) };
+        let symbol = |id: SymbolId| self.texts.after.symbols.get(id.index()).map_or("", |s| s.name.as_str());
+        let fine = match (address, inst.space) {
+            // A probe may ask for the kernel's own arguments.
+            (Operand::Address(Base::Symbol(_), _), Space::Param)
+                if self.kernel()
+                    && inst.class == Class::Load
+                    && self.texts.plan.program.level == Level::Probe =>
+            {
+                true
+            }
+            (Operand::Address(Base::Symbol(id), _), Space::Param | Space::Local) => {
+                symbol(*id).starts_with(self.texts.prefix)
+            }
+            (Operand::Address(Base::Reg(r), _), Space::Local) => Some(*r) == self.state("state"),
+            (Operand::Address(Base::Reg(r), _), Space::Global) => addresses.contains(r),
+            _ => false,
+        };
+        if fine { Ok(()) } else { Err(self.wrong(inst, "touches memory that is not the recorder's")) }
+    }
+
+    /// Whether what an instruction gives is, or leads to, an address of the recorder.
+    fn reads_address(&self, inst: &Inst, addresses: &FxHashSet<Reg>) -> bool {
+        match inst.class {
+            Class::Load | Class::Atomic => true,
+            Class::Compare => false,
+            _ => inst.uses().any(|r| addresses.contains(&r)),
+        }
+    }
+
+    fn branch(&self, inst: &Inst, at: usize, end: usize) -> Result<(), Error> {
+        let Some(Operand::Label(target)) = inst.operands.first() else {
+            return Err(self.wrong(inst, "goes nowhere"));
+        };
+        let target = self.new.blocks.get(target.index()).map_or(0, |b| b.insts.start as usize);
+        match target > at && target <= end {
+            true => Ok(()),
+            false => Err(self.wrong(inst, "leaves its piece, or goes back")),
+        }
+    }
+}
+
+/// What kinds of instructions recording needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Plain,
+    Lanes,
+    Branch,
+}
+
+fn allowed(inst: &Inst) -> Option<Kind> {
+    use Op::*;
+    let form = &inst.form;
+    Some(match form.op? {
+        Mov | Cvt | Add | Sub | Mul | Mad | Div | Rem | And | Or | Xor | Not | Neg | Abs | Shl | Shr
+        | Min | Max | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => Kind::Plain,
+        Ld | St | Red => Kind::Plain,
+        Atom if ["add", "cas", "exch", "min", "max", "and", "or", "xor"].iter().any(|op| form.has(op)) => {
+            Kind::Plain
+        }
+        Match | Shfl | Vote | Redux if form.has("sync") => Kind::Lanes,
+        Bar if form.has("warp") => Kind::Lanes,
+        Bra => Kind::Branch,
+        _ => return None,
+    })
+}

@@ -1,0 +1,442 @@
+//! The states on which pieces are tried: of each a machine and a model.
+//!
+//! Every piece of a function is tried on the same ones, so they are made once; copies share their memory.
+
+use crate::verify::plan_facts::once;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use prlx_isa::view::Reg;
+use prlx_probe::Action;
+use prlx_trace::device::tables::{Part, Which};
+use prlx_trace::device::tracks::SPAN;
+use prlx_trace::device::{Context, Handed, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
+use prlx_trace::kernel::Level;
+
+use crate::verify::function::{Checked, Texts};
+use crate::verify::machine::{Machine, address, mix};
+use crate::verify::memory::{Memory, write};
+use crate::verify::model::lane::Lane;
+use crate::verify::model::track::Track;
+
+/// Where things are in the sample machine.
+const CONTEXT: u64 = 0x1_0000;
+
+const HEADS: u64 = 0x2_0000_0000;
+
+const FINALS: u64 = 0x4_0000_0000;
+
+const BUCKET: u64 = 0x6_0000_0000;
+
+const TABLES: u64 = 0x6_8000_0000;
+
+const RECORDS: u64 = 0x40_0000_0000;
+
+const CURSOR: u64 = 0x7_0000_0000;
+
+const TRACKS: u64 = 0x50_1000_0000;
+
+const MAGAZINE: u64 = 0x7_8000_0000;
+
+const POOL: u64 = 0x8_0000_0000;
+
+/// A sample: what is recorded, and where the lane's cursor is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sample {
+    /// Rows are left.
+    Room,
+    /// Rows are left, and the whole warp is here.
+    Whole,
+    /// Nothing was written yet, and nobody has a chunk.
+    Fresh,
+    /// Nothing was written yet, and the head has a chunk.
+    Joined,
+    /// Nothing was written yet, and the warp begins with a chunk.
+    Given,
+    /// The chunk is full, and has no successor.
+    Full,
+    /// The chunk is full, and another lane made the next.
+    FullJoined,
+    /// The chunk is full, and the magazine has some.
+    Loaded,
+    /// The chunk is full, and so few are left in the pool that a batch runs past it; the magazine has none.
+    Empty,
+    /// The chunk is full, and somebody is about to fill the magazine.
+    Filling,
+    /// There are no chunks left.
+    Exhausted,
+    /// The chunk is full and the bucket follows.
+    Bucket,
+    /// Elements were lost before.
+    Lost,
+    /// This lane is not recorded, and knows.
+    Off,
+    /// There is no context.
+    NoContext,
+    /// The filter leaves this warp out.
+    Filtered,
+}
+
+use Sample::*;
+
+/// Taken twice: first in states where something is written (words full, visits wanted), then in any.
+const SAMPLES: [Sample; 24] = [
+    Room, Room, Room, Room, Whole, Whole, Whole, Fresh, Joined, Given, Given, Given, Full, FullJoined,
+    Loaded, Empty, Filling, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Filtered,
+];
+
+/// How often a piece of a probe program is tried, each time on other values.
+const PROBE_SAMPLES: u64 = 16;
+
+/// And how often one that only writes records, or adds counters to rows, with all lanes of a warp alike.
+/// The first are of launches of several dimensions; then each lane in turn, as many as add counters.
+const PROBE_WHOLE: u64 = 22;
+
+/// What only writes records is tried on so many of them.
+pub(super) const RECORDS_WHOLE: u64 = PROBE_SAMPLES + 6;
+
+/// A machine and a model in the same sample state.
+pub(super) struct State {
+    pub sample: Sample,
+    pub seed: u64,
+    pub machine: Machine,
+    pub lane: Lane,
+}
+
+/// What all pieces of a function are tried on.
+pub(super) struct Tried<'a> {
+    pub layout: &'a HashMap<String, i64>,
+    /// The parts of a lane's state, as [`held`] has them, and their registers.
+    pub parts: Vec<(String, Option<Reg>)>,
+    pub states: Vec<State>,
+}
+
+impl<'a> Tried<'a> {
+    pub fn of(texts: &Texts<'_>, f: &Checked<'_>, layout: &'a HashMap<String, i64>) -> Tried<'a> {
+        if !f.recorded {
+            return Tried { layout, parts: Vec::new(), states: Vec::new() };
+        }
+        let parts = parts(texts, f);
+        let count = match texts.plan.program.level {
+            Level::Probe => PROBE_SAMPLES + PROBE_WHOLE,
+            _ => 2 * SAMPLES.len() as u64,
+        };
+        let state = |seed: u64| {
+            let sample = match texts.plan.program.level {
+                Level::Probe if seed >= PROBE_SAMPLES => Whole,
+                Level::Probe if seed % 8 == 7 => NoContext,
+                // There is a context, and nothing is kept.
+                Level::Probe if seed % 8 == 6 => Exhausted,
+                Level::Probe => Room,
+                _ => SAMPLES[seed as usize % SAMPLES.len()],
+            };
+            let (machine, lane) = prepare(texts, f, layout, &parts, sample, seed);
+            State { sample, seed, machine, lane }
+        };
+        let states = (0..count).map(state).collect();
+        let parts = parts.into_iter().map(|(name, _)| {
+            let reg = f.state(&name);
+            (name, reg)
+        });
+        Tried { layout, parts: parts.collect(), states }
+    }
+}
+
+/// The parts of a lane's state that registers keep: their names, and bytes.
+fn parts(texts: &Texts<'_>, f: &Checked<'_>) -> Vec<(String, u64)> {
+    let kept = &texts.plan.kept;
+    let many =
+        |name: &'static str, count: usize, size: u64| (0..count).map(move |i| (format!("{name}{i}"), size));
+    let one = [("cursor", 8), ("word", 4), ("edges", 4), ("first", 4), ("span", 4)];
+    let mut all: Vec<(String, u64)> = one.into_iter().map(|(name, size)| (name.to_owned(), size)).collect();
+    all.extend(many("hash", 4, 8));
+    all.extend(many("trip", texts.plan.functions[f.index].trip_counters as usize, 4));
+    all.extend(many("visit", f.visits as usize, 4));
+    all.extend(
+        kept.vars.iter().enumerate().map(|(i, v)| (format!("var{i}"), if v.ty.bits() == 64 { 8 } else { 4 })),
+    );
+    all.extend((kept.packed.counters as usize..kept.counters.len()).map(|i| (format!("counter{i}"), 8)));
+    all.extend(many("packed", kept.packed.words() as usize, 4));
+    all.push(("records".to_owned(), 8));
+    all.extend(many("saved", kept.records.parts.len(), 4));
+    all.extend(Track::default().registers().into_iter().map(|(name, size, _)| (name.to_owned(), size)));
+    all.extend(many("sum", kept.tracks.as_ref().map_or(0, |t| t.words as usize), 4));
+    let marks = texts.plan.module.marks.len();
+    for name in ["tag", "none", "opened", "said"] {
+        all.extend(many(name, marks, 4));
+    }
+    all.extend(many("ended", kept.tracks.as_ref().map_or(0, |t| t.spans.len()), 4));
+    all.extend(steps(texts, f).map(|n| (format!("step{n}"), 4)));
+    all
+}
+
+/// By how many slots cursors move.
+fn steps(texts: &Texts<'_>, f: &Checked<'_>) -> impl Iterator<Item = u32> {
+    let of = |i: &prlx_probe::Insertion| match i.action {
+        Action::Room { slots } => Some(slots),
+        _ => None,
+    };
+    let all: BTreeSet<u32> = texts.plan.functions[f.index].insertions.iter().filter_map(of).collect();
+    all.into_iter()
+}
+
+/// What the [`parts`] of a lane's state hold.
+pub(super) fn held(texts: &Texts<'_>, f: &Checked<'_>, lane: &Lane) -> impl Iterator<Item = u64> {
+    let small = [lane.word, lane.edges, lane.first, lane.span].map(u64::from);
+    let words = |words: &[u32]| words.iter().map(|w| u64::from(*w)).collect::<Vec<u64>>();
+    let packed = texts.plan.kept.packed;
+    let (shared, wide) = lane.counters.split_at(packed.counters as usize);
+    let mut shares = vec![0u64; packed.words() as usize];
+    for (i, counter) in (0u32..).zip(shared) {
+        let (word, bit) = packed.place(i).unwrap_or_default();
+        shares[word as usize] += counter << bit;
+    }
+    let lists = [
+        &lane.hashes[..],
+        &lane.trips,
+        &words(&lane.visits),
+        &lane.vars,
+        wide,
+        &shares,
+        &[lane.records],
+        &lane.saved,
+    ]
+    .concat();
+    let track = lane.track.registers().map(|(_, _, value)| value);
+    let numbers =
+        || (1..=texts.plan.module.marks.len() as u32).map(|n| lane.track.tag(n)).collect::<Vec<_>>();
+    let spans = texts.plan.kept.tracks.as_ref().map_or(0, |t| t.spans.len() as u32);
+    let ended = (1..=spans).map(|n| lane.track.tag(n | SPAN)).collect();
+    let (opened, said): (Vec<u64>, Vec<u64>) =
+        lane.opened.iter().map(|(at, word)| (u64::from(*at), u64::from(*word))).unzip();
+    let steps = steps(texts, f).map(|n| lane.track.step(n)).collect();
+    let numbers = [numbers(), numbers(), opened, said, ended, steps].concat();
+    let sums = words(&lane.sums);
+    [lane.cursor].into_iter().chain(small).chain(lists).chain(track).chain(sums).chain(numbers)
+}
+
+/// A machine and a model in the same state.
+fn prepare(
+    texts: &Texts<'_>,
+    f: &Checked<'_>,
+    layout: &HashMap<String, i64>,
+    parts: &[(String, u64)],
+    sample: Sample,
+    seed: u64,
+) -> (Machine, Lane) {
+    let level = texts.plan.program.level;
+    let eager = seed < SAMPLES.len() as u64;
+    let shape = Shape::of(level, 32);
+    let (row, chunk) = (shape.row(), shape.chunk());
+    // Some launches have one dimension; a warp's first lane gives what the whole warp leaves.
+    let flat = (seed + seed / SAMPLES.len() as u64) % 2 == 1 && sample != Filtered;
+    let whole = sample == Whole && level == Level::Probe;
+    let nth = seed.saturating_sub(PROBE_SAMPLES) as u32;
+    let flat = if whole { nth >= 3 } else { flat };
+    let of = |many: [u32; 3], none| if flat { [many[0], none, none] } else { many };
+    let first = if whole { 32 + nth.saturating_sub(4) } else { 32 };
+    let tid = of([if flat { first } else { 7 }, 2, 1 + (seed as u32 % 3)], 0);
+    let (ntid, nctaid) = (of([if whole && flat { 64 } else { 37 }, 3, 4], 1), of([70_000, 50, 9], 1));
+    let ctaid = of([69_000, 41, seed as u32 % 9], 0);
+    let linear = tid[0] + ntid[0] * (tid[1] + ntid[1] * tid[2]);
+    let cta = u64::from(ctaid[0])
+        + u64::from(nctaid[0]) * (u64::from(ctaid[1]) + u64::from(nctaid[1]) * u64::from(ctaid[2]));
+    let warps_of_cta = u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(32));
+    let warp = cta * warps_of_cta + u64::from(linear / 32);
+    let clock = mix(seed) as u32;
+    let multiprocessor = (mix(seed) % 400) as u32;
+    let mask = if sample == Whole { u32::MAX } else { 1 << (linear % 32) };
+    // The recorders' own code knows how to be alone only.
+    let mut machine = Machine { seed: mix(seed + 1), mask, alike: whole, ..Machine::default() };
+    let mut special: Vec<(&'static str, u64)> = Vec::new();
+    for (names, values) in [
+        (["%tid.x", "%tid.y", "%tid.z"], tid),
+        (["%ntid.x", "%ntid.y", "%ntid.z"], ntid),
+        (["%ctaid.x", "%ctaid.y", "%ctaid.z"], ctaid),
+        (["%nctaid.x", "%nctaid.y", "%nctaid.z"], nctaid),
+        (["%laneid", "%lanemask_lt", "%clock"], [linear % 32, (1 << (linear % 32)) - 1, clock]),
+        (["%smid", "%nsmid", "%warpid"], [multiprocessor, 1000, 3]),
+    ] {
+        special.extend(names.into_iter().zip(values.map(u64::from)));
+    }
+    special.push(("%lanemask_eq", 1 << (linear % 32)));
+    machine.special = Arc::new(special);
+    let part = if shape.lanes > 1 { u64::from(linear % 32) * shape.element } else { 0 };
+    let context = Context {
+        pool: POOL,
+        size: match sample {
+            Exhausted => 2 * chunk,
+            Empty => 3 * chunk,
+            _ => 64 * chunk,
+        },
+        cursor: CURSOR,
+        magazines: if matches!(sample, Loaded | Empty | Filling) { MAGAZINE } else { 0 },
+        batch: 4 * chunk,
+        heads: HEADS,
+        finals: if level == Level::Probe { 0 } else { FINALS },
+        cta_warps: if flat { warps_of_cta } else { 0 },
+        bucket: BUCKET,
+        warp_first: if sample == Filtered && seed.is_multiple_of(2) { warp + 1 } else { warp - 1 } as u32,
+        warps: if sample == Filtered && !seed.is_multiple_of(2) { 1 } else { 2 },
+        given: if sample == Given { 2 } else { 0 },
+        tables: if sample == Exhausted { 0 } else { TABLES },
+        records: if matches!(sample, Exhausted | Empty) { 0 } else { RECORDS },
+        record_warps: if flat && !matches!(sample, Exhausted | Empty) { warps_of_cta } else { 0 },
+        tracks: TRACKS,
+        // A ring's size is part of the code.
+        track_log: texts
+            .plan
+            .kept
+            .tracks
+            .as_ref()
+            .and_then(|t| t.ring())
+            .map_or(7 + seed % 4, |r| r.log.into()),
+        launch: seed,
+        visit_first: seed % 3,
+        visit_last: if seed % 5 == 4 { u64::MAX } else { seed % 3 + 2 },
+    };
+    for (i, bytes) in context.to_bytes().chunks_exact(4).enumerate() {
+        let word = bytes.iter().rev().fold(0u32, |w, b| w << 8 | u32::from(*b));
+        write(&mut machine.global, CONTEXT + 4 * i as u64, 4, word.into());
+    }
+    write(&mut machine.global, CURSOR, 8, 2 * chunk);
+    write(&mut machine.global, BUCKET, 8, BUCKET);
+    let left = match sample {
+        Loaded => 1 + seed % 3,
+        Filling => (1 << MAGAZINE_COUNT) - 1 - seed % 3,
+        _ => 0,
+    };
+    let magazine = MAGAZINE + u64::from(multiprocessor) % MAGAZINES * MAGAZINE_STRIDE;
+    write(&mut machine.global, magazine, 8, (17 * chunk) << MAGAZINE_COUNT | left);
+    let first = POOL + part;
+    let cursor = match sample {
+        _ if f.idle => part,
+        // One row or two are left of a private stream's chunk: not enough for all events of a place.
+        Room | Whole if shape.lanes == 1 && seed % 4 == 3 => {
+            first + chunk - row * (1 + (seed / SAMPLES.len() as u64) % 2)
+        }
+        Room | Whole => first + row * (1 << (seed % 4)),
+        Fresh | Joined | Given | NoContext | Filtered => part,
+        Full | FullJoined | Loaded | Empty | Filling | Exhausted | Bucket => first + chunk,
+        Lost => 2 + 5 * chunk,
+        Off => 1 + 3 * chunk,
+    };
+    let mut lane = Lane {
+        level,
+        kind: f.old.kind,
+        word: match (eager, seed % 4) {
+            _ if f.idle => 1,
+            (true, _) => mix(seed + 2) as u32 >> 1 | 1 << 30,
+            (false, 0) => 1,
+            (false, _) => (mix(seed + 2) as u32 | 1 << 31) >> (1 + seed % 26),
+        },
+        cursor,
+        trips: (0..texts.plan.functions[f.index].trip_counters)
+            .map(|i| {
+                if seed % 5 == 3 {
+                    0
+                } else {
+                    u64::from(mix(seed + u64::from(i)) as u32) >> (2 * (seed % 15))
+                }
+            })
+            .collect(),
+        hashes: [3, 4, 5, 6].map(|i| mix(seed + i)),
+        finals: texts.plan.finals,
+        edges: (mix(seed) as u32) << 8 | if eager { 0xFF } else { 7 },
+        first: if eager { 0 } else { (seed % 3) as u32 },
+        span: if eager { u32::MAX } else { (seed % 4) as u32 },
+        visits: Vec::new(),
+        vars: Vec::new(),
+        counters: Vec::new(),
+        records: 0,
+        saved: Vec::new(),
+        track: Track::default(),
+        sums: Vec::new(),
+        opened: Vec::new(),
+        memory: Memory::default(),
+        mask,
+        lane: linear % 32,
+        warp,
+        clock,
+        multiprocessor,
+        context: if sample == NoContext { 0 } else { CONTEXT },
+    };
+    // Those of device functions are in the record, where nothing but 0 is known of them.
+    lane.visits =
+        (0..f.visits).map(|i| if f.kernel() { (mix(seed + u64::from(i)) % 5) as u32 } else { 0 }).collect();
+    let kept = &texts.plan.kept;
+    let own = |i: usize, bits: u32| mix(seed * 31 + i as u64) & u64::MAX >> (64 - bits);
+    lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();
+    // Small ones, of which a warp's sum has 32 bits, and none, have ways of their own.
+    let bits = [64, 26, 1][(mix(seed + 9) % 3) as usize];
+    // Of packed ones what a thread may have, and room for what comes to it.
+    let room = (1u64 << kept.packed.bits.max(6) >> 6) + 1;
+    let own_counter = |i: usize| match kept.packed.place(i as u32) {
+        Some(_) => own(100 + i, 64) % room,
+        None => own(100 + i, bits),
+    };
+    lane.counters = (0..kept.counters.len()).map(own_counter).collect();
+    // Around how many are kept.
+    let saved = |(i, part): (usize, &Part)| own(200 + i, 32) % (2 * u64::from(part.keep) + 2);
+    lane.saved = kept.records.parts.iter().enumerate().map(saved).collect();
+    match sample {
+        Joined => {
+            lane.memory = machine.global.clone();
+            let mut joined = lane.clone();
+            joined.hand_out();
+            machine.global = joined.memory;
+        }
+        FullJoined => write(&mut machine.global, POOL, 8, POOL + chunk),
+        Bucket => write(&mut machine.global, POOL, 8, BUCKET),
+        _ => {}
+    }
+    // A warp has written some of its records before, but for those of which it can only write one.
+    for (i, part) in kept.records.parts.iter().enumerate() {
+        let once = sample == Whole && once(texts, i);
+        if !part.of_lane && part.which != Which::Room && !once {
+            let at = RECORDS + warp * kept.records.warp + part.at;
+            let (at, size) = part.offsets().get(part.fields.len()).map_or((at, 8), |offset| (at + offset, 2));
+            write(&mut machine.global, at, size, own(300 + i, 32) % (2 * u64::from(part.keep) + 2));
+        }
+    }
+    machine.global.seal();
+    lane.memory = machine.global.clone();
+    lane.records = if level == Level::Probe { lane.own_records(&kept.records) } else { 0 };
+    if let Some(layout) = &kept.tracks {
+        let region = if lane.context == 0 { 0 } else { lane.region(layout) };
+        // Without a context there is no track.
+        let seed = if lane.context == 0 { 0 } else { seed };
+        lane.track = Track::sample(seed, region, context.track_log as u32, layout, lane.lane);
+        let own = |i: usize| (mix(seed * 23 + i as u64) as u32, mix(seed * 29 + i as u64) as u32);
+        lane.opened = (0..texts.plan.module.marks.len()).map(own).collect();
+        lane.sums = (0..layout.words).map(|i| mix(seed * 17 + u64::from(i)) as u32).collect();
+    }
+    let record = address(&format!("{}record", texts.prefix));
+    // A graph's node is told of its context alone.
+    let told = match seed % 4 {
+        _ if lane.context == 0 => Handed::default(),
+        3 => Handed { context: CONTEXT, ..Handed::default() },
+        _ => context.handed(CONTEXT),
+    };
+    let Handed { context: at, tables, ends, cta_warps } = told;
+    let params = [("context", vec![at, tables, ends, cta_warps]), ("state", vec![record])];
+    machine.params = Arc::new(params.map(|(name, value)| (format!("{}{name}", texts.prefix), value)).into());
+    if let Some(reg) = f.state_parameter() {
+        machine.regs.insert(reg, record);
+    }
+    let mut set = |name: &str, size: u64, value: u64| {
+        if let Some(reg) = f.state(name) {
+            machine.regs.insert(reg, value);
+        }
+        if let Some(at) = layout.get(name) {
+            write(&mut machine.local, record.wrapping_add_signed(*at), size, value);
+        }
+    };
+    set("context", 8, lane.context);
+    set("state", 8, record);
+    parts.iter().zip(held(texts, f, &lane)).for_each(|((name, size), value)| set(name, *size, value));
+    machine.local.seal();
+    // Room for what a piece writes.
+    machine.regs.reserve(64);
+    (machine, lane)
+}

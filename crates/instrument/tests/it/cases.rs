@@ -1,0 +1,88 @@
+//! Case files: `tests/cases/instrument/NAME.ptx`, and what it is rewritten to in `NAME.LEVEL`. `BLESS=1` writes those.
+
+use std::fs;
+use std::sync::Arc;
+
+use prlx_instrument::ErrorKind;
+use prlx_probe::Program;
+use prlx_trace::kernel::Level;
+use prlx_trace::launch::Window;
+
+#[test]
+fn cases_are_rewritten_as_written_down() {
+    let dir = crate::support::root().join("tests/cases/instrument");
+    let bless = std::env::var_os("BLESS").is_some();
+    let mut wrong = Vec::new();
+    let mut paths: Vec<_> = fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.sort();
+    for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "ptx")) {
+        let source = fs::read_to_string(path).unwrap();
+        for level in crate::support::LEVELS {
+            let mut program = crate::support::program(level);
+            program.elide = true;
+            if level == Level::Operands {
+                let sites = (0..64).map(prlx_trace::SiteId).collect();
+                program.window = Some(Window { sites, warps: (0, 4), visits: (0, 8) });
+            }
+            let what = format!("{} at {}", path.display(), level.name());
+            let rewrite = prlx_instrument::rewrite(&source, "case", &program, &|_| None)
+                .unwrap_or_else(|e| panic!("{what}: {e}"));
+            let expected = path.with_extension(level.name());
+            if bless {
+                fs::write(expected, rewrite.text).unwrap();
+            } else if fs::read_to_string(expected).unwrap_or_default() != rewrite.text {
+                wrong.push(what);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "not as written (look at them with BLESS=1): {wrong:#?}");
+}
+
+/// Words of PTX are names as well: `add` of an instruction, or of a kernel.
+#[test]
+fn kernels_may_be_called_like_words_of_ptx() {
+    for name in ["add", "wide", "u32", "ret", "reg", "global", "tid", "b32"] {
+        let source = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry {name}(.param .u64 {name}_param_0)\n{{\n\
+             .reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [{name}_param_0];\n\
+             mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd1, %rd1, %rd2;\nld.global.u32 %r2, [%rd1];\n\
+             setp.eq.u32 %p1, %r2, 0;\n@%p1 ret;\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd1], %r2;\nret;\n}}\n"
+        );
+        for level in crate::support::LEVELS.into_iter().filter(|&l| l != Level::Operands) {
+            let rewrite = prlx_instrument::rewrite(&source, name, &crate::support::program(level), &|_| None);
+            assert!(
+                rewrite.as_ref().is_ok_and(|r| !r.plan.module.sites.is_empty()),
+                "{name}: {:?}",
+                rewrite.err()
+            );
+        }
+    }
+}
+
+/// Writes a probe into a kernel that loads through a generic address.
+fn probed(probe: &str, version: &str, target: &str) -> Result<String, prlx_instrument::Error> {
+    let source = format!(
+        ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+         .reg .b32 %r<2>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nld.u32 %r1, [%rd1];\nst.global.u32 [%rd1], %r1;\nret;\n}}\n"
+    );
+    let script = Some(Arc::new(prlx_probe::lang::parse(probe).unwrap()));
+    let program = Program { script, ..crate::support::program(Level::Probe) };
+    prlx_instrument::rewrite(&source, "k", &program, &|_| None).map(|r| r.text)
+}
+
+#[test]
+fn lanes_are_brought_together_since_sm_80() {
+    let probe = "inst:st.global { @all = sum(lanes_sum(in0)); }";
+    let error = probed(probe, "8.3", "sm_75").unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unsupported);
+    assert!(error.message.contains("need sm_80, and the target is sm_75"), "{}", error.message);
+    assert!(probed(probe, "8.3", "sm_80").unwrap().contains("redux.sync.add.u32"));
+}
+
+/// Where PTX can tell, a kernel's parameter is no global memory, though its window lies in that.
+#[test]
+fn a_parameter_is_not_global_memory() {
+    let probe = "inst:ld.global { @n++; }";
+    let asks = |version| probed(probe, version, "sm_70").unwrap().matches("isspacep.param").count();
+    assert_eq!((asks("7.6"), asks("7.7")), (0, 1));
+}

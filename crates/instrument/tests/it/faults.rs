@@ -1,0 +1,107 @@
+//! Faults planted in rewritten text: the verifier finds each, and says what is wrong.
+
+use prlx_instrument::{Rewrite, rewrite, verify};
+use prlx_trace::kernel::Level;
+
+/// A rewritten case.
+fn rewritten(name: &str, level: Level) -> (String, Rewrite) {
+    let path = crate::support::root().join("tests/cases/instrument").join(name).with_extension("ptx");
+    let source = std::fs::read_to_string(path).unwrap();
+    let mut program = crate::support::program(level);
+    program.elide = true;
+    let rewrite = rewrite(&source, name, &program, &|_| None).unwrap();
+    (source, rewrite)
+}
+
+/// Level, case, what is replaced (its first occurrence), by what, and a part of the complaint.
+#[rustfmt::skip]
+const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
+    // The original's bytes.
+    (Level::Path, "loops", "mov.u32 %r2, 0;", "mov.u32 %r2, 1;", "where the original has"),
+    (Level::Path, "loops", "\tmov.u32 %r3, 0;\n", "", ""),
+    (Level::Path, "loops", "// A search", "// Our search", "bytes of the original changed"),
+    (Level::Path, "loops", "@%p1 bra FOUND", "@!%p1 bra FOUND", "where the original has"),
+    // Structure.
+    (Level::Path, "loops", "\t}\n", "\t\n", ""),
+    (Level::Path, "loops", "$prlx_store", "$prlx_stare", ""),
+    (Level::Path, "loops", "@%prlx_q bra $prlx_room", "@%prlx_q bra OUTER; bra $prlx_room", "leaves its piece"),
+    (Level::Path, "loops", ",\n\t.param .align 8 .b8 prlx_context[32]", "", ""),
+    (Level::Path, "loops", ".b8 prlx_context[32]", ".b8 prlx_context[32], .param .u64 prlx_more", ""),
+    // Registers and memory.
+    (Level::Path, "loops", "mov.u32 %prlx_word, 1;\n$prlx_room", "mov.u32 %r3, 1;\n$prlx_room", "writes a register of the original"),
+    (Level::Path, "loops", "cvt.u32.u64 %prlx_a, %prlx_cursor", "cvt.u32.u64 %prlx_a, %prlx_x", "reads a register before"),
+    (Level::Path, "loops", "st.global.cg.u32 [%prlx_cursor]", "st.global.cg.u32 [%rd1]", "touches memory"),
+    (Level::Path, "loops", "%prlx_leader, 31, %prlx_mask", "%prlx_leader, 31, -1", "waits for lanes"),
+    (Level::Path, "loops", "setp.lt.u32 %prlx_q, %prlx_word", "bar.sync 0;\n\tsetp.lt.u32 %prlx_q, %prlx_word", "no instruction that recording needs"),
+    // Meaning.
+    (Level::Path, "guards", "@%p1 shl.b32 %prlx1_word", "@!%p1 shl.b32 %prlx1_word", "word becomes"),
+    (Level::Path, "loops", "@!%p1 add.u32 %prlx_trip0", "@%p1 add.u32 %prlx_trip0", "trip0 becomes"),
+    (Level::Path, "loops", "@%p2 bra INNER;", "@!%p2 bra INNER;", ""),
+    (Level::Path, "loops", "mov.u32 %prlx_trip0, 1;", "mov.u32 %prlx_trip0, 0;", "trip0 becomes"),
+    (Level::Path, "loops", "setp.eq.u32 %prlx_q, %prlx_trip0, 0", "setp.eq.u32 %prlx_q, %prlx_trip0, 1", "becomes"),
+    (Level::Path, "loops", "sub.u32 %prlx_trip0, %prlx_trip0, 1", "sub.u32 %prlx_trip0, %prlx_trip0, 2", "becomes"),
+    (Level::Fingerprint, "loops", "@%prlx_q mul.lo.u64 %prlx_hash0", "mul.lo.u64 %prlx_hash0", "hash0 becomes"),
+    (Level::Path, "counted", "@%prlx_q sub.u32 %prlx_trip0, %r3, 2", "@%prlx_q sub.u32 %prlx_trip0, %r3, 3", "becomes"),
+    (Level::Path, "counted", "@%prlx_q sub.u32 %prlx_trip0, %r3", "@%prlx_q sub.u32 %prlx_trip0, %r2", "becomes"),
+    (Level::Fingerprint, "counted", "@%prlx_q sub.u32 %prlx_trip0, %r3", "sub.u32 %prlx_trip0, %r3", "becomes"),
+    (Level::Path, "loops", "shl.b32 %prlx_word, %prlx_word, 1", "shl.b32 %prlx_word, %prlx_word, 2", "word becomes"),
+    (Level::Path, "loops", "add.u64 %prlx_cursor, %prlx_cursor, 128", "add.u64 %prlx_cursor, %prlx_cursor, 64", "cursor becomes"),
+    (Level::Path, "loops", "and.b32 %prlx_b, %prlx_a, 1920", "and.b32 %prlx_b, %prlx_a, 896", "becomes"),
+    (Level::Path, "loops", "sub.u64 %prlx_link, %prlx_link, 2048", "sub.u64 %prlx_link, %prlx_link, 4096", "becomes"),
+    (Level::Path, "loops", "shr.u32 %prlx_b, %prlx_b, 5", "shr.u32 %prlx_b, %prlx_b, 6", "becomes"),
+    (Level::Path, "loops", "mul.wide.u32 %prlx_cursor, %prlx_a, 4", "mul.wide.u32 %prlx_cursor, %prlx_a, 8", "cursor becomes"),
+    (Level::Path, "loops", "\n\t@!%p1 add.u32 %prlx_trip0, %prlx_trip0, 1;", "", ""),
+    (Level::Path, "guards", "@%p1 shl.b32 %prlx1_word", "shl.b32 %prlx1_word", "word becomes"),
+    (Level::Fingerprint, "values", "2654435761", "2654435763", "hash"),
+    (Level::Fingerprint, "values", "mul.lo.u64 %prlx_x, %prlx_hash1", "mul.lo.u64 %prlx_x, %prlx_hash2", "memory at"),
+    (Level::Fingerprint, "values", "shl.b32 %prlx_c, %prlx_b, 11", "shl.b32 %prlx_c, %prlx_b, 12", "hash"),
+    (Level::Fingerprint, "loops", "max.u64 %prlx_v, %prlx_v, 1", "min.u64 %prlx_v, %prlx_v, 1", ""),
+    (Level::Fingerprint, "loops", "add.u64 %prlx_cursor, %prlx_x, 256", "add.u64 %prlx_cursor, %prlx_x, 128", ""),
+    (Level::Events, "values", "vote.sync.ballot.b32 %prlx_value, %p1", "vote.sync.ballot.b32 %prlx_value, %p2", "memory at"),
+    (Level::Events, "values", "mov.u32 %prlx_clock, %clock", "mov.u32 %prlx_clock, %smid", "memory at"),
+    (Level::Events, "loops", "sub.u32 %prlx_value, %prlx_trip0, 1", "sub.u32 %prlx_value, %prlx_trip0, 2", "memory at"),
+    (Level::Events, "loops", "@!%p1 add.u32 %prlx_trip0", "@%p1 add.u32 %prlx_trip0", "trip0 becomes"),
+    (Level::Events, "values", "sub.u32 %prlx_a, %prlx_a, 1;", "sub.u32 %prlx_a, %prlx_a, 0;", "becomes"),
+    (Level::Events, "values", "setp.gt.u32 %prlx_q, %prlx_b, 464", "setp.gt.u32 %prlx_q, %prlx_b, 480", "becomes"),
+    (Level::Events, "values", "{%prlx_value1, %prlx_value2}", "{%prlx_value1, %prlx_value0}", "memory at"),
+    (Level::Events, "ahead", "@%p1 mov.b32 %prlx_by1, 0", "@!%p1 mov.b32 %prlx_by1, 0", "memory at"),
+    (Level::Events, "ahead", "vote.sync.ballot.b32 %prlx_mask3, %p1", "vote.sync.ballot.b32 %prlx_mask3, !%p1", "memory at"),
+    (Level::Events, "ahead", "mov.u32 %prlx_site0, -8053", "mov.u32 %prlx_site0, -18053", "memory at"),
+    (Level::Events, "ahead", "{%prlx_value1, %prlx_value2}", "{%prlx_value1, %prlx_clock}", "memory at"),
+    (Level::Path, "calls", "st.local.u32 [%prlx_state+16], %prlx_word", "st.local.u32 [%prlx_state+20], %prlx_word", "not where others look"),
+    (Level::Path, "calls", "\tld.local.u64 %prlx_cursor, [prlx_record+0];\n", "", "not handed on"),
+    (Level::Path, "calls", "a1, prlx_state", "a1, prlx_record, prlx_state", ""),
+];
+
+#[test]
+fn planted_faults_are_found() {
+    let mut missed = Vec::new();
+    for &(level, name, find, replace, complaint) in FAULTS {
+        let (source, good) = rewritten(name, level);
+        let Some(at) = good.text.find(find) else {
+            missed.push(format!("{name} at {}: `{find}` is not in it", level.name()));
+            continue;
+        };
+        let bad = format!("{}{replace}{}", &good.text[..at], &good.text[at + find.len()..]);
+        match verify(&source, &bad, &good.module, &good.plan) {
+            Ok(()) => missed.push(format!("{name} at {}: `{find}` as `{replace}` passed", level.name())),
+            Err(e) if e.message.contains(complaint) => {}
+            Err(e) => missed.push(format!("{name} at {}: `{find}` as `{replace}`: {e}", level.name())),
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// A plan that asks for something else than what was lowered.
+#[test]
+fn another_plan_is_not_this_one() {
+    let (source, mut good) = rewritten("guards", Level::Path);
+    let insertions = &mut good.plan.functions[0].insertions;
+    let guarded = insertions.iter().position(|i| i.guard.is_some()).unwrap();
+    if let Some(guard) = &mut insertions[guarded].guard {
+        guard.negate = !guard.negate;
+    }
+    assert!(verify(&source, &good.text, &good.module, &good.plan).is_err());
+    good.plan.functions[0].insertions.remove(guarded);
+    assert!(verify(&source, &good.text, &good.module, &good.plan).is_err());
+}
