@@ -61,7 +61,7 @@ pub struct Device {
     pub graphs: Graphs,
     handles: u64,
     pub clock: u64,
-    pub(crate) timer: Timer,
+    pub(super) timer: Timer,
     /// `PRLX_MOCK_FAIL`.
     pub(crate) failing: BTreeMap<String, i32>,
     pub(crate) capability: (i32, i32),

@@ -11,6 +11,8 @@ use prlx_analyze::{DiffOptions, Verdict, diff};
 use prlx_driver::session::{Options, Pattern, Session, VARIABLE};
 use prlx_trace::{Dim3, Trace};
 
+use crate::tools::{nvidia, skip};
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A folder of a test's own, removed at its end.
@@ -36,7 +38,7 @@ impl Folder {
             How::Dlsym => cc.arg("-DFIND=1").arg("-ldl"),
             How::ProcAddress => cc.arg("-DFIND=2").arg("-ldl"),
         };
-        let built = cc.output().map_err(|_| eprintln!("skipped: no cc")).ok()?;
+        let built = cc.output().map_err(|_| skip("no cc")).ok()?;
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         Some(out)
     }
@@ -54,7 +56,7 @@ impl Folder {
     /// What nvcc makes of `saxpy.cu`; `None` where there is no nvcc.
     fn nvcc(&self, options: &str, out: &str) -> Option<PathBuf> {
         let out = self.0.join(out);
-        let mut nvcc = Command::new(cuda()?.join("bin/nvcc"));
+        let mut nvcc = Command::new(nvidia("bin/nvcc")?);
         nvcc.args(options.split(' ')).arg("-o").arg(&out).arg(format!("{ROOT}/tests/programs/saxpy.cu"));
         let made = nvcc.output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -79,18 +81,6 @@ enum How {
 /// A library that cargo builds beside this test.
 fn beside(name: &str) -> PathBuf {
     std::env::current_exe().unwrap().with_file_name(name)
-}
-
-/// NVIDIA's tools, where `cargo xtask setup` has put them.
-fn cuda() -> Option<PathBuf> {
-    let venv = std::env::var_os("PRLX_VENV").map_or_else(|| Path::new(ROOT).join(".venv"), PathBuf::from);
-    let entries = fs::read_dir(venv.join("lib")).into_iter().flatten().flatten();
-    let found =
-        entries.map(|e| e.path().join("site-packages/nvidia/cu13")).find(|p| p.join("bin/nvcc").is_file());
-    if found.is_none() {
-        eprintln!("skipped: no nvcc; `cargo xtask setup` installs it");
-    }
-    found
 }
 
 /// What came of a run.
@@ -208,7 +198,7 @@ fn every_way_to_load_and_to_launch() {
 fn images_that_nvcc_makes() {
     let folder = Folder::new();
     let Some(program) = folder.program("ways", How::Dlsym) else { return };
-    let Some(cuda) = cuda() else { return };
+    let Some(cuda) = nvidia("bin/nvcc").and(nvidia(".")) else { return };
     let ptxas = cuda.join("bin/ptxas");
     let env = [("PRLX_ASSEMBLER", "ptxas"), ("PRLX_PTXAS", ptxas.to_str().unwrap())];
     let real = "-gencode arch=compute_90,code=sm_90";

@@ -1,7 +1,6 @@
 //! The table of driver calls and codes against NVIDIA's own header, where `cargo xtask setup` has put one.
 
-use std::path::{Path, PathBuf};
-
+use crate::tools::nvidia;
 use prlx_driver::cuda::calls::{
     CALLS, attribute, capture, function, input, jit, launch, node, pointer, stream,
 };
@@ -9,16 +8,7 @@ use prlx_driver::cuda::error_codes::CODES;
 
 /// `cuda.h`, without comments; `None` where there is none.
 fn header() -> Option<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let venv = std::env::var_os("PRLX_VENV").map_or_else(|| root.join(".venv"), PathBuf::from);
-    let folders = std::fs::read_dir(venv.join("lib")).ok()?.flatten();
-    let file =
-        folders.map(|e| e.path().join("site-packages/nvidia/cu13/include/cuda.h")).find(|p| p.is_file());
-    let Some(file) = file else {
-        eprintln!("skipped: no cuda.h; `cargo xtask setup` installs it");
-        return None;
-    };
-    let mut text = std::fs::read_to_string(file).unwrap();
+    let mut text = std::fs::read_to_string(nvidia("include/cuda.h")?).unwrap();
     while let Some(from) = text.find("/*") {
         let to = text[from..].find("*/").map_or(text.len(), |n| from + n + 2);
         text.replace_range(from..to, " ");

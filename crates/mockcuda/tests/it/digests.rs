@@ -1,20 +1,13 @@
 //! Digests of what launches' pointers lead to, on the stand-in for the driver: as the host has them, wherever memory lies.
 
-use std::sync::{LazyLock, Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
 use prlx_driver::cuda::pointee_digest::{Before, Begun, Digests, PTX};
-use prlx_driver::cuda::{Library, Stream, VARIABLE};
+use prlx_driver::cuda::{Library, Stream};
 use prlx_driver::digest::memory;
 use prlx_trace::launch::Pointee;
 
-static TURN: LazyLock<Mutex<()>> = LazyLock::new(|| {
-    #[expect(unsafe_code, reason = "tests have no other way to name the library")]
-    // SAFETY: done once, before any test reads the environment.
-    unsafe {
-        std::env::set_var(VARIABLE, std::env::current_exe().unwrap().with_file_name("libprlx_mockcuda.so"));
-    }
-    Mutex::new(())
-});
+use crate::turn;
 
 /// A program with one context.
 struct App {
@@ -26,7 +19,7 @@ struct App {
 
 impl App {
     fn start(most: u64) -> App {
-        let turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+        let turn = turn::take();
         let library = Library::open().unwrap();
         let context = library.retain(library.device(0).unwrap()).unwrap();
         library.enter(context).unwrap();
@@ -56,6 +49,13 @@ impl App {
         self.digests.after(&mut begun, self.stream);
         while !self.digests.done(&mut begun) {}
         self.digests.take(begun)
+    }
+}
+
+impl Drop for App {
+    /// Releases the context, and with it everything that the test allocated, for the tests after it.
+    fn drop(&mut self) {
+        self.library.release(self.library.device(0).unwrap()).unwrap();
     }
 }
 

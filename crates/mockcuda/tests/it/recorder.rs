@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_void};
-use std::path::PathBuf;
 use std::ptr::null_mut;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use prlx_driver::Driver;
@@ -13,7 +12,7 @@ use prlx_driver::cuda::calls::{LaunchConfig, extra};
 use prlx_driver::cuda::recorder::{
     BRING_IN, Counts, Finished, Memory, NodeId, PATIENCE, Recorder, Unrecorded,
 };
-use prlx_driver::cuda::{Context, Library, Stream, VARIABLE};
+use prlx_driver::cuda::{Context, Library, Stream};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
 use prlx_probe::{Filter, Plan, Program};
@@ -21,6 +20,8 @@ use prlx_trace::device::Handed;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Event, Lanes};
 use prlx_trace::{Dim3, FuncId, Launch, Level, Streams};
+
+use crate::turn;
 
 /// Every lane branches 40 times, as the bits of what it loads say. Lanes of the first eight CTAs have words of their own: what
 /// they load does not depend on which CTA comes first.
@@ -68,23 +69,6 @@ macro_rules! raw {
     }};
 }
 
-static TURN: LazyLock<Mutex<()>> = LazyLock::new(|| {
-    #[expect(unsafe_code, reason = "tests have no other way to name the library")]
-    // SAFETY: done once, before any test reads the environment.
-    unsafe {
-        std::env::set_var(VARIABLE, driver());
-        std::env::set_var("PRLX_MOCK_KERNEL_MICROS", "100");
-    }
-    Mutex::new(())
-});
-
-/// The driver's library: the stand-in, or what `PRLX_TEST_LIBCUDA` names. On a real one each test needs a process of
-/// its own, for a context that is dead stays so.
-fn driver() -> PathBuf {
-    let mock = || std::env::current_exe().unwrap().with_file_name("libprlx_mockcuda.so");
-    std::env::var_os("PRLX_TEST_LIBCUDA").map_or_else(mock, PathBuf::from)
-}
-
 /// So much of the device's, none for tables, and so much of the host's for what waits.
 fn memory(device: u64, host: u64) -> Memory {
     Memory { device, tables: 0, kept: false, host }
@@ -95,11 +79,11 @@ impl App {
         App::at(Level::Path)
     }
     fn at(level: Level) -> App {
-        let turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+        let turn = turn::take();
         let library = Library::open().unwrap();
         #[expect(unsafe_code, reason = "the same library once more, as a program has it")]
         // SAFETY: it is loaded already.
-        let raw = unsafe { libloading::Library::new(driver()).unwrap() };
+        let raw = unsafe { libloading::Library::new(turn::driver()).unwrap() };
         let program = Program { level, script: None, elide: true, filter: Filter::default(), window: None };
         let rewritten = prlx_instrument::rewrite(BITS, "bits.ptx", &program, &|_| None).unwrap();
         let mut context = null_mut();

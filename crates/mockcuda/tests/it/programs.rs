@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::tools::skip;
+
 #[test]
 fn the_mock_keeps_order() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -14,7 +16,7 @@ fn the_mock_keeps_order() {
         .arg(root.join("tests/programs/order.c"))
         .arg(&mock)
         .output();
-    let Ok(built) = built else { return eprintln!("skipped: no cc") };
+    let Ok(built) = built else { return skip("no cc") };
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let ran = Command::new(&program).env("LD_LIBRARY_PATH", mock.parent().unwrap()).output().unwrap();
     std::fs::remove_file(&program).unwrap();

@@ -1,8 +1,6 @@
 //! Running a job on a fake device: data goes there and comes back, and is compared as the launch file asks.
 
-mod fake;
-
-use fake::Fake;
+use crate::fake::{self, Fake};
 use prlx_driver::job::Expect;
 use prlx_driver::run::compare;
 use prlx_driver::{Error, ErrorKind, Job, LaunchStats, npy, run};

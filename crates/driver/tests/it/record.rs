@@ -1,13 +1,10 @@
 //! Recording on a fake device: streams come back as written, losses and damage are told, and everything is given back.
 
-mod fake;
-mod lanes;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use fake::{Fake, Memory};
-use lanes::Lanes;
+use crate::fake::{Fake, Memory};
+use crate::lanes::Lanes;
 use prlx_driver::buffer_content::Content;
 use prlx_driver::job::{Arg, ArgValue, Buffer};
 use prlx_driver::{

@@ -1,20 +1,17 @@
 //! A kernel that faults takes its context with it; what was known is said, and a new device works.
 
-use prlx_driver::cuda::{Cuda, VARIABLE};
+use prlx_driver::cuda::Cuda;
 use prlx_driver::{Driver, ErrorKind, LaunchConfig};
 use prlx_trace::Dim3;
+
+use crate::turn;
 
 const STORE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry store(.param .u64 at)\n{\n\
     .reg .b64 %rd<2>;\n.shared .align 4 .b8 room[1024];\nld.param.u64 %rd1, [at];\nst.global.u32 [%rd1], 7;\nret;\n}\n";
 
 #[test]
 fn a_fault_is_told_and_ends_with_its_context() {
-    let mock = std::env::current_exe().unwrap().with_file_name("libprlx_mockcuda.so");
-    #[expect(unsafe_code, reason = "tests have no other way to name the library")]
-    // SAFETY: this is the only test of this program, and nothing else reads the environment.
-    unsafe {
-        std::env::set_var(VARIABLE, mock);
-    }
+    let _turn = turn::take();
     let mut gpu = Cuda::new(0).unwrap();
     let module = gpu.load(STORE.as_bytes()).unwrap();
     let config = LaunchConfig { grid: Dim3 { x: 2, ..Dim3::default() }, ..LaunchConfig::default() };

@@ -6,6 +6,8 @@
 //!
 //! Kernels that the CPU device refuses (`tests/kernels/refused.txt`) are left out.
 
+mod tools;
+
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -16,18 +18,6 @@ use prlx_emu::{Emulator, Options};
 use prlx_probe::{Filter, Program};
 use prlx_trace::launch::{Event, Lanes};
 use prlx_trace::{Level, WarpStream};
-
-/// NVIDIA's assembler, where it is.
-fn ptxas() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let venv = std::env::var_os("PRLX_VENV").map_or_else(|| root.join(".venv"), PathBuf::from);
-    let entries = std::fs::read_dir(venv.join("lib")).into_iter().flatten().flatten();
-    let found = entries.map(|e| e.path().join("site-packages/nvidia/cu13/bin/ptxas")).find(|p| p.is_file());
-    if found.is_none() {
-        eprintln!("skipped: no ptxas; `cargo xtask setup` installs it");
-    }
-    found
-}
 
 const LEVELS: [Level; 3] = [Level::Path, Level::Fingerprint, Level::Events];
 
@@ -44,7 +34,7 @@ fn main() {
     let refused = std::fs::read_to_string(root.join("refused.txt")).expect("the list is there");
     let refused: Vec<&str> =
         refused.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_whitespace().next()).collect();
-    let ptxas = ptxas();
+    let ptxas = tools::nvidia("bin/ptxas");
     let mut kernels = 0usize;
     let mut trials = vec![Trial::test("what the device says of itself", itself)];
     for kind in ["cuda", "triton"] {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::tools::nvidia;
 use prlx_driver::ErrorKind;
 use prlx_driver::assemble::cache::Cache;
 use prlx_driver::assemble::{Assembler, Assemblers, Failed, Within, lost, needs, target};
@@ -21,11 +22,7 @@ fn sm(text: &str) -> Target {
 }
 
 fn tools() -> Vec<Assembler> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let venv = std::env::var_os("PRLX_VENV").map_or_else(|| root.join(".venv"), PathBuf::from);
-    let entries = std::fs::read_dir(venv.join("lib")).into_iter().flatten().flatten();
-    let Some(cuda) = entries.map(|e| e.path().join("site-packages/nvidia/cu13")).find(|p| p.is_dir()) else {
-        eprintln!("skipped: no assemblers; `cargo xtask setup` installs them");
+    let Some(cuda) = nvidia("bin/ptxas").and(nvidia("lib/libnvJitLink.so.13")).and(nvidia(".")) else {
         return Vec::new();
     };
     let ptxas = Assembler::ptxas(&cuda.join("bin/ptxas")).unwrap();
