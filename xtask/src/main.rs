@@ -176,8 +176,7 @@ const QUERY: &[&str] = &[
     "crates/cli/src/commands/query.rs",
     "crates/cli/tests/query.rs",
     "crates/cli/Cargo.toml",
-    "crates/present/src/tables.rs",
-    "crates/present/src/parquet.rs",
+    "crates/present/src/tables",
 ];
 
 /// Checks licences, sources and duplicates of all dependencies. Advisories need a network access that CI may

@@ -1,4 +1,5 @@
-//! How fast lanes are decoded and recordings compared, on generated recordings: `cargo xtask bench diff`. Prints Markdown.
+//! How fast lanes are decoded and recordings compared, on generated recordings: `cargo xtask bench diff`.
+//! Prints Markdown.
 
 #[path = "../../../bench/clock.rs"]
 mod clock;

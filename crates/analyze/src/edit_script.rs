@@ -1,26 +1,29 @@
-//! Two sequences of hashes side by side: what was taken out, what was put in.
+//! Aligns two sequences of hashes: which elements were removed, which were inserted.
 //!
-//! Holds: the runs of [`edits`] are the smallest edit (Myers' greedy algorithm) if there is one within the bound; work and
-//! memory are bounded whatever the input. [`align_trips`] keeps to positions where it can: a trip's number is its identity,
-//! unless the numbers themselves are off.
+//! # Invariants
+//! [`edits`] returns a smallest edit script (Myers' greedy algorithm), if one exists within [`MAX_EDIT`].
+//! Time and memory
+//! are bounded for any input. [`align_trips`] matches trips by position where it can, since a trip's number
+//! identifies it.
+//! It shifts trips only where the numbers themselves are off.
 
 use std::ops::Range;
 
-/// Where two sequences differ: these of `a` stand for those of `b`. Between runs the sequences are equal.
+/// One edit: these elements of `a` are replaced by these of `b`. Between edits the sequences are equal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edit {
-    /// Elements that only `a` has.
+    /// The elements that only `a` has.
     pub a: Range<usize>,
-    /// Elements that only `b` has.
+    /// The elements that only `b` has.
     pub b: Range<usize>,
 }
 
-/// Largest edit that is looked for.
+/// The largest number of single insertions and deletions that is searched for.
 const MAX_EDIT: usize = 256;
-/// Elements compared at most, in all.
+/// The largest number of element comparisons in one search.
 const MAX_WORK: usize = 1 << 26;
 
-/// The smallest edit of `a` into `b`, as runs in order; `None` when it is larger than the bound.
+/// The smallest edit script from `a` to `b`, in order. `None` if it exceeds the bound.
 pub fn edits(a: &[u64], b: &[u64]) -> Option<Vec<Edit>> {
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let (a, b) = (&a[head..], &b[head..]);
@@ -45,13 +48,14 @@ pub fn edits(a: &[u64], b: &[u64]) -> Option<Vec<Edit>> {
     Some(out)
 }
 
-/// Myers: for each number of edits the furthest point on each diagonal; then back. Single steps in order: position in `a`,
-/// in `b`, and whether `b`'s element is put in (else `a`'s is taken out).
+/// Myers' algorithm: for each number of edits the furthest point on each diagonal, then back along the path.
+/// Returns single steps in order: the position in `a`, the position in `b`, and whether `b`'s element is
+/// inserted (else `a`'s is removed).
 fn edit(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize, bool)>> {
     let (n, m) = (a.len() as i64, b.len() as i64);
     let most = MAX_EDIT.min(MAX_WORK / (a.len() + b.len())).max(1).min(a.len() + b.len()) as i64;
     let mut history: Vec<Vec<i64>> = Vec::new();
-    // furthest[k + d]: x on diagonal k = x - y.
+    // `furthest[k + d]` is x on diagonal k = x - y.
     let mut furthest: Vec<i64> = vec![0];
     for d in 0..=most {
         let at = |v: &[i64], k: i64| v.get((k + d - 1) as usize).copied().unwrap_or(-1);
@@ -65,7 +69,7 @@ fn edit(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize, bool)>> {
             } else {
                 at(&furthest, k - 1) + 1
             };
-            // Neighbours that ran off an end lead nowhere.
+            // Neighbours beyond the end of a sequence lead nowhere.
             if x < 0 || x > n || x - k < 0 || x - k > m {
                 continue;
             }
@@ -86,7 +90,7 @@ fn edit(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize, bool)>> {
     None
 }
 
-/// From the end back to the start: `history[d]` is what was known before the `d`-th edit.
+/// Walks from the end to the start. `history[d]` holds the furthest points before edit `d`.
 fn back(history: &[Vec<i64>], n: i64, m: i64) -> Vec<(usize, usize, bool)> {
     let (mut x, mut y) = (n, m);
     let mut out = Vec::new();
@@ -104,24 +108,24 @@ fn back(history: &[Vec<i64>], n: i64, m: i64) -> Vec<(usize, usize, bool)> {
     out
 }
 
-/// How trips of one loop on both sides belong together.
+/// How trips of one loop match on both sides. Indices count from 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TripStep {
-    /// The same trip, different inside.
+    /// The same trip, with different content.
     Pair(usize, usize),
-    /// Trips that only `a` has; `b` is at its trip of that number.
+    /// Trips that only `a` has, while `b` is at this trip.
     OnlyA(Range<usize>, usize),
-    /// Trips that only `b` has; `a` is at its trip of that number.
+    /// Trips that only `b` has, while `a` is at this trip.
     OnlyB(usize, Range<usize>),
 }
 
-/// Aligns the trips of a loop by their hashes; equal pairs are left out. `leaves` says whether a trip of `a` and one of `b`
-/// differ in nothing but whether the loop goes on.
+/// Aligns the trips of a loop by their hashes. Trips with equal hashes are omitted. `leaves(i, j)` says
+/// whether trip `i` of `a` and trip `j` of `b` differ only in whether the loop continues.
 pub fn align_trips(a: &[u64], b: &[u64], leaves: impl Fn(usize, usize) -> bool) -> Vec<TripStep> {
     let common = a.len().min(b.len());
     let moved = (0..common).filter(|&i| a[i] != b[i]).count();
     if a.len() == b.len() {
-        // Trips that differ stay where they are, unless a shift explains far more.
+        // Trips that differ keep their positions, unless a shift explains far more of the differences.
         if moved > 8
             && let Some(runs) = edits(a, b)
             && runs.iter().map(|r| r.a.len().max(r.b.len())).sum::<usize>() * 4 <= moved
@@ -135,7 +139,8 @@ pub fn align_trips(a: &[u64], b: &[u64], leaves: impl Fn(usize, usize) -> bool) 
     if edits > a.len().abs_diff(b.len()) + moved.max(1) {
         return by_position(a, b, 0, 0);
     }
-    // One side goes on where the other leaves: what differs is the decision of that trip, not the trips that follow.
+    // One side continues where the other leaves the loop. The decision of that trip differs, not the trips
+    // after it.
     let last = runs.last().cloned();
     let at_end = |r: &Edit| (r.a.is_empty() || r.b.is_empty()) && a.len() - r.a.end <= 1;
     let goes_on = |r: &Edit| r.a.start < a.len() && r.b.start < b.len() && leaves(r.a.start, r.b.start);

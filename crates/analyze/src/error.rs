@@ -1,18 +1,18 @@
-//! Why a trace can't be analysed.
+//! The error type of this crate: why a trace cannot be analysed.
 
 use std::fmt;
 
-/// What is wrong, and where: a module's table, a lane, a frame.
+/// A defect of a trace: what is wrong, and in which module table, lane or frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
-    /// Where, as `module.functions[0].blocks[3]` or `warp 7, lane 3`.
+    /// The place, such as `module.functions[0].blocks[3]` or `warp 7, lane 3`.
     pub at: String,
-    /// What is wrong there.
+    /// The defect.
     pub what: String,
 }
 
 impl Error {
-    /// An error at `at`.
+    /// An error at the place `at`.
     pub fn new(at: impl Into<String>, what: impl Into<String>) -> Error {
         Error { at: at.into(), what: what.into() }
     }

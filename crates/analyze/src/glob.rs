@@ -1,9 +1,9 @@
 //! Name patterns: `*` stands for any text, `?` for one character.
 
-/// Whether `name` is like `pattern`, in which `*` stands for any text and `?` for one character.
+/// Whether `name` matches `pattern`, in which `*` stands for any text and `?` for one character.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let (p, n): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // The last star, and how much of the name it has taken.
+    // The last star, and the length of the text that it matches so far.
     let (mut i, mut j, mut star) = (0, 0, None);
     while j < n.len() {
         if p.get(i) == Some(&'*') {

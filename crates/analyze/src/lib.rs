@@ -1,17 +1,18 @@
-//! Turns traces into reports: where two runs that were meant to agree first differ, in which lanes, and why.
+//! Turns traces into reports: where two runs that should agree first differ, in which lanes, and why.
 //!
-//! It sees only traces. The folders are the stages, each using only those before it:
+//! The crate reads traces only: no modules, no devices. Each folder is a stage and uses only the folders
+//! above it:
 //!
 //! | folder | in one sentence |
 //! |---|---|
-//! | [`report`] | what a comparison gives: plain data, and judging and merging it |
-//! | `decode` | one lane's path from its recording |
-//! | `launches` | which launches and processes belong together, and what differs outside of code |
+//! | [`report`] | what a comparison gives: plain data, with merging and gating |
+//! | [`decode`] | one lane's path, from its recording |
+//! | `launches` | which launches and processes match, and what differs outside of code |
 //! | `builds` | which function, loop and site of one build is which of another |
 //! | `align` | one lane's path as a tree, and where two trees differ |
 //! | `compare` | all lanes of all launches, and the report |
 //! | [`view`] | what viewers show around a finding |
-//! | [`runs`] | outcomes of many runs of one thing |
+//! | [`runs`] | the outcomes of many runs of one launch or program |
 
 mod align;
 mod builds;

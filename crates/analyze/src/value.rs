@@ -1,10 +1,13 @@
-//! Bits in words, by their type.
+//! Formats raw bits as text, by their type.
 //!
-//! Holds: floating-point values print so that equal texts mean equal bits (shortest round trip; NaN with its payload).
+//! # Invariants
+//! Two floating-point values have equal texts exactly if their bits are equal: numbers print as the shortest
+//! text that
+//! reads back to the same value, and a NaN prints its payload.
 
 use prlx_trace::kernel::Scalar;
 
-/// A value of type `ty` in words.
+/// Formats `bits` as a value of type `ty`.
 pub fn format_value(bits: u64, ty: Scalar) -> String {
     use Scalar::*;
     let n = ty.bits();
@@ -16,7 +19,7 @@ pub fn format_value(bits: u64, ty: Scalar) -> String {
         S16 => (cut as u16 as i16).to_string(),
         S32 => (cut as u32 as i32).to_string(),
         S64 => (cut as i64).to_string(),
-        // Untyped: small numbers are counts more often than patterns.
+        // Untyped bits: small numbers are counts more often than bit patterns.
         B8 | B16 | B32 | B64 | B128 => {
             if cut < 1 << 16 {
                 cut.to_string()
@@ -54,11 +57,11 @@ fn format_f16(bits: u16) -> String {
         31 => f32::INFINITY,
         e => f32::from_bits((u32::from(e) + 112) << 23 | u32::from(fraction) << 13),
     };
-    // Exact: binary16 is a part of binary32.
+    // Exact: every binary16 value is a binary32 value.
     format!("{:?}", if sign == 1 { -f } else { f })
 }
 
-/// A parameter's bytes: a scalar by its type if one of the types has its size, else hexadecimal.
+/// Formats a parameter's bytes: as a scalar if one of `types` has that size, else in hexadecimal.
 pub(crate) fn format_bytes(raw: &[u8], types: [Scalar; 2]) -> String {
     let mut wide = [0; 8];
     if raw.len() <= 8 {
@@ -72,7 +75,7 @@ pub(crate) fn format_bytes(raw: &[u8], types: [Scalar; 2]) -> String {
     format!("{hex}{}", if raw.len() > 32 { "…" } else { "" })
 }
 
-/// Two parameters' bytes that differ, in words: of many, from the word on in which they first do.
+/// Formats two parameters that differ. A long parameter is shown from the first 8-byte word that differs.
 pub(crate) fn format_difference(raw: [&[u8]; 2], types: [[Scalar; 2]; 2]) -> [String; 2] {
     let [a, b] = raw;
     let first = a.iter().zip(b).position(|(x, y)| x != y).unwrap_or(a.len().min(b.len())) / 8 * 8;

@@ -21,7 +21,7 @@ use prlx_driver::{
 };
 use prlx_emu::{Emulator, Options};
 use prlx_isa::view::Module;
-use prlx_probe::{Filter, Program};
+use prlx_plan::{Filter, RecordingRequest};
 use prlx_trace::Level;
 
 /// What is compared with the original.
@@ -109,7 +109,14 @@ fn costs(launch: &Path) -> Result<Vec<Cost>> {
 }
 
 fn cost(job: &Job, level: Level, elide: bool) -> Result<Cost> {
-    let program = Program { level, script: None, elide, filter: Filter::default(), window: None };
+    let program = RecordingRequest {
+        level,
+        probe: None,
+        markers: None,
+        elide,
+        filter: Filter::default(),
+        window: None,
+    };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
     let small = job.config.grid.volume() < 1024;
     let options = RecordOptions { pool: if small { 32 << 20 } else { 512 << 20 }, bare: true, hooks: false };

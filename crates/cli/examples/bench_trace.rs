@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::workers::WORKERS;
 use prlx_driver::{Job, RecordOptions, record};
 use prlx_emu::Emulator;
-use prlx_probe::{Filter, Program};
+use prlx_plan::{Filter, RecordingRequest};
 use prlx_trace::device::COUNT_WORD;
 use prlx_trace::launch::Lanes;
 use prlx_trace::{Level, Streams, Trace};
@@ -94,7 +94,14 @@ fn row(path: &Path, level: Level, elide: bool) -> Result<()> {
 }
 
 fn recorded(job: &Job, level: Level, elide: bool) -> Result<Trace> {
-    let program = Program { level, script: None, elide, filter: Filter::default(), window: None };
+    let program = RecordingRequest {
+        level,
+        probe: None,
+        markers: None,
+        elide,
+        filter: Filter::default(),
+        window: None,
+    };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))?;
     let options = RecordOptions { pool: 512 << 20, bare: true, hooks: false };
     let recorded = record(&mut Emulator::default(), &rewrite.text, &rewrite.plan, job, &options)?;

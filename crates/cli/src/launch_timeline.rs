@@ -4,7 +4,7 @@ use anyhow::Result;
 use prlx::diff::{match_processes, read_file};
 use prlx_analyze::Report;
 use prlx_driver::session::Session;
-use prlx_present::timeline::{Compared, Timeline};
+use prlx_present::recording::timeline::{Compared, Timeline};
 use prlx_trace::Trace;
 
 use crate::args::ReportArgs;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use prlx::diff::read_file;
 use prlx_analyze::Report;
 use prlx_driver::session::Session;
-use prlx_present::parquet::Writer;
+use prlx_present::tables::parquet::Writer;
 use prlx_present::tables::{self, FINDINGS, RECORDING};
 use prlx_present::tallies::Table;
 

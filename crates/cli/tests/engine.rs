@@ -6,16 +6,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
 
 use prlx_driver::assemble::Assembler;
 use prlx_driver::{Job, RecordOptions};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::{Target, cubin};
+use prlx_plan::{Filter, RecordingRequest};
 use prlx_present::tallies::Tallies;
-use prlx_probe::{Filter, Program, lang};
-use prlx_trace::Level;
 
 const PROBE: &str = "record @ends(cta: u64) per warp keep 1;
 inst:* { @mix[opcode]++; }
@@ -79,9 +77,9 @@ fn tables(job: &Job, rewrite: Rewrite, hooks: bool) -> String {
 }
 
 fn rewritten(source: &str, kernel: &str) -> Rewrite {
-    let script = Some(Arc::new(lang::parse(PROBE).unwrap()));
     let filter = Filter { kernels: vec![kernel.to_owned()], ..Filter::default() };
-    let program = Program { level: Level::Probe, script, elide: true, filter, window: None };
+    let program =
+        RecordingRequest { filter, ..RecordingRequest::of_probe(prlx_probe::program(PROBE).unwrap()) };
     prlx_instrument::rewrite(source, "x", &program, &|_| None).unwrap()
 }
 

@@ -20,7 +20,7 @@ use corpus::{kernels, label, list};
 use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem, complete_events};
 use prlx_driver::{ErrorKind, Job};
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, SiteId, WarpId};
 use support::{Run, emulator, observe, program, record, record_in, same, stream};

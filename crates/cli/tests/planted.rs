@@ -12,7 +12,7 @@ mod support;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::Job;
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::Level;
 use support::{emulator, observe, program, record, record_in, same};
 

@@ -18,9 +18,10 @@ use corpus::{kernels, label, list, root};
 use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
+use prlx_plan::{Plan, RecordingRequest};
+use prlx_probe::lang;
 use prlx_probe::tools::TOOLS;
-use prlx_probe::{Filter, Plan, Program, lang};
-use prlx_trace::{Level, TableContents};
+use prlx_trace::TableContents;
 
 const SEEDS: &[u64] = &[0, 7];
 /// How programs begin that ask which lanes are together.
@@ -73,13 +74,7 @@ fn programs() -> Vec<(String, String)> {
 fn one(folder: &Path, text: &str, free: bool) -> Result<(), Failed> {
     let mut job = Job::load(&folder.join("launch.toml"))?;
     let script = lang::parse(text).map_err(|c| c[0].render(text, "program"))?;
-    let program = Program {
-        level: Level::Probe,
-        script: Some(Arc::new(script)),
-        elide: true,
-        filter: Filter::default(),
-        window: None,
-    };
+    let program = RecordingRequest::of_probe(Arc::new(script));
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
     // A kernel in which it does nothing stays as it is.
     let of_kernel =

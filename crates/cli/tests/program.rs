@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 
 /// The program: `launch NAME:CONTENT …`, `kill`, `exit N`, `echo`, `wait`, in turn.
 fn app(words: &[String]) -> ExitCode {
-    let options = Options::from_variable(&std::env::var(VARIABLE).unwrap()).unwrap();
+    let options = Options::from_variable(&std::env::var(VARIABLE).unwrap(), &prlx_probe::program).unwrap();
     let process = this_process();
     let mut words = words.iter().map(String::as_str);
     let mut file = None;

@@ -6,7 +6,7 @@
 //! # Limitations
 //! One launch at a time. Module variables, textures and streams are not part of it.
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::mark::Track;
 use prlx_trace::{Dim3, LaneMask, TableContents, WarpId, WarpStream};
 

@@ -10,15 +10,13 @@ mod clock;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 use std::{fs, io};
 
 use clock::best;
 use prlx_instrument::{apply, ptx, rewrite, verify};
-use prlx_probe::lang::parse;
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_probe::tools::TOOLS;
-use prlx_probe::{Filter, Plan, Program};
 use prlx_trace::kernel::Level;
 
 fn main() -> io::Result<()> {
@@ -46,15 +44,12 @@ fn main() -> io::Result<()> {
 }
 
 /// Levels of recording, and tools that have goals.
-fn programs() -> Vec<(&'static str, Program)> {
-    let program =
-        |level, script| Program { level, script, elide: true, filter: Filter::default(), window: None };
-    let levels =
-        [Level::Fingerprint, Level::Path, Level::Events].map(|level| (level.name(), program(level, None)));
+fn programs() -> Vec<(&'static str, RecordingRequest)> {
+    let levels = [Level::Fingerprint, Level::Path, Level::Events]
+        .map(|level| (level.name(), RecordingRequest::new(level)));
     let goals = ["block-scheduling", "global-bytes", "tensor-ops", "memory-timeline"];
     let tools = TOOLS.iter().filter(|t| goals.contains(&t.0)).map(|(name, _, text)| {
-        let script = parse(text).expect("a tool of ours");
-        (*name, program(Level::Probe, Some(Arc::new(script))))
+        (*name, RecordingRequest::of_probe(prlx_probe::program(text).expect("a tool of ours")))
     });
     levels.into_iter().chain(tools).collect()
 }
@@ -92,7 +87,7 @@ impl Row {
     }
 }
 
-fn row(source: &str, program: &Program) -> Row {
+fn row(source: &str, program: &RecordingRequest) -> Row {
     let began = Instant::now();
     let whole = rewrite(source, "bench", program, &|_| None).expect("it can be rewritten");
     let first = began.elapsed().as_secs_f64();

@@ -8,12 +8,10 @@ mod support;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::{fs, io};
 
-use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Plan, Program};
+use prlx_plan::markers::Marking;
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
@@ -40,9 +38,8 @@ fn main() -> ExitCode {
             let rewrite = prlx_instrument::rewrite(&source, &name, &program, &|_| None);
             texts.push((level.name().to_owned(), rewrite.map(|r| r.text).map_err(|e| e.to_string())));
         }
-        for (program, script) in &programs {
-            let with = Program { script: Some(script.clone()), ..support::program(Level::Probe) };
-            let rewrite = prlx_instrument::rewrite(&source, &name, &with, &|_| None);
+        for (program, request) in &programs {
+            let rewrite = prlx_instrument::rewrite(&source, &name, request, &|_| None);
             texts.push((format!("probe-{program}"), rewrite.map(|r| r.text).map_err(|e| e.to_string())));
         }
         for (level, text) in texts {
@@ -60,21 +57,25 @@ fn main() -> ExitCode {
 const COMPARE: [&str; 2] = ["bank-conflicts", "transactions"];
 
 /// The programs of `tests/cases/probe`, tools, and markers.
-fn programs() -> Vec<(String, Arc<Script>)> {
+fn programs() -> Vec<(String, RecordingRequest)> {
+    let of_probe = |p| RecordingRequest { elide: false, ..RecordingRequest::of_probe(p) };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/probe");
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let script = fs::read_to_string(entry.path()).ok().and_then(|t| prlx_probe::lang::parse(&t).ok());
-        all.extend(script.map(|s| (name, Arc::new(s))));
+        let program = fs::read_to_string(entry.path()).ok().and_then(|t| prlx_probe::program(&t).ok());
+        all.extend(program.map(|p| (name, of_probe(p))));
     }
     for (name, _, text) in prlx_probe::tools::TOOLS.iter().filter(|t| COMPARE.contains(&t.0)) {
-        all.extend(prlx_probe::lang::parse(text).ok().map(|s| ((*name).to_owned(), Arc::new(s))));
+        all.extend(prlx_probe::program(text).ok().map(|p| ((*name).to_owned(), of_probe(p))));
     }
     let outside =
         vec![Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
-    let marks = Some(Marking { source: true, outside, ..Marking::default() });
-    all.push(("marks".to_owned(), Arc::new(Script { marks, ..Script::default() })));
+    let marking = Marking { source: true, outside, ..Marking::default() };
+    all.push((
+        "marks".to_owned(),
+        RecordingRequest { elide: false, ..RecordingRequest::of_markers(marking) },
+    ));
     all
 }
 

@@ -2,12 +2,9 @@
 //! says that regions leave one record each, are added up, or that the last records are kept.
 
 use std::io::Read;
-use std::sync::Arc;
 
-use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Program};
-use prlx_trace::Level;
+use prlx_plan::RecordingRequest;
+use prlx_plan::markers::Marking;
 use prlx_trace::device::tracks::Form;
 use prlx_trace::mark::Via;
 
@@ -25,10 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => Form::Records,
     };
     let marking = Marking { source: true, outside, form, ..Marking::default() };
-    let script = Script { marks: Some(marking), ..Script::default() };
-    let filter = Filter::default();
-    let program =
-        Program { level: Level::Probe, script: Some(Arc::new(script)), elide: true, filter, window: None };
+    let program = RecordingRequest::of_markers(marking);
     print!("{}", prlx_instrument::rewrite(&text, "standard input", &program, &|_| None)?.text);
     Ok(())
 }

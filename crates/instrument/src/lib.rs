@@ -12,7 +12,7 @@ pub use ptx::ptx;
 pub use verify::verify;
 
 use prlx_isa::view::Module;
-use prlx_probe::{Plan, Program};
+use prlx_plan::{Plan, RecordingRequest};
 
 /// A module with a program written into it.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct Rewrite {
 pub fn rewrite(
     source: &str,
     name: &str,
-    program: &Program,
+    program: &RecordingRequest,
     sources: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Rewrite, Error> {
     let (module, _) = prlx_isa::ptx::read(source);

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use prlx_isa::sass::MachineInst;
 use prlx_isa::view::{Class, Inst, InstId, Space};
-use prlx_probe::{Action, At, Insertion};
+use prlx_plan::{Action, At, Insertion};
 use prlx_trace::mark::{Mark, MarkKind, Via};
 use prlx_trace::{FuncId, LocId};
 

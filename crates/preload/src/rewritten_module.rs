@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use prlx_driver::signature::{counted, limit};
 use prlx_isa::dataflow::unread_param_bytes;
 use prlx_isa::view::FunctionKind;
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::Dim3;
 use prlx_trace::kernel::Fidelity;
 

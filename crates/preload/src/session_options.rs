@@ -10,7 +10,7 @@ use crate::log;
 pub fn options() -> Option<&'static Options> {
     static OPTIONS: LazyLock<Option<Options>> = LazyLock::new(|| {
         let said = std::env::var(VARIABLE).ok().filter(|v| !v.is_empty())?;
-        Options::from_variable(&said).map_err(|e| log::warn_once(&e.message)).ok()
+        Options::from_variable(&said, &prlx_probe::program).map_err(|e| log::warn_once(&e.message)).ok()
     });
     OPTIONS.as_ref()
 }

@@ -1,41 +1,41 @@
-//! Turns reports into what people and programs read.
+//! Turns reports, recordings and timelines into what people and programs read.
 //!
-//! Holds: the same report gives the same bytes; no colour codes unless asked for; names from traces can't write control
-//! characters to a terminal.
+//! - [`words`](self) has the sentences of a report, `format` their layout on a terminal and in HTML.
+//! - `report` writes a comparison's report; `gate`, `runs` and `checks` the outcomes of other commands.
+//! - [`recording`] and [`tables`] show what a recording holds; [`tallies`] what probe programs counted.
+//! - [`profile`] shows timelines of kernels; [`perfetto`] writes traces for its viewer.
+//! - [`legacy`] writes the JSON, CSV and Chrome traces of PRLX 0.5.
+//!
+//! # Invariants
+//! - The same report gives the same bytes.
+//! - No colour codes are written unless asked for.
+//! - A name from a trace cannot write control characters to a terminal.
 
 mod checks;
-mod flame;
+mod document;
 mod format;
 mod gate;
-mod html;
-pub mod inspect;
-mod json;
-mod launches;
-#[cfg(feature = "parquet")]
-pub mod parquet;
+pub mod legacy;
 pub mod perfetto;
-pub mod prlx;
 pub mod profile;
-mod repeats;
-mod schedules;
+pub mod recording;
+mod report;
+mod runs;
 pub mod tables;
 pub mod tallies;
-mod text;
-pub mod timeline;
-#[cfg(feature = "tui")]
-pub mod tui;
-mod visits;
 mod words;
 
 pub use checks::{checks, checks_json};
-pub use flame::flame;
 pub use format::{Style, clean as safe, clean_lines as safe_lines};
 pub use gate::{gate, gate_json, github, junit};
-pub use html::html;
-pub use json::{json, read_json};
-pub use launches::{kernels, launches};
-pub use repeats::{repeats, repeats_json};
-pub use schedules::{schedules, schedules_json};
+pub use recording::launches::{kernels, launches};
+pub use recording::visits::{visits, visits_json};
+pub use report::flame::flame;
+pub use report::html::html;
+pub use report::json::{json, read_json};
+pub use report::text::text;
+#[cfg(feature = "tui")]
+pub use report::tui;
+pub use runs::repeats::{repeats, repeats_json};
+pub use runs::schedules::{schedules, schedules_json};
 pub use tallies::{tallies, tallies_csv, tallies_html, tallies_json};
-pub use text::text;
-pub use visits::{visits, visits_json};

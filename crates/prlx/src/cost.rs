@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use prlx_driver::{Cost, CostOptions, Form, Passed};
 use prlx_instrument::Rewrite;
-use prlx_probe::Program;
+use prlx_plan::RecordingRequest;
 use prlx_trace::Level;
 
 use crate::device::{Device, DeviceOptions};
@@ -21,7 +21,7 @@ pub struct Instrumentation {
     /// The name in results.
     pub name: String,
     /// What to insert.
-    pub program: Program,
+    pub program: RecordingRequest,
 }
 
 /// The costs of one launch file's kernel.

@@ -7,7 +7,7 @@ use anyhow::Result;
 use prlx_driver::Job;
 use prlx_driver::session::Session;
 use prlx_isa::view::{self, FuncId, FunctionKind};
-use prlx_probe::{Filter, Plan, Program};
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::Level;
 use prlx_trace::kernel::Module;
 
@@ -36,8 +36,7 @@ pub fn modules(path: &Path, image: Option<usize>) -> Result<(Vec<Module>, Device
         _ => code::ptx(path, image)?,
     };
     let (view, _) = prlx_isa::ptx::read(&text);
-    let program =
-        Program { level: Level::Path, script: None, elide: true, filter: Filter::default(), window: None };
+    let program = RecordingRequest::new(Level::Path);
     let name = path.display().to_string();
     let module = Plan::resolve(&program, &view, &text, &name, &|_| None).module;
     Ok((vec![module], device_notes(&view, &text)))

@@ -1,46 +1,30 @@
-//! What to watch, and where it lands: a [`Program`] resolved against code gives a [`Plan`].
+//! The probe language, and Neutrino's: text is parsed and checked into a [`lang::Script`], which a
+//! [`Plan`](prlx_plan::Plan) binds to the instructions of a module.
 //!
-//! The plan is the only thing that front doors lower and that the emulator's hooks run; recorders, probes and markers are
-//! all insertions of one plan. It carries the static half of the trace to be.
-//!
-//! How [`Plan::resolve`] works, file by file: `body` prepares a function, `points` lists what in it carries a site,
-//! `select` keeps what level and filter ask for, `elide` chooses what of it is recorded (`lower`: what a decoder can
-//! evaluate; `trips`: loops that are counted, `waits`: those that wait; `together`: which events a reader can make; `ahead`: which are written early), `marks` finds markers, `record` and `place`
-//! insert, `steps`, `statics` and `slice` write the static half.
+//! File by file: `lang` has the language, `bind` turns clauses into insertions, `neutrino` reads Neutrino's programs,
+//! `matches` lists which instructions a program matches, `diagnostics` words what a plan says of it, and `tools` holds
+//! the programs that come with PRLX.
 
-mod ahead;
+use std::sync::Arc;
+
+use prlx_plan::ProbeProgram;
+
 mod bind;
-mod body;
-pub mod code;
-mod elide;
-pub mod eval;
-mod land;
+pub mod diagnostics;
 pub mod lang;
-mod lower;
-pub mod marks;
+mod matches;
 pub mod neutrino;
-mod pattern;
-mod place;
-mod plan;
-mod points;
-mod print;
-mod record;
-mod resolve;
-mod select;
-mod slice;
-mod statics;
-mod steps;
-mod together;
-pub mod told;
 pub mod tools;
-mod trips;
-mod waits;
-mod window;
 
-pub use land::{Landing, instead};
-pub use place::check_capacity;
-pub use plan::{
-    Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Packed, Plan,
-    Program, Share, SpanBegin, SpanEnd, Var, Word, Written,
-};
-pub use resolve::{IDLE, digest};
+/// Parses and checks the text of a program.
+///
+/// # Errors
+/// What is wrong with the text, with the lines that it is wrong in.
+pub fn program(text: &str) -> Result<Arc<dyn ProbeProgram>, String> {
+    match lang::parse(text) {
+        Ok(script) => Ok(Arc::new(script)),
+        Err(wrong) => Err(wrong.iter().map(|w| w.render(text, "probe")).collect()),
+    }
+}
+
+pub use matches::{ProbeMatch, instead};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use prlx_isa::ptx;
 use prlx_isa::view;
-use prlx_probe::{Action, At, Filter, Plan, Program, check_capacity};
+use prlx_plan::{Action, At, Filter, Plan, RecordingRequest, check_capacity};
 use prlx_trace::kernel::{Arg, End, Level, Site, Source, Step};
 
 fn modules(dir: &Path, out: &mut Vec<PathBuf>) {
@@ -36,7 +36,14 @@ fn corpus() -> Vec<(String, String)> {
 }
 
 fn plan(module: &view::Module, source: &str, level: Level, elide: bool) -> Plan {
-    let program = Program { level, script: None, elide, filter: Filter::default(), window: None };
+    let program = RecordingRequest {
+        level,
+        probe: None,
+        markers: None,
+        elide,
+        filter: Filter::default(),
+        window: None,
+    };
     Plan::resolve(&program, module, source, "corpus", &|_| None)
 }
 

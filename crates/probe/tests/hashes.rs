@@ -1,6 +1,6 @@
 //! Hashes of values: what differs alike everywhere, as signs do, is seen.
 
-use prlx_probe::Fold;
+use prlx_plan::Fold;
 use prlx_trace::device::digest;
 
 const LANES: u32 = 32;

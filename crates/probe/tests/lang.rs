@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use prlx_probe::code::{TYPES, Unary};
+use prlx_plan::code::{TYPES, Unary};
 use prlx_probe::lang::{
     AGGREGATES, BUILTINS, Builtin, Expr, ExprKind, FIELDS, FUNCTIONS, Function, Gives, KEEP, KEYS, LOCALS,
     POINTS, RECORDS, STATEMENTS, Script, Stmt, TABLES, TRACEPOINTS, TRIPS, VARS, parse,

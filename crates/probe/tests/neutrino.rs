@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prlx_isa::ptx;
+use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_probe::neutrino::read;
-use prlx_probe::{Action, Filter, Plan, Program};
-use prlx_trace::kernel::Level;
 
 const RIGHT: &[&str] = &["block-sched", "gmem-bytes", "tensorop", "progress", "dmat", "helpers"];
 
@@ -80,13 +79,7 @@ fn programs_bind() {
     assert!(sources.len() > 2);
     for name in RIGHT {
         let (script, _) = read(&fs::read_to_string(cases().join(format!("{name}.toml"))).unwrap()).unwrap();
-        let program = Program {
-            level: Level::Probe,
-            script: Some(Arc::new(script)),
-            elide: true,
-            filter: Filter::default(),
-            window: None,
-        };
+        let program = RecordingRequest::of_probe(Arc::new(script));
         let mut probes = 0;
         for source in &sources {
             let plan = Plan::resolve(&program, &ptx::read(source).0, source, name, &|_| None);

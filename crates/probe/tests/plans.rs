@@ -8,14 +8,20 @@ use std::fs;
 use std::path::Path;
 
 use prlx_isa::ptx;
-use prlx_probe::{Filter, Plan, Program, check_capacity};
+use prlx_plan::{Filter, Plan, RecordingRequest, check_capacity};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::Window;
 
-fn program(line: &str) -> Program {
-    let mut program =
-        Program { level: Level::Path, script: None, elide: true, filter: Filter::default(), window: None };
+fn program(line: &str) -> RecordingRequest {
+    let mut program = RecordingRequest {
+        level: Level::Path,
+        probe: None,
+        markers: None,
+        elide: true,
+        filter: Filter::default(),
+        window: None,
+    };
     for word in line.split_whitespace() {
         if word == "all" {
             program.elide = false;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 
 use prlx_isa::ptx;
 use prlx_isa::view::{self, BlockId, Class, Eval, FuncId, Inst, InstId, Operand, Type};
-use prlx_probe::{Action, At, Insertion, Plan, Program, check_capacity};
+use prlx_plan::{Action, At, Insertion, Plan, RecordingRequest, check_capacity};
 use prlx_trace::kernel::{Alu, Arg, End, Level, Scalar, Source, Special, Step};
 
 /// SplitMix64.
@@ -419,11 +419,12 @@ fn alu(op: Alu, ty: Scalar, args: &[u64]) -> u64 {
 }
 
 fn plan(module: &view::Module, source: &str, elide: bool) -> Plan {
-    let program = Program {
+    let program = RecordingRequest {
         level: Level::Path,
-        script: None,
+        probe: None,
+        markers: None,
         elide,
-        filter: prlx_probe::Filter::default(),
+        filter: prlx_plan::Filter::default(),
         window: None,
     };
     Plan::resolve(&program, module, source, "random", &|_| None)

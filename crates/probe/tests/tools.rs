@@ -9,12 +9,11 @@ use std::sync::Arc;
 
 use prlx_isa::ptx;
 use prlx_isa::view::{self, Operand, Space};
-use prlx_probe::code::{Ask, Code};
-use prlx_probe::eval::{Found, Host, run};
+use prlx_plan::code::{Ask, Code};
+use prlx_plan::eval::{Found, Host, run};
+use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_probe::lang::parse;
 use prlx_probe::tools::TOOLS;
-use prlx_probe::{Action, Filter, Plan, Program};
-use prlx_trace::kernel::Level;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -48,9 +47,7 @@ fn reason(why: &str) -> String {
 fn plan(tool: &str, source: &str, module: &view::Module) -> Plan {
     let script = parse(tool)
         .unwrap_or_else(|c| panic!("{}", c.iter().map(|c| c.render(tool, "x")).collect::<String>()));
-    let script = Some(Arc::new(script));
-    let program =
-        Program { level: Level::Probe, script, elide: true, filter: Filter::default(), window: None };
+    let program = RecordingRequest::of_probe(Arc::new(script));
     Plan::resolve(&program, module, source, "corpus", &|_| None)
 }
 

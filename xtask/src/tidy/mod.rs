@@ -17,12 +17,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("trace", &[]),
     ("lanes", &[]),
     ("isa", &[]),
-    ("probe", &["isa", "trace"]),
-    ("instrument", &["probe", "isa", "trace"]),
-    ("driver", &["instrument", "probe", "isa", "trace"]),
-    ("emu", &["driver", "probe", "isa", "trace", "lanes"]),
+    ("plan", &["isa", "trace"]),
+    ("probe", &["plan", "isa", "trace"]),
+    ("instrument", &["plan", "isa", "trace"]),
+    ("driver", &["plan", "isa", "trace"]),
+    ("emu", &["driver", "plan", "isa", "trace", "lanes"]),
     ("mockcuda", &["emu", "driver", "isa", "trace"]),
-    ("preload", &["driver", "instrument", "probe", "isa", "trace"]),
+    ("preload", &["driver", "instrument", "plan", "probe", "isa", "trace"]),
     ("analyze", &["trace"]),
     ("timeline", &["trace"]),
     // Comparison of version 1 fills the report of `analyze`; CudaProfiler buffers become timelines.
@@ -30,7 +31,19 @@ const EDGES: &[(&str, &[&str])] = &[
     ("present", &["analyze", "timeline", "legacy", "trace"]),
     (
         "prlx",
-        &["trace", "isa", "probe", "instrument", "driver", "emu", "analyze", "timeline", "legacy", "present"],
+        &[
+            "trace",
+            "isa",
+            "plan",
+            "probe",
+            "instrument",
+            "driver",
+            "emu",
+            "analyze",
+            "timeline",
+            "legacy",
+            "present",
+        ],
     ),
     (
         "cli",
@@ -38,6 +51,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "prlx",
             "trace",
             "isa",
+            "plan",
             "probe",
             "instrument",
             "driver",
@@ -52,7 +66,7 @@ const EDGES: &[(&str, &[&str])] = &[
 
 /// Libraries that touch no file, environment or terminal: they work on values.
 const PURE: &[&str] =
-    &["trace", "lanes", "isa", "probe", "instrument", "analyze", "timeline", "legacy", "present"];
+    &["trace", "lanes", "isa", "plan", "probe", "instrument", "analyze", "timeline", "legacy", "present"];
 
 /// Lines that a source file should not pass; tables and tests may.
 const LONG: usize = 800;

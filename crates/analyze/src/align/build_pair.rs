@@ -1,4 +1,4 @@
-//! Both sides' modules, in one numbering, as lanes are compared.
+//! The modules of both sides, in one numbering, as lanes are compared.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,16 @@ use crate::builds::CommonIds;
 use crate::builds::canonical_form::CanonicalForm;
 use crate::decode::CheckedModule;
 
-/// EntryKind both trees were made with.
+/// The modules that both lanes' trees were built with.
 pub(crate) struct BuildPair<'a> {
     pub programs: [&'a CheckedModule<'a>; 2],
     pub names: [&'a CommonIds; 2],
-    /// How the trees were brought to the form that two builds share, if they were: then nothing in them is where control parts.
+    /// Both sides' mapping to the canonical form, if the trees are in that form. Such trees contain no branch
+    /// and join entries.
     pub canonical: Option<&'a [CanonicalForm; 2]>,
-    /// Nothing is surely the same on both sides: what differs is [`LaneDiff::doubted`], and no finding, where a site is known.
-    pub unsure: bool,
-    /// By side: see [`crate::pair::guarded`].
+    /// No match between the sides is certain: a difference at a known site is uncertain
+    /// ([`LaneDiff`](super::difference::LaneDiff)), never a finding.
+    pub all_uncertain: bool,
+    /// By side: see [`guarded`](crate::builds::guards::guarded).
     pub guarded: [&'a BTreeMap<SiteId, Vec<SiteId>>; 2],
 }

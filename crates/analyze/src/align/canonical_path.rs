@@ -1,10 +1,17 @@
-//! A lane's path in the form that two builds share ([`crate::canonical`]): visits by what they are in the source and in which trips
-//! they were made, in one order, whatever order the compiler gave them.
+//! Builds a lane's path in the canonical form that two builds share ([`crate::builds::canonical_form`]).
 //!
-//! Holds: a body's visits stand in the order in which A's code has them; visits of one place keep theirs. EntryKind is not compared is
-//! counted, not kept. A loop has as many trips as the copies count that are in each of them, or as have visits.
+//! Each visit goes to its place in the source and the source trips in which it was made, whatever order the
+//! compiler chose.
 //!
-//! Misses: calls in loops that were unrolled. Memory goes with the lane's visits; lanes of too many are refused, as in [`crate::tree`].
+//! # Invariants
+//! The visits of a body are in the order of A's code; visits of one place keep their order. Visits that are
+//! not compared
+//! are counted and dropped. A loop has as many trips as its counting copies show, or as have visits.
+//!
+//! # Limitations
+//! Calls inside unrolled loops are not compared. Memory grows with the lane's visits; a lane of more than
+//! [`MAX_ENTRIES`]
+//! is refused.
 
 use std::collections::BTreeMap;
 
@@ -16,29 +23,29 @@ use crate::error::Error;
 
 use super::execution_tree::{Entry, EntryKind, LaneTree, TreeNodeKind};
 
-/// A lane in the shared form.
+/// A lane's path in the canonical form.
 pub(crate) struct CanonicalPath {
     pub tree: LaneTree,
-    /// Visits that are not compared.
+    /// By site: the number of visits that are not compared.
     pub left: BTreeMap<SiteId, u64>,
 }
 
-/// EntryKind lies in the kernel, a call or a trip.
+/// The content of the kernel, a call or a trip.
 #[derive(Default)]
 struct PathBody {
-    /// Visits, by name.
+    /// The visits, with their common site numbers.
     visits: Vec<(u32, Entry, LaneMask)>,
-    /// By family.
+    /// The loops run in this body, by source loop.
     runs: BTreeMap<u32, LoopRun>,
     calls: Vec<(FuncId, PathBody)>,
 }
 
-/// A loop of the source, from its first trip to its last.
+/// One run of a source loop, from its first trip to its last.
 #[derive(Default)]
 struct LoopRun {
-    /// Its parts, in the order in which the lane came to them, and how many trips of each began.
+    /// Its parts, in the order in which the lane reached them, with the number of trips begun in each.
     segments: Vec<(u32, u64)>,
-    /// EntryKind is visited once in each trip.
+    /// The number of trips according to copies that run once on every trip.
     counted: u64,
     trips: BTreeMap<u64, PathBody>,
 }
@@ -66,17 +73,17 @@ impl PathBody {
 struct Frame {
     function: FuncId,
     body: PathBody,
-    /// Open loops, and which trip each is in.
+    /// The open loops, with the current trip of each.
     loops: Vec<(LoopId, u64)>,
-    /// Bodies around its own.
+    /// The number of bodies around its own.
     depth: usize,
 }
 
-/// Bodies in bodies, at most.
+/// The largest nesting of bodies.
 const MAX_NESTED: usize = 400;
 
 impl Frame {
-    /// The run of the innermost of the place's families, and which trip of it the place is in.
+    /// The run of the innermost source loop around a place, and the trip that the place is in.
     fn run(&mut self, side: &CanonicalForm, place: &CanonicalSite) -> Option<(&mut LoopRun, u64)> {
         let factors = side.factors.get(&place.group);
         let loops = &self.loops;
@@ -84,7 +91,7 @@ impl Frame {
         let mut levels = place.levels.iter().enumerate().peekable();
         while let Some((depth, level)) = levels.next() {
             let own = loops.iter().rev().find(|o| Some(o.0) == level.of).map_or(0, |o| o.1);
-            let run = body.runs.entry(level.family).or_default();
+            let run = body.runs.entry(level.source_loop).or_default();
             run.note(level.segment, own + 1);
             let before = run.segments.iter().take_while(|s| s.0 != level.segment).map(|(segment, trips)| {
                 let factor = factors.and_then(|f| f.get(&(depth as u32, *segment))).copied().unwrap_or(0);
@@ -101,16 +108,16 @@ impl Frame {
         }
         None
     }
-    /// Where a place's visits go; `None` where the other side has none.
+    /// The body that a visit belongs to. `None` if the other side makes no such visit.
     fn body(&mut self, side: &CanonicalForm, place: &CanonicalSite) -> Option<&mut PathBody> {
-        // The borrow of one branch would last through the other.
+        // The borrow of one branch would extend through the other.
         if place.levels.is_empty() {
             return Some(&mut self.body);
         }
         let (run, trip) = self.run(side, place)?;
         (!place.early || trip > 0).then(|| run.trips.entry(trip).or_default())
     }
-    /// A loop's next trip began.
+    /// The next trip of a loop begins.
     fn trip(&mut self, side: &CanonicalForm, of: LoopId) {
         if let Some(place) = side.loops.get(&(self.function, of)) {
             self.run(side, place);
@@ -121,7 +128,7 @@ impl Frame {
 /// Decodes the rest of a lane.
 ///
 /// # Errors
-/// As the decoder's, and when the lane is too long or too deep.
+/// Those of the decoder, and a lane that is too long or too deep.
 pub(crate) fn build(
     decoder: Decoder<'_>,
     side: &CanonicalForm,
@@ -152,7 +159,7 @@ pub(crate) fn build(
                 }
             }
             PathItem::At(block) => {
-                for place in side.counts.get(&(top.function, block)).into_iter().flatten() {
+                for place in side.trip_counters.get(&(top.function, block)).into_iter().flatten() {
                     if let Some((run, trip)) = top.run(side, place).filter(|(_, t)| !place.early || *t > 0) {
                         run.counted = run.counted.max(trip.saturating_add(1));
                     }
@@ -177,8 +184,8 @@ pub(crate) fn build(
                 let Some(top) = stack.last_mut() else { break };
                 let around = top.loops.last().map(|(l, _)| side.loops.get(&(top.function, *l)));
                 let plain = |p: &&CanonicalSite| p.levels.iter().all(|l| l.factor == 1 && l.offset == 0);
-                // EntryKind the other side does not have, it did not call; but perhaps what that calls.
-                let calls = match side.alone.contains(&done.function) {
+                // The other side does not have this function, but may have the functions that it calls.
+                let calls = match side.unmatched_functions.contains(&done.function) {
                     true => done.body.calls,
                     false => vec![(done.function, done.body)],
                 };
@@ -191,7 +198,7 @@ pub(crate) fn build(
                             top.body.calls.extend(calls);
                         }
                     }
-                    // Which trip it belongs to is not known.
+                    // The source trip of this call is unknown.
                     Some(_) => calls.iter().for_each(|(_, b)| count_uncompared(b, &mut out.left)),
                 }
             }
@@ -201,7 +208,7 @@ pub(crate) fn build(
             return Err(Error::new("lane", "too long or too deep to compare as a whole"));
         }
     }
-    // EntryKind ended in a call ended in all that called it.
+    // A lane that ended inside a call also ended its callers.
     while stack.len() > 1 {
         if let (Some(done), Some(top)) = (stack.pop(), stack.last_mut()) {
             top.body.calls.push((done.function, done.body));
@@ -222,7 +229,7 @@ fn count_uncompared(body: &PathBody, left: &mut BTreeMap<SiteId, u64>) {
     body.calls.iter().for_each(|(_, b)| count_uncompared(b, left));
 }
 
-/// Puts a body into the tree; gives its node.
+/// Appends a body to the tree. Returns its node.
 fn append_body(
     tree: &mut LaneTree,
     side: &CanonicalForm,
@@ -231,14 +238,14 @@ fn append_body(
     mut body: PathBody,
     masks: bool,
 ) -> Result<u32, Error> {
-    // CommonIds sort stably: visits of one place stay in order.
+    // The sort is stable: visits of one place keep their order.
     let mut entries: Vec<(u32, Entry, LaneMask)> = std::mem::take(&mut body.visits);
-    for (family, mut run) in body.runs {
+    for (source_loop, mut run) in body.runs {
         let n = run.len();
         if n == 0 {
             continue;
         }
-        let of = side.families.get(&family).copied();
+        let of = side.source_loops.get(&source_loop).copied();
         if n > (MAX_ENTRIES - tree.entries.len().min(MAX_ENTRIES)) as u64 {
             return Err(Error::new("lane", "too many trips to compare as a whole"));
         }
@@ -249,8 +256,8 @@ fn append_body(
             tree.nodes[id as usize].of = of;
             trips.push((Entry::new(EntryKind::Child, id, 0, 0), LaneMask(0)));
         }
-        let id = tree.add(TreeNodeKind::Loop(LoopId(family)), function, of, &trips, &side.names, masks);
-        let order = side.order.get(&family).copied().unwrap_or(u32::MAX);
+        let id = tree.add(TreeNodeKind::Loop(LoopId(source_loop)), function, of, &trips, &side.names, masks);
+        let order = side.order.get(&source_loop).copied().unwrap_or(u32::MAX);
         entries.push((order, Entry::new(EntryKind::Child, id, 0, 0), LaneMask(0)));
     }
     for (callee, body) in body.calls.into_iter().filter(|(_, b)| !b.is_empty()) {

@@ -1,4 +1,4 @@
-//! EntryKind differs in one lane: data types.
+//! What differs in one lane: data types.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use prlx_trace::{BlockId, FuncId, LaneMask, LoopId, SiteId};
 
 use crate::report::FindingKind;
 
-/// A loop trip that a place is in.
+/// A loop around a place, with the trip on each side.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct TripPosition {
-    /// Function and loop, and whose numbers these are: A's, unless only B has the loop.
+    /// The function and loop. They are A's numbers, unless only B has the loop (see `side`).
     pub function: FuncId,
     pub of: LoopId,
     pub side: usize,
-    /// Which trip, by side.
+    /// By side: the trip, from 0.
     pub trip: [u64; 2],
-    /// Of how many.
+    /// By side: the number of trips.
     pub trips: [u64; 2],
 }
 
@@ -23,25 +23,25 @@ pub(crate) struct TripPosition {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Difference {
     pub kind: FindingKind,
-    /// By side: the site, if it has one there.
+    /// By side: the site, if there is one.
     pub sites: [Option<SiteId>; 2],
-    /// By side: how often the lane had visited that site.
+    /// By side: how often the lane had visited the site before.
     pub nth: [Option<u32>; 2],
     pub values: [u64; 2],
     pub masks: [LaneMask; 2],
-    /// Visits of side A before it (as far as they are aligned).
+    /// The number of A's visits before it, as far as the paths are aligned.
     pub position: u64,
-    /// Loops that it is in, outermost first.
+    /// The loops around it, outermost first.
     pub trips: Vec<TripPosition>,
-    /// Visits, and whole trips, that only one side has.
+    /// By side: visits, and whole trips, that only this side has.
     pub extra_visits: [u64; 2],
     pub extra_trips: [u64; 2],
-    /// For extra trips, or where no site is known: where it is.
+    /// The block (side, function, block) for extra trips, or if no site is known.
     pub block: Option<(usize, FuncId, BlockId)>,
 }
 
 impl Difference {
-    /// One at no place in particular.
+    /// A difference without a place.
     pub fn new(kind: FindingKind) -> Difference {
         Difference {
             kind,
@@ -58,7 +58,7 @@ impl Difference {
     }
 }
 
-/// EntryKind findings are put together by: kind, common site, side that has more.
+/// Findings are merged by kind, common site number, and the side that has more.
 pub(crate) type FindingKey = (FindingKind, u32, u8);
 
 /// Equal differences of one lane.
@@ -66,11 +66,11 @@ pub(crate) type FindingKey = (FindingKind, u32, u8);
 pub(crate) struct LaneFinding {
     pub first: Difference,
     pub count: u64,
-    /// Of decisions with two values: how often A's was true and B's false, and the other way round.
+    /// How often A's decision was true and B's false, and the reverse.
     pub ways: [u64; 2],
-    /// Visits by side that follow.
+    /// By side: visits that follow from it.
     pub follows: [u64; 2],
-    /// Whether the lane first parted here.
+    /// Whether the lane first diverged here.
     pub root: bool,
 }
 
@@ -78,24 +78,24 @@ pub(crate) struct LaneFinding {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct LaneDiff {
     pub found: BTreeMap<FindingKey, LaneFinding>,
-    /// A side's recording ended before the comparison did.
+    /// One side's recording ended before the comparison did.
     pub cut: bool,
-    /// Values that differ, but were taken over other lanes.
-    pub apart: u64,
-    /// By side: visits that are not the same, of what may not be the same, by site.
-    pub doubted: [BTreeMap<SiteId, u64>; 2],
+    /// The number of memory digests that differ, but cover other lanes on each side.
+    pub incomparable: u64,
+    /// By side and site: visits that differ where the match is uncertain.
+    pub uncertain_visits: [BTreeMap<SiteId, u64>; 2],
 }
 
 impl LaneDiff {
-    /// Keeps what was found as doubts. EntryKind is at no site stays: a doubt needs one.
-    pub(super) fn doubt_all(&mut self) {
+    /// Turns findings into uncertain differences. Findings without a site stay findings.
+    pub(super) fn make_uncertain(&mut self) {
         let (sites, rest) =
             std::mem::take(&mut self.found).into_iter().partition(|(_, f)| f.first.sites != [None; 2]);
         self.found = rest;
         let sites: BTreeMap<FindingKey, LaneFinding> = sites;
         for f in sites.into_values() {
-            for (doubted, site) in self.doubted.iter_mut().zip(f.first.sites) {
-                site.into_iter().for_each(|s| *doubted.entry(s).or_default() += f.count);
+            for (uncertain_visits, site) in self.uncertain_visits.iter_mut().zip(f.first.sites) {
+                site.into_iter().for_each(|s| *uncertain_visits.entry(s).or_default() += f.count);
             }
         }
     }

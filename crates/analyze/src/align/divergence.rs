@@ -1,12 +1,15 @@
-//! Two lanes' trees side by side: what differs, each thing once, where it began.
+//! Compares two lanes' trees: each difference once, where it begins.
 //!
-//! Holds: equal hashes are not entered, so the work goes with the difference. A decision that differs is one finding;
-//! what only one side did because of it, up to where its branch's paths meet again, *follows* from it and is counted with
-//! it, not found again. Nothing is looked for ahead: places match by execution index, and only the children of one node
-//! are ever aligned.
+//! # Invariants
+//! Subtrees with equal hashes are skipped, so the work grows with the differences. A decision that differs is
+//! one finding.
+//! What only one side executes because of it, up to the reconvergence of its branch, *follows* from it and is
+//! counted with
+//! it. Places match by execution index: only the children of one node are aligned, and nothing is searched
+//! further ahead.
 //!
-//! Misses: a difference that follows through data (a value stored, loaded again later) is a finding of its own, after the
-//! first.
+//! # Limitations
+//! A difference that follows through data (a value is stored and loaded again later) is a second finding.
 
 use std::collections::BTreeSet;
 
@@ -25,41 +28,41 @@ use super::step_recorder::StepRecorder;
 /// How the comparison of a body ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum BodyEnd {
-    /// Both are at the end of it.
+    /// Both sides reached the end of the body.
     AtEnd,
-    /// Control parted and meets again further out.
+    /// Control diverged and reconverges outside of the body.
     Diverged(Reconvergence),
 }
 
-/// Where control that parted meets again.
+/// Where diverged control reconverges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reconvergence {
-    /// Only when the function is left.
+    /// At the function's return.
     AtReturn,
-    /// In a body of this loop (of none: the function's own), at these blocks by side.
+    /// In a body of this loop (`None`: the function's own body), at these blocks by side.
     AtBlocks(Option<LoopId>, [BlockId; 2]),
 }
 
-/// Alignments of one body, at most: a body that needs more has nothing in common.
+/// The largest number of alignments of one body. A body that needs more is taken to have nothing in common.
 const MAX_RUNS: usize = 64;
 
 struct LaneComparison<'a> {
     sides: &'a BuildPair<'a>,
     trees: [&'a LaneTree; 2],
-    /// Compare masks too, but for these lanes.
+    /// If set, lane masks are compared as well, except for these lanes.
     masks: Option<LaneMask>,
     out: LaneDiff,
     trips: Vec<TripPosition>,
     position: u64,
-    /// Common sites of decisions that differed.
-    parted: BTreeSet<u32>,
+    /// The common site numbers of decisions that differed.
+    diverged_sites: BTreeSet<u32>,
     last: Option<FindingKey>,
-    /// Sees every step, equal or not.
-    watch: Option<&'a mut StepRecorder>,
+    /// Receives every step, equal or not.
+    recorder: Option<&'a mut StepRecorder>,
 }
 
-/// Compares two lanes; with `masks`, also who else took part, but for the lanes given: those that parted are missed
-/// elsewhere because of that.
+/// Compares two lanes. With `masks`, compares lane masks as well, except for the given lanes: lanes that
+/// diverged are missing from other masks because of that.
 pub(crate) fn compare_lanes(
     sides: &BuildPair<'_>,
     a: &LaneTree,
@@ -67,20 +70,23 @@ pub(crate) fn compare_lanes(
     masks: Option<LaneMask>,
 ) -> LaneDiff {
     let mut d = differ(sides, [a, b], masks);
-    if a.nodes.is_empty() || b.nodes.is_empty() || a.node(a.root).hash == b.node(b.root).hash && !d.masked() {
+    if a.nodes.is_empty()
+        || b.nodes.is_empty()
+        || a.node(a.root).hash == b.node(b.root).hash && !d.compares_masks()
+    {
         return d.out;
     }
     d.body([a.root, b.root], [!a.complete, !b.complete]);
-    if sides.unsure {
-        d.out.doubt_all();
+    if sides.all_uncertain {
+        d.out.make_uncertain();
     }
     d.out
 }
 
-/// Walks two lanes side by side, and shows every step to `watch`.
-pub(crate) fn record_steps(sides: &BuildPair<'_>, a: &LaneTree, b: &LaneTree, watch: &mut StepRecorder) {
+/// Walks two lanes side by side and passes every step to `recorder`.
+pub(crate) fn record_steps(sides: &BuildPair<'_>, a: &LaneTree, b: &LaneTree, recorder: &mut StepRecorder) {
     if !a.nodes.is_empty() && !b.nodes.is_empty() {
-        let mut d = LaneComparison { watch: Some(watch), ..differ(sides, [a, b], None) };
+        let mut d = LaneComparison { recorder: Some(recorder), ..differ(sides, [a, b], None) };
         d.body([a.root, b.root], [!a.complete, !b.complete]);
     }
 }
@@ -97,13 +103,13 @@ fn differ<'a>(
         out: LaneDiff { cut: trees.iter().any(|t| !t.complete), ..LaneDiff::default() },
         trips: Vec::new(),
         position: 0,
-        parted: BTreeSet::new(),
+        diverged_sites: BTreeSet::new(),
         last: None,
-        watch: None,
+        recorder: None,
     }
 }
 
-/// A child's or visit's identity among its siblings, without values.
+/// The identity of a child or visit among its siblings, without values.
 fn token(sides: &BuildPair<'_>, trees: [&LaneTree; 2], side: usize, e: Entry) -> u64 {
     let names = sides.names[side];
     match e.what() {
@@ -125,8 +131,8 @@ fn token(sides: &BuildPair<'_>, trees: [&LaneTree; 2], side: usize, e: Entry) ->
 }
 
 impl LaneComparison<'_> {
-    /// Masks are not in the hashes: with them, everything is walked.
-    fn masked(&self) -> bool {
+    /// Hashes do not cover masks: if masks are compared, everything is walked.
+    fn compares_masks(&self) -> bool {
         self.masks.is_some()
     }
 
@@ -134,7 +140,7 @@ impl LaneComparison<'_> {
         self.sides.names[side].site(s)
     }
 
-    /// See [`token`].
+    /// The identity of an entry among its siblings.
     fn token(&self, side: usize, e: Entry) -> u64 {
         token(self.sides, self.trees, side, e)
     }
@@ -162,25 +168,26 @@ impl LaneComparison<'_> {
         self.last = Some(key);
     }
 
-    /// Whether what seems to be the same on both sides may be something else: see [`crate::doubt`].
-    fn doubtful(&self, side: usize, e: Entry) -> bool {
+    /// Whether a match between the sides is uncertain; see [`crate::builds`].
+    fn uncertain(&self, side: usize, e: Entry) -> bool {
         let Some(own) = self.sides.canonical.map(|sides| &sides[side]) else { return false };
         match e.what() {
             EntryKind::Visit => {
-                matches!(own.sites.get(tree::site(e).index()), Some(SiteRole::Compared(place)) if !place.certain)
+                let role = own.sites.get(tree::site(e).index());
+                matches!(role, Some(SiteRole::Compared(place)) if !place.certain)
             }
             EntryKind::Child => match self.trees[side].node(e.id()).kind {
-                tree::TreeNodeKind::Loop(family) => own.doubtful.contains(&family.0),
-                tree::TreeNodeKind::Call(f) => own.calls.contains(&f),
+                tree::TreeNodeKind::Loop(source_loop) => own.uncertain_loops.contains(&source_loop.0),
+                tree::TreeNodeKind::Call(f) => own.uncertain_calls.contains(&f),
                 tree::TreeNodeKind::Root | tree::TreeNodeKind::Trip => false,
             },
             EntryKind::Branch | EntryKind::Join => false,
         }
     }
 
-    /// Of two builds: whether nothing is decided in a part. Control is what decisions make it; where none differs, that one build comes here
-    /// more often is its compiler's choice, which writes variables to the stack, or again, and calls what others inline.
-    fn decides_nothing(&self, side: usize, e: Entry) -> bool {
+    /// Whether a part of a canonical path contains no decision. Such a part that one build executes more
+    /// often is its compiler's choice, such as spills, repeated loads, or calls that the other build inlined.
+    fn has_no_decision(&self, side: usize, e: Entry) -> bool {
         if self.sides.canonical.is_none() {
             return false;
         }
@@ -195,12 +202,12 @@ impl LaneComparison<'_> {
         true
     }
 
-    /// Notes what one side did that the other may not have been to do.
-    fn doubt(&mut self, side: usize, e: Entry) {
+    /// Counts the visits of one side as uncertain.
+    fn count_uncertain(&mut self, side: usize, e: Entry) {
         let mut todo = vec![e];
         while let Some(e) = todo.pop() {
             match e.what() {
-                EntryKind::Visit => *self.out.doubted[side].entry(tree::site(e)).or_default() += 1,
+                EntryKind::Visit => *self.out.uncertain_visits[side].entry(tree::site(e)).or_default() += 1,
                 EntryKind::Child => todo.extend(self.trees[side].entries(e.id())),
                 EntryKind::Branch | EntryKind::Join => {}
             }
@@ -218,18 +225,18 @@ impl LaneComparison<'_> {
         Difference { position: self.position, trips: self.trips.clone(), ..Difference::new(kind) }
     }
 
-    /// Shows a visit, or a child and all in it, that both sides have alike, or one side alone.
-    fn show(&mut self, at: [Option<Entry>; 2]) {
-        let (Some(watch), Some(one)) = (&mut self.watch, at[0].or(at[1])) else { return };
+    /// Passes a visit or a subtree to the recorder, on both sides or on one.
+    fn record(&mut self, at: [Option<Entry>; 2]) {
+        let (Some(recorder), Some(one)) = (&mut self.recorder, at[0].or(at[1])) else { return };
         match one.what() {
-            EntryKind::Visit => watch.visit(at),
+            EntryKind::Visit => recorder.visit(at),
             EntryKind::Child => {
                 self.enter(at);
                 let [a, b] =
                     [0, 1].map(|side| at[side].map_or(&[][..], |e| self.trees[side].entries(e.id())));
                 match at {
-                    [Some(_), Some(_)] => self.show_both(a, b),
-                    _ => self.show_parts([a, b]),
+                    [Some(_), Some(_)] => self.record_both(a, b),
+                    _ => self.record_parts([a, b]),
                 }
                 if self.trees[usize::from(at[0].is_none())].node(one.id()).kind != tree::TreeNodeKind::Trip {
                     self.leave();
@@ -239,51 +246,51 @@ impl LaneComparison<'_> {
         }
     }
 
-    /// Shows what both sides have alike.
-    fn show_both(&mut self, a: &[Entry], b: &[Entry]) {
-        if self.watch.is_some() {
+    /// Passes what both sides have alike to the recorder.
+    fn record_both(&mut self, a: &[Entry], b: &[Entry]) {
+        if self.recorder.is_some() {
             let told = |e: &&Entry| matches!(e.what(), EntryKind::Visit | EntryKind::Child);
             for (x, y) in a.iter().filter(told).zip(b.iter().filter(told)) {
-                self.show([Some(*x), Some(*y)]);
+                self.record([Some(*x), Some(*y)]);
             }
         }
     }
 
-    /// Shows what each side has alone.
-    fn show_parts(&mut self, parts: [&[Entry]; 2]) {
-        if self.watch.is_some() {
-            parts[0].iter().for_each(|e| self.show([Some(*e), None]));
-            parts[1].iter().for_each(|e| self.show([None, Some(*e)]));
+    /// Passes what only one side has to the recorder.
+    fn record_parts(&mut self, parts: [&[Entry]; 2]) {
+        if self.recorder.is_some() {
+            parts[0].iter().for_each(|e| self.record([Some(*e), None]));
+            parts[1].iter().for_each(|e| self.record([None, Some(*e)]));
         }
     }
 
-    /// Shows that what follows is in a child.
+    /// Tells the recorder that the next steps are inside a child.
     fn enter(&mut self, at: [Option<Entry>; 2]) {
         let side = usize::from(at[0].is_none());
-        let (Some(e), Some(watch)) = (at[side], &mut self.watch) else { return };
+        let (Some(e), Some(recorder)) = (at[side], &mut self.recorder) else { return };
         let node = self.trees[side].node(e.id());
         match node.kind {
-            tree::TreeNodeKind::Trip => watch.trip(at.map(|e| e.is_some())),
+            tree::TreeNodeKind::Trip => recorder.trip(at.map(|e| e.is_some())),
             _ => {
                 let token = token(self.sides, self.trees, side, e);
-                watch.enter(token, at.map(|e| e.is_some()), node.function, node.of);
+                recorder.enter(token, at.map(|e| e.is_some()), node.function, node.of);
             }
         }
     }
 
     fn leave(&mut self) {
-        if let Some(watch) = &mut self.watch {
-            watch.leave();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.leave();
         }
     }
 
-    /// Compares the same visit on both sides; says whether a decision differed.
+    /// Compares one visit on both sides. Returns whether a decision differed.
     fn visit(&mut self, a: Entry, b: Entry, masks: [LaneMask; 2]) -> bool {
         let site = tree::site(a);
         let decision = decides(self.sides.programs[0].module, site);
-        if a.value != b.value && (self.doubtful(0, a) || self.doubtful(1, b)) {
-            self.doubt(0, a);
-            self.doubt(1, b);
+        if a.value != b.value && (self.uncertain(0, a) || self.uncertain(1, b)) {
+            self.count_uncertain(0, a);
+            self.count_uncertain(1, b);
             return false;
         }
         let kind = if a.value != b.value && decision {
@@ -291,10 +298,10 @@ impl LaneComparison<'_> {
         } else if self.masks.is_some_and(|but| (masks[0].0 ^ masks[1].0) & !but.0 != 0) {
             FindingKind::ActiveMask
         } else if a.value != b.value && masks[0] == masks[1] {
-            // EntryKind memory sites record is a digest over the lanes of the mask.
+            // A memory site records a digest over the lanes of the mask.
             FindingKind::Value
         } else {
-            self.out.apart += u64::from(a.value != b.value);
+            self.out.incomparable += u64::from(a.value != b.value);
             return false;
         };
         let raw = Difference {
@@ -305,7 +312,7 @@ impl LaneComparison<'_> {
             ..self.raw(kind)
         };
         if kind == FindingKind::Branch {
-            self.parted.insert(self.common(0, site));
+            self.diverged_sites.insert(self.common(0, site));
         }
         self.note(raw, 0);
         kind == FindingKind::Branch
@@ -318,7 +325,8 @@ impl LaneComparison<'_> {
         let of = ta.node(nodes[0]).of;
         let (mut i, mut j) = (0, 0);
         let mut runs = 0;
-        // The last decision of this body that both sides made differed: what does not match now follows from it.
+        // The last decision that both sides made in this body differed: what does not match now follows from
+        // it.
         let mut differed = false;
         loop {
             while a.get(i).is_some_and(|e| e.what() == EntryKind::Join) {
@@ -335,8 +343,8 @@ impl LaneComparison<'_> {
                     if x.value == y.value {
                         continue;
                     }
-                    let home = self.parted_at(nodes, [BlockId(x.id()), BlockId(y.id())]);
-                    match self.go_on(home, of, a, b, &mut i, &mut j) {
+                    let point = self.reconvergence(nodes, [BlockId(x.id()), BlockId(y.id())]);
+                    match self.skip_to(point, of, a, b, &mut i, &mut j) {
                         BodyEnd::AtEnd => continue,
                         out => return out,
                     }
@@ -359,7 +367,7 @@ impl LaneComparison<'_> {
                     (i, j) = (i + 1, j + 1);
                     if x.what() == EntryKind::Visit {
                         let masks = [ta.mask(nodes[0], at.0), tb.mask(nodes[1], at.1)];
-                        self.show([Some(x), Some(y)]);
+                        self.record([Some(x), Some(y)]);
                         if self.visit(x, y, masks) {
                             differed = true;
                         } else if decides(self.sides.programs[0].module, tree::site(x)) {
@@ -368,34 +376,9 @@ impl LaneComparison<'_> {
                         self.position += 1;
                         continue;
                     }
-                    let (m, n) = (ta.node(x.id()), tb.node(y.id()));
-                    if m.hash == n.hash && !self.masked() {
-                        self.show([Some(x), Some(y)]);
-                        self.position += m.visits;
-                        continue;
-                    }
-                    if self.doubtful(0, x) || self.doubtful(1, y) {
-                        self.show_parts([&[x], &[y]]);
-                        self.doubt(0, x);
-                        self.doubt(1, y);
-                        self.position += m.visits;
-                        continue;
-                    }
-                    self.enter([Some(x), Some(y)]);
                     let inside = [cut[0] && i == a.len(), cut[1] && j == b.len()];
-                    let start = self.position;
-                    let went = match m.kind {
-                        tree::TreeNodeKind::Loop(_) => self.trips([x.id(), y.id()], inside),
-                        _ => {
-                            // EntryKind leaves a call comes back after it.
-                            self.body([x.id(), y.id()], inside);
-                            BodyEnd::AtEnd
-                        }
-                    };
-                    self.leave();
-                    self.position = start + m.visits;
-                    if let BodyEnd::Diverged(home) = went
-                        && let out @ BodyEnd::Diverged(_) = self.go_on(home, of, a, b, &mut i, &mut j)
+                    if let BodyEnd::Diverged(point) = self.child(x, y, inside)
+                        && let out @ BodyEnd::Diverged(_) = self.skip_to(point, of, a, b, &mut i, &mut j)
                     {
                         return out;
                     }
@@ -406,11 +389,11 @@ impl LaneComparison<'_> {
                     }
                     runs += 1;
                     let (to_i, to_j) = self.next_match(a, b, i, j, runs);
-                    // A recording that ends here may have gone on to match.
+                    // The recording ends here; what follows might have matched.
                     if to_i == a.len() && cut[0] || to_j == b.len() && cut[1] {
                         return BodyEnd::AtEnd;
                     }
-                    self.show_parts([&a[i..to_i], &b[j..to_j]]);
+                    self.record_parts([&a[i..to_i], &b[j..to_j]]);
                     self.unmatched([&a[i..to_i], &b[j..to_j]], differed);
                     self.position += ta.visits(&a[i..to_i]);
                     (i, j) = (to_i, to_j);
@@ -419,43 +402,68 @@ impl LaneComparison<'_> {
         }
     }
 
-    /// Control left these blocks by different ways: where does it meet again?
-    fn parted_at(&mut self, nodes: [u32; 2], blocks: [BlockId; 2]) -> Reconvergence {
-        if self.parted.is_empty() {
-            // No decision says why: another build, or a decision that was left out.
+    /// Compares a loop or call that both sides have. `cut[side]`: that side's recording ends in it.
+    fn child(&mut self, x: Entry, y: Entry, cut: [bool; 2]) -> BodyEnd {
+        let (m, n) = (self.trees[0].node(x.id()), self.trees[1].node(y.id()));
+        let end = self.position + m.visits;
+        let mut went = BodyEnd::AtEnd;
+        if m.hash == n.hash && !self.compares_masks() {
+            self.record([Some(x), Some(y)]);
+        } else if self.uncertain(0, x) || self.uncertain(1, y) {
+            self.record_parts([&[x], &[y]]);
+            self.count_uncertain(0, x);
+            self.count_uncertain(1, y);
+        } else {
+            self.enter([Some(x), Some(y)]);
+            if let tree::TreeNodeKind::Loop(_) = m.kind {
+                went = self.trips([x.id(), y.id()], cut);
+            } else {
+                // Control that leaves a call continues after it.
+                self.body([x.id(), y.id()], cut);
+            }
+            self.leave();
+        }
+        self.position = end;
+        went
+    }
+
+    /// Finds where control reconverges after both sides left these blocks by different edges.
+    fn reconvergence(&mut self, nodes: [u32; 2], blocks: [BlockId; 2]) -> Reconvergence {
+        if self.diverged_sites.is_empty() {
+            // No recorded decision explains it: another build, or a decision that was not recorded.
             let function = self.trees[0].node(nodes[0]).function;
             let raw = Difference { block: Some((0, function, blocks[0])), ..self.raw(FindingKind::Path) };
             self.note(raw, 0);
         }
-        let home = |side: usize| {
+        let point = |side: usize| {
             let program = self.sides.programs[side];
             let f = program.functions.get(self.trees[side].node(nodes[side]).function.index())?;
             let meet = f.function.blocks.get(blocks[side].index())?.ipdom?;
             Some((f.common_loop(blocks[side], meet), meet))
         };
-        match (home(0), home(1)) {
+        match (point(0), point(1)) {
             (Some((l, x)), Some((_, y))) => Reconvergence::AtBlocks(l, [x, y]),
             _ => Reconvergence::AtReturn,
         }
     }
 
-    /// Skips to where control meets again, if that is in this body (one of loop `of`).
-    fn go_on(
+    /// Skips to the reconvergence point, if it is in this body (a body of loop `of`).
+    fn skip_to(
         &mut self,
-        home: Reconvergence,
+        point: Reconvergence,
         of: Option<LoopId>,
         a: &[Entry],
         b: &[Entry],
         i: &mut usize,
         j: &mut usize,
     ) -> BodyEnd {
-        let (to_i, to_j, went) = match home {
+        let (to_i, to_j, went) = match point {
             Reconvergence::AtBlocks(l, [x, y]) if l == of => {
                 (LaneTree::seek(a, *i, Some(x)), LaneTree::seek(b, *j, Some(y)), BodyEnd::AtEnd)
             }
-            _ => (a.len(), b.len(), BodyEnd::Diverged(home)),
+            _ => (a.len(), b.len(), BodyEnd::Diverged(point)),
         };
-        self.show_parts([&a[*i..to_i], &b[*j..to_j]]);
+        self.record_parts([&a[*i..to_i], &b[*j..to_j]]);
         let skipped = (self.trees[0].visits(&a[*i..to_i]), self.trees[1].visits(&b[*j..to_j]));
         self.follow(skipped.0, skipped.1);
         self.position += skipped.0;
@@ -463,7 +471,7 @@ impl LaneComparison<'_> {
         went
     }
 
-    /// The first places at or after `i` and `j` from which both go on alike.
+    /// The first positions at or after `i` and `j` from which both sides match.
     fn next_match(&self, a: &[Entry], b: &[Entry], i: usize, j: usize, runs: usize) -> (usize, usize) {
         if runs > MAX_RUNS {
             return (a.len(), b.len());
@@ -482,13 +490,13 @@ impl LaneComparison<'_> {
         }
     }
 
-    /// Parts of a body that have no partner.
+    /// Reports the parts of a body that do not match.
     fn unmatched(&mut self, parts: [&[Entry]; 2], differed: bool) {
         let mut sure = [Vec::new(), Vec::new()];
         for side in 0..2 {
             for e in parts[side] {
-                match (self.doubtful(side, *e) || self.decides_nothing(side, *e)) && !differed {
-                    true => self.doubt(side, *e),
+                match (self.uncertain(side, *e) || self.has_no_decision(side, *e)) && !differed {
+                    true => self.count_uncertain(side, *e),
                     false => sure[side].push(*e),
                 }
             }
@@ -499,7 +507,7 @@ impl LaneComparison<'_> {
             parts[side].iter().all(|e| match e.what() {
                 EntryKind::Visit => {
                     let guards = self.sides.guarded[side].get(&tree::site(*e));
-                    guards.into_iter().flatten().any(|g| self.parted.contains(&self.common(side, *g)))
+                    guards.into_iter().flatten().any(|g| self.diverged_sites.contains(&self.common(side, *g)))
                 }
                 EntryKind::Child => false,
                 EntryKind::Branch | EntryKind::Join => true,
@@ -543,13 +551,13 @@ impl LaneComparison<'_> {
             |t: &LaneTree, ids: &[u32]| -> Vec<u64> { ids.iter().map(|&n| t.node(n).hash).collect() };
         let (ha, hb) = (hashes(ta, &a), hashes(tb, &b));
         let start = self.position;
-        // Visits before each trip of A.
+        // The number of visits before each trip of A.
         let mut before = Vec::with_capacity(a.len() + 1);
         before.push(start);
         for &n in &a {
             before.push(before.last().copied().unwrap_or(start) + ta.node(n).visits);
         }
-        let steps = if self.masked() {
+        let steps = if self.compares_masks() {
             (0..a.len().max(b.len()))
                 .map(|k| match (k < a.len(), k < b.len()) {
                     (true, true) => TripStep::Pair(k, k),
@@ -559,11 +567,11 @@ impl LaneComparison<'_> {
                 .take(a.len().min(b.len()) + usize::from(a.len() != b.len()))
                 .collect()
         } else if cut[0] || cut[1] {
-            // Trips that a recording lost are no trips more of the other side.
+            // Trips that a truncated recording lost are not extra trips of the other side.
             let both = a.len().min(b.len());
             (0..both).filter(|&k| ha[k] != hb[k]).map(|k| TripStep::Pair(k, k)).collect()
         } else {
-            edit_script::align_trips(&ha, &hb, |i, j| self.only_leaves([a[i], b[j]]))
+            edit_script::align_trips(&ha, &hb, |i, j| self.differ_only_in_exit([a[i], b[j]]))
         };
         let own = usize::from(ta.node(nodes[0]).of.is_none() && tb.node(nodes[1]).of.is_some());
         let node = self.trees[own].node(nodes[own]);
@@ -571,9 +579,9 @@ impl LaneComparison<'_> {
         let function = node.function;
         let all = [a.len() as u64, b.len() as u64];
         let [ea, eb] = [ta.entries(nodes[0]), tb.entries(nodes[1])];
-        // How far both are shown.
+        // The number of trips passed to the recorder, by side.
         let mut shown = [0, 0];
-        // The last trip that both have differs, and only one side goes on.
+        // The last trip that both sides have differs, and only one side continues.
         let mut parted = false;
         let past_end = |past: [usize; 2], all: [u64; 2]| past.iter().zip(all).any(|(p, n)| *p as u64 == n);
         for step in steps {
@@ -582,7 +590,7 @@ impl LaneComparison<'_> {
                 TripStep::OnlyA(r, j) => ([r.start, *j], [r.end, *j]),
                 TripStep::OnlyB(i, r) => ([*i, r.start], [*i, r.end]),
             };
-            self.show_both(&ea[shown[0]..to[0]], &eb[shown[1]..to[1]]);
+            self.record_both(&ea[shown[0]..to[0]], &eb[shown[1]..to[1]]);
             shown = past;
             let place = |trip: [usize; 2]| TripPosition {
                 function,
@@ -591,7 +599,7 @@ impl LaneComparison<'_> {
                 trip: trip.map(|t| t as u64),
                 trips: all,
             };
-            // Trips that only one side goes on to follow from the decision of the last that both have.
+            // Trips that only one side continues with follow from the decision of the last common trip.
             let follows = parted && to.iter().zip(all).any(|(t, n)| *t as u64 == n);
             match step {
                 TripStep::Pair(i, j) => {
@@ -607,34 +615,34 @@ impl LaneComparison<'_> {
                     if let BodyEnd::Diverged(_) = went {
                         let rest = |t: &LaneTree, ids: &[u32]| ids.iter().map(|&n| t.node(n).visits).sum();
                         self.follow(rest(ta, &a[i + 1..]), rest(tb, &b[j + 1..]));
-                        self.show_parts([&ea[i + 1..], &eb[j + 1..]]);
+                        self.record_parts([&ea[i + 1..], &eb[j + 1..]]);
                         return went;
                     }
                 }
                 TripStep::OnlyA(r, _) if follows => {
-                    self.show_parts([&ea[r.clone()], &[]]);
+                    self.record_parts([&ea[r.clone()], &[]]);
                     self.follow(a[r].iter().map(|n| ta.node(*n).visits).sum(), 0);
                 }
                 TripStep::OnlyB(_, r) if follows => {
-                    self.show_parts([&[], &eb[r.clone()]]);
+                    self.record_parts([&[], &eb[r.clone()]]);
                     self.follow(0, b[r].iter().map(|n| tb.node(*n).visits).sum());
                 }
                 TripStep::OnlyA(r, j) => {
-                    self.show_parts([&ea[r.clone()], &[]]);
-                    self.more(0, &a[r.clone()], place([r.start, j]), before[r.start]);
+                    self.record_parts([&ea[r.clone()], &[]]);
+                    self.extra_trips(0, &a[r.clone()], place([r.start, j]), before[r.start]);
                 }
                 TripStep::OnlyB(i, r) => {
-                    self.show_parts([&[], &eb[r.clone()]]);
-                    self.more(1, &b[r.clone()], place([i, r.start]), before[i]);
+                    self.record_parts([&[], &eb[r.clone()]]);
+                    self.extra_trips(1, &b[r.clone()], place([i, r.start]), before[i]);
                 }
             }
         }
-        self.show_both(&ea[shown[0]..], &eb[shown[1]..]);
+        self.record_both(&ea[shown[0]..], &eb[shown[1]..]);
         BodyEnd::AtEnd
     }
 
-    /// Whether two trips agree but for one decision, by which only one side leaves.
-    fn only_leaves(&self, trips: [u32; 2]) -> bool {
+    /// Whether two trips differ in one decision only, by which one side leaves the loop.
+    fn differ_only_in_exit(&self, trips: [u32; 2]) -> bool {
         let mut trial = differ(self.sides, self.trees, self.masks);
         let went = trial.body(trips, [false; 2]);
         let mut found = trial.out.found.values();
@@ -644,8 +652,8 @@ impl LaneComparison<'_> {
             && found.next().is_none()
     }
 
-    /// Trips that only one side has.
-    fn more(&mut self, side: usize, trips: &[u32], place: TripPosition, position: u64) {
+    /// Reports trips that only one side has.
+    fn extra_trips(&mut self, side: usize, trips: &[u32], place: TripPosition, position: u64) {
         self.position = position;
         self.trips.push(place);
         let tree = self.trees[side];

@@ -1,11 +1,17 @@
-//! A lane's path as a tree by execution index: bodies hold visits, loops and calls; a loop holds its trips; each trip is a
-//! body again. Every node has a Merkle hash, so equal parts of two lanes are seen without walking them.
+//! A lane's path as a tree by execution index: a body holds visits, loops and calls; a loop holds trips; a
+//! trip is a body.
 //!
-//! Holds: hashes cover sites (as both sides number them), decision values and structure, and nothing else; where control
-//! parted ([`EntryKind::Branch`]) and met again ([`EntryKind::Join`]) is kept beside, for it follows from the decisions. A visit
-//! knows how often its lane had visited that site before.
+//! Every node has a Merkle hash, so equal parts of two lanes are recognised without walking them.
 //!
-//! Misses: lanes of more than [`MAX_ENTRIES`] entries, or nested deeper than [`MAX_DEPTH`], are refused.
+//! # Invariants
+//! Hashes cover common site numbers, decision values and structure, and nothing else. Divergence
+//! ([`EntryKind::Branch`])
+//! and reconvergence ([`EntryKind::Join`]) follow from the decisions and are not hashed. A visit knows how
+//! often its lane
+//! had visited the site before.
+//!
+//! # Limitations
+//! A lane of more than [`MAX_ENTRIES`] entries, or nested deeper than [`MAX_DEPTH`], is refused.
 
 use std::collections::BTreeMap;
 
@@ -17,28 +23,28 @@ use crate::builds::CommonIds;
 use crate::decode::{DecodeOutcome, Decoder, MAX_ENTRIES, PathItem, VisitCounts};
 use crate::error::Error;
 
-/// OpenNode nodes.
+/// The largest number of open nodes.
 const MAX_DEPTH: usize = 1000;
 
-/// EntryKind an [`Entry`] is.
+/// The kind of an [`Entry`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EntryKind {
-    /// `id`: site as this side numbers it; `value`.
+    /// A visit. `id` is the site in this side's numbers; `value` is the visit's value.
     Visit,
-    /// `id`: node.
+    /// A loop, trip or call. `id` is the node.
     Child,
-    /// `id`: block; `value`: which way.
+    /// The end of a block with several successors. `id` is the block; `value` is the successor taken.
     Branch,
-    /// `id`: block.
+    /// The arrival at a reconvergence point. `id` is the block.
     Join,
 }
 
-/// One thing in a body, in 16 bytes.
+/// One item of a body, in 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
-    /// Two bits of [`EntryKind`], 30 of `id`.
+    /// The kind in the two high bits, `id` in the others.
     packed: u32,
-    /// Of a visit: how often the lane had visited the site before.
+    /// For a visit: how often the lane had visited the site before.
     pub nth: u32,
     pub value: u64,
 }
@@ -60,30 +66,30 @@ impl Entry {
     }
 }
 
-/// EntryKind a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TreeNodeKind {
     /// The kernel's body.
     Root,
-    /// A loop, from entry to exit; its children are trips.
+    /// A loop, from entry to exit. Its children are trips.
     Loop(LoopId),
-    /// One trip.
+    /// One trip of a loop.
     Trip,
-    /// A call's body.
+    /// The body of a call.
     Call(FuncId),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub kind: TreeNodeKind,
-    /// The function that the loop, trip or body belongs to.
+    /// The function that contains the loop, trip or body.
     pub function: FuncId,
-    /// The loop of a loop or trip, and the innermost one around any other body: none.
+    /// The loop of a loop or trip node. `None` for other nodes.
     pub of: Option<LoopId>,
     pub hash: u64,
-    /// Visits in it and below.
+    /// The number of visits in it and below.
     pub visits: u64,
-    /// Its entries.
+    /// The range of its entries in [`LaneTree::entries`].
     pub entries: std::ops::Range<u32>,
 }
 
@@ -92,9 +98,9 @@ pub(crate) struct Node {
 pub(crate) struct LaneTree {
     pub nodes: Vec<Node>,
     pub entries: Vec<Entry>,
-    /// By entry, at level `events`: who else was there. Empty at other levels.
+    /// By entry, at level `events`: the lanes that took part. Empty at other levels.
     pub masks: Vec<LaneMask>,
-    /// Whether the lane's recording reaches to its end.
+    /// Whether the recording reaches the lane's end.
     pub complete: bool,
     pub counts: VisitCounts,
     pub root: u32,
@@ -111,7 +117,7 @@ struct OpenNode {
     visits: u64,
 }
 
-/// One step of the hash: mixes well enough that unequal sequences meet by accident once in 2^64.
+/// One step of the hash. Two different sequences collide with a probability of about 2^-64.
 fn mix(hash: u64, x: u64) -> u64 {
     let h = (hash ^ x).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (h ^ h >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9).rotate_left(23)
@@ -121,7 +127,7 @@ impl LaneTree {
     /// Decodes the rest of a lane.
     ///
     /// # Errors
-    /// As the decoder's, and when the lane is too long or too deep.
+    /// Those of the decoder, and a lane that is too long or too deep.
     pub fn build(
         mut decoder: Decoder<'_>,
         names: &CommonIds,
@@ -131,7 +137,7 @@ impl LaneTree {
         let mut tree = LaneTree::default();
         let mut seen: Vec<u32> = vec![0; names.sites.len()];
         let mut stack = vec![open(TreeNodeKind::Root, kernel, None)];
-        // Buffers of closed nodes, for the next ones.
+        // Buffers of closed nodes, to be used again.
         let mut spare: Vec<(Vec<Entry>, Vec<LaneMask>)> = Vec::new();
         while let Some(item) = decoder.next()? {
             let Some(top) = stack.last_mut() else { break };
@@ -185,7 +191,7 @@ impl LaneTree {
         Ok(tree)
     }
 
-    /// A lane's events without structure: for events that do not fit the code.
+    /// A lane's events without structure, for events that contradict the code.
     pub fn flat(events: &[Event], lane: Lane, module: &Module, names: &CommonIds) -> LaneTree {
         let mut tree = LaneTree { complete: true, ..LaneTree::default() };
         let mut seen: BTreeMap<SiteId, u32> = BTreeMap::new();
@@ -240,7 +246,7 @@ impl LaneTree {
         }
     }
 
-    /// Adds a body of visits and of nodes that are there; gives its node.
+    /// Adds a body of visits and of existing nodes. Returns its node.
     pub fn add(
         &mut self,
         kind: TreeNodeKind,
@@ -277,7 +283,7 @@ impl LaneTree {
         let r = &self.node(id).entries;
         &self.entries[r.start as usize..r.end as usize]
     }
-    /// The mask of entry `i` of node `id`.
+    /// The lane mask of entry `i` of node `id`.
     pub fn mask(&self, id: u32, i: usize) -> LaneMask {
         self.masks.get(self.node(id).entries.start as usize + i).copied().unwrap_or_default()
     }
@@ -289,7 +295,7 @@ impl LaneTree {
             _ => None,
         })
     }
-    /// Visits in entries of a body.
+    /// The number of visits in the entries of a body.
     pub fn visits(&self, entries: &[Entry]) -> u64 {
         entries
             .iter()
@@ -300,7 +306,7 @@ impl LaneTree {
             })
             .sum()
     }
-    /// Where entry `from..` of a body first joins at `block`; its end if nowhere.
+    /// The index, from `from` on, of the entry that joins at `block`. The body's end if there is none.
     pub fn seek(entries: &[Entry], from: usize, block: Option<BlockId>) -> usize {
         let is = |e: &Entry| e.what() == EntryKind::Join && Some(BlockId(e.id())) == block;
         entries[from.min(entries.len())..].iter().position(is).map_or(entries.len(), |p| from + p)
@@ -330,7 +336,7 @@ fn fresh(
     OpenNode { entries, masks, ..open(kind, function, of) }
 }
 
-/// A visit's site.
+/// The site of a visit.
 pub(crate) fn site(e: Entry) -> SiteId {
     SiteId(e.id())
 }

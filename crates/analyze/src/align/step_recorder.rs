@@ -1,5 +1,5 @@
-//! Records the steps of one lane while both sides are compared: the steps around a place, all steps as a strip of cells, and the
-//! loops and calls that the lane went through.
+//! Records the steps of one lane while both sides are compared: the steps around a place, a strip of cells
+//! for all steps, and the loops and calls that contain them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,20 +10,20 @@ use crate::report::{OpenScope, Scope, StepMatch, describe};
 
 use super::execution_tree::{self as tree, Entry};
 
-/// EntryKind sees the steps of one lane.
+/// Receives the steps of one lane from the comparison.
 pub(crate) struct StepRecorder {
     pub window: Option<StepWindow>,
     pub map: LaneStrip,
     pub nest: Vec<ScopeBuilder>,
-    /// By what it lies in and its token: where it is in `nest`.
+    /// The index in `nest`, by parent and identity.
     known: BTreeMap<(Option<u64>, u64), u64>,
-    /// EntryKind is open, innermost last.
+    /// The open loops and calls, innermost last.
     open: Vec<OpenScope>,
-    /// By open loop and side: trips begun.
+    /// By open loop and side: the number of trips begun.
     begun: Vec<[u64; 2]>,
 }
 
-/// A loop or call in the making.
+/// A loop or call whose counts are still growing.
 pub(crate) struct ScopeBuilder {
     pub told: Scope,
     pub side: usize,
@@ -42,17 +42,17 @@ impl ScopeBuilder {
     }
 }
 
-/// One step of the lane that is shown.
+/// One recorded step.
 pub(crate) struct RecordedStep {
     pub mark: StepMatch,
     pub entries: [Option<Entry>; 2],
     pub within: Vec<OpenScope>,
 }
 
-/// A site and how often it was visited before, by side.
+/// By side: a site, and how often the lane had visited it before.
 pub(crate) type StepTarget = [Option<(SiteId, u64)>; 2];
 
-/// The steps around a place.
+/// The steps around a target.
 pub(crate) struct StepWindow {
     pub target: StepTarget,
     pub before_most: usize,
@@ -64,7 +64,7 @@ pub(crate) struct StepWindow {
 }
 
 impl StepWindow {
-    /// Whether this is the step looked for; without a place to look for, the first that differs.
+    /// Whether this step is the target. Without a target, the first step that differs is.
     fn is_target(&self, seen: &RecordedStep) -> bool {
         if self.target == [None; 2] {
             return seen.mark != StepMatch::Same;
@@ -94,7 +94,7 @@ impl StepWindow {
     }
 }
 
-/// A lane's steps, drawn together as they get many.
+/// All steps of a lane in a bounded number of cells: neighbouring cells merge as the lane grows.
 pub(crate) struct LaneStrip {
     pub most: usize,
     pub cells: Vec<StepMatch>,
@@ -137,7 +137,7 @@ impl StepRecorder {
             after: 0,
             at: None,
         };
-        // An odd number of cells would leave one half empty in the middle.
+        // With an odd number of cells, merging would leave one half empty in the middle.
         let most = columns.max(2).next_multiple_of(2);
         StepRecorder {
             window: target.map(window),
@@ -149,7 +149,7 @@ impl StepRecorder {
         }
     }
 
-    /// A visit, on both sides or on one.
+    /// Records a visit, on both sides or on one.
     pub fn visit(&mut self, entries: [Option<Entry>; 2]) {
         let mark = match entries {
             [Some(a), Some(b)] if a.value == b.value => StepMatch::Same,
@@ -169,7 +169,7 @@ impl StepRecorder {
         window.push(RecordedStep { mark, entries, within: self.open.clone() });
     }
 
-    /// A loop or call begins: of which sides, the first steps show.
+    /// A loop or call begins, on the given sides.
     pub fn enter(&mut self, token: u64, sides: [bool; 2], function: FuncId, of: Option<LoopId>) {
         let parent = self.open.last().map(|w| w.nest);
         let next = self.nest.len() as u64;
@@ -186,7 +186,7 @@ impl StepRecorder {
         self.begun.push([0; 2]);
     }
 
-    /// A trip of the innermost loop begins.
+    /// A trip of the innermost loop begins, on the given sides.
     pub fn trip(&mut self, sides: [bool; 2]) {
         let (Some(within), Some(begun)) = (self.open.last_mut(), self.begun.last_mut()) else { return };
         let told = &mut self.nest[within.nest as usize].told;

@@ -1,4 +1,8 @@
-//! The form that two builds share: which place in the source each site of a build is, and in which loop iterations.
+//! The canonical form that two builds share: which place in the source each site is, and in which loop trips.
+//!
+//! A *source loop* is a loop as the source has it. One build may have it as several loops, or as straight
+//! code. See
+//! [`super::unroll_match`] for how it is found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,78 +14,79 @@ use crate::report::WhyUncompared as Why;
 use super::common_ids::CommonIds;
 use super::match_key::SiteMatchKey;
 
-/// The numbers of families begin here, where no function's loops have theirs.
-pub(crate) const FAMILIES: u32 = 1 << 24;
-/// With a group's number: its copies in loops alone.
-pub(super) const TESTS: u32 = 1 << 31;
+/// The number of the first source loop, above all numbers of a function's own loops.
+pub(crate) const FIRST_SOURCE_LOOP: u32 = 1 << 24;
+/// A flag in a group's number: only its copies inside loops, that is, its loop tests.
+pub(super) const LOOP_TESTS: u32 = 1 << 31;
 
-/// What becomes of a site's visits.
+/// Whether the visits of a site are compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SiteRole {
     Compared(CanonicalSite),
     Excluded(Why),
 }
 
-/// Where a copy stands in the source.
+/// The position of a copy of a site in the source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct CanonicalSite {
     pub group: u32,
-    /// It holds where the group's first copy does not.
+    /// The copy's decision is true where the group's first copy is false.
     pub inverted: bool,
-    /// It is surely what its group is on the other side ([`crate::doubt`]).
+    /// The group certainly is the same on the other side; see [`super::confidence`].
     pub certain: bool,
-    /// It asks before the first trip too, where the other side does not: that shows in whether there is one.
+    /// The copy also tests before the first trip, where the other side does not. That test shows in whether
+    /// the loop runs.
     pub early: bool,
-    /// Families around it, outermost first.
+    /// The source loops around it, outermost first.
     pub levels: Vec<LoopLevel>,
 }
 
-/// Which trip of a family a copy is in.
+/// Which trip of a source loop a copy is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LoopLevel {
-    pub family: u32,
-    /// Which part of the family on this side: a loop, or what was peeled off.
+    pub source_loop: u32,
+    /// The part of the source loop on this side: one of its loops, or code that was peeled off.
     pub segment: u32,
-    /// That loop.
+    /// The build's loop, if the part is one.
     pub of: Option<LoopId>,
-    /// How many trips of the source one of it is.
+    /// How many trips of the source one trip of this part makes.
     pub factor: u32,
-    /// Which of them.
+    /// Which of these trips the copy is in, from 0.
     pub offset: u32,
 }
 
-/// One side.
+/// One build's mapping to the canonical form.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct CanonicalForm {
     pub names: CommonIds,
     pub sites: Vec<SiteRole>,
-    /// By function and loop: a place in it, which tells where its trips are.
+    /// By function and loop: a position inside the loop, which gives the source trips of its trips.
     pub loops: BTreeMap<(FuncId, LoopId), CanonicalSite>,
-    /// By function and block: copies that are in every trip of their family, and count them.
-    pub counts: BTreeMap<(FuncId, BlockId), Vec<CanonicalSite>>,
-    /// By group: the factors of its segments, by level and segment.
+    /// By function and block: copies that run on every trip of their source loop, and so count its trips.
+    pub trip_counters: BTreeMap<(FuncId, BlockId), Vec<CanonicalSite>>,
+    /// By group: how many source trips one trip makes, by nesting level and part.
     pub factors: BTreeMap<u32, BTreeMap<(u32, u32), u32>>,
-    /// By family: this side's first loop of it.
-    pub families: BTreeMap<u32, LoopId>,
-    /// By family: the first name in it, which is its place in what is around it.
+    /// By source loop: this build's first loop of it.
+    pub source_loops: BTreeMap<u32, LoopId>,
+    /// By source loop: the smallest site number in it, which places the loop among the sites around it.
     pub order: BTreeMap<u32, u32>,
-    /// Families whose trips may be other ones than the other side's.
-    pub doubtful: BTreeSet<u32>,
-    /// Functions that are not called from as many places as on the other side.
-    pub calls: BTreeSet<FuncId>,
+    /// Source loops whose trips may not be the other side's trips.
+    pub uncertain_loops: BTreeSet<u32>,
+    /// Functions that the other side calls from another number of places.
+    pub uncertain_calls: BTreeSet<FuncId>,
     /// Functions that the other side does not have.
-    pub alone: BTreeSet<FuncId>,
-    /// Functions that are not the same on the other side, site by site and loop by loop.
-    pub uneven: BTreeSet<FuncId>,
+    pub unmatched_functions: BTreeSet<FuncId>,
+    /// Functions whose sites and loops do not match the other side's one to one.
+    pub changed_functions: BTreeSet<FuncId>,
 }
 
-/// What the sites of both modules are put into groups by.
+/// What the matching of unrolled code starts from.
 pub(crate) struct MatchInput<'a> {
     pub modules: [&'a Module; 2],
     pub keys: [&'a [SiteMatchKey]; 2],
-    /// B's sites that have one partner of A each, by whatever rule.
+    /// By site of B: its match in A, where the site match found one.
     pub partners: &'a [Option<u32>],
     pub names: [&'a CommonIds; 2],
-    /// Whether a site's line has another text on the other side, by A's and B's site.
+    /// Whether the source line of A's site and B's site has different texts.
     pub edited: &'a dyn Fn(usize, usize) -> bool,
 }

@@ -1,14 +1,14 @@
-//! One numbering for both modules' functions, loops and sites.
+//! One numbering for the functions, loops and sites of both modules: A's numbers, then what only B has.
 
 use prlx_trace::kernel::Module;
 use prlx_trace::{FuncId, LoopId, SiteId};
 
-/// One side's numbers in the common numbering.
+/// The common numbers of one side's functions, loops and sites, by their own numbers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct CommonIds {
     pub sites: Vec<u32>,
     pub functions: Vec<u32>,
-    /// By function.
+    /// By function and loop.
     pub loops: Vec<Vec<u32>>,
 }
 
@@ -31,7 +31,7 @@ impl CommonIds {
     }
 }
 
-/// The next number.
+/// Returns `n` and increments it.
 pub(crate) fn next(n: &mut u32) -> u32 {
     *n += 1;
     *n - 1

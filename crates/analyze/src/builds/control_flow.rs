@@ -1,29 +1,33 @@
-//! A function's blocks as control goes through them: their order, which can come after which in one trip, and what lies between
-//! a branch and the place where its ways meet again.
+//! The control flow of a function within one trip: the order of its blocks, which blocks can follow which,
+//! and what lies between a branch and its reconvergence.
 //!
-//! Holds: ways back to the head of a loop are left out, so every question is about one trip. Indices may lead nowhere: then
-//! the answer is less. Misses: functions of more than [`MAX_BLOCKS`] blocks, of which nothing is said.
+//! # Invariants
+//! Back edges are ignored, so every answer is about one trip. An index out of range gives a smaller answer,
+//! never a panic.
+//!
+//! # Limitations
+//! Functions of more than [`MAX_BLOCKS`] blocks are not analysed.
 
 use std::collections::BTreeSet;
 
 use prlx_trace::kernel::{End, Function};
 use prlx_trace::{BlockId, LoopId};
 
-/// Blocks of a function that is looked at.
+/// The largest number of blocks of a function that is analysed.
 const MAX_BLOCKS: usize = 1 << 12;
 
-/// A function's flow.
+/// The control flow of one function.
 #[derive(Debug, Default)]
 pub(crate) struct ControlFlow {
-    /// By block: its place in an order in which what comes first stands first.
+    /// By block: its position in a topological order (back edges ignored).
     pub order: Vec<u32>,
-    /// By block: those that can come after it in one trip, a bit each.
+    /// By block: a bit set of the blocks that can follow it in one trip.
     after: Vec<Vec<u64>>,
-    /// By block: loops around it, outermost first.
+    /// By block: the loops around it, outermost first.
     pub loops: Vec<Vec<LoopId>>,
 }
 
-/// Where a block's end leads.
+/// The successors of a block.
 pub(crate) fn successors(end: &End) -> Vec<BlockId> {
     match end {
         End::Jump(to) => vec![*to],
@@ -34,7 +38,7 @@ pub(crate) fn successors(end: &End) -> Vec<BlockId> {
 }
 
 impl ControlFlow {
-    /// Looks at a function.
+    /// Analyses a function.
     pub fn new(f: &Function) -> ControlFlow {
         let n = f.blocks.len();
         if n == 0 || n > MAX_BLOCKS || f.loops.len() > MAX_BLOCKS {
@@ -42,13 +46,13 @@ impl ControlFlow {
         }
         let mut order = vec![u32::MAX; n];
         let mut last = n as u32;
-        // Depth first, without recursion: a block, and how many of its ways have been taken.
+        // Depth-first search without recursion: a block, and how many of its successors were visited.
         let mut seen = vec![false; n];
         let mut stack = vec![(0usize, 0usize)];
         seen[0] = true;
         while let Some((b, taken)) = stack.pop() {
             let ways = successors(&f.blocks[b].end);
-            // What is written last comes last: its way is taken first.
+            // Visits the last successor first, so that blocks keep the order in which they are written.
             match ways.len().checked_sub(taken + 1).and_then(|i| ways.get(i)) {
                 Some(to) => {
                     stack.push((b, taken + 1));
@@ -98,8 +102,8 @@ impl ControlFlow {
             .and_then(|w| w.get(b.index() / 64))
             .is_some_and(|w| w >> (b.index() % 64) & 1 == 1)
     }
-    /// Whether every trip of the block's innermost loop that comes to its end goes through it; outside of loops, every lane that
-    /// comes to the function's end.
+    /// Whether every complete trip of the block's innermost loop passes through the block. Outside of loops:
+    /// whether every lane that reaches the function's end does.
     pub fn on_every_trip(&self, f: &Function, block: BlockId) -> bool {
         let Some(around) = self.loops.get(block.index()) else { return false };
         let of = around.last();
@@ -113,7 +117,7 @@ impl ControlFlow {
                 continue;
             }
             let next = f.blocks.get(b.index()).map(|b| successors(&b.end)).unwrap_or_default();
-            // Around the block, to the end.
+            // A path around the block reaches the end.
             if of.is_some() && next.contains(&head) || of.is_none() && next.is_empty() {
                 return false;
             }
@@ -121,7 +125,7 @@ impl ControlFlow {
         }
         true
     }
-    /// The blocks that a way from `from` leads through before it comes to `until`.
+    /// The blocks on paths from `from` to `until`, without `until`.
     pub fn region(f: &Function, from: BlockId, until: Option<BlockId>) -> BTreeSet<BlockId> {
         let mut out = BTreeSet::new();
         let mut todo = vec![from];

@@ -1,8 +1,9 @@
-//! What two builds do not have in common, or not so that it could be compared: in words, and as what keeps a verdict from being
-//! `same`.
+//! Lists the code that two builds do not share, or that could not be compared, and the gaps that this leaves.
 //!
-//! Holds: every site that a level tells of and that is not compared is listed once, under its line. A gap is only what was
-//! visited: what never ran hides nothing.
+//! # Invariants
+//! Every site that the recording level includes and that is not compared is listed once, under its line. Only
+//! visited sites
+//! make a gap: code that never ran hides no difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,23 +19,23 @@ use super::canonical_form::{CanonicalForm, SiteRole};
 /// Visits that were not compared.
 #[derive(Default)]
 pub(crate) struct UncomparedVisits {
-    /// By side and site.
+    /// By side and site: the number of visits.
     pub visits: [BTreeMap<SiteId, u64>; 2],
-    /// Values of memory that differ, but were taken over other lanes on each side.
-    pub apart: u64,
+    /// The number of memory digests that differ, but cover other lanes on each side.
+    pub incomparable: u64,
 }
 
 impl UncomparedVisits {
-    /// Adds what one warp left out.
-    pub fn add(&mut self, visits: &[BTreeMap<SiteId, u64>; 2], apart: u64) {
+    /// Adds the uncompared visits of one warp.
+    pub fn add(&mut self, visits: &[BTreeMap<SiteId, u64>; 2], incomparable: u64) {
         for (sum, visits) in self.visits.iter_mut().zip(visits) {
             visits.iter().for_each(|(site, n)| *sum.entry(*site).or_default() += n);
         }
-        self.apart += apart;
+        self.incomparable += incomparable;
     }
 
-    /// Whether something that both builds seem to have is among it.
-    pub fn doubts(&self, sides: Option<&[CanonicalForm; 2]>) -> bool {
+    /// Whether some of the sites seem to exist in both builds.
+    pub fn has_matched_sites(&self, sides: Option<&[CanonicalForm; 2]>) -> bool {
         let both = |side: &CanonicalForm, s: &SiteId| {
             matches!(side.sites.get(s.index()), Some(SiteRole::Compared(_)))
         };
@@ -44,7 +45,7 @@ impl UncomparedVisits {
     }
 }
 
-/// VisitCounts a side's sites that have no partner.
+/// The number of a side's sites that have no match.
 pub(crate) fn unmatched(
     p: &CheckedModule<'_>,
     side: &CanonicalForm,
@@ -60,13 +61,13 @@ pub(crate) fn unmatched(
 }
 
 fn reportable(s: &Site, level: Level, reach: &BTreeSet<FuncId>) -> bool {
-    // Where a function begins and ends every level sees.
+    // Every level records where a function begins and ends.
     reach.contains(&s.function)
         && recorded_at_level(level, s)
         && !matches!(s.class, SiteClass::Entry | SiteClass::Exit)
 }
 
-/// All that is not compared, by side and place in the code.
+/// Everything that is not compared, by side and place in the code.
 pub(crate) fn list(
     programs: [&CheckedModule<'_>; 2],
     sides: &[CanonicalForm; 2],
@@ -77,14 +78,14 @@ pub(crate) fn list(
     let mut out = Vec::new();
     for side in 0..2 {
         let m = programs[side].module;
-        // By line and reason: its entry.
+        // The entry's index, by line and reason.
         let mut places: BTreeMap<(FuncId, Option<LocId>, SiteClass, WhyUncompared), usize> = BTreeMap::new();
         for (i, (s, part)) in m.sites.iter().zip(&sides[side].sites).enumerate() {
             let id = SiteId(i as u32);
             let visits = left.visits[side].get(&id).copied().unwrap_or_default();
             let why = match part {
                 SiteRole::Excluded(why) => *why,
-                // Or in a call or a trip that may be another one.
+                // Visited inside a call or a trip that may not match.
                 SiteRole::Compared(_) if visits > 0 => WhyUncompared::Doubtful,
                 SiteRole::Compared(_) => continue,
             };
@@ -108,14 +109,14 @@ pub(crate) fn list(
     out
 }
 
-/// What of it could hide a difference.
+/// Adds a gap for each reason for which a difference could be hidden.
 pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps) {
     for why in [WhyUncompared::Alone, WhyUncompared::Copies, WhyUncompared::Opposite, WhyUncompared::Doubtful]
     {
         for side in 0..2u8 {
             let of = list.iter().filter(|u| u.hides && u.why == why && u.side == side);
             let (sites, visits) = of.fold((0, 0), |(s, v), u| (s + u.sites, v + u.visits));
-            // What both sides have is told once.
+            // A reason that concerns both sides gives one gap.
             if visits == 0
                 || side == 1 && why != WhyUncompared::Alone && gaps.contains_key(&format!("2 {why:?}"))
             {
@@ -127,29 +128,30 @@ pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps
                 WhyUncompared::Opposite => (
                     format!("2 {why:?}"),
                     format!(
-                        "{sites} {} with a partner may ask the opposite: not compared",
+                        "{sites} matched {} may test the opposite condition: not compared",
                         s("site", "sites")
                     ),
                 ),
                 WhyUncompared::Copies => (
                     format!("2 {why:?}"),
                     format!(
-                        "{sites} {} in other loops, or not as often, as in the other build: not compared",
+                        "{sites} {} in other loops, or copied differently, in the other build: not compared",
                         s("site is", "sites are")
                     ),
                 ),
                 WhyUncompared::Doubtful => (
                     format!("2 {why:?}"),
                     format!(
-                        "{sites} {} to have a partner, and may not: it did not do the same",
+                        "{sites} {} to have a match, but behaved differently: the match may be wrong",
                         s("site seems", "sites seem")
                     ),
                 ),
                 _ => (
                     format!("2 {why:?} {side}"),
                     format!(
-                        "{sites} {} only {name} has ran: what that changed is not known",
-                        s("site that", "sites that")
+                        "{sites} {} that only {name} has {} executed: the effect is unknown",
+                        s("site", "sites"),
+                        s("was", "were")
                     ),
                 ),
             };
@@ -159,17 +161,17 @@ pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps
     if let Some(text) = unread(list) {
         gaps.insert("2 source".into(), text);
     }
-    if left.apart > 0 {
-        let n = left.apart;
+    if left.incomparable > 0 {
+        let n = left.incomparable;
         let text = format!(
-            "{n} {} taken over other lanes in each build: not compared",
-            if n == 1 { "value was" } else { "values were" }
+            "{n} {} other lanes in each build: not compared",
+            if n == 1 { "memory digest covers" } else { "memory digests cover" }
         );
         gaps.insert("2 apart".into(), text);
     }
 }
 
-/// Which sources nobody could look at, where something may differ because a line was edited, or because of the compiler.
+/// The source files without text, where an edited line cannot be told from a compiler's change.
 fn unread(list: &[Uncompared]) -> Option<String> {
     let doubtful = list.iter().filter(|u| u.hides && u.why == WhyUncompared::Doubtful);
     let unread =
@@ -182,7 +184,7 @@ fn unread(list: &[Uncompared]) -> Option<String> {
     let [files, sides] = [files, sides].map(|all| all.into_iter().collect::<Vec<_>>());
     (!files.is_empty()).then(|| {
         format!(
-            "{} {} not at hand when {} {} recorded: an edit there cannot be told from what a compiler did",
+            "{} {} not available when {} {} recorded: an edit there looks like a compiler's change",
             files.join(", "),
             if files.len() == 1 { "was" } else { "were" },
             sides.join(" and "),

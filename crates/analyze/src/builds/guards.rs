@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use prlx_trace::SiteId;
 use prlx_trace::kernel::{Module, Step};
 
-/// By guarded site: the decisions that may have set its guard. If one of them differed, only one side visits the site.
+/// By guarded site: the decisions that may have set its guard. If one of them differs, only one side visits
+/// the site.
 pub(crate) fn guarded(m: &Module) -> BTreeMap<SiteId, Vec<SiteId>> {
     let mut out: BTreeMap<SiteId, Vec<SiteId>> = BTreeMap::new();
     for f in &m.functions {

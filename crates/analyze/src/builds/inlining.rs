@@ -1,13 +1,22 @@
-//! A module as it would be, had its compiler inlined what it calls: of two builds of which one inlined a function that the other
-//! calls, both are looked at so, where looking at them as they are leaves something out. What differs then is doubtful, never a finding:
-//! what the other build's compiler made of an inlined function is often more than the function.
+//! Inlines calls in a module, as its compiler could have done.
 //!
-//! Holds: a function is inlined wherever either side calls it, or nowhere; and only if a location of either side says that a compiler inlined
-//! it somewhere. What is made decodes the same streams as the module that was recorded, step by step; each of its sites is one of
-//! the recording's ([`InlinedModule::recorded`]). A location says where its function was called, as those that compilers make do.
+//! If one build inlined a function that the other calls, both are compared in this form, provided that the
+//! plain comparison
+//! left something out. A difference in this form is uncertain and never a finding: compilers change code
+//! further once it is
+//! inlined.
 //!
-//! Misses: calls that are guarded or have no line (recordings of before version 8), functions that call themselves, and those of
-//! which nothing is recorded: they stay calls, on both sides.
+//! # Invariants
+//! A function is inlined at all calls of both sides, or at none, and only if a location shows that a compiler
+//! inlined it.
+//! The result decodes the same streams as the recorded module, step by step. Each of its sites is one of the
+//! recorded
+//! module's ([`InlinedModule::recorded`]). Its locations name the call, as compilers' locations do.
+//!
+//! # Limitations
+//! Some calls stay calls on both sides: guarded calls, calls without a line (recordings before version 8),
+//! recursive
+//! functions, and functions of which nothing was recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,22 +25,23 @@ use prlx_trace::kernel::{
 };
 use prlx_trace::{BlockId, FuncId, LocId, LoopId, SiteId, Slot};
 
-/// Blocks of a function, at most: of more, [`crate::flow`] says nothing.
+/// The largest number of blocks of a function; [`super::control_flow`] analyses no more.
 const MAX_BLOCKS: usize = 1 << 12;
-/// Sites, locations and registers of a module, at most.
+/// The largest number of sites, locations and registers of a module.
 const MAX_TABLE: usize = 1 << 19;
-/// Inlining levels that are followed.
+/// The largest depth of inlining that is followed.
 const MAX_INLINED: usize = 64;
 
-/// A module with calls inlined.
+/// A module with some calls inlined.
 #[derive(Debug)]
 pub(crate) struct InlinedModule {
     pub module: Module,
-    /// By site: which of the recording's it is.
+    /// By site: its number in the recorded module.
     pub recorded: Vec<SiteId>,
 }
 
-/// Both sides with all calls inlined of functions that either compiler inlined; `None` if these kernels call none.
+/// Inlines, on both sides, all calls of functions that either compiler inlined. `None` if these kernels call
+/// none.
 pub(crate) fn inline_both(modules: [&Module; 2], kernels: [FuncId; 2]) -> Option<[InlinedModule; 2]> {
     let reach = [0, 1].map(|side| reachable(modules[side], kernels[side]));
     let called: BTreeSet<&str> = (0..2)
@@ -52,7 +62,7 @@ fn calls(f: &Function) -> impl Iterator<Item = &Step> {
     f.blocks.iter().flat_map(|b| &b.steps).filter(|s| matches!(s, Step::Call { .. }))
 }
 
-/// A function and those that it can call.
+/// A function and all functions that it can call.
 pub(crate) fn reachable(m: &Module, from: FuncId) -> BTreeSet<FuncId> {
     let mut out = BTreeSet::new();
     let mut todo = vec![from];
@@ -68,7 +78,7 @@ pub(crate) fn reachable(m: &Module, from: FuncId) -> BTreeSet<FuncId> {
     out
 }
 
-/// Whether all calls of a function can be inlined; of one that is not there, they can.
+/// Whether all calls of a function can be inlined. True for a function that the module does not have.
 fn fits(m: &Module, name: &str) -> bool {
     let mut named = m.functions.iter().enumerate().filter(|(_, f)| f.name == name);
     let Some((id, f)) = named.next() else { return true };
@@ -81,7 +91,8 @@ fn fits(m: &Module, name: &str) -> bool {
         Step::Call { function, .. } => Some(*function),
         _ => None,
     });
-    // A decision that was left out may keep a function from being walked: who does not call it is walked still.
+    // A decision that was not recorded can make its function undecodable. Its callers stay decodable only if
+    // it is not inlined.
     let whole = m.sites.iter().filter(|s| s.function == id).all(|s| s.skipped.is_none());
     named.next().is_none()
         && !f.kernel
@@ -92,7 +103,7 @@ fn fits(m: &Module, name: &str) -> bool {
         && !callees.collect::<BTreeSet<_>>().into_iter().any(|c| reachable(m, c).contains(&id))
 }
 
-/// `None` if it gets too large.
+/// Inlines the calls of one side. `None` if the module becomes too large.
 fn inline_calls(m: &Module, reach: &BTreeSet<FuncId>, wanted: &BTreeSet<&str>) -> Option<InlinedModule> {
     let of = |f: &FuncId| m.functions.get(f.index()).is_some_and(|f| wanted.contains(f.name.as_str()));
     let mut work = Inliner {
@@ -105,7 +116,7 @@ fn inline_calls(m: &Module, reach: &BTreeSet<FuncId>, wanted: &BTreeSet<&str>) -
     for (i, s) in m.sites.iter().enumerate() {
         work.sites.entry(s.function).or_default().push(SiteId(i as u32));
     }
-    // Nobody calls what was inlined everywhere: it may stay as it is.
+    // A function that is inlined everywhere is not called any more, and may stay as it is.
     for f in reach.iter().filter(|f| !work.wanted.contains(f)).copied().collect::<Vec<_>>() {
         work.function(f)?;
     }
@@ -117,12 +128,12 @@ struct Inliner<'a> {
     wanted: BTreeSet<FuncId>,
     /// By function of `from`: its sites.
     sites: BTreeMap<FuncId, Vec<SiteId>>,
-    /// By location and call: what it is in the caller.
+    /// By location and call: the location in the caller.
     locs: BTreeMap<(LocId, LocId), LocId>,
     out: InlinedModule,
 }
 
-/// Where a callee's parts begin in its caller.
+/// Where the parts of a callee start in its caller.
 struct InlineSite {
     caller: FuncId,
     callee: FuncId,
@@ -130,7 +141,7 @@ struct InlineSite {
     blocks: u32,
     loops: u32,
     slots: u32,
-    /// The block behind the call.
+    /// The block after the call.
     after: BlockId,
     /// The loop around the call.
     around: Option<LoopId>,
@@ -171,7 +182,7 @@ impl Inliner<'_> {
         Some(())
     }
 
-    /// Puts a callee's blocks in the place of a call; what was behind it is the last of the new blocks.
+    /// Replaces a call by the callee's blocks. The steps after the call become the last new block.
     fn splice(
         &mut self,
         caller: FuncId,
@@ -207,7 +218,7 @@ impl Inliner<'_> {
         }
         let before = &mut f.blocks[at];
         before.steps.truncate(step);
-        // A call begins with registers that hold nothing.
+        // A call starts with zeroed registers.
         let zero = |s| Step::Let {
             to: Slot(s),
             op: Alu::Mov,
@@ -224,7 +235,7 @@ impl Inliner<'_> {
                 loc: self.loc(b.loc, &place)?,
                 steps: b.steps.iter().map(|s| self.step(s, &place, &sites)).collect::<Option<_>>()?,
                 end: end(&b.end, &place),
-                // Where some lanes end, others meet them nowhere.
+                // If some lanes exit, the others have no reconvergence block.
                 ipdom: b.ipdom.map(|b| place.block(b)).or(returns.then_some(place.after)),
                 in_loop: b.in_loop.map(|l| place.inside(l)).or(place.around),
             };
@@ -248,7 +259,7 @@ impl Inliner<'_> {
         Some(())
     }
 
-    /// Copies a callee's sites; gives by site its copy.
+    /// Copies a callee's sites. Returns the copy of each site.
     fn copies(&mut self, place: &InlineSite) -> Option<BTreeMap<SiteId, SiteId>> {
         let mut out = BTreeMap::new();
         for id in self.sites.get(&place.callee).cloned().unwrap_or_default() {
@@ -261,7 +272,7 @@ impl Inliner<'_> {
             }
             for node in &mut s.slice {
                 node.loc = self.loc(node.loc, place)?;
-                // It is no parameter of the caller: what is given to it is computed there.
+                // A callee's parameter is not a parameter of the caller: the caller computes it.
                 if node.kind == NodeKind::Param {
                     node.kind = NodeKind::Merge;
                 }
@@ -303,10 +314,10 @@ impl Inliner<'_> {
         })
     }
 
-    /// What a location of the callee is in the caller; `None` if there are too many.
+    /// The location in the caller of a callee's location. `None` if there are too many locations.
     fn loc(&mut self, loc: Option<LocId>, place: &InlineSite) -> Option<Option<LocId>> {
         let Some(loc) = loc else { return Some(None) };
-        // From inside out.
+        // From the innermost location outwards.
         let inlined_at = |l: &LocId| self.from.locs.get(l.index())?.inlined_at;
         let chain: Vec<LocId> = std::iter::successors(Some(loc), inlined_at).take(MAX_INLINED).collect();
         let callee = &self.from.functions[place.callee.index()].name;
@@ -318,7 +329,7 @@ impl Inliner<'_> {
             }
             let locs = &mut self.out.module.locs;
             let mut copy = locs.get(l.index())?.clone();
-            // What is the callee's own is inlined now.
+            // The callee's own locations now belong to an inlined function.
             if i == 0 {
                 copy.function.clone_from(callee);
             }

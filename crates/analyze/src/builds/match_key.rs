@@ -1,4 +1,4 @@
-//! The key that a site is matched by: its function, its source location with inlining, its class, and its number there.
+//! The key that sites match by: function, source location with inlining, class, and number among equal ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,8 @@ use prlx_trace::{FuncId, LocId};
 use super::common_ids::CommonIds;
 use super::source_diff::LineMap;
 
-/// A location as a number in A's lines: file and line; all ones without one.
+/// A location as a number in A's lines: the file in the high half, the line in the low half. All ones if
+/// unknown.
 pub(super) fn place(m: &Module, loc: Option<LocId>, to_a: impl Fn((u32, u32)) -> (u32, u32)) -> u64 {
     match loc.and_then(|l| m.locs.get(l.index())) {
         Some(l) => {
@@ -19,7 +20,7 @@ pub(super) fn place(m: &Module, loc: Option<LocId>, to_a: impl Fn((u32, u32)) ->
     }
 }
 
-/// What a site is matched by: its function, places with inlining, class, and number.
+/// Function, locations with inlining (file and line, column, function), class, and number among equal keys.
 pub(crate) type SiteMatchKey = (u32, Vec<(u64, u32, String)>, SiteClass, u32);
 
 pub(super) fn keys([a, b]: [&Module; 2], names: &CommonIds, lines: &LineMap) -> [Vec<SiteMatchKey>; 2] {
@@ -43,13 +44,14 @@ pub(super) fn keys([a, b]: [&Module; 2], names: &CommonIds, lines: &LineMap) -> 
     [all(a, &|f| f.0, false), all(b, &|f| names.function(f), true)]
 }
 
-/// Where a site stands in the source: a branch where it branches, for two places that ask the same may share the comparison.
+/// The source location of a site. For a branch it is the branch instruction's: two branches may share one
+/// comparison.
 fn stands(s: &Site) -> Option<LocId> {
     let branch = s.steers.iter().find(|i| s.class == SiteClass::Branch && i.class == s.class);
     branch.and_then(|i| i.loc).or(s.loc)
 }
 
-/// Matches equal keys in order: A's index for each of B's.
+/// Matches equal keys in order. Returns, for each key of `b`, its index in `a`.
 pub(super) fn match_keys<K: Ord + Clone>(a: &[K], b: &[K]) -> Vec<Option<u32>> {
     let mut free: BTreeMap<K, VecDeque<u32>> = BTreeMap::new();
     for (i, k) in a.iter().enumerate() {

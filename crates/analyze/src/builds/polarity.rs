@@ -1,11 +1,19 @@
-//! Whether two builds' decisions mean the same when both hold: one may branch on `a < b` where the other does on `a >= b`.
+//! Decides whether two builds' decisions have the same meaning when both are true. One build may branch on `a
+//! < b` where the other branches on `a >= b`.
 //!
-//! Holds: what a decision leads to tells which way round it asks: a branch by where it goes, told by the sites that both builds have
-//! there; a guard by whether it is negated; a select by constants that it chooses from. How it is written must not say otherwise.
-//! Only decisions that compare alike what comes from alike are surely one; of others, that they go the same way is all that can be
-//! said. One that may be the opposite is not taken for anything.
+//! # Invariants
+//! The polarity follows from what a decision leads to: for a branch, the matched sites on each side of it;
+//! for a guard,
+//! whether it is negated; for a select, its constants. The comparison itself must not contradict. Only
+//! decisions that
+//! compare values of the same origin in the same way match with certainty. For others, equal outcomes are all
+//! that can be
+//! said. A decision that may be the opposite is not compared.
 //!
-//! Misses: what is compared, beyond the kind of its source; comparisons that were made into others (`a < 1 << n` into `a >> n == 0`).
+//! # Limitations
+//! Operands are compared by the kind of their origin only. Comparisons that a compiler rewrote into others
+//! (`a < 1 << n`
+//! into `a >> n == 0`) are not recognised.
 
 use std::collections::BTreeSet;
 
@@ -14,40 +22,40 @@ use prlx_trace::{BlockId, FuncId};
 
 use super::control_flow::ControlFlow;
 
-/// What a decision of one build leads to.
+/// What decides the meaning of a build's decision.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct DecisionTraits {
-    /// Of a branch: what both builds have where it goes if it holds, and if not.
+    /// Of a branch: the groups reached if the decision is true, and if it is false.
     ways: Option<[BTreeSet<u32>; 2]>,
-    /// Of a guard: whether what it guards is executed if it holds.
+    /// Of a guard: whether the guarded instruction runs if the decision is true.
     guards: Option<bool>,
-    /// Of a select: what it chooses from, if that is constant.
+    /// Of a select: its two constants.
     chooses: Option<[String; 2]>,
-    /// What makes it: a comparison, or another instruction.
+    /// The instruction that makes the decision, if it is not a comparison.
     made: String,
-    /// The comparison, as `lt`, and its type.
+    /// The comparison (such as `lt`) and its type.
     compares: Option<(String, String)>,
-    /// Where what is compared comes from: constants, or the instructions that made it.
+    /// The origins of the compared values: constants, or the kind of instruction that made them.
     operands: Option<[String; 2]>,
 }
 
-/// How two decisions mean the same.
+/// How the meanings of two decisions relate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PolarityMatch {
-    /// One holds when the other does, or when it does not (`inverted`). Unless it is `certain`, they may be two decisions.
+    /// They are equal, or opposite if `inverted`. Unless `certain`, they may be two separate decisions.
     Known { inverted: bool, certain: bool },
-    /// It may be either.
+    /// They may be equal or opposite.
     Ambiguous,
-    /// Nothing says that it is anything but the same, and nothing says that it is.
+    /// No evidence against equality, and none for it.
     Assumed,
 }
 
-/// The two ways out of a block, if the decision at `site` alone chooses: where it goes if it holds, and if not.
+/// The targets of the branch that ends a site's block, if the site alone decides it: if true, and if false.
 pub(crate) fn branch_targets(m: &Module, site: usize) -> Option<[BlockId; 2]> {
     let s = &m.sites[site];
     let block = m.functions.get(s.function.index())?.blocks.get(s.block.index())?;
     let End::Branch { guard, taken, other } = &block.end else { return None };
-    // The last decision that the slot was given here.
+    // The last decision that set the register in this block.
     let own = block.steps.iter().rev().find_map(|step| match step {
         Step::Decide { site, slot, .. } if *slot == guard.slot => Some(*site),
         _ => None,
@@ -55,7 +63,7 @@ pub(crate) fn branch_targets(m: &Module, site: usize) -> Option<[BlockId; 2]> {
     (own.index() == site).then_some(if guard.negate { [*other, *taken] } else { [*taken, *other] })
 }
 
-/// Looks at a site. `groups` says by site what both builds have.
+/// Collects the traits of a decision. `groups` gives each site's group.
 pub(crate) fn traits_of(
     m: &Module,
     site: usize,
@@ -86,7 +94,7 @@ pub(crate) fn traits_of(
     }
 }
 
-/// Where both operands come from, by the slice's first inputs.
+/// The origins of both operands, from the first inputs of the slice.
 fn operands(s: &Site) -> Option<[String; 2]> {
     let mut node = s.slice.first()?;
     if node.text.starts_with("not.pred") {
@@ -104,7 +112,8 @@ fn operands(s: &Site) -> Option<[String; 2]> {
     (both[0] != both[1] && inputs.next().is_none()).then_some(both)
 }
 
-/// Where a node's value comes from: a constant, a special register, a parameter by its number, or what kind of thing makes it.
+/// Where a value comes from: a constant, a special register, a parameter by its number, or a kind of
+/// instruction.
 fn origin(s: &Site, at: usize) -> Option<String> {
     let mut node = s.slice.get(at)?;
     for _ in 0..s.slice.len() {
@@ -122,7 +131,7 @@ fn origin(s: &Site, at: usize) -> Option<String> {
     })
 }
 
-/// Comparisons with a constant, of the several that say the same one: `a > 1` is `a >= 2`.
+/// Normalises comparisons with a constant: `a > 1` becomes `a >= 2`.
 fn plain(compares: Option<(String, String)>, operands: Option<[String; 2]>) -> Compared {
     let (Some((compares, ty)), Some([a, b])) = (&compares, &operands) else { return (compares, operands) };
     let (a, b, compares) = match (a.parse::<i64>(), swapped(compares)) {
@@ -147,7 +156,7 @@ fn plain(compares: Option<(String, String)>, operands: Option<[String; 2]>) -> C
     (Some((compares.to_owned(), ty.clone())), Some([a.clone(), b]))
 }
 
-/// A comparison with its type, and where both operands come from.
+/// A comparison with its type, and the origins of its operands.
 type Compared = (Option<(String, String)>, Option<[String; 2]>);
 
 /// By block of a function: its sites.
@@ -161,7 +170,7 @@ pub(crate) fn sites_by_block(m: &Module, f: FuncId) -> Vec<Vec<u32>> {
     out
 }
 
-/// The constants of `selp.b32 %r1, 1, 0, %p1`.
+/// The constants of a select such as `selp.b32 %r1, 1, 0, %p1`.
 fn select_constants(text: &str) -> Option<[String; 2]> {
     let (_, operands) = text.split_once("selp")?.1.split_once(char::is_whitespace)?;
     let mut operands = operands.split(',').map(|o| o.trim().to_owned());
@@ -169,7 +178,8 @@ fn select_constants(text: &str) -> Option<[String; 2]> {
     (both[0] != both[1] && both.iter().all(|o| !o.starts_with('%') && !o.is_empty())).then_some(both)
 }
 
-/// `lt` and `s32` of `setp.lt.s32 %p1, %r1, %r2`; of a `not.pred` the opposite of what it turns round.
+/// The comparison and type of `setp.lt.s32 %p1, %r1, %r2`: `lt` and `s32`. For a `not.pred`, the opposite of
+/// what it negates.
 pub(crate) fn comparison(s: &Site) -> Option<(String, String)> {
     let of = |text: &str| {
         let op = text.split_whitespace().find(|w| w.starts_with("setp."))?;
@@ -184,7 +194,7 @@ pub(crate) fn comparison(s: &Site) -> Option<(String, String)> {
     })
 }
 
-/// The comparison that holds where this one does not.
+/// The comparison that is true exactly where this one is false.
 fn opposite(compares: &str, float: bool) -> Option<&'static str> {
     Some(match (compares, float) {
         ("eq", false) | ("equ", true) => "ne",
@@ -214,7 +224,7 @@ fn opposite(compares: &str, float: bool) -> Option<&'static str> {
     })
 }
 
-/// The comparison that says the same of swapped operands.
+/// The comparison that gives the same result with swapped operands.
 fn swapped(compares: &str) -> Option<&'static str> {
     Some(match compares {
         "lt" => "gt",
@@ -233,20 +243,20 @@ fn swapped(compares: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether two decisions are seen to be of other things: then they are no copies of one.
+/// Whether the operands show that two decisions are different decisions.
 pub(crate) fn known_different(a: &DecisionTraits, b: &DecisionTraits) -> bool {
     let (Some([p, q]), Some([r, s])) = (&a.operands, &b.operands) else { return false };
-    // What a call gives may be computed where it was inlined.
+    // A call's result may be computed in place where the call was inlined.
     let open = |o: &String| matches!(&o[..], "merge" | "call");
     let one = |x: &String, y: &String| x == y || open(x) || open(y);
     !(one(p, r) && one(q, s) || one(p, s) && one(q, r))
 }
 
-/// How two decisions mean the same. `edited`: their source lines differ.
+/// How two decisions relate. `edited` says that their source lines differ.
 pub(crate) fn relate(a: &DecisionTraits, b: &DecisionTraits, edited: bool) -> PolarityMatch {
     let told = |same: bool, opposite: bool| (same != opposite).then_some(opposite);
     if !edited && a.made != b.made {
-        // One of several conditions, or all of them.
+        // One may be a single condition, the other a conjunction.
         return PolarityMatch::Ambiguous;
     }
     let meet = |x: &BTreeSet<u32>, y: &BTreeSet<u32>| x.intersection(y).next().is_some();
@@ -262,7 +272,7 @@ pub(crate) fn relate(a: &DecisionTraits, b: &DecisionTraits, edited: bool) -> Po
         (None, Spelling::Identical) | (None, Spelling::Different) if edited => {
             PolarityMatch::Known { inverted: false, certain: true }
         }
-        // Seen to ask the opposite of what it leads to: what it leads to is not what it seems.
+        // The operands contradict the targets: the targets are not what they seem.
         (Some(inverted), Spelling::Known(other)) if inverted != other => PolarityMatch::Ambiguous,
         (Some(inverted), Spelling::Known(_)) => {
             PolarityMatch::Known { inverted, certain: !known_different(a, b) }
@@ -286,22 +296,23 @@ pub(crate) fn relate(a: &DecisionTraits, b: &DecisionTraits, edited: bool) -> Po
     }
 }
 
-/// How two decisions are written.
+/// How two comparisons are written.
 enum Spelling {
-    /// Of the same operands: whether one is the opposite of the other.
+    /// With the same operands: whether one is the opposite of the other.
     Known(bool),
-    /// In the same way, of whatever operands.
+    /// In the same way, whatever the operands.
     Identical,
-    /// One may be the other turned round: whether it may be the same then, and the opposite.
+    /// One may be the other with swapped operands or negated: whether it may be equal then, and whether
+    /// opposite.
     Reversed([bool; 2]),
-    /// In other ways.
+    /// In unrelated ways.
     Different,
 }
 
 fn written(a: &DecisionTraits, b: &DecisionTraits) -> Spelling {
     let ((x, tx), (y, ty)) = match (&a.compares, &b.compares) {
         (Some(x), Some(y)) => (x, y),
-        // Both are made by the same instruction, which is no comparison.
+        // The same instruction makes both, and it is not a comparison.
         (None, None) => return Spelling::Identical,
         _ => return Spelling::Different,
     };
@@ -420,7 +431,8 @@ mod tests {
         // Seen to ask the same, where it leads cannot say the opposite.
         let of = |m: DecisionTraits| DecisionTraits { operands: Some(["load".into(), "%tid.x".into()]), ..m };
         assert_eq!(same(&of(ways(&[1], &[])), &of(ways(&[], &[1]))), PolarityMatch::Ambiguous);
-        // Where it leads tells the way round of a comparison that is written in another way, not that it is the same decision.
+        // Where it leads tells the way round of a comparison that is written in another way, not that it is
+        // the same decision.
         let other = DecisionTraits { compares: Some(("eq".into(), "s32".into())), ..ways(&[1], &[]) };
         assert_eq!(same(&ways(&[1], &[]), &other), PolarityMatch::Known { inverted: false, certain: false });
     }

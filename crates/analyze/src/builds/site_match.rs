@@ -1,12 +1,20 @@
-//! Which function, loop and site of one module is which of another.
+//! Matches the functions, loops and sites of two modules.
 //!
-//! Holds: common names are those of side A; what only B has is numbered after them. Identical decode programs give the
-//! identity. Otherwise functions match by name, kernels also by what they are called in the source ([`mangled`]), source lines
-//! through a diff of the stored texts ([`crate::lines`]), sites by their key, then by line and class, then by class and
-//! order between matches; loops by their header's line and order.
+//! Identical decode programs match by number. Otherwise functions match by name, and kernels also by their
+//! name in the
+//! source ([`kernel_names`]). Source lines match by a diff of the stored texts ([`super::source_diff`]).
+//! Sites match by
+//! their key, then by line and class, then by class and order between matched sites. Loops match by the line
+//! of their
+//! header, and order.
 //!
-//! Misses: renamed device functions. Sites without a partner are counted, and never guessed; what copies of one place make of that,
-//! [`crate::canonical`] says.
+//! # Invariants
+//! Common numbers are A's numbers; what only B has gets the numbers after them. A site without a match is
+//! counted, never
+//! guessed. [`super::unroll_match`] handles copies of one place.
+//!
+//! # Limitations
+//! Renamed device functions do not match.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,15 +35,15 @@ use super::unroll_match::match_unrolled;
 pub(crate) struct ModuleMatch {
     pub a: CommonIds,
     pub b: CommonIds,
-    /// Both decode programs are the same: equal words mean equal paths.
+    /// Both decode programs are equal, so equal words mean equal paths.
     pub same: bool,
-    /// How sites of both are brought to one form; of modules that are the same, nothing.
+    /// Both sides' mapping to the canonical form. `None` for equal decode programs.
     pub canonical: Option<Box<[CanonicalForm; 2]>>,
 }
 
-/// Whether two modules decode alike: the same steps, the same sources of values, and the same comparisons.
+/// Whether two modules decode alike: equal steps, sources of values, and comparisons.
 pub(crate) fn same_program(a: &Module, b: &Module, forced: ForcedKernels<'_>) -> bool {
-    // Locations may differ in number only; the decode program does not read them.
+    // Locations may differ in number; the decode program does not read them.
     let decides = |s: &Site| (s.function, s.block, s.class, s.source, polarity::comparison(s));
     a.sites.len() == b.sites.len()
         && a.functions.len() == b.functions.len()
@@ -53,7 +61,7 @@ pub(crate) fn same_program(a: &Module, b: &Module, forced: ForcedKernels<'_>) ->
         })
 }
 
-/// Two kernels that are to be one whatever they are called: A's and B's.
+/// Two kernels to match whatever their names are: A's and B's.
 pub(crate) type ForcedKernels<'a> = Option<[&'a str; 2]>;
 
 /// Matches two modules.
@@ -69,7 +77,7 @@ pub(crate) fn match_modules(a: &Module, b: &Module, forced: ForcedKernels<'_>) -
     match_builds(a, b, forced)
 }
 
-/// Matches two modules that are two builds.
+/// Matches two modules as two builds, even if they are equal.
 pub(crate) fn match_builds(a: &Module, b: &Module, forced: ForcedKernels<'_>) -> ModuleMatch {
     let lines = LineMap::new(a, b);
     let mut names = CommonIds::default();
@@ -121,7 +129,7 @@ fn kernels(m: &Module) -> BTreeSet<&str> {
 
 fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteMatchKey>; 2]) -> Vec<u32> {
     let mut to: Vec<Option<u32>> = match_keys(keys_a, keys_b);
-    // What an edit of a line moved: the same line and class, whatever the column.
+    // An edit of a line changes columns: match by line and class.
     let rest = |to: &[Option<u32>]| -> (Vec<u32>, Vec<u32>) {
         let taken: BTreeSet<u32> = to.iter().flatten().copied().collect();
         let a = (0..a.sites.len() as u32).filter(|i| !taken.contains(i)).collect();
@@ -135,7 +143,7 @@ fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteMatchKey>; 2]) -> Vec
     for (i, m) in free_b.iter().zip(match_keys(&ka, &kb)) {
         to[*i as usize] = m.map(|m| free_a[m as usize]);
     }
-    // What is left between the same two matches, if there are equally many of a class.
+    // Between two matched sites, match by class if both sides have equally many.
     let (free_a, free_b) = rest(&to);
     let before_b: BTreeMap<u32, u32> =
         free_b.iter().map(|&i| (i, (0..i).rev().find_map(|j| to[j as usize]).map_or(0, |m| m + 1))).collect();

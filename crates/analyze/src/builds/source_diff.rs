@@ -1,8 +1,12 @@
-//! Which line of one source is which of another: a diff of the texts that the recordings hold.
+//! Maps the lines of B's source files to A's lines, by a diff of the texts in the recordings.
 //!
-//! Holds: lines that stand once in both texts, in the same order, are the same lines, however large the edit around them
-//! (they are what "patience" diffs begin with); between them the smallest edit decides. White space at the ends of lines
-//! counts for nothing. Misses: lines that were moved past others count as new.
+//! # Invariants
+//! Lines that occur once in both texts, in the same order, match whatever the edit around them (the anchors
+//! of a patience
+//! diff). Between anchors the smallest edit decides. White space at the end of a line is ignored.
+//!
+//! # Limitations
+//! A line that moved past others counts as new.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +16,22 @@ use crate::edit_script::{self, Edit};
 
 use super::common_ids::next;
 
-/// Numbers of lines that only B has.
+/// The first number of lines that only B has.
 const NEW: u32 = 1 << 24;
 
-/// B's source lines in A's files.
+/// Maps B's files and lines to A's.
 pub(crate) struct LineMap {
-    /// By B's file: A's file, and by B's line (from 1) A's; lines beyond stay what they are.
+    /// By B's file: A's file, and A's line by B's line (from 1). Lines beyond the list keep their number.
     files: Vec<(u32, Vec<u32>)>,
 }
 
 impl LineMap {
-    /// Matches files, and the lines of those whose texts are at hand.
+    /// Matches files, and the lines of files whose texts were recorded.
     pub fn new(a: &Module, b: &Module) -> LineMap {
         let name = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or(p).to_string();
         let mut free: Vec<u32> = (0..a.files.len() as u32).collect();
         let mut to: Vec<Option<u32>> = vec![None; b.files.len()];
-        // The same path; else the same name; else whatever file is left: two versions of one source.
+        // By path, else by file name, else any remaining file: two versions of one source.
         for how in 0..3 {
             let equal = |x: &str, y: &str| match how {
                 0 => x == y,
@@ -52,7 +56,7 @@ impl LineMap {
             .collect();
         LineMap { files }
     }
-    /// A place of B as a place of A.
+    /// Maps a file and line of B to A's.
     pub fn to_a(&self, (file, line): (u32, u32)) -> (u32, u32) {
         match self.files.get(file as usize) {
             Some((to, lines)) => (*to, lines.get((line as usize).wrapping_sub(1)).copied().unwrap_or(line)),
@@ -61,7 +65,7 @@ impl LineMap {
     }
 }
 
-/// By line of `b`, the line of `a` that it was; lines that only `b` has get numbers that no line has.
+/// A's line for each line of `b`. Lines that only `b` has get numbers that no line has.
 fn line_map(a: &str, b: &str) -> Vec<u32> {
     let hash = |line: &str| -> u64 {
         line.trim()
@@ -82,9 +86,9 @@ fn line_map(a: &str, b: &str) -> Vec<u32> {
     map
 }
 
-/// LineMap that stand once in both: the longest chain of them that ascends on both sides.
+/// Anchors: lines that occur once in both texts, in the longest chain that ascends on both sides.
 fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
-    // By hash: how often in each, and where last.
+    // By hash: the count on each side, and the last index.
     let mut seen: BTreeMap<u64, [(usize, usize); 2]> = BTreeMap::new();
     for (side, lines) in [a, b].into_iter().enumerate() {
         for (at, hash) in lines.iter().enumerate() {
@@ -95,7 +99,8 @@ fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     let mut once: Vec<(usize, usize)> =
         seen.values().filter(|of| of[0].0 == 1 && of[1].0 == 1).map(|of| (of[0].1, of[1].1)).collect();
     once.sort_unstable();
-    // ends[n]: the pair that ends a chain of n + 1 at the lowest line of B; before[k]: what precedes pair k in its chain.
+    // `ends[n]`: the pair that ends a chain of n + 1 at the lowest line of B. `before[k]`: the pair before
+    // pair k in its chain.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(once.len());
     for (k, pair) in once.iter().enumerate() {
@@ -112,7 +117,7 @@ fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     chain
 }
 
-/// LineMap between two anchors; `first` lines of A stand before `a`.
+/// Maps the lines between two anchors. `first` lines of A precede `a`.
 fn between(a: &[u64], b: &[u64], first: u32, map: &mut Vec<u32>) {
     let runs = edit_script::edits(a, b).unwrap_or_else(|| vec![Edit { a: 0..a.len(), b: 0..b.len() }]);
     let (start, mut at) = (map.len(), 0);
@@ -124,7 +129,7 @@ fn between(a: &[u64], b: &[u64], first: u32, map: &mut Vec<u32>) {
         }
         at = run.a.start as u32;
         for i in 0..run.b.len() {
-            // A line that was changed stands where the old one stood.
+            // A changed line maps to the line that it replaces.
             map.push(if i < run.a.len() { first + at + 1 + i as u32 } else { NEW + map.len() as u32 });
         }
         at = run.a.end as u32;

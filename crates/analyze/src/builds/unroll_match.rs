@@ -1,16 +1,23 @@
-//! Two builds of one source that do not have the same sites, brought to one form: a place in the source that one build has
-//! once and the other several times (unrolled, peeled, specialised) is one place again.
+//! Brings two builds of one source to one canonical form, in which a place that one build duplicated (by
+//! unrolling, peeling or specialising) is one place again.
 //!
-//! Sites of the same place, class and operands are a *group*; its members are *copies*. Loops that hold the same groups are one
-//! loop of the source, a *family*: a main loop and what remains of it, or two versions of which one runs. How many copies
-//! one trip of a loop makes is its *factor*: one trip of a loop unrolled by four is four trips. What stands outside of its
-//! family's loops was peeled off them, and is trips too.
+//! Sites of the same place, class and operand types form a *group*; its members are *copies*. Loops that
+//! contain the same
+//! groups form a *source loop*: a main loop and its remainder, or two versions of which one runs. The
+//! *factor* of a loop is
+//! how many source trips one trip makes, inferred from its copies: a loop unrolled by four has a factor of
+//! four. Copies
+//! outside of the loops were peeled off them, and are source trips as well.
 //!
-//! Holds: a group is compared only if its copies add up in all loops of its family; what does not, and what has no partner, is left
-//! out, with a reason. Nothing of a loop is believed that its copies do not show. Only what is certain ([`crate::doubt`]) can be said to differ.
+//! # Invariants
+//! A group is compared only if its copies account for all loops of its source loop. Other groups, and sites
+//! without a
+//! match, are excluded with a reason. Only certain matches ([`super::confidence`]) can become findings.
 //!
-//! Misses: sites without source lines; code that was moved into or out of loops; decisions that became selects. Calls that one build
-//! inlined are none any more where [`crate::inline`] was at work.
+//! # Limitations
+//! Sites without source lines are matched by order only. Code moved into or out of loops, and branches that
+//! became selects,
+//! are not matched. Calls that one build inlined are handled by [`super::inlining`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,17 +27,19 @@ use prlx_trace::{BlockId, FuncId, LoopId, SiteId};
 use crate::decode::is_decision as decides;
 use crate::report::WhyUncompared as Why;
 
-use super::canonical_form::{CanonicalForm, CanonicalSite, FAMILIES, MatchInput, SiteRole, TESTS};
+use super::canonical_form::{
+    CanonicalForm, CanonicalSite, FIRST_SOURCE_LOOP, LOOP_TESTS, MatchInput, SiteRole,
+};
 use super::confidence;
 use super::control_flow::ControlFlow;
 use super::match_key::SiteMatchKey;
 use super::polarity::{self, DecisionTraits, PolarityMatch};
 use super::unrolled_copies::{CopyGroup, CopyPositions, FunctionPair, SiteCopy};
 
-/// Copies of a group on one side, at most.
+/// The largest number of copies of a group on one side.
 const MAX_COPIES: usize = 1 << 10;
 
-/// A place, class and the types of what is compared or moved.
+/// Function, locations, class, and the types of the operands.
 type GroupKey = (u32, Vec<(u64, u32, String)>, SiteClass, String);
 
 fn group_key(s: &Site, k: &SiteMatchKey, columns: bool) -> Option<GroupKey> {
@@ -45,16 +54,16 @@ fn group_key(s: &Site, k: &SiteMatchKey, columns: bool) -> Option<GroupKey> {
     (!stack.is_empty()).then_some((k.0, stack, k.2, types))
 }
 
-/// By side and site: its group.
+/// By side and site: the group.
 type GroupOf = [Vec<Option<u32>>; 2];
 
-/// A line of the source, and what kind of site stands there.
+/// Function, first location, and class of the sites on a source line.
 type SourceLine = (u32, Option<u64>, SiteClass);
 
-/// How many sites lines have.
+/// The number of sites by line.
 type SitesPerLine = BTreeMap<SourceLine, usize>;
 
-/// By side and site, its group; and the groups' sites.
+/// Groups the sites of both modules. Returns each site's group, and each group's sites.
 fn groups(input: &MatchInput<'_>) -> (GroupOf, Vec<[Vec<usize>; 2]>) {
     let mut of = input.modules.map(|m| vec![None; m.sites.len()]);
     let mut all: Vec<[Vec<usize>; 2]> = Vec::new();
@@ -68,7 +77,7 @@ fn groups(input: &MatchInput<'_>) -> (GroupOf, Vec<[Vec<usize>; 2]>) {
             }
         }
         for sites in by_shape.into_values().filter(|s| s.iter().all(|s| !s.is_empty())) {
-            // As many in the same loops: one by one, whatever they are.
+            // Equally many sites at equal loop depths match one by one.
             let depths = [0, 1]
                 .map(|side| sites[side].iter().map(|i| depth(input.modules[side], *i)).collect::<Vec<_>>());
             let parts = match depths[0] == depths[1] {
@@ -95,7 +104,7 @@ fn groups(input: &MatchInput<'_>) -> (GroupOf, Vec<[Vec<usize>; 2]>) {
     (of, all)
 }
 
-/// How many loops are around a site.
+/// The number of loops around a site.
 fn depth(m: &Module, site: usize) -> usize {
     let s = &m.sites[site];
     let Some(f) = m.functions.get(s.function.index()) else { return 0 };
@@ -104,7 +113,7 @@ fn depth(m: &Module, site: usize) -> usize {
     std::iter::successors(innermost, around).take(f.loops.len()).count()
 }
 
-/// Brings two modules to one form.
+/// Maps both modules to their canonical form.
 pub(crate) fn match_unrolled(input: &MatchInput<'_>) -> [CanonicalForm; 2] {
     let (of, all) = groups(input);
     let mut sides = [0, 1].map(|side| CanonicalForm {
@@ -126,7 +135,7 @@ pub(crate) fn match_unrolled(input: &MatchInput<'_>) -> [CanonicalForm; 2] {
             .for_each(|i| *lines.entry(line(input, side, i)).or_default() += 1);
         lines
     });
-    let mut base = FAMILIES;
+    let mut base = FIRST_SOURCE_LOOP;
     let mut paired: [BTreeSet<FuncId>; 2] = Default::default();
     for b in (0..input.modules[1].functions.len() as u32).map(FuncId) {
         let a = FuncId(input.names[1].function(b));
@@ -136,7 +145,7 @@ pub(crate) fn match_unrolled(input: &MatchInput<'_>) -> [CanonicalForm; 2] {
         paired[0].insert(a);
         paired[1].insert(b);
         let mut pair = FunctionPair::new(input.modules, [a, b], base);
-        base += pair.families.0.len() as u32;
+        base += pair.source_loops.0.len() as u32;
         let too_large = pair.flows.iter().any(|f| f.order.is_empty());
         let here = by_function.remove(&(a, b)).unwrap_or_default();
         let (here, left): (Vec<usize>, Vec<usize>) =
@@ -144,7 +153,7 @@ pub(crate) fn match_unrolled(input: &MatchInput<'_>) -> [CanonicalForm; 2] {
         for (side, sites) in left.iter().flat_map(|i| all[*i].iter().enumerate()) {
             sites.iter().for_each(|s| sides[side].sites[*s] = SiteRole::Excluded(Why::Copies));
             if !too_large {
-                sides[side].uneven.insert([a, b][side]);
+                sides[side].changed_functions.insert([a, b][side]);
             }
         }
         let mut groups: Vec<(u32, CopyGroup)> = here
@@ -156,28 +165,32 @@ pub(crate) fn match_unrolled(input: &MatchInput<'_>) -> [CanonicalForm; 2] {
                     copies.sort_by_key(|c| c.order);
                     copies
                 });
-                (i as u32, CopyGroup { copies, families: Vec::new(), each: 1, asks_late: None })
+                (
+                    i as u32,
+                    CopyGroup { copies, source_loops: Vec::new(), copies_per_trip: 1, tests_late: None },
+                )
             })
             .collect();
-        pair.unite(&groups);
-        pair.gather();
-        groups.iter_mut().for_each(|(_, g)| pair.measure(g));
+        pair.merge_loops(&groups);
+        pair.list_loops();
+        groups.iter_mut().for_each(|(_, g)| pair.count_copies(g));
         pair.count_factors(&groups);
         match_function(input, (&of, &lines), &pair, &groups, &mut sides);
     }
     for (side, paired) in paired.iter().enumerate() {
         let functions = 0..input.modules[side].functions.len() as u32;
-        sides[side].alone = functions.map(FuncId).filter(|f| !paired.contains(f)).collect();
-        let alone = sides[side].alone.clone();
-        sides[side].uneven.extend(alone);
+        sides[side].unmatched_functions = functions.map(FuncId).filter(|f| !paired.contains(f)).collect();
+        let alone = sides[side].unmatched_functions.clone();
+        sides[side].changed_functions.extend(alone);
     }
     sides
 }
 
-/// By family: the group that counts its trips; of several the first, but none that leaves it if there is another.
+/// By source loop: the group that counts its trips. The first in order, but a group that exits the loop only
+/// if there is no other.
 type TripCounters = BTreeMap<u32, (bool, (u32, usize), u32)>;
 
-/// One pair of functions.
+/// Maps the sites and loops of one pair of functions.
 fn match_function(
     input: &MatchInput<'_>,
     (of, lines): (&GroupOf, &[SitesPerLine; 2]),
@@ -186,22 +199,75 @@ fn match_function(
     sides: &mut [CanonicalForm; 2],
 ) {
     let in_block = [0, 1].map(|side| polarity::sites_by_block(pair.modules[side], pair.functions[side]));
-    let mut uneven = false;
-    // What stands on no line is found by its order, if there is as much of it.
-    let unplaced = [0, 1].map(|side| {
-        let own = |(i, s): &(usize, &Site)| {
-            s.function == pair.functions[side]
-                && input.keys[side][*i].1.is_empty()
-                && decides(pair.modules[side], SiteId(*i as u32))
-        };
-        pair.modules[side].sites.iter().enumerate().filter(own).count()
-    });
-    let placed =
-        |g: &CopyGroup| unplaced[0] == unplaced[1] || !input.keys[0][g.copies[0][0].site].1.is_empty();
+    let matcher = FunctionMatcher { input, of, lines, pair, in_block: &in_block };
+    let equally_many = matcher.sites_without_line(0) == matcher.sites_without_line(1);
+    let mut changed = false;
     for (id, g) in groups {
-        uneven |= g.copies.iter().any(|c| c.len() != 1);
-        let places = pair.add_up(g);
-        // What stands for each copy of a trip is A's first.
+        // Sites without a line match by order, if both sides have equally many.
+        let placed = equally_many || !input.keys[0][g.copies[0][0].site].1.is_empty();
+        changed |= matcher.place_group(*id, g, placed, sides);
+    }
+    for side in 0..2 {
+        changed |= mark_copy_selectors(pair, side, &in_block[side], &mut sides[side]);
+    }
+    let unmatched = matcher.unmatched_lines(sides);
+    let partial = |g: &CopyGroup| unmatched.contains(&line(input, 0, g.copies[0][0].site));
+    for (_, g) in groups.iter().filter(|(_, g)| g.copies.iter().any(|c| c.len() > 1) && partial(g)) {
+        for (side, copies) in g.copies.iter().enumerate() {
+            copies.iter().for_each(|c| sides[side].sites[c.site] = SiteRole::Excluded(Why::Copies));
+        }
+    }
+    let counters = trip_counters(pair, groups, &partial, sides);
+    for side in 0..2 {
+        let loops = pair.modules[side].functions[pair.functions[side].index()].loops.len() as u32;
+        let source_loops: BTreeSet<u32> = (0..loops).map(|l| pair.source_loop(side, LoopId(l))).collect();
+        changed |= source_loops.len() != loops as usize;
+    }
+    let uncertain = confidence::uncertain_loops(input, pair, groups, sides);
+    let calls = confidence::uncertain_calls(pair, input.names);
+    for (own, calls) in sides.iter_mut().zip(calls) {
+        changed |= !uncertain.is_empty() || !calls.is_empty();
+        own.uncertain_loops.extend(&uncertain);
+        own.uncertain_calls.extend(calls);
+    }
+    for (side, own) in sides.iter_mut().enumerate() {
+        mark_loop_exits(pair, side, &counters, own);
+        exclude_ambiguous_exits(pair, side, own);
+    }
+    if changed {
+        for (side, own) in sides.iter_mut().enumerate() {
+            own.changed_functions.insert(pair.functions[side]);
+        }
+    }
+}
+
+/// What placing the groups of one pair of functions needs.
+struct FunctionMatcher<'a> {
+    input: &'a MatchInput<'a>,
+    of: &'a GroupOf,
+    lines: &'a [SitesPerLine; 2],
+    pair: &'a FunctionPair<'a>,
+    /// By side and block: its sites.
+    in_block: &'a [Vec<Vec<u32>>; 2],
+}
+
+impl FunctionMatcher<'_> {
+    /// The number of a side's decisions that have no source line.
+    fn sites_without_line(&self, side: usize) -> usize {
+        let module = self.pair.modules[side];
+        let is = |(i, s): &(usize, &Site)| {
+            s.function == self.pair.functions[side]
+                && self.input.keys[side][*i].1.is_empty()
+                && decides(module, SiteId(*i as u32))
+        };
+        module.sites.iter().enumerate().filter(is).count()
+    }
+
+    /// Places the copies of a group, or excludes them. Returns whether the sides differ in more than numbers.
+    fn place_group(&self, id: u32, g: &CopyGroup, placed: bool, sides: &mut [CanonicalForm; 2]) -> bool {
+        let pair = self.pair;
+        let places = pair.positions(g);
+        // A's first copy gives the common number of each copy in a trip.
         let mut names: BTreeMap<u32, u32> = BTreeMap::new();
         for c in &g.copies[0] {
             let place = places.iter().flat_map(|p| &p[0]).find(|p| p.0 == c.site);
@@ -209,95 +275,99 @@ fn match_function(
                 names.entry(p.1).or_insert(c.site as u32);
             }
         }
-        let places = places.filter(|p| g.leaves() || same_thing(pair, p, &names));
-        let inversions =
-            places.as_ref().map(|places| inversions(input, (of, lines), &in_block, places, &names));
-        let (places, inversions) = match (places, inversions) {
-            (Some(places), Some(Some((inversions, certain)))) => (places, (inversions, certain && placed(g))),
-            (places, _) => {
-                let why = match places {
-                    Some(_) => Why::Opposite,
-                    None if g.leaves() && pair.loops_of(g) => Why::Stays,
-                    None => Why::Copies,
-                };
-                for (side, copies) in g.copies.iter().enumerate() {
-                    // What leaves no loop is nothing of what leaves one.
-                    let why = if why == Why::Stays && !g.leaves_in(side) { Why::Alone } else { why };
-                    copies.iter().for_each(|c| sides[side].sites[c.site] = SiteRole::Excluded(why));
-                }
-                uneven = true;
-                continue;
+        let places = places.filter(|p| g.exits_loop() || same_thing(pair, p, &names));
+        let inversions = places
+            .as_ref()
+            .map(|places| inversions(self.input, (self.of, self.lines), self.in_block, places, &names));
+        let (Some(places), Some(Some((inversions, certain)))) = (&places, inversions) else {
+            let why = match places {
+                Some(_) => Why::Opposite,
+                None if g.exits_loop() && pair.loops_of(g) => Why::Stays,
+                None => Why::Copies,
+            };
+            for (side, copies) in g.copies.iter().enumerate() {
+                // A copy that exits no loop is unrelated to a loop test.
+                let why = if why == Why::Stays && !g.exits_loop_in(side) { Why::Alone } else { why };
+                copies.iter().for_each(|c| sides[side].sites[c.site] = SiteRole::Excluded(why));
             }
+            return true;
         };
-        let (inversions, certain) = inversions;
-        for (side, (places, inversions)) in places.into_iter().zip(inversions).enumerate() {
+        let certain = certain && placed;
+        let mut changed = !certain || g.tests_late.is_some() || g.copies.iter().any(|c| c.len() != 1);
+        for (side, (places, inversions)) in places.iter().zip(inversions).enumerate() {
             let own = &mut sides[side];
             for (site, sub, levels) in places {
-                let inverted = inversions.contains(&site);
-                uneven |= inverted
-                    || !certain
-                    || g.asks_late.is_some()
-                    || levels.iter().any(|l| l.factor != 1 || l.of.is_none());
-                for (depth, l) in levels.iter().enumerate() {
-                    let (at, looped) =
-                        ((depth as u32, l.segment), l.of.is_some() || depth + 1 < levels.len());
-                    own.factors.entry(*id).or_default().insert(at, l.factor);
-                    if g.leaves() && looped {
-                        own.factors.entry(*id | TESTS).or_default().insert(at, l.factor);
-                    }
-                }
-                let early = g.asks_late == Some(1 - side);
-                let place = CanonicalSite { group: *id, inverted, certain, early, levels };
-                own.names.sites[site] = names.get(&sub).copied().unwrap_or(own.names.sites[site]);
-                let name = own.names.sites[site];
-                for l in &place.levels {
-                    own.order.entry(l.family).and_modify(|n| *n = name.min(*n)).or_insert(name);
-                }
-                let loops = place.levels.iter().enumerate().filter_map(|(i, l)| Some((i, l.of?)));
-                for (i, l) in loops.collect::<Vec<_>>() {
-                    let mut part =
-                        CanonicalSite { early: false, levels: place.levels[..=i].to_vec(), ..place.clone() };
-                    part.levels[i].offset = 0;
-                    // What is asked before a loop's first trip is no trip of it: only tests stand for it if nothing else does.
-                    let asks = g.leaves() && i + 1 == place.levels.len();
-                    if asks {
-                        part.group |= TESTS;
-                    }
-                    let entry = own.loops.entry((pair.functions[side], l)).or_insert_with(|| part.clone());
-                    if !asks && entry.group & TESTS != 0 {
-                        *entry = part;
-                    }
-                    own.families.entry(place.levels[i].family).and_modify(|f| *f = (*f).min(l)).or_insert(l);
-                }
-                own.sites[site] = SiteRole::Compared(place);
+                let inverted = inversions.contains(site);
+                changed |= inverted || levels.iter().any(|l| l.factor != 1 || l.of.is_none());
+                own.names.sites[*site] = names.get(sub).copied().unwrap_or(own.names.sites[*site]);
+                let early = g.tests_late == Some(1 - side);
+                let place = CanonicalSite { group: id, inverted, certain, early, levels: levels.clone() };
+                enter_loops(own, pair.functions[side], g, &place, own.names.sites[*site]);
+                own.sites[*site] = SiteRole::Compared(place);
             }
         }
+        changed
     }
-    for side in 0..2 {
-        uneven |= mark_copy_selectors(pair, side, &in_block[side], &mut sides[side]);
-    }
-    // What one side has alone where a group stands may be more of it: a load of another width, say.
-    let mut alone = BTreeSet::new();
-    for (side, own) in sides.iter().enumerate() {
-        let here = own.sites.iter().enumerate().filter(|(_, p)| **p == SiteRole::Excluded(Why::Alone));
-        alone.extend(here.map(|(i, _)| line(input, side, i)));
-    }
-    let doubtful = |g: &CopyGroup| alone.contains(&line(input, 0, g.copies[0][0].site));
-    for (_, g) in groups.iter().filter(|(_, g)| g.copies.iter().any(|c| c.len() > 1) && doubtful(g)) {
-        for (side, copies) in g.copies.iter().enumerate() {
-            copies.iter().for_each(|c| sides[side].sites[c.site] = SiteRole::Excluded(Why::Copies));
+
+    /// The lines of unmatched sites. A group on such a line may be incomplete: one build may have a load of
+    /// another width there, for example.
+    fn unmatched_lines(&self, sides: &[CanonicalForm; 2]) -> BTreeSet<SourceLine> {
+        let mut lines = BTreeSet::new();
+        for (side, own) in sides.iter().enumerate() {
+            let here = own.sites.iter().enumerate().filter(|(_, p)| **p == SiteRole::Excluded(Why::Alone));
+            lines.extend(here.map(|(i, _)| line(self.input, side, i)));
         }
+        lines
     }
+}
+
+/// Records what one copy says of the loops around it: factors, order, and where a loop's trips are. `name` is
+/// the common number of the copy.
+fn enter_loops(own: &mut CanonicalForm, function: FuncId, g: &CopyGroup, place: &CanonicalSite, name: u32) {
+    let levels = &place.levels;
+    for (depth, l) in levels.iter().enumerate() {
+        let (at, looped) = ((depth as u32, l.segment), l.of.is_some() || depth + 1 < levels.len());
+        own.factors.entry(place.group).or_default().insert(at, l.factor);
+        if g.exits_loop() && looped {
+            own.factors.entry(place.group | LOOP_TESTS).or_default().insert(at, l.factor);
+        }
+        own.order.entry(l.source_loop).and_modify(|n| *n = name.min(*n)).or_insert(name);
+    }
+    for (i, of) in levels.iter().enumerate().filter_map(|(i, l)| Some((i, l.of?))) {
+        let mut part = CanonicalSite { early: false, levels: levels[..=i].to_vec(), ..place.clone() };
+        part.levels[i].offset = 0;
+        // A test before the first trip is not a trip. Loop tests place a loop only if nothing else does.
+        let tests_exit = g.exits_loop() && i + 1 == levels.len();
+        if tests_exit {
+            part.group |= LOOP_TESTS;
+        }
+        let entry = own.loops.entry((function, of)).or_insert_with(|| part.clone());
+        if !tests_exit && entry.group & LOOP_TESTS != 0 {
+            *entry = part;
+        }
+        own.source_loops.entry(levels[i].source_loop).and_modify(|f| *f = (*f).min(of)).or_insert(of);
+    }
+}
+
+/// Chooses, for each source loop, the group that counts its trips, and marks the blocks of its copies. Excludes
+/// loop tests that no group counts. `partial` says whether a group may be incomplete.
+fn trip_counters(
+    pair: &FunctionPair<'_>,
+    groups: &[(u32, CopyGroup)],
+    partial: &dyn Fn(&CopyGroup) -> bool,
+    sides: &mut [CanonicalForm; 2],
+) -> TripCounters {
     let mut counters: TripCounters = BTreeMap::new();
     for (id, g) in groups {
-        let compared = matches!(sides[0].sites[g.copies[0][0].site], SiteRole::Compared(_)) && !doubtful(g);
-        if let Some(family) = g.families.last().filter(|_| compared && pair.in_every_trip(g)) {
-            let rank = (g.leaves(), g.copies[0][0].order, *id);
-            counters.entry(*family).and_modify(|r| *r = rank.min(*r)).or_insert(rank);
+        let compared = matches!(sides[0].sites[g.copies[0][0].site], SiteRole::Compared(_)) && !partial(g);
+        if let Some(source_loop) = g.source_loops.last().filter(|_| compared && pair.in_every_trip(g)) {
+            let rank = (g.exits_loop(), g.copies[0][0].order, *id);
+            counters.entry(*source_loop).and_modify(|r| *r = rank.min(*r)).or_insert(rank);
         }
     }
-    for (_, g) in groups.iter().filter(|(_, g)| g.families.last().is_none_or(|f| !counters.contains_key(f))) {
-        // A loop whose trips nothing counts: that it stays differs, or does not.
+    let uncounted = |g: &CopyGroup| g.source_loops.last().is_none_or(|f| !counters.contains_key(f));
+    for (_, g) in groups.iter().filter(|(_, g)| uncounted(g)) {
+        // No site counts the trips of this loop, so its test alone could differ unseen.
         for (side, c) in (0..2).flat_map(|side| g.copies[side].iter().map(move |c| (side, c))) {
             if sides[side].sites[c.site] == SiteRole::Excluded(Why::Stays) {
                 sides[side].sites[c.site] = SiteRole::Excluded(Why::Copies);
@@ -309,38 +379,19 @@ fn match_function(
             let own = &mut sides[side];
             for c in copies {
                 let SiteRole::Compared(place) = &own.sites[c.site] else { continue };
-                // Of several copies in a trip, one counts.
+                // One of several copies in a trip counts the trip.
                 if own.names.sites[c.site] == g.copies[0][0].site as u32 && place.group == *id {
                     let place = place.clone();
-                    own.counts.entry((pair.functions[side], c.block)).or_default().push(place);
+                    own.trip_counters.entry((pair.functions[side], c.block)).or_default().push(place);
                 }
             }
         }
     }
-    for side in 0..2 {
-        let loops = pair.modules[side].functions[pair.functions[side].index()].loops.len() as u32;
-        let families: BTreeSet<u32> = (0..loops).map(|l| pair.family(side, LoopId(l))).collect();
-        uneven |= families.len() != loops as usize;
-    }
-    let doubtful = confidence::uncertain_loops(input, pair, groups, sides);
-    let calls = confidence::uncertain_calls(pair, input.names);
-    for (own, calls) in sides.iter_mut().zip(calls) {
-        uneven |= !doubtful.is_empty() || !calls.is_empty();
-        own.doubtful.extend(&doubtful);
-        own.calls.extend(calls);
-    }
-    for (side, own) in sides.iter_mut().enumerate() {
-        mark_loop_exits(pair, side, &counters, own);
-        exclude_ambiguous_exits(pair, side, own);
-    }
-    if uneven {
-        for (side, own) in sides.iter_mut().enumerate() {
-            own.uneven.insert(pair.functions[side]);
-        }
-    }
+    counters
 }
 
-/// Whether nothing says that copies are of other things; what has one partner is what it is.
+/// Whether nothing shows that the copies are different decisions. A single copy on each side needs no
+/// evidence.
 fn same_thing(pair: &FunctionPair<'_>, places: &[CopyPositions; 2], names: &BTreeMap<u32, u32>) -> bool {
     let meaning = |side: usize, site: usize| polarity::traits_of(pair.modules[side], site, &[], &[]);
     let alike = |side: usize, site: usize, sub: u32| {
@@ -352,13 +403,13 @@ fn same_thing(pair: &FunctionPair<'_>, places: &[CopyPositions; 2], names: &BTre
         || places.iter().enumerate().all(|(side, p)| p.iter().all(|(site, sub, _)| alike(side, *site, *sub)))
 }
 
-/// Whether accesses to memory are surely copies of one: they are all that their line has, and move as much. Of several on a line one may be taken for
-/// another, and what one build moves at once another may in parts.
+/// Whether memory accesses are certainly copies of one access: they are the only ones on their line, and have
+/// equal widths.
 fn one_access(input: &MatchInput<'_>, lines: &[SitesPerLine; 2], places: &[CopyPositions; 2]) -> bool {
     let width = |side: usize, site: usize| {
         let text = &input.modules[side].sites[site].text;
         let opcode = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
-        // Of `st.global.v2.f32` `2` and `32`.
+        // `2` and `32` of `st.global.v2.f32`.
         let parts =
             opcode.split('.').filter(|p| p.ends_with(|c: char| c.is_ascii_digit()) && !p.contains("::"));
         parts.map(|p| p.trim_start_matches(|c: char| c.is_ascii_alphabetic()).to_owned()).collect::<Vec<_>>()
@@ -372,7 +423,8 @@ fn one_access(input: &MatchInput<'_>, lines: &[SitesPerLine; 2], places: &[CopyP
     here(0) && here(1)
 }
 
-/// By side: the copies that hold where A's first does not; and whether all are surely copies of it. `None` if it may be either of one.
+/// By side: copies whose decision is true where A's first copy is false; and whether all copies are certain.
+/// `None` if a polarity is ambiguous.
 fn inversions(
     input: &MatchInput<'_>,
     (of, lines): (&GroupOf, &[SitesPerLine; 2]),
@@ -414,8 +466,8 @@ fn inversions(
     Some((out, all_certain))
 }
 
-/// By how many trips a loop made one can tell a single decision to leave it. Of several that are left out, one could be taken for
-/// another.
+/// Excludes loop exits that are ambiguous. The number of trips identifies a single excluded exit, but not one
+/// of several.
 fn exclude_ambiguous_exits(pair: &FunctionPair<'_>, side: usize, own: &mut CanonicalForm) {
     let mut out: BTreeMap<LoopId, Vec<usize>> = BTreeMap::new();
     let f = pair.functions[side];
@@ -424,7 +476,7 @@ fn exclude_ambiguous_exits(pair: &FunctionPair<'_>, side: usize, own: &mut Canon
             && decides(pair.modules[side], SiteId(i as u32))
             && s.function == f
         {
-            pair.copy(side, i).leaves.into_iter().for_each(|l| out.entry(l).or_default().push(i));
+            pair.copy(side, i).exits.into_iter().for_each(|l| out.entry(l).or_default().push(i));
         }
     }
     for i in out.into_values().filter(|sites| sites.len() > 1).flatten() {
@@ -432,25 +484,25 @@ fn exclude_ambiguous_exits(pair: &FunctionPair<'_>, side: usize, own: &mut Canon
     }
 }
 
-/// Function, line and class (one for all decisions) of a site.
+/// Function, line and class of a site; all decisions share one class.
 fn line(input: &MatchInput<'_>, side: usize, site: usize) -> SourceLine {
     let k = &input.keys[side][site];
     let class = if decides(input.modules[side], SiteId(site as u32)) { SiteClass::Branch } else { k.2 };
     (k.0, k.1.first().map(|p| p.0), class)
 }
 
-/// Finds decisions of one side alone to leave loops whose trips are counted.
+/// Marks unmatched decisions of one side that exit a loop whose trips are counted.
 fn mark_loop_exits(pair: &FunctionPair<'_>, side: usize, counters: &TripCounters, own: &mut CanonicalForm) {
     let f = pair.functions[side];
     for (i, _) in pair.modules[side].sites.iter().enumerate().filter(|(_, s)| s.function == f) {
-        let leaves = |l| counters.contains_key(&pair.family(side, l));
-        if own.sites[i] == SiteRole::Excluded(Why::Alone) && pair.copy(side, i).leaves.is_some_and(leaves) {
+        let leaves = |l| counters.contains_key(&pair.source_loop(side, l));
+        if own.sites[i] == SiteRole::Excluded(Why::Alone) && pair.copy(side, i).exits.is_some_and(leaves) {
             own.sites[i] = SiteRole::Excluded(Why::Stays);
         }
     }
 }
 
-/// Finds the branches of one side that choose mark_copy_selectors copies. Says whether the side has sites alone.
+/// Marks unmatched branches that choose between copies. Returns whether the side has unmatched sites.
 fn mark_copy_selectors(
     pair: &FunctionPair<'_>,
     side: usize,

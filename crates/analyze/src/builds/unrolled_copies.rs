@@ -1,7 +1,12 @@
-//! Copies of one place, loops of one source: how they belong together in one pair of functions.
+//! The copies of each site in one pair of functions, and the loops that are one source loop.
 //!
-//! Holds: copies of which only one is visited in a trip count once; those that follow one another count each. Loops that hold the
-//! same groups at the same depth are one family, and so are those that the same decisions leave. Misses: see [`crate::canonical`].
+//! # Invariants
+//! Copies of which a trip visits only one count once; copies that follow one another count each. Loops that
+//! contain the
+//! same groups at the same depth are one source loop, and so are loops that the same decisions exit.
+//!
+//! # Limitations
+//! As [`super::unroll_match`].
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,37 +18,37 @@ use super::canonical_form::LoopLevel;
 use super::control_flow::ControlFlow;
 use super::polarity;
 
-/// Families around a group, at most.
+/// The largest number of source loops around a group.
 const MAX_LEVELS: usize = 64;
-/// Segments that are no loop begin here.
-pub(crate) const STRAIGHT: u32 = 1 << 24;
+/// The first number of parts that are not loops: code peeled off a source loop.
+pub(crate) const PEELED: u32 = 1 << 24;
 
-/// One member of a group.
+/// One copy of a site.
 #[derive(Clone, Debug)]
 pub(crate) struct SiteCopy {
     pub site: usize,
     pub block: BlockId,
     pub order: (u32, usize),
-    /// Loops around it, outermost first.
-    pub chain: Vec<LoopId>,
-    /// The loop that it can leave.
-    pub leaves: Option<LoopId>,
+    /// The loops around it, outermost first.
+    pub loops_around: Vec<LoopId>,
+    /// The loop that its branch can exit.
+    pub exits: Option<LoopId>,
 }
 
 pub(crate) struct CopyGroup {
     pub copies: [Vec<SiteCopy>; 2],
-    pub families: Vec<u32>,
-    /// Copies of one trip of the source.
-    pub each: u32,
-    /// The side that asks at the end of each trip whether there is another, where the other side asks at the beginning; and nobody asks
-    /// before the first.
-    pub asks_late: Option<usize>,
+    pub source_loops: Vec<u32>,
+    /// The number of copies in one source trip.
+    pub copies_per_trip: u32,
+    /// The side that tests at the end of each trip and not before the first, while the other side tests at
+    /// the beginning.
+    pub tests_late: Option<usize>,
 }
 
-/// Where the copies of one side stand: site, which of the copies of a trip, trips.
+/// The positions of one side's copies: the site, its rank among the copies of a trip, and its source trips.
 pub(crate) type CopyPositions = Vec<(usize, u32, Vec<LoopLevel>)>;
 
-/// Numbers that are one.
+/// Disjoint sets of numbers.
 pub(crate) struct UnionFind(pub Vec<usize>);
 
 impl UnionFind {
@@ -59,19 +64,19 @@ impl UnionFind {
     }
 }
 
-/// One pair of functions, while its groups are looked at.
+/// A pair of matched functions, while their groups are analysed.
 pub(crate) struct FunctionPair<'a> {
     pub modules: [&'a Module; 2],
     pub functions: [FuncId; 2],
     pub flows: [ControlFlow; 2],
-    pub families: UnionFind,
-    /// By side and family: its loops.
+    pub source_loops: UnionFind,
+    /// By side and source loop: its loops.
     pub members: [BTreeMap<u32, Vec<LoopId>>; 2],
-    /// By side and block: see [`ControlFlow::on_every_trip`].
+    /// By side and block: a cache of [`ControlFlow::on_every_trip`].
     pub always: [RefCell<BTreeMap<BlockId, bool>>; 2],
-    /// The number of its first family.
+    /// The number of its first source loop.
     pub base: u32,
-    /// By side, family and segment: how many trips of the source a trip is; `None` where groups do not agree.
+    /// By side, source loop and part: how many source trips one trip makes. `None` if the groups disagree.
     pub factors: [BTreeMap<(u32, u32), Option<u32>>; 2],
 }
 
@@ -80,12 +85,12 @@ impl FunctionPair<'_> {
         l.index()
             + if side == 0 { 0 } else { self.modules[0].functions[self.functions[0].index()].loops.len() }
     }
-    pub fn family(&self, side: usize, l: LoopId) -> u32 {
-        self.base + self.families.find(self.node(side, l)) as u32
+    pub fn source_loop(&self, side: usize, l: LoopId) -> u32 {
+        self.base + self.source_loops.find(self.node(side, l)) as u32
     }
-    /// This side's loops of a family.
-    pub fn loops(&self, side: usize, family: u32) -> &[LoopId] {
-        self.members[side].get(&family).map_or(&[], |l| l)
+    /// This side's loops of a source loop.
+    pub fn loops(&self, side: usize, source_loop: u32) -> &[LoopId] {
+        self.members[side].get(&source_loop).map_or(&[], |l| l)
     }
     pub fn copy(&self, side: usize, site: usize) -> SiteCopy {
         let (m, flow) = (self.modules[side], &self.flows[side]);
@@ -99,12 +104,13 @@ impl FunctionPair<'_> {
             site,
             block,
             order: (flow.order.get(block.index()).copied().unwrap_or(u32::MAX), site),
-            chain,
-            leaves,
+            loops_around: chain,
+            exits: leaves,
         }
     }
 
-    /// Copies of one trip, by how many of the others come before each: copies of which only one is visited have one number.
+    /// The rank of each copy of a trip: how many of the other copies precede it. Exclusive copies share a
+    /// rank.
     fn ranks(&self, side: usize, copies: &[&SiteCopy]) -> Vec<u32> {
         let before = |a: &SiteCopy, b: &SiteCopy| match a.block == b.block {
             true => a.site < b.site,
@@ -118,45 +124,50 @@ impl FunctionPair<'_> {
         ranks
     }
 
-    /// The segment of a family that a copy is in.
-    fn segment(&self, side: usize, c: &SiteCopy, family: u32) -> (u32, Option<LoopId>) {
-        match c.chain.iter().find(|l| self.family(side, **l) == family) {
+    /// The part of a source loop that a copy is in.
+    fn segment(&self, side: usize, c: &SiteCopy, source_loop: u32) -> (u32, Option<LoopId>) {
+        match c.loops_around.iter().find(|l| self.source_loop(side, **l) == source_loop) {
             Some(l) => (l.0, Some(*l)),
             None => {
                 let f = &self.modules[side].functions[self.functions[side].index()];
                 let at = |l: &LoopId| self.flows[side].order.get(f.loops[l.index()].header.index()).copied();
-                let before =
-                    self.loops(side, family).iter().filter(|l| at(l).is_some_and(|o| o < c.order.0)).count();
-                (STRAIGHT + before as u32, None)
+                let before = self
+                    .loops(side, source_loop)
+                    .iter()
+                    .filter(|l| at(l).is_some_and(|o| o < c.order.0))
+                    .count();
+                (PEELED + before as u32, None)
             }
         }
     }
 
-    /// By the segments that they are in: the copies of a side.
+    /// One side's copies by the parts that they are in.
     fn paths<'c>(&self, side: usize, g: &'c CopyGroup) -> BTreeMap<Vec<u32>, Vec<&'c SiteCopy>> {
         let mut out: BTreeMap<Vec<u32>, Vec<&SiteCopy>> = BTreeMap::new();
         for c in &g.copies[side] {
-            let path = g.families.iter().map(|f| self.segment(side, c, *f).0).collect();
+            let path = g.source_loops.iter().map(|f| self.segment(side, c, *f).0).collect();
             out.entry(path).or_default().push(c);
         }
         out
     }
 
-    /// Whether the families around all copies are those of the group, from outside in, but for those that were unrolled whole.
+    /// Whether the source loops around all copies are the group's, in order. Loops that were unrolled
+    /// completely may be missing.
     fn nested(&self, side: usize, g: &CopyGroup) -> bool {
         g.copies[side].iter().all(|c| {
-            let mut all = g.families.iter();
-            c.chain.iter().all(|l| all.any(|f| *f == self.family(side, *l)))
+            let mut all = g.source_loops.iter();
+            c.loops_around.iter().all(|l| all.any(|f| *f == self.source_loop(side, *l)))
         })
     }
 
-    /// Which trips the copies of a side are in, and which of the copies of a trip each is: `None` if they do not add up.
+    /// Computes the source trips of one side's copies, and their rank in a trip. `None` if the copies do not
+    /// account for all trips.
     fn places(&self, side: usize, g: &CopyGroup, out: &mut CopyPositions) -> Option<()> {
         let copies: Vec<&SiteCopy> = g.copies[side].iter().collect();
-        if g.families.is_empty() {
+        if g.source_loops.is_empty() {
             let ranks = self.ranks(side, &copies);
             out.extend(copies.iter().zip(&ranks).map(|(c, r)| (c.site, *r, Vec::new())));
-            return (ranks.iter().max()? + 1 == g.each).then_some(());
+            return (ranks.iter().max()? + 1 == g.copies_per_trip).then_some(());
         }
         self.level(side, g, &copies, &[], out)
     }
@@ -169,42 +180,39 @@ impl FunctionPair<'_> {
         outer: &[LoopLevel],
         out: &mut CopyPositions,
     ) -> Option<()> {
-        let family = g.families[outer.len()];
-        let last = outer.len() + 1 == g.families.len();
+        let source_loop = g.source_loops[outer.len()];
+        let last = outer.len() + 1 == g.source_loops.len();
         let mut segments: BTreeMap<u32, (Option<LoopId>, Vec<&SiteCopy>)> = BTreeMap::new();
         for c in copies {
-            let (segment, of) = self.segment(side, c, family);
+            let (segment, of) = self.segment(side, c, source_loop);
             segments.entry(segment).or_insert((of, Vec::new())).1.push(c);
         }
         for (segment, (of, copies)) in segments {
-            let known = match self.factors[side].get(&(family, segment)) {
+            let known = match self.factors[side].get(&(source_loop, segment)) {
                 Some(agreed) => Some((*agreed)?),
                 None => None,
             };
             let with = |factor, offset| {
                 let mut levels = outer.to_vec();
-                levels.push(LoopLevel { family, segment, of, factor, offset });
+                levels.push(LoopLevel { source_loop, segment, of, factor, offset });
                 levels
             };
             if last {
                 let ranks = self.ranks(side, &copies);
                 let n = ranks.iter().max()? + 1;
-                let factor = n / g.each;
-                if n % g.each != 0 || known.is_some_and(|k| k != factor) {
+                let factor = n / g.copies_per_trip;
+                if n % g.copies_per_trip != 0 || known.is_some_and(|k| k != factor) {
                     return None;
                 }
-                // What is asked at the end of a trip is asked for the next.
-                let late = u32::from(g.asks_late == Some(side));
-                out.extend(
-                    copies
-                        .iter()
-                        .zip(&ranks)
-                        .map(|(c, r)| (c.site, r % g.each, with(factor, r / g.each + late))),
-                );
+                // A test at the end of a trip belongs to the next trip.
+                let late = u32::from(g.tests_late == Some(side));
+                out.extend(copies.iter().zip(&ranks).map(|(c, r)| {
+                    (c.site, r % g.copies_per_trip, with(factor, r / g.copies_per_trip + late))
+                }));
                 continue;
             }
-            // Inner loops, in order: as many of them to a trip as there are trips of the source.
-            let next = g.families[outer.len() + 1];
+            // Inner loops, in order: one trip contains as many as it makes source trips.
+            let next = g.source_loops[outer.len() + 1];
             let mut inner: Vec<u32> = Vec::new();
             for c in &copies {
                 let s = self.segment(side, c, next).0;
@@ -214,9 +222,10 @@ impl FunctionPair<'_> {
             }
             let factor = match (of, known) {
                 (_, Some(k)) => k,
-                // Nothing but the inner loop tells: as many there as on the other side, or it is not known.
+                // Only the inner loop gives evidence: its number must equal the other side's.
                 (Some(_), None) => {
-                    let other = self.loops(1 - side, next).len() / self.loops(1 - side, family).len().max(1);
+                    let other =
+                        self.loops(1 - side, next).len() / self.loops(1 - side, source_loop).len().max(1);
                     if inner.len() != other {
                         return None;
                     }
@@ -249,7 +258,7 @@ impl<'a> FunctionPair<'a> {
             modules,
             functions,
             flows: of.map(ControlFlow::new),
-            families: UnionFind((0..loops).collect()),
+            source_loops: UnionFind((0..loops).collect()),
             members: Default::default(),
             always: Default::default(),
             base,
@@ -257,75 +266,77 @@ impl<'a> FunctionPair<'a> {
         }
     }
 
-    /// Which loops are one: those that hold the same groups at the same depth, and those that the same decisions leave.
-    pub fn unite(&mut self, groups: &[(u32, CopyGroup)]) {
+    /// Merges loops into source loops: those that contain the same groups at the same depth, and those that
+    /// the same decisions exit.
+    pub fn merge_loops(&mut self, groups: &[(u32, CopyGroup)]) {
         for (_, g) in groups {
-            let depth = |side: usize| g.copies[side].iter().map(|c| c.chain.len()).max().unwrap_or(0);
+            let depth = |side: usize| g.copies[side].iter().map(|c| c.loops_around.len()).max().unwrap_or(0);
             let mut chains: Vec<(usize, &[LoopId])> = Vec::new();
             for (side, copies) in g.copies.iter().enumerate() {
-                let deep = copies.iter().filter(|c| depth(0) == depth(1) && c.chain.len() == depth(side));
-                chains.extend(deep.map(|c| (side, &c.chain[..])));
+                let deep =
+                    copies.iter().filter(|c| depth(0) == depth(1) && c.loops_around.len() == depth(side));
+                chains.extend(deep.map(|c| (side, &c.loops_around[..])));
             }
             let first = chains.first().copied();
             for (side, chain) in chains {
                 let (_, of) = first.unwrap_or_default();
                 for (l, of) in chain.iter().zip(of) {
                     let (i, j) = (self.node(side, *l), self.node(0, *of));
-                    self.families.join(i, j);
+                    self.source_loops.join(i, j);
                 }
             }
-            let leaves = |side: usize| g.copies[side].iter().filter_map(|c| c.leaves).collect::<Vec<_>>();
+            let leaves = |side: usize| g.copies[side].iter().filter_map(|c| c.exits).collect::<Vec<_>>();
             if let (Some(first), [_, ..]) = (leaves(0).first(), &leaves(1)[..]) {
                 for side in 0..2 {
                     for l in leaves(side) {
                         let (i, j) = (self.node(side, l), self.node(0, *first));
-                        self.families.join(i, j);
+                        self.source_loops.join(i, j);
                     }
                 }
             }
         }
     }
 
-    /// Lists the loops of families that are made.
-    pub fn gather(&mut self) {
+    /// Lists the loops of each source loop, after merging.
+    pub fn list_loops(&mut self) {
         for side in 0..2 {
             let n = self.modules[side].functions[self.functions[side].index()].loops.len() as u32;
             for l in (0..n).map(LoopId) {
-                let family = self.family(side, l);
-                self.members[side].entry(family).or_default().push(l);
+                let source_loop = self.source_loop(side, l);
+                self.members[side].entry(source_loop).or_default().push(l);
             }
         }
     }
 
-    /// The families around a group, and how many copies are of one trip.
-    pub fn measure(&self, g: &mut CopyGroup) {
+    /// Computes the source loops around a group, and how many copies one trip has.
+    pub fn count_copies(&self, g: &mut CopyGroup) {
         let mut longest: Vec<u32> = Vec::new();
         for (side, copies) in g.copies.iter().enumerate() {
             for c in copies {
-                let chain: Vec<u32> = c.chain.iter().map(|l| self.family(side, *l)).collect();
+                let chain: Vec<u32> = c.loops_around.iter().map(|l| self.source_loop(side, *l)).collect();
                 if chain.len() > longest.len() {
                     longest = chain;
                 }
             }
         }
-        g.families = longest;
+        g.source_loops = longest;
         let counts = (0..2)
             .flat_map(|side| self.paths(side, g).into_values().map(move |c| (side, c)).collect::<Vec<_>>());
         let each =
             counts.map(|(side, c)| self.ranks(side, &c).iter().max().map_or(0, |m| m + 1)).fold(0, gcd);
-        g.each = each.max(1);
-        g.asks_late = (0..2).find(|late| self.asks_at_end(*late, g) && self.asks_first(1 - late, g));
+        g.copies_per_trip = each.max(1);
+        g.tests_late = (0..2).find(|late| self.tests_at_end(*late, g) && self.tests_first(1 - late, g));
     }
 
-    /// Whether a group is what its loop does first in each trip: ask whether there is one.
-    fn asks_first(&self, side: usize, g: &CopyGroup) -> bool {
+    /// Whether a group is the test at the beginning of each trip of its loop.
+    fn tests_first(&self, side: usize, g: &CopyGroup) -> bool {
         let [c] = &g.copies[side][..] else { return false };
-        c.leaves.is_some_and(|l| self.straight(side, self.header(side, l), c.block))
-            && !self.goes_back(side, c)
+        c.exits.is_some_and(|l| self.leads_to(side, self.header(side, l), c.block))
+            && !self.branches_to_header(side, c)
     }
 
-    /// Whether every lane that comes to a block goes on to another one without a decision: calls end blocks in some builds.
-    fn straight(&self, side: usize, from: BlockId, to: BlockId) -> bool {
+    /// Whether `from` leads to `to` without a decision. Calls end blocks in some builds.
+    fn leads_to(&self, side: usize, from: BlockId, to: BlockId) -> bool {
         let blocks = &self.modules[side].functions[self.functions[side].index()].blocks;
         let next = |b: &BlockId| match blocks.get(b.index())?.end {
             End::Jump(next) if *b != to => Some(next),
@@ -334,52 +345,58 @@ impl<'a> FunctionPair<'a> {
         std::iter::successors(Some(from), next).take(blocks.len()).any(|b| b == to)
     }
 
-    /// Whether one side asks after each trip what the other asks somewhere in it, and nothing says that the other asks it first: then
-    /// the last that is asked may be of no trip.
-    pub fn asks_elsewhere(&self, g: &CopyGroup) -> bool {
+    /// Whether one side tests after each trip, and the other somewhere inside it. The last test may then
+    /// belong to no trip.
+    pub fn tests_elsewhere(&self, g: &CopyGroup) -> bool {
         let within = |side: usize| {
-            g.copies[side].iter().all(|c| c.leaves.is_some())
-                && !g.copies[side].iter().any(|c| self.goes_back(side, c))
+            g.copies[side].iter().all(|c| c.exits.is_some())
+                && !g.copies[side].iter().any(|c| self.branches_to_header(side, c))
         };
-        g.asks_late.is_none() && (0..2).any(|late| self.asks_at_end(late, g) && within(1 - late))
+        g.tests_late.is_none() && (0..2).any(|late| self.tests_at_end(late, g) && within(1 - late))
     }
 
-    /// Whether a group is what its loops ask after each trip, and nothing before the first.
-    fn asks_at_end(&self, side: usize, g: &CopyGroup) -> bool {
+    /// Whether a group is the test after each trip of its loops, with none before the first.
+    fn tests_at_end(&self, side: usize, g: &CopyGroup) -> bool {
         let copies = &g.copies[side];
-        copies.iter().all(|c| c.leaves.is_some() && c.chain.len() == g.families.len())
-            && copies.iter().any(|c| self.goes_back(side, c))
+        copies.iter().all(|c| c.exits.is_some() && c.loops_around.len() == g.source_loops.len())
+            && copies.iter().any(|c| self.branches_to_header(side, c))
     }
 
     fn header(&self, side: usize, l: LoopId) -> BlockId {
         self.modules[side].functions[self.functions[side].index()].loops[l.index()].header
     }
 
-    /// Whether a decision that leaves a loop goes to its next trip if it does not.
-    fn goes_back(&self, side: usize, c: &SiteCopy) -> bool {
+    /// Whether the branch of a loop exit otherwise goes to the next trip.
+    fn branches_to_header(&self, side: usize, c: &SiteCopy) -> bool {
         let ways = polarity::branch_targets(self.modules[side], c.site);
-        c.leaves.zip(ways).is_some_and(|(l, ways)| ways.contains(&self.header(side, l)))
+        c.exits.zip(ways).is_some_and(|(l, ways)| ways.contains(&self.header(side, l)))
     }
 
-    /// How many trips of the source a trip of each segment is: what most groups in it say, if more than half of them agree.
+    /// Computes how many source trips one trip of each part makes: the factor on which more than half of its
+    /// groups agree.
     pub fn count_factors(&mut self, groups: &[(u32, CopyGroup)]) {
         let mut votes: [BTreeMap<(u32, u32), BTreeMap<u32, u32>>; 2] = Default::default();
-        for (_, g) in groups.iter().filter(|(_, g)| !g.leaves()) {
-            let Some(family) = g.families.last() else { continue };
+        for (_, g) in groups.iter().filter(|(_, g)| !g.exits_loop()) {
+            let Some(source_loop) = g.source_loops.last() else { continue };
             for (side, votes) in votes.iter_mut().enumerate() {
                 for (path, copies) in self.paths(side, g) {
                     let n = self.ranks(side, &copies).iter().max().map_or(0, |m| m + 1);
                     let segment = path.last().copied().unwrap_or_default();
-                    *votes.entry((*family, segment)).or_default().entry(n / g.each).or_default() += 1;
+                    *votes
+                        .entry((*source_loop, segment))
+                        .or_default()
+                        .entry(n / g.copies_per_trip)
+                        .or_default() += 1;
                 }
             }
         }
         let most = |side: usize, segment: u32, v: BTreeMap<u32, u32>| {
             let all: u32 = v.values().sum();
             let (factor, _) = v.into_iter().find(|(_, n)| n * 2 > all)?;
-            // One group alone may as well have been there twice: then the loop's steps must say so too.
+            // A single group may have been duplicated in the source; then the steps of the loop must confirm
+            // the factor.
             let sure =
-                factor == 1 || all > 1 || segment >= STRAIGHT || self.steps_by(side, LoopId(segment), factor);
+                factor == 1 || all > 1 || segment >= PEELED || self.steps_by(side, LoopId(segment), factor);
             sure.then_some(factor)
         };
         let mut side = 0;
@@ -391,58 +408,63 @@ impl<'a> FunctionPair<'a> {
         self.factors = factors;
     }
 
-    /// Whether what leaves a loop counts in steps of which `factor` makes one.
+    /// Whether the exits of a loop count in steps that are multiples of `factor`.
     fn steps_by(&self, side: usize, of: LoopId, factor: u32) -> bool {
         let m = self.modules[side];
         let by = |c: i64| c != 0 && c.unsigned_abs().is_multiple_of(factor.into());
         let own = m.sites.iter().enumerate().filter(|(_, s)| s.function == self.functions[side]);
-        let ways: Vec<_> = own.filter(|(i, _)| self.copy(side, *i).leaves == Some(of)).collect();
-        // Or each of its trips of the source tests on its own.
+        let ways: Vec<_> = own.filter(|(i, _)| self.copy(side, *i).exits == Some(of)).collect();
+        // Or each of the source trips has an exit of its own.
         ways.len() >= factor as usize
             || ways.iter().any(|(_, s)| s.slice.iter().filter_map(|n| added(&n.text)).any(by))
     }
 
-    /// How many trips of the source a trip of each segment of the innermost family is, as a group's copies have it.
+    /// How many source trips one trip of each part of the innermost source loop makes, according to one
+    /// group.
     pub fn trips_of(&self, side: usize, g: &CopyGroup) -> BTreeMap<u32, u32> {
         let mut out: BTreeMap<u32, u32> = BTreeMap::new();
         for (path, copies) in self.paths(side, g) {
             let n = self.ranks(side, &copies).iter().max().map_or(0, |m| m + 1);
-            out.insert(path.last().copied().unwrap_or_default(), n / g.each);
+            out.insert(path.last().copied().unwrap_or_default(), n / g.copies_per_trip);
         }
         out
     }
 
-    /// Whether each side has copies in all its loops of the group's innermost family; or it has no such loops.
-    fn everywhere(&self, side: usize, g: &CopyGroup) -> bool {
-        let own = |l: &LoopId| g.copies[side].iter().any(|c| c.chain.contains(l));
-        let innermost = g.families.last().is_none_or(|f| self.loops(side, *f).iter().all(own));
+    /// Whether the group has copies in all of a side's loops of its innermost source loop.
+    fn in_all_loops(&self, side: usize, g: &CopyGroup) -> bool {
+        let own = |l: &LoopId| g.copies[side].iter().any(|c| c.loops_around.contains(l));
+        let innermost = g.source_loops.last().is_none_or(|f| self.loops(side, *f).iter().all(own));
         innermost
-            && g.families.iter().all(|f| {
+            && g.source_loops.iter().all(|f| {
                 let loops = self.loops(side, *f);
                 loops.is_empty() || loops.iter().any(own)
             })
     }
 
-    /// Where the copies of a group stand, if they add up.
-    pub fn add_up(&self, g: &CopyGroup) -> Option<[CopyPositions; 2]> {
+    /// The positions of a group's copies on both sides, if they account for all trips.
+    pub fn positions(&self, g: &CopyGroup) -> Option<[CopyPositions; 2]> {
         let mut out: [Vec<_>; 2] = Default::default();
         for (side, out) in out.iter_mut().enumerate() {
-            let once = g.families.iter().collect::<BTreeSet<_>>().len() == g.families.len();
-            if !once || g.families.len() > MAX_LEVELS || !self.nested(side, g) || !self.everywhere(side, g) {
+            let once = g.source_loops.iter().collect::<BTreeSet<_>>().len() == g.source_loops.len();
+            if !once
+                || g.source_loops.len() > MAX_LEVELS
+                || !self.nested(side, g)
+                || !self.in_all_loops(side, g)
+            {
                 return None;
             }
             self.places(side, g, out)?;
         }
-        // What leaves a loop does so in every build that has the loop.
-        let has = |side: usize| g.families.last().is_some_and(|f| !self.loops(side, *f).is_empty());
-        if g.leaves() && (0..2).any(|side| has(side) && !g.leaves_in(side)) {
+        // A loop exit must exist in every build that has the loop.
+        let has = |side: usize| g.source_loops.last().is_some_and(|f| !self.loops(side, *f).is_empty());
+        if g.exits_loop() && (0..2).any(|side| has(side) && !g.exits_loop_in(side)) {
             return None;
         }
-        // What is chosen without a branch may be chosen too early, or too often.
+        // A select or guard may run too early or too often, because no branch controls it.
         let class = self.modules[0].sites[g.copies[0][0].site].class;
         if matches!(class, SiteClass::Select | SiteClass::Guard) {
             let always = |side: usize| {
-                let inner = g.copies[side].iter().filter(|c| c.chain.len() == g.families.len());
+                let inner = g.copies[side].iter().filter(|c| c.loops_around.len() == g.source_loops.len());
                 inner.map(|c| self.always(side, c)).collect()
             };
             let all: BTreeSet<bool> = [0, 1].iter().flat_map(|s| -> BTreeSet<bool> { always(*s) }).collect();
@@ -451,15 +473,16 @@ impl<'a> FunctionPair<'a> {
             }
         }
         let loops = |side: usize, f: u32| self.loops(side, f).iter().map(move |l| (side, f, *l));
-        let mut known = g.families.iter().flat_map(|f| loops(0, *f).chain(loops(1, *f)));
+        let mut known = g.source_loops.iter().flat_map(|f| loops(0, *f).chain(loops(1, *f)));
         let told = |(side, f, l): (usize, u32, LoopId)| self.factors[side].contains_key(&(f, l.0));
-        if g.leaves() && !known.all(told) && !self.same_steps(g) {
+        if g.exits_loop() && !known.all(told) && !self.same_steps(g) {
             return None;
         }
         Some(out)
     }
 
-    /// Whether all copies of a decision come about in the same way, constants included: so their loops take the same steps.
+    /// Whether all copies of a decision are computed alike, constants included: their loops then take equal
+    /// steps.
     fn same_steps(&self, g: &CopyGroup) -> bool {
         let how = |side: usize, c: &SiteCopy| -> Vec<String> {
             let slice = &self.modules[side].sites[c.site].slice;
@@ -478,25 +501,25 @@ impl<'a> FunctionPair<'a> {
             .or_insert_with(|| self.flows[side].on_every_trip(f, c.block))
     }
 
-    /// Whether every trip visits each of a group's copies in it.
+    /// Whether every trip visits each copy of a group that is in it.
     pub fn in_every_trip(&self, g: &CopyGroup) -> bool {
         (0..2).all(|side| {
             g.copies[side].iter().all(|c| {
                 !self.modules[side].sites[c.site].text.starts_with('@')
-                    && (self.always(side, c) || c.chain.len() < g.families.len())
+                    && (self.always(side, c) || c.loops_around.len() < g.source_loops.len())
             })
         })
     }
 }
 
 impl CopyGroup {
-    /// Whether it leaves a loop.
-    pub fn leaves(&self) -> bool {
-        self.leaves_in(0) || self.leaves_in(1)
+    /// Whether a copy exits a loop.
+    pub fn exits_loop(&self) -> bool {
+        self.exits_loop_in(0) || self.exits_loop_in(1)
     }
-    /// Whether it does on one side.
-    pub fn leaves_in(&self, side: usize) -> bool {
-        self.copies[side].iter().any(|c| c.leaves.is_some())
+    /// Whether a copy of this side exits a loop.
+    pub fn exits_loop_in(&self, side: usize) -> bool {
+        self.copies[side].iter().any(|c| c.exits.is_some())
     }
 }
 
@@ -510,7 +533,7 @@ pub(crate) fn added(text: &str) -> Option<i64> {
     text.rsplit(',').next().and_then(|c| c.trim().trim_end_matches(';').parse().ok()).filter(|_| adds)
 }
 
-/// An instruction without the numbers of its registers.
+/// An instruction's text without register numbers.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut register = false;
@@ -524,11 +547,12 @@ fn plain(text: &str) -> String {
 }
 
 impl FunctionPair<'_> {
-    /// Whether both sides have the loop that a group leaves, or had it before it was unrolled.
+    /// Whether both sides have the loop that a group exits, or had it before it was unrolled.
     pub fn loops_of(&self, g: &CopyGroup) -> bool {
-        let leaves =
-            |side: usize| g.copies[side].iter().filter_map(move |c| c.leaves.map(|l| self.family(side, l)));
-        let families: BTreeSet<u32> = leaves(0).chain(leaves(1)).collect();
-        families.iter().all(|f| g.families.last() == Some(f))
+        let leaves = |side: usize| {
+            g.copies[side].iter().filter_map(move |c| c.exits.map(|l| self.source_loop(side, l)))
+        };
+        let source_loops: BTreeSet<u32> = leaves(0).chain(leaves(1)).collect();
+        source_loops.iter().all(|f| g.source_loops.last() == Some(f))
     }
 }

@@ -1,4 +1,4 @@
-//! One lane of two builds, compared in the form that both share.
+//! Compares one lane of two builds in the canonical form.
 
 use crate::align::divergence;
 use crate::builds::canonical_form::CanonicalForm;
@@ -8,7 +8,8 @@ use super::context::Context;
 use super::lane_trees::{LaneStream, canonical_path_of};
 use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
 
-/// A lane in the form that both sides share: if either is cut short nothing is said of it, for order is not time there.
+/// Compares a lane of two builds. If either recording is truncated, nothing is compared: the canonical order
+/// is not the order of time.
 pub(super) fn compare_canonical(
     cx: &Context<'_>,
     sides: &[CanonicalForm; 2],
@@ -27,10 +28,10 @@ pub(super) fn compare_canonical(
         return Ok(LaneOutcome::Truncated);
     }
     let diff = divergence::compare_lanes(&cx.sides, &a.tree, &b.tree, None);
-    for (left, doubted) in out.left.iter_mut().zip(diff.doubted) {
+    for (left, doubted) in out.left.iter_mut().zip(diff.uncertain_visits) {
         doubted.into_iter().for_each(|(site, n)| *left.entry(site).or_default() += n);
     }
-    out.apart += diff.apart;
+    out.incomparable += diff.incomparable;
     out.add(at[0].1, diff.found);
     Ok(LaneOutcome::Compared)
 }

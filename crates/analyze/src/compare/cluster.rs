@@ -1,7 +1,9 @@
-//! The same finding in many lanes and warps, put together: one representative, counts, and where.
+//! Merges equal findings of many lanes and warps: one representative, counts, and the warps that have it.
 //!
-//! Holds: warps come in ascending order, so what is kept of them does not depend on threads. The representative is the
-//! warp that parts here earliest (fewest visits before it), then the lowest.
+//! # Invariants
+//! Warps are added in ascending order, so the result does not depend on threads. The representative is the
+//! warp that
+//! diverges here earliest (fewest visits before), then the lowest.
 
 use std::collections::BTreeMap;
 
@@ -22,16 +24,16 @@ use super::warp_diff::{WarpDiff, WarpFinding};
 /// All findings of a launch.
 pub(crate) struct FindingClusters<'a> {
     by_key: BTreeMap<FindingKey, Cluster>,
-    /// Warps that are listed.
+    /// The largest number of warps listed for a finding.
     warps: usize,
-    /// Warps that have some.
+    /// The number of warps that have findings.
     differing: u64,
-    /// EntryKind counts.
+    /// The user's selection.
     pub filter: &'a Filter,
 }
 
 struct Cluster {
-    /// Parts only lanes that had parted before; visits before it; warp.
+    /// Whether only lanes that had diverged before have it; the visits before it; the warp.
     rank: (bool, u64, u64),
     raw: Difference,
     lane: Lane,
@@ -52,7 +54,7 @@ impl FindingClusters<'_> {
         FindingClusters { by_key: BTreeMap::new(), warps, differing: 0, filter }
     }
 
-    /// Says what the filter left out.
+    /// Removes what the filter rejects, and adds the gaps that this makes.
     pub fn apply_filter(&mut self, coverage: &Coverage, gaps: &mut Gaps) {
         let mut left = 0;
         let before = self.by_key.len();
@@ -67,7 +69,7 @@ impl FindingClusters<'_> {
         self.filter.gaps(coverage, left, gaps);
     }
 
-    /// EntryKind all findings come to.
+    /// The sums over all findings.
     pub fn totals(&self) -> Differing {
         let mut out = Differing { warps: self.differing, ..Differing::default() };
         for (key, c) in &self.by_key {
@@ -77,7 +79,7 @@ impl FindingClusters<'_> {
         out
     }
 
-    /// Adds one warp's findings; warps must ascend.
+    /// Adds one warp's findings. Warps must ascend.
     pub fn add(&mut self, cx: &Context<'_>, warp: WarpDiff) {
         self.differing += u64::from(!warp.found.is_empty());
         for (key, found) in warp.found {
@@ -107,12 +109,12 @@ impl FindingClusters<'_> {
         }
     }
 
-    /// In words, first things first.
+    /// The findings as the report lists them, the most important first.
     pub fn findings(self, cx: &Context<'_>, modules: [&Module; 2]) -> Vec<Finding> {
         let mut all: Vec<(FindingKey, Cluster)> = self.by_key.into_iter().collect();
-        // Masks are observations: what differs in lanes comes first.
+        // A mask that differs is an effect: lanes that differ come first.
         all.sort_by_key(|(k, c)| (c.rank.0, k.0 == FindingKind::ActiveMask, c.rank.1, *k));
-        // Side B's site for each common name.
+        // B's site for each common number.
         let mut theirs: BTreeMap<u32, SiteId> = BTreeMap::new();
         for (i, name) in cx.sides.names[1].sites.iter().enumerate().rev() {
             theirs.insert(*name, SiteId(i as u32));
@@ -121,7 +123,7 @@ impl FindingClusters<'_> {
     }
 }
 
-/// One warp's lanes with the same finding.
+/// The lanes of one warp that have the same finding.
 fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFinding) -> Option<Cluster> {
     let launch = cx.launches[0];
     let rank = |f: &LaneFinding| (!f.root, f.first.position);
@@ -208,7 +210,7 @@ fn finding(
     let from = if raw.sites[0].is_some() { 0 } else { 1 };
     let mut slice = raw.sites[from].map(|s| describe::slice(modules[from], s)).unwrap_or_default();
     if let Some(s) = raw.sites[from].and_then(|s| modules[from].sites.get(s.index())) {
-        // Of several copies of a load, B's decision has its own.
+        // Of several copies of a load, take the one in the slice of B's decision.
         let other = raw.sites[1].and_then(|s| modules[1].sites.get(s.index())).filter(|_| from == 0);
         let near = other.map(|s| describe::loads(modules[1], s)).unwrap_or_default();
         let partner = |load: SiteId| {

@@ -1,10 +1,14 @@
-//! Two recordings, compared: launches in pairs, warps that differ, findings put together.
+//! Compares two recordings: matches launches, compares warps that differ, and merges the findings.
 //!
-//! Holds: the report depends on the inputs alone, not on threads. Memory is bounded by 32 frames of each side, the
-//! trees of the lanes at work, and the findings kept. `same` is only said when everything was seen: what was lost, left
-//! out, cut short or could not be read is a gap.
+//! # Invariants
+//! The report depends on the inputs only, not on threads. Memory is bounded by 32 frames of each side, the
+//! trees of the
+//! lanes being compared, and the findings kept. The verdict is `same` only if everything was seen: lost,
+//! filtered,
+//! truncated or unreadable parts are gaps.
 //!
-//! Launches are paired by [`order`], processes by their caller ([`crate::match_processes`]).
+//! Launches match by [`launch_match`](crate::launch_match), processes by the caller
+//! ([`crate::match_processes`]).
 
 use std::collections::BTreeSet;
 
@@ -24,7 +28,7 @@ use super::options::DiffOptions;
 /// Compares two recordings.
 ///
 /// # Errors
-/// When a filter matches nothing, a module is ill-formed, or the streams are damaged.
+/// A kernel pattern matches nothing, a module is malformed, or a stream is damaged.
 pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<Report, Error> {
     for pattern in &options.kernels {
         let like = |t: &Trace| t.launches.iter().any(|r| matches(pattern, &kernel_name(t, &r.launch)));
@@ -41,16 +45,15 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<Report, Error
 }
 
 impl Report {
-    /// Compares what one process did on both sides, and adds it.
+    /// Compares one process of both sides and adds the result.
     ///
     /// # Errors
-    /// When a module is ill-formed, the streams are damaged, or a recording is of a probe program.
+    /// A module is malformed, a stream is damaged, or a recording is of a probe program.
     pub fn add(&mut self, traces: [&Trace; 2], options: &DiffOptions) -> Result<(), Error> {
         for (trace, side) in traces.iter().zip(["A", "B"]) {
-            // EntryKind has no streams would agree with everything.
+            // Launches without streams would agree with everything.
             if trace.launches.iter().any(|r| r.launch.level == Level::Probe) {
-                let what =
-                    "it is of a probe program: tables, and nothing to compare; `prlx probe show` prints them";
+                let what = "this recording of a probe has tables, but no streams to compare: print it with `prlx probe show`";
                 return Err(Error::new(side, what));
             }
         }
@@ -100,7 +103,7 @@ impl Report {
         Ok(())
     }
 
-    /// Adds a process that the other side has no partner for. One that launched nothing is no difference.
+    /// Adds a process that has no match. A process without launches is no difference.
     pub fn add_alone(&mut self, side: u8, trace: &Trace) {
         let name = trace.process.as_ref().map_or_else(String::new, process_match::name);
         let cut = trace.cut.as_ref().map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! Lanes of two warps recorded at level `events`: decisions, memory digests, and who took part.
+//! Compares two warps recorded at level `events`: decisions, memory digests, and lane masks.
 
 use prlx_trace::launch::Event;
 use prlx_trace::{LaneMask, WarpStream};
@@ -20,28 +20,28 @@ pub(super) fn events(
     out: &mut WarpDiff,
 ) {
     let what = |e: &Event| (e.site, e.mask, e.value);
-    if cx.words_tell
+    if cx.equal_words_suffice
         && lanes.lanes().all(|l| ended(cx, warps[0], l))
         && all[0].iter().map(what).eq(all[1].iter().map(what))
     {
-        out.fates[LaneOutcome::SameWords as usize] += u64::from(lanes.count());
+        out.outcomes[LaneOutcome::SameWords as usize] += u64::from(lanes.count());
         return;
     }
     if let Some(sides) = cx.canonical {
-        // Who is where with whom is the compiler's choice.
+        // Which lanes execute together is the compiler's choice.
         for lane in lanes.lanes() {
             match compare_canonical(cx, sides, warps.map(|w| (w, lane)), out) {
-                Ok(fate) => out.fate(fate),
+                Ok(outcome) => out.count(outcome),
                 Err(e) => {
                     out.fail(&e);
-                    out.fate(LaneOutcome::Failed);
+                    out.count(LaneOutcome::Failed);
                 }
             }
         }
         return;
     }
     let whole = complete_streams(cx, warps);
-    // First who parts, then whose masks differ beyond that.
+    // First find the lanes that diverge, then compare masks without them.
     let mut parted = LaneMask(0);
     let mut trees = Vec::new();
     for lane in lanes.lanes() {
@@ -50,7 +50,7 @@ pub(super) fn events(
             (Ok(a), Ok(b)) => (a, b),
             (Err(e), _) | (_, Err(e)) => {
                 out.fail(&e);
-                out.fate(LaneOutcome::Failed);
+                out.count(LaneOutcome::Failed);
                 continue;
             }
         };
@@ -61,7 +61,7 @@ pub(super) fn events(
         if !diff.found.is_empty() {
             parted.insert(lane);
         }
-        out.fate(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared });
+        out.count(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared });
         out.add(lane, diff.found);
         trees.push((lane, ta, tb));
     }

@@ -1,4 +1,4 @@
-//! Lanes of two warps recorded at level `fingerprint`: running hashes with checkpoints.
+//! Compares two warps recorded at level `fingerprint`: running hashes with checkpoints.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::report::{FindingKind, HashInfo};
 use super::context::Context;
 use super::warp_diff::{LaneOutcome, WarpDiff};
 
-/// EntryKind lanes' final hashes say, by side.
+/// The final hashes of a warp, by side.
 enum FinalHashes<'a> {
-    /// An entry a lane, zero for one that never ended.
+    /// One entry for each lane; zero if the lane never ended.
     Lanes([&'a [[u64; 4]]; 2]),
-    /// Of the warp which hashes differ, and the lanes' signatures.
+    /// Which hashes of the whole warp differ, and one signature byte for each lane.
     Warp { differ: [bool; 4], any: bool, signatures: [[u64; 4]; 2] },
 }
 
@@ -26,15 +26,16 @@ impl<'a> FinalHashes<'a> {
         let of = |lane: Lane| [sa, sb].map(|s| signature(&s, lane));
         let mut differ = std::array::from_fn(|i| wa[i] != wb[i]);
         if lanes.lanes().any(|l| of(l).contains(&0) && of(l) != [0, 0]) {
-            // Hashes of other lanes: only signatures compare.
+            // Some lanes ended on one side only: only signatures can be compared.
             differ = [false; 4];
         }
-        // Which lanes differ, signatures tell; where they tell none, it may be any.
+        // Signatures show which lanes differ. If none does, any lane may.
         let told = lanes.lanes().any(|l| of(l)[0] != of(l)[1]);
         FinalHashes::Warp { differ, any: !told, signatures: [sa, sb] }
     }
 
-    /// Which hashes of a lane differ: control, loaded, stored, synchronisation; `None` if it did not end on both sides.
+    /// Which hashes of a lane differ: control, loads, stores, synchronisation. `None` if the lane did not end
+    /// on both sides.
     fn lane(&self, lane: Lane) -> Option<[bool; 4]> {
         match self {
             FinalHashes::Lanes(sides) => {
@@ -44,7 +45,7 @@ impl<'a> FinalHashes<'a> {
             }
             FinalHashes::Warp { differ, any, signatures } => {
                 let [p, q] = signatures.each_ref().map(|s| signature(s, lane));
-                // A signature that differs is of something.
+                // A signature that differs without a hash stands for control.
                 let some = if *differ == [false; 4] { [true, false, false, false] } else { *differ };
                 match (p, q) {
                     (0, _) | (_, 0) => None,
@@ -57,7 +58,7 @@ impl<'a> FinalHashes<'a> {
     }
 }
 
-/// A lane's byte.
+/// The signature byte of a lane.
 fn signature(signatures: &[u64; 4], lane: Lane) -> u8 {
     let word = signatures.get(usize::from(lane.0 / 8)).copied().unwrap_or_default();
     (word >> (lane.0 % 8 * 8)) as u8
@@ -84,14 +85,15 @@ pub(super) fn fingerprints(
             (Ok(x), Ok(y)) => (x, y),
             (Err(e), _) | (_, Err(e)) => {
                 out.fail(&e);
-                out.fate(LaneOutcome::Failed);
+                out.count(LaneOutcome::Failed);
                 continue;
             }
         };
         let differ = finals.lane(lane);
         let ended = differ.is_some();
         let differ = differ.unwrap_or_default();
-        // Lost checkpoints come last: those that both have are comparable. Once two prefixes differ they stay different.
+        // Checkpoints are lost at the end only, so common ones compare. Once two running hashes differ, they
+        // stay different.
         let both = x.len().min(y.len());
         let equal = (x[..both] != y[..both]).then(|| {
             let (mut low, mut high) = (0, both);
@@ -102,9 +104,9 @@ pub(super) fn fingerprints(
             low
         });
         let agree = equal.is_none() && differ == [false; 4];
-        // Decisions that are computed are in no hash: where what they are computed from differs, equal hashes say nothing.
-        let told = ended && (cx.words_tell || !agree);
-        out.fate(if told { LaneOutcome::Compared } else { LaneOutcome::Truncated });
+        // Hashes do not cover computed decisions. If their inputs may differ, equal hashes prove nothing.
+        let told = ended && (cx.equal_words_suffice || !agree);
+        out.count(if told { LaneOutcome::Compared } else { LaneOutcome::Truncated });
         if agree {
             continue;
         }
@@ -119,7 +121,7 @@ pub(super) fn fingerprints(
             checkpoints: [x.len() as u64, y.len() as u64],
         };
         if let Some(f) = out.found.get_mut(&(kind, u32::MAX, bits)) {
-            // The earliest lane's.
+            // Keep the checkpoint of the earliest lane.
             let earlier = f
                 .hashes
                 .as_ref()

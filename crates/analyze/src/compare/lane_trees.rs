@@ -1,4 +1,4 @@
-//! One lane's path on both sides, as trees.
+//! Builds one lane's trees on both sides.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use crate::error::Error;
 
 use super::context::Context;
 
-/// A lane of one side.
+/// One lane of one side's warp.
 pub(crate) type LaneStream<'a> = (&'a WarpStream, Lane);
 
-/// Whether the lane came to its end on both sides, as far as their launches did.
+/// Whether the lane ended on both sides, as far as their launches did.
 pub(super) fn ended(cx: &Context<'_>, warp: &WarpStream, lane: Lane) -> bool {
     !cx.launches.iter().any(|l| l.unfinished(warp.warp).has(lane))
 }
@@ -64,7 +64,7 @@ pub(super) fn complete_streams<'a>(
     [0, 1].map(|side| complete_events(cx.sides.programs[side], cx.launches[side], warps[side], cx.limits))
 }
 
-/// A lane's tree from all events, with masks.
+/// A lane's tree from a complete stream of events, with lane masks.
 pub(super) fn event_tree(
     cx: &Context<'_>,
     side: usize,
@@ -81,7 +81,7 @@ pub(super) fn event_tree(
         .map(|t| LaneTree { complete: t.complete && !cx.launches[side].unfinished(warp.warp).has(lane), ..t })
 }
 
-/// A lane on both sides; `None` if its level records no path.
+/// A lane's trees on both sides. `None` if the level records no path.
 pub(crate) fn lane_trees(cx: &Context<'_>, at: [LaneStream<'_>; 2]) -> Result<Option<[LaneTree; 2]>, Error> {
     let [(x, own), (y, other)] = at;
     if let (Some(sides), Lanes::Path { .. } | Lanes::Events(_)) = (cx.canonical, &x.lanes) {

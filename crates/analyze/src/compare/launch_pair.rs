@@ -1,4 +1,4 @@
-//! One pair of launches: everything that is compared of them, and the verdict.
+//! Compares one pair of launches and decides its verdict.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ pub(super) fn compare_launches<'a>(
         return Ok(not_compared(out, [la, lb], None));
     }
     if la.level != lb.level {
-        let what = format!("recorded at level {} and at level {}", la.level.label(), lb.level.label());
+        let what = format!("A was recorded at level {}, B at level {}", la.level.label(), lb.level.label());
         return Err(Error::new(format!("kernel {kernel}"), what));
     }
     shared.prepare(traces, [la, lb])?;
@@ -73,35 +73,34 @@ pub(super) fn compare_launches<'a>(
     if let Some(why) = hashing_differs.or_else(unlike) {
         return Ok(not_compared(out, [la, lb], Some(why)));
     }
-    let forced = forced_names([ma, mb], [la, lb]).map(|[x, y]| {
-        format!("`{x}` and `{y}` are compared as one kernel because they were told to be (--force)")
-    });
+    let forced = forced_names([ma, mb], [la, lb])
+        .map(|[x, y]| format!("`{x}` and `{y}` are compared as one kernel because of --force"));
     let (plain, _) = compare_lanes(&cx, recordings, pairing.same, options, (out.clone(), forced.clone()))?;
     if hidden(&plain) == 0 || plain.findings_total > 0 {
         return Ok(plain);
     }
-    // EntryKind one side calls and the other inlined was not compared: once more, with such calls inlined on both.
+    // One side inlined what the other calls: compare again with these calls inlined on both sides.
     shared.prepare_inlined(traces, [la, lb])?;
     let cx = shared.context([la, lb], options.limits);
     let Some(view) = shared.inlined_context(&cx) else { return Ok(plain) };
     let (inlined, left) = compare_lanes(&view, recordings, false, options, (out, forced))?;
-    // A doubt at nothing that is listed would be none.
-    let told = !left.doubts(view.canonical)
+    // An uncertain difference must be listed in the report.
+    let told = !left.has_matched_sites(view.canonical)
         || inlined.uncompared.iter().any(|u| u.why == WhyUncompared::Doubtful && u.hides);
     let whole = inlined.findings_total == 0 && inlined.coverage.lanes.failed <= plain.coverage.lanes.failed;
     Ok(if told && whole && hidden(&inlined) < hidden(&plain) { inlined } else { plain })
 }
 
-/// How many visits that could hide a difference were not compared.
+/// The number of uncompared visits that could hide a difference.
 fn hidden(l: &LaunchReport) -> u64 {
     l.uncompared.iter().filter(|u| u.hides).map(|u| u.visits).sum()
 }
 
-/// Compares what lanes did; gives what of it was not compared, too. `digests_tell`: equal digests mean equal paths.
+/// Compares the lanes. Also returns what was not compared. `equal_digests_suffice`: equal digests imply equal paths.
 fn compare_lanes(
     cx: &Context<'_>,
     recordings: [&Recording; 2],
-    digests_tell: bool,
+    equal_digests_suffice: bool,
     options: &DiffOptions,
     (mut out, forced): (LaunchReport, Option<String>),
 ) -> Result<(LaunchReport, UncomparedVisits), Error> {
@@ -119,7 +118,7 @@ fn compare_lanes(
     }
     let mut clusters = FindingClusters::new(options.warps, &options.filter);
     let mut left = UncomparedVisits::default();
-    streams(cx, recordings, digests_tell, coverage, &mut clusters, &mut left, &mut gaps)?;
+    streams(cx, recordings, equal_digests_suffice, coverage, &mut clusters, &mut left, &mut gaps)?;
     coverage_gaps(coverage, cx.launches, &mut gaps);
     clusters.apply_filter(coverage, &mut gaps);
     if let Some(sides) = cx.canonical {
@@ -133,15 +132,17 @@ fn compare_lanes(
     Ok((with_verdict(out, gaps), left))
 }
 
-/// Why recordings whose values are hashed in two ways say nothing of each other; `None` if no hash is in them.
+/// Why recordings that hash values in different ways cannot be compared. `None` if the level records no
+/// hashes.
 fn hashing_differs(level: Level) -> Option<String> {
     let level = matches!(level, Level::Fingerprint | Level::Events).then(|| level.label())?;
     Some(format!(
-        "one side is from before values were hashed as they are now, and so its level {level} does not compare: record it again"
+        "one side was recorded by an older version that hashes values differently, so level {level} cannot be \
+         compared: record it again"
     ))
 }
 
-/// Why two builds' recordings of a level say nothing of each other; `None` if they do.
+/// Why recordings of two builds cannot be compared at this level. `None` if they can.
 fn needs_one_build(level: Level, pairing: &ModuleMatch, cx: &Context<'_>) -> Option<String> {
     let (what, than) = match level {
         Level::Fingerprint if !pairing.same || cx.by_thread() => ("hashes", "path"),
@@ -150,32 +151,32 @@ fn needs_one_build(level: Level, pairing: &ModuleMatch, cx: &Context<'_>) -> Opt
     };
     let level = level.label();
     Some(format!(
-        "{what} of level {level} compare within one build, and these are two: record both at level {than}"
+        "{what} of level {level} can be compared within one build only, and these are two: record both at \
+         level {than}"
     ))
 }
 
-/// Why threads of the same number have other shares of the work, as far as that can be told; `None` if it can't. EntryKind one build does
-/// with CTAs of one size, another build does not with CTAs of another.
+/// Why threads of equal index do different work, as far as the geometry shows it. `None` if it does not. Two
+/// builds with different CTA sizes distribute the work differently.
 fn work_distribution_differs(pairing: &ModuleMatch, cx: &Context<'_>) -> Option<String> {
     let [a, b] = cx.launches;
     let [x, y] = [a, b].map(|l| l.block.volume());
-    let but =
-        "what their lanes decide is not compared; what they leave in buffers is, where that was digested";
+    let but = "decisions are not compared; buffers are, where they were digested";
     if x != y && (!pairing.same || x.saturating_mul(a.grid.volume()) != y.saturating_mul(b.grid.volume())) {
         return Some(format!(
-            "CTAs have {x} threads in A and {y} in B, and which does the work of which is not known: {but}"
+            "CTAs have {x} threads in A and {y} in B, so their threads do not correspond: {but}"
         ));
     }
     if cx.canonical.is_some() && a.grid != b.grid {
         return Some(format!(
-            "two builds were launched with other grids, and which CTA does the work of which is not known: {but}"
+            "two builds were launched with different grids, so their CTAs do not correspond: {but}"
         ));
     }
     None
 }
 
-/// Two launches at least one of which was not recorded, or not in a way that says something of the other: what is known of them
-/// as a whole is compared still.
+/// The report on two launches whose lanes cannot be compared. Geometry, inputs and outputs are still
+/// compared.
 fn not_compared(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) -> LaunchReport {
     let coverage = &mut out.coverage;
     let threads = launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
@@ -187,13 +188,13 @@ fn not_compared(mut out: LaunchReport, launches: [&Launch; 2], why: Option<Strin
     }
     let mut gaps = Gaps::new();
     coverage_gaps(coverage, launches, &mut gaps);
-    // The reason says why no warp was compared; the count of them says nothing more.
+    // The reason explains why no warp was compared; counting the warps adds nothing.
     gaps.remove("5");
     gaps.extend(why.map(|why| ("000".into(), why)));
     with_verdict(out, gaps)
 }
 
-/// With its verdict.
+/// Fills in the gaps and the verdict.
 fn with_verdict(mut out: LaunchReport, gaps: Gaps) -> LaunchReport {
     out.gaps = gaps.into_values().collect();
     let differs = out.findings_total > 0

@@ -1,4 +1,5 @@
-//! Which launches of each side are compared, and what is known of them before any lane is decoded.
+//! Selects the launches of each side to compare, and computes what is known of them before any lane is
+//! decoded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,26 +12,26 @@ use crate::launches::launch_match::LaunchKey;
 
 use super::options::DiffOptions;
 
-/// A launch that is to be compared.
+/// A launch to compare.
 pub(super) struct SelectedLaunch {
-    /// Its place in the trace.
+    /// Its index in the trace.
     pub index: usize,
-    /// EntryKind the user calls it.
+    /// The number that the user knows it by.
     pub number: u64,
     pub kernel: String,
 }
 
-/// EntryKind the user calls a launch. Before a program's launches had numbers, their order was all that there was.
+/// The number that the user knows a launch by. In recordings without process information, its index.
 fn number(t: &Trace, index: usize, r: &Recording) -> u64 {
     if t.process.is_some() { r.launch.number } else { index as u64 }
 }
 
-/// The launch that the user calls `wanted`.
+/// The launch with the number `wanted`.
 pub(crate) fn at_number(t: &Trace, wanted: u64) -> Option<&Recording> {
     t.launches.iter().enumerate().find(|(i, r)| number(t, *i, r) == wanted).map(|(_, r)| r)
 }
 
-/// The launches of a side that are to be compared, in the order in which they were launched.
+/// The launches of a side to compare, in the order of their launch.
 pub(super) fn wanted(t: &Trace, options: &DiffOptions) -> Vec<SelectedLaunch> {
     let kernels = &options.kernels;
     let mut all: Vec<SelectedLaunch> = t
@@ -48,7 +49,7 @@ pub(super) fn wanted(t: &Trace, options: &DiffOptions) -> Vec<SelectedLaunch> {
     all
 }
 
-/// KernelPair that no other rule pairs, by B's name A's: the first that is left of one side is the first of the other.
+/// Matches the remaining kernels in the order of their first launches: A's name by B's name.
 fn forced<'n>(
     sides: [&'n [SelectedLaunch]; 2],
     names: [&BTreeSet<&'n str>; 2],
@@ -62,7 +63,7 @@ fn forced<'n>(
     b.into_iter().zip(a).collect()
 }
 
-/// EntryKind is known of the launches of both sides before their lanes are looked at.
+/// What is known of both sides' launches before their lanes are decoded.
 pub(super) fn items(traces: [&Trace; 2], sides: [&[SelectedLaunch]; 2], force: bool) -> [Vec<LaunchKey>; 2] {
     let module = |side: usize, w: &SelectedLaunch| {
         let t = traces[side];
@@ -80,12 +81,12 @@ pub(super) fn items(traces: [&Trace; 2], sides: [&[SelectedLaunch]; 2], force: b
     [0, 1].map(|side| {
         let item = |w| {
             let SelectedLaunch { index, kernel, .. }: &SelectedLaunch = w;
-            // A module that only one side has says nothing: it may have been renamed.
+            // A module name that only one side has proves nothing: the module may have been renamed.
             let name = module(side, w);
             let name =
                 if names[1 - side].contains(name) && !told.contains(kernel.as_str()) { name } else { "" };
             let Recording { launch: l, streams } = &traces[side].launches[*index];
-            // Nor does a device that only one side used.
+            // A device that only one side used proves nothing either.
             let device = Some(l.ordinal).filter(|d| devices[1 - side].contains(d));
             let next = numbers.len() as u64;
             let ours = renamed.get(kernel.as_str()).or_else(|| forced.get(kernel.as_str()));

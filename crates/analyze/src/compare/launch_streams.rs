@@ -1,7 +1,10 @@
-//! Both sides' streams of a launch, walked together: warps that are equal by digest are counted, the others compared.
+//! Walks both sides' streams of a launch together: counts warps that are equal by digest, and compares the
+//! others.
 //!
-//! Holds: warps come in ascending order, whatever the threads do; memory is bounded by 32 frames of each side and the trees of the
-//! lanes at work.
+//! # Invariants
+//! Results are merged in ascending order of warps, whatever the threads do. Memory is bounded by 32 frames of
+//! each side
+//! and the trees of the lanes being compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,16 +21,16 @@ use super::context::Context;
 use super::warp_diff::{LaneOutcome, WarpDiff};
 use super::warps as warp;
 
-/// Pairs of warps that are compared at once.
+/// The largest number of warps that are compared at once.
 const BATCH: usize = 4096;
-/// Frames of a side that are unpacked at once.
+/// The largest number of frames of a side that are unpacked at once.
 const FRAMES: usize = 32;
 
-/// Walks both sides' streams together and compares what is not known to be equal.
+/// Compares all warps that are not known to be equal.
 pub(crate) fn streams(
     cx: &Context<'_>,
     recordings: [&Recording; 2],
-    digests_tell: bool,
+    equal_digests_suffice: bool,
     coverage: &mut Coverage,
     clusters: &mut FindingClusters,
     left: &mut UncomparedVisits,
@@ -42,7 +45,7 @@ pub(crate) fn streams(
     let threads = cx.launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
     let mut warps = Warps { total, ..Warps::default() };
     let mut lanes = Lanes { total: threads[0].max(threads[1]), ..Lanes::default() };
-    // Which warps are worth unpacking.
+    // The warps to unpack and compare.
     let mut suspects = Vec::new();
     let known: BTreeSet<WarpId> = rb.streams.infos().map(|i| i.warp).filter(|_| by_thread).collect();
     let mut infos_b = rb.streams.infos().peekable();
@@ -61,7 +64,7 @@ pub(crate) fn streams(
         }
         let ended = cx.launches.iter().all(|l| l.unfinished(info.warp).0 == 0);
         let whole = info.dropped == 0 && other.dropped == 0 && ended;
-        if digests_tell && whole && info.digest != 0 && info.digest == other.digest {
+        if equal_digests_suffice && whole && info.digest != 0 && info.digest == other.digest {
             warps.equal += 1;
             lanes.in_equal_warps += lanes_of(info.warp);
         } else {
@@ -82,7 +85,7 @@ pub(crate) fn streams(
         if a.len() != now.len() || b.len() != theirs.len() {
             return Err(Error::new(
                 now[0].to_string(),
-                "this warp or one after it is listed, but not in the frames",
+                "this warp or a later one is listed, but missing from the frames",
             ));
         }
         let results: Vec<WarpDiff> = if by_thread {
@@ -92,9 +95,9 @@ pub(crate) fn streams(
             a.par_iter().zip(&b).map(|(a, b)| warp::warps(cx, a, b)).collect()
         };
         for r in results {
-            let fate = |f: LaneOutcome| r.fates[f as usize];
+            let fate = |f: LaneOutcome| r.outcomes[f as usize];
             let failed = fate(LaneOutcome::Failed);
-            if failed > 0 && failed == r.fates.iter().sum::<u64>() {
+            if failed > 0 && failed == r.outcomes.iter().sum::<u64>() {
                 warps.failed += 1
             } else {
                 warps.compared += 1
@@ -111,9 +114,9 @@ pub(crate) fn streams(
                 };
             }
             if let Some(why) = &r.failure {
-                gaps.entry("failed".into()).or_insert_with(|| format!("not decodable: {why}"));
+                gaps.entry("failed".into()).or_insert_with(|| format!("first decoding error: {why}"));
             }
-            left.add(&r.left, r.apart);
+            left.add(&r.left, r.incomparable);
             clusters.add(cx, r);
         }
     }
@@ -124,7 +127,7 @@ pub(crate) fn streams(
     Ok(())
 }
 
-/// How many of `warps`, which ascend, are unpacked and compared at once.
+/// How many of `warps` (ascending) to unpack and compare at once.
 fn batch(recordings: [&Recording; 2], warps: &[WarpId]) -> usize {
     let mut frames = [0; 2];
     let mut last = [None; 2];
@@ -136,11 +139,11 @@ fn batch(recordings: [&Recording; 2], warps: &[WarpId]) -> usize {
         }
         frames.iter().all(|n| *n <= FRAMES)
     };
-    // A frame fits, whatever it holds.
+    // At least one frame, whatever its size.
     warps.iter().take(BATCH).take_while(fits).count().max(1)
 }
 
-/// The streams of `warps`, which ascend. Each frame is unpacked once, and several at a time.
+/// The streams of `warps` (ascending). Each frame is unpacked once; several are unpacked in parallel.
 fn unpack(recording: &Recording, warps: &[WarpId]) -> Result<Vec<WarpStream>, Error> {
     let mut frames: Vec<usize> = warps.iter().filter_map(|w| recording.streams.frame_of(*w)).collect();
     frames.dedup();
@@ -149,7 +152,7 @@ fn unpack(recording: &Recording, warps: &[WarpId]) -> Result<Vec<WarpStream>, Er
         .par_iter()
         .map(|&i| recording.streams.frame(i).map(|all| all.into_iter().filter(wanted).collect()))
         .collect();
-    // The first that is damaged is told, however the work was spread.
+    // Report the first damaged frame, whatever order the threads ran in.
     let mut all = Vec::with_capacity(warps.len());
     for frame in unpacked {
         all.append(&mut frame?);

@@ -1,4 +1,4 @@
-//! Two recordings, compared: launches in pairs, warps lane by lane, findings put together into a report.
+//! Compares two recordings: launches in pairs, warps lane by lane, and equal findings merged into a report.
 
 mod canonical_lanes;
 mod cluster;

@@ -1,7 +1,8 @@
-//! EntryKind launches of the same modules share: checked modules, the functions that kernels reach, and which function, loop and site
-//! of one module is which of another.
+//! What launches of the same modules share: checked modules, reachable functions, and the match of both
+//! modules.
 //!
-//! Holds: each is made once for a comparison, however many launches there are.
+//! # Invariants
+//! Each is computed once in a comparison, however many launches there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,26 +20,26 @@ use crate::launches::kernel_names as mangled;
 
 use super::context::Context;
 
-/// EntryKind launches of the same modules share, made once: 10⁵ launches have a handful of modules.
+/// What launches of the same modules share. 10⁵ launches have a handful of modules.
 pub(crate) struct ModuleCache<'a> {
     inlined: &'a InlinedModules,
     /// By side and module.
     modules: BTreeMap<(usize, u32), CachedModule<'a>>,
-    /// By side, module and kernel.
+    /// By side, module and kernel: the kernel and all functions that it can call.
     pub(crate) reach: BTreeMap<(usize, u32, u32), BTreeSet<FuncId>>,
-    /// By A's and B's module, and their kernels where those are called otherwise.
+    /// By A's and B's module, and their kernels if the user forced their match.
     pairings: BTreeMap<ModulePairKey, ModuleMatch>,
-    /// By both launches' modules and kernels: what of [`InlinedModules`] was asked for; `None` if it can't be walked.
+    /// The inlined modules that were requested. `None` if they cannot be decoded.
     views: BTreeMap<KernelPair, Option<InlinedView<'a>>>,
 }
 
 /// Both launches' modules and kernels.
 type KernelPair = [(u32, u32); 2];
 
-/// Both modules of kernels of which one calls what the other's compiler inlined, with these calls inlined.
+/// Both modules with calls inlined, for kernels of which one calls what the other's compiler inlined.
 pub(crate) type InlinedModules = BTreeMap<KernelPair, [InlinedModule; 2]>;
 
-/// Two modules in which calls were inlined, made ready.
+/// Two modules with inlined calls, ready to compare.
 struct InlinedView<'a> {
     modules: [CachedModule<'a>; 2],
     reach: [BTreeSet<FuncId>; 2],
@@ -49,7 +50,7 @@ fn kernel_pair(launches: [&Launch; 2]) -> KernelPair {
     launches.map(|l| (l.module.0, l.kernel.0))
 }
 
-/// Makes modules with calls inlined, for those of the launches that need them.
+/// Inlines calls for the launches that need it.
 pub(crate) fn inline_modules<'l>(
     traces: [&Trace; 2],
     launches: impl Iterator<Item = [&'l Launch; 2]>,
@@ -57,7 +58,7 @@ pub(crate) fn inline_modules<'l>(
     let mut seen = BTreeSet::new();
     let mut out = InlinedModules::new();
     for both in launches {
-        // Hashes and operands are of sites as they were recorded.
+        // Hashes and operands refer to sites as they were recorded.
         let walked =
             both.iter().all(|l| l.skipped.is_none() && matches!(l.level, Level::Path | Level::Events));
         if !walked || !seen.insert(kernel_pair(both)) {
@@ -73,21 +74,21 @@ pub(crate) fn inline_modules<'l>(
     out
 }
 
-/// Two modules, and two kernels of theirs that are one although their names do not say so.
+/// Both modules, and both kernels if the user forced their match.
 type ModulePairKey = ([u32; 2], Option<[u32; 2]>);
 
 fn module_pair_key(launches: [&Launch; 2], names: ForcedKernels<'_>) -> ModulePairKey {
     (launches.map(|l| l.module.0), names.map(|_| launches.map(|l| l.kernel.0)))
 }
 
-/// The kernels of two launches, if only the user says that they are one.
+/// The kernel names of two launches, if only the user's option matches them.
 pub(crate) fn forced_names<'a>(modules: [&'a Module; 2], launches: [&Launch; 2]) -> ForcedKernels<'a> {
     let [a, b] =
         [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map(|f| f.name.as_str()));
     a.zip(b).map(|(a, b)| [a, b]).filter(|[a, b]| !mangled::alike(a, b))
 }
 
-/// A module, checked.
+/// A checked module, with the guards of its sites.
 struct CachedModule<'a> {
     program: CheckedModule<'a>,
     guarded: BTreeMap<SiteId, Vec<SiteId>>,
@@ -99,7 +100,7 @@ impl<'a> ModuleCache<'a> {
         ModuleCache { inlined, modules, reach, pairings, views }
     }
 
-    /// Makes what a pair of launches needs.
+    /// Computes what a pair of launches needs.
     pub fn prepare(&mut self, traces: [&'a Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
         let modules = [module(traces[0], launches[0])?, module(traces[1], launches[1])?];
         for (side, (m, l)) in modules.iter().zip(launches).enumerate() {
@@ -115,12 +116,12 @@ impl<'a> ModuleCache<'a> {
         Ok(())
     }
 
-    /// Which function, loop and site of one module is which of another, once it is made.
+    /// The match of two modules. Call [`ModuleCache::prepare`] first.
     pub fn pairing(&self, modules: [&Module; 2], launches: [&Launch; 2]) -> &ModuleMatch {
         &self.pairings[&module_pair_key(launches, forced_names(modules, launches))]
     }
 
-    /// EntryKind all warps of two launches have in common, once it is made.
+    /// What all warps of two launches share. Call [`ModuleCache::prepare`] first.
     pub fn context<'s>(&'s self, launches: [&'s Launch; 2], limits: DecodeLimits) -> Context<'s> {
         let [la, lb] = launches;
         let checked = [(0, la), (1, lb)].map(|(side, l)| &self.modules[&(side, l.module.0)]);
@@ -128,8 +129,9 @@ impl<'a> ModuleCache<'a> {
         let programs = checked.map(|c| &c.program);
         let modules = programs.map(|p| p.module);
         let pairing = self.pairing(modules, launches);
-        let uneven =
-            |sides: &&[CanonicalForm; 2]| (0..2).any(|side| !sides[side].uneven.is_disjoint(reach[side]));
+        let uneven = |sides: &&[CanonicalForm; 2]| {
+            (0..2).any(|side| !sides[side].changed_functions.is_disjoint(reach[side]))
+        };
         let canonical = pairing.canonical.as_deref().filter(uneven);
         let names = canonical.map_or([&pairing.a, &pairing.b], |sides| [&sides[0].names, &sides[1].names]);
         Context {
@@ -137,19 +139,21 @@ impl<'a> ModuleCache<'a> {
                 programs,
                 names,
                 canonical,
-                unsure: false,
+                all_uncertain: false,
                 guarded: checked.map(|c| &c.guarded),
             },
             launches,
             reach,
             recorded: [0, 1].map(|side| (programs[side], reach[side])),
             canonical,
-            words_tell: pairing.same && places_agree(la, lb) && params_agree(modules, launches, reach),
+            equal_words_suffice: pairing.same
+                && places_agree(la, lb)
+                && params_agree(modules, launches, reach),
             limits,
         }
     }
 
-    /// Makes what [`ModuleCache::inlined_context`] gives.
+    /// Computes what [`ModuleCache::inlined_context`] needs.
     pub fn prepare_inlined(&mut self, traces: [&Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
         let at = kernel_pair(launches);
         let Some(all) = self.inlined.get(&at).filter(|_| !self.views.contains_key(&at)) else {
@@ -171,8 +175,8 @@ impl<'a> ModuleCache<'a> {
         Ok(())
     }
 
-    /// EntryKind all warps have in common of two launches that are looked at with calls inlined. Nothing in it is surely the same on both
-    /// sides; `None` if no call is to be inlined.
+    /// As [`ModuleCache::context`], with calls inlined. No match in it is certain. `None` if there is no call
+    /// to inline.
     pub fn inlined_context<'s>(&'s self, plain: &Context<'s>) -> Option<Context<'s>> {
         let view = self.views.get(&kernel_pair(plain.launches))?.as_ref()?;
         let canonical = view.pairing.canonical.as_deref()?;
@@ -183,12 +187,12 @@ impl<'a> ModuleCache<'a> {
                 programs,
                 names: [&canonical[0].names, &canonical[1].names],
                 canonical: Some(canonical),
-                unsure: true,
+                all_uncertain: true,
                 guarded,
             },
             reach: view.reach.each_ref(),
             canonical: Some(canonical),
-            words_tell: false,
+            equal_words_suffice: false,
             ..*plain
         })
     }
@@ -198,12 +202,12 @@ pub(crate) fn module<'a>(t: &'a Trace, l: &Launch) -> Result<&'a Module, Error> 
     t.modules.get(l.module.index()).ok_or_else(|| Error::new(l.module.to_string(), "no such module"))
 }
 
-/// Whether lanes of the same number are at the same place.
+/// Whether equal lane numbers mean equal places in the grid.
 fn places_agree(a: &Launch, b: &Launch) -> bool {
     (a.grid, a.block, a.warp_size) == (b.grid, b.block, b.warp_size)
 }
 
-/// Whether all parameters that decoding reads are the same.
+/// Whether all parameters that decoding reads are equal.
 fn params_agree(modules: [&Module; 2], launches: [&Launch; 2], reach: [&BTreeSet<FuncId>; 2]) -> bool {
     let functions = reach[0].iter().filter_map(|f| modules[0].functions.get(f.index()));
     let mut args = functions.flat_map(|f| &f.blocks).flat_map(|b| &b.steps).flat_map(|s| match s {

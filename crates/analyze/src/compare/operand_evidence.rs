@@ -1,9 +1,12 @@
-//! The second look: which visits to record operands of, and what they say.
+//! Finds which visits to record again with operands, and adds these operands to the findings.
 //!
-//! Holds: the evidence shown is that of the diverging visit of each lane, not of the site's last one. Values of loads are
-//! those of the load's last visit before the decision, by the order of the lane's own records.
+//! # Invariants
+//! The operands are those of each lane's diverging visit, not of the site's last visit. The value of a load
+//! is that of its
+//! last visit before the decision, in the lane's own order.
 //!
-//! Misses: operands beyond the second; loads that the module has no site for.
+//! # Limitations
+//! Only the first two operands of an instruction are shown. Loads without a site have no value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +23,10 @@ use crate::report::{
 };
 use crate::value;
 
-/// Visits that a window may span so that loads outside of the finding's loops are in it.
+/// The longest range of visits that is recorded to include loads outside of the finding's loops.
 const MAX_SPAN: u64 = 4096;
 
-/// EntryKind to watch on `side` to see the operands of `finding`; `None` if it has no site there.
+/// What to record on `side` to see the operands of `finding`. `None` if the finding has no site there.
 pub fn operand_window(finding: &Finding, side: usize) -> Option<Window> {
     let site = finding.site.get(side)?.as_ref()?.id;
     let mut sites = vec![site];
@@ -34,7 +37,7 @@ pub fn operand_window(finding: &Finding, side: usize) -> Option<Window> {
     let visits = finding.at.iter().map(|l| l.visit[side]);
     let (mut first, last) = (visits.clone().min().unwrap_or(0), visits.max().unwrap_or(0).saturating_add(1));
     if loads && last <= MAX_SPAN {
-        // Loads of outer loops, or of none, have been visited less often.
+        // Loads in outer loops, or outside of loops, have fewer visits.
         first = 0;
     }
     let warps = finding.at.iter().map(|l| place(finding, l, side).0.0);
@@ -42,7 +45,7 @@ pub fn operand_window(finding: &Finding, side: usize) -> Option<Window> {
     Some(Window { sites, warps: (warps.0, warps.1.saturating_add(1)), visits: (first, last) })
 }
 
-/// A side's warp and lane of a lane of the warp shown, which is A's.
+/// The warp and lane on `side` of a lane of the warp shown (A's).
 fn place(finding: &Finding, at: &LaneAt, side: usize) -> (WarpId, Lane) {
     match at.thread.filter(|_| side == 1) {
         Some([warp, lane]) => (WarpId(warp), Lane(lane as u8)),
@@ -50,26 +53,27 @@ fn place(finding: &Finding, at: &LaneAt, side: usize) -> (WarpId, Lane) {
     }
 }
 
-/// Puts operands, recorded at level `operands`, into the findings whose visits they are. Recordings of several windows are
-/// attached one after the other. A side without a recording (an empty trace) stays without operands.
+/// Adds operands, recorded at level `operands`, to the findings that they belong to. Call it once for each
+/// recording of a window. A side with an empty trace gets no operands.
 ///
 /// # Errors
-/// When the recordings are damaged.
+/// The recordings are damaged.
 pub fn attach_operands(report: &mut Report, a: &Trace, b: &Trace) -> Result<(), Error> {
     report.launches.iter_mut().try_for_each(|launch| attach_launch_operands(launch, a, b))
 }
 
-/// Likewise, into the findings of one launch: of a report with several processes, for recordings are of one.
+/// Adds operands to the findings of one launch. Use it for reports on several processes: a recording belongs
+/// to one process.
 ///
 /// # Errors
-/// When the recordings are damaged.
+/// The recordings are damaged.
 pub fn attach_launch_operands(launch: &mut LaunchReport, a: &Trace, b: &Trace) -> Result<(), Error> {
     let again = [(a, 0), (b, 1)].map(|(t, side)| recording(t, launch, side));
     for finding in &mut launch.findings {
         let mut sides: [Option<RecordedSide<'_>>; 2] = [None, None];
         for (side, found) in again.iter().enumerate() {
             let (Some((module, r)), Some(info)) = (found, &finding.site[side]) else { continue };
-            // Another device's warps are other threads.
+            // On a device with another warp size, B's warp contains other threads.
             let other = side == 1 && finding.at.iter().any(|l| l.thread.is_some());
             if (r.launch.warp_size != launch.warp_size) != other {
                 continue;
@@ -94,12 +98,12 @@ pub fn attach_launch_operands(launch: &mut LaunchReport, a: &Trace, b: &Trace) -
     Ok(())
 }
 
-/// One side of the warp shown, recorded again.
+/// One side of the warp shown, recorded with operands.
 struct RecordedSide<'a> {
     module: &'a Module,
     /// The finding's site.
     site: SiteId,
-    /// Records of its warps, and where each lane's end.
+    /// By warp: its records, and the end offset of each lane.
     warps: BTreeMap<WarpId, (Vec<OperandRecord>, Vec<u32>)>,
 }
 
@@ -107,7 +111,7 @@ impl RecordedSide<'_> {
     fn lane(&self, (warp, lane): (WarpId, Lane)) -> Result<&[OperandRecord], Error> {
         self.warps.get(&warp).map_or(Ok(&[]), |(records, ends)| lane_part(records, ends, warp, lane))
     }
-    /// EntryKind a lane recorded at a visit of the finding's site, and where in its records that is.
+    /// What a lane recorded at a visit of the finding's site, and its index in the lane's records.
     fn at(&self, lane: (WarpId, Lane), visit: u64) -> Result<Option<(usize, OperandRecord)>, Error> {
         let is = |r: &OperandRecord| r.site == self.site && u64::from(r.visit) == visit;
         let records = self.lane(lane)?;
@@ -118,8 +122,8 @@ impl RecordedSide<'_> {
     }
 }
 
-/// The launch of `t` that was recorded again: the same number if its kernel is the same, else the first of that kernel. B's
-/// may be called a little otherwise.
+/// The launch that was recorded again: the same number with the same kernel, otherwise the kernel's first
+/// launch. B's kernel name may differ slightly.
 fn recording<'a>(t: &'a Trace, launch: &LaunchReport, side: usize) -> Option<(&'a Module, &'a Recording)> {
     let fits = |r: &&Recording, same: fn(&str, &str) -> bool| {
         let f = t.modules.get(r.launch.module.index()).and_then(|m| m.functions.get(r.launch.kernel.index()));
@@ -151,7 +155,7 @@ fn attach(finding: &mut Finding, sides: &[Option<RecordedSide<'_>>; 2]) -> Resul
         })
         .collect();
     let mut rows = Vec::new();
-    // Where each lane was at the visit, by side.
+    // By lane: the index of the visit's record, by side.
     let mut records = BTreeMap::new();
     for at in &finding.at {
         let mut seen = [None; 2];
@@ -192,7 +196,7 @@ fn attach(finding: &mut Finding, sides: &[Option<RecordedSide<'_>>; 2]) -> Resul
     Ok(())
 }
 
-/// Level `events` has one digest for all lanes of a visit: which of them it is their operands say.
+/// Level `events` has one digest for all lanes of a visit. The operands show which lanes differ.
 fn narrow(finding: &mut Finding, rows: &mut [OperandRow]) {
     let mut differ = LaneMask(0);
     rows.iter().filter(|r| r.cells.iter().any(|c| c.differs)).for_each(|r| differ.insert(Lane(r.lane)));
@@ -211,10 +215,10 @@ fn narrow(finding: &mut Finding, rows: &mut [OperandRow]) {
     }
 }
 
-/// EntryKind the loads of the slice gave to the lane shown, and which of them first gave both sides something else. `before`
-/// are the lane's records before its decision, by side.
+/// Fills in the values that the loads of the slice gave to the lane shown, and marks the first load that
+/// differs. `before` holds the lane's records before its decision, by side.
 fn loads(finding: &mut Finding, sides: [&RecordedSide<'_>; 2], before: [&[OperandRecord]; 2]) {
-    // By side and site: the last record, and its number.
+    // By side and site: the index and value of the last record.
     let last = before.map(|records| -> BTreeMap<SiteId, (usize, u64)> {
         records.iter().enumerate().map(|(i, r)| (r.site, (i, r.values[0]))).collect()
     });
@@ -236,7 +240,7 @@ fn loads(finding: &mut Finding, sides: [&RecordedSide<'_>; 2], before: [&[Operan
             }
         }
     }
-    // An argument that differs was there before any load.
+    // Arguments come before all loads.
     let argument = finding.slice.iter().any(|n| n.first);
     if let Some((_, n)) = first.filter(|_| !argument) {
         finding.slice[n].first = true;

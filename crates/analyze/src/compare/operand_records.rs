@@ -1,4 +1,4 @@
-//! Lanes of two warps recorded at level `operands`: the operands of chosen visits.
+//! Compares two warps recorded at level `operands`: the operands of selected visits.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(super) fn operands(
             (Ok(x), Ok(y)) => (x, y),
             (Err(e), _) | (_, Err(e)) => {
                 out.fail(&e);
-                out.fate(LaneOutcome::Failed);
+                out.count(LaneOutcome::Failed);
                 continue;
             }
         };
@@ -47,7 +47,7 @@ pub(super) fn operands(
             let kind = match theirs {
                 Some(_) => FindingKind::Value,
                 None if ended => FindingKind::ExtraEvents,
-                // The other side was stopped before it, perhaps.
+                // The other side may have been stopped before this visit.
                 None => continue,
             };
             let root = found.is_empty();
@@ -76,7 +76,7 @@ pub(super) fn operands(
                 LaneFinding { first, count: 1, ways: [0; 2], follows: [0; 2], root: true },
             );
         }
-        out.fate(if ended { LaneOutcome::Compared } else { LaneOutcome::Truncated });
+        out.count(if ended { LaneOutcome::Compared } else { LaneOutcome::Truncated });
         out.add(lane, found);
     }
 }

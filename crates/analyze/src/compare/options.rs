@@ -1,35 +1,36 @@
-//! How to compare two recordings.
+//! The options of a comparison.
 
 use crate::decode::DecodeLimits;
 use crate::launches::filter::Filter;
 
-/// How to compare.
+/// The options of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiffOptions {
-    /// KernelPair to compare, by name with `*` and `?`; none: all.
+    /// The kernels to compare, as names with `*` and `?`. Empty: all.
     pub kernels: Vec<String>,
-    /// Launches to compare, by side A's numbers: firsts, and one past the lasts; none: all.
+    /// The launches to compare, as ranges of A's numbers: the first, and one past the last. Empty: all.
     pub launches: Vec<(u64, u64)>,
-    /// Findings of a launch that are kept.
+    /// The largest number of findings listed for a launch.
     pub findings: usize,
-    /// Warps of a finding that are listed.
+    /// The largest number of warps listed for a finding.
     pub warps: usize,
-    /// EntryKind decoding one lane may cost.
+    /// Bounds on the decoding of each lane.
     pub limits: DecodeLimits,
-    /// EntryKind of it counts.
+    /// What to compare and report.
     pub filter: Filter,
-    /// Compare only every `of`-th pair of launches, from pair `index` on: a part of a report ([`Report::merge`]).
+    /// Compares only every `of`-th pair of launches, from pair `index` on. The result is a part of a report
+    /// ([`Report::merge`](crate::Report::merge)).
     pub shard: Option<Shard>,
-    /// KernelPair that have no partner by what they are called are partners in the order of their first launches.
+    /// Matches kernels without a match by name in the order of their first launches.
     pub force: bool,
 }
 
-/// A share of a comparison.
+/// One part of a divided comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shard {
-    /// Which, from 0.
+    /// The part's index, from 0.
     pub index: u64,
-    /// Of how many.
+    /// The number of parts.
     pub of: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Lanes of two warps recorded at level `path`.
+//! Compares two warps recorded at level `path`.
 
 use prlx_trace::{Lane, LaneMask, SiteId, WarpStream};
 
@@ -16,26 +16,27 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
     let mut given_up = false;
     for lane in lanes.lanes() {
         if given_up {
-            out.fate(LaneOutcome::Failed);
+            out.count(LaneOutcome::Failed);
             continue;
         }
         let words = |w| lane_words(w, lane);
-        if cx.words_tell
+        if cx.equal_words_suffice
             && whole
             && ended(cx, a, lane)
             && let (Ok(Some(x)), Ok(Some(y))) = (words(a), words(b))
             && x == y
         {
-            out.fate(LaneOutcome::SameWords);
+            out.count(LaneOutcome::SameWords);
             continue;
         }
         match lane_paths(cx, a, b, lane, out) {
-            Ok(fate) => out.fate(fate),
+            Ok(outcome) => out.count(outcome),
             Err(e) => {
-                // A lane that ran out of its budget costs what a whole warp may; the others would do the same.
+                // A lane that exhausted its limit costs as much as a whole warp may. The other lanes would as
+                // well.
                 given_up = e.what.contains("more steps");
                 out.fail(&e);
-                out.fate(LaneOutcome::Failed);
+                out.count(LaneOutcome::Failed);
             }
         }
     }
@@ -77,7 +78,7 @@ fn next_visit(d: &mut Decoder<'_>) -> Result<Option<(SiteId, u64)>, Error> {
     Ok(None)
 }
 
-/// Walks both sides to the first difference; whether there is one. Nothing is kept.
+/// Walks both sides to the first difference, keeping nothing. Returns whether there is one.
 fn lockstep(cx: &Context<'_>, a: &mut Decoder<'_>, b: &mut Decoder<'_>) -> Result<bool, Error> {
     loop {
         let (x, y) = (next_visit(a)?, next_visit(b)?);
@@ -88,7 +89,7 @@ fn lockstep(cx: &Context<'_>, a: &mut Decoder<'_>, b: &mut Decoder<'_>) -> Resul
                     return Ok(true);
                 }
             }
-            // The side that is over may only have been cut short.
+            // The side that ended may only be truncated.
             (None, Some(_)) => return Ok(a.outcome() == DecodeOutcome::Ended),
             (Some(_), None) => return Ok(b.outcome() == DecodeOutcome::Ended),
         }

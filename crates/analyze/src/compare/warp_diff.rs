@@ -1,4 +1,4 @@
-//! EntryKind the comparison of one warp gives: data types.
+//! What the comparison of one warp gives: data types.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::decode::VisitCounts;
 use crate::error::Error;
 use crate::report::HashInfo;
 
-/// How one lane's comparison went.
+/// How the comparison of one lane ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LaneOutcome {
     SameWords,
@@ -21,24 +21,24 @@ pub(crate) enum LaneOutcome {
 /// One finding of a warp.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct WarpFinding {
-    /// By lane that has it.
+    /// The lanes that have it.
     pub lanes: Vec<(Lane, LaneFinding)>,
     pub hashes: Option<HashInfo>,
 }
 
-/// EntryKind one warp gave.
+/// What the comparison of one warp gives.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct WarpDiff {
     pub warp: u64,
     pub found: BTreeMap<FindingKey, WarpFinding>,
-    /// By fate: same words, compared, truncated, failed.
-    pub fates: [u64; 4],
+    /// The number of lanes by [`LaneOutcome`].
+    pub outcomes: [u64; 4],
     pub visits: [VisitCounts; 2],
-    /// By side: visits that are not compared, by site.
+    /// By side and site: visits that are not compared.
     pub left: [BTreeMap<SiteId, u64>; 2],
-    /// Values that differ, but were taken over other lanes.
-    pub apart: u64,
-    /// The first thing that went wrong.
+    /// The number of memory digests that differ, but cover other lanes on each side.
+    pub incomparable: u64,
+    /// The first error.
     pub failure: Option<String>,
 }
 
@@ -49,8 +49,8 @@ impl WarpDiff {
             entry.lanes.push((lane, f));
         }
     }
-    pub fn fate(&mut self, fate: LaneOutcome) {
-        self.fates[fate as usize] += 1;
+    pub fn count(&mut self, outcome: LaneOutcome) {
+        self.outcomes[outcome as usize] += 1;
     }
     pub fn fail(&mut self, e: &Error) {
         self.failure.get_or_insert_with(|| e.to_string());

@@ -1,7 +1,9 @@
-//! One warp on both sides, lane by lane: counts, and what differs.
+//! Compares one warp on both sides, lane by lane.
 //!
-//! Holds: lanes with the same words are not decoded where equal words mean equal paths; other lanes are decoded side by
-//! side without keeping anything, and only lanes that differ become trees. Nothing depends on the order of work.
+//! # Invariants
+//! Lanes with equal words are not decoded where equal words imply equal paths. Other lanes are first decoded
+//! side by side
+//! without keeping anything; only lanes that differ become trees. Nothing depends on the order of work.
 
 use std::collections::BTreeMap;
 
@@ -32,23 +34,23 @@ pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDif
         (Lanes::Operands { .. }, Lanes::Operands { .. }) => operands(cx, a, b, lanes, &mut out),
         _ => {
             out.fail(&Error::new(a.warp.to_string(), "the sides were recorded at different levels"));
-            out.fates[LaneOutcome::Failed as usize] = u64::from(lanes.count());
+            out.outcomes[LaneOutcome::Failed as usize] = u64::from(lanes.count());
         }
     }
     out
 }
 
-/// Compares the threads of one of A's warps with theirs in B's, which have another number of lanes.
+/// Compares the threads of one of A's warps with B's, if the warp sizes differ.
 pub(crate) fn threads(cx: &Context<'_>, a: &WarpStream, others: &BTreeMap<WarpId, &WarpStream>) -> WarpDiff {
     let mut out = WarpDiff { warp: a.warp.0, ..WarpDiff::default() };
     for lane in cx.launches[0].lanes(a.warp).lanes() {
         let (warp, other) = cx.partner(a.warp, lane);
         let Some(b) = others.get(&warp).filter(|_| cx.launches[1].lanes(warp).has(other)) else { continue };
         match thread(cx, [(a, lane), (b, other)], &mut out) {
-            Ok(fate) => out.fate(fate),
+            Ok(outcome) => out.count(outcome),
             Err(e) => {
                 out.fail(&e);
-                out.fate(LaneOutcome::Failed);
+                out.count(LaneOutcome::Failed);
             }
         }
     }
@@ -66,7 +68,7 @@ fn thread(cx: &Context<'_>, at: [LaneStream<'_>; 2], out: &mut WarpDiff) -> Resu
         add_counts(sum, t.counts);
     }
     let diff = divergence::compare_lanes(&cx.sides, &a, &b, None);
-    out.apart += diff.apart;
+    out.incomparable += diff.incomparable;
     out.add(at[0].1, diff.found);
     Ok(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared })
 }

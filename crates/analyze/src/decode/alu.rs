@@ -1,15 +1,19 @@
-//! Integer and predicate arithmetic, exactly as PTX defines it: what the decoder needs to evaluate a slice again.
+//! Integer and predicate arithmetic exactly as PTX defines it, to evaluate the slices of decisions.
 //!
-//! Holds: arguments are cut to the type's width before use, results after; a result is zero-extended to 64 bits, except
-//! that [`Alu::Mov`] and [`Alu::Extend`] of a signed type give the sign-extended value (a consumer cuts it to its own
-//! width, so a narrower one sees the same bits). Shift amounts and bit positions have their own widths (32 and 8 bits),
-//! whatever the type is. Third arguments of `mul.wide` kin have twice the width.
+//! # Invariants
+//! Arguments are truncated to the type's width before use, results after. Results are zero-extended to 64
+//! bits.
+//! [`Alu::Mov`] and [`Alu::Extend`] of a signed type sign-extend instead; a consumer truncates to its own
+//! width. Shift
+//! amounts have 32 bits and bit positions 8, whatever the type. The third argument of `mad.wide` has twice
+//! the width.
 //!
-//! Misses: floating point. An operation on a floating-point or 128-bit type is refused, but for moving its bits.
+//! # Limitations
+//! No floating-point arithmetic. Floating-point and 128-bit types are refused, except to move their bits.
 
 use prlx_trace::kernel::{Alu, Scalar};
 
-/// How many arguments an operation takes.
+/// The number of arguments of an operation.
 pub const fn arity(op: Alu) -> usize {
     use Alu::*;
     match op {
@@ -21,7 +25,8 @@ pub const fn arity(op: Alu) -> usize {
     }
 }
 
-/// Whether [`eval`] can evaluate `op` on `ty`: integers, bits and predicates; of other types, only their bits move.
+/// Whether [`eval`] can evaluate `op` on `ty`. Integers, bits and predicates: every operation. Other types:
+/// moves only.
 pub const fn defined(op: Alu, ty: Scalar) -> bool {
     use Scalar::*;
     match ty {
@@ -31,19 +36,18 @@ pub const fn defined(op: Alu, ty: Scalar) -> bool {
     }
 }
 
-/// The low `bits` bits set.
+/// A mask of the low `bits` bits.
 const fn ones(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// The low `bits` bits of `x`, sign-extended to 64.
+/// The low `bits` bits of `x`, sign-extended to 64 bits.
 const fn sign(x: u64, bits: u32) -> i64 {
     if bits >= 64 || bits == 0 { x as i64 } else { ((x << (64 - bits)) as i64) >> (64 - bits) }
 }
 
-/// Evaluates one operation. `None`: too few arguments, or an operation that the type does not have ([`defined`]).
-///
-/// Predicates are 0 and 1.
+/// Evaluates one operation. Predicates are 0 and 1. Returns `None` for too few arguments, or for an operation
+/// that the type does not have (see [`defined`]).
 pub fn eval(op: Alu, ty: Scalar, args: &[u64]) -> Option<u64> {
     use Alu::*;
     if args.len() < arity(op) || !defined(op, ty) {
@@ -54,7 +58,7 @@ pub fn eval(op: Alu, ty: Scalar, args: &[u64]) -> Option<u64> {
     let raw = |i: usize| args.get(i).copied().unwrap_or(0);
     let (a, b, c) = (raw(0) & mask, raw(1) & mask, raw(2) & mask);
     let (sa, sb) = (sign(a, bits), sign(b, bits));
-    // Wide results: twice the width, of which 64 bits are kept (no PTX type has more).
+    // Wide results have twice the width; no PTX type has more than 64 bits.
     let wide = ones(bits.saturating_mul(2));
     let product = if signed { sa.wrapping_mul(sb) as u64 } else { a.wrapping_mul(b) };
     let result = match op {
@@ -83,7 +87,7 @@ pub fn eval(op: Alu, ty: Scalar, args: &[u64]) -> Option<u64> {
         },
         Shr => {
             let n = (raw(1) & ones(32)).min(u64::from(bits));
-            // A shift by 64 is one by 63 and one by 1.
+            // Rust cannot shift by 64: shift by 63, then by 1.
             let n = (n.min(63) as u32, u32::from(n > 63));
             if signed { (sa >> n.0 >> n.1) as u64 } else { a >> n.0 >> n.1 }
         }
@@ -121,7 +125,8 @@ pub fn eval(op: Alu, ty: Scalar, args: &[u64]) -> Option<u64> {
     Some(result & mask)
 }
 
-/// `len` bits of `a` from `pos` on; what lies beyond the type's width, and above the field, is the field's sign bit.
+/// Extracts `len` bits of `a` from `pos` on (PTX ISA, `bfe`). Bits beyond the type's width or above the field
+/// are copies of the field's sign bit.
 fn bit_field(a: u64, bits: u32, signed: bool, pos: u32, len: u32) -> u64 {
     let top = (pos + len).saturating_sub(1).min(bits.saturating_sub(1));
     let fill = signed && len > 0 && a >> top & 1 == 1;

@@ -1,10 +1,14 @@
-//! A module made ready to decode: everything that the decoder would look up at each step, looked up once.
+//! A module checked and prepared for decoding: everything that the decoder looks up at each step is computed
+//! once.
 //!
-//! Holds: after [`CheckedModule::new`], every index that decoding uses is in range, every operation has a meaning and its
-//! arguments, and loops nest. So decoding fails only for what the dynamic half does.
+//! A decision that was not recorded has no value. Decoder registers that depend on such a decision are
+//! *unknown*. Visits
+//! guarded by an unknown register are omitted; a function whose branches depend on one cannot be decoded.
 //!
-//! A decision that was left out of the recording has no value. Slots that depend on one are *unknown*: visits guarded by
-//! them are left out; a function whose branches depend on one can't be walked, and says so.
+//! # Invariants
+//! After [`CheckedModule::new`], every index that decoding uses is in range. Every operation is defined and
+//! has its
+//! arguments, and loops nest. Decoding therefore fails only on errors in a stream.
 
 use prlx_trace::device::COUNT_EVENT;
 use prlx_trace::kernel::{Arg, End, Function, Guard, Module, SiteClass, Source, Step};
@@ -15,56 +19,58 @@ use crate::report::{SiteInfo, describe};
 
 use super::alu;
 
-/// Decoder registers that one function may have.
+/// The largest number of decoder registers in one function.
 const MAX_SLOTS: u32 = 1 << 20;
 
-/// A checked module.
+/// A module whose tables were checked.
 #[derive(Debug)]
 pub struct CheckedModule<'a> {
-    /// What was checked.
+    /// The module that was checked.
     pub module: &'a Module,
     pub(crate) functions: Vec<CheckedFunction<'a>>,
-    /// By site: where its value comes from.
+    /// The source of each site's value, by site.
     pub(crate) sources: Vec<Source>,
-    /// By site: which it is in the recording, if the module is not the recording's.
+    /// For a module with inlined calls: each site's number in the recorded module. `None` for the recorded
+    /// module itself.
     recorded: Option<&'a [SiteId]>,
 }
 
-/// Whether a site is a decision.
+/// Whether a site is a decision: a branch, guard, select or switch.
 pub(crate) fn is_decision(m: &Module, s: SiteId) -> bool {
     let class = m.sites.get(s.index()).map(|s| s.class);
     matches!(class, Some(SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch))
 }
 
-/// A checked function.
+/// A function whose tables were checked.
 #[derive(Debug)]
 pub(crate) struct CheckedFunction<'a> {
     pub function: &'a Function,
-    /// By block.
+    /// Facts about each block, by block.
     pub blocks: Vec<BlockFacts>,
-    /// By loop: the bits of the recorded trip count that is taken when it is entered, if one is, and the decision's site.
+    /// By loop, if its trip count is recorded on entry: the width of the count in bits, and the deciding
+    /// site.
     pub counted: Vec<Option<(u8, SiteId)>>,
-    /// By slot: its value depends on a decision that was left out.
+    /// By decoder register: whether its value depends on a decision that was not recorded.
     pub unknown: Vec<bool>,
-    /// Why it can't be walked.
+    /// Why the function cannot be decoded; `None` if it can.
     pub lost: Option<String>,
 }
 
-/// What arriving at a block needs to know.
+/// What the decoder needs to know when a lane arrives at a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BlockFacts {
     pub in_loop: Option<LoopId>,
-    /// The loop that it is the header of.
+    /// The loop whose header this block is.
     pub heads: Option<LoopId>,
-    /// Paths that part at some branch meet again here.
+    /// Whether the block is the immediate post-dominator of some branch: diverged paths reconverge here.
     pub join: bool,
 }
 
 impl<'a> CheckedModule<'a> {
-    /// Checks `module` and makes it ready.
+    /// Checks a module.
     ///
     /// # Errors
-    /// When an index is out of range, an operation has no meaning, or loops do not nest.
+    /// An index is out of range, an operation is undefined, or loops do not nest.
     pub fn new(module: &'a Module) -> Result<CheckedModule<'a>, Error> {
         let functions = module
             .functions
@@ -80,20 +86,20 @@ impl<'a> CheckedModule<'a> {
         })
     }
 
-    /// Checks a module whose calls were inlined.
+    /// Checks a module whose calls were inlined. `recorded` gives each site's number in the recorded module.
     ///
     /// # Errors
-    /// As for any module.
+    /// As [`CheckedModule::new`].
     pub(crate) fn inlined(module: &'a Module, recorded: &'a [SiteId]) -> Result<CheckedModule<'a>, Error> {
         Ok(CheckedModule { recorded: Some(recorded), ..CheckedModule::new(module)? })
     }
 
-    /// What a site is in the recording.
+    /// The number that a site has in the recorded module.
     pub(crate) fn recorded(&self, s: SiteId) -> SiteId {
         self.recorded.and_then(|r| r.get(s.index())).copied().unwrap_or(s)
     }
 
-    /// A site in words, by its number in the recording.
+    /// A site for reports, with its number in the recorded module.
     pub(crate) fn site_info(&self, s: SiteId) -> Option<SiteInfo> {
         describe::site_info(self.module, s).map(|info| SiteInfo { id: self.recorded(s), ..info })
     }
@@ -102,7 +108,8 @@ impl<'a> CheckedModule<'a> {
         self.functions.get(f.index()).ok_or_else(|| Error::new(f.to_string(), "no such function"))
     }
 
-    /// Sites of `f` that no decoding will show, and why: their value was not recorded, or their guard's was not.
+    /// Sites of `f` that decoding never shows, with the reason: their value or their guard's value was not
+    /// recorded.
     pub fn hidden(&self, f: FuncId) -> Vec<(SiteId, String)> {
         let Some(p) = self.functions.get(f.index()) else { return Vec::new() };
         let mut out = Vec::new();
@@ -114,7 +121,10 @@ impl<'a> CheckedModule<'a> {
             };
             if hidden {
                 let why = self.module.sites.get(site.index()).and_then(|s| s.skipped.clone());
-                out.push((site, why.unwrap_or_else(|| "it depends on a decision that was left out".into())));
+                out.push((
+                    site,
+                    why.unwrap_or_else(|| "it depends on a decision that was not recorded".into()),
+                ));
             }
         }
         out
@@ -122,7 +132,7 @@ impl<'a> CheckedModule<'a> {
 }
 
 impl CheckedFunction<'_> {
-    /// Whether a decision has no value: it was left out, or would be computed from one that was.
+    /// Whether a decision has no value: it was not recorded, or is computed from one that was not.
     pub fn hides(&self, sources: &[Source], site: SiteId, slot: Slot, guard: Option<Guard>) -> bool {
         guard.is_some_and(|g| self.unknown[g.slot.index()])
             || match sources[site.index()] {
@@ -182,7 +192,7 @@ fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<CheckedFu
         }
     }
     for (i, l) in f.loops.iter().enumerate() {
-        // Two loops of one header: the inner one's trips are the ones that arrivals count.
+        // Of two loops with one header, the inner one counts the arrivals as trips.
         blocks[l.header.index()].heads = Some(LoopId(i as u32));
     }
     for (b, block) in f.blocks.iter().enumerate() {
@@ -196,7 +206,7 @@ fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<CheckedFu
             End::Switch { index, .. } => Some(*index),
             _ => None,
         };
-        // What a guard decides must be known where calls, or bits taken, depend on it.
+        // Calls and recorded bits under a guard can be followed only if the guard's value is known.
         let calls = block.steps.iter().filter_map(|s| match s {
             Step::Call { guard: Some(g), .. } => Some(g.slot),
             Step::Decide { site, guard: Some(g), .. } => {
@@ -207,7 +217,7 @@ fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<CheckedFu
         });
         if steers.into_iter().chain(calls).any(|s| unknown[s.index()]) {
             lost = Some(format!(
-                "the way out of {} depends on a decision that was not recorded",
+                "control flow in {} depends on a decision that was not recorded",
                 BlockId(b as u32)
             ));
             break;
@@ -216,7 +226,7 @@ fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<CheckedFu
     Ok(CheckedFunction { function: f, blocks, counted, unknown, lost })
 }
 
-/// Checks one block's steps and end; marks the loops whose trips are counted.
+/// Checks one block's steps and end. Marks the loops whose trip counts are recorded.
 fn check_block(
     module: &Module,
     f: &Function,
@@ -233,7 +243,7 @@ fn check_block(
                 guard(g)?;
                 if !alu::defined(*op, *ty) || args.len() < alu::arity(*op) || args.len() > 4 {
                     return Err(format!(
-                        "{}.{} of {} arguments has no meaning",
+                        "{}.{} with {} arguments is undefined",
                         op.name(),
                         ty.name(),
                         args.len()
@@ -279,7 +289,7 @@ fn check_block(
     }
 }
 
-/// Slots whose value can depend on a decision that was left out, whatever the path.
+/// Decoder registers whose value may depend on a decision that was not recorded, on any path.
 fn unknown_slots(module: &Module, f: &Function) -> Vec<bool> {
     let mut unknown = vec![false; f.slots as usize];
     let steps = || f.blocks.iter().flat_map(|b| &b.steps);

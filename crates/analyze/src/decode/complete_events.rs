@@ -1,15 +1,23 @@
-//! Level `events`: the events that were not written, because they follow from those that were and from the code.
+//! Level `events`: adds the events that the recorder omitted because they follow from the others and from the
+//! code.
 //!
-//! A recording leaves out events of branches that are computed, of the kernel's entry, of exits, and of the trips of
-//! counted loops (`prlx_probe` says where). What they say of one lane a [`Decoder`] gives. Who was there together is the rule
-//! of this module: lanes that were together, at the kernel's entry, at an event or at a barrier of whole warps, and that
-//! have gone the same way since. All lanes of a warp are walked side by side, in groups of such.
+//! The recorder omits events of computed branches, of the kernel's entry, of exits, and of the trips of
+//! counted loops
+//! (`prlx_probe` decides which). A [`Decoder`] reconstructs these visits for one lane. This module decides
+//! which lanes
+//! share an event: lanes that were converged at the kernel's entry, at an event, or at a barrier of whole
+//! warps, and that
+//! took the same path since. It walks all lanes of a warp side by side, in such groups.
 //!
-//! Holds: every event of the stream is in what is made of it, in its order, but for counts, whose trips are there instead;
-//! what is made stands behind the event, or the barrier, that it follows from. A lane that can't be walked is in no event but
-//! the stream's. A stream that has all its events comes out as it is.
+//! # Invariants
+//! Every event of the stream is kept, in order; a trip count is replaced by its trips. A reconstructed event
+//! comes after
+//! the event or barrier that it follows from. A lane that cannot be decoded appears only in recorded events.
+//! A complete
+//! stream is returned unchanged.
 //!
-//! Misses: clocks of what is made: they are those of the event before.
+//! # Limitations
+//! A reconstructed event has the clock of the event before it.
 
 use std::borrow::Cow;
 
@@ -24,31 +32,31 @@ use super::checked_module::CheckedModule;
 use super::decoder::Decoder;
 use super::path_item::{DecodeLimits, MAX_ENTRIES, PathItem};
 
-/// Where a lane stands.
+/// Where the walk of a lane has stopped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum LanePosition {
     /// At this event of the stream.
     Event(usize),
-    /// At a barrier: how many it has passed.
+    /// At a barrier; the number of barriers the lane has passed.
     Barrier(u64),
-    /// At its end, or at that of its recording.
+    /// At the end of the lane or of its recording.
     Ended,
-    /// It can't be walked.
+    /// The lane cannot be decoded further.
     Failed,
 }
 
-/// What a lane came to.
+/// The next step of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LaneAdvance {
-    /// A visit that has no event of its own.
+    /// A visit without an event in the stream: site and value.
     Visit(SiteId, u64),
-    /// A site that it passed by.
+    /// A site that the lane passed with its guard off.
     Skipped(SiteId),
     /// An event of the stream.
     Event(SiteId),
-    /// A fork.
+    /// A branch: its block and the target taken.
     Fork(BlockId, u32),
-    /// Nothing more for now.
+    /// The lane needs the stream to continue.
     Stop,
 }
 
@@ -60,7 +68,8 @@ struct WarpWalk<'a> {
     out: Vec<Event>,
 }
 
-/// `stream` with all of its events. At other levels, and where the kernel can't be walked, it is as it was.
+/// Returns `stream` with all of its events. Streams of other levels, and of kernels that cannot be decoded,
+/// are returned unchanged.
 pub fn complete_events<'a>(
     program: &'a CheckedModule<'a>,
     launch: &'a Launch,
@@ -78,13 +87,14 @@ pub fn complete_events<'a>(
     walk.run(launch.lanes(stream.warp), 0);
     for (i, e) in events.iter().enumerate() {
         if let Some(Source::Trips { stay, bits: COUNT_EVENT, .. }) = program.sources.get(e.site.index()) {
-            // It was taken where the loop was entered. Of a lane that is lost, one trip is sure: when it left.
+            // The count was consumed where the loop was entered. For a lane that cannot be decoded, one trip
+            // is certain: the last.
             let mask = LaneMask(walk.stand(|s| s == LanePosition::Failed).0 & e.mask.0);
             let value = if *stay { 0 } else { mask.0 };
             walk.out.extend((mask.0 != 0).then_some(Event { mask, value, ..*e }));
             continue;
         }
-        // Who passed a later event by was not with those who have it, after all.
+        // A lane that is already at a later event was not converged with the lanes of this one.
         let astray = walk.stand(|s| matches!(s, LanePosition::Event(at) if at > i)).0 & e.mask.0;
         walk.run(LaneMask(astray), e.clock);
         while let Some(first) = walk.first_met(e.mask) {
@@ -105,7 +115,7 @@ fn set(lanes: impl Iterator<Item = Lane>) -> LaneMask {
 }
 
 impl WarpWalk<'_> {
-    /// Of the lanes that stand at barriers, if any of `of` does: those that stand at the first.
+    /// The lanes at the earliest barrier, if any lane of `of` waits at a barrier.
     fn first_met(&self, of: LaneMask) -> Option<LaneMask> {
         let stands = (0u8..)
             .map(Lane)
@@ -115,17 +125,17 @@ impl WarpWalk<'_> {
         Some(self.stand(|s| s == first))
     }
 
-    /// The lanes that stand so.
+    /// The lanes whose position satisfies `so`.
     fn stand(&self, so: impl Fn(LanePosition) -> bool) -> LaneMask {
         set((0u8..).map(Lane).zip(&self.stands).filter(|(_, s)| so(**s)).map(|(l, _)| l))
     }
 
-    /// Walks lanes that are together to where each needs the stream.
+    /// Walks converged lanes until each needs the stream.
     fn run(&mut self, together: LaneMask, clock: u32) {
         let mut groups = vec![together];
         while let Some(group) = groups.pop() {
             let next: Vec<(Lane, LaneAdvance)> = group.lanes().map(|lane| (lane, self.next(lane))).collect();
-            // Lanes part by what they came to; those that pass an event by stay with those that have it.
+            // Lanes split by their next step. A lane that skips an event stays with the lanes that have it.
             let mut left = &next[..];
             let mut done = LaneMask(0);
             while let Some((&(lane, what), rest)) = left.split_first() {
@@ -172,7 +182,7 @@ impl WarpWalk<'_> {
         }
     }
 
-    /// Whether a site without events in the stream has them.
+    /// Whether the recorder omits events of this site.
     fn has_events(&self, site: SiteId) -> bool {
         self.program.module.sites.get(site.index()).is_some_and(|s| match s.class {
             SiteClass::Entry | SiteClass::Exit => true,
@@ -183,7 +193,7 @@ impl WarpWalk<'_> {
         })
     }
 
-    /// Walks a lane to the next thing that matters.
+    /// Walks a lane to its next step.
     fn next(&mut self, lane: Lane) -> LaneAdvance {
         let l = usize::from(lane.0);
         let Some(decoder) = self.decoders.get_mut(l) else { return LaneAdvance::Stop };

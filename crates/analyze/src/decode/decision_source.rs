@@ -3,7 +3,7 @@
 use prlx_trace::device::{COUNT_MORE, COUNT_WORD};
 use prlx_trace::launch::Event;
 
-/// The recorded bits of a lane, oldest first.
+/// Reads a lane's recorded bits, oldest first.
 #[derive(Clone, Debug)]
 pub(super) struct BitReader<'a> {
     pub words: std::slice::Iter<'a, u32>,
@@ -12,7 +12,7 @@ pub(super) struct BitReader<'a> {
 }
 
 impl BitReader<'_> {
-    /// The next `n` (at most 30) bits, first bit highest; `None` when fewer are left.
+    /// Takes the next `n` bits (at most 30), first bit highest. `None` if fewer are left.
     pub fn take(&mut self, n: u32) -> Option<u64> {
         if n <= self.left {
             self.left -= n;
@@ -23,7 +23,7 @@ impl BitReader<'_> {
     pub fn bit(&mut self) -> Option<u64> {
         while self.left == 0 {
             self.word = *self.words.find(|w| *w & COUNT_WORD == 0)?;
-            // A zero word carries nothing, like a word of no decisions.
+            // A zero word carries no bits, as a word without decisions.
             self.left = self.word.checked_ilog2().unwrap_or(0);
         }
         self.left -= 1;
@@ -34,7 +34,7 @@ impl BitReader<'_> {
     }
 }
 
-/// The recorded trip counts of a lane, oldest first.
+/// Reads a lane's recorded trip counts, oldest first.
 #[derive(Clone, Debug)]
 pub(super) struct TripCountReader<'a>(pub std::slice::Iter<'a, u32>);
 
@@ -42,12 +42,12 @@ impl TripCountReader<'_> {
     pub fn word(&mut self) -> Option<u32> {
         self.0.find(|w| *w & COUNT_WORD != 0).copied()
     }
-    /// The next count; `Err` when it has no end or does not fit.
+    /// Takes the next count. `Ok(None)` at the end of the recording; `Err` if the count exceeds 64 bits.
     pub fn take(&mut self) -> Result<Option<u64>, &'static str> {
         let (mut count, mut shift) = (0u64, 0);
         loop {
             let Some(word) = self.word() else {
-                // Half a count is a recording cut short.
+                // An incomplete count: the recording is truncated.
                 return Ok(None);
             };
             let part = u64::from(word & (COUNT_MORE - 1));
@@ -63,10 +63,10 @@ impl TripCountReader<'_> {
     }
 }
 
-/// Where decisions come from.
+/// The source of a lane's decisions, by recording level.
 #[derive(Clone, Debug)]
 pub(super) enum DecisionSource<'a> {
     Words(BitReader<'a>, TripCountReader<'a>),
-    /// The warp's events; the lane takes those that it takes part in.
+    /// The warp's events; the lane takes those whose mask contains it.
     Events(std::iter::Peekable<std::iter::Enumerate<std::slice::Iter<'a, Event>>>),
 }

@@ -1,13 +1,20 @@
-//! The decoder: one lane's recorded words, walked through its function's decode program, give that lane's exact path.
+//! The decoder: walks one lane's recording through the decode program of its functions, and yields the lane's
+//! exact path.
 //!
-//! Holds: each decision is one [`PathItem::Visit`], in the order in which the lane met it, whether its value was recorded,
-//! counted or is evaluated again. Loop, call and branch items give the visits their special (execution index). Streams are
-//! pulled item by item; the decoder's own memory is the lane's registers and open loops. A lane whose recording ends
-//! early is [`DecodeOutcome::Truncated`], never silently shorter; so is one whose launch was stopped before the lane's end.
-//! Nothing here panics on a hostile trace: what decodes for ever runs into [`DecodeLimits`].
+//! The decoder is pulled item by item. Its memory is the lane's registers and open loops.
 //!
-//! Misses: what a function that is not recorded does (a call of one is stepped over). Where a launch was stopped: a lane is
-//! walked on through decisions that can be evaluated, to where it would have gone.
+//! # Invariants
+//! Each decision is one [`PathItem::Visit`], in execution order, whether its value was recorded, counted or
+//! computed. Loop,
+//! call and branch items give visits their execution index. A lane whose recording ends early, or whose
+//! launch was
+//! stopped, ends as [`DecodeOutcome::Truncated`]. No input makes the decoder panic; endless paths reach
+//! [`DecodeLimits`].
+//!
+//! # Limitations
+//! Functions that were not recorded are stepped over. After a launch was stopped, the walk continues through
+//! decisions that
+//! can be computed, as far as the lane would have gone.
 
 use std::collections::VecDeque;
 
@@ -30,20 +37,20 @@ struct Frame {
     function: FuncId,
     block: BlockId,
     step: usize,
-    /// Where its registers begin.
+    /// The index of its first register.
     base: usize,
-    /// How many loops were open when it was called.
+    /// The number of open loops at the call.
     loops: usize,
 }
 
 #[derive(Clone, Debug)]
 struct OpenLoop {
     of: LoopId,
-    /// How often the counted decision still says to stay.
+    /// For a counted loop: how many more times its decision says to stay.
     stay: Option<u64>,
 }
 
-/// Pulls the items of one lane.
+/// Yields the path of one lane, item by item.
 #[derive(Clone, Debug)]
 pub struct Decoder<'a> {
     program: &'a CheckedModule<'a>,
@@ -61,23 +68,23 @@ pub struct Decoder<'a> {
     outcome: DecodeOutcome,
     limits: DecodeLimits,
     counts: VisitCounts,
-    /// Only visits are wanted.
+    /// Yield visits only.
     flat: bool,
-    /// Blocks are wanted too.
+    /// Yield [`PathItem::At`] for every block.
     blocks: bool,
-    /// The stream has all events.
+    /// The stream has all events, see [`complete_events`](crate::complete_events).
     complete_stream: bool,
-    /// [`PathItem::Skipped`] and [`PathItem::Barrier`] are wanted.
+    /// Yield [`PathItem::Skipped`] and [`PathItem::Barrier`].
     skipped: bool,
-    /// Which event was taken last.
+    /// The index of the event that was consumed last.
     last_event: usize,
 }
 
 impl<'a> Decoder<'a> {
-    /// Starts at the kernel's entry. `program` is that of the launch's module.
+    /// Starts at the kernel's entry. `program` is the checked module of the launch.
     ///
     /// # Errors
-    /// When the stream is of a level that records no path, or the kernel can't be walked.
+    /// The stream's level records no path, or the kernel cannot be decoded.
     pub fn new(
         program: &'a CheckedModule<'a>,
         launch: &'a Launch,
@@ -127,7 +134,7 @@ impl<'a> Decoder<'a> {
         Ok(decoder)
     }
 
-    /// Gives visits alone from here on, which is faster.
+    /// From here on, yields visits only, which is faster.
     #[must_use]
     pub fn flat(mut self) -> Self {
         self.flat = true;
@@ -135,30 +142,31 @@ impl<'a> Decoder<'a> {
         self
     }
 
-    /// Gives each block that the lane comes to, too.
+    /// Also yields each block that the lane arrives at.
     #[must_use]
     pub fn with_blocks(mut self) -> Self {
         self.blocks = true;
-        // The kernel's first block, to which the lane came when it was called.
+        // The lane arrived at the kernel's first block when the decoder was made.
         if let Some(at) = self.frames.last().map(|f| f.block) {
             self.emit(PathItem::At(at));
         }
         self
     }
 
-    /// Its stream was made by [`whole`](crate::complete_events): every visit of level `events` has its event.
+    /// The stream comes from [`complete_events`](crate::complete_events): every visit of level `events` has
+    /// its event.
     #[must_use]
     pub fn with_complete_stream(self) -> Self {
         Decoder { complete_stream: true, ..self }
     }
 
-    /// Gives [`PathItem::Skipped`] and [`PathItem::Barrier`] too.
+    /// Also yields [`PathItem::Skipped`] and [`PathItem::Barrier`].
     #[must_use]
     pub(crate) fn with_skipped(self) -> Self {
         Decoder { skipped: true, ..self }
     }
 
-    /// Which event of the stream the last visit with a mask is.
+    /// The index, in the stream, of the event of the last visit that had a mask.
     pub(crate) fn last_event(&self) -> usize {
         self.last_event
     }
@@ -169,12 +177,12 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// How the stream ended, once [`Decoder::next`] has given `None`.
+    /// How the lane ended, once [`Decoder::next`] has returned `None`.
     pub fn outcome(&self) -> DecodeOutcome {
         self.outcome
     }
 
-    /// Where the visits so far came from.
+    /// The sources of the visits so far.
     pub fn counts(&self) -> VisitCounts {
         self.counts
     }
@@ -190,7 +198,7 @@ impl<'a> Decoder<'a> {
     fn call(&mut self, function: FuncId) -> Result<(), Error> {
         let callee = self.program.function(function)?;
         if let Some(why) = callee.function.skipped.as_ref().or(callee.lost.as_ref()) {
-            return Err(self.error(format!("{} can't be walked: {why}", callee.function.name)));
+            return Err(self.error(format!("{} cannot be decoded: {why}", callee.function.name)));
         }
         let base = self.slots.len();
         let top = base + callee.function.slots as usize;
@@ -206,7 +214,7 @@ impl<'a> Decoder<'a> {
         self.arrive(None, BlockId(0))
     }
 
-    /// Goes from one block of the innermost call to another.
+    /// Moves from one block of the innermost call to another.
     fn arrive(&mut self, from: Option<BlockId>, to: BlockId) -> Result<(), Error> {
         self.pass(from, to)?;
         if self.blocks {
@@ -215,7 +223,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Leaves and enters loops on the way from one block to another.
+    /// Leaves and enters loops between two blocks.
     fn pass(&mut self, from: Option<BlockId>, to: BlockId) -> Result<(), Error> {
         let Some(frame) = self.frames.last_mut() else { return Ok(()) };
         frame.block = to;
@@ -246,7 +254,7 @@ impl<'a> Decoder<'a> {
         if here.join {
             self.emit(PathItem::Join(to));
         }
-        // Loops entered, outer before inner: their ids ascend.
+        // Loops entered, outermost first: an outer loop has the lower number.
         let mut entered = Vec::new();
         let mut at = inner;
         while let Some(l) = at.filter(|&l| Some(l) != top) {
@@ -270,7 +278,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Whether a loop's count, in `small` bits, is told before its trips.
+    /// Whether a loop's count, in `small` bits, is recorded before its trips.
     fn counts_ahead(&self, small: u8) -> bool {
         match self.source {
             DecisionSource::Words(..) => true,
@@ -278,7 +286,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The next trip count, of the loop that `site` decides; `None` where the recording ends.
+    /// The next trip count of the loop that `site` decides. `None` where the recording ends.
     fn count(&mut self, small: u8, site: SiteId) -> Result<Option<u64>, Error> {
         let wrong = |what: &str| Error::new(format!("{}, {}", self.warp, self.lane), what);
         match &mut self.source {
@@ -298,10 +306,10 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The next item; `None` when the stream is over (see [`Decoder::outcome`]).
+    /// The next item. `None` at the end of the stream; see [`Decoder::outcome`].
     ///
     /// # Errors
-    /// When the recording does not fit the code, or a limit is reached.
+    /// The recording contradicts the code, or a limit is reached.
     #[allow(
         clippy::should_implement_trait,
         reason = "an iterator of results would have to go on after an error"
@@ -315,7 +323,7 @@ impl<'a> Decoder<'a> {
                 return Ok(None);
             }
             let Some(left) = self.limits.steps.checked_sub(1) else {
-                return Err(self.error("decoding takes more steps than it may"));
+                return Err(self.error("the lane takes more steps than the limit allows"));
             };
             self.limits.steps = left;
             if let Some(item) = self.step()? {
@@ -348,7 +356,7 @@ impl<'a> Decoder<'a> {
                     }
                     let result = alu::eval(*op, *ty, &values[..args.len().min(4)]);
                     self.slots[base + to.index()] =
-                        result.ok_or_else(|| self.error("a step without a meaning"))?;
+                        result.ok_or_else(|| self.error("an undefined operation"))?;
                 }
                 Ok(None)
             }
@@ -373,12 +381,12 @@ impl<'a> Decoder<'a> {
                 if let DecisionSource::Events(_) = self.source {
                     match (self.event(*site), program.module.sites[site.index()].class) {
                         (Some(event), _) => (value, mask) = (event.value, event.mask),
-                        // Here it may never have been.
+                        // The launch was stopped: the lane may never have reached this site.
                         (None, _) if self.stopped && !self.more_events() => {
                             self.outcome = DecodeOutcome::Truncated;
                             return Ok(None);
                         }
-                        // That it was here follows from the rest.
+                        // The recorder omits these events, since the rest implies them.
                         (None, SiteClass::Entry | SiteClass::Exit) => {}
                         (None, SiteClass::Sync) => {
                             return Ok(self.skipped.then_some(PathItem::Barrier(*site)));
@@ -416,7 +424,7 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// The lane's next event, if it is of `site`.
+    /// The lane's next event, if it is an event of `site`.
     fn event(&mut self, site: SiteId) -> Option<Event> {
         let (lane, site) = (self.lane, self.program.recorded(site));
         let DecisionSource::Events(events) = &mut self.source else { return None };
@@ -476,7 +484,7 @@ impl<'a> Decoder<'a> {
         Ok(Some(PathItem::Visit { site, value, mask }))
     }
 
-    /// At level `events`, a decision that wrote none here: computed, or the recording ends.
+    /// Level `events`, a decision without an event: it is computed, or the recording ends here.
     fn without_event(&mut self, site: SiteId, slot: usize, source: Source) -> Result<Option<u64>, Error> {
         if source == Source::Computed {
             self.counts.computed += 1;
@@ -489,7 +497,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Whether the lane has events left, once one was looked for.
+    /// Whether the lane has more events, after a search for one.
     fn more_events(&mut self) -> bool {
         match &mut self.source {
             DecisionSource::Events(events) => events.peek().is_some(),
@@ -533,7 +541,7 @@ impl<'a> Decoder<'a> {
         Ok(None)
     }
 
-    /// The lane ends here; its recording must end here too.
+    /// Ends the lane. Its recording must end here as well.
     fn finish(&mut self) -> Result<(), Error> {
         self.outcome = if self.stopped { DecodeOutcome::Truncated } else { DecodeOutcome::Ended };
         let lane = self.lane;
@@ -541,6 +549,6 @@ impl<'a> Decoder<'a> {
             DecisionSource::Words(bits, trips) => bits.any_left() || trips.word().is_some(),
             DecisionSource::Events(events) => events.any(|(_, e)| e.mask.has(lane)),
         };
-        if left { Err(self.error("the lane ended, but its recording goes on")) } else { Ok(()) }
+        if left { Err(self.error("the lane ended, but its recording continues")) } else { Ok(()) }
     }
 }

@@ -5,16 +5,17 @@ use prlx_trace::{Lane, WarpId, WarpStream};
 
 use crate::error::Error;
 
-/// The words of one lane in a stream of level `path`; `None` at another level. A lane beyond the stream has none.
+/// The words of one lane in a stream of level `path`; `None` at another level. A lane beyond the stream has
+/// no words.
 ///
 /// # Errors
-/// When the lane's ends are out of order or beyond the words.
+/// The lane's end offsets are out of order or beyond the words.
 pub fn lane_words(stream: &WarpStream, lane: Lane) -> Result<Option<&[u32]>, Error> {
     let Lanes::Path { words, ends } = &stream.lanes else { return Ok(None) };
     lane_part(words, ends, stream.warp, lane).map(Some)
 }
 
-/// The elements of `lane` in `all`.
+/// The part of `all` that belongs to `lane`. `ends` holds each lane's end offset.
 pub(crate) fn lane_part<'a, T>(
     all: &'a [T],
     ends: &[u32],

@@ -12,16 +12,16 @@ use super::path_item::{DecodeLimits, DecodeOutcome, PathItem};
 /// All visits of one lane.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LaneVisits {
-    /// Site and value (0 for sites that are no decisions), in order.
+    /// Site and value (0 for sites that are not decisions), in execution order.
     pub visits: Vec<(SiteId, u64)>,
-    /// Whether the recording reaches to the lane's end.
+    /// Whether the recording reaches the lane's end.
     pub complete: bool,
 }
 
-/// Decodes one lane at once; see [`Decoder`] for lanes that are too long for that.
+/// Decodes one lane at once. For lanes that are too long for memory, use [`Decoder`].
 ///
 /// # Errors
-/// When the module is ill-formed or the recording does not fit it.
+/// The module is malformed, or the recording contradicts it.
 pub fn lane_visits(
     module: &Module,
     launch: &Launch,

@@ -1,4 +1,5 @@
-//! One lane's path from its recording: a module is checked once, then each lane's stream is walked through it.
+//! Decodes one lane's path from its recording. A module is checked once; then each lane's stream is walked
+//! through it.
 
 pub mod alu;
 mod checked_module;

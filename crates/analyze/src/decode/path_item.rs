@@ -1,53 +1,55 @@
-//! What decoding a lane gives: the items of its path, how its recording ended, and how many visits came from where.
+//! What decoding a lane yields: the items of its path, how it ended, and the sources of its visits.
 
 use prlx_trace::{BlockId, FuncId, LaneMask, LoopId, SiteId};
 
-/// Entries of one lane, at most.
+/// The largest number of entries of one lane.
 pub(crate) const MAX_ENTRIES: usize = 1 << 25;
 
-/// What a lane did next.
+/// One step of a lane's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathItem {
-    /// It visited a site.
+    /// The lane visited a site.
     Visit {
-        /// Which.
+        /// The site.
         site: SiteId,
-        /// A decision's value; at level `events`, what the event says of this lane; else 0.
+        /// A decision's value; at level `events`, the event's value for this lane; otherwise 0.
         value: u64,
-        /// The lanes that were there with it, where the stream says (level `events`); else none: see [`crate::whole`].
+        /// The lanes that took part, at level `events` if the visit has an event; otherwise empty. See
+        /// [`crate::complete_events`].
         mask: LaneMask,
     },
-    /// If asked for: it passed a site without visiting it, for its guard did not hold.
+    /// On request: the lane passed a site whose guard was off.
     Skipped(SiteId),
-    /// If asked for: it passed a barrier, of which there is no event, with all of its warp.
+    /// On request: the lane passed a barrier of its whole warp that has no event.
     Barrier(SiteId),
-    /// It entered a loop: its first trip begins.
+    /// The lane entered a loop; its first trip begins.
     Enter(LoopId),
     /// The next trip of the innermost open loop begins.
     Trip(LoopId),
-    /// It left the innermost open loop.
+    /// The lane left the innermost open loop.
     Leave(LoopId),
-    /// It called a function.
+    /// The lane called a function.
     Call(FuncId),
-    /// It came back.
+    /// The lane returned from the innermost call.
     Return,
-    /// It left `block` where ways part.
+    /// The lane left a block that has several successors.
     Branch {
-        /// Which block's end.
+        /// The block.
         block: BlockId,
-        /// Which way: the predicate, or the index.
+        /// The successor taken: the predicate's value, or the index of a switch.
         to: u32,
     },
-    /// It arrived where paths that parted before meet again at the latest.
+    /// The lane arrived at the immediate post-dominator of an earlier branch.
     Join(BlockId),
-    /// It arrived at a block, after it left and entered loops on the way ([`Decoder::with_blocks`]).
+    /// The lane arrived at a block, after leaving and entering loops on the way; see
+    /// [`crate::Decoder::with_blocks`].
     At(BlockId),
 }
 
-/// How a lane's stream ended.
+/// How the decoding of a lane ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeOutcome {
-    /// Not yet.
+    /// The lane has more items.
     Running,
     /// The lane returned or exited.
     Ended,
@@ -55,14 +57,14 @@ pub enum DecodeOutcome {
     Truncated,
 }
 
-/// What decoding one lane may cost.
+/// Bounds on the work of decoding one lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DecodeLimits {
-    /// Steps and block ends.
+    /// The largest number of steps and block ends.
     pub steps: u64,
-    /// Open calls.
+    /// The largest number of open calls.
     pub depth: usize,
-    /// Registers of all open calls.
+    /// The largest number of decoder registers in all open calls.
     pub slots: usize,
 }
 
@@ -72,13 +74,13 @@ impl Default for DecodeLimits {
     }
 }
 
-/// How many visits came from where.
+/// How many visits came from which source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VisitCounts {
     /// Decisions read from recorded bits, counts or events.
     pub recorded: u64,
-    /// Decisions evaluated again.
+    /// Decisions that were computed.
     pub computed: u64,
-    /// Visits of sites that are no decisions.
+    /// Visits of sites that are not decisions.
     pub other: u64,
 }

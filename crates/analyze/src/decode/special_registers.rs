@@ -3,7 +3,7 @@
 use prlx_trace::kernel::Special;
 use prlx_trace::{Lane, Launch, WarpId};
 
-/// What special registers of one lane hold.
+/// The values of one lane's special registers, by [`Special`].
 #[derive(Clone, Debug)]
 pub(super) struct SpecialRegisters(pub [u64; Special::ALL.len()]);
 

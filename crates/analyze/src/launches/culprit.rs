@@ -1,4 +1,4 @@
-//! Whether a launch is where a difference began: everything that went in is known and the same, and the outputs differ.
+//! Finds the launch at which a difference began: its inputs are known and equal, and its outputs differ.
 
 use prlx_trace::Launch;
 use prlx_trace::kernel::Module;
@@ -9,10 +9,11 @@ use crate::report::{LaunchDifference, LaunchPart};
 use super::differences::masked;
 use super::gaps::plural as s;
 
-/// Places of bytes that are spelt out.
+/// The largest number of byte ranges that are listed.
 const SPELT: usize = 4;
 
-/// Why not all is digested that a launch's pointers lead to; `None` if all is, or digests were not asked for.
+/// Why some memory behind a launch's pointers has no digest. `None` if all of it has, or if digests were not
+/// requested.
 pub(crate) fn undigested(l: &Launch) -> Option<String> {
     let count = |is: fn(&Pointee) -> bool| l.pointees.iter().filter(|p| is(p)).count() as u64;
     let (out, cut) = (count(|p| p.before.is_none()), count(|p| p.before.is_some() && p.digested < p.bytes));
@@ -26,23 +27,27 @@ pub(crate) fn undigested(l: &Launch) -> Option<String> {
     }
 }
 
-/// Whether all that went into a launch is known. What pointers inside of buffers lead to is not, nor are module variables.
+/// Whether all inputs of a launch are known. Memory behind pointers inside buffers is never known, nor are
+/// module variables.
 fn known(l: &Launch) -> bool {
     let mut buffers = l.args.iter().filter(|a| a.bytes.is_some()).map(|a| a.before).peekable();
     let some = buffers.peek().is_some() || !l.pointees.is_empty();
     some && buffers.all(|before| before.is_some()) && undigested(l).is_none()
 }
 
-/// Whether all that went into a launch is known and the same, and yet something else came out: what differs began here.
+/// Whether all inputs of a launch are known and equal, and yet its outputs differ: the difference began in
+/// this launch.
 pub(crate) fn culprit(launches: [&Launch; 2], differences: &[LaunchDifference]) -> bool {
     launches.into_iter().all(known)
         && !differences.is_empty()
         && differences.iter().all(|d| d.what == LaunchPart::Output)
 }
 
-/// The bytes of structures among the parameters that are all that differs of what went in, if they may be padding, and the
-/// rest is known: `bytes 4 to 7 of p`. A structure begins with something that is set, so its first byte is none; what has a
-/// scalar's size counts as one, and has none.
+/// The bytes that may be padding, if they are all that differs in the inputs and the other inputs are known,
+/// such as `bytes 4 to 7 of p`.
+///
+/// Only bytes of structures can be padding, and never the first byte of one. A parameter of a scalar's size
+/// counts as a scalar and has no padding.
 pub(crate) fn padding(
     modules: [&Module; 2],
     launches: [&Launch; 2],
@@ -81,7 +86,7 @@ pub(crate) fn padding(
             });
         }
     }
-    // Something else differs too, as what a pointer leads to.
+    // Another input differs as well, such as the memory behind a pointer.
     if inputs != differ {
         return None;
     }

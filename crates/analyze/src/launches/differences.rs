@@ -1,8 +1,9 @@
-//! Launches as a whole: geometry, arguments, buffers before and after, and what was not seen of them.
+//! Compares launches as a whole: geometry, arguments, and buffers before and after.
 //!
-//! Holds: names of kernels and inputs that differ are told, but do not decide: the same path from other data is still the
-//! same path. Geometry
-//! and outputs decide.
+//! # Invariants
+//! Geometry and outputs decide the verdict. Kernel names and inputs that differ are reported but do not
+//! decide it: the same
+//! path from other data is still the same path.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use prlx_trace::launch::Pointee;
 use crate::report::{LaunchDifference, LaunchPart};
 use crate::value;
 
-/// What differs between two launches apart from what their lanes did.
+/// The differences between two launches, apart from what their lanes did.
 pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<LaunchDifference> {
     let mut out = Vec::new();
     let [a, b] = launches;
@@ -27,9 +28,9 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     if let (Some(a), Some(b)) = (a.cluster, b.cluster) {
         put(LaunchPart::Geometry, "cluster", [a.to_string(), b.to_string()]);
     }
-    // Of another device: threads compare.
+    // A device with another warp size: threads are compared, not lanes.
     put(LaunchPart::Code, "warp size", [a.warp_size.to_string(), b.warp_size.to_string()]);
-    // How much a build wants is part of how it was built.
+    // The amount of dynamic shared memory is part of how a kernel was built.
     let builds = if modules[0].digest == modules[1].digest { LaunchPart::Geometry } else { LaunchPart::Code };
     put(builds, "dynamic shared memory", [a.shared.to_string(), b.shared.to_string()]);
     if a.args.len() != b.args.len() {
@@ -85,7 +86,7 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     out
 }
 
-/// The parameters, with zeros for addresses, which say nothing where what they lead to is known.
+/// The parameters with zeros for addresses whose target is known. Such an address means nothing between runs.
 pub(super) fn masked(launches: [&Launch; 2]) -> [Vec<u8>; 2] {
     let both = |offset: u32| launches.iter().all(|l| l.pointees.iter().any(|p| p.offset == offset));
     let known: Vec<u32> = launches[0].pointees.iter().map(|p| p.offset).filter(|o| both(*o)).collect();
@@ -98,7 +99,7 @@ pub(super) fn masked(launches: [&Launch; 2]) -> [Vec<u8>; 2] {
     })
 }
 
-/// What differs in what pointers lead to.
+/// Adds the differences in the memory behind pointers.
 fn pointees(
     modules: [&Module; 2],
     launches: [&Launch; 2],
@@ -125,7 +126,7 @@ fn pointees(
     }
 }
 
-/// What the word of the parameters at an offset is called.
+/// The name of the parameter word at an offset.
 fn place(m: &Module, l: &Launch, offset: u32) -> String {
     let params = m.functions.get(l.kernel.index()).map_or(&[][..], |f| &f.params);
     match params.iter().find(|p| offset.checked_sub(p.offset).is_some_and(|at| at < p.size)) {

@@ -1,6 +1,8 @@
-//! What of a comparison counts, where the user wants only a part.
+//! Restricts a comparison to the warps, kinds and sites that the user selects.
 //!
-//! Holds: what is left out is a gap; the rest can differ, and never is `same`.
+//! # Invariants
+//! Everything that the filter removes is reported as a gap. A filtered comparison can differ, but is never
+//! `same`.
 
 use prlx_trace::{SiteId, WarpId};
 
@@ -8,14 +10,14 @@ use crate::report::{Coverage, FindingKind};
 
 use super::gaps::Gaps;
 
-/// What of a comparison counts; an empty list: everything.
+/// What to compare and report. An empty list selects everything.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
-    /// Warps of the grid, first to last.
+    /// Ranges of warps of the grid: the first and the last.
     pub warps: Vec<(u64, u64)>,
-    /// Kinds of findings.
+    /// Kinds of findings to report.
     pub kinds: Vec<FindingKind>,
-    /// Sites of findings, by either side's id.
+    /// Sites whose findings to report, by either side's number.
     pub sites: Vec<u32>,
 }
 
@@ -25,19 +27,20 @@ impl Filter {
         self.warps.is_empty() || self.warps.iter().any(|(first, last)| (*first..=*last).contains(&warp.0))
     }
 
-    /// Whether a finding counts.
+    /// Whether a finding is reported.
     pub(crate) fn takes(&self, kind: FindingKind, sites: [Option<SiteId>; 2]) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&kind))
             && (self.sites.is_empty() || sites.iter().flatten().any(|s| self.sites.contains(&s.0)))
     }
 
-    /// Says what it left out: of a launch's warps, and `visits` that differ.
+    /// Adds the gaps that the filter makes: the warps it removed, and `visits` that differ but are not
+    /// reported.
     pub(crate) fn gaps(&self, coverage: &Coverage, visits: u64, gaps: &mut Gaps) {
         let mut put = |key: &str, n: u64, one: &str, many: &str| {
             if n > 0 {
                 gaps.insert(
                     key.into(),
-                    format!("{n} {} left out by a filter", if n == 1 { one } else { many }),
+                    format!("{n} {} excluded by a filter", if n == 1 { one } else { many }),
                 );
             }
         };
@@ -49,7 +52,7 @@ impl Filter {
         }
     }
 
-    /// How many of so many warps are not compared.
+    /// The number of the launch's warps that the filter removes.
     fn left_out(&self, total: u64) -> u64 {
         if self.warps.is_empty() {
             return 0;

@@ -1,4 +1,4 @@
-//! What was not seen of a pair of launches, in words.
+//! Describes what was not seen of a pair of launches. A gap keeps the verdict from being `same`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use prlx_trace::{FuncId, Launch};
 use crate::decode::CheckedModule;
 use crate::report::Coverage;
 
-/// The gaps of a launch, each once, in the order of their keys.
+/// The gaps of a launch as texts, sorted by keys that also prevent duplicates.
 pub(crate) type Gaps = BTreeMap<String, String>;
 
-/// Whether a level tells of a site: `path` tells of decisions alone.
+/// Whether a recording level includes a site. Level `path` includes decisions only.
 pub(crate) fn recorded_at_level(level: Level, s: &Site) -> bool {
     use SiteClass::{Branch, Guard, Select, Switch};
     level != Level::Path || matches!(s.class, Branch | Guard | Select | Switch)
 }
 
-/// Work with recording over work without.
+/// The work of the launch with recording, divided by the work without.
 pub(crate) fn dilation(l: &Launch) -> Option<f64> {
     (l.totals.bare > 0 && l.totals.instrumented > 0)
         .then(|| l.totals.instrumented as f64 / l.totals.bare as f64)
 }
 
-/// What the static half says was not seen.
+/// Adds the gaps known from the module: functions and sites that were not recorded.
 pub(crate) fn static_gaps(
     m: &Module,
     l: &Launch,
@@ -42,7 +42,7 @@ pub(crate) fn static_gaps(
         } else if let Some(why) = program.functions.get(f.index()).and_then(|p| p.lost.as_ref()) {
             gaps.insert(
                 format!("1 {f} {side}"),
-                format!("`{}` can't be followed in {name}: {why}", function.name),
+                format!("`{}` cannot be decoded in {name}: {why}", function.name),
             );
         }
     }
@@ -67,7 +67,7 @@ pub(crate) fn static_gaps(
     }
 }
 
-/// What the dynamic half says was not seen.
+/// Adds the gaps known from the recording: lost elements, filtered warps, truncated lanes.
 pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gaps) {
     if let [Some(a), Some(b)] = launches.map(|l| &l.skipped)
         && a == b
@@ -83,13 +83,13 @@ pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gap
         if l.fault.is_some() {
             gaps.insert(
                 format!("01 {side}"),
-                format!("{name} was stopped: what it would have done then is not known"),
+                format!("{name} was stopped: its remaining execution is unknown"),
             );
         }
         let t = &l.totals;
         if t.dropped > 0 {
             let text = format!(
-                "{} {} lost for want of room in {name}",
+                "{} {} lost in {name}: the recording buffer was full",
                 t.dropped,
                 plural(t.dropped, "element was", "elements were")
             );
@@ -97,7 +97,7 @@ pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gap
         }
         if t.filtered_warps > 0 {
             let text = format!(
-                "{} {} left out by a filter in {name}",
+                "{} {} excluded by a filter in {name}",
                 t.filtered_warps,
                 plural(t.filtered_warps, "warp was", "warps were")
             );

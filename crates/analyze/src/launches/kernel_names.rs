@@ -1,14 +1,18 @@
-//! What a kernel is called in its source: mangled names taken apart.
+//! Compares kernels by the names that they have in the source.
 //!
-//! Holds: names pair by [`renamed`] only where nothing else could be meant: one kernel of each side is left that has no
-//! partner of its own name, and both are called alike in the source.
-//! Misses: C++ alone is taken apart; names that other languages mangle are taken as they are.
+//! # Invariants
+//! [`renamed`] pairs two kernels only if nothing else could be meant: each is the only one of its side that
+//! has no match by
+//! its exact name and has this name in the source.
+//!
+//! # Limitations
+//! Only C++ names are demangled. Names that other languages mangle are compared as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::names::demangle;
 
-/// The name alone, without namespaces, template arguments and parameters.
+/// A kernel's name alone, without namespaces, template arguments and parameters.
 fn base(name: &str) -> String {
     let Some(whole) = demangle(name) else { return name.to_owned() };
     let whole = whole.replace("(anonymous namespace)", "");
@@ -16,12 +20,12 @@ fn base(name: &str) -> String {
     bare.rsplit("::").next().unwrap_or_default().to_owned()
 }
 
-/// Whether two kernels are called alike in the source.
+/// Whether two kernels have the same name in the source.
 pub(crate) fn alike(a: &str, b: &str) -> bool {
     a == b || base(a) == base(b)
 }
 
-/// How two kernels are called, told apart: as the source spells them, unless that is the same.
+/// The names of two kernels as the source spells them, or mangled if the source spells both alike.
 pub(crate) fn apart(names: [&str; 2]) -> [String; 2] {
     match names.map(demangle) {
         [Some(a), Some(b)] if a != b => [a, b],
@@ -29,7 +33,7 @@ pub(crate) fn apart(names: [&str; 2]) -> [String; 2] {
     }
 }
 
-/// Kernels that are called otherwise on both sides: by B's name, A's.
+/// Kernels whose exact names differ between the sides: A's name by B's name.
 pub(crate) fn renamed<'n>(a: &BTreeSet<&'n str>, b: &BTreeSet<&'n str>) -> BTreeMap<&'n str, &'n str> {
     let by_base = |names: &BTreeSet<&'n str>, other: &BTreeSet<&'n str>| {
         let mut out: BTreeMap<String, Vec<&'n str>> = BTreeMap::new();

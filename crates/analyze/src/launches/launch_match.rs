@@ -1,23 +1,27 @@
-//! Which launch of one run is which of another: by kernel and order, with launches put in and left out.
+//! Matches the launches of two runs, by kernel and order, allowing for launches that only one run has.
 //!
-//! Holds: launches that belong together have the same kernel; where the order of kernels leaves it open which one was put in,
-//! it is the one that makes most launches agree. Launches whose order differs, as those of racing streams, still get a partner.
-//! Misses: after an edit that is too large to look for ([`edit_script::edits`]), launches are paired by order within their kernel.
+//! # Invariants
+//! Matched launches have the same kernel. Where several launches could be the inserted one, the choice that
+//! makes most
+//! launches agree is taken. Launches in another order, such as those of racing streams, still get a match.
+//!
+//! # Limitations
+//! If the edit exceeds the bound of [`edit_script::edits`], launches match by order within their kernel.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::edit_script::{self, Edit};
 
-/// What is known of a launch before its lanes are looked at.
+/// What is known of a launch before its lanes are decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaunchKey {
     /// Its kernel, as a number that both sides share.
     pub kernel: u64,
-    /// A digest of all that was recorded of it.
+    /// A digest of everything that was recorded of it.
     pub whole: u64,
 }
 
-/// The pairs, by index, ascending in `a`.
+/// The matched launches, by index, ascending in `a`.
 pub fn match_launches(a: &[LaunchKey], b: &[LaunchKey]) -> Vec<(usize, usize)> {
     let kernels = |items: &[LaunchKey]| items.iter().map(|i| i.kernel).collect::<Vec<u64>>();
     let runs = edit_script::edits(&kernels(a), &kernels(b))
@@ -34,7 +38,7 @@ pub fn match_launches(a: &[LaunchKey], b: &[LaunchKey]) -> Vec<(usize, usize)> {
         left[1].extend(run.b);
     }
     pairs.extend((at.0..a.len()).zip(at.1..b.len()));
-    // What is left has a partner elsewhere, or none.
+    // The remaining launches match elsewhere or not at all.
     let mut partners: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
     for j in &left[1] {
         partners.entry(b[*j].kernel).or_default().push_back(*j);
@@ -45,9 +49,11 @@ pub fn match_launches(a: &[LaunchKey], b: &[LaunchKey]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// A run that only takes out or only puts in, moved to where most launches agree: `x k x` is `x` with `k x` put in, or `x k`.
-/// It moves between the end of what is paired before it and the start of the run after it, and only if two more agree then:
-/// one may as well be a launch that differs where it is.
+/// Moves a pure insertion or removal to where most launches agree. In `x k x`, either `k x` was inserted
+/// after `x`, or `x k` before it.
+///
+/// The edit moves between the end of the match before it and the start of the next edit. It moves only if two
+/// more launches agree afterwards: a gain of one may be a launch that differs in place.
 fn slide(a: &[LaunchKey], b: &[LaunchKey], from: (usize, usize), run: Edit, to: (usize, usize)) -> Edit {
     let (longer, range, other, at, room) = match (run.a.is_empty(), run.b.is_empty()) {
         (true, false) => (b, run.b.clone(), a, run.a.start, (run.b.start - from.1, to.1 - run.b.end)),

@@ -1,5 +1,4 @@
-//! Launches and processes as wholes: which belong together, what differs before and after any code runs, what was
-//! not seen.
+//! Launches and processes as wholes: which match, what differs outside of code, and what was not seen.
 
 pub(crate) mod culprit;
 pub(crate) mod differences;

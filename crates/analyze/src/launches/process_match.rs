@@ -1,25 +1,28 @@
-//! Which process of one run is which of another: by rank, else by command and order.
+//! Matches the processes of two runs: by rank, otherwise by command and order.
 //!
-//! Holds: every process is in one pair or alone. Misses: processes of one command that start in another order than they did
-//! in the other run, and have no ranks.
+//! # Invariants
+//! Every process is in exactly one pair, or unmatched.
+//!
+//! # Limitations
+//! Processes of one command without ranks are mismatched if they start in another order in the other run.
 
 use prlx_trace::Process;
 
-/// Which processes belong together.
+/// The processes of two runs, matched.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessMatch {
-    /// Pairs, by index; in the order of side A.
+    /// The matched processes, by index, in the order of side A.
     pub pairs: Vec<(usize, usize)>,
-    /// By side: those without a partner.
+    /// By side: the processes without a match.
     pub alone: [Vec<usize>; 2],
 }
 
-/// Pairs the processes of two runs, each in the order in which they started. What has no process is the recording of a launch
-/// file, or can't be read.
+/// Matches the processes of two runs, each listed in the order of their start. `None` stands for a launch
+/// file's recording, or for a recording that cannot be read.
 pub fn match_processes(a: &[Option<Process>], b: &[Option<Process>]) -> ProcessMatch {
     let mut free: Vec<usize> = (0..b.len()).collect();
     let mut partners = vec![None; a.len()];
-    // From what tells most to what tells least.
+    // The most specific rule first.
     let rules: [Rule; 4] = [
         |a, b| matches!((rank(a), rank(b)), (Some(a), Some(b)) if a == b) && same_command(a, b),
         |a, b| matches!((rank(a), rank(b)), (Some(a), Some(b)) if a == b),
@@ -32,7 +35,7 @@ pub fn match_processes(a: &[Option<Process>], b: &[Option<Process>]) -> ProcessM
             *partner = Some(free.remove(at));
         }
     }
-    // Two runs of one process each are meant to be compared, whatever they are.
+    // Two runs of one process each are compared, whatever they ran.
     if let ([None], [j]) = (&partners[..], &free[..]) {
         partners[0] = Some(*j);
         free.clear();
@@ -42,7 +45,7 @@ pub fn match_processes(a: &[Option<Process>], b: &[Option<Process>]) -> ProcessM
     ProcessMatch { pairs, alone: [alone, free] }
 }
 
-/// Whether two processes belong together.
+/// Whether two processes match.
 type Rule = fn(&Option<Process>, &Option<Process>) -> bool;
 
 fn rank(p: &Option<Process>) -> Option<u32> {
@@ -53,7 +56,7 @@ fn same_command(a: &Option<Process>, b: &Option<Process>) -> bool {
     a.as_ref().map(|p| &p.command) == b.as_ref().map(|p| &p.command)
 }
 
-/// The same program, wherever it lies and whatever it is told.
+/// Whether two processes ran the same program, whatever its folder and arguments.
 fn same_program(a: &Option<Process>, b: &Option<Process>) -> bool {
     let name = |p: &Option<Process>| {
         p.as_ref().and_then(|p| p.command.first()?.rsplit('/').next().map(str::to_owned))
@@ -61,7 +64,7 @@ fn same_program(a: &Option<Process>, b: &Option<Process>) -> bool {
     name(a) == name(b)
 }
 
-/// A process in words: its rank, or else its number and host.
+/// Names a process by its rank, or else by its process id and host.
 pub(crate) fn name(p: &Process) -> String {
     match p.rank {
         Some(rank) => format!("rank {rank}"),

@@ -1,34 +1,36 @@
-//! What recordings hold, counted by kernel: what was launched, what of it was recorded, and why the rest was not.
+//! Counts what recordings contain, by kernel: launches, recorded launches, and why the others were not
+//! recorded.
 //!
-//! Holds: `launches` is `recorded` and the sum of `skipped`.
+//! # Invariants
+//! For each kernel, `launches` is `recorded` plus the sum of `skipped`.
 
 use std::collections::BTreeMap;
 
 use prlx_trace::Trace;
 
-/// A kernel's launches.
+/// The launches of one kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KernelCounts {
-    /// Its name, as in the module.
+    /// The kernel's name in its module.
     pub name: String,
-    /// How often it was launched.
+    /// The number of launches.
     pub launches: u64,
-    /// How many of those were recorded.
+    /// The number of launches that were recorded.
     pub recorded: u64,
-    /// Elements that were recorded.
+    /// The number of recorded elements.
     pub elements: u64,
-    /// Elements that did not fit.
+    /// The number of elements that were lost because buffers were full.
     pub dropped: u64,
-    /// Launches that were not recorded, by reason.
+    /// The number of launches that were not recorded, by reason.
     pub skipped: BTreeMap<String, u64>,
 }
 
-/// What was counted so far.
+/// The counts of all recordings so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Survey(BTreeMap<String, KernelCounts>);
 
 impl Survey {
-    /// VisitCounts a recording's launches too.
+    /// Adds the launches of a recording.
     pub fn add(&mut self, trace: &Trace) {
         for l in trace.launches.iter().map(|r| &r.launch) {
             let function =
@@ -44,7 +46,7 @@ impl Survey {
             }
         }
     }
-    /// The kernels, by name.
+    /// The counts, sorted by kernel name.
     pub fn kernels(self) -> Vec<KernelCounts> {
         self.0.into_iter().map(|(name, kernel)| KernelCounts { name, ..kernel }).collect()
     }

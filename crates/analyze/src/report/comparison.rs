@@ -109,13 +109,13 @@ impl Report {
             let side = if side == 0 { "A" } else { "B" };
             let who = if name.is_empty() { side.to_owned() } else { format!("{side}'s {name}") };
             if let Some(cut) = cut {
-                self.gaps.push(format!("{who} was cut off: launches after that are not in it ({cut})"));
+                self.gaps.push(format!("{who} was cut off: later launches are missing ({cut})"));
             }
         }
         let elsewhere = self.pairs.saturating_sub(self.launches.len() as u64);
         if elsewhere > 0 {
             self.gaps.push(format!(
-                "this is a part: {elsewhere} of {} pairs of launches are in others",
+                "this is a part of a report: {elsewhere} of {} launch pairs are in other parts",
                 self.pairs
             ));
         }

@@ -1,6 +1,7 @@
-//! Sites, places and slices in words: from a module's tables to what a report says.
+//! Turns sites, locations and slices of a module's tables into what a report shows.
 //!
-//! Holds: nothing here fails; an index that leads nowhere gives less text.
+//! # Invariants
+//! Nothing here fails: an index out of range gives less text.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,12 +12,12 @@ use super::evidence::SliceNode;
 use super::source::{Location, SiteInfo, SteeredInfo};
 use crate::value;
 
-/// Inlining levels that are followed.
+/// The largest depth of inlining that is followed.
 const MAX_INLINED: usize = 32;
-/// Nodes of a slice that a report shows.
+/// The largest number of slice nodes in a report.
 const MAX_NODES: usize = 48;
 
-/// A place in the source, with its line's text and where it was inlined.
+/// A source location with its line's text and the calls that inlined it.
 pub(crate) fn location(m: &Module, loc: Option<LocId>) -> Option<Location> {
     let mut place = without_inlining(m, loc?)?;
     let mut at = m.locs.get(loc?.index())?.inlined_at;
@@ -44,12 +45,12 @@ fn without_inlining(m: &Module, loc: LocId) -> Option<Location> {
     })
 }
 
-/// A function's name.
+/// The name of a function.
 pub(crate) fn function_name(m: &Module, f: FuncId) -> String {
     m.functions.get(f.index()).map(|f| f.name.clone()).unwrap_or_default()
 }
 
-/// A site, in words.
+/// What a report says of a site. `None` if the module has no such site.
 pub fn site_info(m: &Module, id: SiteId) -> Option<SiteInfo> {
     let s = m.sites.get(id.index())?;
     let steers = s
@@ -67,8 +68,8 @@ pub fn site_info(m: &Module, id: SiteId) -> Option<SiteInfo> {
     })
 }
 
-/// A loop's place: its header's, or that of the first of its blocks that has one (compilers put line 0 on blocks that
-/// merge values).
+/// The location of a loop: its header's, or its first block's that has a line. Compilers put line 0 on blocks
+/// that merge values.
 pub(crate) fn loop_location(m: &Module, function: FuncId, of: LoopId) -> Option<Location> {
     let f = m.functions.get(function.index())?;
     let l = f.loops.get(of.index())?;
@@ -77,7 +78,8 @@ pub(crate) fn loop_location(m: &Module, function: FuncId, of: LoopId) -> Option<
     location(m, std::iter::once(l.loc).chain(blocks).find(has_line).unwrap_or(l.loc))
 }
 
-/// Fills in what nodes that read a parameter got; marks the first that differs. Addresses of buffers say nothing.
+/// Fills in the values of slice nodes that read a parameter, and marks the first that differs. Addresses of
+/// buffers are left out, since they mean nothing between runs.
 pub(crate) fn parameters(modules: [&Module; 2], launches: [&Launch; 2], slice: &mut [SliceNode]) {
     let mut first = true;
     for node in slice.iter_mut().filter(|n| n.kind == NodeKind::Param) {
@@ -112,7 +114,7 @@ pub(crate) fn parameters(modules: [&Module; 2], launches: [&Launch; 2], slice: &
     }
 }
 
-/// The load sites that a site's slice names: node, site.
+/// The load sites in a site's slice: node and site.
 pub(crate) fn loads(m: &Module, s: &Site) -> Vec<(u32, SiteId)> {
     let mut taken = BTreeSet::new();
     let mut out = Vec::new();
@@ -132,10 +134,10 @@ pub(crate) fn loads(m: &Module, s: &Site) -> Vec<(u32, SiteId)> {
     out
 }
 
-/// A site's slice, nearest nodes first: each node once, at the smallest depth at which it hangs.
+/// A site's slice. Each node appears once, at its smallest depth.
 pub(crate) fn slice(m: &Module, id: SiteId) -> Vec<SliceNode> {
     let Some(s) = m.sites.get(id.index()) else { return Vec::new() };
-    // Depth-first from the decision, so that a chain reads as a chain.
+    // Depth-first from the decision, so that chains stay together.
     let mut order: Vec<(u32, u32)> = Vec::new();
     let mut place = vec![None; s.slice.len()];
     let mut todo = VecDeque::from([(0u32, 0u32)]);

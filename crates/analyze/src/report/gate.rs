@@ -1,10 +1,14 @@
-//! Whether a report may pass: what is allowed to differ, and what is left of it.
+//! Decides whether a report passes a gate: which differences are allowed, and which remain.
 //!
-//! Holds: every difference that makes a report's verdict is one [`JudgedDifference`], with the rule that allows it or without; what the
-//! report had no room for is never allowed. A report with gaps never passes: it fails, or nobody knows.
+//! # Invariants
+//! Every difference that decides the report's verdict is one [`JudgedDifference`], with or without a rule
+//! that allows it.
+//! Findings beyond the report's limit are never allowed. A report with gaps never passes: it fails, or is
+//! unknown.
 //!
-//! Misses: what lanes do differently because of an allowed difference is a difference of its own, where it is not counted with
-//! the decision that it follows from.
+//! # Limitations
+//! What lanes do differently because of an allowed difference may be a finding of its own, and needs a rule
+//! of its own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,20 +21,20 @@ use super::source::{Location, SiteInfo};
 use super::verdict::{FindingKind, LaunchPart, Verdict};
 use crate::glob::matches;
 
-/// What is allowed to differ.
+/// A rule that allows some differences.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// Findings on these lines of a file whose path ends so: first and last.
+    /// Findings on these lines (first, last) of a file. The file matches by the end of its path.
     Lines(String, u32, u32),
-    /// Findings in functions of this name; `*` and `?` match.
+    /// Findings in functions with this name; `*` and `?` are wildcards.
     Function(String),
-    /// Findings in kernels of this name.
+    /// Findings in kernels with this name; `*` and `?` are wildcards.
     Kernel(String),
     /// Findings of this kind.
-    FindingKind(FindingKind),
-    /// Findings at the site of this id, as recordings of PRLX 0.x have them.
+    Kind(FindingKind),
+    /// Findings at the site with this number, as in recordings of PRLX 0.x.
     Site(u32),
-    /// What outputs of this name hold.
+    /// The content of outputs with this name; `*` and `?` are wildcards.
     Output(String),
 }
 
@@ -41,7 +45,7 @@ impl fmt::Display for Rule {
             Rule::Lines(file, first, last) => write!(f, "{file}:{first}-{last}"),
             Rule::Function(name) => write!(f, "function={name}"),
             Rule::Kernel(name) => write!(f, "kernel={name}"),
-            Rule::FindingKind(kind) => write!(f, "kind={}", kind.name()),
+            Rule::Kind(kind) => write!(f, "kind={}", kind.name()),
             Rule::Site(id) => write!(f, "site={id:#010x}"),
             Rule::Output(name) => write!(f, "output={name}"),
         }
@@ -73,7 +77,7 @@ impl FromStr for Rule {
                     let kind = all.into_iter().find(|k| k.name().eq_ignore_ascii_case(value));
                     let one_of =
                         || format!("`{text}`: a kind is one of {}", all.map(FindingKind::name).join(", "));
-                    return kind.map(Rule::FindingKind).ok_or_else(one_of);
+                    return kind.map(Rule::Kind).ok_or_else(one_of);
                 }
                 "site" => {
                     let digits = value.strip_prefix("0x").or(value.strip_prefix("0X"));
@@ -94,12 +98,12 @@ impl FromStr for Rule {
 }
 
 impl Rule {
-    /// Whether it allows a finding.
+    /// Whether the rule allows a finding.
     fn allows(&self, l: &LaunchReport, f: &Finding) -> bool {
         let sites = || f.site.iter().flatten();
         match self {
             Rule::Kernel(name) => matches(name, &l.kernel),
-            Rule::FindingKind(kind) => f.kind == *kind,
+            Rule::Kind(kind) => f.kind == *kind,
             Rule::Site(id) => sites().next().is_some() && sites().all(|s| s.id.0 == *id),
             Rule::Function(name) => {
                 let inlined = |l: &Location| !l.function.is_empty() && matches(name, &l.function);
@@ -109,7 +113,7 @@ impl Rule {
             }
             Rule::Lines(file, first, last) => {
                 let here = |l: &Location| same_file(&l.file, file) && (*first..=*last).contains(&l.line);
-                // Where the sides are at different places, both must be allowed.
+                // If the sides are at different places, the rule must allow both.
                 match sites().next() {
                     Some(_) => sites().all(|s| s.location.as_ref().is_some_and(here)),
                     None => f.place.as_ref().is_some_and(here),
@@ -120,37 +124,37 @@ impl Rule {
     }
 }
 
-/// Whether a path ends with the parts of another.
+/// Whether the last components of a path are `asked`.
 fn same_file(path: &str, asked: &str) -> bool {
     path == asked || path.strip_suffix(asked).is_some_and(|before| before.ends_with(['/', '\\']))
 }
 
-/// How much may differ that no rule allows. If nothing is said, nothing may; else all that is said must hold.
+/// How many differences may remain. Without limits, none may; otherwise every given limit must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GateLimits {
-    /// Findings.
+    /// The largest number of findings.
     pub findings: Option<u64>,
-    /// Visits that have them, all together.
+    /// The largest number of visits that have findings.
     pub visits: Option<u64>,
-    /// Lanes that have them, all together: one with two findings counts twice.
+    /// The largest number of lanes that have findings. A lane with two findings counts twice.
     pub lanes: Option<u64>,
 }
 
-/// What came of it.
+/// The result of a gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum GateOutcome {
-    /// Nothing differs but what may, and everything was seen.
+    /// All differences are allowed, and everything was seen.
     Passed,
-    /// Something differs that may not.
+    /// A difference is not allowed.
     Failed,
-    /// What was seen may pass; what was not could fail.
+    /// Nothing seen fails the gate, but something was not seen.
     Unknown,
 }
 
 impl GateOutcome {
-    /// Its name in texts.
+    /// The result's name in texts.
     pub const fn name(self) -> &'static str {
         match self {
             GateOutcome::Passed => "passed",
@@ -169,45 +173,45 @@ impl GateOutcome {
 }
 
 data! {
-    /// One difference.
+    /// One difference, and the rule that allows it.
     struct JudgedDifference {
-        /// Its launch, by index in the report; `None`: it is of no pair of launches.
+        /// The index of its launch in the report. `None` if it belongs to no pair of launches.
         launch: Option<u64>,
-        /// The finding, by index in the launch; `None`: it is something else, which `what` says.
+        /// The index of the finding in the launch. `None` for other differences, which `what` describes.
         finding: Option<u64>,
-        /// What it is; empty for a finding.
+        /// The description; empty for a finding.
         what: String,
-        /// The rule that allows it, by index.
+        /// The index of the rule that allows it.
         rule: Option<u64>,
     }
 }
 
-/// What a gate says of a report.
+/// The result of a gate, with every difference.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Judgement {
-    /// Whether it may pass.
+    /// Whether the report passes.
     pub outcome: GateOutcome,
-    /// Findings that no rule allows, visits and lanes that have them.
+    /// The findings that no rule allows, the visits that have them, and the lanes that have them.
     pub counted: [u64; 3],
-    /// How many there may be.
+    /// The limits that were applied.
     pub most: GateLimits,
-    /// The rules, as they are written.
+    /// The rules, as the user writes them.
     pub rules: Vec<String>,
-    /// By rule: how much it allows.
+    /// By rule: the number of differences that it allows.
     pub used: Vec<u64>,
-    /// Everything that differs, in the report's order.
+    /// All differences, in the report's order.
     pub items: Vec<JudgedDifference>,
 }
 
 impl Judgement {
-    /// What is left of the differences of one launch, or of none.
+    /// The differences of one launch that no rule allows; `None`: those outside of launches.
     pub fn left(&self, launch: Option<u64>) -> impl Iterator<Item = &JudgedDifference> {
         self.items.iter().filter(move |i| i.launch == launch && i.rule.is_none())
     }
 }
 
-/// Judges a report.
+/// Applies a gate to a report.
 pub fn judge(report: &Report, rules: &[Rule], most: GateLimits) -> Judgement {
     let mut all = Judge { rules, items: Vec::new(), counted: [0; 3], blocked: false };
     for (i, l) in report.launches.iter().enumerate() {
@@ -245,7 +249,7 @@ struct Judge<'a> {
     rules: &'a [Rule],
     items: Vec<JudgedDifference>,
     counted: [u64; 3],
-    /// Something differs that no threshold counts.
+    /// A difference that no limit counts.
     blocked: bool,
 }
 
@@ -285,7 +289,7 @@ impl Judge<'_> {
         }
         let more = l.findings_total.saturating_sub(l.findings.len() as u64);
         if more > 0 {
-            self.block(launch, format!("{more} more findings than there was room for"));
+            self.block(launch, format!("{more} more findings than the report lists"));
         }
         if l.verdict == Verdict::Differs && self.items.len() == before {
             self.block(launch, "it differs".into());

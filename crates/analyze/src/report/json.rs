@@ -1,9 +1,9 @@
-//! How values of other crates lie in a report's JSON: masks and raw bits as hexadecimal strings, so that no reader loses bits
-//! to floating point; names for what has names.
+//! The JSON form of values from other crates. Masks and raw bits are hexadecimal strings, so that no reader
+//! rounds them to floating point. Enumerations are written by name.
 
 use serde::de::Error;
 
-/// Declares how a type with a table of names is written and read.
+/// Declares the JSON form of an enumeration with a table of names.
 macro_rules! named {
     ($($module:ident: $t:ident,)*) => { $(
         pub(crate) mod $module {
@@ -36,7 +36,7 @@ fn from_hex<E: Error>(text: &str) -> Result<u64, E> {
     value.ok_or_else(|| E::custom(format!("`{text}` is no hexadecimal number")))
 }
 
-/// A lane mask.
+/// A lane mask, in hexadecimal.
 pub(crate) mod hex {
     use prlx_trace::LaneMask;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -51,7 +51,7 @@ pub(crate) mod hex {
     }
 }
 
-/// Bits by side.
+/// Raw bits by side, in hexadecimal.
 pub(crate) mod hex_pair {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -67,7 +67,7 @@ pub(crate) mod hex_pair {
     }
 }
 
-/// A shape or place.
+/// A grid or block dimension, as an array of three numbers.
 pub(crate) mod dim {
     use prlx_trace::Dim3;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -81,7 +81,7 @@ pub(crate) mod dim {
     }
 }
 
-/// A site's number.
+/// A site's number, as an integer.
 pub(crate) mod site_id {
     use prlx_trace::SiteId;
     use serde::{Deserialize, Deserializer, Serializer};

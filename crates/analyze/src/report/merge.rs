@@ -1,22 +1,27 @@
-//! Parts of one report, put together.
+//! Merges parts of one report.
 //!
-//! A part holds some of the pairs of launches ([`crate::DiffOptions::shard`]); each pair is compared as a whole, so parts
-//! are made anywhere, at any time, and put together in any order.
+//! A part holds some of the launch pairs ([`crate::DiffOptions::shard`]). Each pair is compared as a whole,
+//! so parts can be
+//! made on any machine and merged in any order.
 //!
-//! Holds: merging is associative, commutative and idempotent; all parts together are the report that was never split, byte for
-//! byte. Fewer are a report with a gap that says so.
+//! # Invariants
+//! Merging is associative, commutative and idempotent. All parts together give the report of an undivided
+//! comparison, byte
+//! for byte. Fewer parts give a report with a gap.
 //!
-//! Misses: a launch that is too large for one machine; a pair is the smallest part.
+//! # Limitations
+//! A launch that is too large for one machine cannot be divided.
 
 use super::comparison::Report;
 use super::verdict::Verdict;
 use crate::error::Error;
 
 impl Report {
-    /// Puts two parts of the same comparison together.
+    /// Merges two parts of the same comparison.
     ///
     /// # Errors
-    /// When they are parts of different comparisons, or both have a pair of launches and do not say the same of it.
+    /// The parts belong to different comparisons, or they contain the same pair of launches with different
+    /// content.
     pub fn merge(mut self, other: Report) -> Result<Report, Error> {
         let frame = |r: &Report| Report {
             launches: Vec::new(),
@@ -33,7 +38,7 @@ impl Report {
         for pair in self.launches.windows(2) {
             if (pair[0].process, pair[0].launch) == (pair[1].process, pair[1].launch) && pair[0] != pair[1] {
                 let at = format!("launch {} of A", pair[0].launch[0]);
-                return Err(Error::new(at, "two parts do not say the same of it"));
+                return Err(Error::new(at, "two parts contain it with different content"));
             }
         }
         self.launches.dedup();

@@ -3,10 +3,10 @@
 //! Everything here is public and serialisable (feature `serde`).
 //!
 //! # Invariants
-//! A side is an index, 0 for A and 1 for B, in every array of two. Findings of a launch are sorted: those at which
-//! lanes first diverge come first, by how early that was. Findings that occur only in lanes that had diverged before
-//! come after them. Sums add up: [`Warps::total`] and [`Lanes::total`] are the sums of their other fields.
-//! Field names are keys of the JSON format and do not change.
+//! A side is an index, 0 for A and 1 for B, in every array of two. Findings of a launch are sorted: those at
+//! which lanes first diverge come first, by how early that was. Findings that occur only in lanes that had
+//! diverged before come after them. Sums add up: [`Warps::total`] and [`Lanes::total`] are the sums of their
+//! other fields. Field names are keys of the JSON format and do not change.
 
 mod comparison;
 mod coverage;

@@ -1,26 +1,26 @@
-//! What viewers show around a finding: data types only.
+//! What viewers show around a finding: data types.
 
 use super::plain_data::data;
 use super::source::{Location, SiteInfo};
 
-/// How a step is on both sides.
+/// How a step compares on both sides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum StepMatch {
-    /// The same visit, with the same value.
+    /// The same visit with the same value.
     #[default]
     Same,
-    /// The same visit, with another value.
+    /// The same visit with different values.
     Differs,
-    /// Only A made it.
+    /// Only A has the visit.
     A,
-    /// Only B made it.
+    /// Only B has the visit.
     B,
 }
 
 impl StepMatch {
-    /// Its character in [`LaneRow::cells`].
+    /// The step's character in [`LaneRow::cells`].
     pub const fn letter(self) -> char {
         match self {
             StepMatch::Same => '.',
@@ -29,7 +29,7 @@ impl StepMatch {
             StepMatch::B => 'b',
         }
     }
-    /// What to say of several steps together: that something differs before who did more.
+    /// Combines several steps: a difference takes precedence over steps of one side.
     pub(crate) fn with(self, other: StepMatch) -> StepMatch {
         match (self, other) {
             (StepMatch::Differs, _) | (_, StepMatch::Differs) => StepMatch::Differs,
@@ -41,77 +41,78 @@ impl StepMatch {
 }
 
 data! {
-    /// What there is to see around one finding.
+    /// The path around one finding.
     struct PathView {
         /// The lane whose steps are shown.
         lane: u8,
-        /// Its steps before those that are listed.
+        /// The number of its steps before the listed ones.
         before: u64,
-        /// Its steps around the finding, in the order in which they are aligned.
+        /// Its steps around the finding, in aligned order.
         steps: Vec<AlignedStep>,
-        /// Its steps after them.
+        /// The number of its steps after the listed ones.
         after: u64,
-        /// Which of `steps` is the finding's; `None` if none is.
+        /// The index of the finding's step in `steps`, if it is listed.
         at: Option<u64>,
-        /// By side: the sites that `steps` name.
+        /// By side: the sites that `steps` refers to.
         sites: [Vec<SiteInfo>; 2],
-        /// Loops and calls that the lane went through, each before what it holds.
+        /// The loops and calls that contain steps, each before its content.
         nest: Vec<Scope>,
-        /// The lanes of the warp, ascending.
+        /// All lanes of the warp, ascending.
         lanes: Vec<LaneRow>,
-        /// Steps of a lane that one cell of [`LaneRow::cells`] stands for.
+        /// The number of steps per character of [`LaneRow::cells`].
         per_cell: u64,
     }
     /// One visit, on both sides or on one.
     struct AlignedStep {
-        /// How it is.
+        /// How the step compares.
         mark: StepMatch,
         /// By side: its site, an index into [`PathView::sites`].
         site: [Option<u64>; 2],
         /// By side: how often the lane had visited the site before.
         visit: [Option<u64>; 2],
-        /// By side: the value recorded: of a decision 0, 1 or the way taken.
+        /// By side: the recorded value. A decision's is 0, 1, or the index of the target.
         value: [Option<u64>; 2],
-        /// Loops and calls that it is in, outermost first.
+        /// The loops and calls around it, outermost first.
         within: Vec<OpenScope>,
     }
-    /// A loop or call that a step is in.
+    /// A loop or call around a step.
     struct OpenScope {
-        /// An index into [`PathView::nest`].
+        /// The loop or call, an index into [`PathView::nest`].
         nest: u64,
-        /// By side: the trip of the loop, from 0; 0 for a call.
+        /// By side: the loop's trip, from 0; 0 for a call.
         trip: [u64; 2],
     }
-    /// A loop or a called function, wherever the lane came to it in the same nest.
+    /// A loop or a called function. Equal ones with the same parent are one scope.
     struct Scope {
-        /// What it lies in; `None` if the kernel itself.
+        /// The scope around it. `None` for the kernel itself.
         parent: Option<u64>,
-        /// Loops and calls around it.
+        /// The number of scopes around it.
         depth: u64,
-        /// The function: the one that is called, or the one that has the loop.
+        /// The called function, or the function that contains the loop.
         function: String,
         /// Whether it is a loop.
         looping: bool,
-        /// Where it is: a loop's head. A call has none.
+        /// The location of a loop's header. `None` for a call.
         location: Option<Location>,
-        /// By side: how often the lane came to it.
+        /// By side: how often the lane entered it.
         entered: [u64; 2],
-        /// By side: trips, in all.
+        /// By side: the total number of trips.
         trips: [u64; 2],
-        /// By side: visits in it.
+        /// By side: the number of visits in it.
         visits: [u64; 2],
-        /// Steps in it that are not the same on both sides.
+        /// The number of steps in it that differ.
         differ: u64,
     }
-    /// How one lane went.
+    /// All steps of one lane, as characters.
     struct LaneRow {
-        /// Lane.
+        /// The lane.
         lane: u8,
-        /// Its steps, [`PathView::per_cell`] to a character: `.` the same on both sides, `#` some differ, `a` and `b` some only there.
+        /// Its steps, [`PathView::per_cell`] to a character: `.` equal, `#` some differ, `a` and `b` some
+        /// only on that side.
         cells: String,
-        /// Its steps.
+        /// The number of its steps.
         steps: u64,
-        /// Its first step that is not the same.
+        /// The index of its first step that differs.
         parts: Option<u64>,
     }
 }

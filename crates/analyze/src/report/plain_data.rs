@@ -1,6 +1,6 @@
 //! The macro that declares plain, serialisable data types.
 
-/// Declares plain data that can be serialised.
+/// Declares structs of plain data with their serialisation.
 macro_rules! data {
     ($($(#[$m:meta])* struct $name:ident { $($(#[$fm:meta])* $f:ident: $t:ty,)* })*) => { $(
         #[derive(Clone, PartialEq, Debug, Default)]

@@ -1,11 +1,15 @@
-//! EntryKind there is to see around a finding, for viewers: both sides' steps side by side, the loops that the lane went through,
-//! and when each lane of the warp agreed. The report says what differs; this shows it.
+//! Builds the view around a finding: both sides' steps side by side, the loops around them, and where each
+//! lane of the warp agrees. The report says what differs; this view shows it.
 //!
-//! Holds: steps are aligned as the comparison aligned them. Memory is bounded by the trees of one lane and what
-//! [`PathViewOptions`] says, however long the lanes are.
+//! # Invariants
+//! Steps are aligned as the comparison aligned them. Memory is bounded by the trees of one lane and by
+//! [`PathViewOptions`], however long the lanes are.
 //!
-//! Misses: levels `print` and `operands`, which record no path; sides whose warps have other numbers of lanes; what one side did after the other's recording ended. Time
-//! is counted in steps of each lane for itself: equal columns of two lanes are not one moment.
+//! # Limitations
+//! Levels `fingerprint` and `operands` record no path and have no view. What one side executed after the
+//! other's recording
+//! ended is not shown. Each lane's steps are counted separately: equal columns of two lanes are not one
+//! moment.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +26,11 @@ use crate::report::{AlignedStep, Finding, LaneRow, LaunchReport, PathView, descr
 
 use super::options::PathViewOptions;
 
-/// Looks at a finding of a comparison of `traces`, in which `launch` has it. `None` if its level records no path, or its
-/// streams are not there.
+/// Builds the view around a finding of `launch`, from the recordings that were compared. `None` if their
+/// level records no path, or if the warp was not recorded.
 ///
 /// # Errors
-/// When the recordings are damaged, or are not those of the report.
+/// The recordings are damaged, or are not those of the report.
 pub fn path_view(
     traces: [&Trace; 2],
     launch: &LaunchReport,
@@ -39,7 +43,7 @@ pub fn path_view(
         return Err(missing(usize::from(at_number(traces[0], launch.launch[0]).is_some())));
     };
     let launches = [&a.launch, &b.launch];
-    // EntryKind calls hide has no findings.
+    // Uncertain matches through inlined calls have no findings.
     let no_calls = InlinedModules::new();
     let mut shared = ModuleCache::new(&no_calls);
     shared.prepare(traces, launches)?;
@@ -78,7 +82,7 @@ pub fn path_view(
     Ok(Some(out))
 }
 
-/// Brings the lanes to one scale.
+/// Brings all lanes to the same number of steps per cell.
 fn lay_out(out: &mut PathView, mut rows: Vec<(Lane, LaneStrip)>) {
     out.per_cell = rows.iter().map(|(_, m)| m.per_cell).max().unwrap_or(1);
     for (lane, map) in &mut rows {
@@ -90,7 +94,7 @@ fn lay_out(out: &mut PathView, mut rows: Vec<(Lane, LaneStrip)>) {
     }
 }
 
-/// Puts the shown lane's steps and loops into words.
+/// Fills in the steps and loops of the lane shown.
 fn tell(cx: &Context<'_>, out: &mut PathView, window: StepWindow, nest: &[ScopeBuilder]) {
     let modules = cx.sides.programs.map(|p| p.module);
     (out.before, out.after) = (window.before, window.after);

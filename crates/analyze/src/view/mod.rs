@@ -1,4 +1,4 @@
-//! EntryKind viewers show around a finding, from the recordings that it was found in.
+//! What viewers show around a finding, built from the recordings in which it was found.
 
 mod around_finding;
 mod options;

@@ -1,17 +1,17 @@
-//! How much of a path to show.
+//! How much of a path to show around a finding.
 
 use crate::decode::DecodeLimits;
 
-/// How much to show.
+/// How much of a path to show around a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathViewOptions {
-    /// Steps of the lane shown, before the one at which it differs.
+    /// The number of steps shown before the one that differs.
     pub before: usize,
-    /// Steps from there on.
+    /// The number of steps shown from there on.
     pub after: usize,
-    /// Columns of the map of lanes, at most; at least 2.
+    /// The largest number of cells in a lane's strip; at least 2.
     pub columns: usize,
-    /// EntryKind decoding one lane may cost.
+    /// Bounds on the decoding of each lane.
     pub limits: DecodeLimits,
 }
 

@@ -1,4 +1,4 @@
-//! EntryKind viewers show beside a report: source texts, and the path around each of its first findings.
+//! What viewers show beside a report: source texts, and the paths around its first findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,19 @@ use crate::report::{Finding, LaunchReport, Location, PathView, Report};
 use super::around_finding::path_view;
 use super::options::PathViewOptions;
 
-/// EntryKind viewers show beside a report: what there is to see around its first findings, and the sources that those name.
+/// What viewers show beside a report: the paths around its first findings, and the source files that its
+/// findings name.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ViewModel {
-    /// By index of the launch in the report and of the finding in the launch.
+    /// By the launch's index in the report and the finding's index in the launch.
     pub path_views: BTreeMap<(usize, usize), PathView>,
-    /// By side: texts of source files, by the path that locations name.
+    /// By side: the texts of source files, by the path in locations.
     pub sources: [BTreeMap<String, String>; 2],
 }
 
 impl ViewModel {
-    /// Adds what a report found in one pair of processes, of which these are the recordings: sources, and looks until there are
-    /// `most`.
+    /// Adds sources and path views for the findings of one pair of processes, whose recordings are `traces`.
+    /// Stops adding path views at `most` in all.
     ///
     /// # Errors
     /// Those of [`path_view`].
@@ -47,8 +48,8 @@ impl ViewModel {
         Ok(())
     }
 
-    /// Takes the texts of the files that a report's sites stand in from `source`, by side and by the path that locations name, and
-    /// gives those locations their lines: of recordings that hold no sources.
+    /// Reads the source files that the report names and the recordings do not contain. `source` returns a
+    /// file's text by side and path. Also fills in the code of these locations in `report`.
     pub fn read(&mut self, report: &mut Report, mut source: impl FnMut(usize, &str) -> Option<String>) {
         let mut known: [BTreeMap<String, Option<String>>; 2] = Default::default();
         let mut tell = |side: usize, at: &mut Location| {

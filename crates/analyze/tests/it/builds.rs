@@ -1,4 +1,5 @@
-//! Two builds of one toy source: what is the same execution is the same, and what differs is found where the source has it.
+//! Two builds of one toy source: what is the same execution is the same, and what differs is found where the
+//! source has it.
 
 use crate::toy::{Choose, Hashed, Lived, S, live, module, stream, trace};
 use prlx_analyze::report::{Finding, Report, Uncompared, WhyUncompared};
@@ -8,8 +9,8 @@ use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{LocId, SiteId, Streams, Trace, WarpId};
 
-/// What the source does: by line, and by the trips of the loops around it, outermost first. Two builds that ask the same get the
-/// same answer, whatever their sites and loops are.
+/// What the source does: by line, and by the trips of the loops around it, outermost first. Two builds that
+/// ask the same get the same answer, whatever their sites and loops are.
 struct Source<'a> {
     hashed: Hashed,
     /// By site: its line.
@@ -230,7 +231,7 @@ fn code_that_one_build_has_alone_is_listed() {
         assert_eq!(u.site.location.as_ref().map(|l| l.line), Some(9));
         assert_eq!(l.coverage.sites.each_ref().map(|s| s.unmatched), [1 - u64::from(side), u64::from(side)]);
         assert!(
-            l.gaps.iter().any(|g| g.contains(["only A has ran", "only B has ran"][usize::from(side)])),
+            l.gaps.iter().any(|g| g.contains(["only A has was", "only B has was"][usize::from(side)])),
             "{:?}",
             l.gaps
         );
@@ -306,7 +307,7 @@ fn what_may_be_opposite_is_not_compared() {
     assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
     let whys: Vec<_> = r.launches[0].uncompared.iter().map(|u| (u.side, u.why, u.hides)).collect();
     assert_eq!(whys, [(0, WhyUncompared::Opposite, true), (1, WhyUncompared::Opposite, true)]);
-    assert!(r.launches[0].gaps[0].contains("may ask the opposite"), "{:?}", r.launches[0].gaps);
+    assert!(r.launches[0].gaps[0].contains("may test the opposite condition"), "{:?}", r.launches[0].gaps);
 }
 
 #[test]
@@ -476,8 +477,8 @@ fn a_test_before_each_trip_is_the_test_after_the_last() {
     }
 }
 
-/// Takes the test of a loop's trips out of its header, into a block that the header jumps to (a call would end a block so), or that
-/// another decision leads to.
+/// Takes the test of a loop's trips out of its header, into a block that the header jumps to (a call would
+/// end a block so), or that another decision leads to.
 fn test_behind(mut t: Trace, decided: bool) -> Trace {
     let f = &mut t.modules[0].functions[0];
     let header = f.loops[0].header;
@@ -622,14 +623,15 @@ fn what_compares_something_else_must_do_the_same() {
     assert_eq!(told, [(0, WhyUncompared::Doubtful, 1, true), (1, WhyUncompared::Doubtful, 1, true)]);
     // Neither recording has the source: it may have been edited.
     assert!(
-        r.launches[0].gaps.iter().any(|g| g.contains("not at hand when A and B were")),
+        r.launches[0].gaps.iter().any(|g| g.contains("not available when A and B were")),
         "{:?}",
         r.launches[0].gaps
     );
 }
 
-/// A kernel that calls a function at lines 10 and 11 (lines 1 to 4; between the calls, 20 and 21), and the same kernel with both calls
-/// inlined, whose loops make `trips` trips and in which `edit` changes what lanes do.
+/// A kernel that calls a function at lines 10 and 11 (lines 1 to 4; between the calls, 20 and 21), and the
+/// same kernel with both calls inlined, whose loops make `trips` trips and in which `edit` changes what lanes
+/// do.
 fn called_and_inlined(trips: u64, edit: impl Fn(u64, &mut Hashed)) -> [Trace; 2] {
     let function = || vec![S::Loop(vec![body()]), S::Store];
     let between = || S::If(vec![S::Store], vec![]);

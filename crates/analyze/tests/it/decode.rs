@@ -114,7 +114,7 @@ fn what_was_not_recorded_hides_what_depends_on_it() {
     // A branch by what was left out can't be followed.
     m.sites[3].source = Source::None;
     assert!(
-        lane_visits(&m, &t.launches[0].launch, warp, Lane(0)).unwrap_err().what.contains("can't be walked")
+        lane_visits(&m, &t.launches[0].launch, warp, Lane(0)).unwrap_err().what.contains("cannot be decoded")
     );
 }
 
@@ -203,7 +203,8 @@ proptest! {
         }
     }
 
-    /// Whatever the events of a warp are: those that are no counts stay, in their order, and what is made decodes or fails.
+    /// Whatever the events of a warp are: those that are no counts stay, in their order, and what is made
+    /// decodes or fails.
     #[test]
     fn random_events_stay(
         events in prop::collection::vec((any::<u32>(), any::<u32>(), 0u64..100), 0..40),

@@ -8,8 +8,8 @@ use prlx_trace::launch::*;
 use prlx_trace::{Lane, LaneMask, ModuleId, SiteId, Trace, WarpId};
 use proptest::prelude::*;
 
-/// Sites: 0 store; outer loop: 1 if, 2 store, 3 select, inner loop: 4 guard, 5 its store, 6 the inner decision; 7 store;
-/// 8 the outer decision; 9 the last if, 10 store, 11 store.
+/// Sites: 0 store; outer loop: 1 if, 2 store, 3 select, inner loop: 4 guard, 5 its store, 6 the inner
+/// decision; 7 store; 8 the outer decision; 9 the last if, 10 store, 11 store.
 fn toy() -> Vec<Vec<S>> {
     vec![vec![
         S::Store,
@@ -129,7 +129,7 @@ fn values_are_hashed_in_two_ways() {
     let r = compare(&a, &b);
     assert_eq!(r.verdict, Verdict::Unknown);
     assert!(
-        r.launches[0].gaps.iter().any(|g| g.contains("before values were hashed")),
+        r.launches[0].gaps.iter().any(|g| g.contains("hashes values differently")),
         "{:?}",
         r.launches[0].gaps
     );
@@ -139,7 +139,7 @@ fn values_are_hashed_in_two_ways() {
         l.fault = Some(fault.clone());
     }
     let gaps = &compare(&a, &b).launches[0].gaps;
-    assert!(gaps.len() == 3 && gaps[0].contains("before values were hashed"), "{gaps:?}");
+    assert!(gaps.len() == 3 && gaps[0].contains("hashes values differently"), "{gaps:?}");
 }
 
 /// As if the launch had been stopped, before these lanes came to their end.
@@ -359,11 +359,11 @@ fn what_a_filter_leaves_out_is_a_gap() {
     let with = |filter: Filter| diff(&a, &b, &DiffOptions { filter, ..DiffOptions::default() }).unwrap();
     let warps = with(Filter { warps: vec![(0, 0), (2, 9)], ..Filter::default() });
     let [gap] = &warps.launches[0].gaps[..] else { panic!("{:?}", warps.launches[0].gaps) };
-    assert_eq!((warps.verdict, &gap[..]), (Verdict::Unknown, "1 warp was left out by a filter"));
+    assert_eq!((warps.verdict, &gap[..]), (Verdict::Unknown, "1 warp was excluded by a filter"));
     assert_eq!(warps.launches[0].coverage.lanes.missing, 32);
     let other = with(Filter { kinds: vec![FindingKind::Value], ..Filter::default() });
     assert_eq!((other.verdict, findings(&other)), (Verdict::Unknown, &[][..]));
-    assert_eq!(other.launches[0].gaps, ["1 difference was left out by a filter"]);
+    assert_eq!(other.launches[0].gaps, ["1 difference was excluded by a filter"]);
     assert_eq!(other.launches[0].differing.kinds, [0; 5]);
     for filter in [
         Filter { warps: vec![(1, 1)], ..Filter::default() },
@@ -410,7 +410,7 @@ fn what_is_lost_makes_it_unknown() {
     type Case<'a> = (&'a dyn Fn(&mut Trace), &'a str);
     let cases: [Case<'_>; 7] = [
         (&|b| b.launches[0].launch.totals.dropped = 3, "3 elements were lost"),
-        (&|b| b.launches[0].launch.totals.filtered_warps = 1, "1 warp was left out by a filter"),
+        (&|b| b.launches[0].launch.totals.filtered_warps = 1, "1 warp was excluded by a filter"),
         (&|b| edit(b, &|w| w.truncate(1)), "1 warp was not recorded on both sides"),
         (&|b| b.modules[0].functions[0].skipped = Some("too odd".into()), "too odd"),
         (
@@ -437,7 +437,7 @@ fn what_is_lost_makes_it_unknown() {
                     w[1].digest = 1;
                 })
             },
-            "its recording goes on",
+            "its recording continues",
         ),
     ];
     for (f, want) in cases {
@@ -597,7 +597,8 @@ fn an_edited_source_still_matches() {
     assert_eq!(r.launches[0].coverage.sites[0].unmatched, 0);
 }
 
-/// The same kernel with another template argument is the same kernel; how it is called is told, and decides nothing.
+/// The same kernel with another template argument is the same kernel; how it is called is told, and decides
+/// nothing.
 #[test]
 fn a_kernel_with_other_template_arguments_still_matches() {
     let called = |name: &str, flip: bool| {
@@ -629,7 +630,8 @@ fn a_kernel_with_other_template_arguments_still_matches() {
     assert_eq!((r.launches.len(), r.unpaired.len()), (0, 3));
 }
 
-/// Two builds with CTAs of other sizes, or another grid, share the work out otherwise: no lane is another's partner, and why is said.
+/// Two builds with CTAs of other sizes, or another grid, share the work out otherwise: no lane is another's
+/// partner, and why is said.
 #[test]
 fn lanes_with_other_shares_do_not_compare() {
     let a = run(4, &[5, 3], |_, _, _| {});
@@ -652,7 +654,7 @@ fn lanes_with_other_shares_do_not_compare() {
         let l = &r.launches[0];
         assert_eq!((r.verdict, l.findings.len()), (Verdict::Differs, findings), "{why}");
         assert_eq!(
-            l.gaps.iter().any(|g| g.contains("which does the work of which")),
+            l.gaps.iter().any(|g| g.contains("so their threads do not correspond")),
             findings == 0,
             "{:?}",
             l.gaps
@@ -710,7 +712,7 @@ fn kernels_of_other_names_compare_by_force() {
         };
         let r = force(&a, &other(false));
         assert_eq!((r.verdict, r.launches.len(), r.unpaired.len()), (Verdict::Unknown, 1, 0));
-        let gap = "`before` and `after` are compared as one kernel because they were told to be (--force)";
+        let gap = "`before` and `after` are compared as one kernel because of --force";
         assert_eq!(
             (&r.launches[0].gaps[..], &r.launches[0].differences[0].values),
             (&[gap.to_owned()][..], &["before".into(), "after".into()])

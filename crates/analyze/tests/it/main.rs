@@ -1,4 +1,5 @@
-//! Integration tests of `prlx-analyze`. [`toy`] writes programs and their traces; the other modules check what is made of them.
+//! Integration tests of `prlx-analyze`. [`toy`] writes programs and their traces; the other modules check
+//! what is made of them.
 
 mod builds;
 mod decode;

@@ -1,4 +1,5 @@
-//! What viewers are shown, held against the decoder: of each side, the steps shown are exactly its visits, in order.
+//! What viewers are shown, held against the decoder: of each side, the steps shown are exactly its visits, in
+//! order.
 
 use crate::toy::{Hashed, S, live, module, stream, trace};
 use prlx_analyze::view::{PathView, PathViewOptions, StepMatch};

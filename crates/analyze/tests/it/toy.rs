@@ -1,8 +1,9 @@
-//! Traces from nothing: a structured toy program, compiled to a module, and runs of it, encoded by a walk of the toy
-//! program that shares no code with the decoder.
+//! Traces from nothing: a structured toy program, compiled to a module, and runs of it, encoded by a walk of
+//! the toy program that shares no code with the decoder.
 //!
-//! A run is a function of the *identity* of trips, not of their position: loop trips have names, and every decision is
-//! chosen by its site and the names of the trips that it is in. So dropping a trip leaves all others as they were.
+//! A run is a function of the *identity* of trips, not of their position: loop trips have names, and every
+//! decision is chosen by its site and the names of the trips that it is in. So dropping a trip leaves all
+//! others as they were.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -13,7 +14,8 @@ use prlx_trace::{
     WarpId,
 };
 
-/// A statement of the toy program. Sites are numbered in the order of the text, and stand on lines of their own.
+/// A statement of the toy program. Sites are numbered in the order of the text, and stand on lines of their
+/// own.
 #[derive(Clone, Debug)]
 pub enum S {
     /// A store.
@@ -250,7 +252,8 @@ pub fn module(functions: &[Vec<S>]) -> Module {
             lp.blocks = (0..c.f.blocks.len() as u32)
                 .map(BlockId)
                 .filter(|b| {
-                    // Loops are numbered outer before inner: nested ids follow through parents, looked up below.
+                    // Loops are numbered outer before inner: nested ids follow through parents, looked up
+                    // below.
                     c.f.blocks[b.index()].in_loop == Some(LoopId(l as u32))
                 })
                 .collect();

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use prlx::Monitor;
@@ -11,8 +10,7 @@ use prlx::device::Device;
 use prlx::probe;
 use prlx::profile::marking;
 use prlx_driver::{Cost, CostOptions, Needs, Passed};
-use prlx_probe::lang::Script;
-use prlx_probe::{Filter, Program};
+use prlx_plan::RecordingRequest;
 use prlx_trace::Level;
 use serde_json::{Value, json};
 
@@ -102,19 +100,18 @@ fn caches(options: &CostOptions, counts: bool) -> &'static str {
 fn instrumentations(args: &CostArgs, monitor: &Monitor<'_>) -> Result<Vec<Instrumentation>> {
     let recorder = |level: Level| Instrumentation {
         name: level.name().to_owned(),
-        program: Program { level, script: None, elide: true, filter: Filter::default(), window: None },
+        program: RecordingRequest::new(level),
     };
     let mut all: Vec<Instrumentation> = args.levels().into_iter().map(recorder).collect();
     for word in &args.probe {
         let found = probe::named(word, monitor)?;
-        all.push(Instrumentation { name: found.name, program: probe::plan_program(&found.script, &[]) });
+        all.push(Instrumentation { name: found.name, program: probe::recording_request(&found.script, &[]) });
     }
     for form in &args.markers {
         let (name, form) = form.form();
         let auto = args.auto.iter().map(|a| a.via()).collect();
-        let marks = Some(marking(auto, Vec::new(), false, form));
-        let script = Arc::new(Script { marks, ..Script::default() });
-        all.push(Instrumentation { name: name.to_owned(), program: probe::plan_program(&script, &[]) });
+        let program = RecordingRequest::of_markers(marking(auto, Vec::new(), false, form));
+        all.push(Instrumentation { name: name.to_owned(), program });
     }
     Ok(all)
 }

@@ -8,7 +8,7 @@ use prlx_analyze::DiffOptions;
 use prlx_analyze::report::{LaunchReport, Report};
 use prlx_analyze::view::ViewModel;
 use prlx_driver::session::Session;
-use prlx_present::prlx::Counts;
+use prlx_present::legacy::Counts;
 
 use crate::args::DiffArgs;
 use crate::commands::diff_legacy::{self, Divergences};

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use prlx::diff::{Histories, LegacyComparison, LegacyOptions, diff_legacy};
 use prlx::legacy::{self, Input};
 use prlx_analyze::{FindingKind, Report, Verdict};
-use prlx_present::prlx::{Counts, Gate, passes, prlx_chrome, prlx_csv, prlx_json};
+use prlx_present::legacy::{Counts, Gate, passes, prlx_chrome, prlx_csv, prlx_json};
 
 use crate::args::DiffArgs;
 use crate::launch_timeline;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use prlx::diff::read_file;
 use prlx_driver::session::Session;
-use prlx_present::inspect::{View, inspect};
-use prlx_probe::Filter;
+use prlx_plan::Filter;
+use prlx_present::recording::module::{View, inspect};
 
 use crate::args::{InspectArgs, Show};
 use crate::commands::images;

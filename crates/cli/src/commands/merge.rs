@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use prlx_present::prlx::{Counts, Gate, prlx_json};
+use prlx_present::legacy::{Counts, Gate, prlx_json};
 
 use crate::args::{MergeArgs, ReportArgs};
 use crate::report;

@@ -28,7 +28,7 @@ use prlx::Monitor;
 use prlx::diff::{diff_sessions, read_file};
 use prlx_analyze::DiffOptions;
 use prlx_driver::session::Session;
-use prlx_present::prlx::csv_field;
+use prlx_present::legacy::csv_field;
 use prlx_present::safe;
 use prlx_present::tables::{self, Batch, Cell, FINDINGS, Give, Kind, RECORDING, Table};
 

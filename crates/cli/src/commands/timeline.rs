@@ -53,8 +53,10 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
     #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
         let all = || -> io::Result<()> {
-            let mut out =
-                prlx_present::parquet::Writer::new(BufWriter::new(File::create(path)?), &present::SPANS)?;
+            let mut out = prlx_present::tables::parquet::Writer::new(
+                BufWriter::new(File::create(path)?),
+                &present::SPANS,
+            )?;
             present::rows(&timeline, &mut |batch| out.rows(&batch))?;
             out.finish()?.flush()
         };

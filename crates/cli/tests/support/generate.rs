@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use prlx_driver::Job;
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::Level;
 
 use crate::support::{observe, program, record, same};

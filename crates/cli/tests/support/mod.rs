@@ -8,7 +8,7 @@ use std::error::Error;
 use prlx_analyze::lane_visits;
 use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
-use prlx_probe::{Filter, Plan, Program as Recorder};
+use prlx_plan::{Filter, Plan, RecordingRequest};
 use prlx_trace::kernel::{Module, Source};
 use prlx_trace::launch::{Lanes, Launch, Window};
 use prlx_trace::{Lane, Level, SiteId, WarpId, WarpStream};
@@ -19,14 +19,15 @@ pub fn emulator() -> Emulator {
 }
 
 /// A recorder of a level; at `operands`, with a window on what it can watch.
-pub fn program(level: Level, elide: bool, job: &Job) -> Recorder {
+pub fn program(level: Level, elide: bool, job: &Job) -> RecordingRequest {
     let mut window = None;
     if level == Level::Operands {
         // Everything that can be watched, by the first two warps, for the first three visits.
         let (view, _) = prlx_isa::ptx::read(&job.text);
-        let all = Recorder {
+        let all = RecordingRequest {
             level: Level::Path,
-            script: None,
+            probe: None,
+            markers: None,
             elide: false,
             filter: Filter::default(),
             window: None,
@@ -35,7 +36,7 @@ pub fn program(level: Level, elide: bool, job: &Job) -> Recorder {
         let sites = (0..plan.module.sites.len() as u32).map(SiteId).collect();
         window = Some(Window { sites, warps: (0, 2), visits: (0, 3) });
     }
-    Recorder { level, script: None, elide, filter: Filter::default(), window }
+    RecordingRequest { level, probe: None, markers: None, elide, filter: Filter::default(), window }
 }
 
 /// What one run recorded.
@@ -70,8 +71,8 @@ pub fn observe(job: &Job, plan: &Plan) -> Result<Run, Box<dyn Error>> {
         block: job.config.block,
         warp_size: device.info().warp_size,
         params: prepared.params.clone(),
-        level: plan.program.level,
-        window: plan.program.window.clone(),
+        level: plan.request.level,
+        window: plan.request.window.clone(),
         ..Launch::default()
     };
     Ok(Run { module: plan.module.clone(), launch, warps: seen.streams, damaged: false, wrong: 0 })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::occupancy::{registers_per_thread, threads_per_sm};
 use prlx_isa::image::cubin;
 use prlx_isa::view::{Function, FunctionKind};
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::Level;
 use prlx_trace::kernel::ThreadResources;
 
@@ -32,7 +32,7 @@ impl<'a> Within<'a> {
     /// What is right for a plan, of a module whose own machine code this is.
     pub fn of(plan: &Plan, own: Option<&'a [u8]>) -> Within<'a> {
         match own {
-            _ if plan.program.level == Level::Events => Within::Full,
+            _ if plan.request.level == Level::Events => Within::Full,
             Some(own) if plan.kept.tracks.is_some() => Within::Room(own),
             _ => Within::Any,
         }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use prlx_isa::image::{Target, is_binary};
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::kernel::Param;
 
 use crate::assemble;

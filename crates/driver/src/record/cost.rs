@@ -9,7 +9,7 @@
 //! # Limitations
 //! The host's part of a launch is not measured.
 
-use prlx_probe::{Kept, Plan};
+use prlx_plan::{Kept, Plan};
 use prlx_trace::device::{Context, tracks};
 use prlx_trace::mark::Track;
 use prlx_trace::{FuncId, Level};
@@ -163,7 +163,7 @@ fn load(
                 driver.read(DevicePtr(context.heads), &mut loaded.heads)?;
                 loaded.handed_out = cursor(driver, &context)?;
                 loaded.context = Some((at, context));
-                if plan.program.level == Level::Probe {
+                if plan.request.level == Level::Probe {
                     let bytes = plan.kept.table_bytes() + launch.warps() * plan.kept.records.warp;
                     loaded.kept = Some((plan.kept.clone(), bytes));
                     loaded.left_out = launch.warps() - u64::from(context.warps);

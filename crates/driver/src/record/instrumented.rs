@@ -9,7 +9,7 @@
 //! # Limitations
 //! One launch of each kind is timed, so the measured dilation of short kernels on a GPU is noisy.
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::device::{Context, Handed, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
 use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
@@ -132,7 +132,7 @@ impl Session<'_> {
     /// The launch, before anything is known of how it went, and of its arguments.
     pub(super) fn launch(&self) -> Launch {
         let info = self.driver.info();
-        let program = &self.plan.program;
+        let program = &self.plan.request;
         Launch {
             module: ModuleId(0),
             kernel: self.kernel,
@@ -190,7 +190,7 @@ impl Session<'_> {
         let Observed { streams, tallies, tracks, ended, unfinished } = seen?;
         let recorded = streams.iter().map(|w| w.lanes.elements()).sum();
         let drained = Drained { warps: streams, recorded, ..Drained::default() };
-        let (first, last) = wanted(&self.plan.program, &self.launch());
+        let (first, last) = wanted(&self.plan.request, &self.launch());
         let left_out = self.launch().warps() - (last - first);
         Ok(Ran { drained, tallies, tracks, left_out, ended: started(ended)?, unfinished: Some(unfinished) })
     }
@@ -216,7 +216,7 @@ impl Session<'_> {
         let shape = Shape::of(launch.level, lanes);
         let chunk = shape.chunk();
         let window = launch.window.as_ref();
-        let (first, last) = wanted(&self.plan.program, launch);
+        let (first, last) = wanted(&self.plan.request, launch);
         let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
         let kept = &self.plan.kept;
         // A probe program has tables and records in place of streams.

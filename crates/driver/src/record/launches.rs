@@ -3,7 +3,7 @@
 //! Used by the recorder of launch files and by the recorder of programs ([`crate::cuda::recorder`]).
 
 use crate::workers::WORKERS;
-use prlx_probe::{Kept, Plan, Program};
+use prlx_plan::{Kept, Plan, RecordingRequest};
 use prlx_trace::launch::Launch;
 use prlx_trace::table::Row;
 use prlx_trace::{ModuleId, Recording, Streams, TableContents, WarpStream};
@@ -12,7 +12,7 @@ use crate::decode::Drained;
 use crate::digest;
 
 /// The warps of a launch that are to be recorded: first, and one past the last.
-pub(crate) fn wanted(program: &Program, launch: &Launch) -> (u64, u64) {
+pub(crate) fn wanted(program: &RecordingRequest, launch: &Launch) -> (u64, u64) {
     let all = (0, launch.warps());
     let (first, last) = launch.window.as_ref().map(|w| w.warps).or(program.filter.warps).unwrap_or(all);
     (first.min(all.1), last.clamp(first.min(all.1), all.1))
@@ -31,7 +31,7 @@ pub(crate) fn recording(
     mut launch: Launch,
     drained: Drained,
 ) -> (Recording, Vec<String>) {
-    let (first, last) = wanted(&plan.program, &launch);
+    let (first, last) = wanted(&plan.request, &launch);
     launch.totals.recorded = drained.recorded;
     launch.totals.dropped = drained.dropped;
     launch.totals.filtered_warps = launch.warps() - (last - first);

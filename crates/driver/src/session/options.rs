@@ -6,9 +6,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Program, lang};
+use prlx_plan::markers::Marking;
+use prlx_plan::{Filter, ProbeProgram, RecordingRequest};
 use prlx_trace::device::tracks::Form;
 use prlx_trace::launch::Window;
 use prlx_trace::mark::Via;
@@ -18,6 +17,9 @@ use serde::{Deserialize, Serialize};
 use super::pattern::Pattern;
 use crate::error::{Error, ErrorKind};
 
+/// Reads the text of a probe program, or says what is wrong with it.
+pub type ParseProbe = dyn Fn(&str) -> Result<Arc<dyn ProbeProgram>, String>;
+
 /// The environment variable that holds the options. A process without it is not recorded.
 pub const VARIABLE: &str = "PRLX_SESSION";
 
@@ -26,10 +28,12 @@ pub const VARIABLE: &str = "PRLX_SESSION";
 pub struct Options {
     /// The session's folder, which is there; absolute, for processes change theirs.
     pub folder: PathBuf,
-    /// Which recorder; [`Level::Probe`]: the program in `script`.
+    /// Which recorder; [`Level::Probe`]: the program in `probe`, or the markers of `markers`.
     pub level: Level,
-    /// A probe program, or which markers leave records.
-    pub script: Option<Arc<Script>>,
+    /// A probe program.
+    pub probe: Option<Arc<dyn ProbeProgram>>,
+    /// Which markers to record.
+    pub markers: Option<Marking>,
     /// Leave out decisions that can be computed again.
     pub elide: bool,
     /// Kernels, by name; none: all.
@@ -69,7 +73,8 @@ impl Options {
         Options {
             folder: folder.into(),
             level: Level::Path,
-            script: None,
+            probe: None,
+            markers: None,
             elide: true,
             kernels: Vec::new(),
             launches: Vec::new(),
@@ -84,23 +89,20 @@ impl Options {
         }
     }
     /// What to insert into a module's code.
-    pub fn program(&self) -> Program {
+    pub fn program(&self) -> RecordingRequest {
         let window = self.closer.as_ref().map(|c| c.window.clone());
-        Program {
+        RecordingRequest {
             level: self.level,
-            script: self.script.clone(),
+            probe: self.probe.clone(),
+            markers: self.markers.clone(),
             elide: self.elide,
             filter: Filter::default(),
             window,
         }
     }
-    /// Which markers leave records, if any do.
-    pub fn marks(&self) -> Option<&Marking> {
-        self.script.as_ref()?.marks.as_ref()
-    }
     /// Whether they leave their last ones: a flight recorder's, which outlive what they are of.
     pub fn rings(&self) -> bool {
-        self.marks().is_some_and(|m| matches!(m.form, Form::Ring { .. }))
+        self.markers.as_ref().is_some_and(|m| matches!(m.form, Form::Ring { .. }))
     }
     /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need not be rewritten.
     pub fn wants(&self, kernel: &str) -> bool {
@@ -118,8 +120,8 @@ impl Options {
         let written = Written {
             folder: folder.into(),
             level: self.level.name().into(),
-            script: self.script.as_ref().filter(|s| s.marks.is_none()).map(ToString::to_string),
-            marks: self.marks().map(|m| WrittenMarks {
+            script: self.probe.as_ref().map(ToString::to_string),
+            marks: self.markers.as_ref().map(|m| WrittenMarks {
                 source: m.source,
                 outside: m.outside.iter().map(|via| via.name().to_owned()).collect(),
                 lines: m.lines.clone(),
@@ -149,11 +151,11 @@ impl Options {
         };
         serde_json::to_string(&written).map_err(|e| refuse(e.to_string()))
     }
-    /// From [`VARIABLE`]'s value.
+    /// From [`VARIABLE`]'s value; `parse` reads the text of a probe program.
     ///
     /// # Errors
     /// When it is not what this version writes.
-    pub fn from_variable(text: &str) -> Result<Options, Error> {
+    pub fn from_variable(text: &str, parse: &ParseProbe) -> Result<Options, Error> {
         let not =
             |what: String| refuse(format!("{VARIABLE} is not what this version of prlx writes: {what}"));
         let w: Written = serde_json::from_str(text).map_err(|e| not(e.to_string()))?;
@@ -186,16 +188,15 @@ impl Options {
                 spare: w.spare,
             })
         };
-        let script =
-            w.script.map(|text| lang::parse(&text)).transpose().map_err(|wrong| not(format!("{wrong:?}")))?;
-        let marked = |marks| Script { marks: Some(marks), ..Script::default() };
-        let script = w.marks.map(marks).transpose()?.map(marked).or(script).map(Arc::new);
-        let probe = script.is_some().then_some(Level::Probe);
-        let level = Level::from_word(&w.level).or(probe.filter(|l| l.name() == w.level));
+        let probe = w.script.map(|text| parse(&text)).transpose().map_err(not)?;
+        let markers = w.marks.map(marks).transpose()?;
+        let probes = (probe.is_some() || markers.is_some()).then_some(Level::Probe);
+        let level = Level::from_word(&w.level).or(probes.filter(|l| l.name() == w.level));
         Ok(Options {
             folder: w.folder.into(),
             level: level.ok_or_else(|| not(format!("there is no level `{}`", w.level)))?,
-            script,
+            probe,
+            markers,
             elide: w.elide,
             kernels: w.kernels.iter().map(|p| Pattern::new(p)).collect::<Result<_, String>>().map_err(not)?,
             launches: w.launches,
@@ -296,7 +297,42 @@ impl Choice {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
+    use prlx_plan::BoundProbe;
+    use prlx_plan::function::body::Body;
+
     use super::*;
+
+    /// A program in no language: its text.
+    #[derive(Debug)]
+    struct Text(String);
+
+    impl fmt::Display for Text {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(&self.0)
+        }
+    }
+
+    impl ProbeProgram for Text {
+        fn bind(&self, _: &[&Body<'_>], _: &dyn Fn(usize) -> bool) -> BoundProbe {
+            BoundProbe::default()
+        }
+        fn clause(&self, _: usize) -> String {
+            String::new()
+        }
+        fn keeps_records(&self) -> bool {
+            false
+        }
+    }
+
+    fn parse(text: &str) -> Result<Arc<dyn ProbeProgram>, String> {
+        if text == "inst:" {
+            Err("`inst:` has no action".to_owned())
+        } else {
+            Ok(Arc::new(Text(text.to_owned())))
+        }
+    }
 
     #[test]
     fn options_are_passed_on() {
@@ -320,13 +356,12 @@ mod tests {
             ..plain.clone()
         };
         for options in [plain, full] {
-            assert_eq!(Options::from_variable(&options.to_variable().unwrap()), Ok(options));
+            assert_eq!(Options::from_variable(&options.to_variable().unwrap(), &parse), Ok(options));
         }
         let text = "inst:ld.global {\n    @bytes[line, \"a \\\"b\\\"\"] = sum(size);\n}\n";
-        let script = Some(Arc::new(lang::parse(text).unwrap()));
-        let probe = Options { level: Level::Probe, script, ..Options::new("x") };
-        let read = Options::from_variable(&probe.to_variable().unwrap()).unwrap();
-        assert_eq!((read.level, read.script.unwrap().to_string()), (Level::Probe, text.to_owned()));
+        let probe = Options { level: Level::Probe, probe: Some(parse(text).unwrap()), ..Options::new("x") };
+        let read = Options::from_variable(&probe.to_variable().unwrap(), &parse).unwrap();
+        assert_eq!((read.level, read.probe.unwrap().to_string()), (Level::Probe, text.to_owned()));
         let marking = Marking {
             source: true,
             outside: vec![Via::Barrier, Via::CpAsync],
@@ -337,17 +372,19 @@ mod tests {
         };
         let marked = |form| {
             let marking = Marking { form, ..marking.clone() };
-            let script = Arc::new(Script { marks: Some(marking), ..Script::default() });
-            Options { level: Level::Probe, script: Some(script), ..Options::new("x") }
+            Options { level: Level::Probe, markers: Some(marking), ..Options::new("x") }
         };
         for form in [Form::Records, Form::Spans, Form::Sums, Form::Ring { entries: 9 }] {
-            let read = Options::from_variable(&marked(form).to_variable().unwrap()).unwrap();
-            assert_eq!((read.level, read.marks()), (Level::Probe, marked(form).marks()));
+            let read = Options::from_variable(&marked(form).to_variable().unwrap(), &parse).unwrap();
+            assert_eq!((read.level, read.markers), (Level::Probe, marked(form).markers));
         }
         let marked = marked(Form::Sums);
         let wrong = marked.to_variable().unwrap().replace("cp.async", "cp.sync");
         assert!(
-            Options::from_variable(&wrong).unwrap_err().message.contains("there are no `cp.sync` to mark")
+            Options::from_variable(&wrong, &parse)
+                .unwrap_err()
+                .message
+                .contains("there are no `cp.sync` to mark")
         );
     }
 
@@ -362,7 +399,7 @@ mod tests {
             ("\"script\":null", "\"script\":\"inst:\"", "inst:"),
             ("{", "", "at line 1"),
         ] {
-            let e = Options::from_variable(&good.replace(from, to)).unwrap_err();
+            let e = Options::from_variable(&good.replace(from, to), &parse).unwrap_err();
             assert!(e.message.contains(what) && e.message.starts_with(VARIABLE), "{e}");
         }
     }

@@ -1,16 +1,14 @@
 //! Assembling PTX, and the cache of what came of it. The assemblers are those of `cargo xtask setup`, where they are.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::tools::nvidia;
 use prlx_driver::ErrorKind;
 use prlx_driver::assemble::cache::Cache;
 use prlx_driver::assemble::{Assembler, Assemblers, Failed, Within, lost, needs, target};
 use prlx_isa::image::{Target, cubin};
-use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Program};
+use prlx_plan::RecordingRequest;
+use prlx_plan::markers::Marking;
 use prlx_trace::Level;
 use prlx_trace::mark::Via;
 
@@ -175,8 +173,7 @@ fn many_at_once() {
 #[test]
 fn at_events_registers_are_given_up_for_warps() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/cuda/bitonic_sort/sm_80.ptx");
-    let program =
-        Program { level: Level::Events, script: None, elide: true, filter: Filter::default(), window: None };
+    let program = RecordingRequest::new(Level::Events);
     let source = std::fs::read_to_string(path).unwrap();
     let sort = prlx_instrument::rewrite(&source, "sort", &program, &|_| None).unwrap().text;
     // 34 values that live at once.
@@ -212,9 +209,7 @@ fn at_events_registers_are_given_up_for_warps() {
 fn markers_leave_kernels_their_room() {
     let cases = [("softmax", "sm_80"), ("nbody", "sm_80"), ("warp_specialised", "sm_90a")];
     let marks = Marking { outside: vec![Via::Barrier], ..Marking::default() };
-    let script = Some(Arc::new(Script { marks: Some(marks), ..Script::default() }));
-    let program =
-        Program { level: Level::Probe, script, elide: true, filter: Filter::default(), window: None };
+    let program = RecordingRequest::of_markers(marks);
     let assemblers = Assemblers { tools: tools(), cache: None };
     for tool in assemblers.tools.iter().filter(|t| t.version().starts_with("ptxas")) {
         let [kept, spills, shares] = cases.map(|(name, target)| {

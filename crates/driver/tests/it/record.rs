@@ -10,7 +10,7 @@ use prlx_driver::job::{Arg, ArgValue, Buffer};
 use prlx_driver::{
     Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record,
 };
-use prlx_probe::{Filter, FunctionPlan, Plan, Program};
+use prlx_plan::{Filter, FunctionPlan, Plan, RecordingRequest};
 use prlx_trace::device::{Context, EventRecord, Finals, Handed};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
@@ -52,9 +52,10 @@ fn plan(level: Level) -> Plan {
     let function = Function { name: "k".into(), kernel: true, ..Function::default() };
     let window = Window { sites: vec![SiteId(0)], warps: (1, 2), visits: (0, 4) };
     Plan {
-        program: Program {
+        request: RecordingRequest {
             level,
-            script: None,
+            probe: None,
+            markers: None,
             elide: true,
             filter: Filter::default(),
             window: (level == Level::Operands).then_some(window),
@@ -296,7 +297,7 @@ fn operand_records_keep_zero_values_and_only_the_window_is_there() {
     };
     assert_eq!((records.len(), ends[7], ends[8]), (12, 0, 12));
     assert_eq!(records[11], OperandRecord { site: SiteId(3), visit: 11, values: [0, 11] });
-    assert_eq!(r.recording.launch.window, plan(Level::Operands).program.window);
+    assert_eq!(r.recording.launch.window, plan(Level::Operands).request.window);
 }
 
 #[test]

@@ -246,7 +246,7 @@ pub struct Code {
 #[derive(Clone, Debug)]
 pub struct Hook {
     /// The action of the plan.
-    pub action: prlx_probe::Action,
+    pub action: prlx_plan::Action,
     /// The values that the action records.
     pub values: Vec<HookValue>,
     /// Predicate plane whose ballot is the value of the event.

@@ -1,7 +1,7 @@
 //! Binds the actions of a recording plan to the decoded code, as hooks.
 
 use prlx_isa::view::{Class, Function, FunctionKind, InstId, Operand, Type};
-use prlx_probe::{Action, At, Insertion, SpanBegin};
+use prlx_plan::{Action, At, Insertion, SpanBegin};
 
 use super::binder::Binder;
 use crate::code::{Hook, HookValue, Op};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::view::{BlockId, FuncId, FunctionKind, InstId, Module};
-use prlx_probe::{At, Plan};
+use prlx_plan::{At, Plan};
 
 use super::binder::{Binder, BranchFixup, Count};
 use super::call_graph::{is_recursive, reachable};

@@ -2,7 +2,7 @@
 
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{FuncId, Module, Operand, Space, Symbol, SymbolId};
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 
 use super::binder::{Binder, Count, SYSTEM_SHARED, kind};
 use super::call_graph::{depth, is_recursive, symbols};

@@ -8,7 +8,7 @@ use prlx_driver::{
     TensorMap, tensor_map,
 };
 use prlx_isa::view::{Function, Module, Space, Symbol};
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::Dim3;
 use prlx_trace::check::Findings;
 use rustc_hash::FxHashMap;

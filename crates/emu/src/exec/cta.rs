@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::view::Module;
-use prlx_probe::Kept;
+use prlx_plan::Kept;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_probe::Kept;
+use prlx_plan::Kept;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{LaneMask, Level, WarpId};
 
@@ -145,7 +145,7 @@ pub fn run(launch: &Launch<'_>, threads: usize, room: u64) -> Result<Outcome, Er
 
 /// What the probe program of a launch keeps, if that is what runs.
 fn probe<'a>(launch: &Launch<'a>) -> Option<&'a Kept> {
-    launch.observe.filter(|o| o.plan.program.level == Level::Probe).map(|o| &o.plan.kept)
+    launch.observe.filter(|o| o.plan.request.level == Level::Probe).map(|o| &o.plan.kept)
 }
 
 impl Part {

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use prlx_probe::{Action, Word};
+use prlx_plan::{Action, Word};
 use prlx_trace::device::tracks::{ANCHOR_SLOTS, Form, Layout};
 use prlx_trace::mark::{Anchor, Record, Records, Track};
 use prlx_trace::{FuncId, WarpId};

@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use prlx_isa::view::Space;
-use prlx_probe::Kept;
-use prlx_probe::code::{Ask, Code};
-use prlx_probe::eval::{self, Found, Host};
-use prlx_probe::lang::Holder;
+use prlx_plan::Holder;
+use prlx_plan::Kept;
+use prlx_plan::code::{Ask, Code};
+use prlx_plan::eval::{self, Found, Host};
 use prlx_trace::device::tables::{Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::Track;

@@ -1,9 +1,9 @@
 //! A plan's actions, run beside the original code: what rewritten code should write down, without rewriting.
 //!
 //! Holds: hooks read registers and never write any but a plan's own counters; the code runs as it would without them. The
-//! words, hashes and records are those of `prlx_trace::device` and `prlx_probe::Fold`. Nothing is ever dropped.
+//! words, hashes and records are those of `prlx_trace::device` and `prlx_plan::Fold`. Nothing is ever dropped.
 
-use prlx_probe::{Action, Fold, Kept, Plan};
+use prlx_plan::{Action, Fold, Kept, Plan};
 use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest, low};
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
@@ -28,7 +28,7 @@ impl Observe<'_> {
     /// Whether a warp is recorded.
     pub fn wants(&self, warp: WarpId) -> bool {
         let inside = |r: Option<(u64, u64)>| r.is_none_or(|(first, last)| warp.0 >= first && warp.0 < last);
-        let p = &self.plan.program;
+        let p = &self.plan.request;
         inside(p.filter.warps) && (p.level != Level::Operands || inside(p.window.as_ref().map(|w| w.warps)))
     }
 }
@@ -59,7 +59,7 @@ pub struct Recorder {
 impl Recorder {
     /// Nothing yet.
     pub fn new(o: &Observe<'_>, warp: WarpId) -> Recorder {
-        let p = &o.plan.program;
+        let p = &o.plan.request;
         Recorder {
             warp,
             level: p.level,

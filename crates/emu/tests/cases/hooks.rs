@@ -8,7 +8,7 @@ use crate::corpus::{Kernel, Scheduled, kernels};
 use libtest_mimic::{Failed, Trial};
 use prlx_driver::{Driver, ErrorKind, Job, Prepared, RecordOptions, prepare, record};
 use prlx_emu::{Emulator, Options};
-use prlx_probe::{Filter, Program};
+use prlx_plan::{Filter, RecordingRequest};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::{Event, Lanes, WarpStream, Window};
@@ -86,9 +86,10 @@ fn case(k: &Kernel, launch: &Path, schedule: &Scheduled, level: Level, elide: bo
         warps: (0, 3),
         visits: (0, 5),
     });
-    let program = Program { level, script: None, elide, filter: Filter::default(), window };
+    let program =
+        RecordingRequest { level, probe: None, markers: None, elide, filter: Filter::default(), window };
     let (view, _) = prlx_isa::ptx::read(&job.text);
-    let plan = prlx_probe::Plan::resolve(&program, &view, &job.text, name, &|_| None);
+    let plan = prlx_plan::Plan::resolve(&program, &view, &job.text, name, &|_| None);
     let mut streams: Vec<(u64, Vec<WarpStream>)> = Vec::new();
     for seed in [0, 7] {
         job.config.seed = seed;

@@ -8,16 +8,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::corpus::{Refused, Scheduled, launches, root};
 use libtest_mimic::{Failed, Trial};
 use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
-use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Action, Filter, Plan, Program};
-use prlx_trace::Level;
+use prlx_plan::markers::Marking;
+use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_trace::device::tracks::Form;
 use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Mark, MarkKind, Track, Via};
@@ -55,15 +52,8 @@ fn emulator() -> Emulator {
     Emulator::new(Options { threads: 1, ..Options::default() })
 }
 
-fn program(marking: Marking) -> Program {
-    let script = Arc::new(Script { marks: Some(marking), ..Script::default() });
-    Program {
-        level: Level::Probe,
-        script: Some(script),
-        elide: true,
-        filter: Filter::default(),
-        window: None,
-    }
+fn program(marking: Marking) -> RecordingRequest {
+    RecordingRequest::of_markers(marking)
 }
 
 fn corpus_kernel(path: &Path, free: bool) -> Result<(), Failed> {

@@ -3,7 +3,7 @@
 use crate::case::Case;
 use prlx_driver::{Driver, ErrorKind, LaunchConfig, Observed};
 use prlx_emu::{Emulator, Options};
-use prlx_probe::{Filter, Plan, Program};
+use prlx_plan::{Filter, Plan, RecordingRequest};
 use prlx_trace::launch::Lanes;
 use prlx_trace::{Dim3, LaneMask, Level, WarpId};
 
@@ -405,7 +405,14 @@ fn until_stopped(threads: usize, filter: Filter) -> Observed {
     let case = Case::new(STRAYS).shape(16, 64);
     let text = case.text();
     let (view, _) = prlx_isa::ptx::read(&text);
-    let program = Program { level: Level::Path, script: None, elide: true, filter, window: None };
+    let program = RecordingRequest {
+        level: Level::Path,
+        probe: None,
+        markers: None,
+        elide: true,
+        filter,
+        window: None,
+    };
     let plan = Plan::resolve(&program, &view, &text, "k.ptx", &|_| None);
     let mut e = Emulator::new(Options { threads, ..case.options });
     let module = e.load(text.as_bytes()).unwrap();

@@ -11,8 +11,8 @@
 //! chunk's count the elements lost. No fast path tests anything for it, and no memory is touched.
 
 use crate::ptx::markers::registers::state;
-use prlx_probe::code::Ty;
-use prlx_probe::{Fold, Plan};
+use prlx_plan::code::Ty;
+use prlx_plan::{Fold, Plan};
 use prlx_trace::device::Shape;
 use prlx_trace::device::tables::Part;
 use prlx_trace::kernel::Level;
@@ -73,7 +73,7 @@ pub(super) const CONTEXT_AT: u64 = 8;
 impl State {
     /// The state that `plan` needs; `counters` says how many visit counters each function has.
     pub fn new(plan: &Plan, counters: &[u32]) -> State {
-        let level = plan.program.level;
+        let level = plan.request.level;
         let mut shared = match level {
             // It has no stream.
             Level::Probe => Vec::new(),

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind, InstId, Module, Space};
-use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan};
+use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan};
 
 use crate::edit::Edit;
 use crate::error::Error;

@@ -1,7 +1,7 @@
 //! The lowering of one function: what every part of it needs to know.
 
 use prlx_isa::view::{Function, FunctionKind, Guard, Inst, Module, Operand};
-use prlx_probe::{Action, FunctionPlan, Plan};
+use prlx_plan::{Action, FunctionPlan, Plan};
 use prlx_trace::kernel::Level;
 
 use crate::error::{Error, ErrorKind};

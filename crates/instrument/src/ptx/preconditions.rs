@@ -3,8 +3,8 @@
 use crate::tokens;
 use crate::tokens::span;
 use prlx_isa::view::{Function, Module, Operand};
-use prlx_probe::code::{Op, Stmt};
-use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd, Word};
+use prlx_plan::code::{Op, Stmt};
+use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd, Word};
 use prlx_trace::device::WORD_BITS;
 use prlx_trace::kernel::SiteClass;
 

@@ -1,6 +1,6 @@
 //! How the state of a lane passes between functions: stored to the record before a call, loaded from it after.
 
-use prlx_probe::Action;
+use prlx_plan::Action;
 use prlx_trace::kernel::Level;
 
 use crate::ptx::addressing::unsigned;

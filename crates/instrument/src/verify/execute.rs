@@ -2,7 +2,7 @@
 
 use crate::verify::states::held;
 use prlx_isa::view::{FunctionKind, Operand, Type};
-use prlx_probe::{Action, Insertion, Plan, Word};
+use prlx_plan::{Action, Insertion, Plan, Word};
 use prlx_trace::device::{Followers, low};
 use prlx_trace::kernel::{Level, SiteClass};
 
@@ -169,7 +169,7 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         Action::Begin => lane.begin_device(),
         Action::End { trap } => {
             if lane.kind == FunctionKind::Kernel || exits(f, insertion.at) {
-                if texts.plan.program.level == Level::Probe && lane.context != 0 {
+                if texts.plan.request.level == Level::Probe && lane.context != 0 {
                     flush(lane, texts, machine);
                 }
                 if let Some(layout) = texts.plan.kept.tracks.as_ref().filter(|t| t.ends(*trap)) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use prlx_isa::view::{Class, Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, Role, SymbolId};
-use prlx_probe::{Action, Plan};
+use prlx_plan::{Action, Plan};
 
 use crate::error::Error;
 use crate::verify::fault::wrong;

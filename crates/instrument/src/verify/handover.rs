@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, Operand, Role, Space};
-use prlx_probe::{Action, At, Insertion, Plan};
+use prlx_plan::{Action, At, Insertion, Plan};
 use prlx_trace::kernel::Level;
 
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::verify::function::{Checked, Inserted, Texts, calls_recorded};
 
 /// What a callee has to get, and gives back.
 pub(super) fn handed(plan: &Plan, back: bool) -> Vec<String> {
-    let names: &[&str] = match (plan.program.level, back) {
+    let names: &[&str] = match (plan.request.level, back) {
         (Level::Path, _) => &["cursor", "word"],
         (Level::Fingerprint, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
         (Level::Events, _) | (Level::Operands, true) => &["cursor"],

@@ -37,7 +37,7 @@ mod snippets;
 mod states;
 
 use prlx_isa::view::Module;
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 
 use crate::error::Error;
 use crate::tokens;

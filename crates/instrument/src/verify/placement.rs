@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use prlx_isa::view::{Class, Inst, InstId, Operand};
-use prlx_probe::At;
+use prlx_plan::At;
 
 use crate::error::Error;
 use crate::verify::fault::wrong;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind};
-use prlx_probe::code::Stmt;
-use prlx_probe::{Action, At, Packed};
+use prlx_plan::code::Stmt;
+use prlx_plan::{Action, At, Packed};
 
 use crate::verify::function::Texts;
 

@@ -2,7 +2,7 @@
 
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Class, Inst, Operand, Reg, Role, Space, SymbolId};
-use prlx_probe::At;
+use prlx_plan::At;
 use prlx_trace::kernel::Level;
 use rustc_hash::FxHashSet;
 
@@ -75,7 +75,7 @@ impl Checked<'_> {
             (Operand::Address(Base::Symbol(_), _), Space::Param)
                 if self.kernel()
                     && inst.class == Class::Load
-                    && self.texts.plan.program.level == Level::Probe =>
+                    && self.texts.plan.request.level == Level::Probe =>
             {
                 true
             }

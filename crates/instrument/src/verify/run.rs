@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, InstId, Space};
-use prlx_probe::code::{Ask, Code, Op, Stmt};
-use prlx_probe::{Action, At, Insertion};
+use prlx_plan::code::{Ask, Code, Op, Stmt};
+use prlx_plan::{Action, At, Insertion};
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::kernel::Level;
 
@@ -105,7 +105,7 @@ fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_
     // Code that reaches no memory does not care where the cursor is.
     let insts = &f.new.insts[work.inserted.insts.clone()];
     let writes = insts.iter().any(|i| i.space == Space::Global);
-    let probe = texts.plan.program.level == Level::Probe;
+    let probe = texts.plan.request.level == Level::Probe;
     let pieces: Vec<&[&Insertion]> = texts.plan.pieces(&work.here).collect();
     let alike = |i: &&Insertion| match &i.action {
         Action::Probe(code) => saves(texts, code),
@@ -172,18 +172,18 @@ fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool
         (Action::Fold { values, .. }, _) => !values.is_empty(),
         (Action::Reserve { bits }, _) => *bits > 0,
         // Without variables and counters there is nothing to begin or to end with.
-        (Action::Begin, _) if texts.plan.program.level == Level::Probe && f.kernel() => {
+        (Action::Begin, _) if texts.plan.request.level == Level::Probe && f.kernel() => {
             let kept = &texts.plan.kept;
             let numbered = kept.records.parts.iter().any(Part::numbered);
             !kept.counters.is_empty() || kept.tracks.is_some() || !kept.vars.is_empty() || numbered
         }
-        (Action::End { trap }, _) if texts.plan.program.level == Level::Probe => {
+        (Action::End { trap }, _) if texts.plan.request.level == Level::Probe => {
             let kept = &texts.plan.kept;
             !kept.counters.is_empty() || kept.tracks.as_ref().is_some_and(|t| t.ends(*trap))
         }
-        (Action::End { .. }, _) => !f.idle || texts.plan.program.level == Level::Fingerprint,
+        (Action::End { .. }, _) => !f.idle || texts.plan.request.level == Level::Fingerprint,
         // All that an idle kernel keeps at level `events` is a cursor that nothing moves.
-        (Action::Begin, _) => !f.idle || texts.plan.program.level != Level::Events,
+        (Action::Begin, _) => !f.idle || texts.plan.request.level != Level::Events,
         _ => true,
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use prlx_isa::view::Reg;
-use prlx_probe::Action;
+use prlx_plan::Action;
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::tracks::SPAN;
 use prlx_trace::device::{Context, Handed, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
@@ -117,12 +117,12 @@ impl<'a> Tried<'a> {
             return Tried { layout, parts: Vec::new(), states: Vec::new() };
         }
         let parts = parts(texts, f);
-        let count = match texts.plan.program.level {
+        let count = match texts.plan.request.level {
             Level::Probe => PROBE_SAMPLES + PROBE_WHOLE,
             _ => 2 * SAMPLES.len() as u64,
         };
         let state = |seed: u64| {
-            let sample = match texts.plan.program.level {
+            let sample = match texts.plan.request.level {
                 Level::Probe if seed >= PROBE_SAMPLES => Whole,
                 Level::Probe if seed % 8 == 7 => NoContext,
                 // There is a context, and nothing is kept.
@@ -172,7 +172,7 @@ fn parts(texts: &Texts<'_>, f: &Checked<'_>) -> Vec<(String, u64)> {
 
 /// By how many slots cursors move.
 fn steps(texts: &Texts<'_>, f: &Checked<'_>) -> impl Iterator<Item = u32> {
-    let of = |i: &prlx_probe::Insertion| match i.action {
+    let of = |i: &prlx_plan::Insertion| match i.action {
         Action::Room { slots } => Some(slots),
         _ => None,
     };
@@ -224,7 +224,7 @@ fn prepare(
     sample: Sample,
     seed: u64,
 ) -> (Machine, Lane) {
-    let level = texts.plan.program.level;
+    let level = texts.plan.request.level;
     let eager = seed < SAMPLES.len() as u64;
     let shape = Shape::of(level, 32);
     let (row, chunk) = (shape.row(), shape.chunk());

@@ -1,10 +1,9 @@
 //! Case files: `tests/cases/instrument/NAME.ptx`, and what it is rewritten to in `NAME.LEVEL`. `BLESS=1` writes those.
 
 use std::fs;
-use std::sync::Arc;
 
 use prlx_instrument::ErrorKind;
-use prlx_probe::Program;
+use prlx_plan::RecordingRequest;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
 
@@ -65,8 +64,8 @@ fn probed(probe: &str, version: &str, target: &str) -> Result<String, prlx_instr
         ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
          .reg .b32 %r<2>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nld.u32 %r1, [%rd1];\nst.global.u32 [%rd1], %r1;\nret;\n}}\n"
     );
-    let script = Some(Arc::new(prlx_probe::lang::parse(probe).unwrap()));
-    let program = Program { script, ..crate::support::program(Level::Probe) };
+    let probe = prlx_probe::program(probe).unwrap();
+    let program = RecordingRequest { elide: false, ..RecordingRequest::of_probe(probe) };
     prlx_instrument::rewrite(&source, "k", &program, &|_| None).map(|r| r.text)
 }
 

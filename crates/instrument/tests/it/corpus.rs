@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use prlx_isa::view::Module;
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::kernel::Level;
 
 #[test]

@@ -1,15 +1,12 @@
 //! What left a region in machine code. The listings are written here, in the form of `nvdisasm -c -gp`, with the lines of [`LineMapped`]'s text.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use prlx_instrument::reordering::{LineMapped, RegionReordering};
 use prlx_instrument::{Rewrite, rewrite};
 use prlx_isa::sass;
-use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Program};
-use prlx_trace::Level;
+use prlx_plan::RecordingRequest;
+use prlx_plan::markers::Marking;
 use prlx_trace::device::tracks::Form;
 
 const PTX: &str = "\
@@ -34,16 +31,8 @@ ret;
 }
 ";
 
-fn program(form: Form) -> Program {
-    let marks = Some(Marking { source: true, form, ..Marking::default() });
-    let script = Arc::new(Script { marks, ..Script::default() });
-    Program {
-        level: Level::Probe,
-        script: Some(script),
-        elide: true,
-        filter: Filter::default(),
-        window: None,
-    }
+fn program(form: Form) -> RecordingRequest {
+    RecordingRequest::of_markers(Marking { source: true, form, ..Marking::default() })
 }
 
 /// The lines on which something stands.

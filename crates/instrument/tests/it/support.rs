@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Reg, Role, Type};
-use prlx_probe::{Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, Program};
+use prlx_plan::{Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, RecordingRequest};
 use prlx_trace::SiteId;
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::Level;
@@ -45,8 +45,15 @@ fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
 }
 
 /// A program that takes all.
-pub fn program(level: Level) -> Program {
-    Program { level, script: None, elide: false, filter: Filter::default(), window: None }
+pub fn program(level: Level) -> RecordingRequest {
+    RecordingRequest {
+        level,
+        probe: None,
+        markers: None,
+        elide: false,
+        filter: Filter::default(),
+        window: None,
+    }
 }
 
 /// A plan with an action at every place.
@@ -55,7 +62,7 @@ pub fn dense(module: &Module, level: Level) -> Plan {
         module.functions.iter().enumerate().map(|(i, f)| function(module, f, FuncId(i as u32), level));
     let functions: Vec<FunctionPlan> = functions.collect();
     Plan {
-        program: program(level),
+        request: program(level),
         module: prlx_trace::kernel::Module::default(),
         finals: Plan::finals(&functions),
         functions,

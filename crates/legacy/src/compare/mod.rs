@@ -597,7 +597,10 @@ fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
         let h = &inputs[side].file.header;
         let n = sum.lost[side];
         if n > 0 && !h.sampled() {
-            out.push(format!("{n} {} lost for want of room in {name}", s(n, "event was", "events were")));
+            out.push(format!(
+                "{n} {} lost in {name}: the recording buffer was full",
+                s(n, "event was", "events were")
+            ));
         }
         if h.sampled() {
             out.push(format!("{name} is sampled: one event in {} was recorded", h.sample_rate.max(1)));
@@ -620,14 +623,14 @@ fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
     }
     if sum.skipped > 0 {
         out.push(format!(
-            "{} {} left out by a filter",
+            "{} {} excluded by a filter",
             sum.skipped,
             s(sum.skipped, "warp was", "warps were")
         ));
     }
     if sum.filtered > 0 {
         let n = sum.filtered;
-        out.push(format!("{n} {} left out by a filter", s(n, "difference was", "differences were")));
+        out.push(format!("{n} {} excluded by a filter", s(n, "difference was", "differences were")));
     }
     let missing = sum.warps.missing - sum.skipped;
     if missing > 0 && sum.silent == [false; 2] {

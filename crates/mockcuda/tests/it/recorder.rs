@@ -15,7 +15,7 @@ use prlx_driver::cuda::recorder::{
 use prlx_driver::cuda::{Context, Library, Stream};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
-use prlx_probe::{Filter, Plan, Program};
+use prlx_plan::{Filter, Plan, RecordingRequest};
 use prlx_trace::device::Handed;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Event, Lanes};
@@ -84,7 +84,14 @@ impl App {
         #[expect(unsafe_code, reason = "the same library once more, as a program has it")]
         // SAFETY: it is loaded already.
         let raw = unsafe { libloading::Library::new(turn::driver()).unwrap() };
-        let program = Program { level, script: None, elide: true, filter: Filter::default(), window: None };
+        let program = RecordingRequest {
+            level,
+            probe: None,
+            markers: None,
+            elide: true,
+            filter: Filter::default(),
+            window: None,
+        };
         let rewritten = prlx_instrument::rewrite(BITS, "bits.ptx", &program, &|_| None).unwrap();
         let mut context = null_mut();
         assert_eq!(raw!(raw, cuDevicePrimaryCtxRetain(&mut context => *mut *mut c_void, 0 => i32)), 0);
@@ -123,7 +130,7 @@ impl App {
     fn recorder(&self, device: u64) -> (Recorder, Arc<Mutex<Vec<Finished>>>) {
         let all = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&all);
-        let level = self.rewritten.plan.program.level;
+        let level = self.rewritten.plan.request.level;
         let recorder =
             Recorder::new(self.library, self.handle(), level, memory(device, device), move |finished| {
                 to.lock().unwrap().push(finished);
@@ -185,7 +192,7 @@ impl App {
             block: Dim3 { x: THREADS, ..Dim3::default() },
             warp_size: 32,
             params: self.data.to_le_bytes().to_vec(),
-            level: self.rewritten.plan.program.level,
+            level: self.rewritten.plan.request.level,
             number,
             ..Launch::default()
         }

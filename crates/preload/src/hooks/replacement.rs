@@ -40,7 +40,7 @@ pub fn replacement(real: &Functions, bytes: &[u8], more: &[String]) -> Option<Re
     };
     match source.and_then(|source| rewrite::replacement(source, more)) {
         Ok(replacement) => {
-            if options().is_some_and(|o| o.script.is_some()) {
+            if options().is_some_and(|o| o.level == prlx_trace::Level::Probe) {
                 recording::probed(real, &replacement.module, &replacement.missed);
             }
             Some(replacement)

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use prlx_driver::cuda::recorder::Replay;
 use prlx_driver::cuda::{Functions, Stream};
-use prlx_probe::{FunctionPlan, Plan};
+use prlx_plan::{FunctionPlan, Plan};
 use prlx_trace::kernel::Function;
 use prlx_trace::launch::Origin;
 
@@ -154,7 +154,7 @@ fn without(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
     let functions = vec![Function::default(); kernel + 1];
     let module = prlx_trace::kernel::Module { functions, ..prlx_trace::kernel::Module::default() };
     Arc::new(Plan {
-        program: plan.program.clone(),
+        request: plan.request.clone(),
         module,
         functions: vec![skipped; kernel + 1],
         kept: plan.kept.clone(),

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::recorder::Running;
 use prlx_driver::workers::WORKERS;
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::{ModuleId, Recording, Trace};
 
 use crate::panic_guard::guard;

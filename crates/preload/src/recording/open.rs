@@ -49,7 +49,7 @@ impl Session {
         unsafe { libc::atexit(at_exit) };
         Ender::start();
         let live = Live::new(&path);
-        if options.rings() || options.script.as_ref().is_some_and(|script| script.marks.is_none()) {
+        if options.rings() || options.probe.is_some() {
             live_thread::start(Duration::from_nanos(options.interval));
         }
         Some(Session {

@@ -301,11 +301,10 @@ impl Session {
 /// How much of the memory for recording is for the tables of a probe program: all that contexts do not need, if it has no records.
 fn tables(options: &Options) -> u64 {
     let rest = options.memory.saturating_sub(CONTEXTS);
-    match &options.script {
+    match &options.probe {
         None => 0,
-        Some(script) if script.marks.is_some() => 0,
-        Some(script) if script.records.is_empty() => rest - rest / 8,
-        Some(_) => rest / 4,
+        Some(program) if program.keeps_records() => rest / 4,
+        Some(_) => rest - rest / 8,
     }
 }
 

@@ -14,7 +14,8 @@ use std::time::Instant;
 use prlx_driver::assemble::needs;
 use prlx_instrument::Rewrite;
 use prlx_isa::view::FunctionKind;
-use prlx_probe::{IDLE, Program, told};
+use prlx_plan::{IDLE, RecordingRequest};
+use prlx_probe::diagnostics;
 use prlx_trace::kernel::Fidelity;
 
 use crate::log;
@@ -42,7 +43,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let begun = Instant::now();
     let asked = options().ok_or("nothing is to be recorded")?;
     let name = name(&source.ptx);
-    if asked.closer.as_ref().is_some_and(|c| c.module != prlx_probe::digest(&source.ptx)) {
+    if asked.closer.as_ref().is_some_and(|c| c.module != prlx_plan::digest(&source.ptx)) {
         return Err("another module is looked at closer".into());
     }
     let mut program = asked.program();
@@ -56,7 +57,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         }
     }
     let files = |path: &str| std::fs::read_to_string(path).ok().filter(|t| t.len() < 1 << 20);
-    let write = |program: &Program| {
+    let write = |program: &RecordingRequest| {
         prlx_instrument::rewrite(&source.ptx, &name, program, &files).map_err(|e| e.message)
     };
     let rewrite = write(&program)?;
@@ -76,7 +77,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         };
         let made = of(rewrite).map(|first| {
             let lost = first.lost(own.as_deref());
-            let less = program.sparing().filter(|_| lost > 0);
+            let less = program.with_spans().filter(|_| lost > 0);
             let other = less.and_then(|less| write(&less).and_then(of).ok());
             other.filter(|other| other.lost(own.as_deref()) < lost).unwrap_or(first)
         });
@@ -84,10 +85,10 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     });
     let Made { rewrite, code } = made?;
     let kept = &rewrite.plan.kept;
-    let mut missed = program.script.as_ref().map_or_else(Vec::new, |script| {
+    let mut missed = program.probe.as_deref().map_or_else(Vec::new, |script| {
         let missed =
-            told::missed(script, &rewrite.module, &source.ptx, &kept.missed).into_iter().map(|m| m.1);
-        missed.chain(kept.idle.iter().map(|clause| told::nowhere(script, *clause))).collect()
+            diagnostics::missed(script, &rewrite.module, &source.ptx, &kept.missed).into_iter().map(|m| m.1);
+        missed.chain(kept.idle.iter().map(|clause| diagnostics::nowhere(script, *clause))).collect()
     });
     missed.extend(kept.unmarked.iter().map(|missed| {
         let function = rewrite.module.functions.get(missed.function.index()).map_or("", |f| f.name.as_str());

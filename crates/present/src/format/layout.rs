@@ -84,9 +84,32 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// A time in picoseconds with three digits and its unit: `8.70 µs`.
+pub(crate) fn time(ps: u64) -> String {
+    let digits = |value: f64| match value {
+        v if v < 10.0 => format!("{v:.2}"),
+        v if v < 100.0 => format!("{v:.1}"),
+        v => format!("{v:.0}"),
+    };
+    match ps {
+        0 => "0".into(),
+        1..1_000_000 if ps.is_multiple_of(1000) => format!("{} ns", ps / 1000),
+        1..1_000_000 => format!("{} ns", digits(ps as f64 / 1e3)),
+        1_000_000..1_000_000_000 => format!("{} µs", digits(ps as f64 / 1e6)),
+        1_000_000_000..1_000_000_000_000 => format!("{} ms", digits(ps as f64 / 1e9)),
+        _ => format!("{} s", digits(ps as f64 / 1e12)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_in_words() {
+        let words = [0, 570, 96_000, 999_990, 8_704_000, 12_340_000_000, 4_294_967_296_000].map(time);
+        assert_eq!(words, ["0", "0.57 ns", "96 ns", "1000 ns", "8.70 µs", "12.3 ms", "4.29 s"]);
+    }
 
     #[test]
     fn clipping_wrapping_names_and_numbers() {

@@ -6,11 +6,12 @@
 
 mod escape;
 mod grid;
+pub(crate) mod html;
 mod layout;
 mod style;
 
 pub use escape::{clean, clean_lines};
 pub(crate) use grid::Grid;
-pub(crate) use layout::{clip, count, number, pad, percent, plain, wrap};
+pub(crate) use layout::{clip, count, number, pad, percent, plain, time, wrap};
 pub(crate) use style::Ink;
 pub use style::Style;

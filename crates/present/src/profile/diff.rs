@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use prlx_timeline::{Change, Diff, Pace};
 use serde_json::json;
 
-use super::time;
 use crate::format::Grid;
 use crate::format::Style;
+use crate::format::time;
 use crate::format::{Ink, clean, clip, count, number};
 
 /// The number that changes when a key changes its meaning or goes; new keys do not change it.

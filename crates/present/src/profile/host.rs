@@ -7,9 +7,9 @@ use std::io::{self, Write};
 
 use prlx_timeline::{Call, HostClock, Timeline, Together};
 
-use super::time;
 use crate::format::Style;
 use crate::format::percent;
+use crate::format::time;
 use crate::format::{Ink, clean, count, wrap};
 
 /// What a device's clock is within, in words.

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use prlx_timeline::{Analysis, Axis, Calibration, Side, Timeline};
 
-use super::{host, time};
+use super::host;
 use crate::format::Style;
+use crate::format::time;
 use crate::format::{Grid, percent};
 use crate::format::{Ink, clean, clip, count, number, wrap};
 

@@ -6,7 +6,7 @@
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Shown};
 
-use super::{Key, Row, Table, mean};
+use super::model::{Key, Row, Table, mean, wide};
 use crate::tables::{Batch, Cell, Kind};
 
 /// A table's columns and their cells.
@@ -114,7 +114,7 @@ fn key(key: &Key, shown: Shown) -> Vec<Cell> {
 
 /// What 64 bits of a type are.
 fn kind(ty: Scalar) -> Kind {
-    match super::wide(ty) {
+    match wide(ty) {
         Scalar::F64 => Kind::Float,
         Scalar::S64 => Kind::Signed,
         _ => Kind::Number,

@@ -9,11 +9,12 @@ use std::io::{self, Write};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
+use super::model::{Bucket, Key, Row, Table, Tallies, mean};
+use super::names::{Names, last_name};
 use super::text::below;
-use super::{Bucket, Key, Names, Row, Table, Tallies, last_name, mean};
+use crate::format::html::{el, esc};
 use crate::format::percent;
 use crate::format::{count, number};
-use crate::html::{el, esc};
 
 /// Rows of a table.
 const ROWS: usize = 10_000;
@@ -44,7 +45,7 @@ pub fn tallies_html(out: &mut impl Write, kept: &Tallies, title: &str) -> io::Re
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <title>{}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n{}\n</body>\n</html>\n",
         esc(title),
-        include_str!("../html/page.css"),
+        include_str!("../report/html/page.css"),
         include_str!("page.css"),
         el("main", "", body),
     )

@@ -6,7 +6,7 @@ use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Field, Shown};
 use serde_json::{Map, Value, json};
 
-use super::{Key, Row, Table, Tallies, mean};
+use super::model::{Bucket, Key, Row, Table, Tallies, mean};
 use crate::tables::Cell;
 
 /// What the document says it is.
@@ -92,7 +92,7 @@ fn row(kept: &Tallies, table: &Table, row: &Row) -> Value {
             all.insert("fields".into(), Value::Object(fields));
         }
         (_, cells) => {
-            let bucket = |b: super::Bucket| {
+            let bucket = |b: Bucket| {
                 // Beyond 64 bits there is one bound: the end of what integers can be.
                 let bound = |n: Option<i128>| match n {
                     None => Value::Null,

@@ -1,10 +1,10 @@
 //! Tables as they are read, from recordings made by hand.
 
-use prlx_trace::FileId;
-use prlx_trace::ModuleId;
-use prlx_trace::kernel::{Loc, SourceFile};
+use prlx_trace::kernel::{Loc, Module, Scalar, SourceFile};
+use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
+use prlx_trace::{FileId, ModuleId, Trace};
 
-use super::*;
+use super::{Missed, Table, Tallies, tallies, tallies_csv, tallies_html, tallies_json};
 use crate::Style;
 
 /// A module of one file, each of whose lines is a location, with tables.
@@ -333,7 +333,7 @@ fn parquet_holds_what_csv_says() {
     let kept = Tallies::of(&[("a".to_owned(), &trace)]);
     let flat = kept.tables[0].flat();
     let columns = flat.columns.iter().map(|(name, kind)| (name.as_str(), *kind));
-    let mut to = crate::parquet::Writer::of(Vec::new(), "r", columns).unwrap();
+    let mut to = crate::tables::parquet::Writer::of(Vec::new(), "r", columns).unwrap();
     to.rows(&flat.cells).unwrap();
     let reader = SerializedFileReader::new(bytes::Bytes::from(to.finish().unwrap())).unwrap();
     let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();

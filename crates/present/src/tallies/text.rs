@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::{Bucket, Key, Names, Row, Table, Tallies};
+use super::model::{Bucket, Key, Row, Table, Tallies};
+use super::names::Names;
 use crate::format::Style;
 use crate::format::{Grid, Ink, clean, clip, count, number, pad, percent};
 

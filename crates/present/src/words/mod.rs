@@ -1,6 +1,6 @@
 //! The words of a report. Text, HTML, Perfetto and the terminal viewer all take their sentences from here.
 //!
-//! `names` names things (launches, kernels, places, lanes), `headline` sums up a report, `finding` describes one
+//! `slice` draws the tree of a value's origin, `names` names things (launches, kernels, places, lanes), `headline` sums up a report, `finding` describes one
 //! finding, and `coverage` says how much was compared and how it was recorded.
 //!
 //! # Invariants
@@ -10,6 +10,7 @@ mod coverage;
 mod finding;
 mod headline;
 mod names;
+mod slice;
 
 pub(crate) use coverage::{recorded, rows as coverage};
 pub(crate) use finding::{
@@ -18,3 +19,4 @@ pub(crate) use finding::{
 };
 pub(crate) use headline::{culprit, decisions_agree, headline, nothing_compared, suspect};
 pub(crate) use names::{findings_cut, kernel, lanes, launch, noun, place, short, stops, unmatched_launch};
+pub(crate) use slice::lead;

@@ -10,7 +10,7 @@ use prlx_analyze::view::ViewModel;
 use prlx_analyze::{FindingKind, Report};
 use prlx_legacy::compare::{self, SiteTable};
 use prlx_legacy::v1::HistoryEntry;
-use prlx_present::prlx::{Counts, Row};
+use prlx_present::legacy::{Counts, Row};
 
 use crate::Monitor;
 use crate::legacy::{self, Input, MappedFile, SourceFiles};

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use prlx_plan::Plan;
+use prlx_probe::ProbeMatch;
 use prlx_probe::lang::Script;
-use prlx_probe::{Landing, Plan};
 
 use super::code::Code;
 use super::matches;
-use super::plan::plan_program;
+use super::plan::recording_request;
 
 /// Where a program matches in a module.
 #[derive(Debug)]
@@ -44,8 +45,8 @@ pub struct ModuleMatches {
 /// If the file cannot be read.
 pub fn check_module(script: &Arc<Script>, path: &Path) -> Result<Checked> {
     let code = Code::load(path)?;
-    let program = plan_program(script, &code.kernels(&[]));
-    let found = Landing::all(script, &code.module, &code.text, &program.filter);
+    let program = recording_request(script, &code.kernels(&[]));
+    let found = ProbeMatch::all(script, &code.module, &code.text, &program.filter);
     let unmatched = matches::unmatched(script, &code.module, &program.filter, &found);
     let matches = found.iter().filter(|l| !l.holds.is_empty()).map(|l| {
         let functions: BTreeSet<u32> = l.holds.iter().map(|(f, _)| f.0).collect();

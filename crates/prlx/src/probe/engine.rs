@@ -19,13 +19,14 @@ use prlx_driver::assemble::{self, Assemblers, Failed};
 use prlx_isa::image::{self, Image, Kind, Target};
 use prlx_isa::ptx::prune;
 use prlx_isa::view::{FunctionKind, Module};
+use prlx_plan::ProbeProgram as _;
+use prlx_plan::{Filter, Plan};
+use prlx_probe::ProbeMatch;
 use prlx_probe::lang::Script;
-use prlx_probe::told::heading;
-use prlx_probe::{Filter, Landing, Plan};
 
 use super::count::count;
 use super::matches;
-use super::plan::plan_program;
+use super::plan::recording_request;
 use super::script::{from_neutrino, named};
 use crate::Monitor;
 
@@ -186,8 +187,8 @@ impl Workdir {
     fn probe(&self, script: &Arc<Script>, kernel: &str, monitor: &Monitor<'_>) -> Result<(Plan, String)> {
         let text = self.text("pruned.asm")?;
         let (module, _) = prlx_isa::ptx::read(&text);
-        let program = plan_program(script, &[kernel.to_owned()]);
-        let found = Landing::all(script, &module, &text, &program.filter);
+        let program = recording_request(script, &[kernel.to_owned()]);
+        let found = ProbeMatch::all(script, &module, &text, &program.filter);
         let unmatched = matches::unmatched(script, &module, &program.filter, &found);
         if unmatched.all {
             bail!("the program lands nowhere in {kernel}\n  {}", unmatched.lines.join("\n  "));
@@ -201,7 +202,7 @@ impl Workdir {
         self.write("probed.asm", rewrite.text.as_bytes())?;
         let insertions: usize = rewrite.plan.functions.iter().map(|f| f.insertions.len()).sum();
         let mut what = vec![format!("{}: probed.asm", count(insertions, "insertion", "insertions"))];
-        what.extend(unmatched.clauses.iter().map(|c| format!("{} lands nowhere", heading(script, *c))));
+        what.extend(unmatched.clauses.iter().map(|c| format!("{} lands nowhere", script.clause(*c))));
         what.extend(
             matches::unavailable(script, &module, &text, &rewrite.plan.kept.missed)
                 .into_iter()

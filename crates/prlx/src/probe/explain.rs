@@ -13,13 +13,14 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use prlx_instrument::Edit;
 use prlx_isa::view::FuncId;
+use prlx_plan::ProbeProgram as _;
+use prlx_plan::{Action, At, Insertion, Missed, Plan};
+use prlx_probe::ProbeMatch;
 use prlx_probe::lang::Script;
-use prlx_probe::told::heading;
-use prlx_probe::{Action, At, Insertion, Landing, Missed, Plan};
 
 use super::code::Code;
 use super::matches;
-use super::plan::plan_program;
+use super::plan::recording_request;
 
 /// What a program inserts into a module.
 #[derive(Debug)]
@@ -92,8 +93,8 @@ pub struct Totals {
 pub fn explain(script: &Arc<Script>, path: &Path, kernels: &[String]) -> Result<Explanation> {
     let code = Code::load(path)?;
     let kernels = code.kernels(kernels);
-    let program = plan_program(script, &kernels);
-    let found = Landing::all(script, &code.module, &code.text, &program.filter);
+    let program = recording_request(script, &kernels);
+    let found = ProbeMatch::all(script, &code.module, &code.text, &program.filter);
     let unmatched = matches::unmatched(script, &code.module, &program.filter, &found);
     if unmatched.all {
         bail!("the program lands nowhere in {}\n  {}", code.name, unmatched.lines.join("\n  "));
@@ -116,7 +117,7 @@ struct Instrumented {
 
 impl Instrumented {
     fn new(code: &Code, script: &Arc<Script>, kernels: &[String]) -> Result<Instrumented> {
-        let program = plan_program(script, kernels);
+        let program = recording_request(script, kernels);
         let rewrite = prlx_instrument::rewrite(&code.text, &code.name, &program, &|_| None)
             .with_context(|| format!("cannot probe {}", code.name))?;
         let edits = prlx_instrument::ptx(&code.text, &rewrite.module, &rewrite.plan)?;
@@ -146,7 +147,7 @@ fn explain_clause(
     let missed: Vec<Missed> = missed.collect();
     let unavailable = matches::unavailable(script, &code.module, &code.text, &missed);
     ClauseExplanation {
-        heading: heading(script, clause),
+        heading: script.clause(clause),
         insertions: probes.len(),
         functions: functions.len(),
         counters: probes.iter().filter(|(_, i)| matches!(i.action, Action::Count { .. })).count(),

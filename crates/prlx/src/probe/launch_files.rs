@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, RecordOptions};
+use prlx_plan::ProbeProgram as _;
 use prlx_present::tallies::{Missed, Tallies};
-use prlx_probe::Landing;
-use prlx_probe::told::heading;
+use prlx_probe::ProbeMatch;
 use prlx_trace::Trace;
 use prlx_trace::process::Skipped;
 
 use super::matches;
-use super::plan::plan_program;
+use super::plan::recording_request;
 use super::script::SelectedScript;
 use crate::Monitor;
 use crate::device::{Device, DeviceOptions};
@@ -94,9 +94,9 @@ fn probe_job(
     let script = &selected.script;
     let _activity = monitor.activity(&format!("probing {}", job.name));
     let kernels = if options.kernels.is_empty() { vec![job.kernel.clone()] } else { options.kernels.clone() };
-    let program = plan_program(script, &kernels);
+    let program = recording_request(script, &kernels);
     let (module, _) = prlx_isa::ptx::read(&job.text);
-    let found = Landing::all(script, &module, &job.text, &program.filter);
+    let found = ProbeMatch::all(script, &module, &job.text, &program.filter);
     let unmatched = matches::unmatched(script, &module, &program.filter, &found);
     if unmatched.all {
         bail!(
@@ -107,7 +107,7 @@ fn probe_job(
         );
     }
     for clause in unmatched.clauses.iter().filter(|_| !selected.is_tool) {
-        let what = heading(script, *clause);
+        let what = script.clause(*clause);
         monitor.warn(&format!("{}: {what} lands nowhere: `prlx probe check` says more", job.module));
     }
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use prlx_isa::view::{FuncId, Module};
+use prlx_plan::{At, Filter, Missed};
 use prlx_present::tallies;
+use prlx_probe::diagnostics::{self, inst};
 use prlx_probe::lang::{Script, Stmt};
-use prlx_probe::told::{self, inst};
-use prlx_probe::{At, Filter, Landing, Missed, instead};
+use prlx_probe::{ProbeMatch, instead};
 
 use super::count::count;
 
@@ -26,7 +27,7 @@ pub(super) fn unavailable(
     source: &str,
     all: &[Missed],
 ) -> Vec<tallies::Missed> {
-    let diagnostics = told::missed(script, module, source, all).into_iter();
+    let diagnostics = diagnostics::missed(script, module, source, all).into_iter();
     diagnostics.map(|(clause, what)| tallies::Missed { tables: tables(script, clause), what }).collect()
 }
 
@@ -64,7 +65,12 @@ pub(super) struct Unmatched {
 }
 
 /// Finds the parts of a program that match nothing in a module.
-pub(super) fn unmatched(script: &Script, module: &Module, filter: &Filter, matches: &[Landing]) -> Unmatched {
+pub(super) fn unmatched(
+    script: &Script,
+    module: &Module,
+    filter: &Filter,
+    matches: &[ProbeMatch],
+) -> Unmatched {
     let mut lines: Vec<((usize, String), Vec<String>)> = Vec::new();
     for l in matches.iter().filter(|l| l.holds.is_empty()) {
         let Some(tracepoint) = script.clauses.get(l.clause).and_then(|c| c.tracepoints.get(l.tracepoint))

@@ -17,7 +17,7 @@ pub use count::count;
 pub use engine::{EngineOptions, run_engine};
 pub use explain::{ClauseExplanation, Explanation, InsertedCode, Totals, explain};
 pub use launch_files::{LaunchProbe, ProbeOptions, probe_launch_files};
-pub use plan::plan_program;
+pub use plan::recording_request;
 pub use program::{LiveTables, ProgramProbe, probe_program};
 pub use recordings::{read_recording, tables, tables_of_recordings};
 pub use script::{NamedScript, SelectedScript, named, select};

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use prlx_plan::{Filter, RecordingRequest};
 use prlx_probe::lang::Script;
-use prlx_probe::{Filter, Program};
-use prlx_trace::Level;
 
-/// A program that inserts `script` into the kernels that match one of `kernels`; an empty list means all.
-pub fn plan_program(script: &Arc<Script>, kernels: &[String]) -> Program {
+/// A request that inserts `script` into the kernels that match one of `kernels`; an empty list means all.
+pub fn recording_request(script: &Arc<Script>, kernels: &[String]) -> RecordingRequest {
     let filter = Filter { kernels: kernels.to_vec(), ..Filter::default() };
-    Program { level: Level::Probe, script: Some(Arc::clone(script)), elide: true, filter, window: None }
+    RecordingRequest { filter, ..RecordingRequest::of_probe(script.clone()) }
 }

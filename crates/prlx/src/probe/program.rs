@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use prlx_driver::session::{LIVE, Options};
+use prlx_plan::IDLE;
 use prlx_present::tallies::Tallies;
-use prlx_probe::IDLE;
 use prlx_trace::Trace;
 
 use super::count::count;

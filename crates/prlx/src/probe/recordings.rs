@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use prlx_driver::session::Session;
+use prlx_plan::IDLE;
 use prlx_present::tallies::{Missed, Tallies};
-use prlx_probe::IDLE;
-use prlx_probe::told::NOWHERE;
+use prlx_probe::diagnostics::NOWHERE;
 use prlx_trace::{Level, Trace};
 
 use super::count::count;

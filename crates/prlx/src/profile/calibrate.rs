@@ -4,7 +4,7 @@
 use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::{CostOptions, Error, Form, Job, RecordOptions};
 use prlx_instrument::Rewrite;
-use prlx_probe::Filter;
+use prlx_plan::Filter;
 use prlx_timeline::Calibration;
 
 use super::kernel_resources::resources;

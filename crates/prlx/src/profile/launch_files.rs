@@ -7,7 +7,7 @@ use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
-use prlx_probe::{Filter, Missed};
+use prlx_plan::{Filter, Missed};
 use prlx_timeline::{Calibration, Note, Timeline};
 use prlx_trace::Trace;
 use prlx_trace::names::display_name;
@@ -114,8 +114,8 @@ impl Profiler<'_> {
         if rewrite.plan.kept.tracks.is_none() {
             bail!("{}", no_markers(&rewrite, job, self.options));
         }
-        Ok(match program.sparing().filter(|_| on_gpu) {
-            Some(sparing) => higher_occupancy(rewrite, || write(&sparing).ok(), job, &mut self.device),
+        Ok(match program.with_spans().filter(|_| on_gpu) {
+            Some(spans) => higher_occupancy(rewrite, || write(&spans).ok(), job, &mut self.device),
             None => rewrite,
         })
     }

@@ -1,11 +1,7 @@
 //! Which markers a profile records, and how.
 
-use std::sync::Arc;
-
-use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Program};
-use prlx_trace::Level;
+use prlx_plan::markers::Marking;
+use prlx_plan::{Filter, RecordingRequest};
 use prlx_trace::device::tracks::Form;
 use prlx_trace::mark::Via;
 
@@ -43,15 +39,14 @@ impl ProfileOptions {
     }
 
     /// The program that inserts the code for markers.
-    pub(super) fn program(&self, filter: Filter) -> Program {
-        let script = Some(Arc::new(self.script()));
-        Program { level: Level::Probe, script, elide: true, filter, window: None }
+    pub(super) fn program(&self, filter: Filter) -> RecordingRequest {
+        RecordingRequest { filter, ..RecordingRequest::of_markers(self.marking()) }
     }
 
-    /// The script that records the markers.
-    pub fn script(&self) -> Script {
+    /// The markers to record.
+    pub fn marking(&self) -> Marking {
         let marks = marking(self.auto.clone(), self.lines.clone(), self.lanes, self.form);
-        Script { marks: Some(Marking { spare: true, ..marks }), ..Script::default() }
+        Marking { spare: true, ..marks }
     }
 }
 

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use anyhow::{Result, bail};
 use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::session::{Options, PASSED, Session};
-use prlx_probe::IDLE;
+use prlx_plan::IDLE;
 use prlx_timeline::{Calibration, Timeline};
 use prlx_trace::Trace;
 

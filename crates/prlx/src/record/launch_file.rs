@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, RecordOptions};
-use prlx_probe::Program;
+use prlx_plan::RecordingRequest;
 use prlx_trace::Trace;
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
@@ -39,14 +39,21 @@ pub fn warps_per_cta(job: &Job) -> u64 {
 }
 
 /// What the recorder of the options watches, in kernels whose CTAs have `warps_per_cta` warps.
-pub fn recorder_program(recorder: &RecorderOptions, warps_per_cta: u64) -> Program {
+pub fn recorder_program(recorder: &RecorderOptions, warps_per_cta: u64) -> RecordingRequest {
     let filter = recorder.filter(warps_per_cta);
-    Program { level: recorder.level, script: None, elide: !recorder.no_elide, filter, window: None }
+    RecordingRequest {
+        level: recorder.level,
+        probe: None,
+        markers: None,
+        elide: !recorder.no_elide,
+        filter,
+        window: None,
+    }
 }
 
 /// The same at level `operands`, in a window around a finding.
-pub fn zoomed(program: &Program, window: Window) -> Program {
-    Program { level: Level::Operands, window: Some(window), ..program.clone() }
+pub fn zoomed(program: &RecordingRequest, window: Window) -> RecordingRequest {
+    RecordingRequest { level: Level::Operands, window: Some(window), ..program.clone() }
 }
 
 /// Records a job. Returns the recording, and what the checks found.
@@ -57,7 +64,7 @@ pub fn zoomed(program: &Program, window: Window) -> Program {
 /// If the module cannot be instrumented, the launch cannot be made, or what the kernel recorded is damaged.
 pub fn record(
     job: &Job,
-    program: &Program,
+    program: &RecordingRequest,
     recorder: &RecorderOptions,
     on: &DeviceOptions,
     monitor: &Monitor<'_>,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use prlx_driver::session::{Options, Pattern};
-use prlx_probe::Filter;
+use prlx_plan::Filter;
 use prlx_trace::Level;
 use prlx_trace::kernel::SiteClass;
 

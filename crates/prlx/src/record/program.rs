@@ -64,7 +64,7 @@ pub struct SessionSummary {
     pub folder: PathBuf,
     /// The recorder's level.
     pub level: Level,
-    /// At level `probe`: whether the script records markers.
+    /// At level `probe`: whether it records markers.
     pub markers: bool,
     /// Processes that used the driver.
     pub processes: u64,
@@ -158,7 +158,7 @@ fn conclude(
     monitor.send(Event::Recorded(&SessionSummary {
         folder: folder.to_owned(),
         level: options.level,
-        markers: options.marks().is_some(),
+        markers: options.markers.is_some(),
         processes,
         launches,
         recorded,

@@ -3,8 +3,8 @@
 use prlx_isa::view::{Operand, Type};
 
 use super::express::{Express, Val, Why};
-use crate::code::{Binary, Op, Temp, Ty, Unary};
 use crate::lang::{Builtin, ExprKind, Gives, Index};
+use prlx_plan::code::{Binary, Op, Temp, Ty, Unary};
 
 impl Express<'_> {
     /// Reads an operand as the type that the instruction works in.

@@ -7,10 +7,11 @@ use prlx_trace::table::{Aggregate, NO_LINE, Shown};
 
 use super::facts::Facts;
 use super::tables::Tables;
-use crate::code::{Binary, Code, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
-use crate::eval;
-use crate::lang::{self, Builtin, Expr, ExprKind, Holder, Script};
-use crate::pattern;
+use crate::lang::{self, Builtin, Expr, ExprKind, Script};
+use prlx_plan::Holder;
+use prlx_plan::code::{Binary, Code, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
+use prlx_plan::eval;
+use prlx_plan::pattern;
 
 /// Why something can't be had at a place.
 pub(super) type Why = String;

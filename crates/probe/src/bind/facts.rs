@@ -6,10 +6,10 @@ use prlx_isa::view::{Base, Class, FunctionKind, InstId, Operand, Reg, Role, Spac
 
 use super::express::{Val, Why};
 use super::places::{Place, writes};
-use crate::body::{self, Body};
-use crate::code::Ty;
 use crate::lang::{Builtin, Side};
-use crate::window::Windows;
+use prlx_plan::code::Ty;
+use prlx_plan::function::body::{self, Body};
+use prlx_plan::function::wgmma::Windows;
 
 /// Most reads of registers that are looked at to tell what a value is computed as.
 const LOOKED_AT: usize = 64;

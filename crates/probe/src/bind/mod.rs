@@ -6,7 +6,6 @@
 //! Holds: a place where a clause can't be told what it asks has a [`Missed`] that says why, and the clause does nothing there.
 
 mod ask;
-mod count;
 mod express;
 mod facts;
 mod places;
@@ -16,31 +15,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use prlx_isa::view::{Class, FunctionKind};
-use prlx_trace::table::Table;
 
-use crate::body::Body;
-use crate::code::Stmt;
-use crate::lang::{Clause, Holder, Script};
-use crate::plan::{Action, At, Held, Insertion, Kept, Missed, Var};
-use crate::window::Windows;
+use crate::lang::{Clause, Script};
 use express::Express;
 use facts::Facts;
+use prlx_plan::code::Stmt;
+use prlx_plan::function::body::Body;
+use prlx_plan::function::wgmma::Windows;
+use prlx_plan::{Action, At, BoundProbe, Held, Holder, Insertion, Kept, Missed, ProbeProgram, Var};
 use tables::Tables;
 
-pub(crate) use places::end_place;
-
-/// What a program is for a module.
-pub(crate) struct Bound {
-    /// By function: what goes into it.
-    pub insertions: Vec<Vec<Insertion>>,
-    /// Tables and records, for the trace.
-    pub tables: Vec<Table>,
-    /// What is kept.
-    pub kept: Kept,
-}
-
 /// Binds `script` to the functions of `bodies` for which `wanted` holds.
-pub(crate) fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize) -> bool) -> Bound {
+fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize) -> bool) -> BoundProbe {
     let windows: Vec<Windows> = bodies.iter().map(|b| Windows::of(b)).collect();
     let mut tables = Tables::new(script);
     // What types and rows there are is known when all places were seen.
@@ -64,16 +50,14 @@ pub(crate) fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize)
     };
     all(&mut tables);
     tables.settle();
-    let (mut insertions, missed, idle) = all(&mut tables);
+    let (insertions, missed, idle) = all(&mut tables);
     let once: Vec<bool> = (0..script.records.len()).map(|record| once(&insertions, bodies, record)).collect();
     let (tables, layouts, records) = tables.finish(script, &once);
     let (own, others): (Vec<_>, Vec<_>) = script.vars.iter().partition(|v| v.of == Holder::Thread);
     let vars = own.into_iter().map(|v| Var { name: v.name.clone(), ty: v.ty, init: v.init }).collect();
     let held = others.into_iter().map(|v| Held { name: v.name.clone(), ty: v.ty, of: v.of }).collect();
-    let mut kept = Kept { vars, held, tables: layouts, records, missed, idle, ..Kept::default() };
-    count::count(&mut insertions, bodies, &mut kept);
-    kept.lay_out();
-    Bound { insertions, tables, kept }
+    let kept = Kept { vars, held, tables: layouts, records, missed, idle, ..Kept::default() };
+    BoundProbe { insertions, tables, kept }
 }
 
 /// Whether no thread saves more than one of a declaration's records: if that is done where threads end alone, and there once.
@@ -133,9 +117,16 @@ fn at_places(
     }
 }
 
-/// Whether a function needs no state: nothing is inserted, and no thread ends there that came from elsewhere.
-pub(crate) fn quiet(body: &Body<'_>, insertions: &[Insertion]) -> bool {
-    let device = body.function.kind == FunctionKind::Device;
-    let ends = body.leaves().any(|(.., end)| matches!(end, crate::body::PartEnd::Exit));
-    insertions.is_empty() && !(device && ends)
+impl ProbeProgram for Script {
+    fn bind(&self, functions: &[&Body<'_>], recorded: &dyn Fn(usize) -> bool) -> BoundProbe {
+        bind(self, functions, recorded)
+    }
+    fn clause(&self, clause: usize) -> String {
+        let Some(clause) = self.clauses.get(clause) else { return String::new() };
+        let points: Vec<String> = clause.tracepoints.iter().map(ToString::to_string).collect();
+        points.join(", ")
+    }
+    fn keeps_records(&self) -> bool {
+        !self.records.is_empty()
+    }
 }

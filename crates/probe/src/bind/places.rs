@@ -2,11 +2,11 @@
 
 use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, InstId, Marker, MarkerKind, Reg, Space};
 
-use crate::body::{Body, PartEnd};
 use crate::lang::{Side, Tracepoint, What};
-use crate::marks::{self, Stand};
-use crate::pattern;
-use crate::plan::At;
+use prlx_plan::At;
+use prlx_plan::function::body::{Body, PartEnd, end_place};
+use prlx_plan::markers::{self, Stand};
+use prlx_plan::pattern;
 
 /// A place where a clause runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,7 +124,7 @@ impl Finder<'_> {
 
     /// Lanes that go from one part to another.
     fn edge(&mut self, from: BlockId, to: BlockId) {
-        match marks::edge(self.body, from, to) {
+        match markers::edge(self.body, from, to) {
             Ok((at, guard, last)) => self.push(at, guard, Some(last), Side::Begin, from),
             Err(why) => {
                 let part = &self.body.parts[from.index()];
@@ -141,7 +141,7 @@ impl Finder<'_> {
             if (mark.kind == MarkerKind::End) != (side == Side::End) {
                 continue;
             }
-            match marks::stands(self.body, mark) {
+            match markers::stands(self.body, mark) {
                 Ok(stands) => {
                     for Stand { at, guard, part } in stands {
                         let (inst, side) = match at {
@@ -237,16 +237,7 @@ fn named_space(word: &str) -> Option<Space> {
     })
 }
 
-/// The place of what runs when the function is left; without an instruction, after the last one.
-pub(crate) fn end_place(body: &Body<'_>, at: Option<InstId>) -> At {
-    match (at, body.function.insts.len()) {
-        (Some(at), _) => At::Before(at),
-        (None, 0) => At::Entry,
-        (None, n) => At::After(InstId(n as u32 - 1)),
-    }
-}
-
 /// Registers that an instruction writes.
 pub(super) fn writes(body: &Body<'_>, at: InstId, reg: Reg) -> bool {
-    crate::body::written(body.inst(at)).contains(&reg)
+    prlx_plan::function::body::written(body.inst(at)).contains(&reg)
 }

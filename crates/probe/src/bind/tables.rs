@@ -9,8 +9,9 @@ use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Field, Shown, Table};
 
 use super::express::Why;
-use crate::code::Ty;
-use crate::lang::{Expr, Holder, Script, Stmt, Update};
+use crate::lang::{Expr, Script, Stmt, Update};
+use prlx_plan::Holder;
+use prlx_plan::code::Ty;
 
 /// Logarithm of how many rows a table has whose rows are not known.
 const ROWS: u32 = 16;

@@ -9,8 +9,8 @@ use prlx_trace::device::tables::Which;
 use prlx_trace::table::Aggregate;
 
 use super::builtin::Builtin;
-use crate::code::{Binary, Reduce, Ty, Unary};
-use crate::marks::Marking;
+use prlx_plan::Holder;
+use prlx_plan::code::{Binary, Reduce, Ty, Unary};
 
 /// Bytes of the program's text.
 pub type Span = Range<usize>;
@@ -28,8 +28,6 @@ pub struct Script {
     pub records: Vec<Record>,
     /// What to do where.
     pub clauses: Vec<Clause>,
-    /// Which markers leave records, and how; no text says this.
-    pub marks: Option<Marking>,
 }
 
 /// A declared variable: `thread start: u64 = 0;`.
@@ -45,17 +43,6 @@ pub struct Var {
     pub init: u64,
     /// Where it is declared.
     pub span: Span,
-}
-
-/// Who has a variable, or a record, of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Holder {
-    /// Each thread.
-    Thread,
-    /// Each warp.
-    Warp,
-    /// Each CTA.
-    Cta,
 }
 
 /// A table: `@bytes[line] = sum(size);`. All updates of it aggregate alike and have as many keys.

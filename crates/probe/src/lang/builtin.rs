@@ -1,6 +1,6 @@
 //! What a program can ask of a place and of a thread: declared once.
 
-use crate::code::{Ask, Ty};
+use prlx_plan::code::{Ask, Ty};
 
 /// Declares the builtins: name, what it is of, documentation.
 macro_rules! builtins {

@@ -11,13 +11,14 @@ use std::ops::Range;
 
 use prlx_trace::table::Aggregate;
 
-use super::ast::{Clause, Expr, ExprKind, Holder, Script, Span, Stmt, Tracepoint, Update};
+use super::ast::{Clause, Expr, ExprKind, Script, Span, Stmt, Tracepoint, Update};
 use super::builtin::Builtin;
 use super::complain::{COMPLAINTS, Complaint, nearest};
 use super::lacks::{at_inst, lacks, lacks_out};
 use super::parse::assignment;
 use super::types::{alone, common, fits, promoted, range};
-use crate::code::{Binary, Ty, Unary};
+use prlx_plan::Holder;
+use prlx_plan::code::{Binary, Ty, Unary};
 
 /// Most trips of a loop.
 pub const TRIPS: u64 = 64;

@@ -1,6 +1,6 @@
 //! Functions and aggregates of programs: declared once.
 
-use crate::code::{Binary, Reduce, Unary};
+use prlx_plan::code::{Binary, Reduce, Unary};
 
 /// A function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ mod token;
 mod types;
 
 pub use ast::{
-    Clause, Expr, ExprKind, Holder, Record, Script, Side, Span, Stmt, Table, Tracepoint, Update, Var, What,
+    Clause, Expr, ExprKind, Record, Script, Side, Span, Stmt, Table, Tracepoint, Update, Var, What,
 };
 pub use builtin::{BUILTINS, Builtin, Gives, Index};
 pub use check::{FIELDS, KEEP, KEYS, LOCALS, MERGES, POINTS, RECORDS, STATEMENTS, TABLES, TRIPS, VARS};

@@ -20,13 +20,14 @@ use std::collections::HashMap;
 use prlx_trace::device::tables::Which;
 use prlx_trace::table::Aggregate;
 
-use super::ast::{Clause, Holder, Record, Script, Span, Table, Var};
+use super::ast::{Clause, Record, Script, Span, Table, Var};
 use super::builtin::BUILTINS;
 use super::check;
 use super::complain::{COMPLAINTS, Complaint, nearest};
 use super::function::FUNCTIONS;
 use super::token::{Lexer, Token};
-use crate::code::{TYPES, Ty};
+use prlx_plan::Holder;
+use prlx_plan::code::{TYPES, Ty};
 
 /// How deep parentheses, branches and loops may lie in one another.
 const DEPTH: usize = 64;

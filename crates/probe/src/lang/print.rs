@@ -5,11 +5,12 @@ use std::fmt::{self, Display, Formatter, Write};
 use prlx_trace::device::tables::Which;
 use prlx_trace::table::Aggregate;
 
-use super::ast::{Clause, Expr, ExprKind, Holder, Record, Script, Side, Stmt, Tracepoint, Update, Var, What};
+use super::ast::{Clause, Expr, ExprKind, Record, Script, Side, Stmt, Tracepoint, Update, Var, What};
 use super::function::Function;
 use super::parse::{OPERATORS, SELECT, UNARY, assignment};
 use super::token::in_pattern;
-use crate::code::{Binary, Ty, Unary};
+use prlx_plan::Holder;
+use prlx_plan::code::{Binary, Ty, Unary};
 
 /// How closely names, numbers and calls bind: nothing comes between.
 const WHOLE: u8 = UNARY + 1;

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::code::Ty;
+use prlx_plan::code::Ty;
 
 /// The values of an integer type.
 pub fn range(ty: Ty) -> RangeInclusive<i128> {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -27,7 +26,7 @@ pub fn run(args: &ProbeArgs, selected: &SelectedScript<'_>, ui: &Ui) -> Result<E
     let recorder =
         RecorderOptions { kernels: args.kernel.clone(), memory: args.memory, ..RecorderOptions::default() };
     let options = session_options(&recorder, &LaunchSelection::default(), &folder)?;
-    let mut options = Options { level: Level::Probe, script: Some(Arc::clone(&selected.script)), ..options };
+    let mut options = Options { level: Level::Probe, probe: Some(selected.script.clone()), ..options };
     if let Some(interval) = args.interval {
         options.interval = interval.as_nanos() as u64;
     }

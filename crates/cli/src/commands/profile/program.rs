@@ -1,7 +1,6 @@
 //! Profiles a program, and prints the timeline of each process.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use prlx::profile::profile_program;
@@ -39,8 +38,8 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         };
         let options = session_options(&recorder, &args.choice.selection(), &folder)?;
         let profile = args.options();
-        let script = Some(Arc::new(profile.script()));
-        let options = Options { level: Level::Probe, script, ..options };
+        let markers = Some(profile.marking());
+        let options = Options { level: Level::Probe, markers, ..options };
         profile_program(&args.command, &options, profile.hint, &ui.monitor())?
     };
     let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();

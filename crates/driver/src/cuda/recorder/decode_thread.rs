@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::device::tracks;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Fault, Launch};
@@ -100,7 +100,7 @@ fn say(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
 /// What the markers of a launch left in the memory that is its tracks', if it has any.
 pub(super) fn marks(plan: &Plan, launch: &Launch, slot: &Slot, bytes: &[u8]) -> Option<Marks> {
     let layout = plan.kept.tracks.as_ref()?;
-    let (first_warp, _) = wanted(&plan.program, launch);
+    let (first_warp, _) = wanted(&plan.request, launch);
     let Launch { module, kernel, number, .. } = *launch;
     let left_out = launch.warps() - slot.kind.recorded().min(launch.warps() - first_warp);
     let tracks = layout.read(kernel, first_warp, slot.kind.tracks().log, bytes);
@@ -125,7 +125,7 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
                 .unrecorded(placed.launch, "two instances of its graph ran at once, and wrote to one place");
             continue;
         }
-        let (first_warp, last) = wanted(&placed.plan.program, &placed.launch);
+        let (first_warp, last) = wanted(&placed.plan.request, &placed.launch);
         let slot = &placed.slot;
         let each = slot.kind.each();
         let (before, own) = (room(first_warp, each), room(last - first_warp, each));

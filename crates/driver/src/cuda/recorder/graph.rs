@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::device::Context;
 use prlx_trace::launch::Launch;
 

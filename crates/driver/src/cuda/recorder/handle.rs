@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::TableContents;
 use prlx_trace::launch::Launch;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::device::Handed;
 use prlx_trace::launch::Launch;
 use prlx_trace::mark::Marks;

@@ -8,7 +8,7 @@
 //! Holds: what is carved never overlaps; addresses are aligned as `prlx_trace::device` wants them, and regions of tracks lie where their
 //! cursors do not wrap.
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::device::tracks::{BEYOND, LOGS};
 use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
 use prlx_trace::launch::Launch;
@@ -196,9 +196,9 @@ impl Kind {
     }
     /// For a launch.
     pub fn of(plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
-        let (first, last) = wanted(&plan.program, launch);
+        let (first, last) = wanted(&plan.request, launch);
         let cta_warps = cta_warps(launch, (first, last));
-        let finals = if plan.program.level == Level::Fingerprint { plan.finals.bytes() } else { 0 };
+        let finals = if plan.request.level == Level::Fingerprint { plan.finals.bytes() } else { 0 };
         // Few kinds, and little room lost: up to eight sizes between a power of two and the next.
         // (What is too large for any memory stays as it is.)
         let warps = match last.max(1) {
@@ -333,12 +333,12 @@ fn below(end: u64, bytes: u64, align: u64) -> Option<u64> {
 }
 
 /// Why a plan can't be recorded with this layout; `None` if it can.
-pub(super) fn refused(layout: &Layout, plan: &prlx_probe::Plan, kernel: FuncId) -> Option<String> {
-    if plan.program.level != layout.level {
+pub(super) fn refused(layout: &Layout, plan: &prlx_plan::Plan, kernel: FuncId) -> Option<String> {
+    if plan.request.level != layout.level {
         return Some(format!(
             "recording is at level {}, its code at {}",
             layout.level.label(),
-            plan.program.level.label()
+            plan.request.level.label()
         ));
     }
     let function = plan.functions.get(kernel.index()).zip(plan.module.functions.get(kernel.index()));
@@ -349,14 +349,21 @@ pub(super) fn refused(layout: &Layout, plan: &prlx_probe::Plan, kernel: FuncId) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prlx_probe::Program;
+    use prlx_plan::RecordingRequest;
     use prlx_trace::Dim3;
     use prlx_trace::device::Finals;
 
     fn plan(level: Level) -> Plan {
-        let program = Program { level, script: None, elide: true, filter: Default::default(), window: None };
+        let request = RecordingRequest {
+            level,
+            probe: None,
+            markers: None,
+            elide: true,
+            filter: Default::default(),
+            window: None,
+        };
         let finals = Finals { used: [true, true, true, false] };
-        Plan { program, module: Default::default(), functions: Vec::new(), kept: Default::default(), finals }
+        Plan { request, module: Default::default(), functions: Vec::new(), kept: Default::default(), finals }
     }
 
     #[test]

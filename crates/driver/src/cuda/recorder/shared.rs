@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
 
 use crate::cuda::library::failure::Failure;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
 
 use super::layout::{Area, Arena, GENERATIONS, Kind, Layout, Slot};

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
 use prlx_trace::{Level, ModuleId, TableContents};
 

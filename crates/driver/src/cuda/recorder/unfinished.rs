@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Fault, Launch};
 

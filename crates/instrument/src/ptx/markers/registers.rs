@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use prlx_isa::view::{FunctionKind, Module};
-use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd};
+use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd};
 use prlx_trace::device::tracks::{Layout, SLOT, SPAN};
 
 /// Registers that are handed on, their bytes, and what is in them at first.

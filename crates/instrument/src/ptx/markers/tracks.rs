@@ -25,7 +25,7 @@
 
 use crate::ptx::markers::registers::opened;
 use crate::ptx::markers::registers::sum;
-use prlx_probe::{SpanBegin, SpanEnd, Word};
+use prlx_plan::{SpanBegin, SpanEnd, Word};
 use prlx_trace::device::tracks::{
     ANCHOR, ANCHOR_SLOTS, ENTRY, Form, LANE_BIT, LAST, Layout, Ring, SLOT, SLOWEST, SPAN, STAGGERED,
 };
@@ -154,7 +154,7 @@ impl Lowering<'_> {
         s.ptx("$~none#:");
     }
 
-    /// [`prlx_probe::Action::Add`].
+    /// [`prlx_plan::Action::Add`].
     pub(in crate::ptx) fn add(
         &self,
         s: &mut Snippet<'_>,
@@ -174,7 +174,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// [`prlx_probe::Action::Room`].
+    /// [`prlx_plan::Action::Room`].
     pub(in crate::ptx) fn room(&self, s: &mut Snippet<'_>, slots: u32) {
         if self.ring().is_some() {
             return s.ptx("setp.ne.u32 %~room, %~limit, 0;");
@@ -192,7 +192,7 @@ impl Lowering<'_> {
         ));
     }
 
-    /// [`prlx_probe::Action::Span`].
+    /// [`prlx_plan::Action::Span`].
     pub(in crate::ptx) fn span(&self, s: &mut Snippet<'_>, end: Option<SpanEnd>, begin: Option<&SpanBegin>) {
         // A begin alone is one instruction.
         let into = match begin {
@@ -236,7 +236,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// [`prlx_probe::Action::Anchor`].
+    /// [`prlx_plan::Action::Anchor`].
     pub(in crate::ptx) fn anchor(&self, s: &mut Snippet<'_>) {
         let Some(tracks) = self.tracks().filter(|t| t.apart > 0) else { return };
         s.ptx(&format!(
@@ -268,7 +268,7 @@ impl Lowering<'_> {
         ));
     }
 
-    /// [`prlx_probe::Action::Mark`].
+    /// [`prlx_plan::Action::Mark`].
     pub(in crate::ptx) fn mark(&self, s: &mut Snippet<'_>, mark: u32, back: u32, words: &[Word]) {
         if let Some(ring) = self.ring() {
             return self.entry(s, ring, mark, words);
@@ -331,7 +331,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// [`prlx_probe::Action::Group`].
+    /// [`prlx_plan::Action::Group`].
     pub(in crate::ptx) fn group(&self, s: &mut Snippet<'_>, values: &[Word]) {
         if values.len() > 1 {
             let clear = |s: &mut Snippet<'_>| {

@@ -3,8 +3,8 @@
 //! Short warps feel every instruction here, and wait for each load. So where the tables are is a parameter of the kernel, and of a whole
 //! warp each lane brings one counter: one addition for all of them, and no lane of many that the assembler would have to find.
 
-use prlx_probe::code::Reduce;
-use prlx_probe::{Copies, Packed};
+use prlx_plan::code::Reduce;
+use prlx_plan::{Copies, Packed};
 use prlx_trace::device::{Context, Handed};
 
 use crate::ptx::addressing::LEAD;

@@ -1,6 +1,6 @@
 //! What all code of a probe program shares: registers of temporaries, labels and conversions.
 
-use prlx_probe::code::{Code, Temp, Ty};
+use prlx_plan::code::{Code, Temp, Ty};
 
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;

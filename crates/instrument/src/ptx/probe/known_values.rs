@@ -1,7 +1,7 @@
 //! What is known of a temporary without running the program.
 
 use prlx_isa::view::Operand;
-use prlx_probe::code::{Ask, Code, Op, Stmt, Temp};
+use prlx_plan::code::{Ask, Code, Op, Stmt, Temp};
 
 /// What a temporary is, if it is a constant of the place.
 pub(in crate::ptx) fn constant(code: &Code, temp: Temp) -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use crate::ptx::probe::emitter::bits;
 use prlx_isa::view::{FunctionKind, Space};
-use prlx_probe::code::{Ask, Binary, Op, Temp, Ty, Unary};
+use prlx_plan::code::{Ask, Binary, Op, Temp, Ty, Unary};
 use prlx_trace::device::Context;
 
 use crate::ptx::addressing::LEAD;

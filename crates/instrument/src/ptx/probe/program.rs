@@ -1,11 +1,11 @@
 //! Level `probe`: a piece of the user's program, over temporaries of its own.
 //!
 //! Temporaries are registers of the piece: predicates, 32 and 64 bits; narrower integers lie zero-extended in 32. Branches of the
-//! program are branches around its code. What it means is `prlx_probe::eval`'s to say; [`super::table`] has what it writes.
+//! program are branches around its code. What it means is `prlx_plan::eval`'s to say; [`super::table`] has what it writes.
 
 use prlx_isa::view::{Class, Guard};
-use prlx_probe::At;
-use prlx_probe::code::{Ask, Code, Op, Row, Stmt, Ty};
+use prlx_plan::At;
+use prlx_plan::code::{Ask, Code, Op, Row, Stmt, Ty};
 use prlx_trace::device::tables::Part;
 
 use crate::ptx::lowering::Lowering;
@@ -15,7 +15,7 @@ use crate::ptx::probe::tables::Given;
 use crate::ptx::snippet::{Snippet, guard_text};
 
 impl Lowering<'_> {
-    /// [`prlx_probe::Action::Probe`].
+    /// [`prlx_plan::Action::Probe`].
     pub(in crate::ptx) fn probe(&self, s: &mut Snippet<'_>, code: &Code, at: At) {
         for (i, ty) in code.temps.iter().enumerate() {
             s.declare(register_type(*ty), format!("t{i}"));
@@ -49,7 +49,7 @@ impl Lowering<'_> {
         self.plan.kept.records.parts.get(record).is_some_and(Part::numbered)
     }
 
-    /// [`prlx_probe::Action::Count`].
+    /// [`prlx_plan::Action::Count`].
     pub(in crate::ptx) fn count(&self, s: &mut Snippet<'_>, counter: u32, add: u64, guard: Option<Guard>) {
         let guard = guard.map(|g| guard_text(self.function, g, false)).unwrap_or_default();
         match self.plan.kept.packed.place(counter) {

@@ -2,7 +2,7 @@
 //!
 //! [`super::thread_records`] has those that threads number.
 
-use prlx_probe::code::Temp;
+use prlx_plan::code::Temp;
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::{Context, Handed};
 

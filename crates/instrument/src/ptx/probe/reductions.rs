@@ -1,6 +1,6 @@
 //! Reductions over the lanes of a mask, 32 and 64 bits wide.
 
-use prlx_probe::code::Reduce;
+use prlx_plan::code::Reduce;
 
 use crate::ptx::snippet::Snippet;
 

@@ -4,8 +4,8 @@
 //! kept they are 0, and stay it.
 
 use crate::ptx::probe::emitter::bits;
-use prlx_probe::code::{Reduce, Temp, Ty};
-use prlx_probe::lang::Holder;
+use prlx_plan::Holder;
+use prlx_plan::code::{Reduce, Temp, Ty};
 
 use crate::ptx::addressing::LEAD;
 use crate::ptx::probe::emitter::{Probe, register};

@@ -3,8 +3,8 @@
 //! Lanes that bring their values to the same row do it together where that changes nothing: the lowest of them writes what
 //! they reduce to. Sums of floats are each lane's own, for their order would matter; before sm_80 all are.
 
-use prlx_probe::Copies;
-use prlx_probe::code::{Reduce, Temp};
+use prlx_plan::Copies;
+use prlx_plan::code::{Reduce, Temp};
 use prlx_trace::device::Context;
 use prlx_trace::device::tables::PROBES;
 use prlx_trace::device::tables::{LOST, MULTIPLIER, Rows};

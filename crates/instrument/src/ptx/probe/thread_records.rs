@@ -4,7 +4,7 @@
 //! (`prlx_trace::device::tables`): most accesses to memory are of this kind, and what is written bounds what records cost.
 
 use crate::ptx::probe::emitter::register;
-use prlx_probe::code::{Temp, Ty};
+use prlx_plan::code::{Temp, Ty};
 use prlx_trace::device::tables::{APART, Part, Which};
 
 use crate::ptx::lane_state::saved;

@@ -6,7 +6,7 @@
 //! that but their own words.
 
 use prlx_isa::view::{Guard, Type};
-use prlx_probe::{Action, Insertion, Plan, Written};
+use prlx_plan::{Action, Insertion, Plan, Written};
 use prlx_trace::SiteId;
 use prlx_trace::device::{DIGEST_BY, DIGEST_HIGH, Followers, TURN};
 use prlx_trace::kernel::SiteClass;

@@ -1,7 +1,7 @@
 //! Level `print`: rolling hashes in registers, and checkpoints of them.
 
 use prlx_isa::view::Guard;
-use prlx_probe::Fold;
+use prlx_plan::Fold;
 use prlx_trace::device::TURN;
 
 use crate::ptx::addressing::LEAD;

@@ -1,10 +1,10 @@
-//! What the plan's actions mean for one lane: written from `prlx_probe::Action` and `prlx_trace::device` alone.
+//! What the plan's actions mean for one lane: written from `prlx_plan::Action` and `prlx_trace::device` alone.
 //!
 //! The one convention that is not theirs is how a cursor says that nothing is written: lowest bits 1 (not recorded) or 2
 //! (lost, counted above the chunk's bits).
 
 use prlx_isa::view::FunctionKind;
-use prlx_probe::Fold;
+use prlx_plan::Fold;
 use prlx_trace::device::tables::{Part, Records};
 use prlx_trace::device::{
     COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES,

@@ -1,7 +1,7 @@
 //! What markers leave, for one lane: the model of invariant 7, written from `prlx_trace::device::tracks`.
 
 use prlx_isa::view::FunctionKind;
-use prlx_probe::SpanEnd;
+use prlx_plan::SpanEnd;
 use prlx_trace::device::tracks::{ANCHOR, ANCHOR_SLOTS, ENTRY, Form, LANE_BIT, LAST, Layout, SLOT, SPAN};
 use prlx_trace::device::{Context, TrackHead};
 

@@ -3,10 +3,10 @@
 use crate::ptx::PARAMETERS;
 use crate::verify::plan_facts::together;
 use prlx_isa::view::{FunctionKind, Operand, Space};
-use prlx_probe::code::{Ask, Code, Ty};
-use prlx_probe::eval::{Found, Host, run};
-use prlx_probe::lang::Holder;
-use prlx_probe::{Copies, Packed};
+use prlx_plan::Holder;
+use prlx_plan::code::{Ask, Code, Ty};
+use prlx_plan::eval::{Found, Host, run};
+use prlx_plan::{Copies, Packed};
 use prlx_trace::device::tables::PROBES;
 use prlx_trace::device::tables::{LOST, Part, Rows, Which, hash, ordered};
 use prlx_trace::kernel::Scalar;

@@ -7,7 +7,7 @@ use super::super::complain::{Complaint, nearest};
 use super::super::function::{AGGREGATES, FUNCTIONS, Function};
 use super::super::token::Token;
 use super::{PARTS, Parsed, Parser};
-use crate::code::{Binary, TYPES};
+use prlx_plan::code::{Binary, TYPES};
 
 /// Operators of two operands, with how closely they bind. `&&` and `||` are [`ExprKind::Logic`].
 #[rustfmt::skip]
@@ -136,8 +136,8 @@ impl<'a> Parser<'a> {
         }
         let operand = Box::new(self.deeper(Self::unary)?);
         let kind = match sign {
-            "-" => ExprKind::Unary(crate::code::Unary::Neg, operand),
-            "~" => ExprKind::Unary(crate::code::Unary::Not, operand),
+            "-" => ExprKind::Unary(prlx_plan::code::Unary::Neg, operand),
+            "~" => ExprKind::Unary(prlx_plan::code::Unary::Not, operand),
             _ => ExprKind::Not(operand),
         };
         self.node(kind, start)

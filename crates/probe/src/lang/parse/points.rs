@@ -6,7 +6,7 @@ use super::super::ast::{Side, Tracepoint, What};
 use super::super::complain::{Complaint, nearest};
 use super::super::token::{Part, Token};
 use super::{Parsed, Parser};
-use crate::pattern;
+use prlx_plan::pattern;
 
 /// The kinds of tracepoints: how each is written, and what it means.
 #[rustfmt::skip]

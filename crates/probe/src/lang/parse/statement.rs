@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use prlx_trace::table::{Aggregate, STEPS};
 
-use super::super::ast::{Expr, ExprKind, Holder, Span, Stmt, Update};
+use super::super::ast::{Expr, ExprKind, Span, Stmt, Update};
 use super::super::check;
 use super::super::complain::{Complaint, nearest};
 use super::super::function::AGGREGATES;
 use super::super::token::Token;
 use super::{Parsed, Parser, field_names, taken};
-use crate::code::Binary;
+use prlx_plan::Holder;
+use prlx_plan::code::Binary;
 
 /// Assignments, with what they do to the old value.
 const ASSIGNMENTS: &[(&str, Option<Binary>)] = &[

@@ -1,0 +1,256 @@
+//! From an instruction to the operations with which a decoder evaluates it again.
+//!
+//! Holds: what is lowered gives exactly the instruction's results, for every register that it writes. Everything else is
+//! refused. A decoder register holds at least its register's low bits; operations mask what they read to their type.
+
+use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::view::{Base, Eval, FunctionKind, Inst, Operand, Reg, Role, Space};
+use prlx_trace::kernel::{Alu, Scalar, Special};
+
+use crate::function::body::{Body, scalar};
+
+/// One operation.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Operation {
+    pub to: Place,
+    pub op: Alu,
+    pub ty: Scalar,
+    pub args: Vec<Value>,
+}
+
+/// What an operation writes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Place {
+    Reg(Reg),
+    /// Needed only until the instruction is done.
+    Temp(u32),
+}
+
+/// What an operation reads.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Value {
+    At(Place),
+    Const(u64),
+    Special(Special),
+    Param { offset: u32, size: u8 },
+}
+
+/// The operations that do what `inst` does; `None` if that can't be said.
+pub(crate) fn lower(body: &Body<'_>, inst: &Inst) -> Option<Vec<Operation>> {
+    if inst.form.has("sat") || inst.form.has("cc") || inst.roles.contains(&Role::UseDef) {
+        return None;
+    }
+    let to = inst.operands.first()?;
+    match inst.form.op {
+        Some(Ptx::Setp) => return compare(inst),
+        Some(Ptx::Ld) => return load_param(body, inst, to),
+        _ => {}
+    }
+    let (eval, ty) = inst.eval?;
+    let &Operand::Reg(to) = to else { return None };
+    if matches!(eval, Eval::Convert(from) if float(scalar(from)) || float(scalar(ty))) {
+        return None;
+    }
+    one(body, to, eval, scalar(ty), arguments(inst)?)
+}
+
+/// What an instruction reads as values, after its result.
+fn arguments(inst: &Inst) -> Option<Vec<Value>> {
+    let uses = inst.operands.iter().zip(&inst.roles).skip(1).filter(|(_, role)| **role == Role::Use);
+    uses.map(|(o, _)| value(o)).collect()
+}
+
+/// `setp.lt.and p|q, a, b, c`: p is (a < b) and c, q is not (a < b), and c.
+fn compare(inst: &Inst) -> Option<Vec<Operation>> {
+    let (p, q) = match inst.operands.first()? {
+        Operand::Pair(p, q) => (&**p, &**q),
+        p => (p, &Operand::Sink),
+    };
+    let op = match inst.form.one_of(&["eq", "ne", "lt", "lo", "le", "ls", "gt", "hi", "ge", "hs"])? {
+        "eq" => Alu::Eq,
+        "ne" => Alu::Ne,
+        "lt" | "lo" => Alu::Lt,
+        "le" | "ls" => Alu::Le,
+        "gt" | "hi" => Alu::Gt,
+        _ => Alu::Ge,
+    };
+    let ty = unsigned_if(inst.form.one_of(&["lo", "ls", "hi", "hs"]).is_some(), scalar(inst.form.ty(0)?));
+    let mut args = arguments(inst)?;
+    let join = match inst.form.one_of(&["and", "or", "xor"]) {
+        None => None,
+        Some(_) if args.len() != 3 => return None,
+        Some("and") => Some((Alu::And, args.pop()?)),
+        Some("or") => Some((Alu::Or, args.pop()?)),
+        Some(_) => Some((Alu::Xor, args.pop()?)),
+    };
+    if args.len() != 2 || float(ty) || p == q {
+        return None;
+    }
+    let place = |o: &Operand| match o {
+        Operand::Reg(r) => Some(Some(Place::Reg(*r))),
+        Operand::Sink => Some(None),
+        _ => None,
+    };
+    let (p, q) = (place(p)?, place(q)?);
+    // Through temporaries, since `c` may be one of the results.
+    let (yes, no) = (Place::Temp(0), Place::Temp(1));
+    if let (None, Some(to), None) = (&join, p, q) {
+        return Some(vec![Operation { to, op, ty, args }]);
+    }
+    let pred = |to, op, args| Operation { to, op, ty: Scalar::Pred, args };
+    let mut out = vec![Operation { to: yes, op, ty, args }, pred(no, Alu::Not, vec![Value::At(yes)])];
+    if let Some((op, with)) = join {
+        out.push(pred(yes, op, vec![Value::At(yes), with]));
+        out.push(pred(no, op, vec![Value::At(no), with]));
+    }
+    out.extend(p.map(|to| pred(to, Alu::Mov, vec![Value::At(yes)])));
+    out.extend(q.map(|to| pred(to, Alu::Mov, vec![Value::At(no)])));
+    Some(out)
+}
+
+fn one(body: &Body<'_>, to: Reg, eval: Eval, ty: Scalar, args: Vec<Value>) -> Option<Vec<Operation>> {
+    let place = Place::Reg(to);
+    let (op, ty) = match eval {
+        Eval::Convert(from) => {
+            let from = scalar(from);
+            // Narrowing: the destination's type says how the rest of a wider register is filled.
+            let by = if ty.bits() < from.bits() { ty } else { from };
+            let widest = body.function.regs.get(to.index()).map_or(64, |r| scalar(r.ty).bits());
+            let mut out = vec![Operation { to: place, op: Alu::Extend, ty: by, args }];
+            if widest > ty.bits() && ty != by {
+                out.push(Operation { to: place, op: Alu::Extend, ty, args: vec![Value::At(place)] });
+            }
+            return Some(out);
+        }
+        // Amounts are 32 bits wide whatever the type, and masking them to it would change large ones.
+        Eval::Shl | Eval::Shr if ty.bits() < 32 && !matches!(args.get(1), Some(Value::Const(0..=64))) => {
+            return None;
+        }
+        _ => (alu(eval)?, ty),
+    };
+    if float(ty) && !matches!(op, Alu::Mov | Alu::Select) {
+        return None;
+    }
+    let want = match op {
+        Alu::Mov | Alu::Not | Alu::Neg | Alu::Abs | Alu::Popc | Alu::Clz | Alu::Extend => 1,
+        Alu::Mad | Alu::MadWide | Alu::Select | Alu::Bfe => 3,
+        Alu::Lop3 => 4,
+        _ => 2,
+    };
+    (args.len() == want).then(|| vec![Operation { to: place, op, ty, args }])
+}
+
+/// A load from the parameter buffer of a kernel; in a device function nothing is known of parameters.
+fn load_param(body: &Body<'_>, inst: &Inst, to: &Operand) -> Option<Vec<Operation>> {
+    if body.function.kind != FunctionKind::Kernel || inst.space != Space::Param {
+        return None;
+    }
+    let ty = inst.form.types.last()?;
+    let Operand::Address(Base::Symbol(symbol), plus) = inst.operands.get(1)? else { return None };
+    let param = body.function.params.iter().position(|p| p == symbol)?;
+    let start = i64::from(*body.function.param_offsets.get(param)?).checked_add(*plus)?;
+    let ty = scalar(*ty);
+    let size = u8::try_from(ty.bits() / 8).ok().filter(|s| matches!(s, 1 | 2 | 4 | 8))?;
+    let targets = match to {
+        Operand::Vector(v) => v.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let mut out = Vec::new();
+    for (i, target) in targets.iter().enumerate() {
+        let offset = u32::try_from(start.checked_add(i as i64 * i64::from(size))?).ok()?;
+        match target {
+            Operand::Reg(r) => out.push(Operation {
+                to: Place::Reg(*r),
+                op: Alu::Extend,
+                ty,
+                args: vec![Value::Param { offset, size }],
+            }),
+            Operand::Sink => {}
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+/// `lo`, `ls`, `hi`, `hs` compare as unsigned.
+fn unsigned_if(yes: bool, ty: Scalar) -> Scalar {
+    match ty {
+        Scalar::B8 | Scalar::S8 if yes => Scalar::U8,
+        Scalar::B16 | Scalar::S16 if yes => Scalar::U16,
+        Scalar::B32 | Scalar::S32 if yes => Scalar::U32,
+        Scalar::B64 | Scalar::S64 if yes => Scalar::U64,
+        ty => ty,
+    }
+}
+
+/// Whether arithmetic on it rounds.
+fn float(ty: Scalar) -> bool {
+    use Scalar::{Bf16, Bf16x2, F16, F16x2, F32, F64};
+    matches!(ty, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
+}
+
+fn value(operand: &Operand) -> Option<Value> {
+    match operand {
+        Operand::Reg(r) => Some(Value::At(Place::Reg(*r))),
+        Operand::Int(i) => Some(Value::Const(*i as u64)),
+        Operand::F32(b) => Some(Value::Const(u64::from(*b))),
+        Operand::F64(b) => Some(Value::Const(*b)),
+        Operand::Special(s) => Special::ALL.iter().find(|k| k.name() == s).map(|k| Value::Special(*k)),
+        _ => None,
+    }
+}
+
+fn alu(eval: Eval) -> Option<Alu> {
+    Some(match eval {
+        Eval::Mov => Alu::Mov,
+        Eval::Add => Alu::Add,
+        Eval::Sub => Alu::Sub,
+        Eval::Mul => Alu::Mul,
+        Eval::MulHi => Alu::MulHi,
+        Eval::MulWide => Alu::MulWide,
+        Eval::Mad => Alu::Mad,
+        Eval::MadWide => Alu::MadWide,
+        Eval::Div => Alu::Div,
+        Eval::Rem => Alu::Rem,
+        Eval::And => Alu::And,
+        Eval::Or => Alu::Or,
+        Eval::Xor => Alu::Xor,
+        Eval::Not => Alu::Not,
+        Eval::Shl => Alu::Shl,
+        Eval::Shr => Alu::Shr,
+        Eval::Neg => Alu::Neg,
+        Eval::Abs => Alu::Abs,
+        Eval::Min => Alu::Min,
+        Eval::Max => Alu::Max,
+        Eval::Select => Alu::Select,
+        Eval::Eq => Alu::Eq,
+        Eval::Ne => Alu::Ne,
+        Eval::Lt => Alu::Lt,
+        Eval::Le => Alu::Le,
+        Eval::Gt => Alu::Gt,
+        Eval::Ge => Alu::Ge,
+        Eval::Popc => Alu::Popc,
+        Eval::Clz => Alu::Clz,
+        Eval::Bfe => Alu::Bfe,
+        Eval::Lop3 => Alu::Lop3,
+        Eval::Convert(_) | Eval::LoadParam => return None,
+    })
+}
+
+/// Registers that operations read from outside.
+pub(crate) fn reads(operations: &[Operation]) -> Vec<Reg> {
+    let mut written: Vec<Place> = Vec::new();
+    let mut out = Vec::new();
+    for o in operations {
+        for arg in &o.args {
+            if let Value::At(place @ Place::Reg(r)) = arg
+                && !written.contains(place)
+                && !out.contains(r)
+            {
+                out.push(*r);
+            }
+        }
+        written.push(o.to);
+    }
+    out
+}

@@ -1,0 +1,7 @@
+//! What of a function is recorded: which sites, and which of them a decoder can compute instead.
+
+pub(crate) mod convergence;
+pub(crate) mod elide;
+pub(crate) mod lower;
+pub(crate) mod select;
+pub(crate) mod trips;

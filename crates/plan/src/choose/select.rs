@@ -1,0 +1,91 @@
+//! What of a function a recording consists of, by level and filter.
+//!
+//! Holds: whatever a decoder needs to walk the path is kept, whether the filter takes it or not: branches, guards of calls
+//! of recorded functions, guards under which kept decisions are made, and at level `events` guards of what has events.
+
+use prlx_isa::view::{FuncId, InstId};
+use prlx_trace::kernel::{Level, SiteClass, Source};
+
+use crate::choose::elide::Choice;
+use crate::function::body::Body;
+use crate::function::points::{self, Point};
+use crate::plan::Filter;
+
+/// By decision: whether it is part of the recording, be it computed or recorded.
+pub(crate) fn kept(
+    level: Level,
+    filter: &Filter,
+    body: &Body<'_>,
+    points: &[Point],
+    taken: &[bool],
+    recorded: &dyn Fn(FuncId) -> bool,
+) -> Vec<bool> {
+    let mut kept = vec![true; body.decisions.len()];
+    if matches!(level, Level::Fingerprint | Level::Operands) {
+        return kept;
+    }
+    let visited: std::collections::HashSet<InstId> = match level {
+        Level::Events => {
+            let visits = points
+                .iter()
+                .zip(taken)
+                .filter(|(p, t)| **t && p.decision.is_none() && wanted(filter, body, p));
+            visits.filter_map(|(p, _)| p.at).collect()
+        }
+        _ => Default::default(),
+    };
+    for (p, taken) in points.iter().zip(taken) {
+        let Some(d) = p.decision else { continue };
+        let needed = |at: &InstId| visited.contains(at) || body.callee(*at).is_some_and(recorded);
+        let asked = *taken && (level == Level::Path || wanted(filter, body, p));
+        kept[d] = asked
+            || matches!(p.class, SiteClass::Branch | SiteClass::Switch)
+            || body.decisions[d].steers.iter().any(|(at, _)| needed(at));
+    }
+    loop {
+        let guards = |d: usize| {
+            let mut at = body.decisions[d].steers.iter().flat_map(|(at, _)| body.decided.get(at)).flatten();
+            at.any(|&other| {
+                kept[other] && body.decision_guard(other).is_some_and(|g| g.reg == body.decisions[d].reg)
+            })
+        };
+        let more: Vec<usize> = (0..kept.len()).filter(|&d| !kept[d] && guards(d)).collect();
+        if more.is_empty() {
+            return kept;
+        }
+        for d in more {
+            kept[d] = true;
+        }
+    }
+}
+
+/// By point: whether level `events` writes events for it.
+pub(crate) fn events(
+    filter: &Filter,
+    body: &Body<'_>,
+    points: &[Point],
+    taken: &[bool],
+    kept: &[bool],
+    choice: &Choice,
+) -> Vec<bool> {
+    let event = |(p, taken): (&Point, &bool)| {
+        let walked = p.decision.is_some_and(|d| kept[d] && choice.sources[d] != Source::Computed);
+        walked || *taken && wanted(filter, body, p)
+    };
+    points.iter().zip(taken).map(event).collect()
+}
+
+/// Whether level `events` is asked for events of `p`'s kind: branches, switches, atomics, shared and global stores, entry
+/// and exit; or the classes that the filter names.
+fn wanted(filter: &Filter, body: &Body<'_>, p: &Point) -> bool {
+    if !filter.classes.is_empty() {
+        return filter.classes.contains(&p.class);
+    }
+    match p.class {
+        SiteClass::Branch | SiteClass::Switch | SiteClass::Atomic | SiteClass::Entry | SiteClass::Exit => {
+            true
+        }
+        SiteClass::Store => p.at.is_some_and(|at| points::shared_memory(body.inst(at))),
+        _ => false,
+    }
+}

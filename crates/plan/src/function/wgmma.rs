@@ -1,0 +1,66 @@
+//! Which registers tensor-core work of a warpgroup is writing.
+//!
+//! From a `wgmma.mma_async` to the `wgmma.wait_group 0` after it, code may not touch its accumulators. (After a
+//! `wait_group` of more than 0 some groups are done, but which registers they wrote is not followed: they count as in
+//! flight.) Inserted code may not call there either, for then the assembler gives up overlapping; no action is ever
+//! lowered to a call.
+
+use std::collections::BTreeSet;
+
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{Inst, InstId, Operand, Reg, Role};
+
+use crate::function::body::{Body, in_role, regs};
+
+/// By instruction: accumulators in flight before it. Empty if the function has no such work.
+pub struct Windows(Vec<Flight>, Flight);
+
+/// Accumulators of work that was started and not waited for.
+pub type Flight = BTreeSet<Reg>;
+
+impl Windows {
+    /// Follows `body`'s windows.
+    pub fn of(body: &Body<'_>) -> Windows {
+        if !body.function.insts.iter().any(|i| i.form.op == Some(Op::Wgmma)) {
+            return Windows(Vec::new(), Flight::new());
+        }
+        let mut starts: Vec<Option<Flight>> = vec![None; body.parts.len()];
+        starts[0] = Some(Flight::new());
+        let mut before = vec![Flight::new(); body.function.insts.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &part in &body.graph.order {
+                let Some(mut now) = starts[part.index()].clone() else { continue };
+                for i in body.parts[part.index()].insts.clone() {
+                    before[i as usize] = now.clone();
+                    step(body.inst(InstId(i)), &mut now);
+                }
+                for s in body.parts[part.index()].end.succs() {
+                    let mut joined = starts[s.index()].clone().unwrap_or_default();
+                    joined.extend(&now);
+                    if starts[s.index()].as_ref() != Some(&joined) {
+                        starts[s.index()] = Some(joined);
+                        changed = true;
+                    }
+                }
+            }
+        }
+        Windows(before, Flight::new())
+    }
+    /// What is in flight before `at`.
+    pub fn before(&self, at: InstId) -> &Flight {
+        self.0.get(at.index()).unwrap_or(&self.1)
+    }
+}
+
+fn step(inst: &Inst, now: &mut Flight) {
+    if inst.form.op != Some(Op::Wgmma) {
+        return;
+    }
+    if inst.form.has("mma_async") {
+        now.extend(regs(&in_role(inst, &[Role::Def, Role::UseDef])));
+    } else if inst.form.has("wait_group") && inst.operands.contains(&Operand::Int(0)) {
+        now.clear();
+    }
+}

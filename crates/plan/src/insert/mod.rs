@@ -1,0 +1,5 @@
+//! Insertions of the recorders.
+
+pub(crate) mod coalesced;
+pub(crate) mod record;
+pub(crate) mod reservation;

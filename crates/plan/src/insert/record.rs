@@ -1,0 +1,401 @@
+//! The recorders: what each level inserts into a function, in order.
+//!
+//! - `path`: bits after the instruction that decides, counts where lanes that were in a counted loop have met again, or else
+//!   where they leave it, room ([`place`]).
+//! - `print`: decisions, but for those that are computed (a reader that compares hashes has to see that what they are
+//!   computed from agrees), and of counted loops the count; loaded values after loads; stored values before stores; atomics'
+//!   operands before, results after. Of memory only what other CTAs and the host can see: what went through shared memory
+//!   comes out in decisions, in stores, or nowhere, and so does what a loop that waits ([`crate::function::spin_loops`]) was told: nothing
+//!   in one is folded, nor how often it asked. Which barriers a lane passes follows from its decisions. A checkpoint
+//!   counts each back edge of a loop that folds something as it is taken.
+//! - `events`: what [`crate::choose::select`] says and [`crate::choose::convergence`] leaves, with one value: the predicate, the index, the first
+//!   value moved; some stores with the decision before them ([`crate::insert::coalesced`]).
+//! - `operands`: the window's sites alone: compared and stored values before, loaded and returned ones after.
+//!
+//! Holds: an action runs for exactly the lanes for which its instruction does (a decision whose instruction overwrites
+//! its own guard is made by all); nothing reads accumulators of tensor-core work in flight, 128-bit registers, or, but
+//! for `operands`, the thread's own stack. What is left out for such a reason says so in its site.
+//!
+//! Misses: lanes that end in code that is not recorded (a function called through a pointer) write nothing at their end.
+
+use prlx_isa::cfg::Cfg;
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{self, BlockId, Class, FunctionKind, Guard, InstId, Operand};
+use prlx_trace::SiteId;
+use prlx_trace::device::ALL;
+use prlx_trace::kernel::{Level, SiteClass, Source};
+
+use crate::choose::elide::Choice;
+use crate::choose::trips::{Counted, Trip};
+use crate::function::body::end_place;
+use crate::function::body::{Body, PartEnd, regs, written};
+use crate::function::points::{self, Point};
+use crate::function::spin_loops::{self, asks};
+use crate::function::wgmma::Windows;
+use crate::insert::coalesced::{self, With};
+use crate::insert::reservation::{self, Spots};
+use crate::plan::{Action, At, Fold, Insertion};
+
+/// Logarithm of the distance of checkpoints, in back edges of a lane.
+const CHECKPOINT: u8 = 8;
+
+/// What the recorder of a function is given.
+pub(crate) struct Recorder<'r, 'b> {
+    pub body: &'r Body<'b>,
+    pub points: &'r [Point],
+    pub choice: &'r Choice,
+    /// By point: whether it is to be recorded (level `path` goes by `choice` alone).
+    pub taken: &'r [bool],
+    /// Whether calls of a function of the module hand the state over.
+    pub recorded: &'r dyn Fn(view::FuncId) -> bool,
+    /// Sites that level `operands` watches.
+    pub watched: &'r [SiteId],
+    /// What a probe program puts into the function.
+    pub woven: &'r [Insertion],
+}
+
+/// Insertions of one function, and points that nothing could be recorded at, with the reason.
+#[derive(Default)]
+pub(crate) struct Recorded {
+    pub insertions: Vec<Insertion>,
+    pub trip_counters: u32,
+    pub skipped: Vec<(SiteId, String)>,
+}
+
+impl Recorder<'_, '_> {
+    /// Records at `level`.
+    pub fn record(&self, level: Level) -> Recorded {
+        let mut out = Recorded::default();
+        let mut spots = Spots::default();
+        spots.push(At::Entry, None, Action::Begin);
+        if level == Level::Path && self.body.function.kind == FunctionKind::Device {
+            spots.push(At::Entry, None, Action::Reserve { bits: 0 });
+        }
+        // Calls first: what follows one in the text may be a decision that it makes.
+        for i in 0..self.body.function.insts.len() as u32 {
+            let at = InstId(i);
+            if self.body.callee(at).is_some_and(|f| (self.recorded)(f)) {
+                let guard = self.body.inst(at).guard;
+                spots.push(At::Before(at), guard, Action::Save);
+                spots.push(At::After(at), self.body.guard_after(at), Action::Restore);
+                if level == Level::Path {
+                    spots.push(At::After(at), None, Action::Reserve { bits: 0 });
+                }
+            }
+        }
+        match level {
+            Level::Path => out.trip_counters = self.path(&mut spots),
+            Level::Fingerprint => out.trip_counters = self.print(&mut spots, &mut out),
+            Level::Events => out.trip_counters = self.events(&mut spots, &mut out),
+            Level::Operands => self.operands(&mut spots, &mut out),
+            Level::Probe => self.woven.iter().for_each(|i| spots.push(i.at, i.guard, i.action.clone())),
+        }
+        for (_, at, _) in self.body.leaves() {
+            let guard = at.and_then(|at| self.body.inst(at).guard);
+            let trap = at.is_some_and(|at| self.body.inst(at).form.op == Some(Op::Trap));
+            spots.push(end_place(self.body, at), guard, Action::End { trap });
+        }
+        out.insertions = spots.into_list();
+        out
+    }
+
+    fn path(&self, spots: &mut Spots) -> u32 {
+        let reachable = self.body.reachable();
+        for p in self.points {
+            let (Some(d), Some(at)) = (p.decision, p.at) else { continue };
+            let Source::Bits(bits) = self.choice.sources[d] else { continue };
+            if !reachable[p.part.index()] {
+                continue;
+            }
+            let reg = self.body.decisions[d].reg;
+            let (place, guard) = decided_at(self.body, p, at);
+            spots.push(place, guard, Action::Bits { site: p.site, reg, bits });
+        }
+        let counters = self.trips(
+            spots,
+            &self.choice.trips.iter().collect::<Vec<_>>(),
+            &|_| Action::TripEnd { counter: 0, room: 0 },
+            &[],
+        );
+        reservation::reserve(self.body, spots);
+        counters
+    }
+
+    /// Counts `trips`, and does `end` where that is best ([`crate::choose::trips`]). How many counters there are. Between the two, so
+    /// that what is done on the way out comes last, checkpoints go to the back edges `checked`.
+    fn trips(
+        &self,
+        spots: &mut Spots,
+        trips: &[&Trip],
+        end: &dyn Fn(&Trip) -> Action,
+        checked: &[(At, Option<Guard>)],
+    ) -> u32 {
+        for trip in trips.iter().filter(|t| t.read.is_none()) {
+            let stays = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: !trip.stay });
+            spots.push(At::Before(trip.branch), stays, Action::TripAdd { counter: 0 });
+        }
+        for (at, guard) in checked {
+            spots.push(*at, *guard, Action::Checkpoint { every: CHECKPOINT });
+        }
+        for trip in trips {
+            if let Some(at) = trip.meets {
+                spots.first(At::Before(at), end(trip));
+                if let Some(Counted { reg, less }) = trip.read {
+                    spots.first(At::Before(at), Action::TripRead { counter: 0, reg, less });
+                }
+                continue;
+            }
+            let leaves = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: trip.stay });
+            spots.push(At::Before(trip.branch), leaves, end(trip));
+            for (branch, leaves) in &trip.others {
+                spots.push(At::Before(*branch), Some(*leaves), end(trip));
+            }
+        }
+        // After the ends: what is left where the next is entered has ended before.
+        for (at, guard) in trips.iter().flat_map(|t| &t.enters) {
+            spots.push(*at, *guard, Action::TripBegin { counter: 0 });
+        }
+        u32::from(!trips.is_empty())
+    }
+
+    fn print(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
+        let windows = Windows::of(self.body);
+        let waits = spin_loops::waits(self.body);
+        let waiting = |part: BlockId| {
+            let l = self.body.graph.innermost.get(part.index()).copied().flatten();
+            l.is_some_and(|l| waits[l])
+        };
+        // By part: whether something is folded there, perhaps by a callee.
+        let mut folds = vec![false; self.body.parts.len()];
+        for i in (0..self.body.function.insts.len() as u32).map(InstId) {
+            if self.body.callee(i).is_some_and(|f| (self.recorded)(f)) {
+                folds[self.body.part_of(i).index()] = true;
+            }
+        }
+        for (p, taken) in self.points.iter().zip(self.taken) {
+            let Some(at) = p.at.filter(|_| *taken && !waiting(p.part)) else { continue };
+            let inst = self.body.inst(at);
+            let fold = |into, values: &[Operand]| {
+                let bits = p.moved_bits(self.body, values);
+                Action::Fold { site: p.site, into, values: values.to_vec(), bits }
+            };
+            if let Some(d) = p.decision {
+                if !matches!(self.choice.sources[d], Source::Bits(_)) {
+                    continue;
+                }
+                if asks(inst) {
+                    out.skipped.push((p.site, "how often a wait asks depends on timing".to_owned()));
+                    continue;
+                }
+                let (place, guard) = decided_at(self.body, p, at);
+                spots.push(place, guard, fold(Fold::Control, &[Operand::Reg(self.body.decisions[d].reg)]));
+                folds[p.part.index()] = true;
+                continue;
+            }
+            let (before, after) = match p.class {
+                SiteClass::Load => (None, Some(Fold::Loaded)),
+                SiteClass::Store => (Some(Fold::Stored), None),
+                SiteClass::Atomic => (Some(Fold::Stored), Some(Fold::Stored)),
+                _ => continue,
+            };
+            if !points::outer_memory(inst) {
+                continue;
+            }
+            let values: Vec<Operand> = p.before.iter().chain(&p.after).cloned().collect();
+            if let Some(why) = unreadable(self.body, &windows, at, &values) {
+                out.skipped.push((p.site, why));
+                continue;
+            }
+            folds[p.part.index()] = true;
+            if let Some(into) = before.filter(|_| !p.before.is_empty()) {
+                spots.push(At::Before(at), inst.guard, fold(into, &p.before));
+            }
+            if let Some(into) = after.filter(|_| !p.after.is_empty()) {
+                spots.push(At::After(at), p.guard, fold(into, &p.after));
+            }
+        }
+        let edges = back_edges(self.body, &self.body.graph, &folds);
+        let trips: Vec<&Trip> =
+            self.choice.trips.iter().filter(|t| !waiting(self.body.inst(t.branch).block)).collect();
+        self.trips(spots, &trips, &|_| Action::TripFold { counter: 0 }, &edges)
+    }
+
+    fn events(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
+        let windows = Windows::of(self.body);
+        let ahead = coalesced::ahead(self.body, self.points, self.taken, &self.choice.trips);
+        // The last event: its place, for whom, and whether it is one of memory that is written to.
+        let mut head: Option<(InstId, Option<Guard>)> = None;
+        for (i, (p, taken)) in self.points.iter().zip(self.taken).enumerate() {
+            let Some(at) = p.at else {
+                head = None;
+                if *taken {
+                    let place =
+                        if p.class == SiteClass::Entry { At::Entry } else { end_place(self.body, None) };
+                    spots.push(place, None, Action::Event { site: p.site, of: None, value: None, bits: ALL });
+                }
+                continue;
+            };
+            if !*taken || ahead[i].is_some() {
+                continue;
+            }
+            let Told { mut place, guard, value } = event_at(self.body, p, at);
+            if let Some(why) = unreadable(self.body, &windows, at, value.as_slice()) {
+                out.skipped.push((p.site, why));
+                continue;
+            }
+            let last = head.take().filter(|(first, of)| {
+                stores(p)
+                    && *of == guard
+                    && stays(self.body, *first, at, &value, guard)
+                    && unreadable(self.body, &windows, *first, value.as_slice()).is_none()
+            });
+            if let Some((first, _)) = last {
+                place = At::Before(first);
+            }
+            head = stores(p).then_some(last.unwrap_or((at, guard)));
+            let event = |p: &Point, of: Option<Guard>, value: Option<Operand>| {
+                let bits = p.moved_bits(self.body, value.as_slice());
+                Action::Event { site: p.site, of, value, bits }
+            };
+            spots.push(place, guard, event(p, None, value));
+            for (store, with) in self.points.iter().zip(&ahead) {
+                if let (Some(here), Some(With { of, .. })) = (store.at, with.filter(|with| with.point == i)) {
+                    spots.push(place, guard, event(store, Some(of), event_at(self.body, store, here).value));
+                }
+            }
+        }
+        let site = |t: &Trip| {
+            self.points.iter().find(|p| p.decision == Some(t.decision)).map_or(SiteId(0), |p| p.site)
+        };
+        let trips: Vec<&Trip> = self.choice.trips.iter().collect();
+        self.trips(spots, &trips, &|t| Action::TripEvent { counter: 0, site: site(t) }, &[])
+    }
+
+    fn operands(&self, spots: &mut Spots, out: &mut Recorded) {
+        let windows = Windows::of(self.body);
+        let mut counter = 0;
+        for p in self.points.iter().filter(|p| self.watched.contains(&p.site)) {
+            let (values, after) = p.operands();
+            let (place, guard) = match p.at {
+                None if p.class == SiteClass::Entry => (At::Entry, None),
+                None => (end_place(self.body, None), None),
+                Some(at) if after => (At::After(at), p.guard),
+                // A decision that overwrites its own guard is a visit of every lane.
+                Some(at) if p.decision.is_some() => {
+                    (At::Before(at), p.guard.or(switch_guard(self.body, p, at)))
+                }
+                Some(at) => (At::Before(at), self.body.inst(at).guard),
+            };
+            if let Some(why) = p.at.and_then(|at| unreadable(self.body, &windows, at, values)) {
+                out.skipped.push((p.site, why));
+                continue;
+            }
+            let values = values.to_vec();
+            spots.push(place, guard, Action::Operands { site: p.site, counter, values });
+            counter += 1;
+        }
+    }
+}
+
+/// Where a decision's value is at hand, and for whom.
+fn decided_at(body: &Body<'_>, p: &Point, at: InstId) -> (At, Option<Guard>) {
+    match p.class {
+        SiteClass::Switch => (At::Before(at), body.inst(at).guard),
+        _ => (At::After(at), p.guard),
+    }
+}
+
+/// Where a point's event is written, for whom, and with which value.
+pub(crate) struct Told {
+    pub place: At,
+    pub guard: Option<Guard>,
+    pub value: Option<Operand>,
+}
+
+/// How a point's event is written by itself.
+pub(crate) fn event_at(body: &Body<'_>, p: &Point, at: InstId) -> Told {
+    let after = || Told { place: At::After(at), guard: p.guard, value: p.after.first().cloned() };
+    match (p.decision, p.class) {
+        (Some(d), _) => {
+            let (place, guard) = decided_at(body, p, at);
+            Told { place, guard, value: Some(Operand::Reg(body.decisions[d].reg)) }
+        }
+        (None, SiteClass::Load) => after(),
+        (None, SiteClass::Atomic) if !p.after.is_empty() => after(),
+        (None, _) => {
+            Told { place: At::Before(at), guard: body.inst(at).guard, value: p.before.first().cloned() }
+        }
+    }
+}
+
+/// Whether a point is a write to memory, of which all is known before it.
+pub(crate) fn stores(p: &Point) -> bool {
+    p.class == SiteClass::Store || p.class == SiteClass::Atomic && p.after.is_empty()
+}
+
+/// Whether what is told at `at`, of `value` and for whom `guard` holds, can be told at `first` before it: nothing between them
+/// changes it, and no lane comes, goes or waits there.
+fn stays(body: &Body<'_>, first: InstId, at: InstId, value: &Option<Operand>, guard: Option<Guard>) -> bool {
+    let mut read = regs(value.as_slice());
+    read.extend(guard.map(|g| g.reg));
+    body.part_of(first) == body.part_of(at)
+        && (first.0..at.0).map(|i| body.inst(InstId(i))).all(|inst| {
+            !matches!(inst.class, Class::Call | Class::Sync | Class::Warp | Class::Opaque)
+                && written(inst).iter().all(|reg| !read.contains(reg))
+        })
+}
+
+/// By point: whether level `events` can write the event that is asked for.
+pub(crate) fn writable(body: &Body<'_>, points: &[Point], taken: &[bool]) -> Vec<bool> {
+    let windows = Windows::of(body);
+    let readable = |p: &Point, at: InstId| {
+        unreadable(body, &windows, at, event_at(body, p, at).value.as_slice()).is_none()
+    };
+    points.iter().zip(taken).map(|(p, taken)| *taken && p.at.is_none_or(|at| readable(p, at))).collect()
+}
+
+fn switch_guard(body: &Body<'_>, p: &Point, at: InstId) -> Option<Guard> {
+    if p.class == SiteClass::Switch { body.inst(at).guard } else { None }
+}
+
+/// Why code at `at` can't read `values`.
+pub(crate) fn unreadable(
+    body: &Body<'_>,
+    windows: &Windows,
+    at: InstId,
+    values: &[Operand],
+) -> Option<String> {
+    if points::too_wide(body, values) {
+        return Some("a 128-bit register".to_owned());
+    }
+    let flying = windows.before(at);
+    let hit =
+        values.iter().any(|v| matches!(v, Operand::Reg(r) | Operand::Element(r, _) if flying.contains(r)));
+    hit.then(|| "an accumulator of tensor-core work in flight".to_owned())
+}
+
+/// Where back edges of loops with parts of `among` are taken, and under which guard.
+fn back_edges(body: &Body<'_>, graph: &Cfg, among: &[bool]) -> Vec<(At, Option<Guard>)> {
+    let mut out = Vec::new();
+    for l in graph.loops.iter().filter(|l| l.blocks.iter().any(|b| among[b.index()])) {
+        for &latch in &l.latches {
+            let part = &body.parts[latch.index()];
+            let Some(last) = part.insts.clone().next_back().map(InstId).or(part.of) else { continue };
+            let class = body.inst(last).class;
+            let place = match class {
+                Class::Branch | Class::Switch | Class::Return | Class::Exit => At::Before(last),
+                _ => At::After(last),
+            };
+            let guard = match part.end {
+                PartEnd::Branch { taken, other, .. } if taken == other => None,
+                PartEnd::Branch { guard, taken, .. } if taken == l.header => Some(guard),
+                PartEnd::Branch { guard, .. } => Some(Guard { reg: guard.reg, negate: !guard.negate }),
+                _ => body.inst(last).guard.filter(|_| class == Class::Switch),
+            };
+            if !out.contains(&(place, guard)) {
+                out.push((place, guard));
+            }
+        }
+    }
+    out
+}

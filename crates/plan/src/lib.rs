@@ -1,0 +1,28 @@
+//! What to watch where: a [`RecordingRequest`] resolved against a module gives a [`Plan`].
+//!
+//! The plan is the only input of every lowering and of the emulator's hooks. Recorders, probes and markers are all
+//! insertions of one plan. It also carries the static half of the trace.
+//!
+//! How [`Plan::resolve`] works: `function` prepares each function and lists its sites. `choose` decides which of them
+//! are recorded, and which a decoder can compute instead. A [`ProbeProgram`] binds itself, and `markers` finds markers.
+//! `insert` makes the insertions. `decode` writes the static half.
+
+mod choose;
+mod decode;
+pub mod function;
+mod insert;
+pub mod markers;
+pub mod pattern;
+mod plan;
+mod probe;
+mod resolve;
+
+pub use insert::reservation::check_capacity;
+pub use plan::{
+    Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, RecordingRequest, SpanBegin, SpanEnd, Word,
+    Written,
+};
+pub use probe::program::{BoundProbe, ProbeProgram};
+pub use probe::state::{Copies, Counter, Held, Holder, Kept, Missed, Packed, Share, Var};
+pub use probe::{code, eval};
+pub use resolve::{IDLE, digest};

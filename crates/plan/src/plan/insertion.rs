@@ -1,0 +1,225 @@
+//! Insertions: an action at a place in a function.
+
+use std::sync::Arc;
+
+use prlx_isa::view::{Guard, InstId, Operand, Reg};
+use prlx_trace::SiteId;
+
+use super::hash::Fold;
+use crate::probe::code::Code;
+
+/// One action at one place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Insertion {
+    /// Where.
+    pub at: At,
+    /// For whom: lanes for which the guard does not hold skip it. An action at a guarded instruction that should run only
+    /// when the instruction does repeats the guard here.
+    pub guard: Option<Guard>,
+    /// What.
+    pub action: Action,
+}
+
+/// A place in a function.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum At {
+    /// Before the first instruction.
+    Entry,
+    /// Before an instruction; branches to a label there run it too.
+    Before(InstId),
+    /// After an instruction that does not transfer control.
+    After(InstId),
+}
+
+impl At {
+    /// The order of places in the text.
+    pub fn order(self) -> (u32, u8) {
+        match self {
+            At::Entry => (0, 0),
+            At::Before(i) => (i.0, 1),
+            At::After(i) => (i.0, 2),
+        }
+    }
+}
+
+/// What inserted code does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Action {
+    /// Sets up the lane's state: from the context in a kernel, from the caller in a device function.
+    Begin,
+    /// Writes out what is pending (kernel, before a return or exit: word, hashes) or hands the state back (device function,
+    /// before a return). Before an `exit` in a device function it writes out.
+    End {
+        /// The instruction is a `trap`: it stops the kernel, wherever the lane was.
+        trap: bool,
+    },
+    /// Before a call: hands the state to the callee.
+    Save,
+    /// After a call: takes it back.
+    Restore,
+    /// `path`: makes room for `bits` decisions: writes the word out if fewer are free.
+    Reserve {
+        /// How many.
+        bits: u32,
+    },
+    /// `path`: appends the low `bits` bits of `reg` (a predicate: one), highest first.
+    Bits {
+        /// The site, for the record.
+        site: SiteId,
+        /// What is appended.
+        reg: Reg,
+        /// How many bits.
+        bits: u8,
+    },
+    /// All but `operands`: a counted loop is entered: sets the counter to 1.
+    TripBegin {
+        /// Which counter of the function.
+        counter: u32,
+    },
+    /// Likewise: the lane goes on in the loop: adds 1.
+    TripAdd {
+        /// Which counter of the function.
+        counter: u32,
+    },
+    /// In place of all [`Action::TripAdd`]s, before the count is written: unless the counter is 0, sets it to `reg` less `less`.
+    TripRead {
+        /// Which counter of the function.
+        counter: u32,
+        /// A register of 32 bits that the loop counts by itself.
+        reg: Reg,
+        /// What it holds of a lane that went on no time, less one.
+        less: u32,
+    },
+    /// `path`: makes room for `room` decisions as [`Action::Reserve`] does. Then, unless the counter is 0: appends how often the
+    /// lane went on in [`COUNT_BITS`](prlx_trace::device::COUNT_BITS) bits, and sets the counter to 0. A count that does not fit
+    /// is all ones there, and written in words of its own.
+    TripEnd {
+        /// Which counter of the function.
+        counter: u32,
+        /// Room for these bits and what follows them.
+        room: u32,
+    },
+    /// `events`: unless the counter is 0: lanes that went on equally often write an event with how often, and set the counter to 0.
+    TripEvent {
+        /// Which counter of the function.
+        counter: u32,
+        /// The decision that the loop is left by.
+        site: SiteId,
+    },
+    /// `print`: unless the counter is 0: folds how often the lane went on into [`Fold::Control`], and sets the counter to 0.
+    TripFold {
+        /// Which counter of the function.
+        counter: u32,
+    },
+    /// `print`: folds a value into a hash.
+    Fold {
+        /// The site.
+        site: SiteId,
+        /// Which hash.
+        into: Fold,
+        /// What: registers, or constants; each is folded in order as its bits zero-extended to 64.
+        values: Vec<Operand>,
+        /// As many lowest bits of each count, see [`low`](prlx_trace::device::low).
+        bits: u8,
+    },
+    /// `print`: counts a back edge; at every 2^`every` of them, writes a checkpoint of all four hashes mixed.
+    Checkpoint {
+        /// Logarithm of the distance.
+        every: u8,
+    },
+    /// `events`: writes an event (see also [`Plan::pieces`]): which lanes, and the ballot of a predicate, or a digest of `value` over them.
+    Event {
+        /// The site.
+        site: SiteId,
+        /// Of those active lanes for which this holds; where it holds for none, there is no event. `None`: of all.
+        of: Option<Guard>,
+        /// Predicate, index or moved value.
+        value: Option<Operand>,
+        /// As many lowest bits of it count, of a vector's elements each, see [`low`](prlx_trace::device::low).
+        bits: u8,
+    },
+    /// `probe`: runs a piece of the program.
+    Probe(Arc<Code>),
+    /// `probe`: adds to a counter of [`Kept::counters`].
+    Count {
+        /// Which.
+        counter: u32,
+        /// How much.
+        add: u64,
+    },
+    /// `probe`: tests whether the next so many slots fit the lane's track, and moves its cursor beyond them.
+    Room {
+        /// How many slots.
+        slots: u32,
+    },
+    /// `probe`: if one is due and fits, writes an anchor, and moves the cursor of the lane's track beyond it.
+    Anchor,
+    /// `probe`: if what the last [`Action::Room`] asked for fits, writes a record of a marker.
+    Mark {
+        /// Which of [`Module::marks`].
+        mark: u32,
+        /// How many slots before the cursor.
+        back: u32,
+        /// The words behind it, at most two.
+        words: Vec<Word>,
+    },
+    /// `probe`: reads the clock once, for words of the lane's track ([`tracks::Form::Sums`]): those of regions that end here and begin here, and one that
+    /// counts.
+    Add {
+        /// Words to which it is added.
+        ends: Vec<u32>,
+        /// Words from which it is subtracted.
+        begins: Vec<u32>,
+        /// A word, and what is added to it.
+        count: Option<(u32, u32)>,
+    },
+    /// `probe`: reads the clock once, for a span that ends and one that begins ([`tracks::Form::Spans`]).
+    Span {
+        /// If what the last [`Action::Room`] asked for fits, writes it.
+        end: Option<SpanEnd>,
+        /// Is kept until it ends.
+        begin: Option<SpanBegin>,
+    },
+    /// `probe`: the lane belongs to a group.
+    Group {
+        /// Its number; then, if it is there, whether the lane leads it: who does has the warp's track from here on, who
+        /// doesn't has none.
+        values: Vec<Word>,
+    },
+    /// `operands`: if the lane's visit of `site` is in the window, writes a record of up to two values; counts the visit.
+    Operands {
+        /// The site.
+        site: SiteId,
+        /// Which visit counter of the function.
+        counter: u32,
+        /// What.
+        values: Vec<Operand>,
+    },
+}
+
+/// A span that ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpanEnd {
+    /// Which of [`tracks::Layout::spans`].
+    pub span: u32,
+    /// How many slots before the cursor it is written.
+    pub back: u32,
+}
+
+/// A span that begins.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SpanBegin {
+    /// At which of [`Module::marks`].
+    pub mark: u32,
+    /// The marker's word.
+    pub word: Option<Word>,
+}
+
+/// 32 bits that go into a record.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Word {
+    /// A register, constant or symbol; of 64 bits the low ones.
+    pub of: Operand,
+    /// What is added to it.
+    pub add: i64,
+}

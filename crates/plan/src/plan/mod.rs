@@ -1,0 +1,88 @@
+//! Programs and plans.
+//!
+//! **State of a recording lane.** Lowered code and hooks keep, per lane, what the actions of its level need:
+//! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips, 0 outside of counted loops and one more than the trips that were
+//!   gone on with inside (lowered code keeps it in 32 bits: a lane may go on 2^32 - 2 times);
+//! - `print`: four 64-bit hashes (each starts as [`Fold::START`]), the cursor, a 64-bit count of back edges;
+//! - `events`: the cursor, and a counter of trips; - `operands`: the cursor and a 32-bit visit counter per watched site;
+//! - `probe`: the program's variables, and counters (64 bits each, or several in 32); of a track the cursor, where it ends, the high half of both.
+//!
+//! Device functions get the state from their caller and give it back ([`Action::Save`], [`Action::Restore`] around the
+//! call; [`Action::Begin`] and [`Action::End`] in the callee).
+
+mod event_rows;
+pub(crate) mod hash;
+pub(crate) mod insertion;
+mod print;
+pub(crate) mod request;
+
+use prlx_isa::view::FuncId;
+use prlx_trace::device::Finals;
+use prlx_trace::kernel::Module;
+
+pub use event_rows::Written;
+pub use hash::Fold;
+pub use insertion::{Action, At, Insertion, SpanBegin, SpanEnd, Word};
+pub use request::{Filter, RecordingRequest};
+
+use crate::probe::code::Ask;
+use crate::probe::state::Kept;
+
+/// A program resolved against a module: the only input of every lowering.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// What was asked for.
+    pub request: RecordingRequest,
+    /// The static half of the trace to be: functions with decode programs, sites, locations. Function `i` is the view's
+    /// function `i`.
+    pub module: Module,
+    /// By function of the view, in order.
+    pub functions: Vec<FunctionPlan>,
+    /// What a probe program keeps; of a recorder it is empty.
+    pub kept: Kept,
+    /// What a warp leaves at its end at level `print`: hashes into which something is folded.
+    pub finals: Finals,
+}
+
+/// What goes into one function.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct FunctionPlan {
+    /// Which function of the view.
+    pub function: FuncId,
+    /// Why it is left as it is: the filter, something that can't be instrumented, or that nothing in it needs recording
+    /// (the module's function is not skipped then: a decoder walks it). No insertions then.
+    pub skipped: Option<String>,
+    /// What to insert, by position; at the same position in this order.
+    pub insertions: Vec<Insertion>,
+    /// Trip-counted loops: how many counters there are.
+    pub trip_counters: u32,
+}
+
+impl Plan {
+    /// Whether anything in it writes to streams: often all that a kernel decides can be computed.
+    pub fn writes(&self) -> bool {
+        use Action::{Bits, Checkpoint, Event, Operands, TripEnd, TripEvent};
+        let mut actions = self.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
+        let counts = |a: &Action| matches!(a, TripEnd { .. } | TripEvent { .. });
+        actions.any(|a| {
+            counts(a) || matches!(a, Bits { .. } | Checkpoint { .. } | Event { .. } | Operands { .. })
+        })
+    }
+    /// Whether a probe program asks for the number of the launch.
+    pub fn numbered(&self) -> bool {
+        let mut actions = self.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
+        actions.any(|a| matches!(a, Action::Probe(code) if code.asks(Ask::Launch)))
+    }
+    /// [`Plan::finals`] of functions.
+    pub fn finals(functions: &[FunctionPlan]) -> Finals {
+        let mut finals = Finals::default();
+        for insertion in functions.iter().flat_map(|f| &f.insertions) {
+            match &insertion.action {
+                Action::Fold { into, .. } => finals.used[*into as usize] = true,
+                Action::TripFold { .. } => finals.used[Fold::Control as usize] = true,
+                _ => {}
+            }
+        }
+        finals
+    }
+}

@@ -1,0 +1,109 @@
+//! What a user asks to record.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use prlx_trace::device::tracks;
+use prlx_trace::kernel::{Level, Module, Site, SiteClass};
+use prlx_trace::launch::Window;
+
+use crate::markers::options::Marking;
+use crate::pattern;
+use crate::probe::program::ProbeProgram;
+
+/// What to watch.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RecordingRequest {
+    /// The recorder; [`Level::Probe`]: the user's own program.
+    pub level: Level,
+    /// The probe program, for [`Level::Probe`].
+    pub probe: Option<Arc<dyn ProbeProgram>>,
+    /// Which markers to record, for [`Level::Probe`].
+    pub markers: Option<Marking>,
+    /// Leave decisions out that the decoder can evaluate again, and count trips where a loop has one exit. Off, every
+    /// decision is one recorded bit: what the hooks of the emulator use as the independent reference.
+    pub elide: bool,
+    /// What to leave out.
+    pub filter: Filter,
+    /// For [`Level::Operands`].
+    pub window: Option<Window>,
+}
+
+impl RecordingRequest {
+    /// A request for all of a module at `level`, with computable decisions elided: no probe, no markers, no window.
+    pub fn new(level: Level) -> RecordingRequest {
+        RecordingRequest {
+            level,
+            probe: None,
+            markers: None,
+            elide: true,
+            filter: Filter::default(),
+            window: None,
+        }
+    }
+    /// A request to run a probe program.
+    pub fn of_probe(program: Arc<dyn ProbeProgram>) -> RecordingRequest {
+        RecordingRequest { probe: Some(program), ..RecordingRequest::new(Level::Probe) }
+    }
+    /// A request to record markers.
+    pub fn of_markers(markers: Marking) -> RecordingRequest {
+        RecordingRequest { markers: Some(markers), ..RecordingRequest::new(Level::Probe) }
+    }
+    /// The request to fall back on where the markers of this one cost a kernel occupancy: the same markers, kept as spans
+    /// instead of records. `None` if the request does not allow it.
+    pub fn with_spans(&self) -> Option<RecordingRequest> {
+        let markers = self.markers.as_ref().filter(|m| m.spare && m.form == tracks::Form::Records)?;
+        let markers = Some(Marking { form: tracks::Form::Spans, ..markers.clone() });
+        Some(RecordingRequest { markers, ..self.clone() })
+    }
+}
+
+/// What a recorder takes; empty lists take all. Patterns are names with `*` and `?`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Filter {
+    /// Kernels.
+    pub kernels: Vec<String>,
+    /// Functions (kernels and device functions).
+    pub functions: Vec<String>,
+    /// Lines: a file name pattern and a range of lines. At level `path`, decisions that steer branches are recorded
+    /// regardless, for without them the path is lost.
+    pub lines: Vec<(String, Range<u32>)>,
+    /// Classes of site; likewise.
+    pub classes: Vec<SiteClass>,
+    /// Warps, by index: first and one past the last. `None`: all.
+    pub warps: Option<(u64, u64)>,
+}
+
+impl Filter {
+    /// Whether its pattern for functions takes `name`.
+    pub fn takes_function(&self, name: &str) -> bool {
+        pattern::any(&self.functions, name)
+    }
+
+    /// Whether its lines and classes take `site`. A line counts if it is the site's own or one that it was inlined at; a
+    /// file's pattern is tried on its path and on its last part.
+    pub(crate) fn takes_site(&self, module: &Module, site: &Site) -> bool {
+        (self.classes.is_empty() || self.classes.contains(&site.class))
+            && (self.lines.is_empty() || on_lines(self, module, site))
+    }
+}
+
+fn on_lines(filter: &Filter, module: &Module, site: &Site) -> bool {
+    let mut next = site.loc;
+    // Bounded, should a chain ever close on itself.
+    for _ in 0..=module.locs.len() {
+        let Some(loc) = next.and_then(|l| module.locs.get(l.index())) else { return false };
+        let path = module.files.get(loc.file.index()).map_or("", |f| f.path.as_str());
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        let hit = filter.lines.iter().any(|(pattern, lines)| {
+            lines.contains(&loc.line)
+                && (pattern::matches(pattern.as_bytes(), path.as_bytes())
+                    || pattern::matches(pattern.as_bytes(), name.as_bytes()))
+        });
+        if hit {
+            return true;
+        }
+        next = loc.inlined_at;
+    }
+    false
+}

@@ -1,0 +1,298 @@
+//! What PRLX 0.5's scripts read: its JSON keys, its CSV, its Chrome trace of divergences.
+//!
+//! Holds: every key and column that PRLX 0.5.1 wrote is there under its name, in its form; the report's own keys stand beside
+//! them. `status` is never `identical` and `passed` never true when something was not seen. CSV fields are quoted where they
+//! must be; control characters go to no file.
+//!
+//! Misses: single divergences are listed up to the room that the comparison gave them; totals count all.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use prlx_analyze::report::{Finding, LaunchReport, Location, WarpHit};
+use prlx_analyze::{FindingKind, Report, Verdict};
+use prlx_legacy::compare::{Divergence, SiteTable};
+use serde_json::{Map, Value, json};
+
+use crate::format::clean;
+use crate::report::json::json_with;
+
+/// One divergence, as PRLX lists them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// Warp of the grid.
+    pub warp: u64,
+    /// Number of A's event, or where it would be.
+    pub event: u64,
+    /// Site id: A's, or B's where A has none.
+    pub site: u32,
+    /// FindingKind.
+    pub kind: FindingKind,
+    /// Both sides in words.
+    pub details: String,
+    /// `file:function:line:column`, if known.
+    pub location: Option<String>,
+}
+
+/// A pair of launches and what PRLX counts of it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Counts {
+    /// Divergences in all, by [`FindingKind`] in its order.
+    pub kinds: [u64; 5],
+    /// Warps that have some.
+    pub warps: u64,
+    /// By side: events recorded.
+    pub events: [u64; 2],
+    /// The first of them.
+    pub rows: Vec<Row>,
+}
+
+/// What a gate lets pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Gate {
+    /// Most divergences.
+    pub threshold: u64,
+    /// Active masks do not count.
+    pub ignore_masks: bool,
+}
+
+fn place(l: &Location) -> String {
+    format!("{}:{}:{}:{}", clean(&l.file), clean(&l.function), l.line, l.column)
+}
+
+/// What a finding of an own recording is in a warp: both sides of the lane shown, where it is shown, and how many visits have it.
+fn details(f: &Finding, w: &WarpHit, shown: bool) -> String {
+    let count = w.count;
+    let sides = match (f.kind, f.values.filter(|_| shown), f.masks.as_ref().filter(|_| shown)) {
+        (FindingKind::Branch, Some([a, b]), _) if a > 1 || b > 1 => format!("target_a={a} target_b={b}"),
+        (FindingKind::Branch, Some([a, b]), _) => format!("dir_a={a} dir_b={b}"),
+        (FindingKind::ActiveMask, _, Some([a, b])) => {
+            format!("mask_a={:#010x} mask_b={:#010x}", a.lanes.0, b.lanes.0)
+        }
+        (FindingKind::Value, Some([a, b]), _) => format!("val_a={a} val_b={b}"),
+        (FindingKind::ExtraEvents, ..) => {
+            return format!("count={count} in_trace={}", if f.side == Some(1) { "B" } else { "A" });
+        }
+        _ => return format!("count={count}"),
+    };
+    format!("{sides} count={count}")
+}
+
+impl Row {
+    /// From a single difference of version 1 recordings.
+    pub fn new(d: &Divergence, tables: [&SiteTable; 2]) -> Row {
+        let [a, b] = d.events;
+        let site = a.or(b).map_or(0, |e| e.site);
+        let details = match (d.kind, a, b) {
+            (FindingKind::Branch, Some(a), Some(b)) if a.dir == b.dir => {
+                format!("target_a={} target_b={}", a.value, b.value)
+            }
+            (FindingKind::Branch, Some(a), Some(b)) => format!("dir_a={} dir_b={}", a.dir, b.dir),
+            (FindingKind::ActiveMask, Some(a), Some(b)) => {
+                format!("mask_a={:#010x} mask_b={:#010x}", a.mask, b.mask)
+            }
+            (FindingKind::Value, Some(a), Some(b)) if a.value == b.value => {
+                format!("old_a={} old_b={}", a.result, b.result)
+            }
+            (FindingKind::Value, Some(a), Some(b)) => format!("val_a={} val_b={}", a.value, b.value),
+            (_, Some(a), Some(b)) if a.site == b.site => format!("type_a={} type_b={}", a.kind, b.kind),
+            (_, Some(a), Some(b)) => format!("site_a={:#010x} site_b={:#010x}", a.site, b.site),
+            (_, a, _) => {
+                format!(
+                    "count={} in_trace={}",
+                    d.extra[0].max(d.extra[1]),
+                    if a.is_some() { "A" } else { "B" }
+                )
+            }
+        };
+        let location = tables[0].location(site).or_else(|| tables[1].location(site)).map(|l| place(&l));
+        Row { warp: d.warp.into(), event: d.at[0].into(), site, kind: d.kind, details, location }
+    }
+}
+
+impl Counts {
+    /// Of a launch of which only the report is at hand: each warp's first difference of each finding that is listed.
+    pub fn of(launch: &LaunchReport) -> Counts {
+        let d = &launch.differing;
+        let mut out = Counts { kinds: d.kinds, warps: d.warps, ..Counts::default() };
+        for f in &launch.findings {
+            for w in &f.warps {
+                let shown = w.warp == f.warp.warp;
+                out.rows.push(Row {
+                    warp: w.warp,
+                    event: if shown { f.position } else { w.visit.unwrap_or(0) },
+                    site: f.shown().map_or(0, |s| s.id.0),
+                    kind: f.kind,
+                    details: details(f, w, shown),
+                    location: f.location().map(|l| match (&l.function[..], f.shown()) {
+                        ("", Some(site)) => place(&Location { function: site.function.clone(), ..l.clone() }),
+                        _ => place(l),
+                    }),
+                });
+            }
+        }
+        out.events = [0, 1].map(|s| launch.coverage.elements[s].recorded);
+        out
+    }
+
+    fn counted(&self, gate: Gate) -> u64 {
+        self.all() - if gate.ignore_masks { self.kinds[FindingKind::ActiveMask as usize] } else { 0 }
+    }
+
+    fn all(&self) -> u64 {
+        self.kinds.iter().fold(0, |n, k| n.saturating_add(*k))
+    }
+}
+
+/// Whether a gate lets a report pass: few enough divergences, nothing else that differs, and nothing that was not seen.
+pub fn passes(report: &Report, counts: &[Counts], gate: Gate) -> bool {
+    let counted: u64 = counts.iter().map(|c| c.counted(gate)).sum();
+    let seen = report.gaps.is_empty() && report.launches.iter().all(|l| l.gaps.is_empty());
+    // A launch that differs without a divergence differs as a whole: shape, outputs, a fault.
+    let mut pairs = report.launches.iter().zip(counts);
+    let whole = pairs.all(|(l, c)| l.verdict != Verdict::Differs || c.all() > 0);
+    counted <= gate.threshold && seen && whole && report.unpaired.is_empty()
+}
+
+fn status(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Same => "identical",
+        Verdict::Differs => "diverged",
+        Verdict::Unknown => "unknown",
+    }
+}
+
+/// Writes a report with PRLX's keys before its own; `session`: in the form of its sessions.
+///
+/// # Errors
+/// Those of `out`.
+pub fn prlx_json(
+    out: &mut impl Write,
+    report: &Report,
+    counts: &[Counts],
+    gate: Gate,
+    session: bool,
+) -> io::Result<()> {
+    let mut keys = Map::new();
+    keys.insert("status".into(), status(report.verdict).into());
+    if session {
+        let of = |(l, c): (&LaunchReport, &Counts)| {
+            json!({
+                "kernel": l.kernel, "launch": l.launch[0], "status": status(l.verdict), "divergences": c.all(),
+            })
+        };
+        keys.insert("kernel_results".into(), report.launches.iter().zip(counts).map(of).collect());
+        for (side, name) in [(0, "unmatched_a"), (1, "unmatched_b")] {
+            let alone = report.unpaired.iter().filter(|u| u.side == side);
+            let names: Value = alone.map(|u| format!("{} (launch {})", u.kernel, u.launch)).collect();
+            keys.insert(name.into(), names);
+        }
+    } else {
+        let sum = |of: &dyn Fn(&Counts) -> u64| counts.iter().map(of).sum::<u64>();
+        let rows = || counts.iter().flat_map(|c| &c.rows);
+        let kinds = [
+            FindingKind::Branch,
+            FindingKind::ActiveMask,
+            FindingKind::Value,
+            FindingKind::Path,
+            FindingKind::ExtraEvents,
+        ];
+        let count = |k: FindingKind| (k.name(), sum(&|c| c.kinds[k as usize]));
+        let kinds: BTreeMap<&str, u64> = kinds.into_iter().map(count).filter(|(_, n)| *n > 0).collect();
+        let warps: u64 =
+            report.launches.iter().map(|l| l.coverage.warps.equal + l.coverage.warps.compared).sum();
+        let row = |r: &Row| {
+            let mut row = Map::new();
+            row.insert("warp_idx".into(), r.warp.into());
+            row.insert("event_idx".into(), r.event.into());
+            row.insert("site_id".into(), format!("{:#010x}", r.site).into());
+            row.insert("kind".into(), r.kind.name().into());
+            if let Some(l) = &r.location {
+                row.insert("source_location".into(), l.clone().into());
+            }
+            row.insert("details".into(), r.details.clone().into());
+            Value::Object(row)
+        };
+        let pairs = [
+            ("total_divergences", sum(&|c| c.all()).into()),
+            ("counted_divergences", sum(&|c| c.counted(gate)).into()),
+            ("warps_compared", warps.into()),
+            ("warps_diverged", sum(&|c| c.warps).into()),
+            ("total_events_a", sum(&|c| c.events[0]).into()),
+            ("total_events_b", sum(&|c| c.events[1]).into()),
+            ("divergence_breakdown", json!(kinds)),
+            ("divergences", rows().map(row).collect()),
+            ("divergences_listed", rows().count().into()),
+        ];
+        keys.extend(pairs.map(|(k, v)| (k.to_owned(), v)));
+        if let Some(l) = report.launches.first().filter(|l| l.device[0] != l.device[1]) {
+            let size = [l.warp_size; 2];
+            let block = [l.block.x, l.block.y, l.block.z];
+            let grid = [l.grid.x, l.grid.y, l.grid.z];
+            keys.insert(
+                "cross_gpu".into(),
+                json!({
+                    "arch_a": l.device[0], "arch_b": l.device[1], "warp_size_a": size[0], "warp_size_b": size[1],
+                    "grid_a": grid, "grid_b": grid, "block_a": block, "block_b": block,
+                }),
+            );
+        }
+    }
+    keys.insert("threshold".into(), gate.threshold.into());
+    keys.insert("passed".into(), passes(report, counts, gate).into());
+    json_with(out, report, keys)
+}
+
+/// A text as a field of CSV: quoted where it must be, and nothing in it that a terminal or a spreadsheet would run.
+pub fn csv_field(text: &str) -> String {
+    let text = clean(text);
+    let formula = text.starts_with(['=', '+', '@', '-']);
+    let text = if formula { format!("'{text}") } else { text };
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+/// Writes the listed divergences as PRLX's CSV.
+///
+/// # Errors
+/// Those of `out`.
+pub fn prlx_csv(out: &mut impl Write, counts: &[Counts]) -> io::Result<()> {
+    writeln!(out, "warp_idx,event_idx,site_id,kind,details,source_location")?;
+    for r in counts.iter().flat_map(|c| &c.rows) {
+        let location = r.location.as_deref().map(csv_field).unwrap_or_default();
+        let (kind, details) = (r.kind.name(), csv_field(&r.details));
+        writeln!(out, "{},{},{:#010x},{kind},{details},{location}", r.warp, r.event, r.site)?;
+    }
+    Ok(())
+}
+
+/// Writes the listed divergences as a Chrome trace: a process a CTA, a thread a warp, an event's number for its time.
+///
+/// # Errors
+/// Those of `out`.
+pub fn prlx_chrome(out: &mut impl Write, report: &Report, counts: &[Counts]) -> io::Result<()> {
+    let mut events = Vec::new();
+    let mut heat: BTreeMap<String, u64> = BTreeMap::new();
+    for (launch, c) in report.launches.iter().zip(counts) {
+        let per_cta = launch.block.volume().div_ceil(u64::from(launch.warp_size.max(1))).max(1);
+        let name = json!({"name": clean(&launch.kernel)});
+        events.push(
+            json!({"name": "process_name", "cat": "__metadata", "ph": "M", "ts": 0, "pid": 0, "tid": 0, "args": name}),
+        );
+        for r in &c.rows {
+            let place = r.location.clone().unwrap_or_else(|| format!("{:#010x}", r.site));
+            let args = json!({
+                "site_id": format!("{:#010x}", r.site), "kind": r.kind.name(), "event_idx": r.event, "warp_idx": r.warp,
+            });
+            events.push(json!({
+                "name": format!("{place} [{}]", r.kind.name()), "cat": r.kind.name(), "ph": "X",
+                "ts": r.event.saturating_mul(10), "dur": 10, "pid": r.warp / per_cta, "tid": r.warp % per_cta, "args": args,
+            }));
+            *heat.entry(place).or_default() += 1;
+        }
+    }
+    events.push(json!({
+        "name": "divergence_count", "cat": "heatmap", "ph": "C", "ts": 0, "pid": 0, "tid": 0, "args": heat,
+    }));
+    serde_json::to_writer(&mut *out, &json!({ "traceEvents": events }))?;
+    writeln!(out)
+}

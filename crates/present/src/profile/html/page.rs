@@ -1,0 +1,189 @@
+//! Timelines as one page that needs nothing else: chosen CTAs with a row each track, all multiprocessors, who waited for whom; two runs one
+//! below the other. The page draws; what it draws lies in it as JSON.
+//!
+//! Holds: names from traces are data, never markup; the page's policy forbids it to load anything; the same input gives the same bytes. What is
+//! not in the page is said in it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Write};
+
+use prlx_timeline::{Analysis, Arrow, Timeline, arrows};
+use serde_json::{Value, json};
+
+use super::super::host::{self, What};
+use super::super::spans::{beside, called};
+use crate::format::html::esc;
+use crate::format::time;
+use crate::format::{clean, count, number};
+
+/// CTAs of a launch that are drawn, where more are there.
+const CTAS: usize = 8;
+/// Spans of a side that are drawn.
+const SPANS: usize = 200_000;
+/// CTAs of the overview.
+const OVERVIEW: usize = 100_000;
+
+/// One of the timelines of a page.
+pub struct Page<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// The timeline.
+    pub timeline: &'a Timeline,
+    /// What was found in it.
+    pub analysis: &'a Analysis,
+}
+
+/// Writes one timeline, or two, as a page.
+///
+/// # Errors
+/// Those of `out`.
+pub fn profile_html(out: &mut impl Write, sides: &[Page<'_>]) -> io::Result<()> {
+    let data: Vec<Value> = sides.iter().map(side).collect();
+    // Within a script element only `</` ends it; as an escape it is the same text.
+    let data = serde_json::to_string(&data)?.replace('<', "\\u003c");
+    let title: Vec<String> = sides.iter().map(|s| esc(s.name)).collect();
+    write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n\
+         <header><input type=\"search\" id=\"find\" placeholder=\"filter regions by name\" aria-label=\"regions\">\
+         <button id=\"all\">all</button><span id=\"said\">wheel: zoom · drag: move · shift and drag: measure · click: details</span></header>\n\
+         <main></main>\n<div id=\"tip\" hidden></div>\n\
+         <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{}</script>\n</body>\n</html>\n",
+        title.join(" and "),
+        include_str!("page.css"),
+        include_str!("page.js"),
+    )
+}
+
+fn side(page: &Page<'_>) -> Value {
+    let (t, a) = (page.timeline, page.analysis);
+    let mut notes: Vec<String> = t.notes.iter().map(|n| format!("{} {}", number(n.count), n.text)).collect();
+    notes.extend(super::super::text::calibrations(t, usize::MAX));
+    notes.extend(t.host.clocks.iter().map(host::within));
+    let chosen = choose(t);
+    let all: BTreeSet<(usize, u64)> = t.tracks.iter().map(|t| (t.launch, t.cta)).collect();
+    if chosen.len() < all.len() {
+        notes.push(format!(
+            "{} of {} are shown: the longest, the shortest and some in between; choose others with --cta",
+            chosen.len(),
+            count(all.len() as u64, "CTA", "CTAs")
+        ));
+    }
+    let host = host::rows(t);
+    let mut rows: Vec<Value> = Vec::new();
+    let mut regions: Vec<Value> = {
+        let waits: BTreeSet<u32> = a.waits.iter().map(|w| w.region).collect();
+        (0u32..).zip(&t.regions).map(|(i, r)| json!([clean(&r.name), waits.contains(&i)])).collect()
+    };
+    // Of the host's rows; by launch: where it is called, runs, and begins.
+    let mut named: HashMap<String, usize> = HashMap::new();
+    let mut calls: HashMap<u64, Vec<(usize, i64)>> = HashMap::new();
+    let back = |at: u64| i64::try_from(i128::from(at) - i128::from(host.lead)).unwrap_or(i64::MAX);
+    for row in &host.rows {
+        let spans = row.spans.iter().take(SPANS / 10).map(|s| {
+            let region = *named.entry(s.name()).or_insert_with_key(|name| {
+                regions.push(json!([name, matches!(s.what, What::Wait | What::Recording)]));
+                regions.len() - 1
+            });
+            s.launches().for_each(|n| calls.entry(n).or_default().push((rows.len(), back(s.begin))));
+            json!([region, back(s.begin), s.end - s.begin, 0, s.launch, 0, 0])
+        });
+        let spans: Vec<Value> = spans.collect();
+        rows.push(json!({ "name": row.name, "host": true, "flight": false, "spans": spans, "moments": [] }));
+    }
+    let most = host.rows.iter().map(|row| row.spans.len().saturating_sub(SPANS / 10)).sum::<usize>();
+    if most > 0 {
+        notes.push(format!(
+            "{} of the host and of streams are not shown",
+            count(most as u64, "span", "spans")
+        ));
+    }
+    // By track: its row.
+    let mut places: HashMap<usize, usize> = HashMap::new();
+    let (mut drawn, mut left) = (0, 0);
+    for (i, track) in t.tracks.iter().enumerate().filter(|(_, t)| chosen.contains(&(t.launch, t.cta))) {
+        if drawn + track.spans.len() > SPANS {
+            left += track.spans.len() as u64;
+            continue;
+        }
+        drawn += track.spans.len();
+        places.insert(i, rows.len());
+        let on = track.sm.map(|sm| format!("SM {sm}, ")).unwrap_or_default();
+        let nested = track.spans.iter().filter(|s| !s.asynchronous).collect();
+        for (n, spans) in [nested].into_iter().chain(beside(track)).enumerate() {
+            let spans: Vec<Value> = spans
+                .into_iter()
+                .map(|s| json!([s.region, s.begin, s.time(), s.depth, s.trip, s.payload[0], s.cycles]))
+                .collect();
+            let moments: Vec<Value> =
+                track.moments.iter().filter(|_| n == 0).map(|m| json!([m.region, m.at])).collect();
+            let name = if n == 0 { format!("{on}{}", called(track)) } else { "asynchronous".to_owned() };
+            rows.push(json!({ "name": name, "cta": track.cta, "flight": n > 0, "spans": spans, "moments": moments }));
+        }
+    }
+    if left > 0 {
+        notes.push(format!(
+            "{} of these CTAs are not shown: the page is limited to {SPANS} spans",
+            count(left, "span", "spans")
+        ));
+    }
+    let mut joined: Vec<Value> = arrows(t)
+        .into_iter()
+        .filter_map(|Arrow { from, to }| {
+            Some(json!([places.get(&from.0)?, from.1, places.get(&to.0)?, to.1]))
+        })
+        .collect();
+    for call in &t.host.calls {
+        let drawn = places.iter().filter(|(track, _)| Some(t.tracks[**track].launch) == call.tracks);
+        let begin = |track: usize| t.tracks[track].range().map(|[begin, _]| begin);
+        let first = drawn.filter_map(|(track, row)| Some((begin(*track)?, *row))).min();
+        let mut way = calls.remove(&call.number).unwrap_or_default();
+        way.extend(first.map(|(at, row)| (row, i64::try_from(at).unwrap_or(i64::MAX))));
+        joined.extend(way.windows(2).map(|w| json!([w[0].0, w[0].1, w[1].0, w[1].1])));
+    }
+    let mut sms: BTreeMap<u32, BTreeMap<(usize, u64), [u64; 2]>> = BTreeMap::new();
+    for track in t.tracks.iter() {
+        if let (Some(sm), Some([begin, end])) = (track.sm, track.range()) {
+            let range = sms.entry(sm).or_default().entry((track.launch, track.cta)).or_insert([begin, end]);
+            *range = [range[0].min(begin), range[1].max(end)];
+        }
+    }
+    if all.len() > OVERVIEW {
+        sms.clear();
+        notes.push(format!("no overview: more than {OVERVIEW} CTAs"));
+    }
+    let overview: Vec<Value> = sms
+        .into_iter()
+        .map(|(sm, ctas)| {
+            json!([sm, ctas.into_iter().map(|((_, cta), [b, e])| json!([cta, b, e])).collect::<Vec<_>>()])
+        })
+        .collect();
+    let causes: Vec<Value> = a.causes.iter().map(|c| json!([c.share, c.kind, clean(&c.text)])).collect();
+    let path: Vec<Value> = a
+        .path
+        .iter()
+        .take(12)
+        .map(|p| json!([clean(&p.name), p.role, time(p.time), p.share, p.what_if]))
+        .collect();
+    json!({
+        "name": clean(page.name), "time": a.time, "lead": host.lead, "residual": t.axis.residual, "regions": regions, "rows": rows, "arrows": joined,
+        "overview": overview, "causes": causes, "path": path, "notes": notes,
+    })
+}
+
+/// The CTAs that are drawn: all of few; else the longest, the shortest, and some between.
+fn choose(t: &Timeline) -> BTreeSet<(usize, u64)> {
+    let mut ranges: BTreeMap<(usize, u64), [u64; 2]> = BTreeMap::new();
+    for track in &t.tracks {
+        let Some([begin, end]) = track.range() else { continue };
+        let range = ranges.entry((track.launch, track.cta)).or_insert([begin, end]);
+        *range = [range[0].min(begin), range[1].max(end)];
+    }
+    let mut all: Vec<(u64, (usize, u64))> =
+        ranges.into_iter().map(|(key, [begin, end])| (end - begin, key)).collect();
+    all.sort_unstable();
+    let n = all.len();
+    (0..CTAS.min(n)).map(|i| all[if n <= CTAS { i } else { i * (n - 1) / (CTAS - 1) }].1).collect()
+}

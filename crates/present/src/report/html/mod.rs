@@ -1,0 +1,8 @@
+//! A report as one HTML page that loads nothing else.
+
+mod finding;
+mod map;
+mod page;
+mod source;
+
+pub use page::html;

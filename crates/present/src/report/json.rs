@@ -1,0 +1,67 @@
+//! A report as JSON: the report's own fields, under a version. `docs/report.md` says what they mean.
+//!
+//! Holds: what is written is read as the same report, and written as the same bytes (but for what checks found, which is
+//! not read).
+
+use std::io::{self, Write};
+
+use prlx_analyze::Report;
+use prlx_trace::check::Findings;
+use serde_json::{Map, Value};
+
+use crate::checks::checks_json;
+use crate::document;
+
+/// The number that changes when a key changes its meaning or goes; new keys do not change it.
+const VERSION: u32 = 1;
+const FORMAT: &str = "prlx-report";
+
+#[derive(serde::Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    more: Map<String, Value>,
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks: Option<[Value; 2]>,
+}
+
+/// Writes `report` as one JSON object and a line end. `checks` holds what the checks of each side found, if they ran.
+///
+/// # Errors
+/// Those of `out`.
+pub fn json(out: &mut impl Write, report: &Report, checks: Option<[&Findings; 2]>) -> io::Result<()> {
+    let checks = checks.map(|both| both.map(checks_json));
+    document::write(out, FORMAT, VERSION, &Body { more: Map::new(), report, checks })
+}
+
+/// Writes `report` as [`json`] does, with the keys of `more` before its own.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn json_with(out: &mut impl Write, report: &Report, more: Map<String, Value>) -> io::Result<()> {
+    document::write(out, FORMAT, VERSION, &Body { more, report, checks: None })
+}
+
+#[derive(serde::Deserialize)]
+struct Written {
+    format: String,
+    version: u32,
+    #[serde(flatten)]
+    report: Report,
+}
+
+/// Reads what [`json`] wrote.
+///
+/// # Errors
+/// When the text is no JSON, no report, or one of a later version; in words.
+pub fn read_json(text: &[u8]) -> Result<Report, String> {
+    let written: Written = serde_json::from_slice(text).map_err(|e| e.to_string())?;
+    match written {
+        Written { format, .. } if format != FORMAT => Err(format!("it is a `{format}`, not a `{FORMAT}`")),
+        Written { version, .. } if version != VERSION => {
+            Err(format!("it is of version {version}; this prlx reads {VERSION}"))
+        }
+        Written { report, .. } => Ok(report),
+    }
+}

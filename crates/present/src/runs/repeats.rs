@@ -1,0 +1,75 @@
+//! What came of many runs of one thing, as text and as JSON.
+//!
+//! Holds: outcomes stand by how often they came, then by their first run. Misses: outcomes that did not come; the text says how
+//! many runs there were.
+
+use std::io::{self, Write};
+
+use prlx_analyze::report::Verdict;
+use prlx_analyze::runs::repeats::Repeats;
+
+use crate::document;
+use crate::format::{Ink, Style, clean, clip, count, number};
+use crate::report::text::text;
+
+/// Outcomes that the text lists.
+const LISTED: usize = 12;
+/// Outcomes whose difference from the first is shown in full.
+const SHOWN: usize = 2;
+
+/// The number that changes when a key changes its meaning or goes; new keys do not change it.
+const VERSION: u32 = 1;
+
+/// Writes it as one JSON object and a line end.
+///
+/// # Errors
+/// Those of `out`.
+pub fn repeats_json(out: &mut impl Write, r: &Repeats) -> io::Result<()> {
+    document::write(out, "prlx-repeat", VERSION, r)
+}
+
+/// Writes it for people.
+///
+/// # Errors
+/// Those of `out`.
+pub fn repeats(out: &mut impl Write, r: &Repeats, style: &Style) -> io::Result<()> {
+    let what = match r.outcomes.len() {
+        1 => format!("the same outcome in all {}", count(r.runs, "run", "runs")),
+        n => format!("{} in {}", count(n as u64, "outcome", "outcomes"), count(r.runs, "run", "runs")),
+    };
+    let more = if r.verdict == Verdict::Unknown { ", but not everything was compared" } else { "" };
+    writeln!(out, "{}  {what}{more}", style.verdict(r.verdict))?;
+    writeln!(out, "  {}", clip(&clean(&r.command), style.width.saturating_sub(2)))?;
+    writeln!(out)?;
+    let wide = number(r.outcomes.iter().map(|o| o.runs).max().unwrap_or(0)).len();
+    for o in r.outcomes.iter().take(LISTED) {
+        let which: Vec<String> = o.first.iter().map(u64::to_string).collect();
+        let more = if o.first.len() as u64 == o.runs { "" } else { ", …" };
+        let noun = if o.runs == 1 { "run " } else { "runs" };
+        let digest = o.digest.as_ref().map_or_else(|| "no digest".into(), |d| format!("digest {d}"));
+        let launches = count(o.launches, "launch", "launches");
+        let ended = o.ended.as_ref().map_or_else(String::new, |e| format!(", {}", clean(e)));
+        let head = format!("{:>wide$} {noun}", number(o.runs));
+        writeln!(out, "  {head}  {digest}, {launches}{ended}: {}{more}", which.join(", "))?;
+        if let Some(kept) = &o.kept {
+            writeln!(out, "  {:w$}  {}", "", style.ink(Ink::Faint, &clean(kept)), w = head.chars().count())?;
+        }
+    }
+    if r.outcomes.len() > LISTED {
+        let more = &r.outcomes[LISTED..];
+        let runs = count(more.iter().map(|o| o.runs).sum(), "run", "runs");
+        writeln!(out, "  and {} in {runs}", count(more.len() as u64, "more outcome", "more outcomes"))?;
+    }
+    let first = r.outcomes.first().and_then(|o| o.first.first()).copied().unwrap_or(0);
+    for o in r.outcomes.iter().filter(|o| o.report.is_some()).take(SHOWN) {
+        let other = o.first.first().copied().unwrap_or(0);
+        let heading = format!("First difference between run {first} and run {other}");
+        writeln!(out, "\n{}\n", style.ink(Ink::Strong, &heading))?;
+        o.report.iter().try_for_each(|report| text(out, report, style))?;
+    }
+    if let Some(report) = r.alone.as_ref().filter(|report| report.verdict != Verdict::Same) {
+        writeln!(out, "\n{}\n", style.ink(Ink::Strong, "What was not compared"))?;
+        text(out, report, style)?;
+    }
+    Ok(())
+}

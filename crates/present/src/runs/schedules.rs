@@ -1,0 +1,109 @@
+//! What came of many schedules of a launch, as text and as JSON.
+//!
+//! Holds: outcomes stand by how often they came, then by their first run. Misses: schedules that were not tried; the text
+//! says how many were.
+
+use std::io::{self, Write};
+
+use prlx_analyze::runs::schedules::{ScheduleOutcome, Schedules};
+
+use crate::document;
+use crate::format::{Ink, Style, clean, count, number, plain, wrap};
+use crate::report::text::text;
+use crate::words::stops;
+
+/// Outcomes that the text lists.
+const LISTED: usize = 6;
+/// Where the text of an outcome begins.
+const INDENT: usize = 16;
+
+/// The number that changes when a key changes its meaning or goes; new keys do not change it.
+const VERSION: u32 = 1;
+
+/// Writes it as one JSON object and a line end.
+///
+/// # Errors
+/// Those of `out`.
+pub fn schedules_json(out: &mut impl Write, s: &Schedules) -> io::Result<()> {
+    document::write(out, "prlx-schedules", VERSION, s)
+}
+
+/// Writes it for people.
+///
+/// # Errors
+/// Those of `out`.
+pub fn schedules(out: &mut impl Write, s: &Schedules, style: &Style) -> io::Result<()> {
+    let what = match s.outcomes.len() {
+        1 => format!("the same outcome in all {}", count(s.runs, "run", "runs")),
+        n => format!("{} in {}", count(n as u64, "outcome", "outcomes"), count(s.runs, "run", "runs")),
+    };
+    writeln!(out, "{}  {}: {what}", style.verdict(s.verdict), clean(&plain(&s.kernel)))?;
+    for (i, file) in s.files.iter().enumerate() {
+        let name = if s.files.len() > 1 { format!("{} ", file_name(i)) } else { String::new() };
+        writeln!(out, "  {name}{}, seeds {}..{}", clean(file), s.seeds[0], s.seeds[1])?;
+    }
+    writeln!(out)?;
+    let wide = number(s.outcomes.iter().map(|o| o.runs).max().unwrap_or(0)).len();
+    for o in s.outcomes.iter().take(LISTED) {
+        let head = format!("{:>wide$} {}", number(o.runs), if o.runs == 1 { "run" } else { "runs" });
+        for (i, line) in outcome(s, o, style.width.saturating_sub(INDENT)).iter().enumerate() {
+            let head = if i == 0 { head.as_str() } else { "" };
+            writeln!(out, "  {head:<w$}{line}", w = INDENT - 2)?;
+        }
+    }
+    let more = s.outcomes.get(LISTED..).unwrap_or_default();
+    if !more.is_empty() {
+        let runs = more.iter().map(|o| o.runs).sum();
+        let what = format!(
+            "and {} in {}",
+            count(more.len() as u64, "more outcome", "more outcomes"),
+            count(runs, "run", "runs")
+        );
+        writeln!(out, "  {what}")?;
+    }
+    if let Some(report) = &s.report {
+        writeln!(out, "\n{}", style.ink(Ink::Strong, "First difference between the first two outcomes"))?;
+        writeln!(out)?;
+        text(out, report, style)?;
+    }
+    Ok(())
+}
+
+fn file_name(i: usize) -> &'static str {
+    if i == 0 { "A" } else { "B" }
+}
+
+/// What it was, and which runs.
+fn outcome(s: &Schedules, o: &ScheduleOutcome, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(f) = &o.fault {
+        lines.push(format!("{}; the first such run reports:", stops(f.kind, 1)));
+        lines.extend(f.text.lines().flat_map(|l| wrap(&clean(l), width)));
+    }
+    let wide = o.outputs.iter().map(|c| clean(&c.name).chars().count()).max().unwrap_or(0);
+    for c in &o.outputs {
+        let wrong = match c.wrong {
+            None => String::new(),
+            Some(0) => ", as expected".into(),
+            Some(n) => format!(", {} not as expected", count(n, "element", "elements")),
+        };
+        let what = match c.first.len() as u64 == c.elements {
+            true => c.first.join(", "),
+            false => format!("{}, …  content {}", c.first.join(", "), c.digest),
+        };
+        lines.push(format!("{:<wide$}  {what}{wrong}", clean(&c.name)));
+    }
+    let mut which = Vec::new();
+    for file in 0..s.files.len() {
+        let seeds: Vec<String> =
+            o.first.iter().filter(|r| r.file == file).map(|r| r.seed.to_string()).collect();
+        if !seeds.is_empty() {
+            let name = if s.files.len() > 1 { format!("{} ", file_name(file)) } else { String::new() };
+            let noun = if seeds.len() == 1 { "seed" } else { "seeds" };
+            which.push(format!("{name}{noun} {}", seeds.join(", ")));
+        }
+    }
+    let more = if o.first.len() as u64 == o.runs { "" } else { ", …" };
+    lines.push(format!("{}{more}", which.join("; ")));
+    lines
+}

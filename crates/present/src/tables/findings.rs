@@ -1,0 +1,56 @@
+//! Rows of a report's findings.
+
+use std::io;
+
+use prlx_analyze::report::{LaunchReport, Report};
+
+use super::model::{Rows, Sink};
+use super::schema::FINDINGS;
+use crate::words;
+
+/// Gives the findings of a report.
+///
+/// # Errors
+/// Those of `sink`.
+pub fn findings(report: &Report, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut rows = Rows::new(&FINDINGS, sink);
+    report.launches.iter().try_for_each(|l| of_launch(&mut rows, l))?;
+    rows.flush()
+}
+
+fn of_launch(rows: &mut Rows<'_, '_>, l: &LaunchReport) -> io::Result<()> {
+    for (i, f) in (0u64..).zip(&l.findings) {
+        let (site, place) = (f.shown(), f.location());
+        let side = |s: u8| ["A", "B"][usize::from(s.min(1))];
+        rows.push([
+            l.process.into(),
+            l.launch[0].into(),
+            l.launch[1].into(),
+            l.kernel.as_str().into(),
+            i.into(),
+            f.kind.name().into(),
+            site.map(|s| s.class.name()).into(),
+            site.map(|s| s.id.0).into(),
+            site.map(|s| s.function.as_str()).into(),
+            place.map(|p| p.file.as_str()).into(),
+            place.map(|p| p.line).into(),
+            site.map(|s| s.text.as_str()).into(),
+            f.warp.warp.into(),
+            f.warp.cta.into(),
+            u32::from(f.lane).into(),
+            f.lanes.0.into(),
+            f.visit[0].into(),
+            f.visit[1].into(),
+            f.values.map(|v| v[0]).into(),
+            f.values.map(|v| v[1]).into(),
+            f.side.map(side).into(),
+            f.roots.into(),
+            f.lanes_total.into(),
+            f.warps_total.into(),
+            f.count.into(),
+            l.culprit.into(),
+            words::sentence(f).as_str().into(),
+        ])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Tables as Parquet files, for DuckDB, Polars, Spark and all else that reads them.
+//!
+//! Holds: a file for each table, a row group for each batch, packed with zstd; every column may be null; the same rows give the
+//! same bytes. Memory is in proportion to a batch.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use ::parquet::column::writer::ColumnWriter;
+use ::parquet::data_type::ByteArray;
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::types::{Type, TypePtr};
+
+use super::model::{Batch, Cell, Kind, Table};
+
+/// Writes one table.
+pub struct Writer<W: Write + Send>(SerializedFileWriter<W>);
+
+impl<W: Write + Send> Writer<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(out: W, table: &Table) -> io::Result<Writer<W>> {
+        Self::of(out, table.name, table.columns.iter().map(|(name, kind, _)| (*name, *kind)))
+    }
+
+    /// Begins a file of columns that no table declares.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn of<'c>(
+        out: W,
+        name: &str,
+        columns: impl Iterator<Item = (&'c str, Kind)>,
+    ) -> io::Result<Writer<W>> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(format!("prlx {}", env!("CARGO_PKG_VERSION")))
+            .build();
+        let schema = schema(name, columns).map_err(other)?;
+        SerializedFileWriter::new(out, schema, Arc::new(properties)).map(Writer).map_err(other)
+    }
+
+    /// Writes rows, a column after the other.
+    ///
+    /// # Errors
+    /// Those of the file; when the rows are another table's.
+    pub fn rows(&mut self, batch: &Batch) -> io::Result<()> {
+        let mut group = self.0.next_row_group().map_err(other)?;
+        let mut columns = batch.iter();
+        while let Some(mut column) = group.next_column().map_err(other)? {
+            let cells = columns.next().ok_or_else(|| io::Error::other("a column is missing"))?;
+            // Whether each cell is there.
+            let there: Vec<i16> = cells.iter().map(|c| (*c != Cell::None).into()).collect();
+            let written = match column.untyped() {
+                ColumnWriter::Int64ColumnWriter(to) => {
+                    let number = |c: &Cell| match c {
+                        Cell::Number(n) => Some(n.cast_signed()),
+                        Cell::Signed(n) => Some(*n),
+                        _ => None,
+                    };
+                    to.write_batch(&cells.iter().filter_map(number).collect::<Vec<_>>(), Some(&there), None)
+                }
+                ColumnWriter::DoubleColumnWriter(to) => {
+                    let float =
+                        |c: &Cell| if let Cell::Float(bits) = c { Some(f64::from_bits(*bits)) } else { None };
+                    to.write_batch(&cells.iter().filter_map(float).collect::<Vec<_>>(), Some(&there), None)
+                }
+                ColumnWriter::BoolColumnWriter(to) => {
+                    let flag = |c: &Cell| if let Cell::Flag(yes) = c { Some(*yes) } else { None };
+                    to.write_batch(&cells.iter().filter_map(flag).collect::<Vec<_>>(), Some(&there), None)
+                }
+                ColumnWriter::ByteArrayColumnWriter(to) => {
+                    let text = |c: &Cell| {
+                        if let Cell::Text(t) = c { Some(ByteArray::from(t.as_str())) } else { None }
+                    };
+                    to.write_batch(&cells.iter().filter_map(text).collect::<Vec<_>>(), Some(&there), None)
+                }
+                _ => Err(ParquetError::General("a column of another type".into())),
+            };
+            written.map_err(other)?;
+            column.close().map_err(other)?;
+        }
+        group.close().map_err(other).map(drop)
+    }
+
+    /// Ends the file, and gives what was written to back.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn finish(self) -> io::Result<W> {
+        self.0.into_inner().map_err(other)
+    }
+}
+
+fn schema<'c>(name: &str, columns: impl Iterator<Item = (&'c str, Kind)>) -> Result<TypePtr, ParquetError> {
+    let column = |(name, kind): (&str, Kind)| {
+        let (physical, logical) = match kind {
+            Kind::Number => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            Kind::Signed => (Physical::INT64, Some(LogicalType::integer(64, true))),
+            Kind::Float => (Physical::DOUBLE, None),
+            Kind::Flag => (Physical::BOOLEAN, None),
+            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let column = Type::primitive_type_builder(name, physical).with_logical_type(logical);
+        column.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
+    };
+    let columns = columns.map(column).collect::<Result<Vec<_>, _>>()?;
+    Type::group_type_builder(name).with_fields(columns).build().map(Arc::new)
+}
+
+fn other(e: ParquetError) -> io::Error {
+    match e {
+        ParquetError::External(e) => match e.downcast::<io::Error>() {
+            Ok(e) => *e,
+            Err(e) => io::Error::other(e),
+        },
+        e => io::Error::other(e),
+    }
+}

@@ -1,0 +1,178 @@
+//! Merges the tables of recordings: tables of the same name, aggregate and kinds of keys become one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prlx_trace::Trace;
+use prlx_trace::device::tables::ordered;
+use prlx_trace::kernel::{Module, Scalar};
+use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
+
+use super::model::{Key, Row, Table, Tallies, wide};
+
+impl Tallies {
+    /// Gathers what is in recordings, each under a name that tells it from the others.
+    pub fn of(recordings: &[(String, &Trace)]) -> Tallies {
+        let mut kept = Tallies::default();
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        for (recording, (_, trace)) in recordings.iter().enumerate() {
+            for (m, module) in trace.modules.iter().enumerate() {
+                for file in &module.files {
+                    if let Some(text) = &file.text {
+                        kept.sources.entry(file.path.clone()).or_insert_with(|| text.clone());
+                    }
+                }
+                for (t, table) in module.tables.iter().enumerate() {
+                    let own = |tally: &&TableContents| tally.module.index() == m && tally.table as usize == t;
+                    let group = groups.iter().position(|g| g.takes(table)).unwrap_or_else(|| {
+                        groups.push(Group { table, parts: Vec::new() });
+                        groups.len() - 1
+                    });
+                    let parts = trace.tallies.iter().filter(own).map(|tally| Part {
+                        recording,
+                        module,
+                        table,
+                        tally,
+                    });
+                    groups[group].parts.extend(parts);
+                }
+            }
+        }
+        kept.tables = groups.iter().map(|g| g.merged(recordings)).collect();
+        kept
+    }
+}
+
+/// Tables of recordings that are one.
+struct Group<'a> {
+    table: &'a table::Table,
+    parts: Vec<Part<'a>>,
+}
+
+struct Part<'a> {
+    recording: usize,
+    module: &'a Module,
+    table: &'a table::Table,
+    tally: &'a TableContents,
+}
+
+impl Group<'_> {
+    fn takes(&self, other: &table::Table) -> bool {
+        let kinds = |t: &table::Table| t.keys.iter().map(|k| k.shown).collect::<Vec<_>>();
+        let names = |t: &table::Table| t.values.iter().map(|v| v.name.clone()).collect::<Vec<_>>();
+        let of = self.table;
+        (&of.name, of.aggregate, kinds(of), names(of))
+            == (&other.name, other.aggregate, kinds(other), names(other))
+    }
+
+    fn merged(&self, recordings: &[(String, &Trace)]) -> Table {
+        let aggregate = self.table.aggregate;
+        let record = matches!(aggregate, Aggregate::Record { .. });
+        let mut values = self.table.values.clone();
+        for (i, value) in values.iter_mut().enumerate() {
+            let each = self.parts.iter().filter_map(|p| p.table.values.get(i)).map(|v| wide(v.ty));
+            value.ty = each.reduce(wider).unwrap_or_else(|| wide(value.ty));
+        }
+        // Records of several launches stay apart; so do those of several recordings.
+        let several = |of: &dyn Fn(&Part<'_>) -> u64| {
+            record && self.parts.iter().map(of).collect::<BTreeSet<u64>>().len() > 1
+        };
+        let launch = |p: &Part<'_>| p.tally.launches.map_or(0, |l| l.0);
+        let of_recordings = several(&|p| p.recording as u64);
+        let of_launches = several(&launch);
+        let mut keys = self.table.keys.clone();
+        // A text as it stands in the program is one of several that the key can be.
+        keys.iter_mut().filter(|k| k.name.starts_with('"')).for_each(|k| k.name = "text".to_owned());
+        let key = |name: &str, shown| Field { name: name.to_owned(), ty: Scalar::U64, shown };
+        if of_launches {
+            keys.insert(0, key("launch", Shown::Number));
+        }
+        if of_recordings {
+            keys.insert(0, key("recording", Shown::Word));
+        }
+        let mut rows: BTreeMap<Vec<Key>, Vec<u64>> = BTreeMap::new();
+        let mut lost = 0u64;
+        for part in &self.parts {
+            lost = lost.saturating_add(part.tally.lost);
+            for row in &part.tally.rows {
+                let mut at = Vec::with_capacity(keys.len());
+                if of_recordings {
+                    let name = recordings.get(part.recording).map(|r| r.0.clone());
+                    at.push(Key::Recording(part.recording, name.unwrap_or_default()));
+                }
+                if of_launches {
+                    at.push(Key::Int(launch(part).into()));
+                }
+                at.extend(
+                    row.key.iter().zip(&part.table.keys).map(|(bits, field)| Key::of(*bits, field, part)),
+                );
+                let mut cells = row.cells.clone();
+                for (i, (to, from)) in values.iter().zip(&part.table.values).enumerate() {
+                    if let Some(cell) = value_cell(aggregate, i).and_then(|c| cells.get_mut(c)) {
+                        *cell = converted(*cell, wide(from.ty), to.ty);
+                    }
+                }
+                match rows.get_mut(&at) {
+                    Some(into) => aggregate.merge(into, &cells, values.first().map_or(Scalar::U64, |v| v.ty)),
+                    None => drop(rows.insert(at, cells)),
+                }
+            }
+        }
+        let rows = rows.into_iter().map(|(keys, cells)| Row { keys, cells }).collect();
+        let mut table = Table { name: self.table.name.clone(), keys, aggregate, values, rows, lost };
+        table.sort();
+        table
+    }
+}
+
+/// Which cell holds value `i`, if one does.
+fn value_cell(aggregate: Aggregate, i: usize) -> Option<usize> {
+    match aggregate {
+        Aggregate::Sum => Some(0),
+        Aggregate::Min | Aggregate::Max | Aggregate::Avg => Some(1),
+        Aggregate::Record { .. } => Some(i),
+        Aggregate::Count | Aggregate::Hist | Aggregate::Lhist { .. } => None,
+    }
+}
+
+fn wider(a: Scalar, b: Scalar) -> Scalar {
+    match (a, b) {
+        (Scalar::F64, _) | (_, Scalar::F64) => Scalar::F64,
+        (Scalar::S64, _) | (_, Scalar::S64) => Scalar::S64,
+        _ => Scalar::U64,
+    }
+}
+
+fn converted(bits: u64, from: Scalar, to: Scalar) -> u64 {
+    match (from, to) {
+        (Scalar::U64, Scalar::F64) => (bits as f64).to_bits(),
+        (Scalar::S64, Scalar::F64) => (bits.cast_signed() as f64).to_bits(),
+        _ => bits,
+    }
+}
+
+impl Key {
+    fn of(bits: u64, field: &Field, part: &Part<'_>) -> Key {
+        let place = |loc: Option<&prlx_trace::kernel::Loc>| {
+            let loc = loc?;
+            Some((part.module.files.get(loc.file.index())?.path.clone(), loc.line))
+        };
+        let index = usize::try_from(bits).unwrap_or(usize::MAX);
+        match field.shown {
+            Shown::Number if wide(field.ty) == Scalar::F64 => Key::Float(ordered(bits, Scalar::F64), bits),
+            Shown::Number if field.ty.signed() => Key::Int(bits.cast_signed().into()),
+            Shown::Number => Key::Int(bits.into()),
+            Shown::Address => Key::Address(bits),
+            Shown::Word => Key::Word(part.table.words.get(index).cloned().unwrap_or_default()),
+            Shown::Line => match place(part.module.locs.get(index)) {
+                Some((path, line)) => Key::Line(path, line),
+                None => Key::Word("no line".to_owned()),
+            },
+            Shown::Site => {
+                let site = part.module.sites.get(index);
+                let loc = site.and_then(|s| s.loc).and_then(|l| part.module.locs.get(l.index()));
+                let (path, line) = place(loc).unwrap_or_default();
+                Key::Site(path, line, site.map(|s| s.text.clone()).unwrap_or_default())
+            }
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Tables of tallies: their rows, and how these are sorted, summed and printed.
+
+use std::collections::BTreeMap;
+
+use prlx_trace::device::tables::ordered;
+use prlx_trace::kernel::Scalar;
+use prlx_trace::table::{Aggregate, Field, Shown};
+
+use crate::format::number;
+
+/// Everything that probe programs kept, in one or more recordings.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Tallies {
+    /// Tables and records, in the order of the program.
+    pub tables: Vec<Table>,
+    /// Source files that lines are of, by path.
+    pub sources: BTreeMap<String, String>,
+    /// What the program could not be told, and where.
+    pub missed: Vec<Missed>,
+}
+
+/// A table with the rows of all recordings.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    /// Its name without `@`, perhaps empty.
+    pub name: String,
+    /// What rows are told apart by.
+    pub keys: Vec<Field>,
+    /// How values came together.
+    pub aggregate: Aggregate,
+    /// What was aggregated; a record's fields.
+    pub values: Vec<Field>,
+    /// By value, greatest first; those of least values by value too, least first; histograms and records by key.
+    pub rows: Vec<Row>,
+    /// Values that found no room, or records that were not kept.
+    pub lost: u64,
+}
+
+/// A row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Its keys.
+    pub keys: Vec<Key>,
+    /// As [`Aggregate::cells`] says.
+    pub cells: Vec<u64>,
+}
+
+/// A key, in the order in which rows are shown.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Key {
+    /// A whole number.
+    Int(i128),
+    /// A binary64: a number in whose order floats are, and its bits.
+    Float(u64, u64),
+    /// An address.
+    Address(u64),
+    /// A text.
+    Word(String),
+    /// A recording: its place among the recordings, and its name.
+    Recording(usize, String),
+    /// A source line: path and number.
+    Line(String, u32),
+    /// A site: path and line, if known, and the instruction.
+    Site(String, u32, String),
+}
+
+/// Something that a program could not be told at some places.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Missed {
+    /// Tables that lack it, by name.
+    pub tables: Vec<String>,
+    /// What and where, in a sentence.
+    pub what: String,
+}
+
+impl Tallies {
+    /// Values that found no room, in all tables. Records that were not kept are not among them: the program asked for no more.
+    pub fn lost(&self) -> u64 {
+        let tables = self.tables.iter().filter(|t| !t.is_records());
+        tables.fold(0, |n, t| n.saturating_add(t.lost))
+    }
+
+    /// The text of a line, without the blanks around it, if it is known.
+    pub(super) fn source(&self, path: &str, line: u32) -> Option<&str> {
+        let text = self.sources.get(path)?;
+        text.lines().nth((line as usize).checked_sub(1)?).map(str::trim).filter(|l| !l.is_empty())
+    }
+
+    /// What a table lacks.
+    pub(super) fn missed_of<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a str> {
+        self.missed.iter().filter(|m| m.tables.contains(&table.name)).map(|m| m.what.as_str())
+    }
+}
+
+impl Key {
+    /// Whether it stands at the right of its column.
+    pub(super) fn is_number(&self) -> bool {
+        matches!(self, Key::Int(_) | Key::Float(..) | Key::Address(_))
+    }
+}
+
+impl Table {
+    /// Whether it holds records, as they were saved.
+    pub fn is_records(&self) -> bool {
+        matches!(self.aggregate, Aggregate::Record { .. })
+    }
+
+    /// Whether its rows are histograms.
+    pub fn is_histogram(&self) -> bool {
+        matches!(self.aggregate, Aggregate::Hist | Aggregate::Lhist { .. })
+    }
+
+    /// The type of what is aggregated, of 64 bits.
+    pub(super) fn ty(&self) -> Scalar {
+        self.values.first().map_or(Scalar::U64, |v| v.ty)
+    }
+
+    pub(super) fn sort(&mut self) {
+        let ty = self.ty();
+        let float = |x: f64| ordered(x.to_bits(), Scalar::F64);
+        let rank = |row: &Row| match (self.aggregate, row.cells.as_slice()) {
+            (Aggregate::Count, [n]) => !*n,
+            (Aggregate::Sum, [sum]) => !ordered(*sum, ty),
+            (Aggregate::Max, [_, value]) => !ordered(*value, ty),
+            (Aggregate::Min, [_, value]) => ordered(*value, ty),
+            (Aggregate::Avg, [n, sum]) => !float(mean(*n, *sum, ty)),
+            _ => 0,
+        };
+        self.rows.sort_by_cached_key(rank);
+    }
+
+    /// Rows but the first `top`, as one.
+    pub(super) fn rest(&self, top: usize) -> Option<(usize, Vec<u64>)> {
+        let rest = self.rows.get(top..).filter(|r| !r.is_empty())?;
+        let mut sum = vec![0; rest[0].cells.len()];
+        rest.iter().for_each(|r| self.aggregate.merge(&mut sum, &r.cells, self.ty()));
+        Some((rest.len(), sum))
+    }
+
+    /// What all rows add up to, if they are counts or sums.
+    pub(super) fn total(&self) -> Option<u64> {
+        let adds = matches!(self.aggregate, Aggregate::Count | Aggregate::Sum);
+        adds.then(|| self.rest(0)).flatten().and_then(|(_, cells)| cells.first().copied())
+    }
+
+    /// A row's part of all, from 0 to 1: of counts, and of sums without a sign.
+    pub(super) fn share(&self, row: &Row, total: Option<u64>) -> Option<f64> {
+        let positive = self.aggregate == Aggregate::Count || self.ty() == Scalar::U64;
+        let total = total.filter(|t| *t > 0 && positive)?;
+        Some(*row.cells.first()? as f64 / total as f64)
+    }
+
+    /// `@bytes[line]`.
+    pub(super) fn heading(&self) -> String {
+        let keys: Vec<&str> = self.keys.iter().map(|k| k.name.as_str()).collect();
+        match keys.as_slice() {
+            _ if self.is_records() => format!("@{}", self.name),
+            [] => format!("@{}", self.name),
+            keys => format!("@{}[{}]", self.name, keys.join(", ")),
+        }
+    }
+
+    /// How values came together, in a word or two; with the unit that its name speaks of.
+    pub(super) fn what(&self) -> String {
+        let word = match self.aggregate {
+            Aggregate::Count => "count".to_owned(),
+            Aggregate::Sum => "sum".to_owned(),
+            Aggregate::Min => "minimum".to_owned(),
+            Aggregate::Max => "maximum".to_owned(),
+            Aggregate::Avg => "mean".to_owned(),
+            Aggregate::Hist | Aggregate::Lhist { .. } => "histogram".to_owned(),
+            Aggregate::Record { keep: 0, .. } => "records".to_owned(),
+            Aggregate::Record { keep, last } => {
+                let of = self.keys.iter().rev().nth(1).map_or("holder", |k| k.name.as_str());
+                let which = if last { "last" } else { "first" };
+                let many = if keep == 1 { String::new() } else { format!(" {}", number(keep.into())) };
+                format!("records, the {which}{many} of each {of}")
+            }
+        };
+        match self.unit() {
+            Some(unit) if !matches!(self.aggregate, Aggregate::Count | Aggregate::Record { .. }) => {
+                format!("{word} of {unit}")
+            }
+            _ => word,
+        }
+    }
+
+    /// The unit that its name speaks of.
+    pub(super) fn unit(&self) -> Option<&'static str> {
+        unit(&self.name)
+    }
+
+    /// Names of a row's columns behind its keys; of a histogram none.
+    pub(super) fn columns(&self) -> Vec<String> {
+        let own = |word: &str| match self.unit() {
+            Some(unit) if word == "sum" => unit.to_owned(),
+            Some(unit) => format!("{word} {unit}"),
+            None => word.to_owned(),
+        };
+        match self.aggregate {
+            Aggregate::Count => vec!["count".to_owned()],
+            Aggregate::Sum => vec![own("sum")],
+            Aggregate::Min => vec![own("minimum"), "values".to_owned()],
+            Aggregate::Max => vec![own("maximum"), "values".to_owned()],
+            Aggregate::Avg => vec![own("mean"), "values".to_owned()],
+            Aggregate::Hist | Aggregate::Lhist { .. } => Vec::new(),
+            Aggregate::Record { .. } => self.values.iter().map(|v| v.name.clone()).collect(),
+        }
+    }
+
+    /// What stands in them.
+    pub(super) fn cells(&self, cells: &[u64]) -> Vec<String> {
+        let ty = self.ty();
+        match (self.aggregate, cells) {
+            (Aggregate::Count, [n]) => vec![number(*n)],
+            (Aggregate::Sum, [sum]) => vec![value(*sum, ty)],
+            (Aggregate::Min | Aggregate::Max, [n, least]) => vec![value(*least, ty), number(*n)],
+            (Aggregate::Avg, [n, sum]) => vec![decimal(mean(*n, *sum, ty)), number(*n)],
+            (Aggregate::Record { .. }, cells) => {
+                cells.iter().zip(&self.values).map(|(bits, field)| field_value(*bits, field)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// A histogram's buckets from its first that holds something to its last: low bound, high bound (neither if there is
+    /// none), how many values.
+    pub(super) fn buckets(&self, cells: &[u64]) -> Vec<Bucket> {
+        let last = cells.len().saturating_sub(1);
+        let bounds = |i: usize| match self.aggregate {
+            Aggregate::Lhist { low, step, .. } => {
+                let at = |i: usize| i128::from(low) + i as i128 * i128::from(step);
+                (i.checked_sub(1).map(at), (i < last).then(|| at(i)))
+            }
+            _ => match i {
+                0 => (None, Some(0)),
+                1 => (Some(0), Some(1)),
+                _ => (Some(1 << (i - 2)), Some(1 << (i - 1))),
+            },
+        };
+        let first = cells.iter().position(|n| *n > 0);
+        let Some((first, end)) = first.zip(cells.iter().rposition(|n| *n > 0)) else { return Vec::new() };
+        (first..=end)
+            .map(|i| {
+                let (low, high) = bounds(i);
+                Bucket { low, high, count: cells[i] }
+            })
+            .collect()
+    }
+}
+
+/// A bucket of a histogram: values from `low` on and below `high`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Bucket {
+    pub(super) low: Option<i128>,
+    pub(super) high: Option<i128>,
+    pub(super) count: u64,
+}
+
+impl Bucket {
+    pub(super) fn label(&self) -> String {
+        match (self.low, self.high) {
+            (Some(low), Some(high)) if low + 1 == high => format!("[{}]", short(low)),
+            (Some(low), Some(high)) => format!("[{}, {})", short(low), short(high)),
+            (Some(low), None) => format!("[{}, ...)", short(low)),
+            (None, Some(high)) => format!("(..., {})", short(high)),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// A bound: powers of two as `4K`, `2M`.
+pub(super) fn short(n: i128) -> String {
+    let mut rest = n;
+    for unit in ["", "K", "M", "G", "T", "P", "E"] {
+        if rest % 1024 != 0 || rest == 0 || unit == "E" {
+            return format!("{rest}{unit}");
+        }
+        rest /= 1024;
+    }
+    rest.to_string()
+}
+
+/// The unit that a name speaks of.
+pub(super) fn unit(name: &str) -> Option<&'static str> {
+    let words: Vec<&str> = name.split('_').collect();
+    ["bytes", "cycles", "flops", "ns", "us", "ms"].into_iter().find(|unit| words.contains(unit))
+}
+
+/// A mean.
+pub(super) fn mean(n: u64, sum: u64, ty: Scalar) -> f64 {
+    let sum = match ty {
+        Scalar::F64 => f64::from_bits(sum),
+        Scalar::S64 => sum.cast_signed() as f64,
+        _ => sum as f64,
+    };
+    if n == 0 { 0.0 } else { sum / n as f64 }
+}
+
+/// A value of a row, of a type of 64 bits.
+pub(super) fn value(bits: u64, ty: Scalar) -> String {
+    match ty {
+        Scalar::F64 => float(f64::from_bits(bits)),
+        Scalar::S64 => signed(bits.cast_signed()),
+        _ => number(bits),
+    }
+}
+
+pub(super) fn signed(n: i64) -> String {
+    format!("{}{}", if n < 0 { "-" } else { "" }, number(n.unsigned_abs()))
+}
+
+/// A record's field; addresses are hexadecimal.
+pub(super) fn field_value(bits: u64, field: &Field) -> String {
+    match field.shown {
+        Shown::Address => format!("{bits:#x}"),
+        _ => value(bits, field.ty),
+    }
+}
+
+/// A float, as short as it can be told from others.
+pub(super) fn float(x: f64) -> String {
+    let size = x.abs();
+    if x == 0.0 || !x.is_finite() || (1e-4..1e15).contains(&size) { format!("{x}") } else { format!("{x:e}") }
+}
+
+/// A mean, with three digits behind the point at most.
+pub(super) fn decimal(x: f64) -> String {
+    if !x.is_finite() || x.abs() >= 1e15 || (x != 0.0 && x.abs() < 0.01) {
+        return float(x);
+    }
+    let thousandths = (x.abs() * 1000.0).round() as u64;
+    let sign = if x < 0.0 { "-" } else { "" };
+    let text = format!("{sign}{}.{:03}", number(thousandths / 1000), thousandths % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The type of 64 bits in which rows have values of a type.
+pub(super) fn wide(ty: Scalar) -> Scalar {
+    match ty {
+        Scalar::F64 | Scalar::F32 => Scalar::F64,
+        ty if ty.signed() => Scalar::S64,
+        _ => Scalar::U64,
+    }
+}

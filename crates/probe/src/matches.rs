@@ -1,0 +1,152 @@
+//! Where a program lands in a module, tracepoint by tracepoint: for who wants to know before it runs.
+//!
+//! Holds: it asks [`Plan::resolve`], with a program that does as little as possible at each place, so what it says is what
+//! a plan does. Misses: places that two tracepoints of a clause share count twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use prlx_isa::view::{FuncId, FunctionKind, Module};
+use prlx_trace::table::Aggregate;
+
+use crate::lang::{Builtin, Clause, Expr, ExprKind, Script, Stmt, Table, Tracepoint, Update, What};
+use prlx_plan::pattern;
+use prlx_plan::{Action, At, Filter, Missed, Plan, RecordingRequest};
+
+/// Most things that are listed of what a module has.
+const LISTED: usize = 12;
+
+/// Where a tracepoint of a clause lands.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ProbeMatch {
+    /// Which clause of the program.
+    pub clause: usize,
+    /// Which of its tracepoints.
+    pub tracepoint: usize,
+    /// Where it is found.
+    pub found: Vec<(FuncId, At)>,
+    /// Where the clause's predicate can hold: often all of them, for most is known only when the code runs.
+    pub holds: Vec<(FuncId, At)>,
+    /// Places at which there is no way to stand, or nothing known of what the predicate asks.
+    pub missed: Vec<Missed>,
+}
+
+impl ProbeMatch {
+    /// Where each tracepoint of `script` lands in `module`, whose text is `source`.
+    pub fn all(script: &Script, module: &Module, source: &str, filter: &Filter) -> Vec<ProbeMatch> {
+        let mut all = Vec::new();
+        for (number, clause) in script.clauses.iter().enumerate() {
+            for (i, tracepoint) in clause.tracepoints.iter().enumerate() {
+                let at = |predicate: Option<Expr>| {
+                    let probe = touch(script, clause, tracepoint, predicate);
+                    places(probe, module, source, filter)
+                };
+                let (found, mut missed) = at(None);
+                let holds = match &clause.predicate {
+                    None => found.clone(),
+                    predicate => {
+                        let (holds, more) = at(predicate.clone());
+                        missed = more;
+                        holds
+                    }
+                };
+                missed.iter_mut().for_each(|m| m.clause = number);
+                all.push(ProbeMatch { clause: number, tracepoint: i, found, holds, missed });
+            }
+        }
+        all
+    }
+}
+
+/// A program that does next to nothing at the places of a tracepoint.
+fn touch(script: &Script, clause: &Clause, tracepoint: &Tracepoint, predicate: Option<Expr>) -> Script {
+    let span = tracepoint.span.clone();
+    // What is known only when the code runs can't become a counter: every place has an insertion of its own.
+    let lane = Expr { kind: ExprKind::Builtin(Builtin::Lane), span: span.clone() };
+    let update = Update { table: 0, key: Vec::new(), value: Some(lane), span: span.clone() };
+    let table = Table { name: String::new(), aggregate: Aggregate::Sum, keys: 0, span };
+    let clause = Clause {
+        tracepoints: vec![tracepoint.clone()],
+        predicate,
+        body: vec![Stmt::Update(update)],
+        ..clause.clone()
+    };
+    Script { tables: vec![table], records: Vec::new(), clauses: vec![clause], ..script.clone() }
+}
+
+fn places(
+    script: Script,
+    module: &Module,
+    source: &str,
+    filter: &Filter,
+) -> (Vec<(FuncId, At)>, Vec<Missed>) {
+    let filter = filter.clone();
+    let request = RecordingRequest { filter, ..RecordingRequest::of_probe(Arc::new(script)) };
+    let plan = Plan::resolve(&request, module, source, "", &|_| None);
+    let mut found = Vec::new();
+    for function in plan.functions.iter().filter(|f| f.skipped.is_none()) {
+        let probes = function.insertions.iter().filter(|i| matches!(i.action, Action::Probe(_)));
+        found.extend(probes.map(|i| (function.function, i.at)));
+    }
+    (found, plan.kept.missed)
+}
+
+/// What `module` has of the kind that a tracepoint looks for, in words, for who finds nothing.
+pub fn instead(what: &What, module: &Module, filter: &Filter) -> String {
+    let taken = |name: &str, kind: FunctionKind| {
+        filter.takes_function(name) && (kind != FunctionKind::Kernel || pattern::any(&filter.kernels, name))
+    };
+    let functions = || module.functions.iter().filter(|f| taken(&f.name, f.kind));
+    match what {
+        What::Kernel(_) => listed("its kernels are", names(module, Some(FunctionKind::Kernel))),
+        What::Func(_) => listed("its functions are", names(module, None)),
+        What::Block => "it has no instructions".to_owned(),
+        What::Loop | What::Trip => "it has no loops".to_owned(),
+        What::Branch => "it has no conditional branches and no switches".to_owned(),
+        What::Decision => "nothing in it is decided".to_owned(),
+        What::Marker(_) => {
+            let marks = functions().flat_map(|f| &f.markers).map(|m| format!("{} {}", m.kind.name(), m.name));
+            let all: BTreeSet<String> = marks.collect();
+            if all.is_empty() {
+                return "it has no markers".to_owned();
+            }
+            listed("its markers are", all.into_iter().collect())
+        }
+        What::Inst(words) => {
+            let mut opcodes: BTreeMap<&str, u64> = BTreeMap::new();
+            for inst in functions().flat_map(|f| &f.insts) {
+                *opcodes.entry(inst.form.text.as_str()).or_default() += 1;
+            }
+            let operation = words.first().map_or("*", String::as_str);
+            let first = |opcode: &str| opcode.split('.').next().unwrap_or_default().to_owned();
+            let near: Vec<String> = opcodes
+                .iter()
+                .filter(|(opcode, _)| pattern::matches(operation.as_bytes(), first(opcode).as_bytes()))
+                .map(|(opcode, n)| format!("{opcode} ({n})"))
+                .collect();
+            if !near.is_empty() {
+                return listed("there are", near);
+            }
+            let mut operations: BTreeMap<String, u64> = BTreeMap::new();
+            opcodes.iter().for_each(|(opcode, n)| *operations.entry(first(opcode)).or_default() += n);
+            let mut order: Vec<(String, u64)> = operations.into_iter().collect();
+            order.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            listed("its operations are", order.into_iter().map(|(op, n)| format!("{op} ({n})")).collect())
+        }
+    }
+}
+
+fn names(module: &Module, kind: Option<FunctionKind>) -> Vec<String> {
+    let wanted = module.functions.iter().filter(|f| kind.is_none_or(|k| f.kind == k));
+    wanted.map(|f| f.name.clone()).collect()
+}
+
+fn listed(what: &str, mut all: Vec<String>) -> String {
+    if all.is_empty() {
+        return "there is none".to_owned();
+    }
+    let more = all.len().saturating_sub(LISTED);
+    all.truncate(LISTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{what} {}{more}", all.join(", "))
+}
