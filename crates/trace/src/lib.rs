@@ -29,12 +29,14 @@ mod trace;
 mod validate;
 mod writer;
 
+pub use codec::VERSION as FORMAT_VERSION;
 pub use dump::warp as dump_warp;
 pub use error::Error;
 pub use file::MAGIC;
 pub use format::format_markdown;
 pub use ids::{
-    BlockId, Cta, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId, ModuleId, SiteId, Slot, WarpId,
+    BlockId, Cta, Cycles, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId, ModuleId, Nanos, Picos,
+    SiteId, Slot, WarpId,
 };
 pub use kernel::Level;
 pub use launch::{Launch, WarpStream};
