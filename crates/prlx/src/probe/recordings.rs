@@ -67,7 +67,8 @@ pub fn tables(traces: &[(String, Trace)]) -> Tallies {
     Tallies { missed, ..Tallies::of(&named) }
 }
 
-/// Modules, launches and instructions that were not probed, and why. A module without a match is not one of them.
+/// Modules, launches and instructions that were not probed, and why. A module without a match is not one of
+/// them.
 pub(super) fn not_probed(traces: &[(String, Trace)]) -> Vec<String> {
     let (mut places, mut modules, mut launches) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
     for trace in traces.iter().map(|(_, trace)| trace) {
