@@ -17,9 +17,9 @@ use prlx_trace::Level;
 
 use crate::lane_runs::{observe, program, record, same};
 
-/// Data registers, all of 32 bits.
+/// Number of data registers, all of 32 bits.
 const DATA: u8 = 8;
-/// Predicates.
+/// Number of predicate registers.
 const PREDICATES: u8 = 6;
 /// Loops and branches nest no deeper.
 const DEPTH: usize = 3;
@@ -197,7 +197,7 @@ impl Function<'_, '_> {
         format!("@{}%p{}", if b & 0x80 == 0 { "" } else { "!" }, b % PREDICATES)
     }
 
-    /// Mostly none.
+    /// A guard for one instruction in four.
     fn guard(&mut self) -> String {
         if self.bytes.next() % 4 == 1 { self.condition() + " " } else { String::new() }
     }

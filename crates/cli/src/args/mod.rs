@@ -69,7 +69,7 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 same (or done), 1 differs, 2 error, 3 unknown: part of the work was not seen, and it could differ.
+Exit codes: 0 same (or done), 1 differs, 2 error, 3 unknown: what was not recorded may differ.
 
 Start here:  prlx compare examples/threshold/good.toml examples/threshold/bad.toml";
 

@@ -17,7 +17,9 @@ use prlx_present::tallies::Tallies;
 
 const PROBE: &str = "record @ends(cta: u64) per warp keep 1;
 inst:* { @mix[opcode]++; }
-inst:ld.global, inst:st.global { @bytes[opcode, ctaid.x] = sum(size); @lowest = min(lanes_min(u32(address & 0xff))); }
+inst:ld.global, inst:st.global {
+  @bytes[opcode, ctaid.x] = sum(size); @lowest = min(lanes_min(u32(address & 0xff)));
+}
 kernel:end { save @ends(cta); }";
 
 const FILES: [&str; 7] =
