@@ -7,15 +7,14 @@
 //! A target is deterministic: equal bytes have equal effects.
 
 pub mod checks;
-#[path = "../../crates/cli/tests/support/generate.rs"]
 pub mod generate;
 pub mod image_read;
 pub mod instrument_vs_observe;
+#[path = "../../crates/cli/tests/cases/lane_runs.rs"]
+pub mod lane_runs;
 pub mod launch_file;
 pub mod probe_program;
 pub mod ptx_read;
-#[path = "../../crates/cli/tests/support/mod.rs"]
-pub mod support;
 pub mod timeline_read;
 pub mod trace_read;
 pub mod tracks_read;

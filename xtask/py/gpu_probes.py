@@ -44,7 +44,7 @@ def prlx(options, *words):
 
 def lands(said):
     """Whether a failure is one: a program may have nothing to do in a module, or in the kernel."""
-    return "nowhere" not in said and "does nothing in it" not in said
+    return "nowhere" not in said and "no effect in this kernel" not in said and "matches no instruction" not in said
 
 
 def tables(out):

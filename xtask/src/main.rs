@@ -174,7 +174,7 @@ fn query() -> Result<()> {
 const QUERY: &[&str] = &[
     "Cargo.lock",
     "crates/cli/src/commands/query.rs",
-    "crates/cli/tests/query.rs",
+    "crates/cli/tests/it/query.rs",
     "crates/cli/Cargo.toml",
     "crates/present/src/tables",
 ];

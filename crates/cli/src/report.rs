@@ -24,29 +24,13 @@ pub fn diff_options(args: &ReportArgs) -> DiffOptions {
 
 /// Findings of each launch that a comparison keeps if `shown` are shown: a Parquet table holds all of them.
 pub fn findings_kept(args: &ReportArgs, shown: usize) -> usize {
-    #[cfg(feature = "parquet")]
-    if args.parquet.is_some() {
-        return usize::MAX;
-    }
-    let _ = args;
-    shown
-}
-
-/// Whether the report opens in the terminal viewer instead of being printed.
-pub fn in_viewer(args: &ReportArgs) -> bool {
-    #[cfg(feature = "tui")]
-    return args.tui;
-    #[cfg(not(feature = "tui"))]
-    {
-        let _ = args;
-        false
-    }
+    if args.parquet.is_some() { usize::MAX } else { shown }
 }
 
 /// Number of findings for which viewers need their data; `None` if there is no viewer.
 pub fn views(args: &ReportArgs) -> Option<usize> {
     // The terminal viewer makes the view of a finding when the user opens it.
-    args.html.as_ref().map(|_| PAGE_FINDINGS).or(in_viewer(args).then_some(0))
+    args.html.as_ref().map(|_| PAGE_FINDINGS).or(args.tui.then_some(0))
 }
 
 /// Opens the report in the terminal viewer if the options ask for it. `traces` reads the recordings of a pair of processes.
@@ -57,12 +41,16 @@ pub fn open_viewer(
     args: &ReportArgs,
     ui: &Ui,
 ) -> Result<()> {
+    if !args.tui {
+        return Ok(());
+    }
     #[cfg(feature = "tui")]
-    if args.tui {
+    {
+        use prlx_analyze::view::PathViewOptions;
         if !io::IsTerminal::is_terminal(&io::stdout()) || !io::IsTerminal::is_terminal(&io::stdin()) {
             anyhow::bail!("--tui needs a terminal; --html FILE writes a page");
         }
-        let options = prlx_analyze::view::PathViewOptions { before: 2000, after: 8000, ..Default::default() };
+        let options = PathViewOptions { before: 2000, after: 8000, ..PathViewOptions::default() };
         let mut traces = traces;
         let look = |i: usize, j: usize| -> Result<_> {
             let launch = &report.launches[i];
@@ -72,16 +60,18 @@ pub fn open_viewer(
         let mut look = look;
         let look = Box::new(move |i, j| look(i, j).map_err(|e| format!("{e:#}")));
         prlx_present::tui::run(prlx_present::tui::Subject { report, scene, look }, ui.color())?;
+        Ok(())
     }
     #[cfg(not(feature = "tui"))]
-    let _ = (report, scene, traces, args, ui);
-    Ok(())
+    {
+        let _ = (report, scene, traces, ui);
+        crate::features::require_viewer(true)
+    }
 }
 
 /// Writes the files that the options ask for: a Parquet table of all findings, a page, a flame graph. Afterwards the
 /// report holds `shown` findings of each launch at most.
 pub fn write_files(report: &mut Report, scene: &ViewModel, shown: usize, args: &ReportArgs) -> Result<()> {
-    #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
         crate::tables::write_findings(report, path)?;
     }
@@ -112,7 +102,7 @@ pub fn print(
     let mut out = io::stdout().lock();
     if args.json {
         prlx_present::json(&mut out, report, checks)?;
-    } else if !in_viewer(args) {
+    } else if !args.tui {
         prlx_present::text(&mut out, report, &ui.style())?;
     }
     let mut errors = 0;

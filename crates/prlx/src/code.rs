@@ -14,7 +14,7 @@ pub fn ptx(path: &Path, image: Option<usize>) -> Result<String> {
     if image.is_some() || image::is_binary(&bytes) {
         return image::source(&bytes, image).with_context(|| path.display().to_string());
     }
-    String::from_utf8(bytes).with_context(|| format!("{} is no text", path.display()))
+    String::from_utf8(bytes).with_context(|| format!("{} is not a text file", path.display()))
 }
 
 /// The bytes of a file that holds images; `None` for any other file, such as PTX.

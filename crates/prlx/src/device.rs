@@ -90,9 +90,7 @@ impl Device {
 fn open_gpu(ordinal: u32, options: &DeviceOptions) -> Result<Device> {
     let limits = [options.max_steps.is_some(), options.max_memory.is_some(), options.threads.is_some()];
     if limits.contains(&true) || options.check.is_some() || !options.calibration.is_empty() {
-        bail!(
-            "--max-steps, --max-memory, --threads, --check and --calibration are for the CPU device, not for a GPU"
-        );
+        bail!("--max-steps, --max-memory, --threads, --check and --calibration need the CPU device");
     }
     let mut cuda = Cuda::new(ordinal)?;
     options.timeout.into_iter().for_each(|most| cuda.set_patience(most));
@@ -101,7 +99,7 @@ fn open_gpu(ordinal: u32, options: &DeviceOptions) -> Result<Device> {
 
 fn open_cpu(options: &DeviceOptions) -> Result<Device> {
     if options.timeout.is_some() {
-        bail!("--timeout is for a GPU: the CPU device has --max-steps");
+        bail!("--timeout needs a GPU: for the CPU device, use --max-steps");
     }
     let mut emulator = prlx_emu::Options::default();
     if let Some(n) = options.max_steps {
@@ -119,7 +117,7 @@ fn open_cpu(options: &DeviceOptions) -> Result<Device> {
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let table = Calibration::read(&path.display().to_string(), &text)?;
         if emulator.calibrations.iter().any(|c| c.op == table.op) {
-            bail!("{}: another file has calibrated `{}` already", path.display(), table.op);
+            bail!("{}: another file already calibrates `{}`", path.display(), table.op);
         }
         emulator.calibrations.push(Arc::new(table));
     }

@@ -37,7 +37,7 @@ pub fn check() -> Vec<Finding> {
             "nvdisasm",
             "nvdisasm",
             "PRLX_NVDISASM",
-            "what left the regions that `prlx profile` times, in machine code",
+            "finding instructions that the assembler moved out of the regions that `prlx profile` times",
         ),
         ("nvcc", "nvcc", "PRLX_NVCC", "launch files whose module is a .cu file"),
         ("clang", "clang++", "PRLX_CLANG", "launch files whose module is a .cu file, where nvcc is missing"),
@@ -83,10 +83,10 @@ fn tool(name: &'static str, program: &str, variable: &str, allows: &'static str)
     let found = find(program, variable);
     let detail = match &found {
         Some(path) => {
-            let version = version_line(path).unwrap_or_else(|| "does not say its version".into());
+            let version = version_line(path).unwrap_or_else(|| "prints no version".into());
             format!("{version} ({})", path.display())
         }
-        None => format!("not on PATH, in CUDA_HOME/bin, or named by {variable}"),
+        None => format!("not on PATH, not in CUDA_HOME/bin, and {variable} names none"),
     };
     Finding { name, found: found.is_some(), detail, allows }
 }

@@ -29,9 +29,11 @@ pub mod profile;
 pub mod record;
 pub mod repeat;
 pub mod schedules;
+mod summary;
 pub mod timeline;
 
 pub use monitor::{Activity, Cancelled, Event, Monitor};
+pub use summary::SessionSummary;
 
 /// The result of a library function; an error is a chain of causes, the outermost first.
 pub type Result<T> = anyhow::Result<T>;

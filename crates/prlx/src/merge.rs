@@ -15,12 +15,12 @@ pub fn merge_reports(parts: &[PathBuf]) -> Result<Report> {
         let name = path.display();
         let text = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
         let part =
-            prlx_present::read_json(&text).map_err(|e| anyhow!("{name} is no part of a report: {e}"))?;
+            prlx_present::read_json(&text).map_err(|e| anyhow!("{name} is not a part of a report: {e}"))?;
         merged = Some(match merged {
             None => part,
-            Some(merged) => {
-                merged.merge(part).with_context(|| format!("{name} can't be merged with those before it"))?
-            }
+            Some(merged) => merged
+                .merge(part)
+                .with_context(|| format!("{name} cannot be merged with the parts before it"))?,
         });
     }
     Ok(merged.unwrap_or_default())

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::record::SessionSummary;
+use crate::summary::SessionSummary;
 
 /// Something that happened during a call, as the caller's callback receives it.
 #[derive(Debug)]

@@ -86,7 +86,7 @@ pub fn explore(
 ) -> Result<Schedules> {
     let device = &options.device;
     if device.device != DeviceChoice::Cpu {
-        bail!("--seeds are schedules of the CPU device; a GPU has none to choose");
+        bail!("--seeds needs the CPU device: PRLX cannot choose the schedule of a GPU");
     }
     let jobs = files.iter().map(|f| load(f, device)).collect::<Result<Vec<Job>>>()?;
     let groups = run_all(&jobs, seeds, device, monitor)?;
@@ -104,7 +104,8 @@ pub fn explore(
             let report = compare_launch_files(&jobs, names, &options, monitor)?.report;
             if report.verdict == Verdict::Same {
                 // It would be a bug of the CPU device.
-                monitor.warn("the two recordings agree though the runs did not: a schedule did not replay");
+                monitor
+                    .warn("the two recordings agree although the runs did not: replaying a schedule failed");
             }
             Some(report)
         }
@@ -198,9 +199,7 @@ fn run_one(job: &Job, device: &DeviceOptions) -> Result<RunResult> {
     match prlx_driver::run(device.driver(), job) {
         Ok(done) if done.outputs.is_empty() => {
             let e = Error::new(ErrorKind::File, format!("{}: no argument has `out` or `expect`", job.name));
-            Err(e
-                .help("mark what the kernel computes with `out = true`: schedules are told apart by that")
-                .into())
+            Err(e.help("mark the outputs with `out = true`: PRLX compares schedules by them").into())
         }
         Ok(done) => {
             let digests = done.outputs.iter().map(|o| (o.name.clone(), o.digest())).collect();

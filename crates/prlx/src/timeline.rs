@@ -73,7 +73,7 @@ pub fn read_timeline(
     let name = path.display();
     if path.extension().is_some_and(|e| e == "npy") {
         if !filter.is_empty() {
-            bail!("--kernel and --launch are for recordings: {name} is of one launch");
+            bail!("--kernel and --launch are for recordings; {name} has one launch");
         }
         return read_buffer(path, format).with_context(|| name.to_string());
     }
@@ -83,18 +83,18 @@ pub fn read_timeline(
         ("--groups", format.groups.is_some()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-        bail!("{option} is for buffers in .npy files: {name} is none");
+        bail!("{option} is for buffers in .npy files; {name} is not one");
     }
     let mut all = marked_traces(path)?;
     match all.len() {
-        0 => bail!("{name} has nothing that markers left: `prlx profile` records it"),
+        0 => bail!("{name} has no marker records: `prlx profile` makes such recordings"),
         1 => {}
-        n => bail!("{name} has {n} processes with markers: name the file of one of them, as {}", all[0].0),
+        n => bail!("{name} has {n} processes with markers: name the file of one process, as {}", all[0].0),
     }
     let (_, mut trace) = all.remove(0);
     filter.apply(&mut trace);
     if trace.marks.is_empty() {
-        bail!("none of the launches in {name} was asked for (--kernel, --launch)");
+        bail!("no launch in {name} matches --kernel and --launch");
     }
     Ok(prlx_timeline::timeline(&trace, threads_per_sm))
 }
@@ -115,7 +115,7 @@ fn marked_traces(path: &Path) -> Result<Vec<(String, Trace)>> {
 fn read_buffer(path: &Path, format: &BufferFormat) -> Result<Timeline> {
     let array = npy::read(&fs::read(path)?).map_err(|e| anyhow!(e))?;
     if !matches!(array.ty, Scalar::U64 | Scalar::S64) {
-        bail!("its elements are {}: a buffer has words of 64 bits", array.ty.name());
+        bail!("its elements are {}; a buffer has 64-bit words", array.ty.name());
     }
     let words: Vec<u64> = array.bytes.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
     let events = Some(format.names.len()).filter(|n| *n > 0);
@@ -132,7 +132,7 @@ fn read_buffer(path: &Path, format: &BufferFormat) -> Result<Timeline> {
 /// # Errors
 /// If the buffer cannot hold the timeline, or the file cannot be written.
 pub fn save_buffer(timeline: &mut Timeline, path: &Path) -> Result<Vec<String>> {
-    let failed = |e| anyhow!("{} can't be a buffer of CudaProfiler's: {e}", path.display());
+    let failed = |e| anyhow!("{} cannot be written as a CudaProfiler buffer: {e}", path.display());
     let (buffer, names) = cudaprofiler::from_timeline(timeline).map_err(failed)?;
     let words = cudaprofiler::write(&buffer).map_err(|e| failed(e.to_string()))?;
     let bytes = words.iter().flat_map(|w| w.to_le_bytes()).collect();

@@ -29,6 +29,7 @@ mod trace;
 mod validate;
 mod writer;
 
+pub use codec::VERSION as FORMAT_VERSION;
 pub use dump::warp as dump_warp;
 pub use error::Error;
 pub use file::MAGIC;

@@ -7,42 +7,43 @@ use clap::{Args, ValueEnum};
 use prlx_trace::Level;
 use prlx_trace::device::tracks::Form;
 
+use super::device::DeviceArgs;
+use super::parse;
 use super::profile::AutoMarker;
-use super::{DeviceArgs, level};
 
 /// `prlx cost`.
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub struct CostArgs {
     /// Launch files
     #[arg(required = true)]
     pub launches: Vec<PathBuf>,
-    /// Only this recorder, `fingerprint`, `path` or `events`; may be repeated [default: all three, unless there is --probe or
-    /// --markers]
+    /// Measure this recorder: `fingerprint`, `path` or `events`; may be repeated [default: all three, unless --probe or
+    /// --markers is given]
     #[arg(long, value_parser = measured)]
     pub level: Vec<Level>,
-    /// This probe program: a tool's name, a file, or a program as text; may be repeated. Without --level, programs alone are
-    /// measured
+    /// Measure this probe program: a tool's name, a file, or a program as text; may be repeated
     #[arg(long, value_name = "PROGRAM")]
     pub probe: Vec<OsString>,
-    /// Markers that leave records, spans, sums, or a ring of the last 60, over markers that nobody reads; with commas [default: all]
+    /// Measure the markers of the source, recorded in these forms [default: all]
     #[arg(long, value_enum, value_name = "FORM,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
           default_missing_value = "records,spans,sums,ring")]
     pub markers: Vec<MarkerForm>,
-    /// Also markers from outside, as `prlx profile` puts them
+    /// With --markers: also insert markers, as `prlx profile --auto` does
     #[arg(long, value_enum, value_name = "KIND,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
           default_missing_value = AutoMarker::USUAL, requires = "markers")]
     pub auto: Vec<AutoMarker>,
-    /// This file's PTX too, which has a kernel of the same name and parameters, as one more form; may be repeated
+    /// Also measure a kernel of the same name and parameters in this PTX file; may be repeated
     #[arg(long, value_name = "PTX")]
     pub also: Vec<PathBuf>,
-    /// Rounds that count, each with one run of every form of the kernel [default: 21 on a GPU; 1 on the CPU device, which
-    /// counts instructions]
+    /// Number of measured rounds; each runs every form of the kernel once [default: 21 on a GPU; 1 on the CPU device,
+    /// which counts instructions]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
-    /// Leave the GPU's caches as the run before left them, instead of filling them with something else
+    /// Keep the GPU's caches between runs, instead of flushing them
     #[arg(long)]
     pub warm: bool,
-    /// Device memory for streams, for each level, in MiB
+    /// Device memory for recorded streams, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     pub memory: u64,
     #[command(flatten)]
@@ -53,7 +54,7 @@ pub struct CostArgs {
 }
 
 impl CostArgs {
-    /// The levels to measure.
+    /// The levels to measure: the given ones, or all three if nothing else is measured.
     pub fn levels(&self) -> Vec<Level> {
         if self.level.is_empty() && self.probe.is_empty() && self.markers.is_empty() {
             vec![Level::Fingerprint, Level::Path, Level::Events]
@@ -63,21 +64,27 @@ impl CostArgs {
     }
 }
 
-/// What markers leave.
+const EXAMPLES: &str = "\
+Examples:
+  prlx cost launch.toml --device cuda
+  prlx cost launch.toml --probe global-bytes --level path
+  prlx cost launch.toml --markers=records,sums --auto";
+
+/// What a marker records.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkerForm {
-    /// A record of each
+    /// One record for each begin and each end
     Records,
-    /// A record of each region, as it ends
+    /// One record for each region, when it ends
     Spans,
-    /// What regions take together
+    /// The total time of each region
     Sums,
-    /// The last records
+    /// The last 60 records
     Ring,
 }
 
 impl MarkerForm {
-    /// Its name, and as tracks have it.
+    /// The name in results, and the form in tracks.
     pub fn form(self) -> (&'static str, Form) {
         match self {
             MarkerForm::Records => ("records", Form::Records),
@@ -88,12 +95,15 @@ impl MarkerForm {
     }
 }
 
-/// As a flight recorder keeps by default.
+/// Records of a ring: the default of `prlx profile --flight-recorder`.
 const ENTRIES: u32 = 60;
 
 fn measured(text: &str) -> Result<Level, String> {
-    match level(text)? {
-        Level::Operands => Err("level `operands` costs what its window costs: there is none here".into()),
+    match parse::level(text)? {
+        Level::Operands => {
+            Err("level `operands` records a window around a finding, so its overhead is that of the window"
+                .into())
+        }
         level => Ok(level),
     }
 }

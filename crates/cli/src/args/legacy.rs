@@ -1,99 +1,99 @@
-//! The flags of PRLX 0.5's `prlx-diff`, under their names.
+//! The flags of `prlx-diff` of PRLX 0.5, under their old names.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use prlx_analyze::{Filter, FindingKind};
 
-/// What `prlx-diff` took. Some of it is for recordings of PRLX 0.x alone.
+/// The options of `prlx-diff`. Some apply to recordings of PRLX 0.x only.
 #[derive(Args, Debug, Clone, Default)]
-#[command(next_help_heading = "As in PRLX 0.x")]
+#[command(next_help_heading = "Options of PRLX 0.x")]
 pub struct LegacyArgs {
-    /// Compare values too, not only paths
+    /// Recordings of PRLX 0.x: compare values, not only paths
     #[arg(long)]
     pub values: bool,
-    /// List at most this many single divergences in JSON, CSV and Chrome trace; 0: as many as are kept (65536)
+    /// List at most N single divergences in JSON, CSV and Chrome traces; 0 means 65536
     #[arg(long, short, value_name = "N", default_value_t = 0)]
     pub limit: usize,
-    /// Compare kernels of different names: those that no name pairs, in the order of their launches
+    /// Also match launches of kernels with different names, in their order
     #[arg(long)]
     pub force: bool,
     /// Site table [default: prlx-sites.json beside each recording]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["remap_a", "remap_b"])]
     pub map: Option<PathBuf>,
-    /// A's own site table; sites of the same place are then the same, whatever their ids
+    /// A's site table; sites of the same source place then match, whatever their ids
     #[arg(long, value_name = "FILE", requires = "remap_b")]
     pub remap_a: Option<PathBuf>,
-    /// B's own site table
+    /// B's site table
     #[arg(long, value_name = "FILE", requires = "remap_a")]
     pub remap_b: Option<PathBuf>,
-    /// Show what this warp of A did (of each launch, or of those chosen by --kernel and --launch), and compare nothing
+    /// Print the events of this warp of A, instead of comparing; --kernel and --launch select launches
     #[arg(long, value_name = "WARP", conflicts_with = "dump_b")]
     pub dump_a: Option<u32>,
-    /// Show what this warp of B did, and compare nothing
+    /// Print the events of this warp of B, instead of comparing
     #[arg(long, value_name = "WARP")]
     pub dump_b: Option<u32>,
-    /// Show the values that warps met before their first differences
+    /// Print the values that warps read before their first differences
     #[arg(long)]
     pub history: bool,
-    /// Show operands as floating point
+    /// Print operands as floating-point numbers
     #[arg(long)]
     pub float: bool,
-    /// Both are folders with a session.json (which is noticed without this)
+    /// Fail unless both are directories with a session.json
     #[arg(long)]
     pub session: bool,
-    /// Count the findings by kind
+    /// Print the number of findings of each kind
     #[arg(long)]
     pub classify: bool,
-    /// Pass (exit code 0) with at most this many divergences, if everything was seen
+    /// Pass (exit code 0) with at most N divergences, if nothing was lost
     #[arg(long, value_name = "N")]
     pub max_allowed_divergences: Option<u64>,
-    /// Active masks that differ do not count against --max-allowed-divergences
+    /// Do not count different active masks against --max-allowed-divergences
     #[arg(long)]
     pub ignore_active_mask: bool,
-    /// Only these warps: 0-10,15
+    /// Compare only these warps, as 0-10,15
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = warps)]
     pub warps: Vec<(u32, u32)>,
-    /// Only findings of these kinds: Branch, ActiveMask, Value, Path, ExtraEvents
+    /// Report only findings of these kinds: Branch, ActiveMask, Value, Path, ExtraEvents
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = kind)]
     pub filter_kind: Vec<FindingKind>,
-    /// Only findings at these sites, by id: 0x1234abcd
+    /// Report only findings at these sites, by id, as 0x1234abcd
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = site)]
     pub filter_sites: Vec<u32>,
-    /// Write the divergences as CSV into this file, too
+    /// Also write the divergences as CSV
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write the divergences as a Chrome trace into this file, too
+    /// Also write the divergences as a Chrome trace
     #[arg(long, value_name = "FILE")]
     pub export_flamegraph: Option<PathBuf>,
-    /// Has no effect: alignment is by structure, not by looking ahead
+    /// Has no effect: alignment follows the structure of the code
     #[arg(long, value_name = "N", hide = true)]
     pub lookahead: Option<u32>,
-    /// Has no effect: what comes after a difference is always compared
+    /// Has no effect: the comparison always continues after a difference
     #[arg(long, hide = true)]
     pub continue_after_path: bool,
-    /// Has no effect: recordings of different devices are compared as they are
+    /// Has no effect: recordings of different devices are always comparable
     #[arg(long, hide = true)]
     pub cross_gpu: bool,
-    /// Has no effect: coverage is always told
+    /// Has no effect: the report always has the coverage
     #[arg(long, short, hide = true)]
     pub verbose: bool,
 }
 
 impl LegacyArgs {
-    /// Flags that were given and change nothing for own recordings, and why.
+    /// Given flags without effect on recordings of this version, and why.
     pub fn without_effect(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let given = [
-            (self.values, ("--values", "values always count, of what the recordings' level records")),
-            (self.map.is_some(), ("--map", "own recordings hold their sites")),
-            (self.remap_a.is_some(), ("--remap-a and --remap-b", "own recordings hold their sites")),
-            (self.history, ("--history", "a finding says how its value came about")),
-            (self.float, ("--float", "operands are shown in their types")),
+            (self.values, ("--values", "values of the recordings' level are always compared")),
+            (self.map.is_some(), ("--map", "the recordings hold their sites")),
+            (self.remap_a.is_some(), ("--remap-a and --remap-b", "the recordings hold their sites")),
+            (self.history, ("--history", "findings show how their values were computed")),
+            (self.float, ("--float", "operands are printed in their types")),
         ];
         given.into_iter().filter(|(given, _)| *given).map(|(_, what)| what)
     }
 
-    /// What of own recordings counts.
+    /// The filter for recordings of this version.
     pub fn filter(&self) -> Filter {
         let warps = self.warps.iter().map(|(first, last)| ((*first).into(), (*last).into())).collect();
         Filter { warps, kinds: self.filter_kind.clone(), sites: self.filter_sites.clone() }

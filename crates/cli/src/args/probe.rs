@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use prlx_isa::image::Target;
 
-use super::DeviceArgs;
+use super::device::DeviceArgs;
+use super::parse;
 
 /// `prlx probe`.
 #[derive(Args, Debug)]
@@ -18,99 +19,105 @@ use super::DeviceArgs;
     after_help = PROGRAMS
 )]
 pub struct ProbeArgs {
-    /// Something other than running it
+    /// A command other than running a program
     #[command(subcommand)]
     pub subcommand: Option<ProbeCommand>,
-    /// The program, as text or as a tool's name (unless -f names its file); then launch files
+    /// Probe program, as text or as a tool's name (unless -f gives a file); then launch files
     #[arg(value_name = "PROGRAM LAUNCH…", required_unless_present_any = ["file", "command"])]
     pub words: Vec<OsString>,
-    /// The program is in this file; one of Neutrino's, if its name ends in .toml
+    /// Read the probe program from this file; a `.toml` file is a probe of Neutrino
     #[arg(long, short = 'f', value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Only kernels of this name (`*` and `?` match) [default: the one that is launched; of a program all]
+    /// Probe only kernels whose names match (`*` and `?` match) [default: the launched kernel; in a program all]
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
-    /// Probe by code written into the kernel, as on a GPU, instead of by the CPU device's own eyes (which moves nothing in
-    /// the schedule)
+    /// On the CPU device, probe with instrumented code, as on a GPU. By default the CPU device runs the probe by itself,
+    /// which does not change the schedule.
     #[arg(long)]
     pub rewritten: bool,
-    /// Also keep the recording, for `prlx probe show`: a file; of a program a new folder
-    #[arg(long, short, value_name = "FILE")]
+    /// Also keep the recording, for `prlx probe show`: a file, or a new directory for a program
+    #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
-    /// Of a program: device memory for tables and records, in MiB for each device of a process [default: 256]
+    /// Programs: device memory for tables and records, in MiB for each device of a process [default: 256]
     #[arg(long, value_name = "MIB")]
     pub memory: Option<u64>,
-    /// Of a program: print the tables on standard error every so many seconds while it runs
+    /// Programs: print the tables on standard error every so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub interval: Option<Duration>,
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
     pub show: TableArgs,
-    /// Any CUDA program and its arguments, after `--` (docs/internals/preload.md)
+    /// A CUDA program and its arguments (docs/sessions.md)
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
 const PROGRAMS: &str = "\
-A program is clauses, `tracepoint /predicate/ { action }` (docs/probes.md):
+A probe program consists of clauses, `tracepoint /predicate/ { action }` (docs/probes.md).
 
+Examples:
   prlx probe 'inst:ld.global { @bytes[line] = sum(size); }' launch.toml
   prlx probe 'branch { @n[line, taken]++; }' good.toml bad.toml
   prlx probe 'kernel:end { @cycles = hist(clock); }' launch.toml --device cuda
-  prlx probe 'inst:ld.global { @bytes[line] = sum(size); }' -- ./app        any CUDA program
-  prlx probe global-bytes launch.toml                        a tool in the box; `prlx probe list` has them
+  prlx probe 'inst:ld.global { @bytes[line] = sum(size); }' -- ./app
+  prlx probe global-bytes launch.toml                      a tool; `prlx probe list` has them all
 
-Exit codes: 0 done, 2 error; of a program its own. Values that found no room are said below their table.";
+Exit codes: 0 done, 2 error; for a program, its own. A line below a table counts values that did not fit.";
 
-/// What else there is to do with probes.
+/// The other commands for probe programs.
 #[derive(Subcommand, Debug)]
 pub enum ProbeCommand {
-    /// The tools in the box, and what programs are written with: tracepoints, builtins, functions
+    /// List the tools, tracepoints, aggregates, builtins and functions
     List,
-    /// Read a program and say what is wrong with it; with a module, where it lands
+    /// Check a probe program, and show where it matches in modules
     Check(ProbeCheckArgs),
-    /// Show the code that would go into a module, and what it costs
+    /// Show the code that a probe program inserts into a module, and its size
     Explain(ProbeExplainArgs),
-    /// Print the tables of a recording
+    /// Print the tables of recordings
     Show(ProbeShowArgs),
 }
 
 /// `prlx probe check`.
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  prlx probe check 'inst:ld.global { @n++; }' kernel.ptx")]
 pub struct ProbeCheckArgs {
-    /// The program, as text or as a tool's name (unless -f names its file); then PTX files, files that hold PTX, or launch files
+    /// Probe program, as text or as a tool's name (unless -f gives a file); then PTX files, files with PTX, or launch
+    /// files
     #[arg(value_name = "PROGRAM MODULE…", required_unless_present = "file")]
     pub words: Vec<OsString>,
-    /// The program is in this file; one of Neutrino's, if its name ends in .toml
+    /// Read the probe program from this file; a `.toml` file is a probe of Neutrino
     #[arg(long, short = 'f', value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Print it as PRLX understands it
+    /// Print the program as PRLX parsed it
     #[arg(long)]
     pub print: bool,
 }
 
 /// `prlx probe explain`.
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  prlx probe explain 'inst:ld.global { @n++; }' kernel.ptx")]
 pub struct ProbeExplainArgs {
-    /// The program, as text or as a tool's name (unless -f names its file); then a PTX file, a file that holds PTX, or a launch file
+    /// Probe program, as text or as a tool's name (unless -f gives a file); then a PTX file, a file with PTX, or a launch
+    /// file
     #[arg(value_name = "PROGRAM MODULE", required = true)]
     pub words: Vec<OsString>,
-    /// The program is in this file; one of Neutrino's, if its name ends in .toml
+    /// Read the probe program from this file; a `.toml` file is a probe of Neutrino
     #[arg(long, short = 'f', value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Only kernels of this name (`*` and `?` match)
+    /// Explain only kernels whose names match (`*` and `?` match)
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
-    /// Show the code of at most this many places of a clause
+    /// Show the code at no more than N places of a clause
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub places: usize,
 }
 
 /// `prlx probe show`.
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  prlx probe show app.prlx --csv tables")]
 pub struct ProbeShowArgs {
-    /// Recordings, as `prlx probe -o` keeps them
+    /// Recordings that `prlx probe -o` kept
     #[arg(required = true)]
     pub recordings: Vec<PathBuf>,
     #[command(flatten)]
@@ -121,49 +128,52 @@ pub struct ProbeShowArgs {
 #[derive(Args, Debug)]
 #[command(after_help = STEPS)]
 pub struct ProbeEngineArgs {
-    /// A folder with `original.bin`: a cubin, a fatbin, a program, or PTX
+    /// Directory with `original.bin`: a cubin, a fatbin, a program, or PTX
     pub workdir: PathBuf,
-    /// The kernel's name as the code has it (`*` and `?` match, if one kernel does)
+    /// Name of the kernel in the code (`*` and `?` match, if one kernel does)
     pub kernel: String,
-    /// The probe: a file, a tool's name, or a program [default: probe.toml or probe.prlx in the folder, then
-    /// NEUTRINO_PROBES, which holds the text of a .toml]
+    /// Probe program: a file, a tool's name, or a text [default: probe.toml or probe.prlx in the directory, then the
+    /// variable NEUTRINO_PROBES, which holds the text of a .toml file]
     #[arg(long, value_name = "PROBE")]
     pub probe: Option<OsString>,
-    /// Assemble for this architecture, as sm_90 [default: the code's own]
-    #[arg(long, value_name = "SM", value_parser = super::target)]
+    /// Assemble for this architecture, as `sm_90` [default: the code's own]
+    #[arg(long, value_name = "SM", value_parser = parse::target)]
     pub arch: Option<Target>,
 }
 
 const STEPS: &str = "\
-Files, in the order in which they are made (docs/probe-engine.md):
+Example:
+  prlx probe-engine work 'gemm*' --probe probe.toml
 
-  original.asm   the PTX that original.bin holds
-  pruned.asm     the kernel and what it reaches
-  probed.asm     that, with the probe woven in
+Files, in the order of the steps (docs/probe-engine.md):
+
+  original.asm   the PTX in original.bin
+  pruned.asm     the kernel, and the functions and variables that it uses
+  probed.asm     pruned.asm with the probe inserted
   pruned.bin     machine code of pruned.asm
   probed.bin     machine code of probed.asm
-  kernel.info    what it takes to launch probed.bin
-  process.log    each step: what it did, and how long it took
+  kernel.info    parameters and memory that a launch of probed.bin needs
+  process.log    each step, and its time
 
 Exit codes: 0 done, 2 error: the message and the log name the step and the file.";
 
 /// How tables are shown.
 #[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Table options")]
 pub struct TableArgs {
-    /// Show at most this many rows of a table; the others come together in one
+    /// Show at most N rows of a table; one more row sums up the others
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
     /// Print JSON (docs/tallies.md)
     #[arg(long)]
     pub json: bool,
-    /// Also write each table into this folder, as NAME.csv
+    /// Also write each table into this directory, as NAME.csv
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
-    /// Also write each table into this folder, as NAME.parquet
-    #[cfg(feature = "parquet")]
-    #[arg(long, value_name = "DIR")]
+    /// Also write each table into this directory, as NAME.parquet
+    #[arg(long, value_name = "DIR", value_parser = crate::features::parquet_path)]
     pub parquet: Option<PathBuf>,
-    /// Also write all tables into FILE, as a page with the source, warm where it is warm
+    /// Also write all tables as an HTML page, with a heat map over the source
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }

@@ -8,7 +8,10 @@ use prlx::profile::{MarkerHint, ProfileOptions};
 use prlx_trace::device::tracks::{Form, MOST_ENTRIES};
 use prlx_trace::mark::Via;
 
-use super::{BufferArgs, ChoiceArgs, DeviceArgs, ViewArgs};
+use super::device::DeviceArgs;
+use super::parse;
+use super::recorder::LaunchSelectionArgs;
+use super::timeline::{BufferArgs, ViewArgs};
 
 /// `prlx profile`.
 #[derive(Args, Debug)]
@@ -19,63 +22,66 @@ use super::{BufferArgs, ChoiceArgs, DeviceArgs, ViewArgs};
     after_help = MARKERS
 )]
 pub struct ProfileArgs {
-    /// Something other than recording
+    /// A command other than recording
     #[command(subcommand)]
     pub subcommand: Option<ProfileCommand>,
-    /// Launch files (see docs/launch-file.md)
+    /// Launch files (docs/launch-file.md)
     #[arg(value_name = "LAUNCH", required_unless_present = "command", conflicts_with = "command")]
     pub launches: Vec<PathBuf>,
-    /// Also mark, with no source touched: waits, arrivals and asynchronous work, or those of these kinds
+    /// Also insert markers, without changing the source: around waits, arrivals and asynchronous work, or code of these
+    /// kinds
     #[arg(long, value_enum, value_name = "KIND,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
           default_missing_value = AutoMarker::USUAL)]
     pub auto: Vec<AutoMarker>,
     /// Also mark a source line, as a region
     #[arg(long, value_name = "FILE:LINE", value_parser = line)]
     pub line: Vec<(String, u32)>,
-    /// Every lane has a track of its own, not only the lowest of its warp or the one that leads its group
+    /// Record a track for every lane, not only for the lowest lane of a warp or the leader of a group
     #[arg(long)]
     pub lanes: bool,
-    /// One record of a region, as it ends, in place of two: 2.5 instructions an end of a region and not 3; no record of what is open where a kernel hangs
-    /// (docs/markers.md)
+    /// Write one record for each region, when it ends, instead of two: 2.5 instructions for each marker instead of 3. A
+    /// kernel that hangs leaves no record of open regions (docs/markers.md).
     #[arg(long, conflicts_with_all = ["sums", "flight_recorder"])]
     pub spans: bool,
-    /// Add up how long regions take, in place of a record of each visit: 1.5 to 2 instructions an end of a region, and nothing in memory before the
-    /// kernel's end (docs/markers.md)
+    /// Add up the time of each region instead of recording each visit: 1.5 to 2 instructions for each marker, and no
+    /// memory traffic before the kernel ends (docs/markers.md)
     #[arg(long)]
     pub sums: bool,
-    /// Keep the last N records of each track in place of the first ones: what warps did last before a hang, a fault or a kill
+    /// Keep the last N records of each track instead of the first ones: what warps did before a hang, a fault or a kill
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "60", conflicts_with = "sums",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_ENTRIES)))]
     pub flight_recorder: Option<u32>,
-    /// Also on the CPU device: hold the source's regions against the machine code that ptxas makes of the kernel, and say what left them
+    /// Compare regions with the machine code from ptxas, and report instructions that left them; on a GPU this is the
+    /// default
     #[arg(long)]
     pub machine_code: bool,
-    /// Only these warps: FIRST..END
-    #[arg(long, value_name = "FIRST..END", value_parser = super::seeds)]
+    /// Record only warps FIRST to END-1
+    #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds)]
     pub warps: Option<std::ops::Range<u64>>,
-    /// Of a program: only kernels of this name (`*` and `?` match; or a regular expression between two `/`)
+    /// Programs: record only kernels whose names match (`*` and `?` match; or a regular expression between two `/`)
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
-    /// Device memory for tracks, in MiB; what finds no room is counted [default: 256; on a GPU 1024; of a program 512 for each device]
+    /// Device memory for tracks, in MiB; records that do not fit are counted [default: 256; on a GPU 1024; for a program
+    /// 512 on each device]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
     pub memory: Option<u64>,
-    /// Record by code written into the kernel, as on a GPU, instead of by the CPU device's own eyes (which moves nothing in the
-    /// schedule)
+    /// On the CPU device, record with instrumented code, as on a GPU. By default the CPU device records by itself, which
+    /// does not change the schedule.
     #[arg(long)]
     pub rewritten: bool,
-    /// Keep the recording: a file; of a program a new folder
-    #[arg(long, short, value_name = "FILE")]
+    /// Keep the recording: a file, or a new directory for a program
+    #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
-    /// What is kept
+    /// Format of the kept recording
     #[arg(long, value_enum, default_value_t = ProfileFormat::Prlx, requires = "output")]
     pub format: ProfileFormat,
     #[command(flatten)]
-    pub choice: ChoiceArgs,
+    pub selection: LaunchSelectionArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
     pub view: ViewArgs,
-    /// Any CUDA program and its arguments, after `--` (docs/internals/preload.md)
+    /// A CUDA program and its arguments (docs/sessions.md)
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -104,10 +110,10 @@ impl ProfileArgs {
     }
 }
 
-/// What else there is to do with profiles.
+/// The other commands for profiles.
 #[derive(Subcommand, Debug)]
 pub enum ProfileCommand {
-    /// Hold two against each other: which regions take longer or shorter, and whether that is more than chance
+    /// Compare two timelines: which regions take longer or shorter, and whether the change is significant
     Diff(ProfileDiffArgs),
 }
 
@@ -115,11 +121,11 @@ pub enum ProfileCommand {
 #[derive(Args, Debug)]
 #[command(after_help = VERDICTS)]
 pub struct ProfileDiffArgs {
-    /// The first: a recording with markers, or another profiler's buffer
+    /// First timeline: a recording with markers, or another profiler's buffer
     pub a: PathBuf,
-    /// The one that comes later, or is new
+    /// Second timeline: the new one
     pub b: PathBuf,
-    /// Changes below this many percent do not count
+    /// Ignore changes below so many percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     pub least: f64,
     #[command(flatten)]
@@ -129,56 +135,59 @@ pub struct ProfileDiffArgs {
 }
 
 const VERDICTS: &str = "\
+Examples:
   prlx profile diff old.prlx new.prlx --least 5
   prlx profile diff old.npy new.npy --names load,mma,store
 
-Exit codes: 0 same or faster, 1 slower, 2 error, 3 unknown: too little was seen to tell a change from chance (docs/profile.md).";
+Exit codes: 0 same or faster, 1 slower, 2 error, 3 unknown: too few samples for a significant result
+(docs/profile.md).";
 
-/// What `-o` writes.
+/// The format of a kept recording.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProfileFormat {
     /// A recording
     Prlx,
-    /// A buffer as TVM's CudaProfiler writes, as NumPy's .npy
+    /// A buffer of TVM's CudaProfiler, as a .npy file
     Cudaprofiler,
 }
 
 const MARKERS: &str = "\
-Markers are labels in PTX, put there by include/prlx.cuh or one line of inline assembly (docs/markers.md):
+Markers are labels in PTX. include/prlx.cuh or one line of inline assembly defines them (docs/markers.md).
 
-  prlx profile launch.toml                      markers of the source
-  prlx profile --auto launch.toml               and waits, arrivals, copies, products
-  prlx profile --auto=barrier,trip launch.toml  and these
-  prlx profile --line gemm.cu:42 launch.toml    and this line
-  prlx profile --auto -- ./app                  any CUDA program
-  prlx profile --auto --flight-recorder -- ./app   what its warps did last
+Examples:
+  prlx profile launch.toml                        markers of the source
+  prlx profile --auto launch.toml                 also waits, arrivals, copies, matrix products
+  prlx profile --auto=barrier,trip launch.toml    also barriers and loop iterations
+  prlx profile --line gemm.cu:42 launch.toml      also this line
+  prlx profile --auto -- ./app                    a CUDA program
+  prlx profile --auto --flight-recorder -- ./app  the last records of each warp
 
-Exit codes: 0 done, 2 error; of a program its own.";
+Exit codes: 0 done, 2 error; for a program, its own.";
 
-/// What is marked from outside.
+/// What gets markers without a change of the source.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AutoMarker {
-    /// Barriers of CTA and cluster
+    /// Barriers of CTAs and clusters
     Barrier,
-    /// mbarriers: waits and arrivals
+    /// Waits and arrivals at mbarriers
     Mbarrier,
-    /// Tensor and bulk copies
+    /// Tensor and bulk copies (TMA)
     Tma,
     /// `cp.async`
     CpAsync,
-    /// Products of warp groups
+    /// Matrix products of warp groups
     Wgmma,
-    /// Trips of loops
+    /// Iterations of loops
     Trip,
     /// Functions
     Function,
 }
 
 impl AutoMarker {
-    /// Those that are marked where no kind is named.
+    /// The kinds of `--auto` without a value.
     pub const USUAL: &str = "barrier,mbarrier,tma,cp-async,wgmma";
 
-    /// As recordings say it.
+    /// The kind in recordings.
     pub fn via(self) -> Via {
         match self {
             AutoMarker::Barrier => Via::Barrier,

@@ -16,6 +16,7 @@ use crate::ui::Ui;
 
 /// Compares, and prints the report.
 pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
+    crate::features::require_viewer(args.report.tui)?;
     if args.seeds.is_some() {
         let found = explore(args, ui)?;
         return Ok(ExitCode::from(found.verdict.exit_code()));
@@ -23,7 +24,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     if let (Some(a), Some(b)) = (&args.command_a, &args.command_b) {
         return programs([a, b], args, ui);
     }
-    args.choice.refuse_for_launch_file()?;
+    args.selection.refuse_for_launch_file()?;
     let Some(a) = &args.a else { bail!("name two launch files, or two programs with --a and --b") };
     let files = [a, args.b.as_ref().unwrap_or(a)];
     let options = options(args);
@@ -41,7 +42,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
 fn programs(commands: [&CommandWords; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     args.recorder.refuse_for_program(&args.device)?;
     let commands = commands.map(|c| c.0.as_slice());
-    let mut found = compare_programs(commands, &args.choice.selection(), &options(args), &ui.monitor())?;
+    let mut found = compare_programs(commands, &args.selection.options(), &options(args), &ui.monitor())?;
     report::write_files(&mut found.report, &found.scene, args.report.findings.max(1), &args.report)?;
     launch_timeline::write_sessions(&found.report, &found.sides, &args.report)?;
     let traces = diff::trace_pairs(&found.sides);

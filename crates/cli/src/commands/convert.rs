@@ -17,14 +17,14 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode> {
     let name = args.input.display();
     let packing = args.to.packing();
     if packing.is_none() && (args.launch.is_some() || args.sites.is_some()) {
-        bail!("--launch and --sites are for files of PRLX 0.x: all else has all launches");
+        bail!("--launch and --sites are for files of PRLX 0.x; other formats hold all launches");
     }
     match (legacy::identify(&args.input)?, packing) {
-        (Input::Session(_), _) => bail!("{name} is a session: convert its files"),
-        (Input::File, None) => bail!("{name} is a recording of PRLX 0.x, which has neither times nor tables"),
+        (Input::Session(_), _) => bail!("{name} is a session of PRLX 0.x: convert its files one by one"),
+        (Input::File, None) => bail!("{name} is a recording of PRLX 0.x, and has neither times nor tables"),
         (Input::File, Some(packing)) => {
             if args.sites.is_some() {
-                bail!("--sites: {name} keeps the ids that it has");
+                bail!("--sites is for recordings of this version; {name} keeps its site ids");
             }
             repack_file(&args.input, &args.output, packing, &ui.monitor())?;
         }
@@ -37,7 +37,6 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode> {
 /// Converts a whole recording.
 fn convert_session(input: &Path, output: &Path, to: ConvertFormat) -> Result<()> {
     let session = Session::open(input)?;
-    #[cfg(feature = "parquet")]
     if to == ConvertFormat::Parquet {
         return crate::tables::write_recording(&session, output);
     }

@@ -133,7 +133,7 @@ fn text(out: &mut impl Write, row: &KernelCost, counts: bool) -> io::Result<()> 
     line(title.map(str::to_owned))?;
     let mut form = |name: &str, cost: &Cost, off: Option<&Cost>, note: &str| {
         let needs = |of: &dyn Fn(&Needs) -> String| cost.needs.as_ref().map_or_else(|| "-".to_owned(), of);
-        let full = if cost.full { "more than the memory given" } else { "" };
+        let full = if cost.full { "memory was too small" } else { "" };
         let changed = if cost.changed { "buffers differ" } else { "" };
         line([
             name.to_owned(),
@@ -154,7 +154,7 @@ fn text(out: &mut impl Write, row: &KernelCost, counts: bool) -> io::Result<()> 
         let name = short(&form_cost.name);
         match &form_cost.costs {
             Some((on, off)) => form(&name, on, Some(off), "")?,
-            None => form(&name, &row.bare, None, "does nothing in it")?,
+            None => form(&name, &row.bare, None, "no effect in this kernel")?,
         }
     }
     for (name, cost) in &row.others {
@@ -171,7 +171,11 @@ fn text(out: &mut impl Write, row: &KernelCost, counts: bool) -> io::Result<()> 
         writeln!(out, "  {name}: {why}")?;
     }
     let slowest = row.instrumented.iter().map(|w| w.rewriting).max().unwrap_or_default();
-    writeln!(out, "  rewritten in {:.1} ms each at most, assembler aside", slowest.as_secs_f64() * 1e3)
+    writeln!(
+        out,
+        "  instrumented in at most {:.1} ms each, without the assembler",
+        slowest.as_secs_f64() * 1e3
+    )
 }
 
 /// A program's name, or the beginning of its text.

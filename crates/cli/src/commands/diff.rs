@@ -19,6 +19,7 @@ use crate::ui::Ui;
 
 /// Compares the recordings, and prints the report.
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
+    crate::features::require_viewer(args.report.tui)?;
     let dumped = args.legacy.dump_a.map(|w| (&args.a, w)).or(args.legacy.dump_b.map(|w| (&args.b, w)));
     if let Some((path, warp)) = dumped {
         return dump::run(path, warp, args);
@@ -74,12 +75,12 @@ fn diff(args: &DiffArgs, sides: &[Session; 2], ui: &Ui) -> Result<Compared> {
     let found = diff_sessions(sides, names, &args.kernel, options, views, &ui.monitor())?;
     let seen = |l: &LaunchReport| l.coverage.warps.missing < l.coverage.warps.total;
     if !filter.warps.is_empty() && args.shard.is_none() && !found.report.launches.iter().any(seen) {
-        bail!("--warps: no launch has such a warp on both sides: the filter matches nothing");
+        bail!("--warps matches no warp that both sides of a launch have");
     }
     Ok(found)
 }
 
 /// Warns about flags that have no effect on recordings of this version.
 fn warn_without_effect(args: &DiffArgs, ui: &Ui) {
-    args.legacy.without_effect().for_each(|(flag, why)| ui.warn(&format!("{flag} changes nothing: {why}")));
+    args.legacy.without_effect().for_each(|(flag, why)| ui.warn(&format!("{flag} has no effect: {why}")));
 }

@@ -23,10 +23,10 @@ const MIN_LISTED: usize = 64;
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<Option<ExitCode>> {
     let Some(mut found) = compare(args, ui)? else { return Ok(None) };
     if launch_timeline::wanted(&args.report) {
-        bail!("a recording of PRLX 0.x has no times: there is no timeline of it");
+        bail!("a recording of PRLX 0.x has no times, so it has no timeline");
     }
     report::write_files(&mut found.report, &found.scene, findings_listed(args), &args.report)?;
-    let no_traces = |_| bail!("a recording of PRLX 0.x has no code beside it");
+    let no_traces = |_| bail!("a recording of PRLX 0.x does not hold the code");
     report::open_viewer(&found.report, &found.scene, no_traces, &args.report, ui)?;
     let LegacyComparison { report, counts, histories, session, .. } = &found;
     let divergences = Divergences { counts, histories, session: *session };
@@ -37,7 +37,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<Option<ExitCode>> {
 pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<LegacyComparison>> {
     let paths = [args.a.as_path(), args.b.as_path()];
     if args.shard.is_some() && !matches!(legacy::identify(paths[0])?, Input::Other) {
-        bail!("--shard is for own recordings");
+        bail!("--shard is for recordings of this version");
     }
     let p = &args.legacy;
     let lists = args.report.json || args.output.is_some() || p.csv.is_some() || p.export_flamegraph.is_some();
@@ -92,7 +92,7 @@ pub fn finish(args: &DiffArgs, report: &Report, divergences: Divergences<'_>, ui
     }
     if let Some(path) = &args.output {
         file(path, &|out| legacy_json(out, report, counts, gate, session))?;
-    } else if !report::in_viewer(&args.report) {
+    } else if !args.report.tui {
         let mut out = io::stdout().lock();
         if args.report.json {
             legacy_json(&mut out, report, counts, gate, session)?;

@@ -24,7 +24,7 @@ pub fn run(path: &Path, warp: u32, args: &DiffArgs) -> Result<ExitCode> {
             let recording = MappedFile::open(path)?;
             let warps = recording.file()?.header.warps;
             if warp >= warps {
-                bail!("{} has {warps} warps: there is no warp {warp}", path.display());
+                bail!("{} has {warps} warps, counted from 0; it has no warp {warp}", path.display());
             }
             dump_legacy(&mut out, &recording, warp)?
         }
@@ -57,7 +57,7 @@ pub fn run(path: &Path, warp: u32, args: &DiffArgs) -> Result<ExitCode> {
     };
     out.flush()?;
     if !shown {
-        bail!("{}: no launch that was asked for has a recorded warp {warp}", path.display());
+        bail!("{}: no selected launch has a recorded warp {warp}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -44,7 +44,7 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     }
     let (modules, notes) = prlx::inspect::modules(&args.input, args.image)?;
     if !modules.iter().flat_map(|m| &m.functions).any(|f| wanted(&f.name)) {
-        bail!("{}: no kernel or function is called {}", args.input.display(), args.kernel.join(" or "));
+        bail!("{}: no kernel or function matches {}", args.input.display(), args.kernel.join(" or "));
     }
     for module in &modules {
         inspect(&mut out, module, view, &wanted, &|name| notes.get(name).cloned().unwrap_or_default())?;
@@ -57,7 +57,7 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
 fn print_session(session: &Session, ui: &Ui, out: &mut impl Write) -> io::Result<()> {
     let Some(index) = &session.index else {
         if session.is_folder() {
-            ui.warn("the folder has no index: the program has not ended, or prlx was killed");
+            ui.warn("the directory has no index: the program has not ended, or prlx was killed");
         }
         return Ok(());
     };

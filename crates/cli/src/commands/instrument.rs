@@ -26,7 +26,7 @@ pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     }
     for (plan, function) in rewrite.plan.functions.iter().zip(&rewrite.plan.module.functions) {
         match &plan.skipped {
-            Some(why) => ui.note(&format!("{}: left as it is: {why}", function.name)),
+            Some(why) => ui.note(&format!("{}: unchanged: {why}", function.name)),
             None => ui.note(&format!("{}: {} insertions", function.name, plan.insertions.len())),
         }
     }

@@ -11,6 +11,7 @@ mod dump;
 mod images;
 mod inspect;
 mod instrument;
+mod manual;
 mod merge;
 mod probe;
 mod profile;
@@ -41,6 +42,8 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Repeat(args) => repeat::run(&args, ui),
         #[cfg(feature = "query")]
         Command::Query(args) => query::run(&args, ui),
+        #[cfg(not(feature = "query"))]
+        Command::Query(_) => Err(crate::features::missing("the command `query`", "query")),
         Command::Cost(args) => cost::run(&args, ui),
         Command::Probe(args) => probe::run(&args, ui),
         Command::ProbeEngine(args) => probe::run_engine(&args, ui),
@@ -49,5 +52,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Instrument(args) => instrument::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),
         Command::Doctor(args) => doctor::run(&args, ui),
+        Command::Man(args) => manual::man(&args),
+        Command::Completions(args) => manual::completions(&args),
     }
 }

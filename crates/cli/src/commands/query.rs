@@ -208,7 +208,7 @@ async fn text(out: &mut impl Write, mut stream: SendableRecordBatchStream, ui: &
         writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
     }
     if more > 0 {
-        ui.warn(&format!("{more} more rows are not shown: --csv prints all"));
+        ui.warn(&format!("{more} more rows are not shown: --csv prints all rows"));
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
         (None, output) => {
             args.recorder.refuse_for_program(&args.device)?;
             let folder = output.clone().unwrap_or_else(|| default_folder(&args.program));
-            let options = session_options(&args.recorder.options(), &args.choice.selection(), &folder)?;
+            let options = session_options(&args.recorder.options(), &args.selection.options(), &folder)?;
             let supervisor = Supervisor::new()?;
             let output = ProgramOutput::Inherited;
             let ended = run_program(&args.program, &options, output, &supervisor, &ui.monitor())?;
@@ -40,7 +40,7 @@ fn default_folder(program: &[OsString]) -> PathBuf {
 
 /// Records a launch. If it was stopped, the recording is kept, and that is an error.
 fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
-    args.choice.refuse_for_launch_file()?;
+    args.selection.refuse_for_launch_file()?;
     let (recorder, device) = (args.recorder.options(), args.device.options());
     let job = record::load(file, &device)?;
     let program = recorder_program(&recorder, warps_per_cta(&job));
@@ -58,7 +58,7 @@ fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result
         None => Ok(code),
         Some(fault) => {
             bail!(
-                "{} was stopped; {} is what was recorded before: {}",
+                "{} was stopped, and {} holds what was recorded before: {}",
                 file.display(),
                 output.display(),
                 fault.text

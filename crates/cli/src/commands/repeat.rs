@@ -13,7 +13,7 @@ use crate::ui::Ui;
 pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
     let subject = match &args.file {
         Some(file) => {
-            args.choice.refuse_for_launch_file()?;
+            args.selection.refuse_for_launch_file()?;
             Subject::LaunchFile(file.clone())
         }
         None => {
@@ -24,7 +24,7 @@ pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
     let options = RepeatOptions {
         runs: args.runs,
         recorder: args.recorder.options(),
-        selection: args.choice.selection(),
+        selection: args.selection.options(),
         device: args.device.options(),
         findings: args.findings,
         keep: args.keep.clone(),

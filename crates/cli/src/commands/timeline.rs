@@ -1,13 +1,9 @@
 //! `prlx timeline`: shows where the cycles go, from a recording with markers or another profiler's buffer.
 
-#[cfg(feature = "parquet")]
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-#[cfg(feature = "parquet")]
-use anyhow::Context;
 use anyhow::Result;
 use prlx::timeline::{LaunchFilter, read_timeline};
 use prlx_present::profile as present;
@@ -39,7 +35,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
         let spans = analysis.spans;
         if spans > present::DETAILED as u64 {
             ui.note(&format!(
-                "{}: names and times of {spans} spans; trips, cycles and words are left out",
+                "{}: {spans} spans with names and times; iterations, cycles and words are omitted",
                 path.display()
             ));
         }
@@ -50,17 +46,8 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
     if let Some(path) = &args.csv {
         write_file(path, |out| present::csv(out, &timeline))?;
     }
-    #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
-        let all = || -> io::Result<()> {
-            let mut out = prlx_present::tables::parquet::Writer::new(
-                BufWriter::new(File::create(path)?),
-                &present::SPANS,
-            )?;
-            present::rows(&timeline, &mut |batch| out.rows(&batch))?;
-            out.finish()?.flush()
-        };
-        all().with_context(|| format!("cannot write {}", path.display()))?;
+        crate::tables::write_spans(&timeline, path)?;
     }
     if let Some(path) = &args.html {
         let page = present::ProfilePage { name, timeline: &timeline, analysis: &analysis };

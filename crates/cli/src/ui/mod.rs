@@ -6,8 +6,7 @@ mod progress;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use prlx::record::SessionSummary;
-use prlx::{Event, Monitor};
+use prlx::{Event, Monitor, SessionSummary};
 use prlx_trace::Level;
 
 use crate::args::When;

@@ -68,7 +68,7 @@ pub fn compare_launch_files(
     };
     let ((a, checks_a), (b, checks_b)) = (record(&jobs[0])?, record(&jobs[1])?);
     if let Some(folder) = &options.keep {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         record::save(&a, &folder.join("a.prlx"))?;
         record::save(&b, &folder.join("b.prlx"))?;
     }

@@ -96,7 +96,7 @@ fn attach_operands(
     let pair = match_processes(sides).pairs.get(launch.process as usize).copied();
     let (i, j) = pair.context("no such process")?;
     monitor.note(&format!(
-        "running both again to look closer at launches {} and {}",
+        "running both programs again to record the operands of launches {} and {}",
         launch.launch[0], launch.launch[1]
     ));
     let mut again = [const { None }; 2];
@@ -130,7 +130,7 @@ fn attach_operands(
         prlx_analyze::attach_launch_operands(launch, a, b)?;
     }
     if launch.findings[0].operands.is_none() {
-        monitor.warn("the second runs did not come to that place: what was compared there is not known (--no-zoom leaves them out)");
+        monitor.warn("the second runs did not reach the finding, so its operands are unknown (--no-zoom skips these runs)");
     }
     Ok(())
 }

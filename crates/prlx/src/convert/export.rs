@@ -40,7 +40,7 @@ pub fn export_launch(
     }
     let trace = read_file(&session, 0)?;
     let Some(recording) = trace.launches.get(launch as usize) else {
-        bail!("{name} has {} launches: there is no launch {launch}", trace.launches.len());
+        bail!("{name} has {} launches, counted from 0; it has no launch {launch}", trace.launches.len());
     };
     write_complete(output, |out| export(&trace, recording, to, out, monitor))
 }
@@ -54,16 +54,13 @@ fn export(
 ) -> Result<(Vec<SiteEntry>, Out)> {
     let l = &r.launch;
     if l.level != Level::Events {
-        bail!(
-            "it was recorded at level `{}`: a file of version 1 holds what level `events` records",
-            l.level.label()
-        );
+        bail!("it was recorded at level `{}`; a file of PRLX 0.x needs level `events`", l.level.label());
     }
     if l.warp_size != 32 {
-        bail!("its warps have {} lanes: a file of version 1 holds 32", l.warp_size);
+        bail!("its warps have {} lanes; a file of PRLX 0.x has 32", l.warp_size);
     }
     if let Some(fault) = &l.fault {
-        bail!("it was stopped, which a file of version 1 cannot say: {}", fault.text);
+        bail!("it was stopped, and a file of PRLX 0.x cannot store that: {}", fault.text);
     }
     let module =
         trace.modules.get(l.module.index()).ok_or_else(|| anyhow!("it has no module {}", l.module))?;
@@ -122,10 +119,11 @@ fn export(
     }
     let missing = u64::from(warps) - recorded.len() as u64;
     if missing > 0 {
-        bail!("{missing} warps were not recorded, which a file of version 1 cannot say");
+        bail!("{missing} warps were not recorded, and a file of PRLX 0.x cannot store that");
     }
     losses.warn(monitor);
-    monitor.warn("lanes' paths, code, arguments, outputs and clocks are not in a file of version 1");
+    monitor
+        .warn("a file of PRLX 0.x does not store the lanes' paths, the code, arguments, outputs and clocks");
     Ok((table, out.finish()?))
 }
 
@@ -137,7 +135,9 @@ fn event(site: u32, kind: EventKind, mask: u32, value: u64, losses: &mut Losses)
             dir = (value as u32 >> mask.trailing_zeros().min(31) & 1) as u8;
             word = 0;
             if value as u32 & mask != 0 && value as u32 & mask != mask {
-                losses.add("are decisions on which lanes part, of which the first lane's is kept");
+                losses.add(
+                    "are decisions of lanes that take different branches, and keep that of the first lane",
+                );
             }
         }
         EventKind::Switch => dir = value as u8,

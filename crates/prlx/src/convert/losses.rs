@@ -18,23 +18,23 @@ impl Losses {
     /// Reduces an event to what a compact file holds.
     pub(super) fn narrow(&mut self, e: Event) -> Event {
         if e.site > 0xffff {
-            self.add("have half of their site's id");
+            self.add("keep half of their site id");
         }
         if e.value != 0 {
-            self.add("have no value");
+            self.add("lose their value");
         }
         if e.result != 0 {
-            self.add("have no atomic result");
+            self.add("lose their atomic result");
         }
         if e.dir > 1 || e.kind > 15 {
-            self.add("have no target, or another kind");
+            self.add("lose their target, or change their kind");
         }
         Event { site: e.site & 0xffff, kind: e.kind & 15, dir: e.dir & 1, value: 0, result: 0, ..e }
     }
     /// Warns about every loss.
     pub(super) fn warn(&self, monitor: &Monitor<'_>) {
         for (why, n) in &self.0 {
-            monitor.warn(&format!("{n} events {why}: the new file cannot hold it"));
+            monitor.warn(&format!("{n} events {why}: the new file cannot store it"));
         }
     }
 }

@@ -78,13 +78,13 @@ pub fn diff_legacy(
         (Input::Session(x), Input::Session(y)) => Some([x, y]),
         (Input::Other, Input::Other) => return Ok(None),
         _ => bail!(
-            "{} and {} are of different forms: both files of PRLX 0.x, both its sessions, or both own recordings",
+            "cannot compare {} with {}: both must be files of PRLX 0.x, both sessions of PRLX 0.x, or both recordings of this version",
             a.display(),
             b.display()
         ),
     };
     if options.session && session.is_none() {
-        bail!("--session: {} and {} are no folders with a session.json", a.display(), b.display());
+        bail!("--session: {} and {} are not directories with a session.json", a.display(), b.display());
     }
     let tables = site_tables(paths, options, monitor)?;
     let activity = monitor.activity("comparing");
@@ -140,8 +140,8 @@ fn site_tables(paths: [&Path; 2], options: &LegacyOptions, monitor: &Monitor<'_>
     }
     if a.apart(&b) {
         monitor.warn(
-            "A and B have no site in common, so all of it differs: a site's id is made of the path that its compiler was given, \
-             and --remap-a and --remap-b match sites by place",
+            "A and B have no site in common, so everything differs. A site id depends on the source path given to the \
+             compiler; --remap-a and --remap-b match sites by source place instead",
         );
     }
     // Ids are hashes of places, so a table beside either side serves both.
@@ -172,9 +172,7 @@ fn read_sources(
             _ => "B was",
         };
         let file = prlx_present::safe(&file.display().to_string());
-        monitor.warn(&format!(
-            "{file} was changed after {who} recorded: its lines may be others than those that ran"
-        ));
+        monitor.warn(&format!("{file} changed after {who} recorded: its lines may not be those that ran"));
     }
     scene
 }

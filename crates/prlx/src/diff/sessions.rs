@@ -92,10 +92,10 @@ pub fn diff_sessions(
     drop(activity);
     if !kernels.is_empty() && seen.is_empty() {
         let all: Vec<&str> = kernels.iter().map(Pattern::text).collect();
-        bail!("no launch of either side has a kernel like {}", all.join(" or "));
+        bail!("no launch of either side has a kernel that matches {}", all.join(" or "));
     }
     if !launches.is_empty() && report.pairs == 0 && report.unpaired.is_empty() {
-        bail!("no launch that both sides have is among those asked for: the filter matches nothing");
+        bail!("the launch filter matches no launch that both sides have");
     }
     Ok(Compared { report, scene })
 }

@@ -109,8 +109,8 @@ pub fn identify(path: &Path) -> Result<Input> {
         if text.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'[') {
             return Ok(Input::Other);
         }
-        let entries =
-            serde_json::from_slice(&text).with_context(|| format!("{} is no session", list.display()))?;
+        let entries = serde_json::from_slice(&text)
+            .with_context(|| format!("{} is not a session list", list.display()))?;
         return Ok(Input::Session(entries));
     }
     let mut magic = [0; 8];
@@ -129,7 +129,11 @@ pub fn open_launch(folder: &Path, entry: &SessionEntry) -> Result<MappedFile> {
         let path = folder.join(place);
         let Ok(real) = fs::canonicalize(&path) else { continue };
         if !real.starts_with(&inside) {
-            bail!("{}: launch {} is a link out of the session's folder", path.display(), entry.launch);
+            bail!(
+                "{}: launch {} is a link to a file outside the session's directory",
+                path.display(),
+                entry.launch
+            );
         }
         return MappedFile::open(&path);
     }
@@ -148,7 +152,7 @@ pub fn site_table(asked: Option<&Path>, recording: &Path) -> Result<SiteTable> {
         None => return Ok(SiteTable::default()),
     };
     let rows: Vec<SiteEntry> = serde_json::from_slice(&json(path)?)
-        .with_context(|| format!("{} is no site table", path.display()))?;
+        .with_context(|| format!("{} is not a site table", path.display()))?;
     Ok(SiteTable::new(rows))
 }
 

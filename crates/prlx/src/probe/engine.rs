@@ -86,7 +86,9 @@ fn script(args: &EngineOptions, monitor: &Monitor<'_>) -> Result<(Arc<Script>, S
     match std::env::var(VARIABLE) {
         Ok(text) => Ok((from_neutrino(&text, VARIABLE, monitor)?, VARIABLE.to_owned())),
         Err(_) => {
-            bail!("there is none: name one with --probe, or put probe.toml or probe.prlx into the folder")
+            bail!(
+                "no probe program: name one with --probe, or put probe.toml or probe.prlx into the directory"
+            )
         }
     }
 }
@@ -135,7 +137,7 @@ impl Workdir {
         fs::read(self.path.join(name)).with_context(|| format!("cannot read {name}"))
     }
     fn text(&self, name: &str) -> Result<String> {
-        String::from_utf8(self.read(name)?).with_context(|| format!("{name} is no text"))
+        String::from_utf8(self.read(name)?).with_context(|| format!("{name} is not a text file"))
     }
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         fs::write(self.path.join(name), bytes).with_context(|| format!("cannot write {name}"))
@@ -176,7 +178,7 @@ impl Workdir {
         let text = self.text("original.asm")?;
         let (module, _) = prlx_isa::ptx::read(&text);
         let kernel = find(&kernels(&module), wanted)?;
-        let pruned = prune(&text, &kernel).ok_or_else(|| anyhow!("there is no kernel `{kernel}`"))?;
+        let pruned = prune(&text, &kernel).ok_or_else(|| anyhow!("the code has no kernel `{kernel}`"))?;
         self.write("pruned.asm", pruned.text.as_bytes())?;
         let cut = if pruned.cut.is_empty() { "nothing".to_owned() } else { pruned.cut.join(", ") };
         let what = format!("kept {}; cut {cut}: pruned.asm", pruned.kept.join(", "));
@@ -191,18 +193,20 @@ impl Workdir {
         let found = ProbeMatch::all(script, &module, &text, &program.filter);
         let unmatched = matches::unmatched(script, &module, &program.filter, &found);
         if unmatched.all {
-            bail!("the program lands nowhere in {kernel}\n  {}", unmatched.lines.join("\n  "));
+            bail!("the probe program matches no instruction in {kernel}\n  {}", unmatched.lines.join("\n  "));
         }
         let rewrite = prlx_instrument::rewrite(&text, "pruned.asm", &program, &|_| None)?;
         let of_kernel =
             rewrite.plan.functions.iter().zip(&rewrite.module.functions).find(|f| f.1.name == kernel);
         if let Some(why) = of_kernel.and_then(|f| f.0.skipped.as_ref()) {
-            bail!("{kernel} can't take the probe: {why}");
+            bail!("{kernel} cannot be instrumented: {why}");
         }
         self.write("probed.asm", rewrite.text.as_bytes())?;
         let insertions: usize = rewrite.plan.functions.iter().map(|f| f.insertions.len()).sum();
         let mut what = vec![format!("{}: probed.asm", count(insertions, "insertion", "insertions"))];
-        what.extend(unmatched.clauses.iter().map(|c| format!("{} lands nowhere", script.clause(*c))));
+        what.extend(
+            unmatched.clauses.iter().map(|c| format!("{} matches no instruction", script.clause(*c))),
+        );
         what.extend(
             matches::unavailable(script, &module, &text, &rewrite.plan.kept.missed)
                 .into_iter()
@@ -235,8 +239,8 @@ impl Workdir {
             }
         }
         match unfit.is_empty() {
-            true => bail!("there is no assembler: `prlx doctor` says where it is looked for"),
-            false => bail!("no assembler can do it: {}", unfit.join("; ")),
+            true => bail!("no assembler found: `prlx doctor` lists where PRLX looks for one"),
+            false => bail!("no assembler accepts the code: {}", unfit.join("; ")),
         }
     }
 
@@ -279,9 +283,9 @@ fn find(kernels: &[String], wanted: &str) -> Result<String> {
     let all: Vec<&String> = kernels.iter().filter(|k| pattern.takes_function(k)).collect();
     let (what, names) = match all.as_slice() {
         [one] => return Ok((*one).clone()),
-        [] if kernels.is_empty() => bail!("there is no kernel at all"),
-        [] => (format!("there is no kernel `{wanted}`; its kernels are"), kernels.iter().collect()),
-        _ => (format!("`{wanted}` is more than one kernel:"), all),
+        [] if kernels.is_empty() => bail!("the code has no kernel"),
+        [] => (format!("the code has no kernel `{wanted}`; its kernels are"), kernels.iter().collect()),
+        _ => (format!("`{wanted}` matches more than one kernel:"), all),
     };
     let more = names.len().saturating_sub(LISTED);
     let names: Vec<String> = names.into_iter().take(LISTED).cloned().collect();

@@ -97,7 +97,11 @@ pub fn explain(script: &Arc<Script>, path: &Path, kernels: &[String]) -> Result<
     let found = ProbeMatch::all(script, &code.module, &code.text, &program.filter);
     let unmatched = matches::unmatched(script, &code.module, &program.filter, &found);
     if unmatched.all {
-        bail!("the program lands nowhere in {}\n  {}", code.name, unmatched.lines.join("\n  "));
+        bail!(
+            "the probe program matches no instruction in {}\n  {}",
+            code.name,
+            unmatched.lines.join("\n  ")
+        );
     }
     let clauses = (0..script.clauses.len()).map(|clause| {
         let alone = Script { clauses: vec![script.clauses[clause].clone()], ..(**script).clone() };

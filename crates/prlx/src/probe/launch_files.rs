@@ -60,7 +60,10 @@ pub fn probe_launch_files(
         let probed = probe_job(&job, script, options, &mut device, monitor)?;
         missed.extend(probed.missed);
         if let Some(why) = probed.fault {
-            let why = format!("{} was stopped; the tables hold what was before: {why}", path.display());
+            let why = format!(
+                "{} was stopped, and the tables hold what was recorded before: {why}",
+                path.display()
+            );
             stopped.get_or_insert(why);
         }
         traces.push((path.display().to_string(), probed.trace));
@@ -100,7 +103,7 @@ fn probe_job(
     let unmatched = matches::unmatched(script, &module, &program.filter, &found);
     if unmatched.all {
         bail!(
-            "the program lands nowhere in {} of {}\n  {}",
+            "the probe program matches no instruction in {} of {}\n  {}",
             job.kernel,
             job.module,
             unmatched.lines.join("\n  ")
@@ -108,7 +111,7 @@ fn probe_job(
     }
     for clause in unmatched.clauses.iter().filter(|_| !selected.is_tool) {
         let what = script.clause(*clause);
-        monitor.warn(&format!("{}: {what} lands nowhere: `prlx probe check` says more", job.module));
+        monitor.warn(&format!("{}: {what} matches no instruction: `prlx probe check` says why", job.module));
     }
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
         .with_context(|| format!("cannot probe {}", job.module))?;

@@ -68,7 +68,7 @@ pub fn probe_program(
         };
     }
     for what in recordings::unmatched_clauses(&traces).iter().filter(|_| !is_tool) {
-        monitor.warn(&format!("{}: `prlx probe check` says what modules have", prlx_present::safe(what)));
+        monitor.warn(&format!("{}: `prlx probe check` shows what modules have", prlx_present::safe(what)));
     }
     Ok(ProgramProbe { ended, tables: Some(tables(&traces)) })
 }
@@ -102,7 +102,7 @@ fn why_nothing(traces: &[(String, Trace)]) -> Option<String> {
         (0, true) => None,
         (0, false) => Some(format!("nothing was probed:{lines}")),
         (n, _) => Some(format!(
-            "the program lands nowhere in {}: `prlx probe check` says what they have{lines}",
+            "the probe program matches no instruction in {}: `prlx probe check` shows what they have{lines}",
             count(n, "module", "modules")
         )),
     }

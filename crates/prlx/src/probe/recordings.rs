@@ -44,7 +44,7 @@ pub fn tables_of_recordings(paths: &[PathBuf], monitor: &Monitor<'_>) -> Result<
                 new.iter().flat_map(|(_, t)| &t.launches).map(|l| l.launch.level.label()).collect();
             match levels.iter().next().filter(|l| **l != Level::Probe.label()) {
                 Some(level) => bail!(
-                    "{} is a recording at level {level}, without tables: `prlx inspect` and `prlx diff` are for it",
+                    "{} is a recording at level {level} and has no tables. Use: prlx inspect, prlx diff",
                     path.display()
                 ),
                 None => bail!("{} has no tables", path.display()),

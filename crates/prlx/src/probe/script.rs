@@ -47,17 +47,19 @@ pub fn select<'a>(
         return Ok(SelectedScript { script: from_file(path, monitor)?, is_tool: false, rest: words });
     }
     let Some((first, rest)) = words.split_first() else {
-        bail!("name a program or a tool, or a file with -f")
+        bail!("name a probe program or a tool, or a file with -f")
     };
-    let text = first.to_str().ok_or_else(|| anyhow!("the program is no UTF-8"))?;
+    let text = first.to_str().ok_or_else(|| anyhow!("the probe program is not UTF-8"))?;
     if let Some((name, _, program)) = TOOLS.iter().find(|tool| tool.0 == text) {
         return Ok(SelectedScript { script: from_text(program, name)?, is_tool: true, rest });
     }
     let script = from_text(text, "program").map_err(|e| {
         let name = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         match (Path::new(text).is_file(), name) {
-            (true, _) => anyhow!("`{text}` is no program, but a file: -f {text} reads a program from it"),
-            (_, true) => anyhow!("there is no tool `{text}`: `prlx probe list` shows those in the box"),
+            (true, _) => {
+                anyhow!("`{text}` is a file, not a program: use -f {text} to read a program from it")
+            }
+            (_, true) => anyhow!("there is no tool `{text}`: `prlx probe list` lists the tools"),
             _ => e,
         }
     })?;

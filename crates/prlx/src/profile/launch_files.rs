@@ -96,7 +96,10 @@ impl Profiler<'_> {
         }
         let left_out = recorded.marks.as_ref().map_or(0, |m| m.left_out);
         if left_out > 0 && options.warps.is_none() {
-            monitor.warn(&format!("{}: no room for {left_out} warps (--memory)", path.display()));
+            monitor.warn(&format!(
+                "{}: the track memory is too small for {left_out} warps (--memory)",
+                path.display()
+            ));
         }
         let fault = recorded.fault.as_ref().map(|f| format!("{} was stopped: {}", path.display(), f.message));
         Ok((recorded.into_trace(rewrite.plan.module), fault))
@@ -131,7 +134,7 @@ impl Profiler<'_> {
         let measured =
             Calibration { kernel, empty, ..calibrate(job, rewrite, nanos, self.options, &mut self.device) };
         if let Some([bare, marked]) = measured.resident.filter(|[bare, marked]| bare != marked) {
-            monitor.warn(&format!("{}: threads on a multiprocessor {bare} -> {marked}", path.display()));
+            monitor.warn(&format!("{}: resident threads on an SM {bare} -> {marked}", path.display()));
         }
         self.calibrations.push(measured);
     }

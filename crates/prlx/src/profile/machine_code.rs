@@ -22,26 +22,26 @@ pub(super) fn check(job: &Job, rewrite: &Rewrite, device: Option<Target>) -> Vec
     let (listing, line_mapped) = match listed {
         Ok(both) => both,
         Err(why) => {
-            let text = format!("kernel was not held against its machine code, {kernel}: {why}");
+            let text = format!("kernel was not compared with its machine code, {kernel}: {why}");
             return vec![Note { kind: "machine-code", count: 1, text }];
         }
     };
     let regions = line_mapped.reorderings(&job.text, rewrite, &sass::blocks(&listing));
     let mut notes: Vec<Note> =
-        regions.iter().filter(|l| !l.moved.is_empty()).map(|l| of_region(l, rewrite, &kernel)).collect();
+        regions.iter().filter(|l| !l.moved.is_empty()).map(|l| region_note(l, rewrite, &kernel)).collect();
     let sum = |of: fn(&RegionReordering) -> u64| regions.iter().map(of).sum::<u64>();
-    let (all, told, moved) = (sum(|l| l.instructions), sum(|l| l.located), sum(|l| l.moved.len() as u64));
+    let (all, located, moved) = (sum(|l| l.instructions), sum(|l| l.located), sum(|l| l.moved.len() as u64));
     if all > 0 {
-        let elsewhere = if moved == 0 { "none is".to_owned() } else { format!("{moved} are") };
         let text = format!(
-            "memory accesses, products and waits stand in regions of {kernel}: machine code tells of {told}, {elsewhere} elsewhere"
+            "memory accesses, matrix products and waits in regions of {kernel}: {located} found in the machine code, \
+             {moved} outside their region"
         );
         notes.insert(0, Note { kind: "machine-code", count: all, text });
     }
     notes
 }
 
-fn of_region(region: &RegionReordering, rewrite: &Rewrite, kernel: &str) -> Note {
+fn region_note(region: &RegionReordering, rewrite: &Rewrite, kernel: &str) -> Note {
     let module = &rewrite.plan.module;
     let named = |m: &Moved| {
         let loc = m.loc.and_then(|l| module.locs.get(l.index()));
@@ -51,8 +51,8 @@ fn of_region(region: &RegionReordering, rewrite: &Rewrite, kernel: &str) -> Note
         let at = loc.zip(file).map(|(l, file)| format!(" ({file}:{})", l.line)).unwrap_or_default();
         let direction = match m.direction {
             Direction::Before => "before its begin",
-            Direction::After => "behind its end",
-            Direction::Inside => "from outside, in it",
+            Direction::After => "after its end",
+            Direction::Inside => "from outside into it",
         };
         format!("{}{at} {direction}", m.opcode)
     };
@@ -60,7 +60,10 @@ fn of_region(region: &RegionReordering, rewrite: &Rewrite, kernel: &str) -> Note
     if region.moved.len() > LISTED {
         all.push(format!("{} more", region.moved.len() - LISTED));
     }
-    let text =
-        format!("of region {} of {kernel} elsewhere in machine code: {}", region.region, all.join(", "));
+    let text = format!(
+        "moved across the bounds of region {} of {kernel} by the assembler: {}",
+        region.region,
+        all.join(", ")
+    );
     Note { kind: "moved", count: region.moved.len() as u64, text: prlx_present::safe(&text) }
 }

@@ -85,7 +85,7 @@ impl MarkerHint {
             MarkerHint::Auto => {
                 "\n  --auto marks waits, arrivals and asynchronous work; docs/markers.md has the others"
             }
-            MarkerHint::LoopsAndFunctions => "\n  --auto=trip,function marks trips of loops and functions",
+            MarkerHint::LoopsAndFunctions => "\n  --auto=trip,function marks loop iterations and functions",
             MarkerHint::None => "",
         }
     }

@@ -76,7 +76,7 @@ fn reduced_occupancy(timeline: &Timeline) -> Vec<String> {
     let said = |c: &Calibration| {
         let [bare, marked] = c.room.filter(|[bare, marked]| marked < bare)?;
         let kernel = prlx_present::safe(&c.kernel);
-        Some(format!("{kernel}: registers leave room for {bare} -> {marked} threads on a multiprocessor"))
+        Some(format!("{kernel}: markers need registers: {bare} -> {marked} resident threads on an SM"))
     };
     timeline.calibrations.iter().filter_map(said).collect()
 }

@@ -45,7 +45,7 @@ impl RecordingFolder {
             RecordingFolder::Kept(path) => std::fs::create_dir_all(path),
             RecordingFolder::Temporary(path) => std::fs::create_dir(path),
         };
-        created.with_context(|| format!("cannot make {}", folder.display()))?;
+        created.with_context(|| format!("cannot create {}", folder.display()))?;
         Ok(folder)
     }
 }

@@ -1,14 +1,17 @@
 //! Records a launch file on a device.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, RecordOptions};
+use prlx_legacy::v1::is_v1;
 use prlx_plan::RecordingRequest;
-use prlx_trace::Trace;
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
+use prlx_trace::{MAGIC, Trace};
 
 use super::options::RecorderOptions;
 use crate::Monitor;
@@ -19,11 +22,22 @@ use crate::device::{Device, DeviceOptions};
 /// # Errors
 /// If the file, or one that it names, cannot be read.
 pub fn load(path: &Path, device: &DeviceOptions) -> Result<Job> {
+    if is_recording(path) {
+        let name = path.display();
+        bail!("{name} is a recording, not a launch file. Use: prlx diff, prlx inspect, prlx timeline");
+    }
     let mut job = Job::load(path)?;
     if let Some(seed) = device.seed {
         job.config.seed = seed;
     }
     Ok(job)
+}
+
+/// Whether the file begins as a recording of this version or of PRLX 0.x does. A file that cannot be read does not.
+fn is_recording(path: &Path) -> bool {
+    let mut magic = [0; 8];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && (magic == *MAGIC || is_v1(&magic))
 }
 
 /// The same launch under another schedule of the CPU device.
@@ -71,11 +85,11 @@ pub fn record(
 ) -> Result<(Trace, Findings)> {
     if program.level == Level::Operands && program.window.is_none() {
         bail!(
-            "level `operands` records a window around a finding: compare at another level, it zooms by itself"
+            "level `operands` records a window around a finding: compare at another level, and PRLX adds the operands"
         );
     }
     if recorder.rewritten && on.check.is_some() {
-        bail!("--check looks at the kernel as it is: leave --rewritten out");
+        bail!("--check checks the unchanged kernel: remove --rewritten");
     }
     let activity = monitor.activity(&format!("recording {} at level {}", job.name, program.level.label()));
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
@@ -93,14 +107,13 @@ pub fn record(
     let found = device.findings(job);
     if let Some(changed) = recorded.bare.as_ref().filter(|b| !b.changed.is_empty()) {
         monitor.warn(&format!(
-            "{}: {} differ between the recorded and the bare run: the kernel depends on its schedule, or recording changed it",
+            "{}: {} differ between the recorded and the unrecorded run: the kernel depends on its schedule, or recording changed its result",
             job.name,
             changed.changed.join(", ")
         ));
     }
     if !recorded.damage.is_empty() {
-        let what =
-            format!("{}: what the kernel recorded is damaged: {}", job.name, recorded.damage.join("; "));
+        let what = format!("{}: the recording is damaged: {}", job.name, recorded.damage.join("; "));
         match &recorded.fault {
             // A kernel that was stopped ends anywhere. Records that cannot be read count as lost.
             Some(_) => monitor.warn(&what),

@@ -23,16 +23,16 @@ pub(super) fn find() -> Result<PathBuf> {
     let found = places.iter().find_map(|p| p.canonicalize().ok());
     Ok(found.ok_or_else(|| {
         let what = format!("{LIBRARY} is neither in {} nor in ../lib beside it", beside.display());
-        Error::new(ErrorKind::Record, what).help(format!("put it there, or set {VARIABLE} to it"))
+        Error::new(ErrorKind::Record, what).help(format!("put it there, or set {VARIABLE} to its path"))
     })?)
 }
 
 /// The value of `LD_PRELOAD`: the recorder's library, then the user's own.
 pub(super) fn ld_preload(library: &Path) -> Result<OsString> {
     if library.as_os_str().as_encoded_bytes().iter().any(|b| matches!(b, b':' | b' ')) {
-        let what = format!("{} can't be preloaded: its name has a space or a colon in it", library.display());
+        let what = format!("{} cannot be preloaded: its path has a space or a colon", library.display());
         return Err(Error::new(ErrorKind::Record, what)
-            .help(format!("copy it elsewhere, and set {VARIABLE} to it"))
+            .help(format!("copy it to another place, and set {VARIABLE} to its path"))
             .into());
     }
     let mut all = library.as_os_str().to_owned();

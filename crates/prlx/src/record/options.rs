@@ -77,7 +77,7 @@ pub fn session_options(
     folder: &Path,
 ) -> Result<Options> {
     if recorder.level == Level::Operands {
-        bail!("level `operands` records a window around a finding; of a program record another level");
+        bail!("level `operands` records a window around a finding; record a program at another level");
     }
     let defaults = Options::new(folder);
     Ok(Options {

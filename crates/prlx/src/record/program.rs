@@ -10,19 +10,19 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::survey::Survey;
 use prlx_driver::session::{Entry, Index, Options, Session, VARIABLE};
-use prlx_trace::Level;
 
 use super::supervisor::Supervisor;
 use super::{library, session_folder, start_error};
 use crate::Monitor;
 use crate::monitor::Event;
+use crate::summary::SessionSummary;
 
 /// What happens to the program's standard streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,25 +57,6 @@ impl Ended {
     }
 }
 
-/// What a program's recording holds, for a message to the user.
-#[derive(Debug)]
-pub struct SessionSummary {
-    /// The recording's folder.
-    pub folder: PathBuf,
-    /// The recorder's level.
-    pub level: Level,
-    /// At level `probe`: whether it records markers.
-    pub markers: bool,
-    /// Processes that used the driver.
-    pub processes: u64,
-    /// Their launches.
-    pub launches: u64,
-    /// The launches that were recorded.
-    pub recorded: u64,
-    /// The launches by kernel.
-    pub survey: Survey,
-}
-
 /// Runs a program under the recorder, waits for it, and writes the session's index.
 ///
 /// Reports an [`Event::Recorded`] at the end, or a warning if nothing was recorded.
@@ -89,7 +70,7 @@ pub fn run_program(
     supervisor: &Supervisor,
     monitor: &Monitor<'_>,
 ) -> Result<Ended> {
-    let Some((program, args)) = command.split_first() else { bail!("there is no program to run") };
+    let Some((program, args)) = command.split_first() else { bail!("no program to run") };
     let library = library::find()?;
     let made = session_folder::prepare(&options.folder)?;
     let folder = &options.folder;
@@ -137,7 +118,7 @@ fn conclude(
         let trace = session.read_index(file);
         let entry = Entry::new(file, &trace);
         if let Some(why) = &entry.incomplete {
-            monitor.warn(&format!("{}: what came later is not in it: {why}", entry.file));
+            monitor.warn(&format!("{}: incomplete, later launches are missing: {why}", entry.file));
         }
         entries.push(entry);
         if let Ok(trace) = trace {
@@ -149,8 +130,8 @@ fn conclude(
     write(entries)?;
     if processes == 0 {
         let why = match prlx_driver::cuda::look() {
-            Err(e) => format!("there is no CUDA driver that can be used: {}", e.message),
-            Ok(_) => "no process of it used CUDA's driver".to_owned(),
+            Err(e) => format!("no usable CUDA driver: {}", e.message),
+            Ok(_) => "no process of the program used the CUDA driver".to_owned(),
         };
         monitor.warn(&format!("nothing was recorded: {why}"));
         return Ok(());

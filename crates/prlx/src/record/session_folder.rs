@@ -11,20 +11,20 @@ pub(super) fn prepare(path: &Path) -> Result<bool> {
     let made = match std::fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
         Ok(false) => {
             let what = format!("{} is not empty", path.display());
-            let help = "a recording is never written over: remove it, or name another folder with -o";
+            let help = "PRLX never overwrites a recording: remove it, or name another directory with -o";
             return Err(Error::new(ErrorKind::File, what).help(help).into());
         }
         Ok(true) => false,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             std::fs::create_dir_all(path)
-                .with_context(|| format!("cannot make the folder {}", path.display()))?;
+                .with_context(|| format!("cannot create the directory {}", path.display()))?;
             true
         }
         Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
-            let what = format!("{} is a file; the recording of a program is a folder", path.display());
+            let what = format!("{} is a file; the recording of a program is a directory", path.display());
             return Err(Error::new(ErrorKind::File, what).help("name another one with -o").into());
         }
-        Err(e) => return Err(e).with_context(|| format!("cannot read the folder {}", path.display())),
+        Err(e) => return Err(e).with_context(|| format!("cannot read the directory {}", path.display())),
     };
     // Better now than when the program has run for hours.
     let probe = path.join(".prlx");

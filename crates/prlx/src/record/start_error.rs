@@ -13,23 +13,24 @@ pub(super) fn explain(program: &OsStr, e: &io::Error) -> anyhow::Error {
     let name = program.to_string_lossy();
     let (what, help) = match e.kind() {
         io::ErrorKind::NotFound if name.contains('/') => (
-            format!("there is no program {name}, or what its `#!` line names is missing"),
-            "look at the path",
+            format!("the program {name} does not exist, or its `#!` line names a missing interpreter"),
+            "check the path",
         ),
-        io::ErrorKind::NotFound => {
-            (format!("there is no program {name} on PATH"), "give its path, as ./app, for one in this folder")
-        }
+        io::ErrorKind::NotFound => (
+            format!("the program {name} is not on PATH"),
+            "for a program in this directory, give its path, as ./app",
+        ),
         io::ErrorKind::PermissionDenied => (
-            format!("{name} may not be executed"),
-            "chmod +x it; or name the program that runs it first, as `-- python3 script.py`",
+            format!("{name} is not executable"),
+            "make it executable with chmod +x; or name its interpreter first, as `-- python3 script.py`",
         ),
         _ if e.raw_os_error() == Some(ENOEXEC) => (
             format!(
-                "{name} is no program that can be executed: a script without a `#!` line, or for another machine"
+                "{name} cannot be executed: it is a script without a `#!` line, or built for another machine"
             ),
-            "name the program that runs it first, as `-- bash script`",
+            "name its interpreter first, as `-- bash script`",
         ),
-        _ => (format!("cannot run {name}: {e}"), "look at the message"),
+        _ => (format!("cannot run {name}: {e}"), "see the message"),
     };
     Error::new(ErrorKind::File, what).help(help).into()
 }

@@ -29,7 +29,7 @@ pub fn run(args: &ProbeCheckArgs, ui: &Ui) -> Result<ExitCode> {
     }
     out.flush()?;
     if !matched {
-        bail!("the program lands nowhere");
+        bail!("the probe program matches no instruction");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -59,7 +59,7 @@ fn print(out: &mut impl Write, checked: &Checked, ui: &Ui) -> Result<()> {
         writeln!(out, "  {}", prlx_present::safe(what))?;
     }
     for (function, why) in &checked.skipped {
-        ui.warn(&format!("{} is left as it is: {why}", prlx_present::safe(function)));
+        ui.warn(&format!("{} stays unchanged: {why}", prlx_present::safe(function)));
     }
     Ok(())
 }

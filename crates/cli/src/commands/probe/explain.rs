@@ -13,7 +13,7 @@ use crate::ui::Ui;
 /// Explains it.
 pub fn run(args: &ProbeExplainArgs, ui: &Ui) -> Result<ExitCode> {
     let selected = probe::select(&args.words, args.file.as_deref(), &ui.monitor())?;
-    let [path] = selected.rest else { bail!("name one PTX file or launch file behind the program") };
+    let [path] = selected.rest else { bail!("name one PTX file or launch file after the probe program") };
     let explained = probe::explain(&selected.script, Path::new(path), &args.kernel)?;
     let mut out = io::stdout().lock();
     writeln!(out, "{}", explained.module)?;
@@ -35,25 +35,25 @@ fn print_clause(
 ) -> io::Result<()> {
     writeln!(out, "\nclause {number}  {}", clause.heading)?;
     if clause.insertions == 0 {
-        writeln!(out, "  lands nowhere")?;
+        writeln!(out, "  matches no instruction")?;
     } else {
         let how = match clause.counters {
             0 => "code at every visit",
             n if n == clause.insertions => "a counter in a register, added to its row when the thread ends",
-            _ => "counters in registers at some, code at every visit at the others",
+            _ => "some counters in registers, otherwise code at every visit",
         };
         let insertions = count(clause.insertions, "insertion", "insertions");
         writeln!(out, "  {insertions} in {}: {how}", count(clause.functions, "function", "functions"))?;
         let depth = match clause.loop_depth {
             0 => "none in a loop".to_owned(),
-            1 => "the deepest in a loop".to_owned(),
-            n => format!("the deepest in {n} loops"),
+            1 => "at most in 1 loop".to_owned(),
+            n => format!("at most in {n} nested loops"),
         };
         let atomics = match clause.atomics {
             0 => String::new(),
             n => format!(", {n} of them atomic"),
         };
-        writeln!(out, "  {} instructions written in{atomics}; {depth}", clause.instructions)?;
+        writeln!(out, "  {} inserted instructions{atomics}; {depth}", clause.instructions)?;
     }
     for code in clause.code.iter().take(places) {
         writeln!(out, "  {}", prlx_present::safe(&code.place))?;
@@ -74,21 +74,24 @@ fn print_clause(
 /// Prints what the clauses take together.
 fn print_totals(out: &mut impl Write, totals: &Totals) -> io::Result<()> {
     let instructions = totals.instructions;
-    writeln!(out, "\nall of it  {instructions} instructions written in, with those at begins and ends")?;
+    writeln!(
+        out,
+        "\ntotal  {instructions} inserted instructions, with those at the begin and the end of kernels"
+    )?;
     if !totals.registers.is_empty() {
         let each: Vec<String> = totals.registers.iter().map(|(ty, n)| format!("{n} {ty}")).collect();
         let counters = count(totals.counters, "counter", "counters");
         let variables = count(totals.variables, "variable", "variables");
-        writeln!(out, "  a thread keeps {} ({variables}, {counters})", each.join(", "))?;
+        writeln!(out, "  registers of a thread: {} ({variables}, {counters})", each.join(", "))?;
     }
     if totals.table_bytes > 0 {
-        writeln!(out, "  tables take {} bytes", totals.table_bytes)?;
+        writeln!(out, "  tables: {} bytes", totals.table_bytes)?;
     }
     if totals.shared_bytes > 0 {
-        writeln!(out, "  variables of warps and CTAs take {} bytes a warp", totals.shared_bytes)?;
+        writeln!(out, "  warp and CTA variables: {} bytes for each warp", totals.shared_bytes)?;
     }
     if totals.record_bytes > 0 {
-        writeln!(out, "  records take {} bytes a warp", totals.record_bytes)?;
+        writeln!(out, "  records: {} bytes for each warp", totals.record_bytes)?;
     }
     Ok(())
 }

@@ -14,16 +14,16 @@ use crate::ui::Ui;
 /// Runs them one after the other; the tables are over all of them.
 pub fn run(args: &ProbeArgs, selected: &SelectedScript<'_>, ui: &Ui) -> Result<ExitCode> {
     if selected.rest.is_empty() {
-        bail!("name a launch file behind the program, or a program to run after `--`");
+        bail!("name a launch file after the probe program, or a program to run after `--`");
     }
     if args.interval.is_some() {
-        bail!("--interval is for programs: a launch file's tables are read when it has ended");
+        bail!("--interval is for programs: the tables of a launch file are read when it ends");
     }
     if args.memory.is_some() {
-        bail!("--memory is for programs: a launch file's tables and records take what they need");
+        bail!("--memory is for programs: a launch file allocates what its tables and records need");
     }
     if args.device.check.is_some() {
-        bail!("--check looks at the kernel as it is: `prlx run` has it");
+        bail!("--check checks the unchanged kernel: use it with `prlx run`");
     }
     let launches: Vec<PathBuf> = selected.rest.iter().map(PathBuf::from).collect();
     let options = ProbeOptions {

@@ -20,14 +20,13 @@ pub fn print(tallies: &Tallies, title: &str, args: &TableArgs, ui: &Ui) -> Resul
         write(path, page)?;
     }
     if let Some(folder) = &args.csv {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         for (table, name) in tallies.tables.iter().zip(names(tallies)) {
             let mut text = Vec::new();
             prlx_present::tallies_csv(&mut text, table)?;
             write(&folder.join(name + ".csv"), text)?;
         }
     }
-    #[cfg(feature = "parquet")]
     if let Some(folder) = &args.parquet {
         crate::tables::write_tables(&tallies.tables, &names(tallies), folder)?;
     }

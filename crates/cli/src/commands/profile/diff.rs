@@ -16,10 +16,10 @@ use crate::ui::Ui;
 pub fn run(args: &ProfileDiffArgs, ui: &Ui) -> Result<ExitCode> {
     let view = &args.view;
     if let Some(option) = view.span_file() {
-        bail!("{option} is of one timeline: `prlx timeline` has it");
+        bail!("{option} is for one timeline: use it with `prlx timeline`");
     }
     if !(0.0..=1e6).contains(&args.least) {
-        bail!("--least {} is no number of percent", args.least);
+        bail!("--least {} is not a percentage", args.least);
     }
     let side = |path| -> Result<Timeline> {
         let mut side = read_timeline(path, &args.buffer.format(), LaunchFilter::default(), &ui.monitor())?;

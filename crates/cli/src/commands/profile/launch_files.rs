@@ -15,9 +15,9 @@ use crate::ui::Ui;
 /// Profiles the launch files in one recording.
 pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     if args.device.check.is_some() {
-        bail!("--check looks at the kernel as it is: `prlx run` has it");
+        bail!("--check checks the unchanged kernel: use it with `prlx run`");
     }
-    args.choice.refuse_for_launch_file()?;
+    args.selection.refuse_for_launch_file()?;
     if !args.kernel.is_empty() {
         bail!("--kernel is for programs: a launch file has one kernel");
     }

@@ -17,13 +17,13 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         Some(ProfileCommand::Diff(args)) => diff::run(args, ui),
         None if args.sums && (args.view.span_file().is_some() || args.view.html.is_some()) => {
             let option = args.view.span_file().unwrap_or("--html");
-            bail!("{option} shows visits one by one, and --sums only adds them up")
+            bail!("{option} needs single visits, and --sums records only totals")
         }
         None if args.sums && args.format == ProfileFormat::Cudaprofiler => {
-            bail!("--format cudaprofiler has visits one by one, and --sums only adds them up")
+            bail!("--format cudaprofiler needs single visits, and --sums records only totals")
         }
         None if args.sums && args.machine_code => {
-            bail!("--machine-code looks at the records of markers, and --sums leaves none")
+            bail!("--machine-code needs marker records, and --sums records only totals")
         }
         None if args.machine_code && !args.command.is_empty() => {
             bail!("--machine-code is for launch files")

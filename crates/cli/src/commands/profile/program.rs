@@ -17,10 +17,8 @@ const MEMORY: u64 = 512;
 
 /// Profiles the program. The exit code is the program's.
 pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
-    if args.choice.digest.is_some() {
-        bail!(
-            "--digest is for `prlx record`: its kernels between those of the program would be in the timeline"
-        );
+    if args.selection.digest.is_some() {
+        bail!("--digest is for `prlx record`: its own kernels would appear in the timeline");
     }
     let keep = args.format == ProfileFormat::Prlx;
     let folder = RecordingFolder::new(args.output.as_deref().filter(|_| keep), "profile");
@@ -36,7 +34,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
             memory: Some(args.memory.unwrap_or(MEMORY)),
             ..RecorderOptions::default()
         };
-        let options = session_options(&recorder, &args.choice.selection(), &folder)?;
+        let options = session_options(&recorder, &args.selection.options(), &folder)?;
         let profile = args.options();
         let markers = Some(profile.marking());
         let options = Options { level: Level::Probe, markers, ..options };
@@ -52,7 +50,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
             ui.note(&format!("process {}, {} of {processes}:", process.pid, i + 1));
         }
         if i > 0 && view != view.without_files() {
-            ui.warn("the files that were asked for are of the first process");
+            ui.warn("output files hold the first process only");
             view = view.without_files();
         }
         if let Some(output) = args.output.as_deref().filter(|_| !keep && i == 0) {

@@ -1,21 +1,18 @@
 //! `prlx probe … -- program`: C programs of the driver API on the stand-in for the driver, with the library preloaded, to the printed
 //! tables. What is counted is held against the launches that the same recording has. Skipped where there is no `cc`.
 
-#[path = "support/programs.rs"]
-mod programs;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::programs::{prlx, program};
 use prlx_driver::session::Session;
 use prlx_trace::Trace;
-use programs::{prlx, program};
 use serde_json::Value;
 
 /// A folder of a test's own.
 fn folder(name: &str) -> std::path::PathBuf {
-    programs::folder("probe-program", name)
+    crate::programs::folder("probe-program", name)
 }
 
 /// Splits what the program printed from our JSON behind it.
@@ -138,7 +135,10 @@ fn what_was_not_probed_is_said_and_the_program_runs_on() {
     // Nowhere.
     let (code, out, err) = prlx(&here, &["probe", "inst:wgmma { @n++; }", "--memory", "8", "--", &app], &[]);
     assert_eq!((code, &out), (Some(2), &alone), "{err}");
-    assert!(err.contains("the program lands nowhere in 1 module: `prlx probe check`"), "{err}");
+    assert!(
+        err.contains("the probe program matches no instruction in 1 module: `prlx probe check`"),
+        "{err}"
+    );
     // A clause has nothing to stand on, one can't be told what it asks for, and one asks for lines where there are none.
     let text = "block { @b++; } inst:wgmma { @w++; } inst:st.global { @n[arg.q]++; } inst:st.global { @lines[line]++; }";
     let (code, out, err) = prlx(

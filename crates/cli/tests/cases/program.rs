@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use prlx_driver::session::{Choice, Options, Session, VARIABLE, create, this_process};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::ArgInfo;
@@ -18,11 +18,8 @@ use prlx_trace::{FuncId, Launch, Streams, Writer};
 
 type Test = fn() -> Result<(), Failed>;
 
-fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().collect();
-    if words.get(1).is_some_and(|w| w == "app") {
-        return app(&words[2..]);
-    }
+/// The trials.
+pub fn trials() -> Vec<Trial> {
     let tests: &[(&str, Test)] = &[
         ("a_recording_is_a_folder", a_recording_is_a_folder),
         ("streams_and_exit_codes_are_the_programs", streams_and_exit_codes_are_the_programs),
@@ -35,12 +32,11 @@ fn main() -> ExitCode {
         ("what_is_wrong_is_said", what_is_wrong_is_said),
         ("nothing_is_recorded", nothing_is_recorded),
     ];
-    let trials = tests.iter().map(|(name, test)| Trial::test(*name, test)).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    tests.iter().map(|(name, test)| Trial::test(format!("program/{name}"), test)).collect()
 }
 
 /// The program: `launch NAME:CONTENT …`, `kill`, `exit N`, `echo`, `wait`, in turn.
-fn app(words: &[String]) -> ExitCode {
+pub fn app(words: &[String]) -> ExitCode {
     let options = Options::from_variable(&std::env::var(VARIABLE).unwrap(), &prlx_probe::program).unwrap();
     let process = this_process();
     let mut words = words.iter().map(String::as_str);
@@ -214,7 +210,7 @@ fn a_killed_program_leaves_what_was_whole() -> Result<(), Failed> {
     let here = folder("killed");
     let (code, _, err) = said(&record(&here, &["-o", "a"], "k:1 k:2 kill").output()?);
     assert_eq!(code, Some(128 + 6), "{err}");
-    assert!(err.contains("what came later is not in it") && err.contains("2 launches"), "{err}");
+    assert!(err.contains("incomplete, later launches are missing") && err.contains("2 launches"), "{err}");
     let session = Session::open(&here.join("a"))?;
     let trace = session.read(&session.files[0])?;
     assert_eq!((trace.launches.len(), trace.cut.is_some()), (2, true));
@@ -279,7 +275,7 @@ fn programs_are_looked_at_closer() -> Result<(), Failed> {
         Ok((found.cloned().ok_or("there is no finding")?, err))
     };
     let (launch, err) = compare(&[])?;
-    assert!(err.contains("running both again to look closer at launches 4 and 4"), "{err}");
+    assert!(err.contains("running both programs again to record the operands of launches 4 and 4"), "{err}");
     let operands = &launch["findings"][0]["operands"];
     let lanes = operands["rows"].as_array().ok_or("no operands")?;
     let lane = launch["findings"][0]["lane"].as_u64();
@@ -288,7 +284,10 @@ fn programs_are_looked_at_closer() -> Result<(), Failed> {
     let bits = shown["cells"][0]["bits"].as_array().ok_or("no cell")?;
     assert!(shown["differs"] == true && bits[0] != bits[1], "{operands}");
     let (launch, err) = compare(&["--no-zoom"])?;
-    assert!(launch["findings"][0]["operands"].is_null() && !err.contains("look closer"), "{err}");
+    assert!(
+        launch["findings"][0]["operands"].is_null() && !err.contains("running both programs again"),
+        "{err}"
+    );
     Ok(())
 }
 
@@ -370,13 +369,16 @@ fn what_is_wrong_is_said() -> Result<(), Failed> {
     fs::set_permissions(here.join("odd"), fs::Permissions::from_mode(0o755))?;
     fs::write(here.join("file"), "x")?;
     let cases: &[(&[&str], &str)] = &[
-        (&["record", "-o", "a", "--", "./nothing"], "there is no program ./nothing"),
+        (&["record", "-o", "a", "--", "./nothing"], "the program ./nothing does not exist"),
         (&["record", "-o", "a", "--", "no-such-program-anywhere"], "on PATH"),
         (&["record", "-o", "a", "--", "./script"], "chmod +x"),
-        (&["record", "-o", "a", "--", "./odd"], "name the program that runs it first"),
-        (&["record", "-o", "file", "--", "./odd"], "file is a file; the recording of a program is a folder"),
+        (&["record", "-o", "a", "--", "./odd"], "name its interpreter first"),
+        (
+            &["record", "-o", "file", "--", "./odd"],
+            "file is a file; the recording of a program is a directory",
+        ),
         (&["record", "-o", "file/a", "--", "./odd"], "file/a"),
-        (&["record", "-o", "/proc/a", "--", "./odd"], "cannot make the folder /proc/a"),
+        (&["record", "-o", "/proc/a", "--", "./odd"], "cannot create the directory /proc/a"),
         (&["record", "-o", "a", "--line", "a.cu:3", "--", "./odd"], "--line is for launch files"),
         (&["record", "-o", "a", "--kernel", "/(/", "--", "./odd"], "--kernel `/(/`"),
         (&["record", "-o", "a", "--level", "operands", "--", "./odd"], "around a finding"),
@@ -410,7 +412,7 @@ fn nothing_is_recorded() -> Result<(), Failed> {
     let here = folder("nothing");
     let (code, _, err) = said(&record(&here, &["-o", "a"], "exit 5").output()?);
     assert_eq!(code, Some(5));
-    assert!(err.contains("nothing was recorded: there is no CUDA driver that can be used"), "{err}");
+    assert!(err.contains("nothing was recorded: no usable CUDA driver"), "{err}");
     let (code, out, _) = said(&prlx(&here, &["diff", "a", "a"]).output()?);
     assert_eq!(code, Some(3), "{out}");
     assert!(out.contains("neither side recorded a launch"), "{out}");

@@ -1,6 +1,6 @@
 //! The command line as files: `tests/cases/cli/*.trycmd` hold commands and what they print.
 //!
-//! `TRYCMD=overwrite cargo test -p prlx-cli --test cli` rewrites them; read the diff. Commands run in a copy of
+//! `TRYCMD=overwrite cargo test -p prlx-cli --test it cli::` rewrites them; read the diff. Commands run in a copy of
 //! `examples`, so cases may write files.
 
 #[test]

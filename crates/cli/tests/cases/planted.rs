@@ -8,13 +8,11 @@
 //! that is noticed by another oracle than its row says fails too.
 //! Misses: faults that the verifier alone can see (`crates/instrument/tests/faults.rs`), and faults of the hooks.
 
-mod support;
-
-use libtest_mimic::{Arguments, Failed, Trial};
+use crate::lane_runs::{emulator, observe, program, record, record_in, same};
+use libtest_mimic::{Failed, Trial};
 use prlx_driver::Job;
 use prlx_plan::Plan;
 use prlx_trace::Level;
-use support::{emulator, observe, program, record, record_in, same};
 
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.
 const SEEDS: &[u64] = &[0, 1, 7];
@@ -121,11 +119,13 @@ const DEVICE: &[InDevice] = &[
         When::Raced),
 ];
 
-fn main() {
-    let args = Arguments::from_args();
-    let code = INSTRUMENTER.iter().map(|row| Trial::test(format!("code: {}", row.0), || in_code(row)));
-    let device = DEVICE.iter().map(|row| Trial::test(format!("device: {}", row.0), || in_device(row)));
-    libtest_mimic::run(&args, code.chain(device).collect()).exit();
+/// The trials.
+pub fn trials() -> Vec<Trial> {
+    let code =
+        INSTRUMENTER.iter().map(|row| Trial::test(format!("planted/code: {}", row.0), || in_code(row)));
+    let device =
+        DEVICE.iter().map(|row| Trial::test(format!("planted/device: {}", row.0), || in_device(row)));
+    code.chain(device).collect()
 }
 
 fn load(kernel: &str) -> Result<Job, Failed> {

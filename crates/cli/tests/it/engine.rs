@@ -210,7 +210,14 @@ fn errors_name_the_step_and_the_file_and_leave_nothing_old() {
     let wrong = ("probe.prlx", "inst:ld.global { @n+; }");
     let own = job.kernel.as_str();
     let cases: [(&str, &[u8], _, &str, &str, &str); 7] = [
-        ("kernel", ptx, Some(("probe.prlx", PROBE)), "sax", "prune original.asm", "there is no kernel `sax`"),
+        (
+            "kernel",
+            ptx,
+            Some(("probe.prlx", PROBE)),
+            "sax",
+            "prune original.asm",
+            "the code has no kernel `sax`",
+        ),
         ("no-ptx", &plain, Some(("probe.prlx", PROBE)), own, "objdump original.bin", "1 image without PTX"),
         (
             "rubbish",
@@ -220,7 +227,14 @@ fn errors_name_the_step_and_the_file_and_leave_nothing_old() {
             "objdump original.bin",
             "neither PTX, a cubin",
         ),
-        ("nothing", ptx, Some(nothing), own, "probe pruned.asm", "the program lands nowhere in"),
+        (
+            "nothing",
+            ptx,
+            Some(nothing),
+            own,
+            "probe pruned.asm",
+            "the probe program matches no instruction in",
+        ),
         ("wrong", ptx, Some(wrong), own, "read the probe", "probe.prlx:1:"),
         ("none", ptx, None, own, "read the probe", "put probe.toml or probe.prlx into the folder"),
         ("empty", b"", Some(("probe.prlx", PROBE)), own, "objdump original.bin", "neither PTX"),

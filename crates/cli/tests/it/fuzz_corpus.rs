@@ -2,12 +2,10 @@
 //!
 //! Holds: an input that failed and was fixed is kept there, and fails here if it fails again.
 
-#[path = "../../../fuzz/src/lib.rs"]
-mod fuzz;
-use fuzz::support;
-
 use std::fs;
 use std::path::Path;
+
+use crate::fuzz;
 
 /// Runs a target on all that is kept of it.
 fn replay(name: &str, run: fn(&[u8])) {
@@ -31,7 +29,7 @@ macro_rules! targets {
         fn every_target_is_here() {
             let mut here = vec![$(stringify!($name)),*];
             here.sort_unstable();
-            let manifest = include_str!("../../../fuzz/Cargo.toml").parse::<toml::Table>().unwrap();
+            let manifest = include_str!("../../../../fuzz/Cargo.toml").parse::<toml::Table>().unwrap();
             let bins = manifest["bin"].as_array().unwrap();
             let mut there: Vec<&str> = bins.iter().map(|b| b["name"].as_str().unwrap()).collect();
             there.sort_unstable();

@@ -41,7 +41,7 @@ fn regions_are_held_against_machine_code() {
         let (_, count, text) =
             all.iter().find(|n| n.0 == "machine-code").unwrap_or_else(|| panic!("{all:?}"));
         assert_eq!(*count, of, "{text}");
-        assert!(text.contains(&format!("machine code tells of {of},")), "{text}");
+        assert!(text.contains(&format!("{of} found in the machine code,")), "{text}");
     }
 }
 
@@ -50,5 +50,5 @@ fn a_missing_disassembler_is_said() {
     let nowhere = Path::new("/nonexistent/nvdisasm");
     let all = notes("tests/cases/marks/plain.toml", &[("PRLX_NVDISASM", nowhere), ("PRLX_PTXAS", nowhere)]);
     let said = all.iter().find(|n| n.0 == "machine-code").map(|n| n.2.as_str()).unwrap_or_default();
-    assert!(said.contains("was not held against its machine code, plain: there is no ptxas"), "{all:?}");
+    assert!(said.contains("was not compared with its machine code, plain: there is no ptxas"), "{all:?}");
 }

@@ -8,14 +8,11 @@
 //! (`tests/kernels/schedule.txt`).
 //! `PRLX_MASTER=name` runs the kernels whose folder name contains that text.
 
-#[path = "support/corpus.rs"]
-mod corpus;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use corpus::{kernels, label, list, root};
-use libtest_mimic::{Arguments, Failed, Trial};
+use crate::corpus::{kernels, label, list, root};
+use libtest_mimic::{Failed, Trial};
 use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_plan::{Plan, RecordingRequest};
@@ -31,8 +28,8 @@ const PARTED: [&str; 2] = ["cuda/levenshtein", "cuda/quicksort_local"];
 /// Tools that compare lanes.
 const COMPARE: [&str; 3] = ["bank-conflicts", "coalescing", "transactions"];
 
-fn main() {
-    let args = Arguments::from_args();
+/// The trials.
+pub fn trials() -> Vec<Trial> {
     let only = std::env::var("PRLX_MASTER").unwrap_or_default();
     let refused = list("refused.txt");
     let free = list("schedule.txt");
@@ -45,10 +42,10 @@ fn main() {
         }
         for (program, text) in &programs {
             let (folder, text, free) = (folder.clone(), text.clone(), free.contains_key(&name));
-            trials.push(Trial::test(format!("{name} {program}"), move || one(&folder, &text, free)));
+            trials.push(Trial::test(format!("probes/{name} {program}"), move || one(&folder, &text, free)));
         }
     }
-    libtest_mimic::run(&args, trials).exit();
+    trials
 }
 
 /// One host thread: what kernels do across CTAs is then the same in every run.

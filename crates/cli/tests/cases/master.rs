@@ -10,26 +10,22 @@
 //! with a target concerns that target's module, which `crates/emu/tests/cases/outputs.rs` runs and this test does not).
 //! `PRLX_MASTER=name` runs the kernels whose folder name contains that text.
 
-#[path = "support/corpus.rs"]
-mod corpus;
-mod support;
-
 use std::path::{Path, PathBuf};
 
-use corpus::{kernels, label, list};
-use libtest_mimic::{Arguments, Failed, Trial};
+use crate::corpus::{kernels, label, list};
+use crate::lane_runs::{Run, emulator, observe, program, record, record_in, same, stream};
+use libtest_mimic::{Failed, Trial};
 use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem, complete_events};
 use prlx_driver::{ErrorKind, Job};
 use prlx_plan::Plan;
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, SiteId, WarpId};
-use support::{Run, emulator, observe, program, record, record_in, same, stream};
 
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.
 const SEEDS: &[u64] = &[0, 1, 7];
 
-fn main() {
-    let args = Arguments::from_args();
+/// The trials.
+pub fn trials() -> Vec<Trial> {
     let only = std::env::var("PRLX_MASTER").unwrap_or_default();
     let folders: Vec<PathBuf> = kernels().into_iter().filter(|f| label(f).contains(&only)).collect();
     let (refused, scheduled) = (list("refused.txt"), list("schedule.txt"));
@@ -37,19 +33,19 @@ fn main() {
     for folder in folders {
         let name = label(&folder);
         if refused.contains_key(&name) {
-            trials.push(Trial::test(format!("{name} is refused"), move || refuses(&folder)));
+            trials.push(Trial::test(format!("master/{name} is refused"), move || refuses(&folder)));
             continue;
         }
         for level in Level::RECORDERS.iter().copied() {
             let scheduled =
                 scheduled.get(&name).is_some_and(|of| of.split(',').any(|w| w == "all" || w == level.name()));
             let folder = folder.clone();
-            trials.push(Trial::test(format!("{name} {}", level.name()), move || {
+            trials.push(Trial::test(format!("master/{name} {}", level.name()), move || {
                 one(&folder, level, scheduled)
             }));
         }
     }
-    libtest_mimic::run(&args, trials).exit();
+    trials
 }
 
 /// A kernel of the list is refused with the name of what is missing, and where.

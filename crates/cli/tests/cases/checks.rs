@@ -4,14 +4,11 @@
 //! source marks and no others; a right kernel gives none, but for notes. The text that `prlx` prints is beside each case.
 //! Misses: how often a finding is seen, but for what that text says of the fair schedule.
 
-#[path = "../../emu/tests/cases/corpus.rs"]
-mod lists;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use libtest_mimic::{Arguments, Failed, Trial};
-use lists::{Refused, kernels, root};
+use crate::device_corpus::{Refused, kernels, root};
+use libtest_mimic::{Failed, Trial};
 use prlx_driver::Job;
 use prlx_emu::{Checks, Emulator, Options};
 use prlx_present::Style;
@@ -126,12 +123,12 @@ fn cases() -> Vec<PathBuf> {
     all
 }
 
-fn main() {
-    let args = Arguments::from_args();
+/// The trials.
+pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for path in cases() {
         let folder = folder(&path);
-        let name = format!("{folder}/{}", path.file_stem().unwrap_or_default().to_string_lossy());
+        let name = format!("checks/{folder}/{}", path.file_stem().unwrap_or_default().to_string_lossy());
         // Which lanes access memory together is the schedule's choice.
         let seeds = if folder == Check::Notes.name() { &SEEDS[..1] } else { SEEDS };
         for &seed in seeds {
@@ -150,10 +147,10 @@ fn main() {
         let Some(launch) = k.launch.filter(|_| !refused.has(&k.name, &k.target)) else { continue };
         for seed in [SEEDS[0], SEEDS[2]] {
             let (launch, module) = (launch.clone(), k.module.clone());
-            let title = format!("{}/{}/seed={seed}", k.name, k.target);
+            let title = format!("checks/{}/{}/seed={seed}", k.name, k.target);
             trials.push(Trial::test(title, move || clean(&launch, &module, seed)));
         }
     }
     assert!(trials.len() > 500, "the cases are gone");
-    libtest_mimic::run(&args, trials).exit();
+    trials
 }

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use prlx::diff::read_file;
 use prlx_analyze::Report;
 use prlx_driver::session::Session;
+use prlx_present::profile;
 use prlx_present::tables::parquet::Writer;
 use prlx_present::tables::{self, FINDINGS, RECORDING};
 use prlx_present::tallies::TallyTable;
+use prlx_timeline::Timeline;
 
 type Out = Writer<BufWriter<File>>;
 
@@ -27,7 +29,7 @@ pub fn write_findings(report: &Report, path: &Path) -> Result<()> {
 
 /// Writes the tables of a recording into a new folder, a file each.
 pub fn write_recording(session: &Session, folder: &Path) -> Result<()> {
-    fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let mut files: BTreeMap<&str, Out> = BTreeMap::new();
     for (table, _) in RECORDING {
         let path = folder.join(format!("{}.parquet", table.name));
@@ -52,7 +54,7 @@ pub fn write_recording(session: &Session, folder: &Path) -> Result<()> {
 
 /// Writes the tables of a probe program into a folder, a file each, under these names.
 pub fn write_tables(tables: &[TallyTable], names: &[String], folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for (table, name) in tables.iter().zip(names) {
         let path = folder.join(format!("{name}.parquet"));
         let flat = table.flat();
@@ -65,6 +67,16 @@ pub fn write_tables(tables: &[TallyTable], names: &[String], folder: &Path) -> R
         write().with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// Writes the spans of a timeline into a file.
+pub fn write_spans(timeline: &Timeline, path: &Path) -> Result<()> {
+    let all = || -> io::Result<()> {
+        let mut out = Writer::new(BufWriter::new(File::create(path)?), &profile::SPANS)?;
+        profile::rows(timeline, &mut |batch| out.rows(&batch))?;
+        out.finish()?.flush()
+    };
+    all().with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn finish(out: Out) -> io::Result<()> {

@@ -159,7 +159,7 @@ fn a_flight_recorder_outlives_the_kernel() {
         assert!(code == 2 && err.contains("`plain` on mock device did not end in 0.3 s"), "{command}: {err}");
     }
     let (code, _, err) = prlx("run tests/cases/marks/plain.toml --timeout 1", &[]);
-    assert!(code == 2 && err.contains("--timeout is for a GPU: the CPU device has --max-steps"), "{err}");
+    assert!(code == 2 && err.contains("--timeout needs a GPU: for the CPU device, use --max-steps"), "{err}");
 }
 
 /// The script of `cargo xtask gpu-bundle`, on kernels that agree, that may differ, that print, and that no device runs.
@@ -281,7 +281,10 @@ fn cost_measures_probe_programs() {
     }
     assert!(forms[6]["idle"] == true && forms[6]["median"].is_null(), "{}", forms[6]);
     let (code, out, err) = prlx(&format!("cost {launch} --probe tensor-ops --probe global-bytes"), &[]);
-    assert!(code == 0 && out.contains("does nothing in it") && out.contains("assembler aside"), "{out}{err}");
+    assert!(
+        code == 0 && out.contains("no effect in this kernel") && out.contains("without the assembler"),
+        "{out}{err}"
+    );
     assert!(!out.contains("path"), "{out}");
     let (code, _, err) = prlx(&format!("cost {launch} --probe nothing-like-it"), &[]);
     assert!(code == 2 && err.contains("there is no tool"), "{err}");

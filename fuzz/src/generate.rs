@@ -10,7 +10,7 @@ use prlx_driver::Job;
 use prlx_plan::Plan;
 use prlx_trace::Level;
 
-use crate::support::{observe, program, record, same};
+use crate::lane_runs::{observe, program, record, same};
 
 /// Data registers, all of 32 bits.
 const DATA: u8 = 8;

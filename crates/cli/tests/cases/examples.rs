@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
-fn main() {
-    let args = Arguments::from_args();
+/// The trials.
+pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for folder in examples() {
         let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
@@ -18,12 +18,12 @@ fn main() {
         for expected in table.get("compare").and_then(toml::Value::as_array).cloned().unwrap_or_default() {
             let of =
                 |key: &str| expected.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
-            let (folder, title) = (folder.clone(), format!("{name}: {} {}", of("a"), of("b")));
+            let (folder, title) = (folder.clone(), format!("examples/{name}: {} {}", of("a"), of("b")));
             trials.push(Trial::test(title, move || compare(&folder, &expected)));
         }
     }
     assert!(trials.len() > 20, "the examples are gone");
-    libtest_mimic::run(&args, trials).exit();
+    trials
 }
 
 fn examples() -> Vec<PathBuf> {

@@ -1,0 +1,58 @@
+//! Options for the device that a launch file runs on.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use prlx::device::{DeviceChoice, DeviceOptions};
+use prlx_emu::Checks;
+
+use super::parse;
+
+/// Where a launch file runs.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Device options (launch files)")]
+pub struct DeviceArgs {
+    /// Run on the CPU device (`cpu`), an NVIDIA GPU (`cuda`, `cuda:1`), or a GPU if there is one (`auto`)
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = parse::device)]
+    pub device: DeviceChoice,
+    /// CPU device: use this schedule seed instead of the launch file's; random input data stays the same
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// CPU device: stop a CTA as stuck after N steps
+    #[arg(long, value_name = "N")]
+    pub max_steps: Option<u64>,
+    /// GPU: stop a kernel as stuck after so many seconds; a flight recorder's contents are read all the same
+    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
+    pub timeout: Option<Duration>,
+    /// CPU device: check while the kernel runs: bounds, init, race, sync, async, notes, or all (docs/checks.md)
+    #[arg(long, value_name = "LIST", value_parser = parse::checks)]
+    pub check: Option<Checks>,
+    /// CPU device: number of host threads under seed 0 (other seeds always use one); with --seeds, number of schedules
+    /// that run at the same time [default: one for each core; one if the order of CTAs can change results]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// CPU device: maximum memory for buffers, running CTAs, checks and recordings, in MiB [default: 16384]
+    #[arg(long, value_name = "MIB")]
+    pub max_memory: Option<u64>,
+    /// CPU device: compute an approximate operation as hardware does, from this file (docs/internals/calibration.md);
+    /// may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub calibration: Vec<PathBuf>,
+}
+
+impl DeviceArgs {
+    /// The options of the library.
+    pub fn options(&self) -> DeviceOptions {
+        DeviceOptions {
+            device: self.device,
+            seed: self.seed,
+            max_steps: self.max_steps,
+            max_memory: self.max_memory,
+            timeout: self.timeout,
+            check: self.check,
+            threads: self.threads,
+            calibration: self.calibration.clone(),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `prlx inspect`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use prlx_isa::image::Target;
+
+use super::parse;
+
+/// `prlx inspect`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct InspectArgs {
+    /// PTX file, cubin, fatbin, program, launch file or recording (a file, or a program's directory)
+    pub input: PathBuf,
+    /// Show the PTX of image N of a cubin, fatbin or program, instead of the list of images
+    #[arg(long, value_name = "N")]
+    pub image: Option<usize>,
+    /// Mark the images that the driver loads for this architecture, as `sm_90`
+    #[arg(long, value_name = "ARCH", value_parser = parse::target)]
+    pub arch: Option<Target>,
+    /// What to show [default: launches of a directory, kernels of anything else]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub show: Option<Show>,
+    /// Show only kernels and functions whose names match (`*` and `?` match)
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  prlx inspect kernel.ptx --show sites                     what can be recorded, and how
+  prlx inspect ./app --arch sm_90                          the images in a program
+  prlx inspect app.prlx                                    the launches in a recording";
+
+/// What `inspect` shows.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Show {
+    /// A line for each kernel and function
+    Kernels,
+    /// Basic blocks and edges
+    Cfg,
+    /// The loop nest
+    Loops,
+    /// Decisions and other sites, and how each is recorded
+    Sites,
+    /// Processes and launches of a recording
+    Launches,
+    /// Everything in a recording, as text
+    Streams,
+}

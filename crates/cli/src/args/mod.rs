@@ -1,0 +1,139 @@
+//! The command line, declared once: names, defaults and help texts.
+//!
+//! Parsing has no side effects. Each file declares one command, or options that commands share; `commands/` does the work.
+
+mod assert;
+mod compare;
+mod convert;
+mod cost;
+mod device;
+mod diff;
+mod inspect;
+mod instrument;
+mod legacy;
+mod parse;
+mod probe;
+mod profile;
+mod query;
+mod record;
+mod recorder;
+mod repeat;
+mod report;
+mod run;
+mod small;
+mod timeline;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+pub use assert::AssertArgs;
+pub use compare::{CommandWords, CompareArgs};
+pub use convert::{ConvertArgs, ConvertFormat};
+pub use cost::CostArgs;
+pub use diff::DiffArgs;
+pub use inspect::{InspectArgs, Show};
+pub use instrument::InstrumentArgs;
+pub use legacy::LegacyArgs;
+pub use probe::{
+    ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeEngineArgs, ProbeExplainArgs, ProbeShowArgs, TableArgs,
+};
+pub use profile::{ProfileArgs, ProfileCommand, ProfileDiffArgs, ProfileFormat};
+pub use query::QueryArgs;
+pub use record::RecordArgs;
+pub use recorder::RecorderArgs;
+pub use repeat::RepeatArgs;
+pub use report::ReportArgs;
+pub use run::RunArgs;
+pub use small::{CompletionsArgs, DoctorArgs, ManArgs, MergeArgs};
+pub use timeline::{TimelineArgs, ViewArgs};
+
+/// Find where two runs of a GPU kernel first differ, in which threads, and why.
+#[derive(Parser, Debug)]
+#[command(
+    name = "prlx",
+    version = crate::version::SHORT,
+    long_version = crate::version::LONG.as_str(),
+    after_help = EXIT_CODES,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// Use colours
+    #[arg(long, value_enum, default_value_t = When::Auto, global = true)]
+    pub color: When,
+    /// Show no progress and no notes
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// The command
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 same (or done), 1 differs, 2 error, 3 unknown: part of the work was not seen, and it could differ.
+
+Start here:  prlx compare examples/threshold/good.toml examples/threshold/bad.toml";
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run a launch file and show its buffers
+    Run(RunArgs),
+    /// Record a launch file or a program
+    Record(RecordArgs),
+    /// Compare two recordings
+    Diff(DiffArgs),
+    /// Convert a recording to another format; list what the format cannot store
+    Convert(ConvertArgs),
+    /// Merge the parts of a report that `diff --shard` wrote
+    Merge(MergeArgs),
+    /// Run and compare two launch files or two programs
+    Compare(CompareArgs),
+    /// Compare a new recording with a golden one, and allow only the differences that rules name
+    Assert(AssertArgs),
+    /// Run a launch file or a program many times, and compare the outcomes
+    Repeat(RepeatArgs),
+    /// Query the tables of one or two recordings with SQL (docs/query.md)
+    #[command(hide = cfg!(not(feature = "query")))]
+    Query(QueryArgs),
+    /// Measure the overhead of recording a kernel, at each level
+    Cost(CostArgs),
+    /// Run a small program at chosen instructions: count, sum, histogram, record
+    Probe(ProbeArgs),
+    /// Insert a probe into one kernel of a binary, and keep the result of every step on disk
+    ProbeEngine(ProbeEngineArgs),
+    /// Measure where the cycles go inside kernels, by regions of the source or inserted markers
+    Profile(Box<ProfileArgs>),
+    /// Show where the cycles go, from a recording with markers or another profiler's buffer
+    Timeline(TimelineArgs),
+    /// Insert the recorder's code into PTX
+    Instrument(InstrumentArgs),
+    /// Show the contents of PTX, a cubin, a fatbin, a program, a launch file or a recording
+    Inspect(InspectArgs),
+    /// Check the GPU, driver and compilers, and list what works with them
+    Doctor(DoctorArgs),
+    /// Print the manual page, or write a page for each command
+    Man(ManArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+}
+
+/// When to use colour.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// On terminals, unless NO_COLOR is set
+    Auto,
+    /// Also in files and pipes
+    Always,
+    /// Never
+    Never,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,171 @@
+//! Parsers of option values.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use prlx::device::DeviceChoice;
+use prlx_analyze::Shard;
+use prlx_driver::session::Pattern;
+use prlx_emu::Checks;
+use prlx_isa::image::Target;
+use prlx_trace::Level;
+use prlx_trace::check::Check;
+use prlx_trace::kernel::SiteClass;
+
+/// Maximum number of schedules of one call.
+const MAX_SEEDS: u64 = 1 << 20;
+
+/// A list of checks with commas.
+pub fn checks(text: &str) -> Result<Checks, String> {
+    text.split(',').try_fold(Checks::NONE, |all, word| match word.trim() {
+        "all" => Ok(Checks::all()),
+        word => named(Check::ALL, Check::name, word).map(|c| all.with(c)).map_err(|e| format!("{e}, all")),
+    })
+}
+
+/// A positive number of seconds.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|s| *s > 0.0).and_then(|s| Duration::try_from_secs_f64(s).ok());
+    seconds.ok_or_else(|| "it is a number of seconds, as 2.5".to_owned())
+}
+
+/// A recorder's level.
+pub fn level(text: &str) -> Result<Level, String> {
+    Level::from_word(text).map_or_else(|| named(Level::RECORDERS, Level::label, text), Ok)
+}
+
+/// A class of sites.
+pub fn class(text: &str) -> Result<SiteClass, String> {
+    named(SiteClass::ALL, SiteClass::name, text)
+}
+
+fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, text: &str) -> Result<T, String> {
+    all.iter().copied().find(|&t| name(t) == text).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|&t| name(t)).collect();
+        format!("one of {}", names.join(", "))
+    })
+}
+
+/// An architecture, as `sm_90`.
+pub fn target(text: &str) -> Result<Target, String> {
+    Target::parse(text).ok_or_else(|| "an architecture, as sm_90".into())
+}
+
+/// A device.
+pub fn device(text: &str) -> Result<DeviceChoice, String> {
+    match (text, text.strip_prefix("cuda:").map(str::parse)) {
+        ("cpu", _) => Ok(DeviceChoice::Cpu),
+        ("auto", _) => Ok(DeviceChoice::Auto),
+        ("cuda", _) => Ok(DeviceChoice::Cuda(0)),
+        (_, Some(Ok(ordinal))) => Ok(DeviceChoice::Cuda(ordinal)),
+        _ => Err("cpu, cuda, cuda:N or auto".into()),
+    }
+}
+
+/// Lines of a file: `FILE:LINE` or `FILE:FIRST-LAST`, as a half-open range.
+pub fn lines(text: &str) -> Result<(String, Range<u32>), String> {
+    let (file, lines) = text.rsplit_once(':').ok_or("FILE:LINE or FILE:FIRST-LAST")?;
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    let (first, last) = (number::<u32>(first)?, number::<u32>(last)?);
+    if first == 0 || last < first {
+        return Err(format!("`{lines}` is no range of lines (they count from 1)"));
+    }
+    Ok((file.to_owned(), first..last.saturating_add(1)))
+}
+
+/// A part of a report: `I/N`.
+pub fn shard(text: &str) -> Result<Shard, String> {
+    let (index, of) = text.split_once('/').ok_or("I/N, as 0/4")?;
+    let (index, of) = (number(index)?, number(of)?);
+    if index >= of {
+        return Err(format!("`{text}`: parts count from 0 to N-1"));
+    }
+    Ok(Shard { index, of })
+}
+
+/// A name pattern of kernels.
+pub fn pattern(text: &str) -> Result<Pattern, String> {
+    Pattern::new(text)
+}
+
+/// A range of seconds, `FIRST-LAST`, as nanoseconds.
+pub fn time_range(text: &str) -> Result<(u64, u64), String> {
+    let (first, last) = text.split_once('-').ok_or("FIRST-LAST, as 1.5-2")?;
+    let nanos = |s: &str| match s.parse::<f64>() {
+        Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok((seconds * 1e9) as u64),
+        _ => Err(format!("`{s}` is no number of seconds")),
+    };
+    let (first, last) = (nanos(first)?, nanos(last)?);
+    if last <= first {
+        return Err(format!("`{text}`: the last comes before the first"));
+    }
+    Ok((first, last))
+}
+
+/// Seeds: `FIRST..END`, without the end.
+pub fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let (first, end) = text.split_once("..").ok_or("FIRST..END, as 0..200")?;
+    let (first, end) = (number::<u64>(first)?, number::<u64>(end)?);
+    match end.checked_sub(first) {
+        None | Some(0) => Err(format!("`{text}` has no seed: the end is not one of them")),
+        Some(n) if n > MAX_SEEDS => Err(format!("{n} seeds are more than {MAX_SEEDS}")),
+        Some(_) => Ok(first..end),
+    }
+}
+
+/// Numbers: `N` or `FIRST-LAST` with the last, as a half-open range.
+pub fn range(text: &str) -> Result<(u64, u64), String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (number::<u64>(first)?, number::<u64>(last)?);
+    if last < first {
+        return Err(format!("`{text}`: the last comes before the first"));
+    }
+    Ok((first, last.saturating_add(1)))
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String>
+where
+    T::Err: std::fmt::Display,
+{
+    text.parse().map_err(|e| format!("`{text}`: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_seconds() {
+        assert_eq!(time_range("0.5-2"), Ok((500_000_000, 2_000_000_000)));
+        for wrong in ["2", "2-1", "1-1", "-1-2", "a-2", "0-inf", "nan-1"] {
+            assert!(time_range(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn checks_add_up() {
+        assert_eq!(checks("all"), Ok(Checks::all()));
+        assert_eq!(checks("bounds"), Ok(Checks::NONE.with(Check::Bounds)));
+        assert!(checks("bounds,bonds").is_err_and(|e| e.contains("bounds")));
+    }
+
+    #[test]
+    fn ranges_are_inclusive_and_checked() {
+        assert_eq!(range("3-5"), Ok((3, 6)));
+        assert_eq!(range("7"), Ok((7, 8)));
+        assert!(range("5-3").is_err());
+        assert_eq!(seeds("3..5"), Ok(3..5));
+        assert_eq!(shard("0/4"), Ok(Shard { index: 0, of: 4 }));
+        assert!(["4/4", "0/0", "1", "-1/2"].iter().all(|s| shard(s).is_err()));
+        assert!(["3..3", "5..3", "5", "0..2000000", "-1..2"].iter().all(|s| seeds(s).is_err()));
+        assert_eq!(lines("a.cu:10-12"), Ok(("a.cu".into(), 10..13)));
+        assert!(lines("a.cu:0").is_err());
+        assert!(lines("a.cu").is_err());
+    }
+
+    #[test]
+    fn the_old_name_of_a_level_is_accepted() {
+        assert_eq!(level("print"), level("fingerprint"));
+        assert!(level("paths").is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! `prlx record`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::device::DeviceArgs;
+use super::recorder::{LaunchSelectionArgs, RecorderArgs};
+
+/// `prlx record`.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "prlx record [OPTIONS] -o FILE LAUNCH\n       prlx record [OPTIONS] -- PROGRAM…",
+    after_help = EXAMPLES
+)]
+pub struct RecordArgs {
+    /// Launch file (docs/launch-file.md)
+    #[arg(value_name = "LAUNCH", required_unless_present = "program", conflicts_with = "program")]
+    pub file: Option<PathBuf>,
+    /// Output file (launch file) or new directory (program) [default for a program: its name with .prlx]
+    #[arg(long, short, value_name = "PATH", required_unless_present = "program")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub recorder: RecorderArgs,
+    #[command(flatten)]
+    pub selection: LaunchSelectionArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// A CUDA program and its arguments (docs/sessions.md)
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  prlx record -o good.prlx examples/threshold/good.toml    a launch file, on the CPU device
+  prlx record -o app.prlx -- ./app --steps 100             a CUDA program
+  prlx record -o app.prlx --kernel 'gemm*' --count 10 -- ./app
+
+The exit code of a recorded program is its own.";

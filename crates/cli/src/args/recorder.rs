@@ -1,0 +1,149 @@
+//! Options for the recorder, and for the launches of a program that it records.
+
+use std::ops::Range;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use prlx::device::DeviceChoice;
+use prlx::record::{LaunchSelection, RecorderOptions};
+use prlx_trace::Level;
+use prlx_trace::kernel::SiteClass;
+
+use super::device::DeviceArgs;
+use super::parse;
+
+/// What is recorded.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Recorder options")]
+pub struct RecorderArgs {
+    /// Record hashes (`fingerprint`), every branch decision of every thread (`path`), events of 16 bytes with exact active
+    /// masks (`events`), or all operands (`operands`)
+    #[arg(long, default_value = "path", value_parser = parse::level)]
+    pub level: Level,
+    /// Record every decision, also those that can be reconstructed
+    #[arg(long)]
+    pub no_elide: bool,
+    /// Record only kernels whose names match (`*` and `?` match any text and any character)
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Vec<String>,
+    /// Launch files: record only functions whose names match
+    #[arg(long, value_name = "NAME")]
+    pub function: Vec<String>,
+    /// Launch files: record only sites on these source lines: FILE:LINE or FILE:FIRST-LAST
+    #[arg(long, value_name = "FILE:LINES", value_parser = parse::lines)]
+    pub line: Vec<(String, Range<u32>)>,
+    /// Launch files: record only sites of this class
+    #[arg(long, value_name = "CLASS", value_parser = parse::class)]
+    pub class: Vec<SiteClass>,
+    /// Launch files: record only warps FIRST-LAST of the grid
+    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
+    pub warps: Option<(u64, u64)>,
+    /// Launch files: record only CTAs FIRST-LAST of the grid
+    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range, conflicts_with = "warps")]
+    pub ctas: Option<(u64, u64)>,
+    /// On the CPU device, record with instrumented code, as on a GPU. By default the CPU device records by itself, which
+    /// does not change the schedule.
+    #[arg(long)]
+    pub rewritten: bool,
+    /// Device memory for recorded streams, in MiB [default: 64 for a launch file, 256 on each device for a program]
+    #[arg(long, value_name = "MIB")]
+    pub memory: Option<u64>,
+}
+
+impl RecorderArgs {
+    /// The options of the library.
+    pub fn options(&self) -> RecorderOptions {
+        RecorderOptions {
+            level: self.level,
+            no_elide: self.no_elide,
+            kernels: self.kernel.clone(),
+            functions: self.function.clone(),
+            lines: self.line.clone(),
+            classes: self.class.clone(),
+            warps: self.warps,
+            ctas: self.ctas,
+            rewritten: self.rewritten,
+            memory: self.memory,
+        }
+    }
+
+    /// Fails if an option is given, here or in `device`, that only launch files have.
+    pub fn refuse_for_program(&self, device: &DeviceArgs) -> Result<()> {
+        let only_launch_files = [
+            ("--function", !self.function.is_empty()),
+            ("--line", !self.line.is_empty()),
+            ("--class", !self.class.is_empty()),
+            ("--warps", self.warps.is_some()),
+            ("--ctas", self.ctas.is_some()),
+            ("--rewritten", self.rewritten),
+            ("--device", device.device != DeviceChoice::Cpu),
+            ("--seed", device.seed.is_some()),
+            ("--check", device.check.is_some()),
+            ("--max-steps", device.max_steps.is_some()),
+            ("--max-memory", device.max_memory.is_some()),
+            ("--threads", device.threads.is_some()),
+            ("--timeout", device.timeout.is_some()),
+        ];
+        match only_launch_files.into_iter().find(|(_, given)| *given) {
+            Some((name, _)) => bail!(
+                "{name} is for launch files: a program is recorded as it runs, on the devices that it chooses"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Which launches of a program are recorded.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Program options")]
+pub struct LaunchSelectionArgs {
+    /// Record only launches FIRST-LAST of each process, counted from 0
+    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
+    pub launch: Vec<(u64, u64)>,
+    /// Skip the first N launches that match the other filters
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub skip: u64,
+    /// Record at most N launches of each process
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+    /// Record only launches in this time, in seconds since their process started: FIRST-LAST
+    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::time_range)]
+    pub time: Option<(u64, u64)>,
+    /// Digest the memory behind pointer parameters before and after each launch, at most MIB of it [default: 256]. This
+    /// finds the first launch with equal inputs and different outputs.
+    #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "256")]
+    pub digest: Option<u64>,
+    /// Host memory of each process for recorded data that is not yet written, in MiB [default: 1024]
+    #[arg(long, value_name = "MIB")]
+    pub host_memory: Option<u64>,
+}
+
+impl LaunchSelectionArgs {
+    /// The options of the library.
+    pub fn options(&self) -> LaunchSelection {
+        LaunchSelection {
+            launches: self.launch.clone(),
+            skip: self.skip,
+            count: self.count,
+            time: self.time,
+            digest: self.digest,
+            host_memory: self.host_memory,
+        }
+    }
+
+    /// Fails if an option is given, because a launch file has one launch.
+    pub fn refuse_for_launch_file(&self) -> Result<()> {
+        let all = [
+            ("--launch", !self.launch.is_empty()),
+            ("--skip", self.skip > 0),
+            ("--count", self.count.is_some()),
+            ("--time", self.time.is_some()),
+            ("--digest", self.digest.is_some()),
+            ("--host-memory", self.host_memory.is_some()),
+        ];
+        match all.into_iter().find(|(_, given)| *given) {
+            Some((name, _)) => bail!("{name} is for programs: a launch file has one launch"),
+            None => Ok(()),
+        }
+    }
+}

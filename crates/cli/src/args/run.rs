@@ -1,0 +1,56 @@
+//! `prlx run`.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::Args;
+use prlx_trace::Level;
+
+use super::compare::CompareArgs;
+use super::device::DeviceArgs;
+use super::parse;
+use super::recorder::{LaunchSelectionArgs, RecorderArgs};
+use super::report::ReportArgs;
+
+/// `prlx run`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct RunArgs {
+    /// Launch file (docs/launch-file.md)
+    pub launch: PathBuf,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Run under the schedules FIRST to END-1, list the outcomes, and compare the two most frequent ones
+    #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds, conflicts_with_all = ["seed", "check"])]
+    pub seeds: Option<Range<u64>>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  prlx run examples/threshold/good.toml                    on the CPU device
+  prlx run examples/threshold/good.toml --device cuda      on a GPU
+  prlx run examples/threshold/good.toml --check all        with all checks
+  prlx run examples/threshold/good.toml --seeds 0..200     under 200 schedules";
+
+impl RunArgs {
+    /// The comparison that `--seeds` asks for.
+    pub fn under_seeds(&self) -> CompareArgs {
+        let recorder = RecorderArgs { level: Level::Path, ..RecorderArgs::default() };
+        CompareArgs {
+            a: Some(self.launch.clone()),
+            b: None,
+            command_a: None,
+            command_b: None,
+            recorder,
+            selection: LaunchSelectionArgs::default(),
+            device: self.device.clone(),
+            report: ReportArgs { json: self.json, findings: 1, ..ReportArgs::default() },
+            seeds: self.seeds.clone(),
+            no_zoom: false,
+            keep: None,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Tests of the command line and of whole recordings over files: kernels of the corpus, examples, checks, probe programs.
+//!
+//! A trial is named after its group and its case, as `master/cuda/saxpy path`. `cargo test -p prlx-cli --test cases NAME`
+//! runs the trials whose name contains NAME. The test program is also the program that trials of `program` record.
+
+mod checks;
+mod corpus;
+mod examples;
+mod lane_runs;
+mod master;
+mod planted;
+mod probes;
+mod program;
+
+// The corpus by target, as the tests of the CPU device list it.
+#[path = "../../../emu/tests/cases/corpus.rs"]
+mod device_corpus;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().collect();
+    if words.get(1).is_some_and(|w| w == "app") {
+        return program::app(&words[2..]);
+    }
+    let groups: [fn() -> Vec<Trial>; 6] =
+        [master::trials, probes::trials, examples::trials, planted::trials, checks::trials, program::trials];
+    let trials = groups.iter().flat_map(|group| group()).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

@@ -1,0 +1,20 @@
+//! Tests of the command line: what `prlx` prints, what it writes, and how it ends.
+
+mod cli;
+mod cuda;
+mod diff_flags;
+mod engine;
+mod fuzz_corpus;
+mod machine_code;
+mod probe_program;
+mod profile_program;
+mod programs;
+#[cfg(feature = "query")]
+mod query;
+mod random;
+mod v1_sources;
+
+// The fuzz targets: `fuzz` is a package of its own, which needs a nightly compiler.
+#[path = "../../../../fuzz/src/lib.rs"]
+mod fuzz;
+use fuzz::{generate, lane_runs};
