@@ -6,13 +6,14 @@ use std::collections::VecDeque;
 
 use prlx_plan::{Action, Word};
 use prlx_trace::device::tracks::{ANCHOR_SLOTS, Form, Layout};
+use prlx_trace::ids::{Cycles, Nanos};
 use prlx_trace::mark::{Anchor, Record, Records, Track};
 use prlx_trace::{FuncId, WarpId};
 
 use crate::code::Hook;
-use crate::exec::cta::EPOCH;
-use crate::hooks::probes::Asked;
-use crate::hooks::recorder::value;
+use crate::exec::time::EPOCH;
+use crate::hooks::value::Asked;
+use crate::hooks::value::value;
 use crate::mem::access::each;
 use prlx_lanes::{LANES, Planes};
 
@@ -41,7 +42,7 @@ struct Lane {
 }
 
 fn now(asked: Asked<'_>) -> Anchor {
-    Anchor { cycles: asked.clock, nanos: EPOCH + asked.clock / 2, took: None }
+    Anchor { cycles: Cycles(asked.clock), nanos: Nanos(EPOCH + asked.clock / 2), took: None }
 }
 
 impl Lane {
