@@ -12,8 +12,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::regions::median;
-use crate::{Role, Timeline, add};
+use crate::model::{Role, Timeline};
+use crate::statistics::add;
+use crate::statistics::median;
 
 /// Draws.
 const DRAWS: usize = 1000;

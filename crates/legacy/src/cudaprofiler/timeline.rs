@@ -7,7 +7,7 @@
 
 use super::{Buffer, Event, Kind, Lane};
 
-use prlx_timeline::spans::{Pairing, PairingFaults};
+use prlx_timeline::read::pairing::{Pairing, PairingFaults};
 use prlx_timeline::{Axis, Launch, Moment, Region, Timeline, Track};
 
 /// Picoseconds in a nanosecond.

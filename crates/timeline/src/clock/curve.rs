@@ -40,7 +40,7 @@ const TRIES: i32 = 24;
 
 /// A moment: cycles and nanoseconds, since some beginning.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(crate) struct Moment {
     pub cycles: f64,
     pub nanos: f64,
     /// The standard deviation of that.
@@ -53,7 +53,7 @@ pub(super) struct Moment {
 
 /// What is known of the rate before any moment is looked at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     /// Nanoseconds in a cycle.
     pub middle: f64,
     /// How far from that it may be (one standard deviation).
@@ -62,7 +62,7 @@ pub(super) struct Rate {
 
 /// Nanoseconds by cycles.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Curve {
+pub(crate) struct Curve {
     /// The first knot's and the distance between knots, in cycles.
     first: f64,
     step: f64,

@@ -14,12 +14,15 @@
 //!
 //! Misses: that multiprocessors whose clocks agree within a tick are of one GPC is taken for granted; so are those few cycles.
 
+mod curve;
+pub(crate) mod host_clock;
+
 use std::collections::BTreeMap;
 
 use prlx_trace::ids::Nanos;
 use prlx_trace::mark::Anchor;
 
-use crate::curve::{Curve, Moment, Rate};
+use crate::clock::curve::{Curve, Moment, Rate};
 
 /// Nanoseconds between ticks where too few moments tell: those of NVIDIA's GPUs since Hopper.
 const TICK: u64 = 32;
@@ -449,7 +452,7 @@ mod tests {
     #[test]
     fn anchors_of_an_h200_fit() {
         for text in
-            [include_str!("../tests/data/h200-s2.txt"), include_str!("../tests/data/h200-epilogue.txt")]
+            [include_str!("../../tests/data/h200-s2.txt"), include_str!("../../tests/data/h200-epilogue.txt")]
         {
             let all = seen(text);
             let [fitted, left] = [0, 1].map(|half| all.chunks(2).skip(half).step_by(2).flatten());
@@ -474,7 +477,7 @@ mod tests {
     /// Where many warps ask the timer, those that it answers at once tell the line; all together would make it nanoseconds late.
     #[test]
     fn late_answers_are_left_out() {
-        let all = seen(include_str!("../tests/data/h200-auto.txt"));
+        let all = seen(include_str!("../../tests/data/h200-auto.txt"));
         let told = Fit::new(&by_sm(all.iter()), Nanos(0));
         let untold: Vec<_> = all.iter().map(|(sm, a)| (*sm, Anchor { took: None, ..*a })).collect();
         let untold = Fit::new(&by_sm(untold.iter()), Nanos(0));

@@ -2,7 +2,7 @@
 //!
 //! Holds: what is left out is counted in a note. Spans at the edges of the time stay whole, and so do the spans around those that stay.
 
-use crate::{Role, Timeline, Track};
+use crate::model::{Role, Timeline, Track};
 
 /// What stays. Lists that are empty keep all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::regions::{median, part};
-use crate::waits::{Side, Wait, Waits, is_wait};
-use crate::{Role, Timeline};
+use crate::analyze::waits::{Side, Wait, Waits, is_wait};
+use crate::model::{Role, Timeline};
+use crate::statistics::{median, percentile};
 
 /// Visits of a region that make it a loop's.
 const TRIPS: usize = 3;
@@ -51,7 +51,7 @@ pub struct Loop {
 }
 
 /// Stages, by region, role and word.
-pub(super) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<Stage> {
+pub(crate) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<Stage> {
     let mut all: BTreeMap<(u32, String, u32), Vec<u64>> = BTreeMap::new();
     for (track, span) in waits.keys() {
         let t = &timeline.tracks[*track];
@@ -74,7 +74,7 @@ pub(super) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<S
 }
 
 /// The loop of each role.
-pub(super) fn loops(timeline: &Timeline) -> Vec<Loop> {
+pub(crate) fn loops(timeline: &Timeline) -> Vec<Loop> {
     let mut visits: HashMap<(Role, u32), usize> = HashMap::new();
     let mut tracks: HashMap<(Role, u32), usize> = HashMap::new();
     for t in &timeline.tracks {
@@ -108,7 +108,7 @@ pub(super) fn loops(timeline: &Timeline) -> Vec<Loop> {
             }
         }
         intervals.sort_unstable();
-        let interval = [50, 95].map(|p| part(&intervals, p).unwrap_or(0));
+        let interval = [50, 95].map(|p| percentile(&intervals, p).unwrap_or(0));
         out.push(Loop {
             role: role.to_string(),
             name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::add;
-use crate::{Role, Timeline};
+use crate::model::{Role, Timeline};
+use crate::statistics::{add, percentile};
 
 /// A region's visits by tracks of one role.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
@@ -126,13 +126,13 @@ fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> Times 
         Over {
             of: kind,
             count: sorted.len() as u64,
-            median: part(&sorted, 50).unwrap_or(0),
+            median: percentile(&sorted, 50).unwrap_or(0),
             max: sorted.last().copied().unwrap_or(0),
             worst: worst.map_or(0, |((_, n), _)| *n),
         }
     });
     let over: Vec<Over> = over.collect();
-    let visits = || Some([0, 50, 95, 100].map(|p| part(&of.visits, p)).map(Option::unwrap_or_default));
+    let visits = || Some([0, 50, 95, 100].map(|p| percentile(&of.visits, p)).map(Option::unwrap_or_default));
     Times {
         region,
         name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),
@@ -143,16 +143,4 @@ fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> Times 
         visits: if of.visits.is_empty() { None } else { visits() },
         over: over.try_into().unwrap_or_default(),
     }
-}
-
-/// The value below which so many percent of sorted values lie: the nearest rank.
-pub(super) fn part(sorted: &[u64], percent: u64) -> Option<u64> {
-    let rank = (sorted.len() as u64 * percent).div_ceil(100).max(1);
-    sorted.get(rank as usize - 1).copied()
-}
-
-/// The median of values in any order; 0 of none.
-pub(super) fn median(mut values: Vec<u64>) -> u64 {
-    values.sort_unstable();
-    part(&values, 50).unwrap_or(0)
 }

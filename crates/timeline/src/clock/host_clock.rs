@@ -13,11 +13,11 @@ const DRIFT: f64 = 1e-3;
 
 /// A bound: when by the host's clock, and how far the timer was ahead then, at most or at least. Nanoseconds, since some beginning of each,
 /// so that 53 bits hold them.
-pub(super) type Bound = (f64, f64);
+pub(crate) type Bound = (f64, f64);
 
 /// By how much the timer is ahead of the host's clock.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Ahead {
+pub(crate) struct Ahead {
     /// Corners of the polygon: ahead at time 0, and by how much more each nanosecond.
     corners: Vec<[f64; 2]>,
     /// Whether there are bounds of both kinds; without those of one kind the others' tightest is taken.

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::Timeline;
-use crate::add;
-use crate::regions::median;
+use crate::model::Timeline;
+use crate::statistics::add;
+use crate::statistics::median;
 
 /// A CTA or multiprocessor is slow when it takes so many times the median.
 const SLOW: f64 = 1.3;
@@ -48,7 +48,7 @@ pub struct Tail {
 type Ctas = BTreeMap<u64, ([u64; 2], Option<u32>)>;
 
 /// One row a launch.
-pub(super) fn tails(timeline: &Timeline) -> Vec<Tail> {
+pub(crate) fn tails(timeline: &Timeline) -> Vec<Tail> {
     let mut launches: BTreeMap<usize, Ctas> = BTreeMap::new();
     for t in &timeline.tracks {
         let Some([begin, end]) = t.range() else { continue };

@@ -5,7 +5,7 @@
 //!
 //! Holds: what is not asynchronous lies in one another, also where times are equal: the order of records decides.
 
-use crate::Span;
+use crate::model::Span;
 
 /// Numbers of records before the first: of ends whose begins are lost.
 const FIRST: u64 = 1 << 32;
@@ -40,7 +40,7 @@ pub struct PairingFaults {
 
 impl PairingFaults {
     /// Adds a note to the timeline for each kind of fault.
-    pub fn notes(self, to: &mut crate::Timeline) {
+    pub fn notes(self, to: &mut crate::model::Timeline) {
         to.note("orphan-end", self.orphans, "ends without a begin were left out");
         to.note(
             "open",

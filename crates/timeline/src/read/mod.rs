@@ -1,10 +1,13 @@
-//! Timelines of recordings: clocks come to one axis ([`super::clock`]), and what markers left becomes spans.
+//! Timelines of recordings: clocks come to one axis ([`crate::clock`]), and what markers left becomes spans.
 //!
 //! Holds: every record is in a span, is a moment, names a group, or is counted in a note. Asynchronous work is on the track that issued it. All work of
 //! a first word that is under way ends as its completion is seen: on that track, or, of copies and of markers in the source,
 //! by any of the CTA. A copy that nobody completes is done as a wait at its mbarrier ends.
 //!
 //! Misses: launches of a recording that has none of them by number have no kernel's name.
+
+mod host_calls;
+pub mod pairing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,11 +16,10 @@ use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Track as Recorded, Via};
 use prlx_trace::{FuncId, ModuleId, Trace};
 
-use crate::calls;
 use crate::clock::Fit;
-use crate::cluster::Clusters;
-use crate::spans::{Pairing, PairingFaults};
-use crate::{Axis, Calibration, Launch, Moment, Region, Span, Sum, Timeline, Track};
+use crate::clusters::Clusters;
+use crate::model::{Axis, Calibration, Launch, Moment, Region, Span, Sum, Timeline, Track};
+use crate::read::pairing::{Pairing, PairingFaults};
 use prlx_trace::names::display_name;
 
 /// Picoseconds that times are moved by while they are made: they may lie a little before the first anchor.
@@ -102,7 +104,7 @@ pub fn timeline(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Timeline {
     found.notes(&mut out);
     let mhz = if rates.is_empty() { 0.0 } else { rates.iter().sum::<f64>() / rates.len() as f64 };
     out.axis = Axis { mhz, ..out.axis };
-    calls::host(trace, origin, out.axis.tick / 1000, ROOM, &mut out);
+    host_calls::place(trace, origin, out.axis.tick / 1000, ROOM, &mut out);
     out.calibrations = needs(trace, threads_per_sm);
     out.settle();
     out
