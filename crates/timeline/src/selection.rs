@@ -1,6 +1,8 @@
-//! Parts of a timeline: by multiprocessor, CTA, role, and time.
+//! Selects part of a timeline: by SM, CTA, role and time.
 //!
-//! Holds: what is left out is counted in a note. Spans at the edges of the time stay whole, and so do the spans around those that stay.
+//! # Invariants
+//! Notes count everything that was dropped. Spans across the edge of the time window stay whole, and so do the spans around
+//! those that stay.
 
 use crate::model::{Role, Timeline, Track};
 

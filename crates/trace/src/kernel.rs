@@ -1,13 +1,13 @@
-//! The static half of a recording: what the code is, as far as reading the dynamic half needs it.
+//! The static half of a recording: what decoding and reports need to know of the code.
 //!
-//! It is computed once, when a module is instrumented, and stored with the events; a trace explains itself with no module
-//! beside it. Its centre is the *decode program*: per basic block the [`Step`]s that a decoder takes. Walking it lane by
-//! lane, with the launch's parameters and the lane's recorded words, gives that lane's exact path. A decision that
-//! follows from parameters, ids, constants, induction variables and earlier decisions is not recorded at all: the
-//! decoder evaluates its slice again ([`Step::Let`]).
+//! It is computed once, when a module is instrumented, and stored with the events. Its core is the *decode program*: the
+//! [`Step`]s of each basic block. Walked lane by lane, with the launch's parameters and the lane's recorded words, it gives the
+//! lane's exact path. A decision that follows from parameters, ids, constants, induction variables and earlier decisions is not
+//! recorded: the decoder evaluates its slice again ([`Step::Let`]).
 //!
-//! Holds: every index is in range of the table that it names (the reader checks it); `Module::sites[i].function/block`
-//! name the block whose steps contain that site.
+//! # Invariants
+//! Every index is within the table that it refers to; the reader checks this. `Module::sites[i].function` and `block` name the
+//! block whose steps contain that site.
 
 use crate::ids::{BlockId, FileId, FuncId, LocId, LoopId, SiteId, Slot};
 use crate::mark::Mark;

@@ -1,8 +1,7 @@
 //! The dynamic half of a recording: launches and the streams of their warps.
 //!
-//! A [`WarpStream`] holds what the lanes of one warp wrote, as written; decoding it against the static half is
-//! `prlx-analyze`'s work. Streams of equal meaning have equal [`WarpStream::digest`]s, so equal warps are skipped
-//! without decoding.
+//! A [`WarpStream`] holds the words of the lanes of one warp as recorded. `prlx-analyze` decodes it against the static half.
+//! Streams of equal meaning have equal [`WarpStream::digest`]s, so equal warps are skipped without decoding.
 
 use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, SiteId, WarpId};
 use crate::kernel::{FaultKind, Fidelity, Level, Scalar};

@@ -1,10 +1,14 @@
-//! What markers leave: in the static half the markers of a module, in the dynamic half what each of a launch's tracks recorded.
+//! Markers of a module, and what each track of a launch recorded at them.
 //!
-//! A track is what one lane of a warp saw, in its order. A record is a marker and the low half of the multiprocessor's clock;
-//! anchors at the track's ends, and now and then between, have the whole clock and, beside it, the global timer, from which all clocks come to one axis.
+//! A track is the sequence of records of one lane. A record has a marker and the low half of the SM's clock. Anchors at the
+//! ends of a track, and sometimes in between, hold the whole clock and the global timer; they put all clocks on one axis.
 //!
-//! Holds: reading allocates in proportion to the bytes. Misses: between two records of a track that are 2^32 cycles apart or
-//! more (two seconds) whole turns of the clock are lost; where a track has both anchors, they tell.
+//! # Invariants
+//! Reading allocates in proportion to the bytes.
+//!
+//! # Limitations
+//! If two records of a track are 2^32 cycles (about two seconds) apart or more, whole turns of the clock are lost. A track with
+//! both anchors shows that this happened.
 
 use crate::Error;
 use crate::codec::{Codec, Reader, put_number};

@@ -1,7 +1,7 @@
-//! What probe programs keep: tables of rows, in the static half what they are, in the dynamic half what came together.
+//! Tables and records of probe programs: their declarations, and their contents.
 //!
-//! A program's records are tables too: their keys say whose a record is and which of the holder's. In device memory tables
-//! and records lie as [`crate::device`] says.
+//! Records of a program are tables too: the keys name the owner of a record and its index there. [`crate::device`] describes
+//! how both lie in device memory.
 
 use crate::ids::ModuleId;
 use crate::kernel::Scalar;

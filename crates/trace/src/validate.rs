@@ -1,7 +1,8 @@
-//! Whether what was read keeps the promises of the types: every id in range of its table, no cycles, sane shapes.
+//! Checks what was read: every id within its table, no cycles, plausible shapes.
 //!
-//! Misses: whether the decode program means anything. A decoder has to bound its steps; an argument's place in the parameter
-//! buffer is checked where it is read.
+//! # Limitations
+//! Whether the decode program makes sense is not checked. A decoder bounds its steps, and checks an argument's place in the
+//! parameter buffer when it reads it.
 
 use crate::device::COUNT_EVENT;
 use crate::ids::{BlockId, Dim3, LocId};

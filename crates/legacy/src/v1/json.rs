@@ -1,7 +1,10 @@
-//! The two JSON files beside version 1 recordings: `session.json` lists a session's launches, `prlx-sites.json` the places
-//! that site ids stand for. Both are arrays of these rows.
+//! The two JSON files beside version 1 recordings.
 //!
-//! Holds: a session's paths are never followed out of its folder.
+//! `session.json` lists the launches of a session. `prlx-sites.json` lists the source locations of site ids. Both are arrays
+//! of the rows below.
+//!
+//! # Invariants
+//! Paths in `session.json` never lead outside its folder.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Reading a version 1 file from front to back.
+//! Reads a version 1 file from front to back.
 
 use std::borrow::Cow;
 use std::io::Read;

@@ -1,7 +1,11 @@
-//! What holds a kernel up, in words: the rest of the analysis held against what is known to go wrong.
+//! Names what holds a kernel up: rules over the results of the other analyses.
 //!
-//! Holds: every cause names who and where, and the share of the launches' time that it stands for, by which they are sorted. Below a
-//! twentieth nothing is named. These are rules, not proofs: each says what it saw.
+//! # Invariants
+//! Every cause names a role or CTA, a region, and its share of the launches' time. Causes are sorted by that share. A share
+//! below five percent is not reported.
+//!
+//! # Limitations
+//! These are rules, not proofs. Each cause therefore states what was observed.
 
 use crate::analyze::critical_path::OnPath;
 use crate::analyze::overlap::Overlap;

@@ -1,4 +1,4 @@
-//! All analyses of a timeline, one after the other.
+//! Runs all analyses of a timeline and collects their results.
 
 pub(crate) mod causes;
 pub(crate) mod critical_path;

@@ -1,7 +1,9 @@
-//! What runs beside what: of each region, how long a CTA is in it, and how long in nothing else.
+//! How long each region runs at the same time as other work of its CTA, and how long alone.
 //!
-//! A track is in its innermost region; asynchronous work runs beside that. Waits are nothing to be in. Holds: `alone` is part
-//! of `time`; both are of the CTAs' own time, all CTAs together.
+//! A track is in its innermost region; asynchronous work runs beside it. Waits do not count as work.
+//!
+//! # Invariants
+//! `alone` is part of `time`. Both sum over the lifetimes of all CTAs.
 
 use std::collections::{BTreeMap, HashMap};
 

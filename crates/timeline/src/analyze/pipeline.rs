@@ -1,7 +1,7 @@
-//! Pipelines: what of each stage was waited for, how often a loop's trips begin, and what lies before and after it.
+//! Pipelines: waits by stage, and the interval, fill and drain time of each role's loop.
 //!
-//! A stage is what is waited at (the first word of waits): a region has as many as there are words. The loop of a role is the region it
-//! visits most often, three times a track at least, that is no wait.
+//! A stage is what a wait waits for: the first payload word. The loop of a role is the region that it visits most often, at
+//! least three times per track, and that is not a wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,7 +1,8 @@
-//! How long regions take: visit by visit, and together by track, CTA, multiprocessor and launch.
+//! How long regions take: per visit, and in total per track, CTA, SM and launch.
 //!
-//! Holds: a row for each region and role that has visits; the longest first. `own` is what no region inside took, of all visits
-//! together; asynchronous work is all its own.
+//! # Invariants
+//! Every region and role with visits has one row; the longest comes first. `own` is the time of all visits outside nested
+//! regions. Asynchronous work counts as its own time entirely.
 
 use std::collections::{BTreeMap, HashMap};
 

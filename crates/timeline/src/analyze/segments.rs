@@ -1,6 +1,7 @@
-//! Tracks without nesting: at every time the innermost region alone.
+//! Flattens the nested spans of a track: at each time, the innermost region alone.
 //!
-//! Holds: the segments of a track join, from its begin to its end; between regions it is in none.
+//! # Invariants
+//! The segments of a track adjoin, from its begin to its end. A segment without a span lies between regions.
 
 use crate::model::Track;
 

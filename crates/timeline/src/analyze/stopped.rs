@@ -1,7 +1,12 @@
-//! Where tracks of a launch that was stopped were, which never ended or ended inside of a region: what warps were in that hang or fault.
+//! Where tracks stopped in a launch that hung or faulted.
 //!
-//! Tracks that stopped alike are one row: of one launch and role, in the same regions, behind the same last marker. Holds: every track
-//! of such a launch that began and did not end is in one row. Misses: what a warp did behind its last marker.
+//! Tracks of one launch and role that stopped in the same regions, after the same last marker, form one row.
+//!
+//! # Invariants
+//! Every track of such a launch that began and did not end is in exactly one row.
+//!
+//! # Limitations
+//! What a warp did after its last marker is not known.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
-//! How evenly a launch fills the device: waves, multiprocessors without work, CTAs and multiprocessors that are slower than others.
+//! How evenly a launch fills the device: waves, idle SMs, slow CTAs and slow SMs.
 //!
-//! Holds: what multiprocessors do that ran no recorded CTA is not known; idle time is of those that are seen.
+//! # Limitations
+//! SMs that ran no recorded CTA are not seen. Idle time counts the SMs that were seen.
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,21 @@
-//! Waits, and who was late: of each wait the last that arrived at what it waits for.
+//! Waits, and which arrival ended each of them.
 //!
-//! A wait is a span at a barrier or an mbarrier, or of a region of the source whose name begins with `wait`; its first word says at what.
-//! To arrive is a moment that says so, the issue of asynchronous work whose first word is the same, or, at a barrier of the CTA, to begin to wait
-//! there. An mbarrier's address says whose CTA's of the cluster it is ([`Clusters`]), and a copy that goes to many arrives in each; at the cluster's
-//! barrier all of it meet. The last that arrived before a wait ends made it end: what lies before that is lateness, what comes after is the way of
-//! the news (of a copy: its flight).
+//! A wait is a span at a barrier or an mbarrier, or a source region whose name begins with `wait`. Its first payload word
+//! identifies what it waits for. An arrival is one of:
 //!
-//! Holds: late and after add up to no more than the wait. Misses: arrivals at other CTAs of the
-//! cluster by markers of the source, whose words may be anything.
+//! - a moment marked as arrival with the same word,
+//! - the issue of asynchronous work with the same word,
+//! - at a barrier of the CTA, the begin of another track's wait there.
+//!
+//! An mbarrier's address names a CTA of the cluster ([`Clusters`]), and a multicast copy arrives in each destination CTA. At
+//! the cluster's barrier all CTAs of the cluster arrive. The last arrival before a wait's end ended the wait. The time before
+//! that arrival is lateness; the time after it is signal latency, or a copy's flight time.
+//!
+//! # Invariants
+//! Lateness and latency add up to no more than the wait.
+//!
+//! # Limitations
+//! Arrivals that source markers make at other CTAs of the cluster are not matched: their words may be anything.
 
 use std::collections::{BTreeMap, HashMap};
 

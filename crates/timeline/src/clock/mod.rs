@@ -1,18 +1,18 @@
-//! One time axis for all multiprocessors: each has a clock, and all share a timer that ticks rarely.
+//! One time axis for all SMs. Each SM has its own clock; all share a global timer that ticks rarely.
 //!
-//! An anchor is one moment by both: when the timer showed `g`, the time was at least `g` and less than `g + tick`, but for a little, by which
-//! ticks come early or late. What was seen on an H200 (bench/runs/2026-11-23-h200-clocks.md): clocks of the multiprocessors of one GPC
-//! show the same within some cycles; those of two GPCs have nothing in common, not even the rate, which changes within a launch by
-//! ten percent. So clocks that show the same are found and put together, and each such group gets one line
-//! ([`Curve`]) through all of its anchors: a tick's width of error goes with the root of how many there are.
+//! An anchor reads both clocks at one moment. If the timer showed `g`, the true time was between `g` and `g + tick`, apart
+//! from a small jitter of the ticks. On an H200 (bench/runs/2026-11-23-h200-clocks.md) the SMs of one GPC show the same clock
+//! to within a few cycles. SMs of different GPCs share nothing, not even the rate, which changes by ten percent within a
+//! launch. So SMs whose clocks agree form a group, and each group gets one curve ([`Curve`]) through all its anchors: the
+//! error of one tick shrinks with the square root of their number.
 //!
-//! Where many warps ask the timer, it takes its time: what it shows may be of any moment until it has answered. Anchors between a track's ends say how
-//! long that was.
+//! When many warps read the timer at once, it answers late. Anchors between a track's ends record how long the answer took.
 //!
-//! Holds: [`Fit::error`] is two standard errors, which 95 of 100 times near anchors are within, if ticks come as they did there. Where no
-//! line fits, what it misses counts as error too.
+//! # Invariants
+//! [`Fit::error`] is two standard errors: 95 of 100 times near anchors are within it. Misfit of the curve counts as error.
 //!
-//! Misses: that multiprocessors whose clocks agree within a tick are of one GPC is taken for granted; so are those few cycles.
+//! # Limitations
+//! SMs whose clocks agree within a tick are assumed to belong to one GPC.
 
 mod curve;
 pub(crate) mod host_clock;

@@ -1,10 +1,12 @@
-//! Timelines of recordings: clocks come to one axis ([`crate::clock`]), and what markers left becomes spans.
+//! Timelines of recordings: markers become spans and moments on one time axis ([`crate::clock`]).
 //!
-//! Holds: every record is in a span, is a moment, names a group, or is counted in a note. Asynchronous work is on the track that issued it. All work of
-//! a first word that is under way ends as its completion is seen: on that track, or, of copies and of markers in the source,
-//! by any of the CTA. A copy that nobody completes is done as a wait at its mbarrier ends.
+//! # Invariants
+//! Every record becomes part of a span, a moment or a group name, or is counted in a note. Asynchronous work lies on the
+//! track that issued it. A completion ends all pending work of its first payload word: on its own track, or, for copies and
+//! source markers, on any track of the CTA. A copy without completion ends when a wait at its mbarrier ends.
 //!
-//! Misses: launches of a recording that has none of them by number have no kernel's name.
+//! # Limitations
+//! A launch that the recording does not list has no kernel name.
 
 mod host_calls;
 pub mod pairing;

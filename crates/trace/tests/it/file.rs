@@ -1,7 +1,5 @@
 //! The file: what is written is read, damage is told, what was written long ago is read still.
 
-
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
