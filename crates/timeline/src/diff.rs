@@ -18,7 +18,7 @@ use crate::model::{Role, Timeline};
 use crate::statistics::add;
 use crate::statistics::median;
 
-/// Draws.
+/// Bootstrap draws.
 const DRAWS: usize = 1000;
 /// The fewest CTAs of a side that tell of chance.
 const FEWEST: usize = 3;
@@ -29,7 +29,7 @@ const TRIPS: u32 = 4096;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pace {
-    /// Nothing differs.
+    /// No region and no kernel differs.
     #[default]
     Same,
     /// What differs takes less time, all together.
@@ -102,11 +102,11 @@ pub struct Change {
 pub struct RegionChange {
     /// Its kernel, as [`KernelChange`] has it.
     pub kernel: String,
-    /// Its name.
+    /// Name of the region.
     pub name: String,
-    /// Whose.
+    /// Role of the tracks that visit it.
     pub role: String,
-    /// Visits.
+    /// Visits of all CTAs, by side.
     pub visits: [u64; 2],
     /// CTAs that visit it.
     pub ctas: [u64; 2],

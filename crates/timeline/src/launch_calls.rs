@@ -33,7 +33,7 @@ pub struct Call {
     pub tracks: Option<usize>,
     /// The device's ordinal.
     pub device: u32,
-    /// Its stream.
+    /// Stream of the launch: 0 is the default stream.
     pub stream: u32,
     /// The thread, by order of first launch.
     pub thread: u32,

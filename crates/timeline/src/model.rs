@@ -50,7 +50,7 @@ pub struct Calibration {
 /// Something that spans or moments are of: a name at a place.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Region {
-    /// Its name.
+    /// The kernel marker's or function's name, as reports show it.
     pub name: String,
     /// Why it is marked.
     pub via: prlx_trace::mark::Via,
@@ -84,7 +84,7 @@ pub struct Track {
     pub launch: usize,
     /// The multiprocessor, if known.
     pub sm: Option<u32>,
-    /// The CTA.
+    /// Linear index of the CTA in the grid.
     pub cta: u64,
     /// The warp in its CTA, if known.
     pub warp: Option<u32>,
@@ -132,7 +132,7 @@ pub struct Span {
 pub struct Sum {
     /// Which of [`Timeline::regions`].
     pub region: u32,
-    /// How many.
+    /// Number of visits.
     pub count: u64,
     /// How long together; picoseconds.
     pub time: u64,
@@ -140,12 +140,12 @@ pub struct Sum {
     pub cycles: u64,
 }
 
-/// A moment.
+/// A point in time, without duration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Moment {
     /// Which of [`Timeline::regions`].
     pub region: u32,
-    /// When; picoseconds.
+    /// Picoseconds since the begin of the axis.
     pub at: u64,
     /// Whether somebody arrives at what others wait for: the first word says at what.
     pub arrival: bool,
@@ -173,9 +173,9 @@ pub struct Axis {
 pub struct Note {
     /// What kind, as scripts name it: `wrapped`, `orphan-end`, `lost` …
     pub kind: &'static str,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// In words.
+    /// Explanation for the user.
     pub text: String,
 }
 
@@ -221,7 +221,7 @@ impl Track {
 /// What a track does in its CTA.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Role {
-    /// Not known.
+    /// The recording names neither a group nor a warp.
     #[default]
     None,
     /// A group that it said it belongs to.

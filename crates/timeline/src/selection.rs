@@ -11,13 +11,13 @@ use crate::model::{Role, Timeline, Track};
 pub struct Cut {
     /// Multiprocessors: first, and end.
     pub sms: Vec<(u64, u64)>,
-    /// CTAs.
+    /// CTAs by linear index: first, and one past the last.
     pub ctas: Vec<(u64, u64)>,
     /// Groups, or warps where no groups are known.
     pub groups: Vec<(u64, u64)>,
     /// The first picosecond.
     pub from: Option<u64>,
-    /// The last.
+    /// The last picosecond.
     pub to: Option<u64>,
 }
 

@@ -53,7 +53,7 @@ structures! {
         pub module: String,
         /// The kernel, as in the module; `None`: all that the module has.
         pub kernel: Option<String>,
-        /// Why.
+        /// Reason, for the user.
         pub reason: String,
     }
 }

@@ -54,7 +54,7 @@ pub struct Recording {
 /// What is known of a warp's stream without unpacking it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WarpInfo {
-    /// Which warp.
+    /// The warp.
     pub warp: WarpId,
     /// See [`WarpStream::digest`].
     pub digest: u64,

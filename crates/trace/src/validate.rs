@@ -32,7 +32,7 @@ fn below(field: impl FnOnce() -> String, id: u32, len: usize) -> Result<(), Wron
     if (id as usize) < len { Ok(()) } else { wrong(field(), format!("{id} is not less than {len}")) }
 }
 
-/// A module.
+/// Checks the ids and shapes of a module.
 pub fn module(m: &Module) -> Result<(), Wrong> {
     for (i, loc) in m.locs.iter().enumerate() {
         below(|| format!("locs[{i}].file"), loc.file.0, m.files.len())?;
@@ -230,7 +230,7 @@ fn site(s: &Site, m: &Module) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// A launch.
+/// Checks the ids and shapes of a launch.
 pub fn launch(l: &Launch, modules: &[Module]) -> Result<(), Wrong> {
     below(|| "module".into(), l.module.0, modules.len())?;
     let m = &modules[l.module.index()];

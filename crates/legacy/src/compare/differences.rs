@@ -26,7 +26,7 @@ pub(super) struct Found(usize);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key {
     pub kind: FindingKind,
-    /// By side.
+    /// Per side, A first.
     pub sites: [Option<u32>; 2],
 }
 
@@ -111,7 +111,7 @@ pub struct Divergence {
     pub warp: u32,
     /// The event's number, by side; where it would be on a side that does not have it.
     pub at: [u32; 2],
-    /// Its kind.
+    /// Kind of the difference.
     pub kind: FindingKind,
     /// The events; for extra events and other paths the first of them.
     pub events: [Option<Event>; 2],

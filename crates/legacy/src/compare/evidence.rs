@@ -21,7 +21,7 @@ const VALUES: usize = 8;
 
 /// A visit of one side whose entries are wanted.
 pub(super) struct Wanted {
-    /// Which finding.
+    /// Index of the finding in the report.
     pub finding: usize,
     pub warp: u32,
     pub event: Event,

@@ -35,7 +35,7 @@ pub(super) struct Gathered {
 
 pub(super) struct Cluster {
     rank: Rank,
-    /// The representative.
+    /// The occurrence that the report shows.
     warp: u32,
     pub first: First,
     roots: u64,

@@ -180,7 +180,7 @@ impl SiteTable {
 
 /// One side of a pair.
 pub struct Input<'a> {
-    /// The file.
+    /// The recording.
     pub file: &'a File<'a>,
     /// What its site ids stand for.
     pub sites: &'a SiteTable,
@@ -203,7 +203,7 @@ impl Input<'_> {
 /// A pair of launches, compared.
 #[derive(Debug)]
 pub struct Compared {
-    /// The report.
+    /// Report of this pair of launches.
     pub launch: LaunchReport,
     /// The first differences, in order of warps.
     pub listed: Vec<Divergence>,

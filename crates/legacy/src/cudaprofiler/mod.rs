@@ -29,13 +29,13 @@ const BLOCK_BITS: u32 = 12;
 /// Bits of an event.
 const EVENT_BITS: u32 = 10;
 
-/// Whose buffer.
+/// Which profiler wrote the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
     /// TVM's, and FlashInfer's before it wrote down multiprocessors.
     #[default]
     CudaProfiler,
-    /// FlashInfer's.
+    /// The layout of FlashInfer's profiler.
     FlashInfer,
 }
 
@@ -44,18 +44,18 @@ pub enum Format {
 pub enum Kind {
     /// A region begins.
     Begin,
-    /// It ends.
+    /// The region ends.
     End,
-    /// A moment.
+    /// A moment without duration.
     Instant,
 }
 
-/// An event.
+/// One decoded word of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
     /// Nanoseconds of the global timer, unwrapped; the lowest 32 bits are as written.
     pub nanos: u64,
-    /// Which region.
+    /// Number of the region: an index into the user's event names.
     pub id: u16,
     /// What it says.
     pub kind: Kind,
@@ -76,7 +76,7 @@ pub struct Lane {
     pub lost: u64,
 }
 
-/// A buffer.
+/// A decoded buffer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Buffer {
     /// CTAs of the grid.

@@ -108,7 +108,7 @@ pub struct Section {
     pub at: u64,
     /// Bytes of one warp's part.
     pub stride: u64,
-    /// Warps.
+    /// Number of warps of the grid.
     pub warps: u32,
 }
 

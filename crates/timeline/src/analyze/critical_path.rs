@@ -31,7 +31,7 @@ pub struct OnPath {
     pub name: String,
     /// Which of [`Timeline::regions`], if it is one.
     pub region: Option<u32>,
-    /// Whose.
+    /// Role of the tracks whose time it is.
     pub role: String,
     /// Picoseconds on the path, of all launches.
     pub time: u64,

@@ -20,7 +20,7 @@ const GAPS: usize = 100;
 pub struct Together {
     /// Launches, and threads that made them.
     pub launches: u64,
-    /// See there.
+    /// Host threads that launched them.
     pub threads: u64,
     /// From the call to the kernel's first begin: shortest, median, 95th percentile, longest; none if no launch has tracks.
     pub delay: Option<[u64; 4]>,
@@ -30,7 +30,7 @@ pub struct Together {
     pub call: Option<[u64; 4]>,
     /// What recording adds before a call, likewise.
     pub recording: Option<[u64; 4]>,
-    /// By device.
+    /// Idle time, one entry per device.
     pub devices: Vec<Idle>,
     /// When a device had nothing to do, the longest first.
     pub gaps: Vec<Gap>,
@@ -79,9 +79,9 @@ pub struct Gap {
     pub time: u64,
     /// The launch that ends it: its number, and its kernel.
     pub launch: u64,
-    /// See there.
+    /// Name of that launch's kernel.
     pub kernel: String,
-    /// The parts.
+    /// How the gap divides by cause.
     #[serde(flatten)]
     pub why: Why,
     /// Launches without tracks that may have run then.

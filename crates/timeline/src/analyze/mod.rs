@@ -27,7 +27,7 @@ use crate::model::{Timeline, Track};
 pub struct Analysis {
     /// From the first to the last moment.
     pub time: u64,
-    /// Tracks.
+    /// Number of tracks.
     pub tracks: u64,
     /// Spans of all tracks.
     pub spans: u64,

@@ -17,15 +17,15 @@ const TRIPS: usize = 3;
 pub struct Stage {
     /// The waits' region.
     pub name: String,
-    /// Who waits.
+    /// Role of the waiting tracks.
     pub role: String,
     /// Which end of the pipeline.
     pub side: Side,
     /// The first word: an mbarrier's address, a barrier's number, or what the source says.
     pub word: u32,
-    /// Waits.
+    /// Number of waits.
     pub count: u64,
-    /// Picoseconds.
+    /// Total waiting time in picoseconds.
     pub total: u64,
     /// The median of them.
     pub median: u64,
@@ -34,7 +34,7 @@ pub struct Stage {
 /// A role's loop.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Loop {
-    /// Whose.
+    /// Role of the tracks that run it.
     pub role: String,
     /// The region that it visits each trip.
     pub name: String,

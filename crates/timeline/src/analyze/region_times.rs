@@ -14,7 +14,7 @@ use crate::statistics::{add, percentile};
 pub struct Times {
     /// Which of [`Timeline::regions`].
     pub region: u32,
-    /// Its name.
+    /// Name of the region.
     pub name: String,
     /// Who visits it.
     pub role: String,
@@ -39,7 +39,7 @@ pub struct Over {
     pub count: u64,
     /// The median of their totals; picoseconds.
     pub median: u64,
-    /// The largest.
+    /// The largest total; picoseconds.
     pub max: u64,
     /// Whose that is: its number.
     pub worst: u64,
@@ -54,7 +54,7 @@ struct Gathered {
     over: [BTreeMap<(u64, u64), u64>; 4],
 }
 
-/// The rows.
+/// One row per region and role; the largest total first.
 pub fn times(timeline: &Timeline) -> Vec<Times> {
     let mut all: HashMap<(u32, Role), Gathered> = HashMap::new();
     for (number, track) in timeline.tracks.iter().enumerate() {

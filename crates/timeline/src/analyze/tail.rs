@@ -17,7 +17,7 @@ const LISTED: usize = 10;
 /// A launch's evenness.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Tail {
-    /// Its number.
+    /// Number of the launch in its process.
     pub launch: u64,
     /// From its first record to its last; picoseconds.
     pub time: u64,

@@ -45,15 +45,15 @@ pub(crate) type Waits = HashMap<(usize, u32), Option<Late>>;
 /// The waits of a role in a region, together.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Wait {
-    /// The region.
+    /// Name of the waits' region.
     pub name: String,
     /// Which of [`Timeline::regions`].
     pub region: u32,
-    /// Who waits.
+    /// Role of the waiting tracks.
     pub role: String,
-    /// How often.
+    /// Number of waits.
     pub count: u64,
-    /// Picoseconds.
+    /// Total waiting time in picoseconds.
     pub total: u64,
     /// The part of that before the last had arrived.
     pub late: u64,
@@ -83,7 +83,7 @@ pub enum Side {
     Blocked,
     /// All of a barrier, for one another.
     Barrier,
-    /// Not known.
+    /// Neither names nor arrivals tell.
     #[default]
     Other,
 }
@@ -91,7 +91,7 @@ pub enum Side {
 /// Somebody others waited for.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Blame {
-    /// Who.
+    /// Role of the late tracks.
     pub role: String,
     /// What it did before it arrived; empty if that is not known.
     pub region: String,
