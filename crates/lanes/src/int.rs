@@ -92,7 +92,7 @@ macro_rules! ints {
     )* };
 }
 ints! { u8 u8 u16 false; i8 u8 i16 true; u16 u16 u32 false; i16 u16 i32 true; u32 u32 u64 false;
-    i32 u32 i64 true; u64 u64 u128 false; i64 u64 i128 true; }
+i32 u32 i64 true; u64 u64 u128 false; i64 u64 i128 true; }
 
 ops! {
     /// `add`.

@@ -6,7 +6,7 @@
 use prlx_trace::check::Space;
 
 use crate::code::{AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, TensorCopy, WarpOpKind, window};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::grid_shape;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::Warp;
@@ -163,17 +163,19 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
         Op::BulkCopy(i) => {
             let bulk = &code.bulks[i as usize];
             let sizes = &warp.planes.w32[usize::from(bulk.size)];
-            let mut both = [(AccessKind::Read, &bulk.src), (AccessKind::Write, &bulk.dst)].map(|(deed, mem)| {
-                let mut t = WarpAccess::new(warp, deed, mem, 16, m);
-                t.bytes = sizes.0;
-                t
-            });
+            let mut both =
+                [(AccessKind::Read, &bulk.src), (AccessKind::Write, &bulk.dst)].map(|(deed, mem)| {
+                    let mut t = WarpAccess::new(warp, deed, mem, 16, m);
+                    t.bytes = sizes.0;
+                    t
+                });
             if bulk.reduce.is_some() {
                 both[1].deed = AccessKind::Update;
             }
             let mut all = Vec::from(both);
-            all.extend(bulk.mbarrier.as_ref().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8,
-                m)));
+            all.extend(
+                bulk.mbarrier.as_ref().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8, m)),
+            );
             all
         }
         Op::AsyncStore(i) => {
@@ -187,8 +189,10 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
                 AsyncStoreKind::Update(atom) => atom.values.len(),
             };
             let bytes = u32::from(mem.size) * elements as u32;
-            vec![WarpAccess::new(warp, deed, mem, bytes, m), WarpAccess::new(warp, AccessKind::Update,
-                &send.mbarrier, 8, m)]
+            vec![
+                WarpAccess::new(warp, deed, mem, bytes, m),
+                WarpAccess::new(warp, AccessKind::Update, &send.mbarrier, 8, m),
+            ]
         }
         Op::Mbarrier(i) => {
             let bar = &code.mbarriers[i as usize];
@@ -245,8 +249,8 @@ pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> V
         Some((bytes, _)) => tile.bytes[l] = bytes,
         None => tile.lanes &= !(1 << l),
     });
-    let counted = copy.mbarrier.as_ref().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8,
-        tile.lanes));
+    let counted =
+        copy.mbarrier.as_ref().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8, tile.lanes));
     [Some(tile), counted].into_iter().flatten().chain(rows).collect()
 }
 

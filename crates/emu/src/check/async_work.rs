@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 
 use crate::code::{MbarrierKind, Op, WarpOpKind, WgmmaA, WgmmaStep};
 use crate::copies::mbarrier::{self, State};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::matrix::product::{Matrix, ROWS};
@@ -29,10 +29,10 @@ use crate::matrix::wgmma_state::WARPS;
 use crate::mem::access::{VisibleMemory, each};
 use prlx_lanes::LANES;
 
+use super::accesses::{self, AccessKind, WarpAccess};
 use super::facts::Facts;
 use super::findings::{self, FindingLog, WarpStep};
 use super::proxy::Proxy;
-use super::accesses::{self, AccessKind, WarpAccess};
 
 /// Bytes that are marked together: the least that a copy moves.
 const WORD: u64 = 4;
@@ -167,7 +167,8 @@ impl AsyncCheck {
         for t in accesses {
             self.touched(launch, found, block, t, here);
             if !matches!(op, Op::BulkCopy(_) | Op::TensorCopy(_) | Op::LaneCopy(_))
-                && t.deed != AccessKind::Read {
+                && t.deed != AccessKind::Read
+            {
                 self.proxy.wrote(launch, block, t, here);
             }
         }
@@ -396,8 +397,14 @@ impl AsyncCheck {
             }
         });
     }
-    fn send(&mut self, launch: &Launch<'_>, warp: &Warp, block: &CtaState, accesses: &[WarpAccess],
-        here: WarpStep) {
+    fn send(
+        &mut self,
+        launch: &Launch<'_>,
+        warp: &Warp,
+        block: &CtaState,
+        accesses: &[WarpAccess],
+        here: WarpStep,
+    ) {
         let [to, counted] = accesses else { return };
         let r = visible_memory(launch, block, &warp.local);
         each(here.lanes & to.lanes, |l| {
@@ -549,8 +556,10 @@ impl AsyncCheck {
     }
     /// The operation that still reads some bytes: the last one that began, or the first of those in flight.
     fn reader(&self, last: u64, cta: u64, at: u64, bytes: u64) -> u64 {
-        let reads = |s: &Span| matches!(*s, Span::Shared(c, from, n) if c == cta && at < from + n
-            && from < at + bytes);
+        let reads = |s: &Span| {
+            matches!(*s, Span::Shared(c, from, n) if c == cta && at < from + n
+            && from < at + bytes)
+        };
         if self.pending.contains_key(&last) {
             return last;
         }
@@ -619,8 +628,14 @@ impl AsyncCheck {
         });
     }
     /// Looks for marks on what an access accesses.
-    fn touched(&self, launch: &Launch<'_>, found: &mut FindingLog, block: &CtaState, t: &WarpAccess,
-        here: WarpStep) {
+    fn touched(
+        &self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        block: &CtaState,
+        t: &WarpAccess,
+        here: WarpStep,
+    ) {
         if self.pending.is_empty() {
             return;
         }

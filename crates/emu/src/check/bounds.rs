@@ -4,9 +4,9 @@ use prlx_trace::check::{Kind, Memory, Side, Space};
 
 use crate::exec::launch::Launch;
 
-use super::heap_blocks::HeapBlocks;
-use super::findings::{self, FindingLog, WarpStep};
 use super::accesses::{self, WarpAccess};
+use super::findings::{self, FindingLog, WarpStep};
+use super::heap_blocks::HeapBlocks;
 
 /// Reports the lanes that `bad` and `foreign` name: nothing answers the former; the latter are inside the
 /// heap of `malloc` but in no block.
@@ -40,7 +40,7 @@ pub fn report(
         found.add(launch, kind, who, None, base, || {
             let what = words(launch, blocks, t, l, kind, &memory);
             let role = format!("this {}", t.deed.noun());
-            let mut sides = vec![Side { memory: Some(memory), ..found::side(launch, role, who) }];
+            let mut sides = vec![Side { memory: Some(memory), ..findings::side(launch, role, who) }];
             if let Some(b) = blocks.near(t.addr.0[l]) {
                 sides.push(findings::side(launch, "allocated here", b.by));
                 sides.extend(b.freed.map(|by| findings::side(launch, "freed here", by)));
@@ -57,7 +57,7 @@ fn kind(launch: &Launch<'_>, blocks: &HeapBlocks, t: &WarpAccess, l: usize) -> K
     }
     let space = accesses::space(t.space, at);
     let constant = space == Space::Global && launch.memory.is_constant(at) || space == Space::Params;
-    if constant && t.deed != touch::AccessKind::Read && inside(launch, t, l) {
+    if constant && t.deed != accesses::AccessKind::Read && inside(launch, t, l) {
         return Kind::ReadOnly;
     }
     let freed = blocks.near(at).is_some_and(|b| b.freed.is_some() && b.holds(at));
@@ -76,8 +76,14 @@ fn inside(launch: &Launch<'_>, t: &WarpAccess, l: usize) -> bool {
     }
 }
 
-fn words(launch: &Launch<'_>, blocks: &HeapBlocks, t: &WarpAccess, l: usize, kind: Kind,
-    m: &Memory) -> String {
+fn words(
+    launch: &Launch<'_>,
+    blocks: &HeapBlocks,
+    t: &WarpAccess,
+    l: usize,
+    kind: Kind,
+    m: &Memory,
+) -> String {
     let (verb, bytes, at) = (t.deed.verb(), t.bytes[l], t.addr.0[l]);
     let does = format!("{verb} {}", count(bytes.into(), "byte"));
     let of = m

@@ -15,8 +15,8 @@ use crate::exec::launch::Launch;
 use crate::mem::Owner;
 use prlx_lanes::LANES;
 
-use super::facts::Facts;
 use super::accesses::{self, WarpAccess};
+use super::facts::Facts;
 
 /// Findings that are kept; more are counted.
 const KEPT: usize = 1000;

@@ -11,8 +11,8 @@ use crate::exec::launch::Launch;
 use crate::mem::access::each;
 use crate::mem::heap;
 
-use super::findings::{self, FindingLog, WarpStep};
 use super::accesses::{self, WarpAccess};
+use super::findings::{self, FindingLog, WarpStep};
 
 /// Bytes between two blocks.
 const APART: u64 = 32;
@@ -117,8 +117,8 @@ impl HeapBlocks {
                 if at < self.range.0 || at >= self.range.1 || accesses::space(t.space, at) != Space::Global {
                     return;
                 }
-                let whole = |b: &HeapBlock| b.freed.is_none() && b.holds(at)
-                    && b.bytes - (at - b.at) >= bytes;
+                let whole =
+                    |b: &HeapBlock| b.freed.is_none() && b.holds(at) && b.bytes - (at - b.at) >= bytes;
                 foreign |= u32::from(!self.near(at).is_some_and(|b| whole(&b))) << l;
             });
         }

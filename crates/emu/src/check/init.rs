@@ -26,17 +26,17 @@ use crate::code::{
     AddrSpace, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, WarpOp, WarpOpKind, WgmmaStep,
 };
 use crate::copies::bulk;
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::exchange::exchange;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::access::{VisibleMemory, each};
 use prlx_lanes::{LANES, Planes, V32};
 
-use super::undefined::Undefined;
+use super::accesses::{self, AccessKind, WarpAccess};
 use super::facts::Fact;
 use super::findings::{self, CheckContext, WarpStep};
-use super::accesses::{self, AccessKind, WarpAccess};
+use super::undefined::Undefined;
 
 /// Where an undefined value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -378,8 +378,14 @@ impl InitCheck {
         });
     }
     /// A change of memory whose old value counts, unless it is `exchanged`.
-    fn update(&mut self, look: &mut CheckContext<'_, '_>, r: &VisibleMemory<'_>, t: &WarpAccess, m: u32,
-        exchanged: bool) {
+    fn update(
+        &mut self,
+        look: &mut CheckContext<'_, '_>,
+        r: &VisibleMemory<'_>,
+        t: &WarpAccess,
+        m: u32,
+        exchanged: bool,
+    ) {
         let mut undefined = 0;
         each(t.lanes & m, |l| {
             let Some((region, at)) = t.at(r, l) else { return };
@@ -402,7 +408,7 @@ impl InitCheck {
                 findings::finding(
                     Kind::UndefinedUpdate,
                     what,
-                    vec![Side { memory, ..found::side(launch, "this update", who) }],
+                    vec![Side { memory, ..findings::side(launch, "this update", who) }],
                 )
             });
         }
@@ -442,8 +448,8 @@ impl InitCheck {
                         let lanes = tile_lanes(tile, *trans);
                         let first = tile.iter().position(|&bits| bits != 0).unwrap_or(0);
                         let at = accesses[0].addr.0[first];
-                        let origin = Origin::Memory(WarpStep { lanes, ..look.who }, accesses[0].space, at,
-                            16);
+                        let origin =
+                            Origin::Memory(WarpStep { lanes, ..look.who }, accesses[0].space, at, 16);
                         regs.set(d, m, lanes, Some(origin));
                     }
                 }
@@ -547,8 +553,14 @@ fn tile_lanes(rows: &[u64], trans: bool) -> u32 {
 }
 
 /// A use of a register by the lanes `m`: a finding where it is undefined.
-fn used(look: &mut CheckContext<'_, '_>, regs: &mut Registers, reg: u32, m: u32, kind: Kind,
-    touch: Option<&WarpAccess>) {
+fn used(
+    look: &mut CheckContext<'_, '_>,
+    regs: &mut Registers,
+    reg: u32,
+    m: u32,
+    kind: Kind,
+    touch: Option<&WarpAccess>,
+) {
     let lanes = regs.undefined[reg as usize] & m;
     if lanes == 0 {
         return;
@@ -582,7 +594,7 @@ fn used(look: &mut CheckContext<'_, '_>, regs: &mut Registers, reg: u32, m: u32,
             let memory = Some(prlx_trace::check::Memory { space, address, bytes, allocation });
             sides.push(Side {
                 memory,
-                ..found::side(launch, "read here, where nothing had been written", by)
+                ..findings::side(launch, "read here, where nothing had been written", by)
             });
         }
         findings::finding(kind, what, sides)

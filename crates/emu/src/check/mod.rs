@@ -13,41 +13,41 @@
 //! # Limitations
 //! `wmma.load` and `wmma.store` out of bounds are faults, with or without checks.
 
-mod undefined;
-mod heap_blocks;
-mod bounds;
-mod shadow;
-mod facts;
+mod accesses;
 mod async_work;
-mod findings;
-mod init;
-mod happens_before;
 mod barriers;
+mod bounds;
+mod facts;
+mod findings;
+mod happens_before;
+mod heap_blocks;
+mod init;
 mod notes;
 mod proxy;
 mod race;
-mod accesses;
+mod shadow;
+mod undefined;
 
 use std::sync::Mutex;
 
 use prlx_trace::check::{Check, Findings};
 
 use crate::code::{MatrixOp, MbarrierKind, Op, Plane, WarpOpKind};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::deadlock::{PausedCta, WaitingLanes};
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::access::each;
 
-use heap_blocks::HeapBlocks;
-use facts::Facts;
+use accesses::WarpAccess;
 use async_work::AsyncCheck;
-use findings::{FindingLog, CheckContext, WarpStep};
-use init::InitCheck;
 use barriers::BarrierCheck;
+use facts::Facts;
+use findings::{CheckContext, FindingLog, WarpStep};
+use heap_blocks::HeapBlocks;
+use init::InitCheck;
 use notes::PerformanceNotes;
 use race::RaceCheck;
-use accesses::WarpAccess;
 
 /// The set of checks that a launch runs with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -176,15 +176,24 @@ impl Checker {
         launch.heap.free(at)
     }
     /// Looks at a step that the lanes `m` of `mask` are about to run; those that may.
-    fn step(&mut self, warp: &Warp, launch: &Launch<'_>, block: &CtaState, op: &Op, mask: u32,
-        m: u32) -> u32 {
+    fn step(
+        &mut self,
+        warp: &Warp,
+        launch: &Launch<'_>,
+        block: &CtaState,
+        op: &Op,
+        mask: u32,
+        m: u32,
+    ) -> u32 {
         self.found.step();
         let accesses = match *op {
             _ if m == 0 => Vec::new(),
-            Op::TensorCopy(i) => {
-                accesses::tiles(warp, &visible_memory(launch, block, &warp.local),
-                    &launch.code.tensors[i as usize], m)
-            }
+            Op::TensorCopy(i) => accesses::tiles(
+                warp,
+                &visible_memory(launch, block, &warp.local),
+                &launch.code.tensors[i as usize],
+                m,
+            ),
             _ => accesses::accesses(warp, launch.code, op, m),
         };
         let mut bad = 0;
@@ -195,9 +204,14 @@ impl Checker {
         }
         let mut good = m & !bad;
         if let (Some(meet), true) = (&mut self.meet, good != 0) {
-            good =
-                meet.step(launch, &mut self.found, warp, block, &accesses, WarpStep { lanes: good,
-                    ..self.here });
+            good = meet.step(
+                launch,
+                &mut self.found,
+                warp,
+                block,
+                &accesses,
+                WarpStep { lanes: good, ..self.here },
+            );
             bad = m & !good;
         }
         let here = WarpStep { lanes: good, ..self.here };
@@ -208,16 +222,16 @@ impl Checker {
             accesses.iter().for_each(|t| notes.count(op, t, here));
         }
         if let Some(init) = &mut self.init {
-            let mut look = CheckContext { launch, facts: &self.facts, found: &mut self.found,
-                who: self.here };
+            let mut look =
+                CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
             init.step(&mut look, warp, block, op, mask, good, &accesses);
             init.blank(&look, bad);
         }
         if let Some(race) =
             self.race.as_mut().filter(|_| good != 0 && !matches!(op, Op::Alu(..) | Op::Bra(_)))
         {
-            let mut look = CheckContext { launch, facts: &self.facts, found: &mut self.found,
-                who: self.here };
+            let mut look =
+                CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
             race.step(&mut look, warp, block, op, good, &accesses);
         }
         good
@@ -253,8 +267,12 @@ impl Checker {
     }
     /// The waiting threads, if the check finds that all threads of these CTAs poll in vain. `grid`: they
     /// are all that there are.
-    pub fn waits(&self, launch: &Launch<'_>, parts: &[PausedCta<'_>],
-        grid: bool) -> Option<Vec<WaitingLanes>> {
+    pub fn waits(
+        &self,
+        launch: &Launch<'_>,
+        parts: &[PausedCta<'_>],
+        grid: bool,
+    ) -> Option<Vec<WaitingLanes>> {
         self.meet.as_ref().and_then(|meet| meet.waits(launch, parts, grid))
     }
     /// Nobody of `whole` can go on.

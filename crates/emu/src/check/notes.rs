@@ -20,8 +20,8 @@ use crate::exec::launch::Launch;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 
-use super::findings::{self, FindingLog, WarpStep};
 use super::accesses::{self, WarpAccess};
+use super::findings::{self, FindingLog, WarpStep};
 
 /// Banks of shared memory.
 const BANKS: u64 = 32;
@@ -82,7 +82,7 @@ impl PerformanceNotes {
     /// Says what was counted, line by line: any conflict, and twice as many sectors as needed.
     pub fn finish(self, launch: &Launch<'_>, found: &mut FindingLog) {
         // Steps of one line are one note.
-        let mut lines: Vec<(Kind, found::Spot, Tally)> = Vec::new();
+        let mut lines: Vec<(Kind, findings::Spot, Tally)> = Vec::new();
         for ((kind, step), tally) in self.tallies {
             let spot = findings::spot(launch, step);
             match lines.iter_mut().find(|l| (l.0, l.1) == (kind, spot)) {
@@ -168,7 +168,7 @@ mod tests {
 
     fn touch(bytes: u32, at: impl Fn(u64) -> u64) -> WarpAccess {
         let addr = V64(std::array::from_fn(|l| at(l as u64)));
-        let (deed, place) = (touch::AccessKind::Read, AddrSpace::Shared);
+        let (deed, place) = (accesses::AccessKind::Read, AddrSpace::Shared);
         WarpAccess { deed, space: place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
     }
 

@@ -16,13 +16,13 @@ use prlx_trace::check::{Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{AddrSpace, Code, WgmmaA};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 
-use super::findings::{self, FindingLog, WarpStep};
 use super::accesses::{self, WarpAccess};
+use super::findings::{self, FindingLog, WarpStep};
 
 /// Bytes that are marked together.
 const WORD: u64 = 4;

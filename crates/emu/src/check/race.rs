@@ -23,18 +23,18 @@ use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{BarrierKind, MbarrierKind, MemAccess, Op, Plane, WarpOpKind};
-use crate::exec::cta_state::{CtaState, CLUSTER};
+use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::Region;
 use crate::mem::access::{VisibleMemory, each, value};
 use prlx_lanes::LANES;
 
-use super::shadow::{self, ShadowCell, ShadowMemory, AccessRecord};
+use super::accesses::{self, AccessKind, WarpAccess};
 use super::facts::{Facts, Order, Scope};
 use super::findings::{self, CheckContext, WarpStep};
 use super::happens_before::{CtaNumber, VectorClock, joined};
-use super::accesses::{self, AccessKind, WarpAccess};
+use super::shadow::{self, AccessRecord, ShadowCell, ShadowMemory};
 
 /// Places that may have released something at a time.
 const PLACES: usize = 1 << 20;
@@ -169,7 +169,7 @@ struct Access<'a> {
 impl RaceCheck {
     /// Bytes for what is known of memory, where so many are left.
     pub fn room(left: u64) -> u64 {
-        (left / 4).min(cells::LIMIT as u64)
+        (left / 4).min(shadow::LIMIT as u64)
     }
     /// Where so many bytes are left.
     pub fn new(left: u64) -> RaceCheck {
@@ -364,9 +364,15 @@ impl RaceCheck {
         for word in a.at / 4..end.div_ceil(4) {
             let bytes = (0..4).fold(0, |b, i| b | u32::from((a.at..end).contains(&(word * 4 + i))) << i);
             let Some(cell) = self.cells.at(a.region.id(), word) else { return };
-            let new =
-                AccessRecord::new(cta.number, cta.time, look.who.warp, a.lanes, look.who.step, bytes,
-                    a.writes);
+            let new = AccessRecord::new(
+                cta.number,
+                cta.time,
+                look.who.warp,
+                a.lanes,
+                look.who.step,
+                bytes,
+                a.writes,
+            );
             let copy = *cell;
             cell.settle(cta, new);
             cell.add(new);
@@ -546,7 +552,7 @@ fn together(look: &mut CheckContext<'_, '_>, warp: &Warp, a: &Access<'_>) {
             0 => format!("lanes of a warp write the same value to the same {} bytes at once", a.bytes),
             _ => format!("lanes of a warp write different values to the same {} bytes at once", a.bytes),
         };
-        let side = |role, who| Side { memory: Some(base.clone()), ..found::side(launch, role, who) };
+        let side = |role, who| Side { memory: Some(base.clone()), ..findings::side(launch, role, who) };
         let mut f = findings::finding(
             kind,
             what,
@@ -573,8 +579,14 @@ fn noun(launch: &Launch<'_>, facts: &Facts, step: u32, writes: bool) -> String {
 }
 
 /// Two accesses to a byte, one of which writes: a race if nothing orders them.
-fn conflict(look: &mut CheckContext<'_, '_>, cta: &Cta, warp: &Warp, a: &Access<'_>, new: AccessRecord,
-    old: AccessRecord) {
+fn conflict(
+    look: &mut CheckContext<'_, '_>,
+    cta: &Cta,
+    warp: &Warp,
+    a: &Access<'_>,
+    new: AccessRecord,
+    old: AccessRecord,
+) {
     let unordered = cta.unordered(new.warp(), new.lanes, old);
     if unordered == 0 {
         return;

@@ -106,8 +106,10 @@ pub struct ShadowMemory {
 impl ShadowMemory {
     /// In at most so many bytes.
     pub fn new(room: u64) -> ShadowMemory {
-        ShadowMemory { limit: usize::try_from(room).unwrap_or(usize::MAX).min(LIMIT),
-            ..ShadowMemory::default() }
+        ShadowMemory {
+            limit: usize::try_from(room).unwrap_or(usize::MAX).min(LIMIT),
+            ..ShadowMemory::default()
+        }
     }
     /// The cell of the word `word` of a region; `None` when there is no room.
     pub fn at(&mut self, region: usize, word: u64) -> Option<&mut ShadowCell> {

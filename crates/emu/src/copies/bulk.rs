@@ -17,7 +17,7 @@ use crate::copies::mbarrier;
 use crate::copies::state::Transfer;
 use crate::copies::state::TransferKind;
 use crate::copies::tensor::{self, Tile};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
@@ -31,7 +31,7 @@ const MOST: usize = 256;
 
 /// The memory that bulk copies access: no local memory.
 fn everywhere<'a>(launch: &'a Launch<'_>, block: &'a CtaState) -> VisibleMemory<'a> {
-    VisibleMemory { stride: 0, ..reach(launch, block, launch.params) }
+    VisibleMemory { stride: 0, ..visible_memory(launch, block, launch.params) }
 }
 
 impl Transfer {
@@ -122,8 +122,12 @@ pub fn targets(ranks: Option<u16>, at: u64) -> Vec<u64> {
 }
 
 /// The region of a run of bytes, and where it begins.
-fn run<'a>(r: &VisibleMemory<'a>, space: AddrSpace, at: u64, bytes: u64) -> Result<(&'a Region, u64),
-    String> {
+fn run<'a>(
+    r: &VisibleMemory<'a>,
+    space: AddrSpace,
+    at: u64,
+    bytes: u64,
+) -> Result<(&'a Region, u64), String> {
     access::run(r, space, 0, at, bytes)
         .ok_or_else(|| format!("{bytes} bytes at {at:#x}, which are not all there"))
 }
@@ -302,9 +306,15 @@ impl Warp {
         let mut hint = 0;
         for (mem, width) in [(mem, bytes), (&send.mbarrier, 8)] {
             let addresses = access::all_addresses(&self.planes, mem);
-            access::fits(&visible_memory(launch, block, &self.local), &mut hint, mem.space, &addresses, m,
-                width)
-                .map_err(|bad| Fault::new(step, bad.lane, format!("sends {}", bad.text)))?;
+            access::fits(
+                &visible_memory(launch, block, &self.local),
+                &mut hint,
+                mem.space,
+                &addresses,
+                m,
+                width,
+            )
+            .map_err(|bad| Fault::new(step, bad.lane, format!("sends {}", bad.text)))?;
         }
         let mut done = Ok(());
         access::each(m, |l| {

@@ -9,7 +9,7 @@ use crate::code::LaneCopy;
 use crate::copies::mbarrier;
 use crate::copies::state::PendingCopy;
 use crate::copies::state::PendingKind;
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;

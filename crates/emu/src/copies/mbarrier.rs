@@ -4,7 +4,7 @@
 //! expected and pending arrivals, then 22 bits for pending bytes, offset so that 0 lies in the middle.
 
 use crate::code::{AddrSpace, MbarrierKind, MbarrierOp, window};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::Region;

@@ -4,7 +4,7 @@ use crate::check::Checking;
 use prlx_isa::view::FuncId;
 
 use crate::code::{Builtin, Callee, Code, Plane, SavedRegisters, Slot, window};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{DEPTH, Frame, Key, Warp, key};

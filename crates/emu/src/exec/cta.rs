@@ -10,8 +10,8 @@
 
 use crate::check::Checking;
 use crate::exec::cta_state::Barrier;
-use crate::exec::cta_state::Block;
 use crate::exec::cta_state::CLUSTER;
+use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use prlx_driver::{Error, ErrorKind};
 use prlx_trace::LaneMask;
 
 use crate::code::Op;
-use crate::exec::cta_state::{CtaState, CLUSTER};
+use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::fault;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::Warp;

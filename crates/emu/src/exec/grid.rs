@@ -138,8 +138,8 @@ pub fn run(launch: &Launch<'_>, check: &SharedChecker, threads: usize, room: u64
         parts.retain(|p| last.is_none_or(|last| p.cluster <= last));
     }
     let kept = probe(launch);
-    let mut out = Outcome { instructions, stopped, gathered: kept.map(ProbeResults::new),
-        ..Outcome::default() };
+    let mut out =
+        Outcome { instructions, stopped, gathered: kept.map(ProbeResults::new), ..Outcome::default() };
     // In order: sums of floats depend on it.
     parts.sort_by_key(|p| p.cluster);
     for part in parts {

@@ -29,7 +29,7 @@ use crate::exec::time::SMS;
 use crate::exec::warp_state::GROUP_QUANTUM;
 
 use crate::code::{BarrierKind, BarrierOp, Clock, Code, Correction, MbarrierKind, NEGATE, NO_GUARD, Op};
-use crate::exec::cta_state::{CtaState, CLUSTER};
+use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
@@ -91,8 +91,14 @@ impl Warp {
     /// `after`) to the one behind; the first step past them. The former run with that instruction and the
     /// latter with theirs, so lanes only ever rest where they would without hooks, and a hook sees the lanes
     /// that run its instruction together.
-    fn past_hooks(&mut self, launch: &Launch<'_>, mut pc: u32, mask: u32, block: &CtaState,
-        after: bool) -> u32 {
+    fn past_hooks(
+        &mut self,
+        launch: &Launch<'_>,
+        mut pc: u32,
+        mask: u32,
+        block: &CtaState,
+        after: bool,
+    ) -> u32 {
         while let Some(step) = launch.code.steps.get(pc as usize)
             && let Op::Hook(i) = step.op
             && launch.code.hooks[i as usize].after == after
@@ -452,8 +458,13 @@ impl Warp {
         }
         Ok(())
     }
-    fn arrive_bar(&mut self, block: &mut CtaState, bar: &BarrierOp, m: u32, at: Key) -> Result<(),
-        Box<Fault>> {
+    fn arrive_bar(
+        &mut self,
+        block: &mut CtaState,
+        bar: &BarrierOp,
+        m: u32,
+        at: Key,
+    ) -> Result<(), Box<Fault>> {
         let pc = at & STEP;
         let mut wrong = None;
         each(m, |l| {

@@ -4,7 +4,7 @@ use prlx_driver::LaunchConfig;
 use prlx_isa::view::Module;
 use prlx_trace::Dim3;
 
-use super::simd::Host;
+use super::simd::SimdFunctions;
 use crate::code::Code;
 use crate::hooks::recorder::Observe;
 use crate::mem::heap::Heap;

@@ -7,7 +7,7 @@ use crate::check::Checking;
 use prlx_driver::ErrorKind;
 
 use crate::code::{Code, MatrixOp, Op, Plane, WarpOp, WarpOpKind};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Key, PARKED, Warp, visible_memory};
@@ -132,8 +132,8 @@ impl Warp {
             return Err(Box::new(Fault { kind, step, lane: Some(m.trailing_zeros()), text }));
         }
         let reach = visible_memory(launch, block, &self.local);
-        let fault = |b: Box<access::AccessError>| Fault::new(step, b.lane, format!("uses a matrix {}",
-            b.text));
+        let fault =
+            |b: Box<access::AccessError>| Fault::new(step, b.lane, format!("uses a matrix {}", b.text));
         match t {
             MatrixOp::Load { mem, trans } => {
                 let (lower, upper) =

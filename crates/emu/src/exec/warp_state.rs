@@ -3,7 +3,7 @@
 use prlx_lanes::{LANES, Planes, V32, V64};
 use prlx_trace::Dim3;
 
-use super::cta_state::Block;
+use super::cta_state::CtaState;
 use super::launch::Launch;
 use super::time::SMS;
 use crate::code::{Code, SpecialRegister};
@@ -260,7 +260,11 @@ pub fn key(depth: u32, step: u32) -> Key {
     (DEPTH - depth) << STEP_BITS | step
 }
 
-pub(crate) fn reach<'a>(launch: &'a Launch<'_>, block: &'a CtaState, local: &'a Region) -> VisibleMemory<'a> {
+pub fn visible_memory<'a>(
+    launch: &'a Launch<'_>,
+    block: &'a CtaState,
+    local: &'a Region,
+) -> VisibleMemory<'a> {
     VisibleMemory {
         memory: launch.memory,
         shared: &block.shared,

@@ -149,7 +149,7 @@ pub struct Warp {
     /// By record and lane (a warp's: lane 0).
     saved: Vec<Vec<Saved>>,
     /// What its lanes' markers leave.
-    pub marks: marks::Warp,
+    pub marks: tracks::Warp,
 }
 
 impl Warp {
@@ -161,12 +161,19 @@ impl Warp {
             counters: vec![[0; LANES]; kept.counters.len()],
             gathered: ProbeResults::new(kept),
             saved: vec![vec![Saved::default(); LANES]; kept.records.parts.len()],
-            marks: marks::Warp::new(kernel, warp),
+            marks: tracks::Warp::new(kernel, warp),
         }
     }
     /// Runs a piece of the program for the lanes `m`.
-    pub fn run(&mut self, kept: &Kept, hook: &Hook, code: &Code, planes: &Planes, m: u32,
-        asked: HookContext<'_>) {
+    pub fn run(
+        &mut self,
+        kept: &Kept,
+        hook: &Hook,
+        code: &Code,
+        planes: &Planes,
+        m: u32,
+        asked: HookContext<'_>,
+    ) {
         eval::run(code, &mut Running { warp: self, kept, values: &hook.values, planes, asked }, m);
     }
     /// Adds to a counter.

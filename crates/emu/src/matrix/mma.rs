@@ -372,8 +372,12 @@ fn places(op: &Mma, mut f: impl FnMut(usize, usize, usize, usize, usize)) {
 ///
 /// # Errors
 /// The first lane that reaches outside of memory.
-pub fn tile(p: &mut Planes, r: &VisibleMemory<'_>, hint: &mut usize, t: &WmmaTile) -> Result<(),
-    Box<AccessError>> {
+pub fn tile(
+    p: &mut Planes,
+    r: &VisibleMemory<'_>,
+    hint: &mut usize,
+    t: &WmmaTile,
+) -> Result<(), Box<AccessError>> {
     let base = access::all_addresses(p, &t.mem);
     let each = (t.rows * t.cols) as usize / LANES;
     let size = u64::from(t.mem.size);

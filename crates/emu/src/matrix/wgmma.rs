@@ -21,7 +21,7 @@
 use crate::matrix::wgmma_state::{HiddenAccumulator, MAX_PRODUCTS, PendingProduct, WARPS, WarpgroupProducts};
 
 use crate::code::{WgmmaA, WgmmaStep};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;

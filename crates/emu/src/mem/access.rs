@@ -222,8 +222,10 @@ fn windows(
 
 #[cold]
 fn nothing(memory: &Memory, lane: u32, at: u64) -> Box<AccessError> {
-    Box::new(AccessError { lane, text: format!("at {at:#x}, where nothing is allocated: {}",
-        memory.around(at)) })
+    Box::new(AccessError {
+        lane,
+        text: format!("at {at:#x}, where nothing is allocated: {}", memory.around(at)),
+    })
 }
 
 #[cold]

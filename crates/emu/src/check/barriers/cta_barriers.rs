@@ -69,8 +69,14 @@ impl Barriers {
         }
     }
     /// A barrier is complete: whether whole warps came to it, each at one instruction.
-    pub fn complete(&mut self, launch: &Launch<'_>, found: &mut FindingLog, cta: u64, id: u32,
-        warps: &[Warp]) {
+    pub fn complete(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        cta: u64,
+        id: u32,
+        warps: &[Warp],
+    ) {
         let arrivals = self.open.remove(&(cta, id)).unwrap_or_default();
         for warp in warps {
             // By instruction: the lanes that arrived there.
@@ -107,12 +113,18 @@ impl Barriers {
 
 /// Whether a barrier's lanes must come as one: `bar`, and `barrier` with `.aligned`.
 fn aligned(launch: &Launch<'_>, step: u32) -> bool {
-    findings::instruction(launch, step).is_some_and(|i| i.form.op == Some(ptx::Op::Bar)
-        || i.form.has("aligned"))
+    findings::instruction(launch, step)
+        .is_some_and(|i| i.form.op == Some(ptx::Op::Bar) || i.form.has("aligned"))
 }
 
-fn divergent(launch: &Launch<'_>, found: &mut FindingLog, id: u32, here: WarpStep, other: WarpStep,
-    what: &str) {
+fn divergent(
+    launch: &Launch<'_>,
+    found: &mut FindingLog,
+    id: u32,
+    here: WarpStep,
+    other: WarpStep,
+    what: &str,
+) {
     found.add(launch, Kind::DivergentBarrier, here, Some(other.step), 0, || {
         let sides = vec![
             findings::side(launch, format!("these lanes wait for barrier {id} here"), here),

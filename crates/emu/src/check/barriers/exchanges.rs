@@ -31,8 +31,13 @@ pub fn named(launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, op: &Warp
 }
 
 /// Reports lanes that take a value from a lane that does not take part: nothing says what they get. Them.
-pub fn shuffled(launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, op: &WarpOp,
-    here: WarpStep) -> u32 {
+pub fn shuffled(
+    launch: &Launch<'_>,
+    found: &mut FindingLog,
+    warp: &Warp,
+    op: &WarpOp,
+    here: WarpStep,
+) -> u32 {
     if !matches!(op.kind, WarpOpKind::Up | WarpOpKind::Down | WarpOpKind::Bfly | WarpOpKind::Idx) {
         return 0;
     }

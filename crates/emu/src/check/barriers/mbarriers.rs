@@ -11,14 +11,14 @@ use rustc_hash::FxHashMap;
 
 use crate::code::{MbarrierKind, Op};
 use crate::copies::mbarrier::{self, State};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::access::each;
 
-use crate::check::findings::{self, FindingLog, WarpStep};
-use crate::check::accesses::{self, WarpAccess};
 use super::polling::{Polling, What};
+use crate::check::accesses::{self, WarpAccess};
+use crate::check::findings::{self, FindingLog, WarpStep};
 
 /// Why a lane may not do what it is about to.
 #[derive(Clone, Debug)]

@@ -1,26 +1,26 @@
 //! Check of synchronisation: barriers, warp exchanges, mbarriers, and deadlocks of a CTA, a cluster or the
 //! grid.
 
-mod polling;
 mod cta_barriers;
+mod deadlock;
 mod exchanges;
 mod mbarriers;
-mod deadlock;
+mod polling;
 
 use prlx_trace::check::Space;
 
 use crate::code::{Atomic, MemAccess, Op, Plane};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::deadlock::{PausedCta, WaitingLanes};
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::access;
 
-use crate::check::findings::{self, FindingLog, WarpStep};
 use crate::check::accesses::{self, WarpAccess};
-use polling::{Polling, What};
+use crate::check::findings::{self, FindingLog, WarpStep};
 use cta_barriers::Barriers;
 use mbarriers::Mbarriers;
+use polling::{Polling, What};
 
 /// What is known of the CTAs under way.
 #[derive(Debug, Default)]
@@ -98,20 +98,31 @@ impl BarrierCheck {
     /// All lanes of an exchange have come; those that receive nobody's value.
     pub fn exchange(&self, launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, here: WarpStep) -> u32 {
         match launch.code.steps[here.step as usize].op {
-            Op::WarpOp(i) => exchanges::shuffled(launch, found, warp, &launch.code.warp_ops[i as usize],
-                here),
+            Op::WarpOp(i) => {
+                exchanges::shuffled(launch, found, warp, &launch.code.warp_ops[i as usize], here)
+            }
             _ => 0,
         }
     }
     /// A barrier of a CTA is complete.
-    pub fn completed(&mut self, launch: &Launch<'_>, found: &mut FindingLog, cta: u64, id: usize,
-        warps: &[Warp]) {
+    pub fn completed(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        cta: u64,
+        id: usize,
+        warps: &[Warp],
+    ) {
         self.barriers.complete(launch, found, cta, id as u32, warps);
     }
     /// The waiting threads, if all threads of these CTAs wait forever. `grid`: they are all that there are; else
     /// what lies outside of their shared memory may yet change.
-    pub fn waits(&self, launch: &Launch<'_>, parts: &[PausedCta<'_>],
-        grid: bool) -> Option<Vec<WaitingLanes>> {
+    pub fn waits(
+        &self,
+        launch: &Launch<'_>,
+        parts: &[PausedCta<'_>],
+        grid: bool,
+    ) -> Option<Vec<WaitingLanes>> {
         let mut asking = Vec::new();
         for part in parts {
             let under_way = !part.block.transfers.is_empty() || part.warps.iter().any(|w| w.copies.any());
@@ -129,7 +140,7 @@ impl BarrierCheck {
             Some(a) => format!("`{}` + {}", a.name, at.wrapping_sub(a.base)),
             None => "no allocation".into(),
         };
-        let words = |a: &asking::WaitingLanes| {
+        let words = |a: &polling::Waiting| {
             let WarpStep { cta, warp, lanes, step } = a.who;
             WaitingLanes { cta, warp, lanes, step, what: a.what.words(name) }
         };
@@ -151,8 +162,14 @@ impl BarrierCheck {
 }
 
 /// Whether a store changes memory.
-fn stores(launch: &Launch<'_>, warp: &Warp, block: &CtaState, mem: &MemAccess, t: &WarpAccess,
-    here: WarpStep) -> bool {
+fn stores(
+    launch: &Launch<'_>,
+    warp: &Warp,
+    block: &CtaState,
+    mem: &MemAccess,
+    t: &WarpAccess,
+    here: WarpStep,
+) -> bool {
     let r = visible_memory(launch, block, &warp.local);
     let mut changes = false;
     access::each(here.lanes, |l| {
@@ -169,8 +186,14 @@ fn stores(launch: &Launch<'_>, warp: &Warp, block: &CtaState, mem: &MemAccess, t
 }
 
 /// Whether an atomic changes memory.
-fn updates(launch: &Launch<'_>, warp: &Warp, block: &CtaState, atom: &Atomic, t: &WarpAccess,
-    here: WarpStep) -> bool {
+fn updates(
+    launch: &Launch<'_>,
+    warp: &Warp,
+    block: &CtaState,
+    atom: &Atomic,
+    t: &WarpAccess,
+    here: WarpStep,
+) -> bool {
     let [value] = atom.values[..] else { return true };
     if matches!(value, Plane::W128(_)) {
         return true;

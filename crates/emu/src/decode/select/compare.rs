@@ -100,20 +100,20 @@ macro_rules! by_relation {
         // times faster.
         let (l, t) = ($x.simd.min(Simd::Avx2), $x.ty);
         macro_rules! floats {
-            ($r:ident) => {
-                by_type!(l, t; F32 => $op<f32, $r>, F64 => $op<f64, $r>, F16 => $op<F16, $r>, Bf16 =>
-                    $op<Bf16, $r>,
-                    F16x2 => $pair<F16, $r>, Bf16x2 => $pair<Bf16, $r>)
-            };
-        }
+                ($r:ident) => {
+                    by_type!(l, t; F32 => $op<f32, $r>, F64 => $op<f64, $r>, F16 => $op<F16, $r>, Bf16 =>
+                        $op<Bf16, $r>,
+                        F16x2 => $pair<F16, $r>, Bf16x2 => $pair<Bf16, $r>)
+                };
+            }
         macro_rules! all {
-            ($r:ident) => {
-                by_type!(l, t; B16 | U16 => $op<u16, $r>, S16 => $op<i16, $r>, B32 | U32 => $op<u32, $r>,
-                    S32 => $op<i32, $r>,
-                    B64 | U64 => $op<u64, $r>, S64 => $op<i64, $r>)
-                .or_else(|| floats!($r))
-            };
-        }
+                ($r:ident) => {
+                    by_type!(l, t; B16 | U16 => $op<u16, $r>, S16 => $op<i16, $r>, B32 | U32 => $op<u32, $r>,
+                        S32 => $op<i32, $r>,
+                        B64 | U64 => $op<u64, $r>, S64 => $op<i64, $r>)
+                    .or_else(|| floats!($r))
+                };
+            }
         let run: Option<LaneFn> = match $rel {
             EQ => all!(EQ),
             LT => all!(LT),

@@ -41,12 +41,12 @@ fn flags(x: &Selector) -> Result<u64, String> {
 macro_rules! int_int {
     ($l:expr, $from:expr, $to:expr, $op:ident) => {{
         macro_rules! to {
-            ($a:ty) => {
-                by_type!($l, $to; U8 | S8 | B8 => $op<$a, u8>, U16 | S16 | B16 => $op<$a, u16>, U32 | S32
-                    | B32 => $op<$a, u32>,
-                    U64 | S64 | B64 => $op<$a, u64>)
-            };
-        }
+                ($a:ty) => {
+                    by_type!($l, $to; U8 | S8 | B8 => $op<$a, u8>, U16 | S16 | B16 => $op<$a, u16>, U32 | S32
+                        | B32 => $op<$a, u32>,
+                        U64 | S64 | B64 => $op<$a, u64>)
+                };
+            }
         match $from {
             Type::U8 | Type::B8 => to!(u8),
             Type::S8 => to!(i8),
