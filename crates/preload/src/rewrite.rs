@@ -13,7 +13,7 @@ use prlx_driver::session::{Options, VARIABLE};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
 use prlx_isa::view::FunctionKind;
-use prlx_plan::{IDLE, RecordingRequest};
+use prlx_plan::{RecordingRequest, UNPROBED};
 use prlx_probe::diagnostics;
 use prlx_trace::kernel::Fidelity;
 
@@ -80,7 +80,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let rewrite = write(&program)?;
     if rewrite.plan.functions.iter().all(|f| f.skipped.is_some()) {
         let mut why = rewrite.plan.functions.iter().filter_map(|f| f.skipped.as_deref());
-        let why = why.clone().find(|why| *why == IDLE).or_else(|| why.next());
+        let why = why.clone().find(|why| *why == UNPROBED).or_else(|| why.next());
         return Err(why.unwrap_or("it has no kernels").to_owned());
     }
     let written = begun.elapsed();
@@ -101,13 +101,16 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         (made, proof.is_some_and(|p| p.join().unwrap_or(false)))
     });
     let Made { rewrite, code } = made?;
-    let kept = &rewrite.plan.kept;
+    let kept = &rewrite.plan.probe_state;
     let mut missed = program.probe.as_deref().map_or_else(Vec::new, |script| {
-        let missed =
-            diagnostics::missed(script, &rewrite.module, &source.ptx, &kept.missed).into_iter().map(|m| m.1);
-        missed.chain(kept.idle.iter().map(|clause| diagnostics::nowhere(script, *clause))).collect()
+        let missed = diagnostics::missed(script, &rewrite.module, &source.ptx, &kept.unavailable)
+            .into_iter()
+            .map(|m| m.1);
+        missed
+            .chain(kept.unmatched_clauses.iter().map(|clause| diagnostics::nowhere(script, *clause)))
+            .collect()
     });
-    missed.extend(kept.unmarked.iter().map(|missed| {
+    missed.extend(kept.unrecorded_markers.iter().map(|missed| {
         let function = rewrite.module.functions.get(missed.function.index()).map_or("", |f| f.name.as_str());
         format!("{function}: {}", missed.why)
     }));
@@ -176,7 +179,7 @@ impl Made {
 /// The machine code that would have run; of markers, whose times hang on how many threads run at once, what it would be if the driver makes it.
 fn before(rewrite: &Rewrite, source: &Source, options: &[String]) -> Option<Vec<u8>> {
     let made = || {
-        let mut tools = ASSEMBLERS.tools.iter().filter(|_| rewrite.plan.kept.tracks.is_some());
+        let mut tools = ASSEMBLERS.tools.iter().filter(|_| rewrite.plan.probe_state.tracks.is_some());
         tools.find_map(|tool| ASSEMBLERS.assemble(tool, &source.ptx, source.target, options).ok())
     };
     source.code.clone().or_else(made)

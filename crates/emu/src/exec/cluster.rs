@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use prlx_driver::Error;
-use prlx_plan::Kept;
+use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
@@ -249,7 +249,7 @@ impl Cluster {
         all
     }
     /// What a probe program kept in its warps.
-    pub fn gathered(&mut self, kept: &Kept) -> Gathered {
+    pub fn gathered(&mut self, kept: &ProbeState) -> Gathered {
         let mut all = Gathered::new(kept);
         self.ctas.iter_mut().for_each(|c| all.merge(kept, c.gathered(kept)));
         all

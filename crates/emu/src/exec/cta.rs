@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::view::Module;
-use prlx_plan::Kept;
+use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
@@ -143,7 +143,7 @@ pub struct Block {
     pub spins: u64,
     /// What it printed.
     pub output: Vec<u8>,
-    /// Variables of a probe program, by number in [`Kept::held`]: atomic, for its warps only borrow them.
+    /// Variables of a probe program, by number in [`ProbeState::held`]: atomic, for its warps only borrow them.
     pub held: Vec<AtomicU64>,
     /// The launch's checker, while this CTA runs.
     pub check: Option<Box<Checker>>,
@@ -208,7 +208,7 @@ impl Cta {
         b.barriers = Default::default();
         b.warpgroups.clear();
         b.transfers.clear();
-        let held = launch.observe.as_ref().map_or(0, |o| o.plan.kept.held.len());
+        let held = launch.observe.as_ref().map_or(0, |o| o.plan.probe_state.shared_variables.len());
         b.held = std::iter::repeat_with(AtomicU64::default).take(held).collect();
         self.rng = Rng::new(launch.config.seed, index);
         self.next = 0;
@@ -444,7 +444,7 @@ impl Cta {
         self.warps.iter_mut().filter_map(|w| w.recorder.take()).map(|r| r.finish()).collect()
     }
     /// What a probe program kept in its warps.
-    pub fn gathered(&mut self, kept: &Kept) -> Gathered {
+    pub fn gathered(&mut self, kept: &ProbeState) -> Gathered {
         let mut all = Gathered::new(kept);
         self.warps
             .iter_mut()

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_plan::Kept;
+use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{LaneMask, Level, WarpId};
 
@@ -144,8 +144,8 @@ pub fn run(launch: &Launch<'_>, threads: usize, room: u64) -> Result<Outcome, Er
 }
 
 /// What the probe program of a launch keeps, if that is what runs.
-fn probe<'a>(launch: &Launch<'a>) -> Option<&'a Kept> {
-    launch.observe.filter(|o| o.plan.request.level == Level::Probe).map(|o| &o.plan.kept)
+fn probe<'a>(launch: &Launch<'a>) -> Option<&'a ProbeState> {
+    launch.observe.filter(|o| o.plan.request.level == Level::Probe).map(|o| &o.plan.probe_state)
 }
 
 impl Part {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind};
 use prlx_plan::code::Stmt;
-use prlx_plan::{Action, At, Packed};
+use prlx_plan::{Action, At, PackedCounters};
 
 use crate::verify::function::Texts;
 
@@ -50,14 +50,14 @@ pub(super) fn together(texts: &Texts<'_>) -> bool {
 
 /// Whether what the plan says of packed counters is so: only kernels count them, each place at most once a thread, and 32 threads fit.
 pub(super) fn packed(texts: &Texts<'_>) -> bool {
-    fn tallied(body: &[Stmt], packed: Packed) -> bool {
+    fn tallied(body: &[Stmt], packed: PackedCounters) -> bool {
         body.iter().any(|stmt| match stmt {
             Stmt::Tally { counter, .. } => packed.place(*counter).is_some(),
             Stmt::If(_, then, other) => tallied(then, packed) || tallied(other, packed),
             _ => false,
         })
     }
-    let packed = texts.plan.kept.packed;
+    let packed = texts.plan.probe_state.packed;
     let fits = packed.counters == 0 || (1..=32).contains(&packed.bits);
     fits && texts.plan.functions.iter().zip(&texts.module.functions).all(|(plan, function)| {
         let mut sums: HashMap<u32, u64> = HashMap::new();

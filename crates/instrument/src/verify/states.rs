@@ -144,7 +144,7 @@ impl<'a> Tried<'a> {
 
 /// The parts of a lane's state that registers keep: their names, and bytes.
 fn parts(texts: &Texts<'_>, f: &Checked<'_>) -> Vec<(String, u64)> {
-    let kept = &texts.plan.kept;
+    let kept = &texts.plan.probe_state;
     let many =
         |name: &'static str, count: usize, size: u64| (0..count).map(move |i| (format!("{name}{i}"), size));
     let one = [("cursor", 8), ("word", 4), ("edges", 4), ("first", 4), ("span", 4)];
@@ -184,7 +184,7 @@ fn steps(texts: &Texts<'_>, f: &Checked<'_>) -> impl Iterator<Item = u32> {
 pub(super) fn held(texts: &Texts<'_>, f: &Checked<'_>, lane: &Lane) -> impl Iterator<Item = u64> {
     let small = [lane.word, lane.edges, lane.first, lane.span].map(u64::from);
     let words = |words: &[u32]| words.iter().map(|w| u64::from(*w)).collect::<Vec<u64>>();
-    let packed = texts.plan.kept.packed;
+    let packed = texts.plan.probe_state.packed;
     let (shared, wide) = lane.counters.split_at(packed.counters as usize);
     let mut shares = vec![0u64; packed.words() as usize];
     for (i, counter) in (0u32..).zip(shared) {
@@ -205,7 +205,7 @@ pub(super) fn held(texts: &Texts<'_>, f: &Checked<'_>, lane: &Lane) -> impl Iter
     let track = lane.track.registers().map(|(_, _, value)| value);
     let numbers =
         || (1..=texts.plan.module.marks.len() as u32).map(|n| lane.track.tag(n)).collect::<Vec<_>>();
-    let spans = texts.plan.kept.tracks.as_ref().map_or(0, |t| t.spans.len() as u32);
+    let spans = texts.plan.probe_state.tracks.as_ref().map_or(0, |t| t.spans.len() as u32);
     let ended = (1..=spans).map(|n| lane.track.tag(n | SPAN)).collect();
     let (opened, said): (Vec<u64>, Vec<u64>) =
         lane.opened.iter().map(|(at, word)| (u64::from(*at), u64::from(*word))).unzip();
@@ -286,7 +286,7 @@ fn prepare(
         // A ring's size is part of the code.
         track_log: texts
             .plan
-            .kept
+            .probe_state
             .tracks
             .as_ref()
             .and_then(|t| t.ring())
@@ -364,7 +364,7 @@ fn prepare(
     // Those of device functions are in the record, where nothing but 0 is known of them.
     lane.visits =
         (0..f.visits).map(|i| if f.kernel() { (mix(seed + u64::from(i)) % 5) as u32 } else { 0 }).collect();
-    let kept = &texts.plan.kept;
+    let kept = &texts.plan.probe_state;
     let own = |i: usize, bits: u32| mix(seed * 31 + i as u64) & u64::MAX >> (64 - bits);
     lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();
     // Small ones, of which a warp's sum has 32 bits, and none, have ways of their own.

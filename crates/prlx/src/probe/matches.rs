@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use prlx_isa::view::{FuncId, Module};
-use prlx_plan::{At, Filter, Missed};
+use prlx_plan::{At, Filter, Unavailable};
 use prlx_present::tallies;
 use prlx_probe::diagnostics::{self, inst};
 use prlx_probe::lang::{Script, Stmt};
-use prlx_probe::{ProbeMatch, instead};
+use prlx_probe::{ProbeMatch, alternatives};
 
 use super::count::count;
 
@@ -25,10 +25,10 @@ pub(super) fn unavailable(
     script: &Script,
     module: &Module,
     source: &str,
-    all: &[Missed],
-) -> Vec<tallies::Missed> {
+    all: &[Unavailable],
+) -> Vec<tallies::Unavailable> {
     let diagnostics = diagnostics::missed(script, module, source, all).into_iter();
-    diagnostics.map(|(clause, what)| tallies::Missed { tables: tables(script, clause), what }).collect()
+    diagnostics.map(|(clause, what)| tallies::Unavailable { tables: tables(script, clause), what }).collect()
 }
 
 /// Names of the tables and records that a clause writes to.
@@ -79,7 +79,9 @@ pub(super) fn unmatched(
         };
         let why = match (l.found.len(), l.missed.first()) {
             (0, Some(missed)) => format!("it has places, but can't stand there: {}", missed.why),
-            (0, None) => format!("no place in the module; {}", instead(&tracepoint.what, module, filter)),
+            (0, None) => {
+                format!("no place in the module; {}", alternatives(&tracepoint.what, module, filter))
+            }
             (n, Some(missed)) => format!("found at {}; {}", count(n, "place", "places"), missed.why),
             (n, None) => {
                 format!("found at {}; the predicate holds at none of them", count(n, "place", "places"))

@@ -52,7 +52,7 @@ impl Lowering<'_> {
     }
 
     fn tracks(&self) -> Option<&Layout> {
-        self.plan.kept.tracks.as_ref()
+        self.plan.probe_state.tracks.as_ref()
     }
 
     /// `%~link`: the lane's region, of `%~c` bytes. Goes to `$~off#` if there is none.

@@ -1,7 +1,7 @@
 //! What is known of a temporary without running the program.
 
 use prlx_isa::view::Operand;
-use prlx_plan::code::{Ask, Code, Op, Stmt, Temp};
+use prlx_plan::code::{Code, LaneQuery, Op, Stmt, Temp};
 
 /// What a temporary is, if it is a constant of the place.
 pub(in crate::ptx) fn constant(code: &Code, temp: Temp) -> Option<u64> {
@@ -38,7 +38,7 @@ pub(in crate::ptx) fn set_by(code: &Code, temp: Temp) -> Option<&Op> {
 pub(in crate::ptx) fn alike(code: &Code, temp: Temp) -> bool {
     let Some(op) = set_by(code, temp) else { return false };
     match op {
-        Op::Ask(Ask::Clock | Ask::Clock64 | Ask::Time) => true,
+        Op::Query(LaneQuery::Clock | LaneQuery::Clock64 | LaneQuery::Time) => true,
         Op::Read(operand) => {
             matches!(code.operands.get(*operand as usize), Some(Operand::Special(name)) if name == "%smid")
         }

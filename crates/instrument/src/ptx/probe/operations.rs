@@ -2,7 +2,7 @@
 
 use crate::ptx::probe::emitter::bits;
 use prlx_isa::view::{FunctionKind, Space};
-use prlx_plan::code::{Ask, Binary, Op, Temp, Ty, Unary};
+use prlx_plan::code::{Binary, LaneQuery, Op, Temp, Ty, Unary};
 use prlx_trace::device::Context;
 
 use crate::ptx::addressing::LEAD;
@@ -68,17 +68,17 @@ impl Probe<'_, '_> {
                     }
                 }
             }
-            Op::Ask(what) => match what {
-                Ask::Active => s.ptx(&format!("activemask.b32 {to};")),
-                Ask::Leader => {
+            Op::Query(what) => match what {
+                LaneQuery::Active => s.ptx(&format!("activemask.b32 {to};")),
+                LaneQuery::Leader => {
                     s.ptx("activemask.b32 %~mask;");
                     s.ptx(LEAD);
                     s.ptx(&format!("mov.pred {to}, %~lead;"));
                 }
-                Ask::Clock => s.ptx(&format!("mov.u32 {to}, %clock;")),
-                Ask::Clock64 => s.ptx(&format!("mov.u64 {to}, %clock64;")),
-                Ask::Time => s.ptx(&format!("mov.u64 {to}, %globaltimer;")),
-                Ask::Launch => s.ptx(&format!(
+                LaneQuery::Clock => s.ptx(&format!("mov.u32 {to}, %clock;")),
+                LaneQuery::Clock64 => s.ptx(&format!("mov.u64 {to}, %clock64;")),
+                LaneQuery::Time => s.ptx(&format!("mov.u64 {to}, %globaltimer;")),
+                LaneQuery::Launch => s.ptx(&format!(
                     "mov.u64 {to}, 0;
                      setp.ne.u64 %~q, %~context, 0;
                      @%~q ld.global.u64 {to}, [%~context+{}];",

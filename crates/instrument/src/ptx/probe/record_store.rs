@@ -20,7 +20,7 @@ struct Words {
 impl Probe<'_, '_> {
     /// Writes a warp's record, or an entry of a log; lanes that don't go to `done`. `%~context` is not 0.
     pub(in crate::ptx) fn save(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp], done: &str) {
-        let Some(part) = self.lowering.plan.kept.records.parts.get(record) else { return };
+        let Some(part) = self.lowering.plan.probe_state.records.parts.get(record) else { return };
         if part.which == Which::Room {
             return self.log(s, part, fields, done);
         }
@@ -136,7 +136,7 @@ impl Probe<'_, '_> {
 
     /// `%~link`: from where the records of all warps are, where those of `%~warp` are.
     fn own_records(&self, s: &mut Snippet<'_>) {
-        match self.lowering.plan.kept.records.warp {
+        match self.lowering.plan.probe_state.records.warp {
             few @ 0..=0x7FFF_FFFF => s.ptx(&format!("mad.wide.u32 %~link, %~warp, {few}, %~link;")),
             many => s.ptx(&format!("cvt.u64.u32 %~x, %~warp;\nmad.lo.u64 %~link, %~x, {many}, %~link;")),
         }
@@ -144,7 +144,7 @@ impl Probe<'_, '_> {
 
     /// What addresses of warps' records are a multiple of, 16 at most.
     fn align(&self) -> u64 {
-        1 << self.lowering.plan.kept.records.warp.trailing_zeros().min(4)
+        1 << self.lowering.plan.probe_state.records.warp.trailing_zeros().min(4)
     }
 
     /// A record in registers.
@@ -236,7 +236,7 @@ impl Probe<'_, '_> {
              add.u64 %~link, %~link, {3};
              cvt.u64.u32 %~y, %~warp;",
             part.entries(),
-            self.lowering.plan.kept.records.warp,
+            self.lowering.plan.probe_state.records.warp,
             part.entry(),
             part.at + 8,
         ));

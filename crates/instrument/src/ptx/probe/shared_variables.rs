@@ -4,7 +4,7 @@
 //! kept they are 0, and stay it.
 
 use crate::ptx::probe::emitter::bits;
-use prlx_plan::Holder;
+use prlx_plan::VariableScope;
 use prlx_plan::code::{Reduce, Temp, Ty};
 
 use crate::ptx::addressing::LEAD;
@@ -16,11 +16,11 @@ use crate::ptx::snippet::Snippet;
 impl Probe<'_, '_> {
     /// `%~link`: where a variable is; lanes for which it is nowhere go to `nowhere`. Registers `a` to `e` and `x` are lost.
     fn held(&mut self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
-        let kept = &self.lowering.plan.kept;
+        let kept = &self.lowering.plan.probe_state;
         let labels = [(); 3].map(|()| self.label(s));
         s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {nowhere};"));
         self.lowering.warp_records(s, "%~link", nowhere, labels.each_ref().map(String::as_str));
-        if kept.held.get(var as usize).is_some_and(|h| h.of == Holder::Cta) {
+        if kept.shared_variables.get(var as usize).is_some_and(|h| h.of == VariableScope::Cta) {
             // The first of its CTA: this one is number `%~a` there.
             s.ptx("sub.u32 %~warp, %~warp, %~a;");
         }

@@ -3,7 +3,7 @@
 //! Lanes that bring their values to the same row do it together where that changes nothing: the lowest of them writes what
 //! they reduce to. Sums of floats are each lane's own, for their order would matter; before sm_80 all are.
 
-use prlx_plan::Copies;
+use prlx_plan::TableCopies;
 use prlx_plan::code::{Reduce, Temp};
 use prlx_trace::device::Context;
 use prlx_trace::device::tables::PROBES;
@@ -30,7 +30,7 @@ const TOP: i64 = i64::MIN;
 impl Probe<'_, '_> {
     /// Lets a row take `%~v0`, if it takes a value; `%~context` is not 0.
     pub(in crate::ptx) fn update(&mut self, s: &mut Snippet<'_>, table: usize, row: Given<'_>, value: bool) {
-        let Some(layout) = self.lowering.plan.kept.tables.get(table) else { return };
+        let Some(layout) = self.lowering.plan.probe_state.tables.get(table) else { return };
         let aggregate = layout.aggregate;
         let float_sum =
             value && layout.ty == Scalar::F64 && matches!(aggregate, Aggregate::Sum | Aggregate::Avg);
@@ -196,7 +196,7 @@ impl Probe<'_, '_> {
 impl Lowering<'_> {
     /// `%~link`: from the address of the tables, or a row in them that is known, the same of this multiprocessor's copy.
     fn own_copy(&self, s: &mut Snippet<'_>) {
-        let Copies { count, stride } = self.plan.kept.copies;
+        let TableCopies { count, stride } = self.plan.probe_state.copies;
         if count > 1 {
             copy_number(s, "%~b", count);
             s.ptx(&format!("mad.wide.u32 %~link, %~b, {stride}, %~link;"));
