@@ -6,6 +6,7 @@
 
 use prlx_trace::device::TrackHead;
 use prlx_trace::device::tracks::{APART, Form, Group, LOGS, Layout, SLOT, Shape, Spanned, wanted};
+use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::{Host, Launch};
 use prlx_trace::mark::{Mark, MarkKind, Marks, Via};
@@ -52,16 +53,16 @@ pub fn run(data: &[u8]) {
         |i: usize| bytes.get(8 * i..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b));
     let host = Host {
         thread: 0,
-        called: (first & 2 == 0).then(|| (word(1), word(2))),
-        seen: (first & 4 == 0).then(|| word(3)),
-        waited: Some((word(4), word(5))),
-        held: word(6),
+        called: (first & 2 == 0).then(|| (Nanos(word(1)), Nanos(word(2)))),
+        seen: (first & 4 == 0).then(|| Nanos(word(3))),
+        waited: Some((Nanos(word(4)), Nanos(word(5)))),
+        held: Nanos(word(6)),
     };
     let launch = Launch {
         grid: side(8),
         block: side(64),
         warp_size: 32,
-        start: word(0),
+        start: Nanos(word(0)),
         host: Some(host),
         ..Launch::default()
     };

@@ -6,6 +6,7 @@ use prlx_analyze::Report;
 use prlx_driver::session::Session;
 use prlx_present::recording::timeline::{Compared, Timeline};
 use prlx_trace::Trace;
+use prlx_trace::ids::Nanos;
 
 use crate::args::ReportArgs;
 use crate::files::write_file;
@@ -55,9 +56,9 @@ fn add<'a>(
     compared: impl Fn(usize) -> Option<Compared<'a>>,
 ) -> Result<()> {
     let origin =
-        session.files.iter().filter_map(|f| f.process.as_ref()).map(|p| p.started).min().unwrap_or(0);
+        session.files.iter().filter_map(|f| f.process.as_ref()).map(|p| p.started).min().unwrap_or(Nanos(0));
     for i in 0..session.files.len() {
-        all.add(&read_file(session, i)?, origin, compared(i));
+        all.add(&read_file(session, i)?, origin.0, compared(i));
     }
     Ok(())
 }

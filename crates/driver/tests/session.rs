@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use prlx_driver::session::{Entry, INDEX, Index, Session, create, this_process};
+use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::{Launch, Process, Streams, Writer};
 
@@ -36,7 +37,12 @@ fn processes_come_by_rank_and_start() {
     let folder = folder("session-order");
     let process =
         |pid, rank, started| Process { pid, rank, started, host: "no/de 1".into(), ..Process::default() };
-    let all = [process(7, None, 3), process(8, Some(1), 2), process(9, Some(0), 5), process(7, None, 1)];
+    let all = [
+        process(7, None, Nanos(3)),
+        process(8, Some(1), Nanos(2)),
+        process(9, Some(0), Nanos(5)),
+        process(7, None, Nanos(1)),
+    ];
     let paths = all.each_ref().map(|p| write(&folder, p, 2, p.pid != 8));
     // A process that replaces itself has two files.
     assert!(paths[0].ends_with("no_de_1.7.prlx") && paths[3].ends_with("no_de_1.7.1.prlx"), "{paths:?}");

@@ -27,6 +27,7 @@ use prlx_driver::cuda::{Context, Functions, Library, Stream, sticky};
 use prlx_driver::session::{self, Choice, Options};
 use prlx_isa::image::Target;
 use prlx_trace::device::Handed;
+use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Param, Scalar};
 use prlx_trace::launch::{ArgInfo, Host};
 use prlx_trace::process::{Device, Skipped};
@@ -487,7 +488,7 @@ impl Session {
             ..said
         };
         let wanted = self.options.wants(&function.name);
-        let why = lock(&self.choice).leaves_out(self.options, wanted, launch.number, launch.start);
+        let why = lock(&self.choice).leaves_out(self.options, wanted, launch.number, launch.start.0);
         Some((launch, why))
     }
 
@@ -518,8 +519,9 @@ impl Session {
     }
 
     /// Nanoseconds since the process started.
-    fn since(&self, at: Instant) -> u64 {
-        u64::try_from(at.saturating_duration_since(self.started).as_nanos()).unwrap_or(u64::MAX)
+    fn since(&self, at: Instant) -> Nanos {
+        let nanos = at.saturating_duration_since(self.started).as_nanos();
+        Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
     /// What is known of a launch's thread before it is made.
@@ -527,7 +529,7 @@ impl Session {
         let thread = THREAD.get().unwrap_or_else(|| self.threads.fetch_add(1, Ordering::Relaxed));
         THREAD.set(Some(thread));
         let waited = WAITED.get().map(|all| all.map(|at| self.since(at)));
-        let held = waited.map_or(0, |[_, ended, on]| on - ended);
+        let held = waited.map_or(Nanos(0), |[_, ended, on]| on - ended);
         Host { thread, waited: waited.map(|[begun, ended, _]| (begun, ended)), held, ..Host::default() }
     }
 
@@ -655,7 +657,7 @@ pub fn passed(
     let (number, start) = (launch.number, launch.start);
     let of = || {
         let mut choice = lock(&session.others_choice);
-        let out = choice.leaves_out(session.options, session.options.wants(name), number, start);
+        let out = choice.leaves_out(session.options, session.options.wants(name), number, start.0);
         drop(choice);
         if out.is_none() { session.here(real) } else { None }
     };

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use clock::best;
 use prlx_present::profile;
 use prlx_timeline::{Timeline, analyze, timeline};
+use prlx_trace::ids::{Cycles, Nanos};
 use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Records, Track};
 use prlx_trace::{Trace, WarpId};
@@ -37,7 +38,9 @@ fn recorded(records: u64) -> Trace {
     let track = |warp: u64| {
         let each = records / TRACKS / 2 * 2;
         let clock = |i: u64| 1_000_000 + i * 350 + (i * warp) % 300;
-        let anchor = |cycles: u64| Some(Anchor { cycles, nanos: cycles * 4 / 7 / 32 * 32, took: None });
+        let anchor = |cycles: u64| {
+            Some(Anchor { cycles: Cycles(cycles), nanos: Nanos(cycles * 4 / 7 / 32 * 32), took: None })
+        };
         Track {
             warp: WarpId(warp),
             sm: (warp / 12) as u32,

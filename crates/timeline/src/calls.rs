@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_trace::Trace;
 use prlx_trace::mark::Marks;
 use prlx_trace::names::display_name;
+use prlx_trace::{Nanos, Trace};
 
 use crate::host::{Ahead, Bound};
 use crate::{Timeline, add};
@@ -87,7 +87,7 @@ impl Host {
 }
 
 /// What the host said of its launches, on an axis of picoseconds that begins `room` before the `origin` of the timer.
-pub(super) fn host(trace: &Trace, origin: u64, tick: u64, room: i64, out: &mut Timeline) {
+pub(super) fn host(trace: &Trace, origin: Nanos, tick: u64, room: i64, out: &mut Timeline) {
     let mut left: BTreeMap<u64, Vec<&Marks>> = BTreeMap::new();
     for marks in &trace.marks {
         left.entry(marks.launch).or_default().push(marks);
@@ -99,7 +99,7 @@ pub(super) fn host(trace: &Trace, origin: u64, tick: u64, room: i64, out: &mut T
     launches.dedup_by_key(|l| l.number);
     launches.retain(|l| (*first..=*last).contains(&l.number));
     let Some(base) = launches.iter().map(|l| l.start).min() else { return };
-    let since = |at: u64| (i128::from(at) - i128::from(base)) as f64;
+    let since = |at: Nanos| (i128::from(at.0) - i128::from(base.0)) as f64;
     let early_late = tick as f64 / 2.0;
     let ranges = ranges(out);
     let devices: BTreeSet<u32> = launches.iter().map(|l| l.ordinal).collect();
@@ -107,7 +107,7 @@ pub(super) fn host(trace: &Trace, origin: u64, tick: u64, room: i64, out: &mut T
         let [mut least, mut most]: [Vec<Bound>; 2] = Default::default();
         for l in launches.iter().filter(|l| l.ordinal == device) {
             let tracks = || left.get(&l.number).into_iter().flatten().flat_map(|m| &m.tracks);
-            let timer = |at: u64| (at - origin) as f64;
+            let timer = |at: Nanos| (at - origin).0 as f64;
             let host = l.host.unwrap_or_default();
             let called = since(host.called.map_or(l.start, |(at, _)| at));
             if let Some(begin) = tracks().filter_map(|t| t.begin).map(|a| a.nanos).min() {
@@ -126,7 +126,7 @@ pub(super) fn host(trace: &Trace, origin: u64, tick: u64, room: i64, out: &mut T
             continue;
         };
         let ps = |nanos: f64| (nanos * 1000.0).round() as i64;
-        let time = |at: u64| ps(ahead.timer(since(at))).saturating_add(room);
+        let time = |at: Nanos| ps(ahead.timer(since(at))).saturating_add(room);
         let mut within = 0.0f64;
         for l in launches.iter().filter(|l| l.ordinal == device) {
             let host = l.host.unwrap_or_default();

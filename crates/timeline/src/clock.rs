@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use prlx_trace::ids::Nanos;
 use prlx_trace::mark::Anchor;
 
 use crate::curve::{Curve, Moment, Rate};
@@ -87,7 +88,7 @@ fn rate(anchors: &BTreeMap<u32, Vec<Anchor>>, noise: f64) -> Option<Rate> {
     for all in anchors.values() {
         let Some(first) = all.first() else { continue };
         let since = |a: u64, b: u64| (i128::from(a) - i128::from(b)) as f64;
-        let points = all.iter().map(|a| (since(a.cycles, first.cycles), since(a.nanos, first.nanos)));
+        let points = all.iter().map(|a| (since(a.cycles.0, first.cycles.0), since(a.nanos.0, first.nanos.0)));
         let [x, y] =
             points.clone().fold([0.0; 2], |[x, y], p| [x + p.0, y + p.1]).map(|sum| sum / all.len() as f64);
         for p in points {
@@ -133,11 +134,11 @@ fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(V
                 let beside = group[at.saturating_sub(1)..]
                     .iter()
                     .take(2)
-                    .map(|b| (a.cycles.abs_diff(b.anchor.cycles), b.anchor));
+                    .map(|b| (a.cycles.0.abs_diff(b.anchor.cycles.0), b.anchor));
                 let Some((cycles, b)) = beside.min_by_key(|b| b.0).filter(|b| b.0 <= NEAR) else { continue };
                 met += 1;
                 let cycles = if a.cycles < b.cycles { -(cycles as f64) } else { cycles as f64 };
-                let nanos = (i128::from(a.nanos) - i128::from(b.nanos)) as f64 - rate.middle * cycles;
+                let nanos = (i128::from(a.nanos.0) - i128::from(b.nanos.0)) as f64 - rate.middle * cycles;
                 // A tick, early or late, and what a rate of the group's own makes of the cycles between.
                 let agree =
                     nanos.abs() <= tick as f64 * (1.0 + 6.0 * JITTER[1]) + 4.0 * rate.width * cycles.abs();
@@ -160,8 +161,8 @@ fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(V
 
 impl Fit {
     /// Fits the anchors of each multiprocessor; times count from `origin`, which is no later than any of them.
-    pub fn new(anchors: &BTreeMap<u32, Vec<Anchor>>, origin: u64) -> Fit {
-        let tick = tick(anchors.values().flatten().map(|a| a.nanos - origin));
+    pub fn new(anchors: &BTreeMap<u32, Vec<Anchor>>, origin: Nanos) -> Fit {
+        let tick = tick(anchors.values().flatten().map(|a| (a.nanos - origin).0));
         // A tick's width, evenly; and how it comes.
         let noise = |of: usize| tick as f64 * (1.0f64 / 12.0 + JITTER[of] * JITTER[of]).sqrt();
         let told = rate(anchors, noise(1));
@@ -172,8 +173,8 @@ impl Fit {
         for (sms, all) in groups(anchors, rate, tick) {
             let clock = all[0].anchor.cycles;
             let moment = |own: &Own| Moment {
-                cycles: (own.anchor.cycles - clock) as f64,
-                nanos: (own.anchor.nanos - origin) as f64 + tick as f64 / 2.0,
+                cycles: (own.anchor.cycles - clock).0 as f64,
+                nanos: (own.anchor.nanos - origin).0 as f64 + tick as f64 / 2.0,
                 noise: noise(usize::from(own.anchor.took.is_none())),
                 timer: own.sm,
                 sure: own.anchor.took.is_some(),
@@ -186,7 +187,7 @@ impl Fit {
                 *worst = if error > worst[0] { [error, worst[0]] } else { [worst[0], worst[1].max(error)] };
             }
             fit.of.extend(sms.into_iter().map(|sm| (sm, fit.groups.len())));
-            fit.groups.push(Group { clock, curve });
+            fit.groups.push(Group { clock: clock.0, curve });
         }
         let ps = |error: f64| (2.0 * error * 1000.0).ceil() as u64;
         fit.single = ps(wrong[0][0]);
@@ -223,6 +224,7 @@ impl Fit {
 
 #[cfg(test)]
 mod tests {
+    use prlx_trace::Cycles;
     use prlx_trace::device::tracks::SLOWEST;
 
     use super::*;
@@ -276,8 +278,8 @@ mod tests {
                 let nanos = (random(&mut state) % 1000) as f64 + if i % 2 == 0 { 0.0 } else { span - 1000.0 };
                 let cycles = clocks.at(sm % gpcs, nanos);
                 all.entry(sm as u32).or_default().push(Anchor {
-                    cycles,
-                    nanos: shown(&mut state, nanos, 32),
+                    cycles: Cycles(cycles),
+                    nanos: Nanos(shown(&mut state, nanos, 32)),
                     took: None,
                 });
             }
@@ -288,7 +290,7 @@ mod tests {
         assert_eq!(fit.groups.len(), gpcs, "each GPC's clock is found");
         let wrong = |sm: usize, nanos: f64| {
             let told = fit.time(sm as u32, clocks.at(sm % gpcs, nanos)).unwrap() as f64 / 1000.0;
-            told + (origin - ORIGIN) as f64 - nanos
+            told + (origin - Nanos(ORIGIN)).0 as f64 - nanos
         };
         let pairs = (0..100).map(|_| {
             let mut pick = || random(&mut state) as usize % (gpcs * sms);
@@ -363,8 +365,8 @@ mod tests {
                 // The answer takes a while, too.
                 let took = (late * 1.7) as u32 + 30 + (random(&mut other) % 10) as u32;
                 Anchor {
-                    cycles: clock(sm % gpcs, nanos),
-                    nanos: shown(sm, nanos + timer + late),
+                    cycles: Cycles(clock(sm % gpcs, nanos)),
+                    nanos: Nanos(shown(sm, nanos + timer + late)),
                     took: says.then_some(took.min(SLOWEST)),
                 }
             };
@@ -383,7 +385,8 @@ mod tests {
         let origin = all.values().flatten().map(|a| a.nanos).min().unwrap();
         let fit = Fit::new(&all, origin);
         let wrong = |sm: usize, nanos: f64| {
-            fit.time(sm as u32, clock(sm % gpcs, nanos)).unwrap() as f64 / 1000.0 + (origin - ORIGIN) as f64
+            fit.time(sm as u32, clock(sm % gpcs, nanos)).unwrap() as f64 / 1000.0
+                + (origin - Nanos(ORIGIN)).0 as f64
                 - 100.0
                 - nanos
         };
@@ -431,7 +434,7 @@ mod tests {
         let numbers = |line: &str| line.split(' ').map(|n| n.parse().unwrap()).collect::<Vec<u64>>();
         let anchor = |n: Vec<u64>| {
             let took = n.get(3).map(|took| *took as u32);
-            (n[0] as u32, Anchor { cycles: n[1], nanos: n[2] * 32, took })
+            (n[0] as u32, Anchor { cycles: Cycles(n[1]), nanos: Nanos(n[2] * 32), took })
         };
         text.lines().filter(|l| !l.starts_with('#')).map(|l| anchor(numbers(l))).collect()
     }
@@ -450,14 +453,14 @@ mod tests {
         {
             let all = seen(text);
             let [fitted, left] = [0, 1].map(|half| all.chunks(2).skip(half).step_by(2).flatten());
-            let fit = Fit::new(&by_sm(fitted), 0);
+            let fit = Fit::new(&by_sm(fitted), Nanos(0));
             let sizes: Vec<usize> =
                 (0..fit.groups.len()).map(|g| fit.of.values().filter(|of| **of == g).count()).collect();
             assert!(sizes.len() == 8 && sizes.iter().all(|n| (15..=16).contains(n)), "{sizes:?}");
             assert_eq!(fit.slack, 0.0);
             assert!(fit.error < 8_000 && fit.between < 800_000, "{} ps, {} ps", fit.error, fit.between);
             let told = left.filter_map(|(sm, a)| {
-                Some((fit.time(*sm, a.cycles)? as f64 / 1000.0, a.nanos as f64 + 16.0))
+                Some((fit.time(*sm, a.cycles.0)? as f64 / 1000.0, a.nanos.0 as f64 + 16.0))
             });
             let miss = told.map(|(told, shown)| told - shown);
             let mut miss: Vec<f64> = miss.map(f64::abs).collect();
@@ -472,15 +475,15 @@ mod tests {
     #[test]
     fn late_answers_are_left_out() {
         let all = seen(include_str!("../tests/data/h200-auto.txt"));
-        let told = Fit::new(&by_sm(all.iter()), 0);
+        let told = Fit::new(&by_sm(all.iter()), Nanos(0));
         let untold: Vec<_> = all.iter().map(|(sm, a)| (*sm, Anchor { took: None, ..*a })).collect();
-        let untold = Fit::new(&by_sm(untold.iter()), 0);
+        let untold = Fit::new(&by_sm(untold.iter()), Nanos(0));
         assert_eq!(told.slack, 0.0);
         assert!(told.error < 11_000 && told.error < untold.error, "{} ps, {} ps", told.error, untold.error);
         let quick: Vec<_> = all.iter().filter(|(_, a)| a.took.is_some_and(|took| took <= 30)).collect();
         let miss = |fit: &Fit| {
             let of = |(sm, a): &&(u32, Anchor)| {
-                Some(fit.time(*sm, a.cycles)? as f64 / 1000.0 - a.nanos as f64 - 16.0)
+                Some(fit.time(*sm, a.cycles.0)? as f64 / 1000.0 - a.nanos.0 as f64 - 16.0)
             };
             quick.iter().filter_map(of).collect::<Vec<f64>>()
         };
@@ -498,9 +501,10 @@ mod tests {
     #[test]
     fn a_rate_that_changes_is_followed() {
         let anchor = |cycles, nanos| Anchor { cycles, nanos, took: None };
-        let bent: Vec<Anchor> =
-            (0..100).map(|i| anchor(if i < 50 { i * 1000 } else { i * 1100 - 5000 }, 512 * i)).collect();
-        let fit = Fit::new(&BTreeMap::from([(0, bent)]), 0);
+        let bent: Vec<Anchor> = (0..100)
+            .map(|i| anchor(if i < 50 { Cycles(i * 1000) } else { Cycles(i * 1100 - 5000) }, Nanos(512 * i)))
+            .collect();
+        let fit = Fit::new(&BTreeMap::from([(0, bent)]), Nanos(0));
         assert!(fit.slack == 0.0 && fit.error < 512_000, "{} {}", fit.slack, fit.error);
         let wrong = |i: u64| fit.time(0, i * 1100 - 5000).unwrap() - 512_000 * i as i64 - 256_000;
         assert!((55..95).all(|i| wrong(i).unsigned_abs() <= fit.error), "{} {}", wrong(55), wrong(75));
@@ -509,8 +513,12 @@ mod tests {
     /// Anchors that contradict each other count as error, and say so.
     #[test]
     fn what_no_line_explains_is_slack() {
-        let anchor = |i: u64| Anchor { cycles: i / 2 * 1000, nanos: 512 * i + i % 2 * 4096, took: None };
-        let fit = Fit::new(&BTreeMap::from([(0, (0..100).map(anchor).collect())]), 0);
+        let anchor = |i: u64| Anchor {
+            cycles: Cycles(i / 2 * 1000),
+            nanos: Nanos(512 * i + i % 2 * 4096),
+            took: None,
+        };
+        let fit = Fit::new(&BTreeMap::from([(0, (0..100).map(anchor).collect())]), Nanos(0));
         assert!(fit.slack > 1000.0 && fit.error as f64 >= fit.slack * 1000.0, "{} {}", fit.slack, fit.error);
     }
 
@@ -524,14 +532,14 @@ mod tests {
             for _ in 0..random(&mut state) % 200 + 1 {
                 let [cycles, nanos] = ranges.map(|most: u64| u64::MAX - random(&mut state) % most);
                 all.entry((random(&mut state) % 3) as u32).or_default().push(Anchor {
-                    cycles,
-                    nanos,
+                    cycles: Cycles(cycles),
+                    nanos: Nanos(nanos),
                     took: None,
                 });
             }
             let fit = Fit::new(&all, all.values().flatten().map(|a| a.nanos).min().unwrap());
             for (sm, anchors) in &all {
-                let mut clocks: Vec<u64> = anchors.iter().map(|a| a.cycles).chain([0, u64::MAX]).collect();
+                let mut clocks: Vec<u64> = anchors.iter().map(|a| a.cycles.0).chain([0, u64::MAX]).collect();
                 clocks.sort_unstable();
                 let times: Vec<i64> = clocks.iter().map(|c| fit.time(*sm, *c).unwrap()).collect();
                 assert!(times.is_sorted(), "{times:?}");
@@ -542,7 +550,10 @@ mod tests {
     /// One anchor has no rate.
     #[test]
     fn one_moment_has_no_rate() {
-        let fit = Fit::new(&BTreeMap::from([(3, vec![Anchor { cycles: 7, nanos: 100, took: None }])]), 100);
+        let fit = Fit::new(
+            &BTreeMap::from([(3, vec![Anchor { cycles: Cycles(7), nanos: Nanos(100), took: None }])]),
+            Nanos(100),
+        );
         assert!(!fit.rated);
         assert_eq!((fit.time(3, 7), fit.time(4, 7), fit.tick), (Some(16_000), None, 32_000));
     }

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Track as Recorded, Via};
 use prlx_trace::{FuncId, ModuleId, Trace};
@@ -29,8 +30,14 @@ pub type ThreadsPerSm = fn(registers: u32) -> u32;
 pub fn timeline(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Timeline {
     let mut out = Timeline::default();
     let mut names = Names::default();
-    let origin =
-        trace.marks.iter().flat_map(|m| &m.tracks).flat_map(anchors).map(|a| a.nanos).min().unwrap_or(0);
+    let origin = trace
+        .marks
+        .iter()
+        .flat_map(|m| &m.tracks)
+        .flat_map(anchors)
+        .map(|a| a.nanos)
+        .min()
+        .unwrap_or(Nanos(0));
     let mut launches: BTreeMap<(u64, ModuleId), Vec<&Marks>> = BTreeMap::new();
     for marks in &trace.marks {
         launches.entry((marks.launch, marks.module)).or_default().push(marks);
@@ -245,8 +252,8 @@ impl Work<'_> {
         let time = |cycles: u64| {
             (self.fit.time(recorded.sm, cycles).unwrap_or(0).saturating_add(ROOM)).max(0) as u64
         };
-        let begin = recorded.begin.map(|a| time(a.cycles));
-        let end = recorded.end.map(|a| time(a.cycles));
+        let begin = recorded.begin.map(|a| time(a.cycles.0));
+        let end = recorded.end.map(|a| time(a.cycles.0));
         let range = [begin.or(clocks.first().map(|c| time(*c))), end.or(clocks.last().map(|c| time(*c)))]
             .map(Option::unwrap_or_default);
         let (cta, warp) = match out.launches[self.launch].warps_per_cta.filter(|n| *n > 0) {
@@ -329,9 +336,9 @@ impl Work<'_> {
         track.spans = spans;
         let sum = |s: &prlx_trace::mark::Sum| {
             let region = self.marks.get(s.mark as usize)?.region;
-            Some(Sum { region, count: s.count, time: self.fit.length(s.cycles), cycles: s.cycles })
+            Some(Sum { region, count: s.count, time: self.fit.length(s.cycles.0), cycles: s.cycles.0 })
         };
-        let long = [recorded.begin, recorded.end].map(|a| a.map_or(0, |a| a.cycles));
+        let long = [recorded.begin, recorded.end].map(|a| a.map_or(0, |a| a.cycles.0));
         out.note(
             "sum-turns",
             u64::from(!recorded.sums.is_empty() && long[1].saturating_sub(long[0]) >> 32 > 0),
@@ -349,7 +356,7 @@ fn clocks(track: &Recorded, fit: &Fit, out: &mut Timeline) -> Option<Vec<u64>> {
     let mut clocks = Vec::with_capacity(records.len());
     // Where the first are lost, how often the clock turned before those that are there is known from the end alone.
     if let Some(end) = track.end.filter(|_| track.last || track.begin.is_none()) {
-        let mut now = end.cycles;
+        let mut now = end.cycles.0;
         for r in records.iter().rev() {
             now = now.saturating_sub((now as u32).wrapping_sub(r.clock).into());
             clocks.push(now);
@@ -357,7 +364,7 @@ fn clocks(track: &Recorded, fit: &Fit, out: &mut Timeline) -> Option<Vec<u64>> {
         clocks.reverse();
         return Some(clocks);
     }
-    let mut now = track.begin.map(|a| a.cycles).or(fit.first(track.sm))?;
+    let mut now = track.begin.map(|a| a.cycles.0).or(fit.first(track.sm))?;
     if track.begin.is_none() || track.last {
         out.note(
             "turns",
@@ -370,13 +377,13 @@ fn clocks(track: &Recorded, fit: &Fit, out: &mut Timeline) -> Option<Vec<u64>> {
         clocks.push(now);
     }
     if let Some(end) = track.end {
-        let turns = end.cycles.saturating_sub(now) >> 32;
+        let turns = end.cycles.0.saturating_sub(now) >> 32;
         out.note(
             "turns-lost",
             turns,
             "turns of clocks (2^32 cycles) lie in one pause between two records, and it is not known in which",
         );
-        out.note("clock-back", u64::from(now > end.cycles), "tracks have records after their end");
+        out.note("clock-back", u64::from(now > end.cycles.0), "tracks have records after their end");
     }
     Some(clocks)
 }

@@ -107,7 +107,7 @@ another meaning. The files under `tests/traces` are never made again: they must 
 ## Values
 
 Numbers are base-128, seven bits a byte, lowest first, the top bit set when more follow; but `u8` and `bool` have one byte
-and `u128` has 16. Ids and lane masks are numbers. `String` and `Vec` are a count, then that many; `Option` is 0, or 1 and
+and `u128` has 16. Ids, lane masks, `Nanos` and `Cycles` are numbers. `String` and `Vec` are a count, then that many; `Option` is 0, or 1 and
 the value; a pair is both; a structure is its fields in order; an enumeration is its number as one byte, then its fields.
 
 ## Index

@@ -1,4 +1,4 @@
-//! Names of things in a recording: dense indices, places in a grid, lane masks, clocks.
+//! Names of things in a recording: dense indices, places in a grid, lane masks, units of time.
 //!
 //! Every index is a newtype, so that a site can't be used where a block is meant. A warp has 32 lanes (NVIDIA, RDNA) or
 //! 64 (CDNA); masks are 64 bits wide for both.
@@ -156,6 +156,77 @@ impl Default for Dim3 {
 impl fmt::Display for Dim3 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({},{},{})", self.x, self.y, self.z)
+    }
+}
+
+/// Declares amounts of one unit, stored as a number.
+macro_rules! quantities {
+    ($($(#[$m:meta])* $name:ident;)*) => { $(
+        $(#[$m])*
+        #[derive(
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub u64);
+        impl $name {
+            /// The sum; the largest value if it does not fit.
+            pub const fn saturating_add(self, other: $name) -> $name { $name(self.0.saturating_add(other.0)) }
+            /// The difference; zero if `other` is larger.
+            pub const fn saturating_sub(self, other: $name) -> $name { $name(self.0.saturating_sub(other.0)) }
+        }
+        impl std::ops::Add for $name {
+            type Output = $name;
+            fn add(self, other: $name) -> $name { $name(self.0 + other.0) }
+        }
+        impl std::ops::Sub for $name {
+            type Output = $name;
+            fn sub(self, other: $name) -> $name { $name(self.0 - other.0) }
+        }
+        impl std::ops::AddAssign for $name {
+            fn add_assign(&mut self, other: $name) { self.0 += other.0; }
+        }
+        impl std::ops::SubAssign for $name {
+            fn sub_assign(&mut self, other: $name) { self.0 -= other.0; }
+        }
+        impl std::iter::Sum for $name {
+            fn sum<I: Iterator<Item = $name>>(all: I) -> $name { all.fold($name(0), |sum, x| sum + x) }
+        }
+        impl $crate::codec::Codec for $name {
+            const MIN: usize = 1;
+            fn put(&self, out: &mut Vec<u8>) {
+                self.0.put(out);
+            }
+            fn take(from: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::Error> {
+                u64::take(from).map($name)
+            }
+        }
+        /// The number alone, without its unit.
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Display::fmt(&self.0, f) }
+        }
+    )* };
+}
+quantities! {
+    /// Nanoseconds: of a device's global timer, or of the host's clock. The item that has the value says which.
+    Nanos;
+    /// Picoseconds on a timeline's axis.
+    Picos;
+    /// Cycles of the clock of one SM. Every SM is a clock domain of its own: readings of two SMs do not compare, and cycles
+    /// become time only through anchors ([`crate::mark::Anchor`]).
+    Cycles;
+}
+
+impl From<Nanos> for Picos {
+    /// Saturates after 213 days.
+    fn from(nanos: Nanos) -> Picos {
+        Picos(nanos.0.saturating_mul(1000))
+    }
+}
+
+impl Picos {
+    /// Whole nanoseconds, rounded down.
+    pub const fn nanos(self) -> Nanos {
+        Nanos(self.0 / 1000)
     }
 }
 

@@ -4,7 +4,7 @@
 //! `prlx-analyze`'s work. Streams of equal meaning have equal [`WarpStream::digest`]s, so equal warps are skipped
 //! without decoding.
 
-use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, SiteId, WarpId};
+use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, SiteId, WarpId};
 use crate::kernel::{FaultKind, Fidelity, Level, Scalar};
 
 structures! {
@@ -51,7 +51,7 @@ structures! {
         /// The ordinal of its device in the process.
         #[since(3)] pub ordinal: u32,
         /// When it was launched, in nanoseconds since its process started ([`crate::Process::started`]).
-        #[since(3)] pub start: u64,
+        #[since(3)] pub start: Nanos,
         /// How sure it is that what was rewritten is what would have run.
         #[since(3)] pub fidelity: Fidelity,
         /// Why nothing of it was recorded: its code runs untouched, or it was not asked for. `None` when it was recorded.
@@ -72,13 +72,13 @@ structures! {
         pub thread: u32,
         /// When the driver was called to launch it, and when it answered: the kernel did not begin before the first. `None`: the launch did
         /// not come so far, or runs without being recorded.
-        pub called: Option<(u64, u64)>,
+        pub called: Option<(Nanos, Nanos)>,
         /// When the host knew that it had ended. `None`: it never did.
-        pub seen: Option<u64>,
+        pub seen: Option<Nanos>,
         /// The last call before it in which its thread waited for a device: its begin and its end.
-        pub waited: Option<(u64, u64)>,
+        pub waited: Option<(Nanos, Nanos)>,
         /// How long recording held the thread after that.
-        pub held: u64,
+        pub held: Nanos,
     }
 }
 

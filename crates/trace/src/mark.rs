@@ -8,7 +8,7 @@
 
 use crate::Error;
 use crate::codec::{Codec, Reader, put_number};
-use crate::ids::{FuncId, LocId, ModuleId, WarpId};
+use crate::ids::{Cycles, FuncId, LocId, ModuleId, Nanos, WarpId};
 use crate::table::Field;
 
 structures! {
@@ -73,9 +73,9 @@ structures! {
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Anchor {
         /// The multiprocessor's clock, in cycles.
-        pub cycles: u64,
+        pub cycles: Cycles,
         /// The device's global timer, in nanoseconds.
-        pub nanos: u64,
+        pub nanos: Nanos,
         /// Cycles from then until the timer had answered, [`SLOWEST`](crate::device::tracks::SLOWEST) for more; `None`: not known.
         #[since(11)] pub took: Option<u32>,
     }
@@ -88,7 +88,7 @@ structures! {
         /// How often it ended.
         pub count: u64,
         /// Cycles.
-        pub cycles: u64,
+        pub cycles: Cycles,
     }
 }
 
@@ -154,8 +154,8 @@ impl Codec for Anchors {
         put_number(out, self.0.len() as u64);
         let mut before = Anchor::default();
         for a in &self.0 {
-            put_number(out, a.cycles.wrapping_sub(before.cycles));
-            put_number(out, a.nanos.wrapping_sub(before.nanos));
+            put_number(out, a.cycles.0.wrapping_sub(before.cycles.0));
+            put_number(out, a.nanos.0.wrapping_sub(before.nanos.0));
             a.took.put(out);
             before = *a;
         }
@@ -166,8 +166,8 @@ impl Codec for Anchors {
         let mut anchors = Vec::with_capacity(n);
         let mut last = Anchor::default();
         for _ in 0..n {
-            last.cycles = last.cycles.wrapping_add(from.number()?);
-            last.nanos = last.nanos.wrapping_add(from.number()?);
+            last.cycles.0 = last.cycles.0.wrapping_add(from.number()?);
+            last.nanos.0 = last.nanos.0.wrapping_add(from.number()?);
             last.took = if from.version < 11 { None } else { from.field("took")? };
             anchors.push(last);
         }

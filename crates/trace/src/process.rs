@@ -6,6 +6,8 @@
 //! Misses: what a process learns late (a device that it first uses after its first launch) is not in its section, which is
 //! written first.
 
+use crate::ids::Nanos;
+
 structures! {
     /// A process that launched.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -23,7 +25,7 @@ structures! {
         /// Its command line, program first; bytes that are no UTF-8 are replaced.
         pub command: Vec<String>,
         /// When it began to be recorded, in nanoseconds since 1970.
-        pub started: u64,
+        pub started: Nanos,
         /// Its devices, by ordinal.
         pub devices: Vec<Device>,
         /// Versions of what took part: a name, as `driver` or `ptxas`, and its version.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use made::{Random, trace, warp};
+use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{End, Level, Module, Source};
 use prlx_trace::launch::{Lanes, Pointee};
 use prlx_trace::mark::{Marks, Record, Records, Sum, Track};
@@ -360,7 +361,7 @@ fn at_every_level() -> Trace {
         local_rank: None,
         world_size: Some(2),
         command: vec!["python".into(), "train.py".into()],
-        started: 1_700_000_000_000_000_000,
+        started: Nanos(1_700_000_000_000_000_000),
         devices: vec![Device { ordinal: 0, name: "GPU".into(), uuid: "GPU-0".into(), capability: (9, 0) }],
         versions: vec![("driver".into(), "13.0".into())],
     });

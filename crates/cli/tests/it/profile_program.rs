@@ -107,8 +107,11 @@ fn regions_are_added_up() {
     let counts = |trace: &Trace, marks: &Marks| -> BTreeMap<WarpId, Vec<(String, u64)>> {
         let name = |mark: u32| trace.modules[marks.module.index()].marks[mark as usize].name.clone();
         let of = |t: &prlx_trace::mark::Track| {
-            let life = t.end.unwrap().cycles - t.begin.unwrap().cycles;
-            assert!(t.records.0.is_empty() && t.sums.iter().all(|s| (1..=life).contains(&s.cycles)), "{t:?}");
+            let life = (t.end.unwrap().cycles - t.begin.unwrap().cycles).0;
+            assert!(
+                t.records.0.is_empty() && t.sums.iter().all(|s| (1..=life).contains(&s.cycles.0)),
+                "{t:?}"
+            );
             t.sums.iter().map(|s| (name(s.mark), s.count)).collect()
         };
         marks.tracks.iter().map(|t| (t.warp, of(t))).collect()

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use prlx_plan::{Action, Word};
 use prlx_trace::device::tracks::{ANCHOR_SLOTS, Form, Layout};
+use prlx_trace::ids::{Cycles, Nanos};
 use prlx_trace::mark::{Anchor, Record, Records, Track};
 use prlx_trace::{FuncId, WarpId};
 
@@ -41,7 +42,7 @@ struct Lane {
 }
 
 fn now(asked: Asked<'_>) -> Anchor {
-    Anchor { cycles: asked.clock, nanos: EPOCH + asked.clock / 2, took: None }
+    Anchor { cycles: Cycles(asked.clock), nanos: Nanos(EPOCH + asked.clock / 2), took: None }
 }
 
 impl Lane {

@@ -16,6 +16,7 @@ use prlx_emu::{Emulator, Options};
 use prlx_plan::markers::MarkerOptions;
 use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_trace::device::tracks::Form;
+use prlx_trace::ids::Cycles;
 use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Mark, MarkKind, Track, Via};
 
@@ -225,7 +226,7 @@ fn added_up(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<String,
         let mut all: BTreeMap<String, [u64; 2]> = BTreeMap::new();
         for sum in &t.sums {
             let of = all.entry(marks[sum.mark as usize].name.clone()).or_default();
-            (of[0], of[1]) = (of[0] + sum.count, of[1] + sum.cycles);
+            (of[0], of[1]) = (of[0] + sum.count, of[1] + sum.cycles.0);
         }
         all
     };
@@ -249,8 +250,8 @@ fn added_up(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<String,
     let code = recorded.marks.ok_or("no marks")?.tracks;
     for (h, c) in by_hooks.iter().zip(code).filter(|_| !free) {
         let counts = |t: &Track| t.sums.iter().map(|s| (s.mark, s.count)).collect::<Vec<_>>();
-        let life = c.end.zip(c.begin).map_or(0, |(end, begin)| end.cycles - begin.cycles);
-        let among = c.sums.iter().all(|s| s.cycles > 0 && s.cycles <= life * s.count.max(1));
+        let life = c.end.zip(c.begin).map_or(0, |(end, begin)| (end.cycles - begin.cycles).0);
+        let among = c.sums.iter().all(|s| s.cycles > Cycles(0) && s.cycles <= Cycles(life * s.count.max(1)));
         if (h.warp, h.lane, h.group, counts(h)) != (c.warp, c.lane, c.group, counts(&c)) || !among {
             return Err(format!("{h:?} by hooks, {c:?} by code").into());
         }
@@ -286,7 +287,7 @@ fn total(marks: &[Mark], t: &Track) -> BTreeMap<String, [u64; 2]> {
         }
     }
     if let Some(end) = t.end {
-        open.into_iter().for_each(|of| add(of, end.cycles as u32));
+        open.into_iter().for_each(|of| add(of, end.cycles.0 as u32));
     }
     all
 }

@@ -100,7 +100,7 @@ impl Timeline {
                 format!("{rank}process {} on {}", p.pid, clean(&p.host))
             }
         };
-        let began = trace.process.as_ref().map_or(0, |p| p.started.saturating_sub(origin));
+        let began = trace.process.as_ref().map_or(0, |p| p.started.0.saturating_sub(origin));
         let mut host = Vec::new();
         let mut marks = Vec::new();
         let mut streams: BTreeMap<(u32, u32), (String, Vec<Event>)> = BTreeMap::new();
@@ -110,7 +110,7 @@ impl Timeline {
                 trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
             let kernel = function.map_or_else(|| "?".to_owned(), |f| clean(&plain(&f.name)));
             // Calls of several threads may be numbered in another order than they are timed.
-            last = began.saturating_add(l.start).clamp(last, LAST);
+            last = began.saturating_add(l.start.0).clamp(last, LAST);
             let at = last;
             self.arrows += 1;
             let mut details = Details { category: "launch", args: args(l), flows: vec![self.arrows] };

@@ -48,7 +48,7 @@ fn launches(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> 
             l.device.as_str().into(),
             l.ordinal.into(),
             l.stream.into(),
-            l.start.into(),
+            l.start.0.into(),
             measured.into(),
             l.totals.recorded.into(),
             l.totals.dropped.into(),

@@ -6,6 +6,7 @@ use prlx_analyze::report::Report;
 use prlx_analyze::survey::Survey;
 use prlx_analyze::{DiffOptions, Verdict, match_processes};
 use prlx_present::{Style, json, kernels, launches, read_json, text};
+use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Fidelity, Function, Module, Param, Scalar};
 use prlx_trace::launch::{ArgInfo, Origin};
 use prlx_trace::process::{Device, Skipped};
@@ -78,7 +79,7 @@ fn process(rank: u32, steps: &[Step<'_>]) -> Trace {
                 } else {
                     Origin::Direct
                 },
-                start: number * 1000,
+                start: Nanos(number * 1000),
                 fidelity: Fidelity::Exact,
                 args: vec![arg],
                 skipped,
@@ -100,7 +101,7 @@ fn process(rank: u32, steps: &[Step<'_>]) -> Trace {
             local_rank: Some(rank),
             world_size: Some(2),
             command: vec!["python".into(), "train.py".into()],
-            started: 5,
+            started: Nanos(5),
             devices: vec![Device {
                 ordinal: 0,
                 name: "NVIDIA H200".into(),

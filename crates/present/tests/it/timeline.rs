@@ -7,6 +7,7 @@ use prlx_analyze::Verdict;
 use prlx_analyze::report::{LaunchReport, Report, UnmatchedLaunch};
 use prlx_present::perfetto::{Arg, Details, Writer};
 use prlx_present::recording::timeline::{Compared, Timeline};
+use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::Totals;
 use prlx_trace::{Dim3, FuncId, Launch, Process, Recording, Streams, Trace};
@@ -163,7 +164,7 @@ fn trace(started: u64, launches: &[(u32, u64, u64)]) -> Trace {
             number: i as u64,
             device: "NVIDIA H200".into(),
             stream,
-            start,
+            start: Nanos(start),
             skipped: (ran == 0).then(|| "not\nasked for".to_owned()),
             totals: Totals { recorded: 7, instrumented: ran, ..Totals::default() },
             ..Launch::default()
@@ -171,7 +172,12 @@ fn trace(started: u64, launches: &[(u32, u64, u64)]) -> Trace {
         streams: Streams::default(),
     };
     Trace {
-        process: Some(Process { pid: 41, host: "h\u{1b}".into(), started, ..Process::default() }),
+        process: Some(Process {
+            pid: 41,
+            host: "h\u{1b}".into(),
+            started: Nanos(started),
+            ..Process::default()
+        }),
         modules: vec![Module { functions: vec![function("f"), function("g")], ..Module::default() }],
         launches: launches.iter().enumerate().map(launch).collect(),
         ..Trace::default()

@@ -1,6 +1,7 @@
 //! Timelines of recordings: a device with clocks of its own on every multiprocessor writes what it did, and the timeline says when.
 
 use prlx_timeline::{Span, Timeline};
+use prlx_trace::ids::{Cycles, Nanos};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::Totals;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
@@ -60,7 +61,7 @@ fn trace(tracks: Vec<Track>) -> Trace {
 
 /// A track on a multiprocessor whose clock runs a cycle a nanosecond, and began 1000 before the timer.
 fn track(warp: u64, steps: &[(&str, MarkKind, u64, u32)]) -> Track {
-    let anchor = |nanos| Some(Anchor { cycles: nanos + 1000, nanos, took: None });
+    let anchor = |nanos| Some(Anchor { cycles: Cycles(nanos + 1000), nanos: Nanos(nanos), took: None });
     let record = |&(name, kind, at, word): &(&str, MarkKind, u64, u32)| Record {
         mark: mark(name, kind),
         clock: (at + 1000) as u32,
@@ -111,7 +112,7 @@ fn every_kind_of_marker() {
         ("full", Complete, 96, 0x999),
     ];
     let mut first = track(4, &producer);
-    first.sums = vec![Sum { mark: 0, count: 3, cycles: 300 }];
+    first.sums = vec![Sum { mark: 0, count: 3, cycles: Cycles(300) }];
     let t = timeline(&trace(vec![track(6, &consumer), first]));
     assert_eq!(
         shown(&t, 0),
@@ -152,10 +153,10 @@ fn a_ring_has_the_last_records() {
     (ring.lost, ring.last) = (2, true);
     // The clock's low half turned many times before.
     for anchor in [&mut ring.begin, &mut ring.end].into_iter().flatten() {
-        anchor.cycles += 9 << 32;
+        anchor.cycles += Cycles(9 << 32);
     }
-    ring.end.as_mut().unwrap().nanos += 5 << 32;
-    ring.end.as_mut().unwrap().cycles += 5 << 32;
+    ring.end.as_mut().unwrap().nanos += Nanos(5 << 32);
+    ring.end.as_mut().unwrap().cycles += Cycles(5 << 32);
     let t = timeline(&trace(vec![ring]));
     let from = |at: u64| at + (5 << 32);
     let names: Vec<_> = shown(&t, 0).into_iter().map(|s| (s.0, s.3, s.5)).collect();
@@ -200,7 +201,7 @@ proptest! {
             let clock = |nanos: f64| clocks[sm] + (nanos * mhz / 1000.0) as u64;
             // A moment by both clocks: its cycle's first instant.
             let exact = |nanos: f64| (clock(nanos) - clocks[sm]) as f64 * 1000.0 / mhz;
-            let anchor = |nanos: f64| Anchor { cycles: clock(nanos), nanos: (origin + exact(nanos) as u64) / 32 * 32, took: None };
+            let anchor = |nanos: f64| Anchor { cycles: Cycles(clock(nanos)), nanos: Nanos((origin + exact(nanos) as u64) / 32 * 32), took: None };
             let mut now = free[sm] + random(&mut state, 5000) as f64;
             let begin = anchor(now);
             let mut records = Vec::new();

@@ -35,6 +35,7 @@
 mod spans;
 
 use crate::device::TrackHead;
+use crate::ids::{Cycles, Nanos};
 use crate::ids::{FuncId, WarpId};
 use crate::mark::{Anchor, Anchors, Record, Records, Sum, Track};
 
@@ -258,10 +259,14 @@ impl Layout {
     pub fn sums(&self, kernel: FuncId, word: impl Fn(u32) -> u32) -> Vec<Sum> {
         let of = |t: &Total| {
             let count = t.counts.iter().map(|(at, times)| u64::from(word(*at)) * u64::from(*times));
-            Sum { mark: t.mark, count: count.fold(0, u64::saturating_add), cycles: word(t.cycles).into() }
+            Sum {
+                mark: t.mark,
+                count: count.fold(0, u64::saturating_add),
+                cycles: Cycles(word(t.cycles).into()),
+            }
         };
         let mine = self.totals.iter().filter(|t| t.kernel.is_none_or(|k| k == kernel));
-        mine.map(of).filter(|s| (s.count, s.cycles) != (0, 0)).collect()
+        mine.map(of).filter(|s| (s.count, s.cycles) != (0, Cycles(0))).collect()
     }
     /// The logarithm of a region's bytes for so many warps in `budget` bytes, and for how many of them there is room.
     pub fn size(&self, warps: u64, budget: u64) -> (u32, u64) {
@@ -309,8 +314,16 @@ impl Layout {
             lane: head.lane.min(63) as u8,
             sm,
             group: (head.grouped != 0).then_some(head.group),
-            begin: Some(Anchor { cycles: head.begin_cycles, nanos: head.begin_nanos, took: None }),
-            end: ended.then_some(Anchor { cycles: head.end_cycles, nanos: head.end_nanos, took: None }),
+            begin: Some(Anchor {
+                cycles: Cycles(head.begin_cycles),
+                nanos: Nanos(head.begin_nanos),
+                took: None,
+            }),
+            end: ended.then_some(Anchor {
+                cycles: Cycles(head.end_cycles),
+                nanos: Nanos(head.end_nanos),
+                took: None,
+            }),
             ..Track::default()
         };
         Some(match self.form {
@@ -383,7 +396,11 @@ impl Layout {
             let Some(mark) = half(slot, 4).checked_sub(1) else { break };
             if let Some(took) = took(mark + 1) {
                 let Some(timer) = slots.get(at + 1) else { break };
-                anchors.push(Anchor { cycles: now, nanos: u64::from_le_bytes(*timer), took: Some(took) });
+                anchors.push(Anchor {
+                    cycles: Cycles(now),
+                    nanos: Nanos(u64::from_le_bytes(*timer)),
+                    took: Some(took),
+                });
                 at += ANCHOR_SLOTS as usize;
                 continue;
             }
@@ -459,8 +476,8 @@ mod tests {
             lane: 7,
             sm: 3,
             group: Some(9),
-            begin: Some(Anchor { cycles: 5, nanos: 0, took: None }),
-            end: Some(Anchor { cycles: 8, nanos: 1, took: None }),
+            begin: Some(Anchor { cycles: Cycles(5), nanos: Nanos(0), took: None }),
+            end: Some(Anchor { cycles: Cycles(8), nanos: Nanos(1), took: None }),
             records: Records(all.clone()),
             ..Track::default()
         };
@@ -492,8 +509,10 @@ mod tests {
             [7, 8],
         ];
         let anchor = |cycles, nanos, took| Anchor { cycles, nanos, took: Some(took) };
-        let anchors =
-            vec![anchor((7 << 32) - 10, 6 << 32 | 5, 30), anchor((7 << 32) + 50, 8 << 32 | 7, SLOWEST)];
+        let anchors = vec![
+            anchor(Cycles((7 << 32) - 10), Nanos(6 << 32 | 5), 30),
+            anchor(Cycles((7 << 32) + 50), Nanos(8 << 32 | 7), SLOWEST),
+        ];
         let of = |form, slots: &[[u32; 2]]| {
             let spans = vec![Spanned { begin: 0, end: None, alone: true }];
             let layout = Layout { form, apart: APART, shapes: shapes.clone(), spans, ..Layout::default() };
@@ -561,8 +580,8 @@ mod tests {
         let bytes = region(&head, &[[100, 200], [0, 7], [8, 0]]);
         let sum = |mark, count, cycles| Sum { mark, count, cycles };
         let of = |kernel| layout.read(kernel, 0, 7, &bytes).pop().unwrap().sums;
-        assert_eq!(of(FuncId(1)), [sum(0, 7, 100), sum(1, 22, 200)]);
-        assert_eq!(of(FuncId(2)), [sum(0, 7, 100), sum(1, 8, 200)]);
+        assert_eq!(of(FuncId(1)), [sum(0, 7, Cycles(100)), sum(1, 22, Cycles(200))]);
+        assert_eq!(of(FuncId(2)), [sum(0, 7, Cycles(100)), sum(1, 8, Cycles(200))]);
         assert_eq!((layout.log(), layout.size(10, 1 << 20)), (Some(7), (7, 10)));
         assert_eq!(Layout { words: 30, ..layout }.size(10, 1 << 10), (8, 4));
     }

@@ -1,5 +1,6 @@
 //! Traces made from random numbers: valid, and with every kind of thing in them.
 
+use prlx_trace::ids::{Cycles, Nanos};
 use prlx_trace::kernel::{
     Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind,
     Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step, ThreadResources,
@@ -225,7 +226,11 @@ fn mark(r: &mut Random) -> Mark {
 }
 
 fn marks(r: &mut Random) -> Marks {
-    let anchor = |r: &mut Random| Anchor { cycles: r.bits(), nanos: r.bits(), took: r.maybe(|r| r.id(1024)) };
+    let anchor = |r: &mut Random| Anchor {
+        cycles: Cycles(r.bits()),
+        nanos: Nanos(r.bits()),
+        took: r.maybe(|r| r.id(1024)),
+    };
     let track = |r: &mut Random| Track {
         warp: WarpId(r.bits()),
         lane: r.id(64) as u8,
@@ -240,7 +245,7 @@ fn marks(r: &mut Random) -> Marks {
             clock: r.bits() as u32,
             payload: [r.bits() as u32, 0],
         })),
-        sums: r.some(2, |r| Sum { mark: r.id(3), count: r.bits(), cycles: r.bits() }),
+        sums: r.some(2, |r| Sum { mark: r.id(3), count: r.bits(), cycles: Cycles(r.bits()) }),
         anchors: Anchors(r.some(3, anchor)),
     };
     Marks { module: ModuleId(r.id(2)), launch: r.bits(), tracks: r.some(3, track), left_out: r.bits() }
@@ -325,7 +330,7 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
         stream: r.id(3),
         origin: r.one(&[Origin::Direct, Origin::Graph { exec: 1, node: 2, replay: 1 << 40 }]),
         ordinal: r.id(2),
-        start: r.bits(),
+        start: Nanos(r.bits()),
         fidelity: r.one(Fidelity::ALL),
         skipped: r.maybe(Random::text),
         pointees: r.some(3, |r| Pointee {
@@ -345,10 +350,10 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
         }),
         host: r.maybe(|r| Host {
             thread: r.id(3),
-            called: r.maybe(|r| (r.bits(), r.bits() >> 30)),
-            seen: r.maybe(Random::bits),
-            waited: r.maybe(|r| (7, r.bits())),
-            held: r.bits(),
+            called: r.maybe(|r| (Nanos(r.bits()), Nanos(r.bits() >> 30))),
+            seen: r.maybe(|r| Nanos(r.bits())),
+            waited: r.maybe(|r| (Nanos(7), Nanos(r.bits()))),
+            held: Nanos(r.bits()),
         }),
     };
     let streams = (0..warps).filter_map(|w| r.maybe(|r| warp(r, w * 3, level, most))).collect();
@@ -379,7 +384,7 @@ fn process(r: &mut Random) -> Process {
         local_rank: r.maybe(|r| r.id(8)),
         world_size: r.maybe(|_| 8),
         command: r.some(3, Random::text),
-        started: r.bits(),
+        started: Nanos(r.bits()),
         devices: r.some(2, |r| Device {
             ordinal: r.id(8),
             name: r.text(),

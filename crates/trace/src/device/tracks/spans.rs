@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Layout, Queues, Read, SLOT, SPAN, after, half, took};
 use crate::device::TrackHead;
+use crate::ids::{Cycles, Nanos};
 use crate::mark::{Anchor, Record};
 
 /// Which of two records of one moment is first.
@@ -32,7 +33,11 @@ pub(super) fn read(layout: &Layout, head: &TrackHead, slots: &[[u8; 8]]) -> Read
         let clock = if span { half(second, 0) } else { half(first, 0) };
         let at = after(now, clock);
         if let Some(took) = took(number) {
-            anchors.push(Anchor { cycles: at, nanos: u64::from_le_bytes(*second), took: Some(took) });
+            anchors.push(Anchor {
+                cycles: Cycles(at),
+                nanos: Nanos(u64::from_le_bytes(*second)),
+                took: Some(took),
+            });
         } else if !span {
             if n as usize >= layout.shapes.len() {
                 break;
