@@ -180,7 +180,7 @@ fn without(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
         request: plan.request.clone(),
         module,
         functions: vec![skipped; kernel + 1],
-        kept: plan.probe_state.clone(),
+        probe_state: plan.probe_state.clone(),
         finals: plan.finals,
     })
 }
