@@ -1,32 +1,39 @@
-//! Preloaded into a CUDA program (`LD_PRELOAD`), it finds every module that the program loads, takes its PTX, writes the recorder
-//! into it and has the driver load that instead; and it sees every launch. See docs/internals/preload.md.
+//! Records CUDA programs that know nothing of it: preloaded with `LD_PRELOAD`, it stands between the program and the driver.
+//! See docs/internals/preload.md.
 //!
-//! `symbols`: how a program's calls come here: exported symbols, `dlsym`, `cuGetProcAddress`. `exports`: the functions it then
-//! calls, made from the driver's table. `load` (modules), `library`, `link`, `launch`, `graph`, `wait`: what is done about each. `leave`: the program's end. `source`: from an image to
-//! PTX, and how sure it is that this is the right one. `rewrite`: from PTX to the code that is loaded instead.
-//! `known`: what is known of the program's handles. `record`: the process's recording. `digests`: launches that wait for theirs.
+//! It sees every module that the program loads, takes the module's PTX, inserts the recorder's instructions, and lets the
+//! driver load the result. It sees every launch and passes the hidden parameter that leads to the launch's context.
 //!
-//! Holds: nothing unwinds into the program; whatever fails here leaves the program's call as it was, is said once, and goes on
-//! (`think`); a call is made exactly once with the program's own arguments where nothing is to be changed. The program's
-//! streams are never waited for, and what is put into them is what [`prlx_driver::cuda::recorder`] says. A process that was forked after CUDA was used is left alone.
-//! Misses: Linux on x86-64 alone (elsewhere the library is empty); relocatable device code, code that the linker made of
-//! several inputs, launches by kernels; calls through the driver's private tables (`cuGetExportTable`).
+//! | module | content |
+//! |---|---|
+//! | `interpose` | how the program's calls come here: exported symbols, `dlsym`, `cuGetProcAddress` |
+//! | `hooks` | what is done about each call |
+//! | `panic_guard` | the entry guard of every hook |
+//! | `rewrite`, `rewritten_module` | from an image to its PTX and to the code that is loaded instead |
+//! | `handles` | what each of the program's handles stands for |
+//! | `recording` | the process's recording |
+//! | `session_options`, `log` | the options from the environment; messages to the user, and the debug log |
+//!
+//! # Invariants
+//! - No panic unwinds into the program. If this library fails, the program's call is made unchanged, one message is
+//!   printed, and recording stops (`panic_guard`).
+//! - A call is made exactly once. Its arguments are the program's own, unless code or parameters were replaced.
+//! - The streams of the program are never waited for. [`prlx_driver::cuda::recorder`] says what is put into them.
+//! - A process that was forked after CUDA was used is left alone.
+//!
+//! # Limitations
+//! - Linux on x86-64 only; elsewhere the library is empty.
+//! - Relocatable device code, code that the linker made of several inputs, and launches by kernels are not recorded.
+//! - Calls through the driver's private tables (`cuGetExportTable`) are not seen.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![recursion_limit = "512"]
 
-mod digests;
-mod exports;
-mod graph;
-mod known;
-mod launch;
-mod leave;
-mod library;
-mod link;
-mod load;
-mod record;
+mod handles;
+mod hooks;
+mod interpose;
+mod log;
+mod panic_guard;
+mod recording;
 mod rewrite;
-mod say;
-mod source;
-mod symbols;
-mod think;
-mod wait;
+mod rewritten_module;
+mod session_options;

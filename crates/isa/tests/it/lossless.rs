@@ -1,12 +1,11 @@
-//! Reading loses nothing, whatever the text: over the corpus, over the cases, over mutations of the worst
-//! case.
+//! Reading is lossless, whatever the text: over the corpus, the cases, and mutations of the cases.
 
 use std::collections::BTreeSet;
 
 use crate::common::Random;
 use prlx_isa::cfg::Cfg;
 use prlx_isa::dataflow::{DefUse, decisions};
-use prlx_isa::ptx::{self, ItemKind, Kind};
+use prlx_isa::ptx::{self, ItemKind, StatementKind};
 use prlx_isa::view::{Operand, Role, Span};
 
 const FOLDERS: [&str; 3] = ["tests/kernels", "tests/cases", "examples"];
@@ -63,7 +62,7 @@ fn check(source: &str) {
     for statement in &module.statements {
         let text = module.text(statement.span);
         assert!(!text.is_empty());
-        if statement.kind == Kind::Inst {
+        if statement.kind == StatementKind::Inst {
             let form = module.form(statement).expect("an instruction has a form");
             assert!(module.source[statement.opcode as usize..].starts_with(&form.text));
             assert!(text.contains(&form.text));
@@ -71,7 +70,7 @@ fn check(source: &str) {
     }
     let (view, _) = ptx::view(&module);
     for (f, parsed) in view.functions.iter().zip(&module.functions) {
-        let insts = module.body(parsed).iter().filter(|s| s.kind == Kind::Inst);
+        let insts = module.body(parsed).iter().filter(|s| s.kind == StatementKind::Inst);
         assert!(f.insts.iter().map(|i| i.span).eq(insts.map(|s| s.span)), "every instruction, in order");
         let mut at = 0;
         for (b, block) in f.blocks.iter().enumerate() {
@@ -152,7 +151,7 @@ fn corpus_is_understood() {
 }
 
 #[test]
-fn depth_of_stack() {
+fn recursion_is_found() {
     let found = crate::common::ptx_files(&["tests/kernels"]).into_iter().filter(|path| {
         let source = std::fs::read_to_string(path).expect("a file of the corpus");
         ptx::read(&source).0.recursive()
@@ -163,7 +162,7 @@ fn depth_of_stack() {
 }
 
 #[test]
-fn chosen_functions_are_as_in_the_whole() {
+fn chosen_functions_match_the_full_view() {
     let path = crate::common::root().join("tests/cases/isa/torture.ptx");
     let source = std::fs::read_to_string(path).expect("the case is there");
     let (module, _) = ptx::parse(&source);
@@ -223,7 +222,7 @@ fn mutations_are_read_without_panic_or_loss() {
 }
 
 #[test]
-fn depth_and_size_cost_no_more_than_they_are() {
+fn time_and_memory_are_linear_in_depth_and_size() {
     // Deep nesting, long lists and many declarations: linear, and on the heap.
     let n = 200_000;
     let head = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n.reg .b32 %r<4294967295>;\n.reg .pred %p<9>;\n";

@@ -1,69 +1,48 @@
 //! The driver itself, its errors, devices and contexts.
 
 use std::ffi::{c_char, c_void};
-use std::ptr::null_mut;
 
 use prlx_driver::cuda::calls;
 
-use super::{address, put, text};
-use crate::device::{Device, code, context_of, error, on, with};
+use super::pointers::put;
+use crate::codes::{code, error};
+use crate::device::dispatch::{context_of, on, with};
+use crate::device::state::Device;
 
 pub unsafe fn cuInit(flags: u32) -> i32 {
     with("cuInit", |d| if flags == 0 { d.init() } else { Err(code::INVALID_VALUE) })
 }
+
 pub unsafe fn cuDriverGetVersion(version: *mut i32) -> i32 {
     // SAFETY: as the module says.
     with("cuDriverGetVersion", |_| unsafe { put(version, VERSION) })
 }
+
 /// The version that the mock says it is.
 const VERSION: i32 = 13000;
+
 pub unsafe fn cuGetErrorName(number: i32, to: *mut *const c_char) -> i32 {
     let name = error(number).map(|e| e[0].as_ptr()).ok_or(code::INVALID_VALUE);
     // SAFETY: as the module says.
     name.and_then(|name| unsafe { put(to, name) }).err().unwrap_or(0)
 }
+
 pub unsafe fn cuGetErrorString(number: i32, to: *mut *const c_char) -> i32 {
     let words = error(number).map(|e| e[1].as_ptr()).ok_or(code::INVALID_VALUE);
     // SAFETY: as the module says.
     words.and_then(|words| unsafe { put(to, words) }).err().unwrap_or(0)
 }
-pub unsafe fn cuGetProcAddress(symbol: *const c_char, at: *mut *mut c_void, version: i32, flags: u64) -> i32 {
-    // SAFETY: as the module says.
-    unsafe { cuGetProcAddress_v2(symbol, at, version, flags, null_mut()) }
-}
-pub unsafe fn cuGetProcAddress_v2(
-    symbol: *const c_char,
-    at: *mut *mut c_void,
-    version: i32,
-    flags: u64,
-    status: *mut i32,
-) -> i32 {
-    // Not through `with`: programs ask before they start the driver, and for hundreds of names.
-    let found = || {
-        // SAFETY: as the module says.
-        let name = unsafe { text(symbol)? };
-        let found =
-            calls::asked(name, version, flags & calls::PER_THREAD_STREAM != 0).map(|c| address(c.name));
-        let known = calls::CALLS.iter().any(|c| calls::plain(c.name).0 == name);
-        // SAFETY: as the module says.
-        unsafe {
-            put(at, found.unwrap_or(null_mut()))?;
-            if !status.is_null() {
-                put(status, if found.is_some() { 0 } else { 1 + i32::from(known) })?;
-            }
-        }
-        found.map(drop).ok_or(code::NOT_FOUND)
-    };
-    found().err().unwrap_or(0)
-}
+
 pub unsafe fn cuDeviceGetCount(count: *mut i32) -> i32 {
     // SAFETY: as the module says.
     with("cuDeviceGetCount", |d| unsafe { put(count, d.count()?) })
 }
+
 pub unsafe fn cuDeviceGet(device: *mut i32, ordinal: i32) -> i32 {
     // SAFETY: as the module says.
     with("cuDeviceGet", |d| unsafe { put(device, d.device(ordinal)?) })
 }
+
 pub unsafe fn cuDeviceGetName(name: *mut c_char, len: i32, device: i32) -> i32 {
     with("cuDeviceGetName", |d| {
         let text = d.name(device)?.bytes().take(usize::try_from(len).unwrap_or(0).saturating_sub(1));
@@ -74,14 +53,17 @@ pub unsafe fn cuDeviceGetName(name: *mut c_char, len: i32, device: i32) -> i32 {
         Ok(())
     })
 }
+
 pub unsafe fn cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32) -> i32 {
     // SAFETY: as the module says.
     with("cuDeviceGetAttribute", |d| unsafe { put(value, d.attribute(attribute, device)?) })
 }
+
 pub unsafe fn cuDeviceTotalMem_v2(bytes: *mut usize, device: i32) -> i32 {
     // SAFETY: as the module says.
     with("cuDeviceTotalMem_v2", |d| unsafe { put(bytes, d.memory(device)?) })
 }
+
 pub unsafe fn cuMemGetInfo_v2(free: *mut usize, all: *mut usize) -> i32 {
     with("cuMemGetInfo_v2", |d| {
         d.ready()?;
@@ -93,18 +75,22 @@ pub unsafe fn cuMemGetInfo_v2(free: *mut usize, all: *mut usize) -> i32 {
         }
     })
 }
+
 pub unsafe fn cuDevicePrimaryCtxRetain(context: *mut *mut c_void, device: i32) -> i32 {
     // SAFETY: as the module says.
     on(context_of(device), "cuDevicePrimaryCtxRetain", |d| unsafe {
         put(context, d.retain(device)? as *mut c_void)
     })
 }
+
 pub unsafe fn cuDevicePrimaryCtxRelease_v2(device: i32) -> i32 {
     on(context_of(device), "cuDevicePrimaryCtxRelease_v2", |d| d.release(device))
 }
+
 pub unsafe fn cuDevicePrimaryCtxRelease(device: i32) -> i32 {
     on(context_of(device), "cuDevicePrimaryCtxRelease", |d| d.release(device))
 }
+
 pub unsafe fn cuDevicePrimaryCtxGetState(device: i32, flags: *mut u32, active: *mut i32) -> i32 {
     on(context_of(device), "cuDevicePrimaryCtxGetState", |d| {
         let is = d.active(device)?;
@@ -115,12 +101,15 @@ pub unsafe fn cuDevicePrimaryCtxGetState(device: i32, flags: *mut u32, active: *
         }
     })
 }
+
 pub unsafe fn cuDevicePrimaryCtxReset_v2(device: i32) -> i32 {
     on(context_of(device), "cuDevicePrimaryCtxReset_v2", |d| d.reset(device))
 }
+
 pub unsafe fn cuDevicePrimaryCtxReset(device: i32) -> i32 {
     on(context_of(device), "cuDevicePrimaryCtxReset", |d| d.reset(device))
 }
+
 /// Not in the driver's table, for PRLX has no use for it; programs do.
 ///
 /// # Safety
@@ -134,12 +123,15 @@ pub unsafe extern "C" fn cuCtxCreate_v2(context: *mut *mut c_void, _flags: u32, 
         unsafe { put(context, made as *mut c_void) }
     })
 }
+
 pub unsafe fn cuCtxDestroy_v2(context: *mut c_void) -> i32 {
     on(context as u64, "cuCtxDestroy_v2", |d| d.destroy(context as u64))
 }
+
 pub unsafe fn cuCtxSetCurrent(context: *mut c_void) -> i32 {
     on(context as u64, "cuCtxSetCurrent", |d| d.enter(context as u64))
 }
+
 pub unsafe fn cuCtxSetLimit(limit: i32, _value: usize) -> i32 {
     with("cuCtxSetLimit", |d| match limit {
         // Stacks of the CPU device have no size of their own.
@@ -147,10 +139,12 @@ pub unsafe fn cuCtxSetLimit(limit: i32, _value: usize) -> i32 {
         _ => Err(code::INVALID_VALUE),
     })
 }
+
 pub unsafe fn cuCtxGetCurrent(context: *mut *mut c_void) -> i32 {
     // SAFETY: as the module says.
     with("cuCtxGetCurrent", |_| unsafe { put(context, Device::current() as *mut c_void) })
 }
+
 pub unsafe fn cuCtxGetDevice(device: *mut i32) -> i32 {
     with("cuCtxGetDevice", |d| {
         d.ready()?;
@@ -158,9 +152,11 @@ pub unsafe fn cuCtxGetDevice(device: *mut i32) -> i32 {
         unsafe { put(device, d.ordinal()) }
     })
 }
+
 pub unsafe fn cuCtxPushCurrent_v2(context: *mut c_void) -> i32 {
     on(context as u64, "cuCtxPushCurrent_v2", |d| d.push(context as u64))
 }
+
 pub unsafe fn cuCtxPopCurrent_v2(context: *mut *mut c_void) -> i32 {
     with("cuCtxPopCurrent_v2", |d| {
         let popped = d.pop()? as *mut c_void;
@@ -168,9 +164,11 @@ pub unsafe fn cuCtxPopCurrent_v2(context: *mut *mut c_void) -> i32 {
         if context.is_null() { Ok(()) } else { unsafe { put(context, popped) } }
     })
 }
+
 pub unsafe fn cuCtxSynchronize() -> i32 {
     with("cuCtxSynchronize", |d| d.synchronize())
 }
+
 pub unsafe fn cuCtxSynchronize_v2(context: *mut c_void) -> i32 {
     on(context as u64, "cuCtxSynchronize_v2", |d| {
         d.known(context as u64)?;

@@ -8,8 +8,12 @@ use prlx_driver::cuda::calls::{self, KernelNodeParams, NodeParams, launch, node}
 use prlx_trace::Dim3;
 
 use super::launch::node as kernel;
-use super::{put, put_all};
-use crate::device::{Device, Result, Work, code, with};
+use super::pointers::{put, put_all};
+use crate::codes::Result;
+use crate::codes::code;
+use crate::device::dispatch::with;
+use crate::device::state::Device;
+use crate::work::Work;
 
 pub unsafe fn cuGraphCreate(graph: *mut *mut c_void, _: u32) -> i32 {
     // SAFETY: as the module says.

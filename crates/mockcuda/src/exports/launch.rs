@@ -8,9 +8,13 @@ use prlx_driver::LaunchConfig;
 use prlx_driver::cuda::calls::{self, launch, stream};
 use prlx_trace::Dim3;
 
-use super::{buffer, put};
-use crate::device::{Device, Result, Work, code, with};
-use crate::graph::exchange_mode;
+use super::pointers::{buffer, put};
+use crate::codes::Result;
+use crate::codes::code;
+use crate::device::dispatch::with;
+use crate::device::state::Device;
+use crate::graphs::capture_mode::exchange_mode;
+use crate::work::Work;
 
 fn dims([x, y, z]: [u32; 3]) -> Dim3 {
     Dim3 { x, y, z }

@@ -6,8 +6,10 @@ use std::ptr::null_mut;
 use prlx_driver::cuda::calls::{input, jit};
 use prlx_driver::cuda::image;
 
-use super::{put, put_all, text};
-use crate::device::{Result, code, with};
+use super::pointers::{put, put_all, text};
+use crate::codes::Result;
+use crate::codes::code;
+use crate::device::dispatch::with;
 
 /// The bytes of an image.
 ///
@@ -238,7 +240,7 @@ pub unsafe fn cuKernelGetParamInfo(
 /// # Safety
 /// `offset` may be written, and `size` if it is not null.
 unsafe fn parameter(
-    kernel: &crate::device::Kernel,
+    kernel: &crate::device::state::Kernel,
     index: usize,
     at: *mut usize,
     size: *mut usize,

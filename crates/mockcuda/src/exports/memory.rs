@@ -8,8 +8,11 @@ use prlx_driver::cuda::calls::{self, pointer};
 use prlx_driver::tensor_map::{Swizzle, TensorMap};
 use prlx_trace::kernel::Scalar;
 
-use super::put;
-use crate::device::{Host, Work, code, with};
+use super::pointers::put;
+use crate::codes::code;
+use crate::device::dispatch::with;
+use crate::work::Host;
+use crate::work::Work;
 
 pub unsafe fn cuMemAlloc_v2(at: *mut u64, bytes: usize) -> i32 {
     // SAFETY: as the module says.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use prlx_isa::view::{FuncId, Module};
 use prlx_plan::{At, Filter, Unavailable};
 use prlx_present::tallies;
+use prlx_probe::ProbeMatch;
+use prlx_probe::alternatives;
 use prlx_probe::diagnostics::{self, inst};
 use prlx_probe::lang::{Script, Stmt};
-use prlx_probe::{ProbeMatch, alternatives};
 
 use super::count::count;
 

@@ -1,0 +1,11 @@
+//! The integration tests of `prlx-driver`.
+
+mod assemble;
+mod cuda_header;
+mod fake;
+mod lanes;
+mod launch_file;
+mod record;
+mod run;
+mod session;
+mod tools;

@@ -1,0 +1,5 @@
+//! Streams and events.
+
+pub mod data;
+mod events;
+mod queue;

@@ -1,0 +1,152 @@
+//! Digests of what launches' pointers lead to, on the stand-in for the driver: as the host has them, wherever memory lies.
+
+use std::sync::MutexGuard;
+
+use prlx_driver::cuda::pointee_digest::{Before, Begun, Digests, PTX};
+use prlx_driver::cuda::{Library, Stream};
+use prlx_driver::digest::memory;
+use prlx_trace::launch::Pointee;
+
+use crate::turn;
+
+/// A program with one context.
+struct App {
+    library: Library,
+    digests: Digests,
+    stream: Stream,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl App {
+    fn start(most: u64) -> App {
+        let turn = turn::take();
+        let library = Library::open().unwrap();
+        let context = library.retain(library.device(0).unwrap()).unwrap();
+        library.enter(context).unwrap();
+        let digests = Digests::new(library, context, 0, PTX.as_bytes(), most).unwrap();
+        App { library, digests, stream: library.stream().unwrap(), _turn: turn }
+    }
+    /// Memory with these bytes.
+    fn holding(&self, bytes: &[u8]) -> u64 {
+        let at = self.library.alloc(bytes.len()).unwrap();
+        self.library.write(at, bytes).unwrap();
+        at
+    }
+    fn begin(&self, params: &[u64]) -> Begun {
+        let bytes: Vec<u8> = params.iter().flat_map(|p| p.to_le_bytes()).collect();
+        match self.digests.before(self.stream, &bytes, &[(0, bytes.len())]) {
+            Before::Begun(begun) => *begun,
+            Before::Nothing => panic!("nothing"),
+            Before::Not(why) => panic!("{why}"),
+        }
+    }
+    /// Digests a launch that does `work`.
+    fn around(&self, params: &[u64], work: impl FnOnce()) -> Vec<Pointee> {
+        let mut begun = self.begin(params);
+        // The mock does the work of a stream when somebody waits for it.
+        self.library.synchronize().unwrap();
+        work();
+        self.digests.after(&mut begun, self.stream);
+        while !self.digests.done(&mut begun) {}
+        self.digests.take(begun)
+    }
+}
+
+impl Drop for App {
+    /// Releases the context, and with it everything that the test allocated, for the tests after it.
+    fn drop(&mut self) {
+        self.library.release(self.library.device(0).unwrap()).unwrap();
+    }
+}
+
+fn bytes(n: usize) -> Vec<u8> {
+    (0..n as u32).map(|i| (i.wrapping_mul(i) >> 5) as u8).collect()
+}
+
+#[test]
+fn the_device_digests_as_the_host() {
+    let app = App::start(1 << 30);
+    let whole = bytes(200_000);
+    // The end of an allocation is the end of what is read.
+    let at = app.holding(&whole);
+    for from in [0, 1, 4, 8, 12, 16, 100_008, 199_960, 199_975, 199_976, 199_983, 199_984, 199_992, 199_999] {
+        let found = app.around(&[at + from], || ());
+        let rest = &whole[from as usize..];
+        let (bytes, digest) = (rest.len() as u64, Some(memory(rest)));
+        let want = Pointee { offset: 0, bytes, digested: bytes, before: digest, after: digest };
+        assert_eq!(found, [want], "from {from}");
+    }
+}
+
+#[test]
+fn what_a_launch_changes_is_seen() {
+    let app = App::start(1 << 30);
+    let (a, b) = (app.holding(&bytes(4096)), app.holding(&bytes(100)));
+    // Two pointers into one allocation share it; one to the same place has the same; numbers and addresses of nothing are
+    // no pointers.
+    let found =
+        app.around(&[a + 1000, 7, a, b, 0x1234_5678_9abc, a], || app.library.write(a + 999, &[77]).unwrap());
+    let mut changed = bytes(4096);
+    changed[999] = 77;
+    let want = |offset, from: usize, to: usize| Pointee {
+        offset,
+        bytes: (to - from) as u64,
+        digested: (to - from) as u64,
+        before: Some(memory(&bytes(4096)[from..to])),
+        after: Some(memory(&changed[from..to])),
+    };
+    let other = Some(memory(&bytes(100)));
+    let other = Pointee { offset: 24, bytes: 100, digested: 100, before: other, after: other };
+    assert_eq!(found, [want(0, 1000, 4096), want(16, 0, 1000), other, want(40, 0, 1000)]);
+    assert_ne!(found[1].before, found[1].after);
+}
+
+#[test]
+fn only_so_much_is_digested() {
+    let app = App::start(1000);
+    let (a, b) = (app.holding(&bytes(5000)), app.holding(&bytes(300)));
+    let found = app.around(&[a, b], || ());
+    let digested = |n: usize| Some(memory(&bytes(5000)[..n]));
+    assert_eq!(
+        [(found[0].bytes, found[0].digested), (found[1].bytes, found[1].digested)],
+        [(5000, 700), (300, 300)]
+    );
+    assert_eq!([found[0].after, found[1].after], [digested(700), digested(300)]);
+    // More pointers than one launch takes.
+    let many: Vec<u64> = (0..40).map(|i| a + i * 8).collect();
+    let found = app.around(&many, || ());
+    assert_eq!(found.iter().filter(|p| p.before.is_some() && p.after.is_some()).count(), 32);
+    assert!(found[32..].iter().all(|p| (p.bytes > 0, p.digested, p.before) == (true, 0, None)));
+}
+
+#[test]
+fn words_across_parameters_are_no_pointers() {
+    let app = App::start(1000);
+    let at = app.holding(&bytes(8)).to_le_bytes();
+    let none =
+        |places: &[(usize, usize)]| matches!(app.digests.before(app.stream, &at, places), Before::Nothing);
+    assert!(none(&[(0, 4), (4, 4)]) && none(&[]));
+    assert!(!none(&[(0, 8)]));
+    // Memory that was freed is nobody's.
+    app.library.synchronize().unwrap();
+    app.library.free(u64::from_le_bytes(at)).unwrap();
+    assert!(none(&[(0, 8)]));
+}
+
+#[test]
+fn there_is_an_end_to_room_and_it_comes_back() {
+    let app = App::start(1000);
+    let at = app.holding(&bytes(64));
+    let mut all: Vec<Begun> = (0..1024).map(|_| app.begin(&[at])).collect();
+    let full = || app.digests.before(app.stream, &at.to_le_bytes(), &[(0, 8)]);
+    assert!(matches!(full(), Before::Not("too many launches with digests are under way")));
+    for begun in &mut all {
+        app.digests.after(begun, app.stream);
+    }
+    app.library.synchronize().unwrap();
+    for mut begun in all {
+        assert!(app.digests.done(&mut begun));
+        assert_eq!(app.digests.take(begun)[0].after, Some(memory(&bytes(64))));
+    }
+    drop(app.around(&[at], || ()));
+}

@@ -1,0 +1,8 @@
+//! The integration tests of `prlx-mockcuda`. They share one process, so they share the mock's device: see `turn`.
+
+mod digests;
+mod fault;
+mod programs;
+mod recorder;
+mod tools;
+mod turn;

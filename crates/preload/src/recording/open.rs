@@ -1,0 +1,72 @@
+//! Opens the recording of this process when it is first needed.
+#![allow(unsafe_code, reason = "the driver's handles")]
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::{Duration, Instant};
+
+use prlx_driver::cuda::Functions;
+use prlx_driver::session::{create, this_process};
+use prlx_driver::workers::WORKERS;
+use prlx_trace::Writer;
+
+use crate::recording::devices::devices;
+use crate::recording::digest_queue::Digesting;
+use crate::recording::flush::{Ender, at_exit};
+use crate::recording::live_file::Live;
+use crate::recording::live_thread;
+use crate::recording::session::{SESSION, Session};
+use crate::session_options::options;
+use crate::{log, rewrite};
+
+/// This process's; `None` where there can't be one.
+pub(super) fn session(real: &Functions) -> Option<&'static Session> {
+    SESSION.get_or_init(|| Session::new(real)).as_ref()
+}
+
+impl Session {
+    fn new(real: &Functions) -> Option<Session> {
+        let options = options()?;
+        let mut process = this_process();
+        let devices = devices(real);
+        process.devices = devices.clone();
+        let mut version = 0;
+        // SAFETY: a place for the answer.
+        if unsafe { (real.cuDriverGetVersion)(&mut version) } == 0 {
+            process
+                .versions
+                .push(("driver".into(), format!("CUDA {}.{}", version / 1000, version % 1000 / 10)));
+        }
+        process.versions.extend(rewrite::tools().map(|t| ("assembler".to_owned(), t.to_owned())));
+        let producer = concat!("prlx ", env!("CARGO_PKG_VERSION"));
+        let file = create(&options.folder, &process).and_then(|(f, path)| {
+            Ok((Writer::new(f, producer, Some(&process))?.with_workers(&WORKERS), path))
+        });
+        let (file, path) = file
+            .map_err(|e| log::warn_once(&format!("nothing is recorded: {}: {e}", options.folder.display())))
+            .ok()?;
+        // SAFETY: the function catches what goes wrong in it. What the program and its libraries have registered by now ends after it.
+        unsafe { libc::atexit(at_exit) };
+        Ender::start();
+        let live = Live::new(&path);
+        if options.rings() || options.probe.is_some() {
+            live_thread::start(Duration::from_nanos(options.interval));
+        }
+        Some(Session {
+            options,
+            started: Instant::now(),
+            devices,
+            file: Mutex::new(Some(file)),
+            choice: Mutex::default(),
+            others_choice: Mutex::default(),
+            digesting: Digesting::default(),
+            launches: AtomicU64::new(0),
+            threads: AtomicU32::new(0),
+            others: Mutex::default(),
+            streams: Mutex::default(),
+            contexts: Mutex::default(),
+            graphs: Mutex::default(),
+            live,
+        })
+    }
+}

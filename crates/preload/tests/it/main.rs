@@ -1,0 +1,4 @@
+//! The integration tests of `prlx-preload`.
+
+mod programs;
+mod tools;
