@@ -1,17 +1,17 @@
-// Markers for PRLX: what a kernel says of itself, free when nobody asks.
+// Markers for PRLX: regions and moments inside a kernel. They cost nothing unless PRLX records them.
 //
-// A marker is a label in a scope of its own in the PTX. The assembler makes nothing of it; `prlx profile` turns it into a record of the
-// multiprocessor's clock. One header, no library; `-DPRLX_OFF` leaves every marker out.
+// A marker is a label in its own scope in the PTX, for which the assembler generates no code. `prlx profile` turns it into a
+// record of the multiprocessor's clock. One header, no library. `-DPRLX_OFF` removes all markers.
 //
 //     PRLX_BEGIN(load);            PRLX_BEGIN_1(load, tile);            PRLX_BEGIN_2(load, tile, stage);
 //     PRLX_END(load);              PRLX_INSTANT(late);                  PRLX_SWITCH(store);
 //     PRLX_GROUP(producer, 0);     PRLX_LEADER(producer, 0, threadIdx.x == 0);
 //
-// Names are identifiers. Words are 32 bits of anything that converts to `unsigned`. A switch ends the region that is open
-// and begins another with one record. See docs/markers.md.
+// Names are identifiers. Words are 32 bits of any value that converts to `unsigned`. A switch ends the open region and
+// begins another with one record. See docs/markers.md.
 //
-// Markers are ordered among themselves and with accesses to memory, as `asm volatile` with a memory clobber is; arithmetic that only
-// touches registers may move across. Where that clobber costs something, define PRLX_LOOSE: accesses may move too then.
+// Markers keep their order among themselves and with memory accesses (`asm volatile` with a memory clobber). Register
+// arithmetic may move across them. PRLX_LOOSE omits the clobber: then memory accesses may move too.
 #pragma once
 
 #if defined(PRLX_OFF)
@@ -29,14 +29,14 @@
 #define PRLX_MARK_2_(kind, name, a, b) \
     PRLX_ASM_("{ " PRLX_WORD_(0) PRLX_WORD_(1) "$prlx_" kind "_" name ": }", "r"((unsigned)(a)), "r"((unsigned)(b)))
 
-// A region begins, and ends.
+// Begin and end of a region.
 #define PRLX_BEGIN(name) PRLX_MARK_0_("begin", #name)
 #define PRLX_BEGIN_1(name, a) PRLX_MARK_1_("begin", #name, a)
 #define PRLX_BEGIN_2(name, a, b) PRLX_MARK_2_("begin", #name, a, b)
 #define PRLX_END(name) PRLX_MARK_0_("end", #name)
 #define PRLX_END_1(name, a) PRLX_MARK_1_("end", #name, a)
 #define PRLX_END_2(name, a, b) PRLX_MARK_2_("end", #name, a, b)
-// A moment.
+// A moment in time.
 #define PRLX_INSTANT(name) PRLX_MARK_0_("instant", #name)
 #define PRLX_INSTANT_1(name, a) PRLX_MARK_1_("instant", #name, a)
 #define PRLX_INSTANT_2(name, a, b) PRLX_MARK_2_("instant", #name, a, b)
@@ -44,12 +44,12 @@
 #define PRLX_SWITCH(name) PRLX_MARK_0_("switch", #name)
 #define PRLX_SWITCH_1(name, a) PRLX_MARK_1_("switch", #name, a)
 #define PRLX_SWITCH_2(name, a, b) PRLX_MARK_2_("switch", #name, a, b)
-// Asynchronous work begins and ends: `id` tells it from other work of that name.
+// Issue and completion of asynchronous work; `id` identifies it among work of that name.
 #define PRLX_ISSUE(name, id) PRLX_MARK_1_("issue", #name, id)
 #define PRLX_COMPLETE(name, id) PRLX_MARK_1_("complete", #name, id)
-// Somebody arrives at what others wait for.
+// An arrival at something that others wait for.
 #define PRLX_ARRIVE(name, at) PRLX_MARK_1_("arrive", #name, at)
-// The thread belongs to a group; it is the one of its warp that records, if `leads` holds, and no longer if not.
+// The thread belongs to a group. In its warp, the thread with `leads` true records.
 #define PRLX_GROUP(name, id) PRLX_MARK_1_("group", #name, id)
 #define PRLX_LEADER(name, id, leads) PRLX_MARK_2_("group", #name, id, (leads) ? 1u : 0u)
 

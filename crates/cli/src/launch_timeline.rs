@@ -4,7 +4,7 @@ use anyhow::Result;
 use prlx::diff::{match_processes, read_file};
 use prlx_analyze::Report;
 use prlx_driver::session::Session;
-use prlx_present::recording::timeline::{Compared, Timeline};
+use prlx_present::recording::timeline::{Compared, LaunchTimeline};
 use prlx_trace::Trace;
 use prlx_trace::ids::Nanos;
 
@@ -21,7 +21,7 @@ pub fn write_sessions(report: &Report, sides: &[Session; 2], args: &ReportArgs) 
     if !wanted(args) {
         return Ok(());
     }
-    let mut all = Timeline::default();
+    let mut all = LaunchTimeline::default();
     let matching = match_processes(sides);
     for (side, session) in (0u8..).zip(sides) {
         let process = |file: usize| {
@@ -35,7 +35,7 @@ pub fn write_sessions(report: &Report, sides: &[Session; 2], args: &ReportArgs) 
 
 /// Writes the timelines of two launch files that were compared.
 pub fn write_pair(report: &Report, traces: [&Trace; 2], args: &ReportArgs) -> Result<()> {
-    let mut all = Timeline::default();
+    let mut all = LaunchTimeline::default();
     for (side, trace) in (0u8..).zip(traces) {
         all.add(trace, 0, Some(Compared { report, side, process: Some(0) }));
     }
@@ -43,15 +43,15 @@ pub fn write_pair(report: &Report, traces: [&Trace; 2], args: &ReportArgs) -> Re
 }
 
 /// The timeline of a recording by itself.
-pub fn of_session(session: &Session) -> Result<Timeline> {
-    let mut all = Timeline::default();
+pub fn of_session(session: &Session) -> Result<LaunchTimeline> {
+    let mut all = LaunchTimeline::default();
     add(&mut all, session, |_| None)?;
     Ok(all)
 }
 
 /// Adds the files of a recording, on a time axis that begins with the first of its processes.
 fn add<'a>(
-    all: &mut Timeline,
+    all: &mut LaunchTimeline,
     session: &Session,
     compared: impl Fn(usize) -> Option<Compared<'a>>,
 ) -> Result<()> {
@@ -63,7 +63,7 @@ fn add<'a>(
     Ok(())
 }
 
-fn write(all: &Timeline, args: &ReportArgs) -> Result<()> {
+fn write(all: &LaunchTimeline, args: &ReportArgs) -> Result<()> {
     if let Some(path) = &args.perfetto {
         write_file(path, |out| all.perfetto(out))?;
     }

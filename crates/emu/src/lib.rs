@@ -28,5 +28,5 @@ pub mod testing;
 pub use calibration::Calibration;
 pub use check::Checks;
 pub use device::{Emulator, Options, Refusal, unsupported};
-pub use exec::cta::EPOCH;
+pub use exec::time::EPOCH;
 pub use prlx_lanes::Simd;

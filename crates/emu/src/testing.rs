@@ -2,4 +2,4 @@
 
 pub use crate::decode::coverage::{Coverage, coverage, tests};
 pub use crate::decode::select::{AluOp, select};
-pub use crate::exec::cta::Rng;
+pub use crate::exec::rng::Rng;

@@ -1,8 +1,9 @@
-//! How long it takes to write a program into a module, stage by stage: `cargo xtask bench rewrite`, or this example with words that names of
-//! kernels or programs contain.
+//! How long it takes to write a program into a module, stage by stage: `cargo xtask bench rewrite`, or this
+//! example with words that names of kernels or programs contain.
 //!
-//! Modules are those of `bench/overhead` and `bench/torch`, programs the levels of recording and the tools that have goals. Of each kernel the program that takes
-//! longest, in milliseconds of one thread on the processor, and what the same takes on the clock where nothing of it was done before. Prints Markdown.
+//! Modules are those of `bench/overhead` and `bench/torch`, programs the levels of recording and the tools
+//! that have goals. Of each kernel the program that takes longest, in milliseconds of one thread on the
+//! processor, and what the same takes on the clock where nothing of it was done before. Prints Markdown.
 
 #[path = "../../../bench/clock.rs"]
 mod clock;

@@ -1,5 +1,6 @@
-//! Prints PTX from standard input with its markers recorded; an argument names kinds of markers from outside, a second one, `spans`, `sums` or `ring`,
-//! says that regions leave one record each, are added up, or that the last records are kept.
+//! Prints PTX from standard input with its markers recorded; an argument names kinds of markers from outside,
+//! a second one, `spans`, `sums` or `ring`, says that regions leave one record each, are added up, or that
+//! the last records are kept.
 
 use std::io::Read;
 

@@ -1,15 +1,15 @@
-//! Edits of text: the only output of the engine.
+//! Edits of text: the only output of the lowering.
 
-/// Inserts `text` at byte `at` of the original. Nothing is ever removed.
+/// An insertion into the original text. Nothing is ever removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edit {
-    /// Byte of the original source.
+    /// Offset in the original text, bytes.
     pub at: u32,
-    /// What goes there.
+    /// Text to insert.
     pub text: String,
 }
 
-/// Applies edits; those at the same byte in their order.
+/// Applies edits. Edits at the same offset keep their order.
 pub fn apply(source: &str, edits: &[Edit]) -> String {
     let mut sorted: Vec<&Edit> = edits.iter().collect();
     sorted.sort_by_key(|e| e.at);

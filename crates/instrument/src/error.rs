@@ -1,34 +1,35 @@
-//! Why a plan can't be lowered, or why a rewritten text is not to be trusted.
+//! Why a plan cannot be lowered, or why a rewritten text cannot be trusted.
 
 use std::fmt;
 
 use prlx_isa::view::Span;
 
-/// What went wrong, by kind.
+/// Kinds of errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The module is of a kind that can't carry a recorder: too old a target, a kernel launched by a kernel.
+    /// The module cannot carry a recorder: its target is too old, or its kernels launch kernels.
     Unsupported,
     /// The plan does not fit the module.
     Plan,
-    /// The rewritten text breaks an invariant of [`crate::verify`]: a fault of this crate.
+    /// The rewritten text breaks an invariant of [`crate::verify`]. This is a bug in this crate.
     Verify,
 }
 
-/// An error of the engine: what, and where.
+/// An error of the lowering or of the verifier.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
-    /// Kind.
+    /// Kind of the error.
     pub kind: ErrorKind,
-    /// Where: bytes of the text that `message` speaks of (the original; for [`ErrorKind::Verify`] the rewritten one).
+    /// Position in the text that `message` is about: the original, or for [`ErrorKind::Verify`] the rewritten
+    /// text.
     pub span: Span,
-    /// What is wrong, naming the function.
+    /// What is wrong, with the name of the function.
     pub message: String,
 }
 
 impl Error {
-    /// An error of a kind.
+    /// Creates an error of this kind.
     pub fn new(kind: ErrorKind, span: Span, message: impl Into<String>) -> Error {
         Error { kind, span, message: message.into() }
     }

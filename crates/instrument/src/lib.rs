@@ -1,4 +1,11 @@
-//! The engine: a plan becomes edits of the source text. Code that it does not touch stays byte-identical.
+//! Lowers a plan to edits of the PTX text, and verifies the result.
+//!
+//! [`ptx`] turns a [`Plan`] into [`Edit`]s, [`apply`] inserts them, and [`verify`] checks the rewritten text
+//! independently. [`rewrite`] does all three. [`reordering`] reports which instructions the assembler moved
+//! across the markers of a profile.
+//!
+//! # Invariants
+//! Code that the plan does not touch stays byte-identical.
 
 mod edit;
 mod error;
@@ -14,22 +21,25 @@ pub use verify::verify;
 use prlx_isa::view::Module;
 use prlx_plan::{Plan, RecordingRequest};
 
-/// A module with a program written into it.
+/// A module with a program inserted into it.
 #[derive(Clone, Debug)]
 pub struct Rewrite {
-    /// What was inserted where, and the static half of the trace to be.
+    /// The plan: what was inserted where, and the static part of the trace.
     pub plan: Plan,
-    /// The rewritten text.
+    /// Text of the rewritten module.
     pub text: String,
-    /// The view of the original.
+    /// View of the original module.
     pub module: Module,
 }
 
-/// Reads `source`, which the user calls `name`, resolves `program` against it, lowers the plan and verifies the result.
-/// `sources` gives the text of a source file by its path in the debug information, if it is at hand.
+/// Reads `source`, resolves `program` against it, lowers the plan and verifies the result.
+///
+/// `name` is the user's name for the module. `sources` returns the text of a source file by its path in the
+/// debug information, if it is available.
 ///
 /// # Errors
-/// When the module can't carry the recorder, or (a fault of ours) the result breaks an invariant of [`verify`].
+/// If the module cannot carry the recorder, or the result breaks an invariant of [`verify`]. The latter is a
+/// bug in PRLX.
 pub fn rewrite(
     source: &str,
     name: &str,

@@ -1,13 +1,20 @@
-//! Whether the assembler left memory accesses, tensor products and waits on their side of the source's markers.
+//! Which memory accesses, matrix operations and waits the assembler moved across the markers of a profile.
 //!
-//! [`LineMapped`] is a rewritten module with each instruction on a line of its own, so that machine code, which knows the PTX line it was made
-//! from, tells of each operation which instruction it does, and of each read of the clock which marker. In a basic block of machine code
-//! the order of these is then held against the source's.
+//! [`LineMapped`] is a rewritten module with one instruction per line. Machine code records the PTX line of
+//! each instruction, so it identifies which PTX instruction it implements, and which marker each read of the
+//! clock belongs to. The order in each basic block of machine code is compared with the order in the source.
 //!
-//! Holds: the text is that of the rewritten module but for spaces; what is said to have moved stands in one block of machine code with its
-//! marker, in another order than in one block of PTX. Misses: what other blocks of machine code hold, and what was merged: such instructions are
-//! not told, and counted as that; registers' arithmetic; code between two iterations of a loop that goes round is told as
-//! behind the end where it may be before the begin.
+//! # Invariants
+//! - The text is that of the rewritten module except for white space.
+//! - An instruction reported as moved is in the same basic block of machine code as its marker, in another
+//!   order than in one basic block of PTX.
+//!
+//! # Limitations
+//! - Instructions in other basic blocks of machine code, and merged ones, are not located.
+//!   [`RegionReordering`] counts them.
+//! - Register arithmetic is not compared.
+//! - In a rotated loop, code between two iterations is reported as after the end, although it may be before
+//!   the begin.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,70 +27,71 @@ use prlx_trace::{FuncId, LocId};
 use crate::edit::Edit;
 use crate::{Error, Rewrite};
 
-/// How a marker's code reads the clock.
+/// How the code of a marker reads the clock.
 const CLOCK: &str = ", %clock;";
 
-/// What a line holds.
+/// What a line contains.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Holds {
-    /// An instruction of the original, by function and number.
+    /// An instruction of the original: indices of the function and of the instruction.
     Inst(u32, u32),
-    /// The clock's read of a marker, by function and place among its markers.
+    /// A marker's read of the clock: indices of the function and of the marker in it.
     Mark(u32, u32),
 }
 
-/// A rewritten module with an instruction a line.
+/// A rewritten module with one instruction per line.
 #[derive(Clone, Debug, Default)]
 pub struct LineMapped {
-    /// The text.
+    /// Text of the module.
     pub text: String,
     lines: HashMap<u32, Holds>,
-    /// By function: its markers in order, by number, and where they stand.
+    /// Markers of each function in order: number and position.
     marks: Vec<Vec<(u32, At)>>,
 }
 
-/// Where an instruction of a region went.
+/// Where an instruction moved, relative to a region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Direction {
-    /// It stands before the region's begin.
+    /// Before the region's begin.
     Before,
-    /// It stands behind the region's end.
+    /// After the region's end.
     After,
-    /// It is none of the region's, and stands in it.
+    /// Into the region, from outside.
     Inside,
 }
 
 /// An instruction on another side of a marker than in the source.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Moved {
-    /// Where it went.
+    /// Where it moved.
     pub direction: Direction,
-    /// The instruction as it is written, without operands.
+    /// Opcode as written, without operands.
     pub opcode: String,
-    /// Its place in the source, if that is known.
+    /// Source location, if known.
     pub loc: Option<LocId>,
 }
 
-/// What of a region's instructions is where.
+/// The instructions of a region, compared with machine code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RegionReordering {
-    /// The function.
+    /// Function that contains the region.
     pub function: FuncId,
-    /// The region's name.
+    /// Name of the region.
     pub region: String,
-    /// Memory accesses, products and waits that stand in a basic block with one of its markers, and in the region.
+    /// Number of memory accesses, matrix operations and waits of the region that share a basic block with one
+    /// of its markers.
     pub instructions: u64,
-    /// How many of these machine code told of.
+    /// Number of these that were located in machine code.
     pub located: u64,
-    /// Those that are elsewhere, each once.
+    /// Instructions that moved, each once.
     pub moved: Vec<Moved>,
 }
 
 impl LineMapped {
-    /// The rewritten text of `source`, from which `rewrite` was made.
+    /// Maps the rewritten text of `source`, from which `rewrite` was made.
     ///
     /// # Errors
-    /// Those of [`crate::ptx`].
+    /// The errors of [`crate::ptx`].
     pub fn new(source: &str, rewrite: &Rewrite) -> Result<LineMapped, Error> {
         let edits = crate::ptx(source, &rewrite.module, &rewrite.plan)?;
         let functions = &rewrite.module.functions;
@@ -94,19 +102,19 @@ impl LineMapped {
         }));
         let grown = |so: fn(u32, u32) -> bool, i: u32| bytes[edits.partition_point(|e| so(e.at, i))];
         let mut line_mapped = LineMapped::default();
-        // Ranges of the rewritten text that get a line each.
+        // Ranges of the rewritten text that get a line of their own.
         let mut ranges: Vec<([usize; 2], Holds)> = Vec::new();
         for (f, function) in functions.iter().enumerate() {
             for (i, inst) in function.insts.iter().enumerate() {
                 let (begin, end) = (inst.span.start, inst.span.end);
-                // What is put at the begin stands before it, what is put at the end behind it.
+                // Text inserted at the begin precedes the instruction; text inserted at its end follows it.
                 let from = begin as usize + grown(|at, begin| at <= begin, begin);
                 let range = [from, end as usize + grown(|at, end| at < end, end)];
                 ranges.push((range, Holds::Inst(f as u32, i as u32)));
             }
             let planned = rewrite.plan.functions.get(f).map_or(&[][..], |p| &p.insertions);
             let spans = rewrite.plan.kept.tracks.as_ref().map_or(&[][..], |t| &t.spans);
-            // Where a lane ends, a span's end is no marker.
+            // Where a thread ends, the end of a span is no marker.
             let none = u32::MAX;
             let mark = |i: &Insertion| match &i.action {
                 Action::Mark { mark, .. } => Some((*mark, i.at)),
@@ -118,7 +126,7 @@ impl LineMapped {
             };
             let marks: Vec<(u32, At)> = planned.iter().filter_map(mark).collect();
             let reads = reads(&edits, |at| function.span.start < at && at <= function.span.end);
-            // Else it is not known which is whose.
+            // Otherwise the reads cannot be assigned to markers.
             let known = reads.len() == marks.len();
             ranges.extend(
                 reads
@@ -146,7 +154,7 @@ impl LineMapped {
         Ok(line_mapped)
     }
 
-    /// What left the regions of `rewrite`, whose [`LineMapped::text`] became `code`.
+    /// Compares the regions of `rewrite` with `code`, the machine code of [`LineMapped::text`].
     pub fn reorderings(
         &self,
         source: &str,
@@ -198,7 +206,7 @@ impl LineMapped {
         all
     }
 
-    /// Where a block of machine code does what.
+    /// Positions of instructions and clock reads in a block of machine code.
     fn block(&self, ops: &[MachineInst]) -> Block {
         let mut block = Block::new();
         for (at, op) in ops.iter().enumerate() {
@@ -215,10 +223,10 @@ impl LineMapped {
     }
 }
 
-/// By what is done: where in a block of machine code, ascending.
+/// Positions in a block of machine code, ascending, by PTX instruction or marker.
 type Block = HashMap<Holds, Vec<usize>>;
 
-/// Where edits read the clock, in the rewritten text.
+/// Ranges of the rewritten text in which edits read the clock.
 fn reads(edits: &[Edit], of: impl Fn(u32) -> bool) -> Vec<[usize; 2]> {
     let mut before = 0;
     let mut all = Vec::new();
@@ -233,7 +241,7 @@ fn reads(edits: &[Edit], of: impl Fn(u32) -> bool) -> Vec<[usize; 2]> {
     all
 }
 
-/// A region's visit in one basic block of PTX, with the markers that are in it.
+/// An occurrence of a region in one basic block of PTX, with its markers in that block.
 struct Visit<'m> {
     name: &'m str,
     block: u32,
@@ -241,7 +249,7 @@ struct Visit<'m> {
     end: Option<usize>,
 }
 
-/// Of the source's markers.
+/// Occurrences of the regions of the source's markers.
 fn visits<'m>(marks: &[(u32, At)], table: &'m [Mark], block: impl Fn(At) -> Option<u32>) -> Vec<Visit<'m>> {
     let mut all: Vec<Visit<'m>> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
@@ -274,7 +282,8 @@ fn visits<'m>(marks: &[(u32, At)], table: &'m [Mark], block: impl Fn(At) -> Opti
     all
 }
 
-/// Where an instruction stands against a visit in machine code; `None`: no block tells.
+/// Where an instruction is in machine code, relative to an occurrence of a region; `None` if no block shows
+/// it.
 fn directions(
     blocks: &[Block],
     f: u32,
@@ -290,7 +299,7 @@ fn directions(
         };
         let [begins, ends] = [reads(visit.begin), reads(visit.end)];
         let copies = begins.or(ends).map_or(0, <[usize]>::len);
-        // Copies of a block are in order, and each has its share.
+        // Copies of a block are in order, and each has an equal share of the instructions.
         if copies == 0
             || ops.len() % copies != 0
             || [begins, ends].into_iter().flatten().any(|r| r.len() != copies)
@@ -311,7 +320,7 @@ fn directions(
     found
 }
 
-/// Whether an instruction stands before what is put at a place.
+/// Whether an instruction precedes text inserted at a position.
 fn stands_before(inst: u32, at: At) -> bool {
     match at {
         At::Entry => false,
@@ -320,7 +329,7 @@ fn stands_before(inst: u32, at: At) -> bool {
     }
 }
 
-/// The basic block of a place.
+/// The basic block of a position.
 fn block_of(insts: &[Inst], at: At) -> Option<u32> {
     match at {
         At::Entry => Some(0),
@@ -328,7 +337,7 @@ fn block_of(insts: &[Inst], at: At) -> Option<u32> {
     }
 }
 
-/// Whether an instruction touches memory, multiplies matrices or waits.
+/// Whether an instruction accesses memory, multiplies matrices or waits.
 fn observable(inst: &Inst) -> bool {
     match inst.class {
         Class::Load => !matches!(inst.space, Space::Param | Space::Const),

@@ -1,31 +1,33 @@
-//! The little of PTX text that the engine reads itself: tokens, and where names occur.
+//! Tokens of PTX text, and the positions of names.
 //!
-//! Everything about instructions comes from the view; this is for what the view leaves out (argument lists, forward
-//! declarations) and for [`crate::verify`], which shall not depend on what the lowering read.
+//! Everything about instructions comes from the view. Tokens serve two purposes: the parts that the view
+//! omits (argument lists, forward declarations), and [`crate::verify`], which must not depend on what the
+//! lowering read.
 
 use prlx_isa::view::Span;
 
-/// A token: a word (names, numbers, parts of opcodes; dots are tokens of their own), a string, or one other character.
+/// A token: a word (a name, a number or a part of an opcode), a string, or one other character. A dot is a
+/// token of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token<'a> {
-    /// Its text.
+    /// Text of the token.
     pub text: &'a str,
-    /// Byte offset.
+    /// Offset in the text, bytes.
     pub at: usize,
 }
 
 impl Token<'_> {
-    /// One past its last byte.
+    /// Offset one past the last byte.
     pub fn end(&self) -> usize {
         self.at + self.text.len()
     }
-    /// Its place.
+    /// Span of the token.
     pub fn span(&self) -> Span {
         span(self.at, self.end())
     }
 }
 
-/// A span from offsets; texts are far below 4 GiB.
+/// A span from two offsets. The texts are far below 4 GiB.
 pub(crate) fn span(start: usize, end: usize) -> Span {
     Span { start: start.try_into().unwrap_or(u32::MAX), end: end.try_into().unwrap_or(u32::MAX) }
 }
@@ -35,11 +37,11 @@ pub(crate) fn word_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'%') || b >= 0x80
 }
 
-/// The tokens of `source[from..to]`; white space and comments are skipped.
+/// Tokens of `source[from..to]`, without white space and comments.
 pub(crate) fn tokens(source: &str, from: usize, to: usize) -> Vec<Token<'_>> {
     let bytes = source.as_bytes();
     let to = to.min(bytes.len());
-    // Of PTX about as many as there are, so that it does not grow: memory that is touched for the first time is what this waits for.
+    // PTX has about one token per four bytes. A vector that never grows avoids touching fresh memory twice.
     let mut out = Vec::with_capacity(to.saturating_sub(from) / 4);
     let mut i = from;
     while i < to {
@@ -59,7 +61,7 @@ pub(crate) fn tokens(source: &str, from: usize, to: usize) -> Vec<Token<'_>> {
     out
 }
 
-/// Past white space or one comment at `i`, or `i` itself.
+/// After white space or one comment at `i`; `i` itself if there is neither.
 pub(crate) fn skip(bytes: &[u8], i: usize, to: usize) -> usize {
     match bytes.get(i..to) {
         Some([b'/', b'/', ..]) => (i..to).find(|&j| bytes[j] == b'\n').unwrap_or(to),
@@ -115,7 +117,7 @@ pub(crate) fn opening(tokens: &[Token<'_>], i: usize) -> Option<usize> {
     None
 }
 
-/// What all inserted names begin with: a word that occurs nowhere in `source`.
+/// The prefix of all inserted names: a word that occurs nowhere in `source`.
 pub(crate) fn prefix(source: &str) -> String {
     let mut prefix = "prlx_".to_owned();
     let mut n = 0u32;

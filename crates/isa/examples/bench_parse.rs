@@ -1,7 +1,9 @@
-//! How fast PTX is read: `cargo xtask bench parse`, or this example with the files or folders to read as one more row.
+//! How fast PTX is read: `cargo xtask bench parse`, or this example with the files or folders to read as one
+//! more row.
 //!
-//! `count` only counts semicolons; `parse` finds the structure; `view` resolves operands and makes blocks; `graph` and `flow`
-//! (with decisions) are of all functions. Prints Markdown; speeds are in bytes of text, of one thread on the processor.
+//! `count` only counts semicolons; `parse` finds the structure; `view` resolves operands and makes blocks;
+//! `graph` and `flow` (with decisions) are of all functions. Prints Markdown; speeds are in bytes of text, of
+//! one thread on the processor.
 
 #[path = "../../../bench/clock.rs"]
 mod clock;

@@ -18,7 +18,7 @@ fn main() -> ExitCode {
                 for d in diagnostics {
                     text.push_str(&format!("{path}:{:?}: {}: {}\n", d.span, d.message, d.span.of(&source)));
                 }
-                // Whoever reads may have seen enough.
+                // The reader may have closed the pipe.
                 if std::io::stdout().write_all(text.as_bytes()).is_err() {
                     return code;
                 }

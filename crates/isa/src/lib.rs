@@ -1,11 +1,18 @@
-//! What kernels look like: code parsed losslessly, one neutral view of it, one control-flow graph.
+//! Reads kernels losslessly into one neutral view, with one control-flow graph and one data-flow analysis.
 //!
-//! [`image`] finds PTX in files that hold it: cubins, fatbins, programs. [`ptx`] reads PTX (AMDGPU will be a sibling), [`sass`] what NVIDIA's disassembler prints. [`view`] is what everything else sees: functions, instructions with
-//! resolved operands, blocks. [`cfg`] gives dominators, post-dominators and loops; [`dataflow`] gives def-use chains and
-//! decisions; [`params`] says which bytes of its parameters a kernel reads.
+//! [`image`] finds PTX in the files that hold it: cubins, fatbins and programs. [`ptx`] reads PTX. [`sass`]
+//! reads the output of NVIDIA's disassembler. [`view`] is what the rest of PRLX sees: functions, instructions
+//! with resolved operands, and basic blocks. [`cfg`] computes dominators, post-dominators and loops.
+//! [`dataflow`] computes def-use chains, decisions, and the parameter bytes that a kernel never reads.
 //!
-//! Holds: parsing never fails and never panics; every instruction is a range of the source; what is not understood is
-//! opaque and survives. Misses: nothing here judges validity, which is the assembler's; textures' formats are not read.
+//! # Invariants
+//! - Parsing never fails and never panics.
+//! - Every instruction is a byte range of the source.
+//! - Text that the reader does not understand is opaque and survives.
+//!
+//! # Limitations
+//! - Nothing here judges whether a module is valid. That is the assembler's task.
+//! - The formats of textures and surfaces are not read.
 
 pub mod cfg;
 pub mod dataflow;

@@ -1,51 +1,57 @@
-//! NVIDIA's machine code as `nvdisasm -c -gp` prints it: basic blocks of operations, each with the PTX line that it was made from.
+//! NVIDIA machine code as `nvdisasm -c -gp` prints it: basic blocks of instructions, each with the PTX line
+//! that it was compiled from.
 //!
-//! Holds: any text is read; what is no operation is passed over. Misses: operands, encodings, and where branches go: a block ends at
-//! a label and behind what may transfer control.
+//! # Invariants
+//! Any text is accepted. Lines that are not instructions are skipped.
+//!
+//! # Limitations
+//! - Operands are not parsed, and encodings are not read.
+//! - Branch targets are not resolved: a block ends at a label and after an instruction that may transfer
+//!   control.
 
-/// An operation.
+/// A machine instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MachineInst {
-    /// With its modifiers, without its guard, as `LDG.E.128`.
+    /// Opcode with modifiers and without guard, as `LDG.E.128`.
     pub name: String,
-    /// Its operands as they are printed.
+    /// Operands as printed.
     pub operands: String,
-    /// The line of the PTX; 0: not known.
+    /// Line of the PTX, from 1; 0: unknown.
     pub line: u32,
 }
 
-/// What may go elsewhere than to the next operation.
+/// Opcodes that may transfer control.
 const LEAVES: [&str; 12] =
     ["BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "EXIT", "RET", "CALL", "BREAK", "BSYNC", "KILL"];
 
-/// What touches memory but for constants: beginnings of names.
+/// Prefixes of opcodes that access memory other than constants.
 const MEMORY: [&str; 12] =
     ["LD", "ST", "ATOM", "RED", "SULD", "SUST", "SURED", "SUATOM", "TEX", "TLD", "UBLK", "UTMA"];
 
-/// What waits, or orders memory.
+/// Prefixes of opcodes that wait, or order memory.
 const ORDER: [&str; 10] =
     ["BAR", "SYNCS", "ARRIVES", "DEPBAR", "MEMBAR", "FENCE", "UCGABAR", "WARPGROUP", "WARPSYNC", "NANOSLEEP"];
 
 impl MachineInst {
-    /// Its name without modifiers.
+    /// The opcode without modifiers.
     pub fn stem(&self) -> &str {
         self.name.split('.').next().unwrap_or_default()
     }
 
-    /// Whether it touches memory, multiplies matrices, waits or orders.
+    /// Whether the instruction accesses memory, multiplies matrices, waits or orders memory.
     pub fn observable(&self) -> bool {
         let stem = self.stem();
         let begins = |all: &[&str]| all.iter().any(|b| stem.starts_with(b));
         begins(&MEMORY) && !stem.starts_with("LDC") || begins(&ORDER) || stem.ends_with("MMA")
     }
 
-    /// Whether it reads the multiprocessor's clock.
+    /// Whether the instruction reads the SM's clock.
     pub fn reads_clock(&self) -> bool {
         self.operands.contains("SR_CLOCKLO")
     }
 }
 
-/// The blocks of all functions in a listing.
+/// Basic blocks of all functions in a listing.
 pub fn blocks(listing: &str) -> Vec<Vec<MachineInst>> {
     let mut all = Vec::new();
     let mut block = Vec::new();
@@ -71,14 +77,14 @@ pub fn blocks(listing: &str) -> Vec<Vec<MachineInst>> {
     all
 }
 
-/// From ` File ".nv_debug_ptx_txt", line 15`.
+/// The line in a comment like ` File ".nv_debug_ptx_txt", line 15`.
 fn ptx_line(text: &str) -> Option<u32> {
     let (_, rest) = text.split_once(".nv_debug_ptx_txt")?;
     let (_, rest) = rest.split_once("line ")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// From `/*0090*/  @!P0 CS2R.32 R9, SR_CLOCKLO ;`.
+/// The instruction in a line like `/*0090*/  @!P0 CS2R.32 R9, SR_CLOCKLO ;`.
 fn operation(text: &str, line: u32) -> Option<MachineInst> {
     let (_, rest) = text.strip_prefix("/*")?.split_once("*/")?;
     let rest = rest.trim_start().trim_start_matches('{').trim_start();
@@ -103,7 +109,8 @@ mod tests {
     fn a_listing_is_read() {
         let listing = "\t.section\t.text.k,\"ax\",@progbits\nk:\n.text.k:\n\t//## File \".nv_debug_ptx_txt\", line 15\n\
             \t/*0090*/              @!P0 CS2R.32 R9, SR_CLOCKLO ;\n\t//## File \".nv_debug_ptx_txt\", line 17 inlined at \"x\", line 3\n\
-            \t/*00a0*/                   LDG.E R4, desc[UR4][R2.64] ;\n\t/*00b0*/               @P1 BRA `(.L_x_0) ;\n\
+            \t/*00a0*/                   LDG.E R4, desc[UR4][R2.64] ;\n\
+            \t/*00b0*/               @P1 BRA `(.L_x_0) ;\n\
             \t/*00c0*/                   LDC R1, c[0x0][0x28] ;\n.L_x_0:\n\t/*00d0*/                   EXIT ;\n";
         let all = blocks(listing);
         let shown: Vec<String> = all

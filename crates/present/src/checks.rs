@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use prlx_trace::check::{Finding, Findings, Grade, Memory, Place, Side, SourceLine, Threads};
 use serde_json::{Value, json};
 
-use crate::format::{Ink, Style, clean, clip, count, number, plain};
+use crate::format::{Ink, Style, clean, clip, count, number, plain_name};
 
 /// Writes all findings and a line that sums them up.
 ///
@@ -24,7 +24,7 @@ pub fn checks(out: &mut impl Write, found: &Findings, style: &Style) -> io::Resu
         parts.push(style.ink(Ink::Bad, &count(found.errors() as u64, "error", "errors")));
     }
     if notes > 0 {
-        parts.push(style.ink(Ink::Doubt, &count(notes as u64, "note", "notes")));
+        parts.push(style.ink(Ink::Warning, &count(notes as u64, "note", "notes")));
     }
     if found.dropped > 0 {
         parts.push(format!("{} more not shown", number(found.dropped)));
@@ -34,14 +34,14 @@ pub fn checks(out: &mut impl Write, found: &Findings, style: &Style) -> io::Resu
     }
     writeln!(out, "checks: {}", parts.join(", "))?;
     for what in &found.unchecked {
-        writeln!(out, "  {} {}", style.ink(Ink::Doubt, "not checked:"), clean(what))?;
+        writeln!(out, "  {} {}", style.ink(Ink::Warning, "not checked:"), clean(what))?;
     }
     Ok(())
 }
 
 fn finding(out: &mut impl Write, f: &Finding, style: Style) -> io::Result<()> {
     let grade = f.kind.grade();
-    let ink = if grade == Grade::Error { Ink::Bad } else { Ink::Doubt };
+    let ink = if grade == Grade::Error { Ink::Bad } else { Ink::Warning };
     let head = style.ink(ink, &format!("{}[{}]", grade.name(), f.kind.name()));
     writeln!(out, "{head}: {}", style.ink(Ink::Strong, &clean(&f.what)))?;
     let lines = f
@@ -72,7 +72,7 @@ fn side(out: &mut impl Write, s: &Side, gutter: usize, ink: Ink, style: Style) -
         writeln!(out, "{blank} {} {role}", style.ink(Ink::Faint, "="))?;
         return facts(out, s, &blank, style);
     };
-    writeln!(out, "{blank}{} {}", style.ink(Ink::Faint, "-->"), style.ink(Ink::Place, &place(p)))?;
+    writeln!(out, "{blank}{} {}", style.ink(Ink::Faint, "-->"), style.ink(Ink::Location, &place(p)))?;
     if let Some(line) = p.source.first()
         && let Some(text) = &line.text
     {
@@ -149,10 +149,10 @@ fn at(m: &Memory) -> String {
 }
 
 fn place(p: &Place) -> String {
-    let function = clean(&plain(&p.function));
+    let function = clean(&plain_name(&p.function));
     match p.source.first() {
         Some(l) if !l.function.is_empty() => {
-            format!("{} in `{}`, part of `{function}`", line(l), clean(&plain(&l.function)))
+            format!("{} in `{}`, part of `{function}`", line(l), clean(&plain_name(&l.function)))
         }
         Some(l) => format!("{} in `{function}`", line(l)),
         None => format!("PTX line {} in `{function}`", p.module_line),

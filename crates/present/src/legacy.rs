@@ -19,7 +19,7 @@ use crate::report::json::json_with;
 
 /// One divergence, as PRLX lists them.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Row {
+pub struct DivergenceRow {
     /// Warp of the grid.
     pub warp: u64,
     /// Number of A's event, or where it would be.
@@ -36,7 +36,7 @@ pub struct Row {
 
 /// A pair of launches and what PRLX counts of it.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Counts {
+pub struct DivergenceCounts {
     /// Divergences in all, by [`FindingKind`] in its order.
     pub kinds: [u64; 5],
     /// Warps that have some.
@@ -44,12 +44,12 @@ pub struct Counts {
     /// By side: events recorded.
     pub events: [u64; 2],
     /// The first of them.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DivergenceRow>,
 }
 
 /// What a gate lets pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Gate {
+pub struct LegacyGate {
     /// Most divergences.
     pub threshold: u64,
     /// Active masks do not count.
@@ -78,9 +78,9 @@ fn details(f: &Finding, w: &WarpHit, shown: bool) -> String {
     format!("{sides} count={count}")
 }
 
-impl Row {
+impl DivergenceRow {
     /// From a single difference of version 1 recordings.
-    pub fn new(d: &Divergence, tables: [&SiteTable; 2]) -> Row {
+    pub fn new(d: &Divergence, tables: [&SiteTable; 2]) -> DivergenceRow {
         let [a, b] = d.events;
         let site = a.or(b).map_or(0, |e| e.site);
         let details = match (d.kind, a, b) {
@@ -106,19 +106,19 @@ impl Row {
             }
         };
         let location = tables[0].location(site).or_else(|| tables[1].location(site)).map(|l| place(&l));
-        Row { warp: d.warp.into(), event: d.at[0].into(), site, kind: d.kind, details, location }
+        DivergenceRow { warp: d.warp.into(), event: d.at[0].into(), site, kind: d.kind, details, location }
     }
 }
 
-impl Counts {
+impl DivergenceCounts {
     /// Of a launch of which only the report is at hand: each warp's first difference of each finding that is listed.
-    pub fn of(launch: &LaunchReport) -> Counts {
+    pub fn of(launch: &LaunchReport) -> DivergenceCounts {
         let d = &launch.differing;
-        let mut out = Counts { kinds: d.kinds, warps: d.warps, ..Counts::default() };
+        let mut out = DivergenceCounts { kinds: d.kinds, warps: d.warps, ..DivergenceCounts::default() };
         for f in &launch.findings {
             for w in &f.warps {
                 let shown = w.warp == f.warp.warp;
-                out.rows.push(Row {
+                out.rows.push(DivergenceRow {
                     warp: w.warp,
                     event: if shown { f.position } else { w.visit.unwrap_or(0) },
                     site: f.shown().map_or(0, |s| s.id.0),
@@ -135,7 +135,7 @@ impl Counts {
         out
     }
 
-    fn counted(&self, gate: Gate) -> u64 {
+    fn counted(&self, gate: LegacyGate) -> u64 {
         self.all() - if gate.ignore_masks { self.kinds[FindingKind::ActiveMask as usize] } else { 0 }
     }
 
@@ -145,7 +145,7 @@ impl Counts {
 }
 
 /// Whether a gate lets a report pass: few enough divergences, nothing else that differs, and nothing that was not seen.
-pub fn passes(report: &Report, counts: &[Counts], gate: Gate) -> bool {
+pub fn passes(report: &Report, counts: &[DivergenceCounts], gate: LegacyGate) -> bool {
     let counted: u64 = counts.iter().map(|c| c.counted(gate)).sum();
     let seen = report.gaps.is_empty() && report.launches.iter().all(|l| l.gaps.is_empty());
     // A launch that differs without a divergence differs as a whole: shape, outputs, a fault.
@@ -166,17 +166,17 @@ fn status(verdict: Verdict) -> &'static str {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn prlx_json(
+pub fn legacy_json(
     out: &mut impl Write,
     report: &Report,
-    counts: &[Counts],
-    gate: Gate,
+    counts: &[DivergenceCounts],
+    gate: LegacyGate,
     session: bool,
 ) -> io::Result<()> {
     let mut keys = Map::new();
     keys.insert("status".into(), status(report.verdict).into());
     if session {
-        let of = |(l, c): (&LaunchReport, &Counts)| {
+        let of = |(l, c): (&LaunchReport, &DivergenceCounts)| {
             json!({
                 "kernel": l.kernel, "launch": l.launch[0], "status": status(l.verdict), "divergences": c.all(),
             })
@@ -188,7 +188,7 @@ pub fn prlx_json(
             keys.insert(name.into(), names);
         }
     } else {
-        let sum = |of: &dyn Fn(&Counts) -> u64| counts.iter().map(of).sum::<u64>();
+        let sum = |of: &dyn Fn(&DivergenceCounts) -> u64| counts.iter().map(of).sum::<u64>();
         let rows = || counts.iter().flat_map(|c| &c.rows);
         let kinds = [
             FindingKind::Branch,
@@ -201,7 +201,7 @@ pub fn prlx_json(
         let kinds: BTreeMap<&str, u64> = kinds.into_iter().map(count).filter(|(_, n)| *n > 0).collect();
         let warps: u64 =
             report.launches.iter().map(|l| l.coverage.warps.equal + l.coverage.warps.compared).sum();
-        let row = |r: &Row| {
+        let row = |r: &DivergenceRow| {
             let mut row = Map::new();
             row.insert("warp_idx".into(), r.warp.into());
             row.insert("event_idx".into(), r.event.into());
@@ -255,7 +255,7 @@ pub fn csv_field(text: &str) -> String {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn prlx_csv(out: &mut impl Write, counts: &[Counts]) -> io::Result<()> {
+pub fn legacy_csv(out: &mut impl Write, counts: &[DivergenceCounts]) -> io::Result<()> {
     writeln!(out, "warp_idx,event_idx,site_id,kind,details,source_location")?;
     for r in counts.iter().flat_map(|c| &c.rows) {
         let location = r.location.as_deref().map(csv_field).unwrap_or_default();
@@ -269,7 +269,7 @@ pub fn prlx_csv(out: &mut impl Write, counts: &[Counts]) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn prlx_chrome(out: &mut impl Write, report: &Report, counts: &[Counts]) -> io::Result<()> {
+pub fn legacy_chrome(out: &mut impl Write, report: &Report, counts: &[DivergenceCounts]) -> io::Result<()> {
     let mut events = Vec::new();
     let mut heat: BTreeMap<String, u64> = BTreeMap::new();
     for (launch, c) in report.launches.iter().zip(counts) {

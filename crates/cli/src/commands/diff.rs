@@ -8,7 +8,7 @@ use prlx_analyze::DiffOptions;
 use prlx_analyze::report::{LaunchReport, Report};
 use prlx_analyze::view::ViewModel;
 use prlx_driver::session::Session;
-use prlx_present::legacy::Counts;
+use prlx_present::legacy::DivergenceCounts;
 
 use crate::args::DiffArgs;
 use crate::commands::diff_legacy::{self, Divergences};
@@ -39,7 +39,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
         std::fs::write(path, file).with_context(|| format!("cannot write {}", path.display()))?;
         return Ok(ExitCode::from(report.verdict.exit_code()));
     }
-    let counts: Vec<Counts> = report.launches.iter().map(Counts::of).collect();
+    let counts: Vec<DivergenceCounts> = report.launches.iter().map(DivergenceCounts::of).collect();
     let divergences = Divergences { counts: &counts, histories: &[], session: false };
     diff_legacy::finish(args, &report, divergences, ui)
 }

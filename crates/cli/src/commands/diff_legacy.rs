@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use prlx::diff::{Histories, LegacyComparison, LegacyOptions, diff_legacy};
 use prlx::legacy::{self, Input};
 use prlx_analyze::{FindingKind, Report, Verdict};
-use prlx_present::legacy::{Counts, Gate, passes, prlx_chrome, prlx_csv, prlx_json};
+use prlx_present::legacy::{DivergenceCounts, LegacyGate, legacy_chrome, legacy_csv, legacy_json, passes};
 
 use crate::args::DiffArgs;
 use crate::launch_timeline;
@@ -66,7 +66,7 @@ fn findings_listed(args: &DiffArgs) -> usize {
 #[derive(Clone, Copy)]
 pub struct Divergences<'a> {
     /// By launch: counts and single divergences.
-    pub counts: &'a [Counts],
+    pub counts: &'a [DivergenceCounts],
     /// By launch and finding: the values that the warp read before.
     pub histories: &'a [Vec<Histories>],
     /// Both sides are sessions of PRLX 0.x.
@@ -77,24 +77,25 @@ pub struct Divergences<'a> {
 pub fn finish(args: &DiffArgs, report: &Report, divergences: Divergences<'_>, ui: &Ui) -> Result<ExitCode> {
     let Divergences { counts, histories, session } = divergences;
     let p = &args.legacy;
-    let gate = Gate { threshold: p.max_allowed_divergences.unwrap_or(0), ignore_masks: p.ignore_active_mask };
+    let gate =
+        LegacyGate { threshold: p.max_allowed_divergences.unwrap_or(0), ignore_masks: p.ignore_active_mask };
     let file = |path: &Path, write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> Result<()> {
         let mut bytes = Vec::new();
         write(&mut bytes)?;
         fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
     };
     if let Some(path) = &p.csv {
-        file(path, &|out| prlx_csv(out, counts))?;
+        file(path, &|out| legacy_csv(out, counts))?;
     }
     if let Some(path) = &p.export_flamegraph {
-        file(path, &|out| prlx_chrome(out, report, counts))?;
+        file(path, &|out| legacy_chrome(out, report, counts))?;
     }
     if let Some(path) = &args.output {
-        file(path, &|out| prlx_json(out, report, counts, gate, session))?;
+        file(path, &|out| legacy_json(out, report, counts, gate, session))?;
     } else if !args.report.tui {
         let mut out = io::stdout().lock();
         if args.report.json {
-            prlx_json(&mut out, report, counts, gate, session)?;
+            legacy_json(&mut out, report, counts, gate, session)?;
         } else {
             let mut shown = report.clone();
             shown.launches.iter_mut().for_each(|l| l.findings.truncate(args.report.findings));

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use prlx::diff::read_file;
 use prlx_driver::session::Session;
 use prlx_plan::Filter;
-use prlx_present::recording::module::{View, inspect};
+use prlx_present::recording::module::{ModuleView, inspect};
 
 use crate::args::{InspectArgs, Show};
 use crate::commands::images;
@@ -20,10 +20,10 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     let filter = Filter { functions: args.kernel.clone(), ..Filter::default() };
     let wanted = |name: &str| filter.takes_function(name);
     let view = match show {
-        Show::Kernels => View::Functions,
-        Show::Cfg => View::Blocks,
-        Show::Loops => View::Loops,
-        Show::Sites => View::Sites,
+        Show::Kernels => ModuleView::Functions,
+        Show::Cfg => ModuleView::Blocks,
+        Show::Loops => ModuleView::Loops,
+        Show::Sites => ModuleView::Sites,
         Show::Launches | Show::Streams => {
             let session = Session::open(&args.input)?;
             print_session(&session, ui, &mut out)?;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use prlx_present::legacy::{Counts, Gate, prlx_json};
+use prlx_present::legacy::{DivergenceCounts, LegacyGate, legacy_json};
 
 use crate::args::{MergeArgs, ReportArgs};
 use crate::report;
@@ -13,8 +13,8 @@ use crate::ui::Ui;
 pub fn run(args: &MergeArgs, ui: &Ui) -> Result<ExitCode> {
     let merged = prlx::merge::merge_reports(&args.parts)?;
     if args.json {
-        let counts: Vec<Counts> = merged.launches.iter().map(Counts::of).collect();
-        prlx_json(&mut std::io::stdout().lock(), &merged, &counts, Gate::default(), false)?;
+        let counts: Vec<DivergenceCounts> = merged.launches.iter().map(DivergenceCounts::of).collect();
+        legacy_json(&mut std::io::stdout().lock(), &merged, &counts, LegacyGate::default(), false)?;
         return Ok(ExitCode::from(merged.verdict.exit_code()));
     }
     report::print(&merged, None, &ReportArgs::default(), ui)

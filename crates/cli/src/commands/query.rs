@@ -30,7 +30,7 @@ use prlx_analyze::DiffOptions;
 use prlx_driver::session::Session;
 use prlx_present::legacy::csv_field;
 use prlx_present::safe;
-use prlx_present::tables::{self, Batch, Cell, FINDINGS, Give, Kind, RECORDING, Table};
+use prlx_present::tables::{self, Batch, Cell, ColumnKind, FINDINGS, RECORDING, RowSource, TableSchema};
 
 use crate::args::QueryArgs;
 use crate::ui::{Ui, broken_pipe};
@@ -101,19 +101,19 @@ struct Source {
 /// Where the rows come from.
 #[derive(Clone, Debug)]
 enum Origin {
-    Recording(Session, Give),
+    Recording(Session, RowSource),
     Comparison([Session; 2], [String; 2]),
 }
 
 impl Source {
-    fn new(table: &Table, from: Origin) -> Source {
-        let field = |(name, kind, _): &(&str, Kind, &str)| {
+    fn new(table: &TableSchema, from: Origin) -> Source {
+        let field = |(name, kind, _): &(&str, ColumnKind, &str)| {
             let of = match kind {
-                Kind::Number => DataType::UInt64,
-                Kind::Signed => DataType::Int64,
-                Kind::Float => DataType::Float64,
-                Kind::Flag => DataType::Boolean,
-                Kind::Text => DataType::Utf8,
+                ColumnKind::Number => DataType::UInt64,
+                ColumnKind::Signed => DataType::Int64,
+                ColumnKind::Float => DataType::Float64,
+                ColumnKind::Flag => DataType::Boolean,
+                ColumnKind::Text => DataType::Utf8,
             };
             Field::new(*name, of, true)
         };
@@ -129,7 +129,7 @@ impl PartitionStream for Source {
         let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema.clone(), WAITING);
         let (to, schema, from) = (stream.tx(), self.schema.clone(), self.from.clone());
         stream.spawn_blocking(move || {
-            let mut sink = |_: &Table, batch: Batch| {
+            let mut sink = |_: &TableSchema, batch: Batch| {
                 let batch = RecordBatch::try_new(
                     schema.clone(),
                     batch.iter().zip(schema.fields()).map(array).collect(),

@@ -50,7 +50,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
         crate::tables::write_spans(&timeline, path)?;
     }
     if let Some(path) = &args.html {
-        let page = present::Page { name, timeline: &timeline, analysis: &analysis };
+        let page = present::ProfilePage { name, timeline: &timeline, analysis: &analysis };
         write_file(path, |out| present::profile_html(out, &[page]))?;
     }
     let mut out = BufWriter::new(io::stdout().lock());

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use prlx_analyze::Report;
 use prlx_driver::session::Session;
-use prlx_present::tallies::Table;
+use prlx_present::tallies::TallyTable;
 use prlx_timeline::Timeline;
 
 use crate::features::missing;
@@ -26,6 +26,6 @@ pub fn write_spans(_: &Timeline, _: &Path) -> Result<()> {
 }
 
 /// Fails.
-pub fn write_tables(_: &[Table], _: &[String], _: &Path) -> Result<()> {
+pub fn write_tables(_: &[TallyTable], _: &[String], _: &Path) -> Result<()> {
     Err(missing("Parquet files", "parquet"))
 }

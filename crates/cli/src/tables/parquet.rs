@@ -12,7 +12,7 @@ use prlx_driver::session::Session;
 use prlx_present::profile;
 use prlx_present::tables::parquet::Writer;
 use prlx_present::tables::{self, FINDINGS, RECORDING};
-use prlx_present::tallies::Table;
+use prlx_present::tallies::TallyTable;
 use prlx_timeline::Timeline;
 
 type Out = Writer<BufWriter<File>>;
@@ -38,7 +38,7 @@ pub fn write_recording(session: &Session, folder: &Path) -> Result<()> {
     }
     for (process, file) in (0u64..).zip(&session.files) {
         let trace = read_file(session, process as usize)?;
-        let mut write = |table: &tables::Table, batch| match files.get_mut(table.name) {
+        let mut write = |table: &tables::TableSchema, batch| match files.get_mut(table.name) {
             Some(out) => out.rows(&batch),
             None => Err(io::Error::other(format!("there is no file for {}", table.name))),
         };
@@ -53,7 +53,7 @@ pub fn write_recording(session: &Session, folder: &Path) -> Result<()> {
 }
 
 /// Writes the tables of a probe program into a folder, a file each, under these names.
-pub fn write_tables(tables: &[Table], names: &[String], folder: &Path) -> Result<()> {
+pub fn write_tables(tables: &[TallyTable], names: &[String], folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for (table, name) in tables.iter().zip(names) {
         let path = folder.join(format!("{name}.parquet"));

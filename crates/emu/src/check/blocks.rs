@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use prlx_trace::check::{Allocation, Kind, Space};
 
-use crate::exec::cta::Launch;
+use crate::exec::launch::Launch;
 use crate::mem::access::each;
 use crate::mem::heap;
 

@@ -2,7 +2,7 @@
 
 use prlx_trace::check::{Kind, Memory, Side, Space};
 
-use crate::exec::cta::Launch;
+use crate::exec::launch::Launch;
 
 use super::blocks::Blocks;
 use super::found::{self, Found, Who};

@@ -6,7 +6,7 @@ use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Function, Inst, Operand, Reg, Role};
 
 use crate::code::Code;
-use crate::exec::cta::Launch;
+use crate::exec::launch::Launch;
 
 /// Who may see an operation's effect in order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

@@ -15,10 +15,11 @@ use rustc_hash::FxHashMap;
 
 use crate::code::{MbarrierKind, Op, WarpOpKind, WgmmaA, WgmmaStep};
 use crate::copies::mbarrier::{self, State};
-use crate::exec::cta::{Block, Launch};
-use crate::exec::warp::{Warp, reach};
+use crate::exec::cta_state::Block;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, reach};
 use crate::matrix::product::{Matrix, ROWS};
-use crate::matrix::wgmma::WARPS;
+use crate::matrix::wgmma_state::WARPS;
 use crate::mem::access::{Reach, each};
 use prlx_lanes::LANES;
 

@@ -9,8 +9,8 @@ use prlx_trace::check::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::exec::cta::Launch;
 use crate::exec::fault;
+use crate::exec::launch::Launch;
 use crate::mem::Owner;
 use prlx_lanes::LANES;
 

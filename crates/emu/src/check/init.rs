@@ -22,9 +22,10 @@ use crate::code::{
     AddrSpace, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, WarpOp, WarpOpKind, WgmmaStep,
 };
 use crate::copies::bulk;
-use crate::exec::cta::{Block, Launch};
-use crate::exec::sync::exchange;
-use crate::exec::warp::{Warp, reach};
+use crate::exec::cta_state::Block;
+use crate::exec::exchange::exchange;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, reach};
 use crate::mem::access::{Reach, each};
 use prlx_lanes::{LANES, Planes, V32};
 

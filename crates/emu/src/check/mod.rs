@@ -29,9 +29,10 @@ use std::sync::Mutex;
 use prlx_trace::check::{Check, Findings};
 
 use crate::code::{MatrixOp, MbarrierKind, Op, Plane, WarpOpKind};
-use crate::exec::cta::{Block, Launch};
+use crate::exec::cta_state::Block;
 use crate::exec::deadlock::{Part, Waiting};
-use crate::exec::warp::{Warp, reach};
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, reach};
 use crate::mem::access::each;
 
 use blocks::Blocks;
@@ -86,8 +87,11 @@ pub struct Checker {
     here: Who,
 }
 
-/// Where the checker of a launch is while no CTA runs.
-pub type Shelf = Mutex<Option<Box<Checker>>>;
+/// The checker while a CTA runs; `None` for a launch without checks.
+pub type Checking = Option<Box<Checker>>;
+
+/// The checker of a launch. The CTA that runs takes it out and puts it back.
+pub type SharedChecker = Mutex<Checking>;
 
 impl Checker {
     /// Bytes of `room` that these checks need beside the launch, at most: the race check's, which does with less, and one bit a byte
@@ -258,12 +262,12 @@ impl Checker {
         // A stray access inside the heap can go on.
         bad
     }
-}
-
-impl Warp {
-    /// Shows the checker a step that the lanes `m` of `mask` are about to run; those that may.
-    pub(crate) fn check(
+    /// Checks a step before the lanes `m` of `mask` run it; returns the lanes that may run it.
+    ///
+    /// The other lanes have done something wrong. Their results are 0 and their stores do nothing.
+    pub fn before_step(
         &mut self,
+        warp: &mut Warp,
         launch: &Launch<'_>,
         block: &mut Block,
         pc: u32,
@@ -271,73 +275,72 @@ impl Warp {
         m: u32,
     ) -> u32 {
         let op = &launch.code.steps[pc as usize].op;
-        let Some(mut c) = block.check.take() else { return m };
-        c.here = Who { cta: block.index, warp: self.index, lanes: m, step: pc };
+        self.here = Who { cta: block.index, warp: warp.index, lanes: m, step: pc };
         let good = match op {
-            // An exchange is looked at when all have come, by `check_sync`.
+            // An exchange is checked when all its lanes have arrived, by `before_exchange`.
             Op::WarpOp(_) => {
-                c.step(self, launch, block, op, mask, 0);
-                let named = c.meet.as_ref().map_or(m, |meet| meet.comes(launch, &mut c.found, self, c.here));
-                c.forgive(launch, m & !named);
+                self.step(warp, launch, block, op, mask, 0);
+                let (found, here) = (&mut self.found, self.here);
+                let named = self.meet.as_ref().map_or(m, |meet| meet.comes(launch, found, warp, here));
+                self.forgive(launch, m & !named);
                 named
             }
-            _ => c.step(self, launch, block, op, mask, m),
+            _ => self.step(warp, launch, block, op, mask, m),
         };
-        block.check = Some(c);
         if good != m {
-            self.blank(launch, op, m & !good);
-            self.forgo(launch, block, op, m & !good);
+            blank(warp, launch, op, m & !good);
+            warp.forgo(launch, block, op, m & !good);
         }
         good
     }
-    /// Shows the checker an exchange that the lanes `there` are about to do; whether they may.
-    pub(crate) fn check_sync(
+    /// Checks an exchange before the lanes `there` do it; returns whether they may.
+    pub fn before_exchange(
         &mut self,
+        warp: &mut Warp,
         launch: &Launch<'_>,
         block: &mut Block,
         step: u32,
         there: u32,
     ) -> bool {
         let op = &launch.code.steps[step as usize].op;
-        let Some(mut c) = block.check.take() else { return true };
-        c.here = Who { cta: block.index, warp: self.index, lanes: there, step };
-        let good = c.step(self, launch, block, op, 0, there);
-        if let Some(meet) = &c.meet {
-            let lost = meet.exchange(launch, &mut c.found, self, c.here);
-            c.forgive(launch, lost);
+        self.here = Who { cta: block.index, warp: warp.index, lanes: there, step };
+        let good = self.step(warp, launch, block, op, 0, there);
+        if let Some(meet) = &self.meet {
+            let lost = meet.exchange(launch, &mut self.found, warp, self.here);
+            self.forgive(launch, lost);
         }
-        block.check = Some(c);
         if good != there {
-            self.blank(launch, op, there);
+            blank(warp, launch, op, there);
         }
         good == there
     }
-    /// Results of lanes whose access was left out: 0, and `done` for those who wait.
-    fn blank(&mut self, launch: &Launch<'_>, op: &Op, lanes: u32) {
-        let code = launch.code;
-        let results: &[Plane] = match *op {
-            Op::Ld(i) => &code.mems[i as usize].planes,
-            Op::Atom(i) => &code.atoms[i as usize].mem.planes,
-            Op::WarpOp(i) => match code.warp_ops[i as usize].kind {
-                WarpOpKind::Matrix(t) => match &code.matrix[t as usize] {
-                    MatrixOp::Load { mem, .. } => &mem.planes,
-                    _ => &[],
-                },
+}
+
+/// Results of lanes whose access was left out: 0, and `done` for those who wait.
+fn blank(warp: &mut Warp, launch: &Launch<'_>, op: &Op, lanes: u32) {
+    let code = launch.code;
+    let results: &[Plane] = match *op {
+        Op::Ld(i) => &code.mems[i as usize].planes,
+        Op::Atom(i) => &code.atoms[i as usize].mem.planes,
+        Op::WarpOp(i) => match code.warp_ops[i as usize].kind {
+            WarpOpKind::Matrix(t) => match &code.matrix[t as usize] {
+                MatrixOp::Load { mem, .. } => &mem.planes,
                 _ => &[],
             },
-            Op::Mbarrier(i) => {
-                let bar = &code.mbarriers[i as usize];
-                match (bar.kind, bar.result) {
-                    (MbarrierKind::Test { .. }, Some(p)) => self.planes.put_pred(p, lanes, lanes),
-                    (_, Some(p)) => each(lanes, |l| self.planes.w64[usize::from(p)].0[l] = 0),
-                    _ => {}
-                }
-                &[]
-            }
             _ => &[],
-        };
-        for &plane in results {
-            each(lanes, |l| crate::mem::access::set(&mut self.planes, plane, l, 0));
+        },
+        Op::Mbarrier(i) => {
+            let bar = &code.mbarriers[i as usize];
+            match (bar.kind, bar.result) {
+                (MbarrierKind::Test { .. }, Some(p)) => warp.planes.put_pred(p, lanes, lanes),
+                (_, Some(p)) => each(lanes, |l| warp.planes.w64[usize::from(p)].0[l] = 0),
+                _ => {}
+            }
+            &[]
         }
+        _ => &[],
+    };
+    for &plane in results {
+        each(lanes, |l| crate::mem::access::set(&mut warp.planes, plane, l, 0));
     }
 }

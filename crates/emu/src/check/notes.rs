@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use prlx_trace::check::{Kind, Space};
 
 use crate::code::Op;
-use crate::exec::cta::Launch;
+use crate::exec::launch::Launch;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 

@@ -10,7 +10,8 @@ use prlx_trace::check::{Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{AddrSpace, Code, WgmmaA};
-use crate::exec::cta::{Block, Launch};
+use crate::exec::cta_state::Block;
+use crate::exec::launch::Launch;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 

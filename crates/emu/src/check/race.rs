@@ -17,8 +17,9 @@ use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{BarrierKind, MbarrierKind, MemAccess, Op, Plane, WarpOpKind};
-use crate::exec::cta::{Block, CLUSTER, Launch};
-use crate::exec::warp::{Warp, reach};
+use crate::exec::cta_state::{Block, CLUSTER};
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, reach};
 use crate::mem::Region;
 use crate::mem::access::{Reach, each, value};
 use prlx_lanes::LANES;
@@ -412,7 +413,7 @@ impl Race {
 /// Number of a CTA's cluster.
 fn cluster(launch: &Launch<'_>, block: &Block) -> u64 {
     let (grid, size, at) = (launch.config.grid, launch.cluster, block.cta);
-    let many = crate::exec::cluster::clusters(grid, size);
+    let many = crate::exec::grid_shape::clusters(grid, size);
     let row = u64::from(at.z / size.z.max(1)) * u64::from(many.y) + u64::from(at.y / size.y.max(1));
     row * u64::from(many.x) + u64::from(at.x / size.x.max(1))
 }

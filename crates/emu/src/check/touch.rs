@@ -5,9 +5,10 @@
 use prlx_trace::check::Space;
 
 use crate::code::{AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, TensorCopy, WarpOpKind, window};
-use crate::exec::cluster;
-use crate::exec::cta::{Block, Launch};
-use crate::exec::warp::Warp;
+use crate::exec::cta_state::Block;
+use crate::exec::grid_shape;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::Warp;
 use crate::mem::Region;
 use crate::mem::access::{self, Reach, each};
 use prlx_lanes::{LANES, V64};
@@ -126,7 +127,7 @@ pub fn owner(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> u64 {
     let inside = if at >= window::SHARED { at - window::SHARED } else { at };
     match inside / window::CTA {
         0 => block.index,
-        n => cluster::number(launch, block.cta, (n - 1) as u32),
+        n => grid_shape::number(launch, block.cta, (n - 1) as u32),
     }
 }
 

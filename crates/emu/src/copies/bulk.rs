@@ -8,16 +8,19 @@
 //!
 //! Misses: faults of a late copy are those of the moment when it is done.
 
-use crate::code::TensorReduction;
 use crate::code::{
-    AddrSpace, AsyncStore, AsyncStoreKind, BulkCopy, MemAccess, Op, Plane, Rmw, TensorCopy, TensorMapEdit,
+    AddrSpace, AsyncStore, AsyncStoreKind, BulkCopy, MemAccess, Op, Plane, TensorCopy, TensorMapEdit,
     TensorMapOp, window,
 };
 use crate::copies::mbarrier;
+use crate::copies::state::Transfer;
+use crate::copies::state::TransferKind;
 use crate::copies::tensor::{self, Tile};
-use crate::exec::cta::{Block, Launch, Rng};
+use crate::exec::cta_state::Block;
 use crate::exec::fault::Fault;
-use crate::exec::warp::{Warp, reach};
+use crate::exec::launch::Launch;
+use crate::exec::rng::Rng;
+use crate::exec::warp_state::{Warp, reach};
 use crate::mem::Region;
 use crate::mem::access::{self, Reach};
 use prlx_lanes::LANES;
@@ -25,49 +28,7 @@ use prlx_lanes::LANES;
 /// Copies that may be under way in a CTA; the oldest ends when there are more.
 const MOST: usize = 256;
 
-/// What is moved.
-#[derive(Clone, Debug)]
-enum What {
-    /// Bytes.
-    Run { from: (AddrSpace, u64), to: (AddrSpace, u64), bytes: u64, reduce: Option<(Rmw, u8)> },
-    /// A tile to shared memory.
-    Load { tile: Tile, to: u64 },
-    /// A tile from shared memory.
-    Store { tile: Tile, from: u64, reduce: Option<TensorReduction> },
-    /// Elements that were in registers, to the cluster's shared memory.
-    Send { to: u64, reduce: Option<(Rmw, u8)> },
-}
-
-/// A copy that was begun and not done.
-#[derive(Clone, Debug)]
-pub struct Transfer {
-    what: What,
-    /// Who began it: warp, lane, step.
-    warp: u32,
-    lane: u32,
-    step: u32,
-    /// The lane's group.
-    group: u64,
-    /// The mbarrier that counts its bytes.
-    mbarrier: Option<u64>,
-    /// CTAs of the cluster that receive it, by rank; none: the one that the addresses say.
-    ranks: Option<u16>,
-    /// What was read.
-    data: Option<Vec<u8>>,
-}
-
-/// A warp's groups of bulk copies: by lane, how many so far.
-#[derive(Clone, Debug, Default)]
-pub struct Groups([u64; LANES]);
-
-impl Groups {
-    /// Ends the group of some lanes.
-    pub fn commit(&mut self, m: u32) {
-        access::each(m, |l| self.0[l] += 1);
-    }
-}
-
-/// What bulk copies reach: no local memory.
+/// TransferKind bulk copies reach: no local memory.
 fn everywhere<'a>(launch: &'a Launch<'_>, block: &'a Block) -> Reach<'a> {
     Reach { stride: 0, ..reach(launch, block, launch.params) }
 }
@@ -80,7 +41,7 @@ impl Transfer {
         }
         let r = everywhere(launch, block);
         self.data = Some(match &self.what {
-            What::Run { from: (space, at), to, bytes, .. } => {
+            TransferKind::Run { from: (space, at), to, bytes, .. } => {
                 // Shared memory, on one side or the other, bounds what is allocated here.
                 run(&r, to.0, to.1, *bytes)?;
                 let (region, off) = run(&r, *space, *at, *bytes)?;
@@ -88,11 +49,11 @@ impl Transfer {
                 region.read(off, &mut data);
                 data
             }
-            What::Load { tile, .. } => {
+            TransferKind::Load { tile, .. } => {
                 fits(tile, block)?;
                 tile.read(launch.memory)?
             }
-            What::Store { tile, from, .. } => {
+            TransferKind::Store { tile, from, .. } => {
                 fits(tile, block)?;
                 let (region, off) = run(&r, AddrSpace::Shared, *from, tile.bytes())?;
                 let mut data = vec![0; tile.bytes() as usize];
@@ -100,7 +61,7 @@ impl Transfer {
                 data
             }
             // It was read when it began.
-            What::Send { .. } => Vec::new(),
+            TransferKind::Send { .. } => Vec::new(),
         });
         Ok(())
     }
@@ -109,7 +70,7 @@ impl Transfer {
         self.read(launch, block)?;
         let (r, data) = (everywhere(launch, block), self.data.take().unwrap_or_default());
         match &self.what {
-            What::Run { to: (space, at), bytes, reduce, .. } => {
+            TransferKind::Run { to: (space, at), bytes, reduce, .. } => {
                 let places = if self.ranks.is_some() { targets(self.ranks, *at) } else { vec![*at] };
                 for at in places {
                     let (region, off) = run(&r, *space, at, *bytes)?;
@@ -119,14 +80,14 @@ impl Transfer {
                     }
                 }
             }
-            What::Load { tile, to } => {
+            TransferKind::Load { tile, to } => {
                 for at in targets(self.ranks, *to) {
                     let (region, off) = run(&r, AddrSpace::Cluster, at, tile.bytes())?;
                     tile.pieces(off, |at, i| region.write(at, &data[i..i + 16]));
                 }
             }
-            What::Store { tile, reduce, .. } => tile.write(launch.memory, &data, *reduce)?,
-            What::Send { to, reduce } => {
+            TransferKind::Store { tile, reduce, .. } => tile.write(launch.memory, &data, *reduce)?,
+            TransferKind::Send { to, reduce } => {
                 let (region, off) = run(&r, AddrSpace::Cluster, *to, data.len() as u64)?;
                 match reduce {
                     None => region.write(off, &data),
@@ -142,9 +103,9 @@ impl Transfer {
         }
         Ok(())
     }
-    /// What it does, as a verb.
+    /// TransferKind it does, as a verb.
     fn verb(&self) -> &'static str {
-        if matches!(self.what, What::Send { .. }) { "sends" } else { "copies" }
+        if matches!(self.what, TransferKind::Send { .. }) { "sends" } else { "copies" }
     }
     fn fault(&self, text: String) -> (usize, Box<Fault>) {
         (self.warp as usize, Fault::new(self.step, self.lane, format!("{} {text}", self.verb())))
@@ -178,7 +139,7 @@ impl Block {
     /// Under a hostile schedule: a copy that is under way goes on.
     ///
     /// # Errors
-    /// What is wrong with it, and whose it is.
+    /// TransferKind is wrong with it, and whose it is.
     pub fn bulk_turn(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Result<(), (usize, Box<Fault>)> {
         if self.transfers.is_empty() || rng.below(4) != 0 {
             return Ok(());
@@ -236,7 +197,7 @@ impl Warp {
             let bytes = u64::from(self.planes.w32[usize::from(op.size)].0[l]);
             let [from, to] =
                 [&op.src, &op.dst].map(|mem| (mem.space, access::address_of(&self.planes, mem, l)));
-            let what = What::Run { from, to, bytes, reduce: op.reduce };
+            let what = TransferKind::Run { from, to, bytes, reduce: op.reduce };
             let wrong = if !bytes.is_multiple_of(16) {
                 Some(format!("{bytes} bytes, which is not a multiple of 16"))
             } else if !from.1.is_multiple_of(16) || !to.1.is_multiple_of(16) {
@@ -276,9 +237,9 @@ impl Warp {
         for (l, at, tile) in todo {
             let tile = tile.map_err(|e| Fault::new(step, l as u32, format!("copies {e}")))?;
             let what = if op.load {
-                What::Load { tile, to: at }
+                TransferKind::Load { tile, to: at }
             } else {
-                What::Store { tile, from: at, reduce: op.reduce }
+                TransferKind::Store { tile, from: at, reduce: op.reduce }
             };
             self.transfer(launch, block, (l, step), what, more, None)?;
         }
@@ -287,7 +248,7 @@ impl Warp {
     /// The tile that a lane copies.
     ///
     /// # Errors
-    /// What is wrong with its map or its space.
+    /// TransferKind is wrong with its map or its space.
     pub(crate) fn tile(&self, r: &Reach<'_>, op: &TensorCopy, l: usize) -> Result<Tile, String> {
         let at = access::address_of(&self.planes, &op.map, l);
         let coordinates: Vec<i32> =
@@ -302,7 +263,7 @@ impl Warp {
         launch: &Launch<'_>,
         block: &mut Block,
         (l, step): (usize, u32),
-        what: What,
+        what: TransferKind,
         (mbarrier, ranks): (Option<&MemAccess>, Option<u16>),
         wrong: Option<String>,
     ) -> Result<(), Box<Fault>> {
@@ -357,7 +318,7 @@ impl Warp {
             let element = |&p: &Plane| access::value(&self.planes, p, l).to_le_bytes();
             let data = values.iter().flat_map(|p| element(p).into_iter().take(mem.size.into())).collect();
             let t = Transfer {
-                what: What::Send { to, reduce },
+                what: TransferKind::Send { to, reduce },
                 warp: self.index,
                 lane: l as u32,
                 step,

@@ -6,46 +6,15 @@
 
 use crate::code::LaneCopy;
 use crate::copies::mbarrier;
-use crate::exec::cta::{Block, Launch, Rng};
+use crate::copies::state::PendingCopy;
+use crate::copies::state::PendingKind;
+use crate::exec::cta_state::Block;
 use crate::exec::fault::Fault;
-use crate::exec::warp::{Warp, reach};
+use crate::exec::launch::Launch;
+use crate::exec::rng::Rng;
+use crate::exec::warp_state::{Warp, reach};
 use crate::mem::access::{self, Bad};
 use prlx_lanes::LANES;
-
-/// What was begun and not done.
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    lane: u8,
-    group: u32,
-    what: What,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum What {
-    /// A copy: what is not taken is filled with zeros.
-    Copy { bytes: u8, taken: u8, from: u64, to: u64 },
-    /// An arrival at the mbarrier at this address of the cluster, and the step that asked for it.
-    Arrive { at: u64, step: u32 },
-}
-
-/// A warp's copies.
-#[derive(Clone, Debug, Default)]
-pub struct Copies {
-    pending: Vec<Pending>,
-    /// By lane: groups so far.
-    groups: [u32; LANES],
-}
-
-impl Copies {
-    /// Whether some are under way.
-    pub fn any(&self) -> bool {
-        !self.pending.is_empty()
-    }
-    /// Ends the group of some lanes.
-    pub fn commit(&mut self, m: u32) {
-        access::each(m, |l| self.groups[l] += 1);
-    }
-}
 
 impl Warp {
     /// By lane of `m`: how many bytes a copy takes; zeros fill the rest.
@@ -81,11 +50,11 @@ impl Warp {
         let mut to = [0; LANES];
         access::each_place(&self.planes, &r, &mut 0, &copy.dst, m, |l, _, at| to[l] = at)?;
         access::each(m, |l| {
-            let what = What::Copy { bytes, taken: taken[l], from: from[l], to: to[l] };
+            let what = PendingKind::Copy { bytes, taken: taken[l], from: from[l], to: to[l] };
             if launch.config.seed == 0 {
                 perform(launch, block, (bytes, taken[l]), from[l], to[l]);
             } else {
-                self.copies.pending.push(Pending { lane: l as u8, group: self.copies.groups[l], what });
+                self.copies.pending.push(PendingCopy { lane: l as u8, group: self.copies.groups[l], what });
             }
         });
         Ok(())
@@ -94,8 +63,8 @@ impl Warp {
     /// fair one has none under way.
     pub(crate) fn arrive_late(&mut self, m: u32, at: &[u64; LANES], step: u32) {
         access::each(m, |l| {
-            let what = What::Arrive { at: at[l], step };
-            self.copies.pending.push(Pending { lane: l as u8, group: self.copies.groups[l], what });
+            let what = PendingKind::Arrive { at: at[l], step };
+            self.copies.pending.push(PendingCopy { lane: l as u8, group: self.copies.groups[l], what });
         });
     }
     /// Under a hostile schedule: some of what is under way is done now.
@@ -115,18 +84,20 @@ impl Warp {
         &mut self,
         launch: &Launch<'_>,
         block: &Block,
-        mut due: impl FnMut(&Pending) -> bool,
+        mut due: impl FnMut(&PendingCopy) -> bool,
     ) -> Result<(), Box<Fault>> {
         let (mut waiting, mut wrong) = (0u32, None);
         self.copies.pending.retain(|p| {
             let lane = u32::from(p.lane);
-            if !due(p) || matches!(p.what, What::Arrive { .. }) && waiting >> lane & 1 == 1 {
+            if !due(p) || matches!(p.what, PendingKind::Arrive { .. }) && waiting >> lane & 1 == 1 {
                 waiting |= 1 << lane;
                 return true;
             }
             match p.what {
-                What::Copy { bytes, taken, from, to } => perform(launch, block, (bytes, taken), from, to),
-                What::Arrive { at, step } => {
+                PendingKind::Copy { bytes, taken, from, to } => {
+                    perform(launch, block, (bytes, taken), from, to)
+                }
+                PendingKind::Arrive { at, step } => {
                     let done = mbarrier::arrive(&reach(launch, block, launch.params), at);
                     wrong = wrong
                         .take()

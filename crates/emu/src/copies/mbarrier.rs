@@ -4,8 +4,9 @@
 //! pending arrivals, then 22 bits of pending bytes, offset so that 0 lies in the middle.
 
 use crate::code::{AddrSpace, MbarrierKind, MbarrierOp, window};
-use crate::exec::cta::{Block, Launch};
-use crate::exec::warp::{Warp, reach};
+use crate::exec::cta_state::Block;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, reach};
 use crate::mem::Region;
 use crate::mem::access::{self, Bad, Reach};
 use prlx_lanes::Planes;

@@ -3,4 +3,5 @@
 pub mod bulk;
 pub mod lane;
 pub mod mbarrier;
+pub mod state;
 pub mod tensor;

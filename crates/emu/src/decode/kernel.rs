@@ -123,7 +123,7 @@ pub fn limits(b: &Binder<'_>) -> Option<String> {
         let n = w32 + w64 + pred;
         return Some(format!("`{name}` and what it calls use {n} registers, more than the CPU device has"));
     }
-    if b.code.steps.len() as u64 >= 1 << crate::exec::warp::STEP_BITS {
+    if b.code.steps.len() as u64 >= 1 << crate::exec::warp_state::STEP_BITS {
         return Some(format!("`{name}` and what it calls are longer than the CPU device can run"));
     }
     let local = b.code.local_bytes;

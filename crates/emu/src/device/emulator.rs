@@ -18,13 +18,14 @@ use crate::check::{Checker, Checks};
 use crate::code::{Code, window};
 use crate::copies::tensor;
 use crate::decode::{Request, decode};
-use crate::exec::cluster::MAX_CTAS;
-use crate::exec::cta::{EPOCH, Launch};
 use crate::exec::grid::{self, Outcome};
 use crate::exec::host::Host;
+use crate::exec::launch::Launch;
 use crate::exec::order;
+use crate::exec::time::EPOCH;
 use crate::hooks::recorder::Observe;
 use crate::mem::heap::{self, Heap};
+use crate::mem::peers::MAX_CTAS;
 use crate::mem::{FIRST, Memory, Owner, Region};
 use prlx_lanes::LANES;
 use prlx_lanes::Simd;
@@ -218,7 +219,6 @@ impl Emulator {
             epoch: o.epoch,
             observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
             host: Host::of(o.simd),
-            checker: Mutex::default(),
         };
         let threads = match o.threads {
             // So that a seed says all that happens; checks are one for all CTAs.
@@ -229,12 +229,10 @@ impl Emulator {
         };
         let room = self.limit().saturating_sub(self.memory.used());
         let checking = Checker::bytes(o.checks, self.memory.used(), room);
-        if let Ok(mut shelf) = launch.checker.lock() {
-            *shelf = Checker::of(o.checks, &launch, room);
-        }
+        let checker = Mutex::new(Checker::of(o.checks, &launch, room));
         let room = room.saturating_sub(checking);
-        let outcome = grid::run(&launch, threads, room)?;
-        if let Some(c) = launch.checker.lock().ok().and_then(|mut c| c.take()) {
+        let outcome = grid::run(&launch, &checker, threads, room)?;
+        if let Some(c) = checker.into_inner().ok().flatten() {
             self.findings.add(c.finish(&launch, outcome.stopped.is_none()));
         }
         self.memory.wrote_all();

@@ -1,11 +1,13 @@
 //! Calls and returns, lane by lane.
 
+use crate::check::Checking;
 use prlx_isa::view::FuncId;
 
 use crate::code::{Builtin, Callee, Code, Plane, SavedRegisters, Slot, window};
-use crate::exec::cta::{Block, Launch};
+use crate::exec::cta_state::Block;
 use crate::exec::fault::Fault;
-use crate::exec::warp::{DEPTH, Frame, Key, Warp, key};
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{DEPTH, Frame, Key, Warp, key};
 use crate::mem::access::{self, each};
 use crate::printf;
 
@@ -15,6 +17,7 @@ impl Warp {
         &mut self,
         launch: &Launch<'_>,
         block: &mut Block,
+        check: &mut Checking,
         index: u32,
         m: u32,
         at: Key,
@@ -27,7 +30,7 @@ impl Warp {
             let func = match &call.callee {
                 Callee::Direct(f) => *f,
                 Callee::Builtin(b) => {
-                    if let Err(text) = self.builtin(launch, block, *b, &call.args, &call.rets, l) {
+                    if let Err(text) = self.builtin(launch, block, check, *b, &call.args, &call.rets, l) {
                         fault = fault.take().or(Some((l, text)));
                     }
                     self.key[l] = at + 1;
@@ -259,6 +262,7 @@ impl Warp {
         &mut self,
         launch: &Launch<'_>,
         block: &mut Block,
+        check: &mut Checking,
         b: Builtin,
         args: &[Slot],
         rets: &[Slot],
@@ -285,7 +289,7 @@ impl Warp {
                 Ok(())
             }
             Builtin::Malloc => {
-                let at = match &mut block.check {
+                let at = match check {
                     Some(c) => c.malloc(launch, first, l),
                     None => launch.heap.malloc(first),
                 };
@@ -294,7 +298,7 @@ impl Warp {
                 }
                 Ok(())
             }
-            Builtin::Free => match &mut block.check {
+            Builtin::Free => match check {
                 Some(c) => c.free(launch, first, l),
                 None => launch.heap.free(first),
             },

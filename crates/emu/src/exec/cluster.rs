@@ -13,59 +13,26 @@
 //! Misses: a CTA may reach the shared memory of one that has not had its first turn yet, as on hardware that starts them
 //! together; PTX promises it only behind a barrier of the cluster.
 
+use crate::check::SharedChecker;
+use crate::mem::peers::Peers;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use prlx_driver::Error;
 use prlx_plan::Kept;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
-use crate::code::window;
-use crate::exec::cta::{Cta, Launch, Rng, State};
+use crate::exec::cta::{Cta, State};
 use crate::exec::deadlock::{self, Part, Waiting};
-use crate::exec::warp::Warp;
+use crate::exec::grid_shape::{clusters, index_of};
+use crate::exec::launch::Launch;
+use crate::exec::rng::Rng;
+use crate::exec::warp_state::Warp;
 use crate::hooks::probes::Gathered;
 use crate::mem::Region;
 
 /// Instructions of a CTA before the next of its cluster has its turn.
 const TURN: u64 = 1 << 12;
-/// CTAs of a cluster, at most: as on an H100 that allows sizes that are not portable.
-pub const MAX_CTAS: u64 = 16;
-
-/// The shared memory of the CTAs of a cluster, by rank.
-#[derive(Debug)]
-pub struct Peers {
-    shared: Vec<Arc<Region>>,
-    ended: AtomicU32,
-}
-
-impl Peers {
-    /// Of CTAs with these.
-    pub fn new(shared: Vec<Arc<Region>>) -> Peers {
-        Peers { shared, ended: AtomicU32::new(0) }
-    }
-    /// The shared memory that the cluster's address `at` lies in for the CTA of rank `own`, and the address of its first byte.
-    ///
-    /// # Errors
-    /// When it is no CTA's, or the CTA's that has ended, in words.
-    pub fn find(&self, own: u32, at: u64) -> Result<(&Region, u64), String> {
-        let rank = match at / window::CTA {
-            0 => own,
-            n => (n - 1) as u32,
-        };
-        let Some(region) = self.shared.get(rank as usize) else {
-            return Err(format!(
-                "in the shared memory of rank {rank} of the cluster, which has {} CTAs",
-                self.shared.len()
-            ));
-        };
-        if self.ended.load(Relaxed) >> rank & 1 == 1 {
-            return Err(format!("in the shared memory of rank {rank} of the cluster, a CTA that has ended"));
-        }
-        Ok((region, at / window::CTA * window::CTA))
-    }
-}
 
 /// How far a cluster came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,7 +94,7 @@ impl Cluster {
         }
         (self.index, self.waits) = (index, false);
         self.states.fill(State::Ready { waits: false });
-        self.peers.ended.store(0, Relaxed);
+        self.peers.begin();
         // Not the numbers of its CTAs' own generators.
         self.rng = Rng::new(!launch.config.seed, index);
         (self.next, self.kept) = (0, 0);
@@ -151,7 +118,12 @@ impl Cluster {
     ///
     /// # Errors
     /// When the code faults, its threads wait for each other, or a CTA takes too many steps.
-    pub fn run(&mut self, launch: &Launch<'_>, budget: u64) -> Result<Progress, Error> {
+    pub fn run(
+        &mut self,
+        launch: &Launch<'_>,
+        check: &SharedChecker,
+        budget: u64,
+    ) -> Result<Progress, Error> {
         let spent = |c: &Cluster| c.ctas.iter().map(Cta::spent).sum::<u64>();
         let begun = spent(self);
         let (alone, hostile) = (self.ctas.len() == 1, launch.config.seed != 0);
@@ -160,8 +132,8 @@ impl Cluster {
                 if self.states.iter().all(|&s| s == State::Done) {
                     return Ok(Progress::Done);
                 }
-                if !self.meet(launch) {
-                    return Err(self.stuck(launch, &deadlock::waiting(launch, &self.parts())));
+                if !self.meet(launch, check) {
+                    return Err(self.stuck(launch, check, &deadlock::waiting(launch, &self.parts())));
                 }
                 continue;
             };
@@ -170,13 +142,13 @@ impl Cluster {
                 (_, false) => TURN,
                 (_, true) => 1u64 << self.rng.below(15),
             };
-            self.states[at] = self.ctas[at].run(launch, share)?;
+            self.states[at] = self.ctas[at].run(launch, check, share)?;
             if self.states[at] == State::Done {
-                self.peers.ended.fetch_or(1 << at, Relaxed);
+                self.peers.end(at);
             }
-            self.meet(launch);
-            if !alone && let Some(waiting) = self.waits(launch) {
-                return Err(self.stuck(launch, &waiting));
+            self.meet(launch, check);
+            if !alone && let Some(waiting) = self.waits(launch, check) {
+                return Err(self.stuck(launch, check, &waiting));
             }
             if spent(self) - begun > budget {
                 // Whoever is blocked waits for those that look as if they did.
@@ -198,12 +170,12 @@ impl Cluster {
         Some(at)
     }
     /// Completes the cluster's barrier if everybody is there; whether it was.
-    fn meet(&mut self, launch: &Launch<'_>) -> bool {
+    fn meet(&mut self, launch: &Launch<'_>, check: &SharedChecker) -> bool {
         if !self.ctas.iter().any(Cta::at_cluster) || self.ctas.iter().any(|c| c.absent().is_some()) {
             return false;
         }
         for (cta, state) in self.ctas.iter_mut().zip(&mut self.states) {
-            if let Some(c) = launch.checker.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
+            if let Some(c) = check.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
                 c.meet(launch, &cta.block, &cta.warps);
             }
             cta.meet(launch.code);
@@ -219,23 +191,23 @@ impl Cluster {
             .iter()
             .zip(&self.states)
             .filter(|(_, s)| **s != State::Done)
-            .map(|(c, _)| Part::of(c))
+            .map(|(c, _)| c.paused())
             .collect()
     }
     /// That its threads wait for each other.
-    fn stuck(&self, launch: &Launch<'_>, waiting: &[Waiting]) -> Error {
+    fn stuck(&self, launch: &Launch<'_>, check: &SharedChecker, waiting: &[Waiting]) -> Error {
         let name = match &self.ctas[..] {
             [cta] => format!("CTA {}", cta.block.cta),
             _ => format!("cluster {}", clusters(launch.config.grid, launch.cluster).position(self.index)),
         };
-        if let Some(c) = launch.checker.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
+        if let Some(c) = check.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
             c.stuck(launch, &name, waiting);
         }
         deadlock::error(launch, &name, &self.parts(), waiting)
     }
     /// Who waits, if a check finds that all its threads do, for ever.
-    fn waits(&self, launch: &Launch<'_>) -> Option<Vec<Waiting>> {
-        let shelf = launch.checker.lock().ok()?;
+    fn waits(&self, launch: &Launch<'_>, check: &SharedChecker) -> Option<Vec<Waiting>> {
+        let shelf = check.lock().ok()?;
         shelf.as_ref()?.waits(launch, &self.parts(), false)
     }
     /// What its CTAs printed, by their numbers.
@@ -257,48 +229,5 @@ impl Cluster {
     /// What its warps wrote down.
     pub fn streams(&mut self) -> impl Iterator<Item = WarpStream> {
         self.ctas.iter_mut().flat_map(Cta::streams)
-    }
-}
-
-/// The number in the grid of the CTA of a rank, in the cluster of the CTA at `cta`.
-pub fn number(launch: &Launch<'_>, cta: Dim3, rank: u32) -> u64 {
-    let (size, inside) = (launch.cluster, launch.cluster.position(rank.into()));
-    let first = |at: u32, by: u32| at - at % by.max(1);
-    let place = Dim3 {
-        x: first(cta.x, size.x) + inside.x,
-        y: first(cta.y, size.y) + inside.y,
-        z: first(cta.z, size.z) + inside.z,
-    };
-    index_of(launch.config.grid, place)
-}
-
-/// The number of a place in a grid.
-fn index_of(grid: Dim3, place: Dim3) -> u64 {
-    let row = u64::from(place.z) * u64::from(grid.y) + u64::from(place.y);
-    row * u64::from(grid.x) + u64::from(place.x)
-}
-
-/// A grid of CTAs, in clusters.
-pub fn clusters(grid: Dim3, size: Dim3) -> Dim3 {
-    let whole = |n: u32, by: u32| n / by.max(1);
-    Dim3 { x: whole(grid.x, size.x), y: whole(grid.y, size.y), z: whole(grid.z, size.z) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_have_a_rank() {
-        let peers = Peers::new((0..2).map(|_| Arc::new(Region::new(64))).collect());
-        peers.shared[1].store32(8, 7);
-        let (own, base) = peers.find(1, 8).unwrap();
-        assert_eq!((own.load32(8 - base), base), (7, 0));
-        let at = 2 * window::CTA + 8;
-        let (other, base) = peers.find(0, at).unwrap();
-        assert_eq!((other.load32(at - base), base), (7, 2 * window::CTA));
-        assert!(peers.find(0, 3 * window::CTA).unwrap_err().contains("rank 2 of the cluster, which has 2"));
-        peers.ended.store(2, Relaxed);
-        assert!(peers.find(0, at).unwrap_err().contains("rank 1 of the cluster, a CTA that has ended"));
     }
 }

@@ -5,149 +5,36 @@
 //!
 //! Holds: what a CTA does depends on its number, the launch and the seed, never on host threads (as long as CTAs don't race).
 
+use crate::check::Checking;
+use crate::exec::cta_state::Barrier;
+use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CLUSTER;
+use crate::exec::launch::Launch;
+use crate::exec::rng::Rng;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use prlx_driver::{Error, ErrorKind, LaunchConfig};
-use prlx_isa::view::Module;
+use prlx_driver::{Error, ErrorKind};
 use prlx_plan::Kept;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
-use crate::check::{Checker, Shelf};
+use crate::check::SharedChecker;
 use crate::code::Code;
-use crate::copies::bulk::Transfer;
-use crate::exec::cluster::Peers;
 use crate::exec::deadlock::{self, Part, Waiting};
 use crate::exec::fault::{self, Fault};
-use crate::exec::host::Host;
-use crate::exec::warp::Warp;
+use crate::exec::warp_state::Warp;
 use crate::hooks::probes::Gathered;
-use crate::hooks::recorder::{Observe, Recorder};
-use crate::matrix::wgmma;
-use crate::mem::heap::Heap;
-use crate::mem::{Memory, Region};
+use crate::hooks::recorder::Recorder;
+use crate::matrix::wgmma_state::WARPS;
+use crate::mem::Region;
+use crate::mem::peers::Peers;
 use prlx_lanes::LANES;
 
-/// `%globaltimer` of a CTA's first step.
-pub const EPOCH: u64 = 1_000_000_000;
 /// Steps that a warp runs before the next has its turn.
 const QUANTUM: u32 = 1 << 14;
 /// One atomic or volatile access in so many instructions looks like waiting; of a budget it takes as much as they.
 const SPIN: u64 = 64;
-/// The barrier behind `barrier.cluster`, after the 16 that a CTA can name.
-pub const CLUSTER: usize = 16;
-/// Barriers of a CTA.
-const BARRIERS: usize = CLUSTER + 1;
-
-/// All that CTAs of one launch share.
-#[derive(Debug)]
-pub struct Launch<'a> {
-    /// The kernel.
-    pub code: &'a Code,
-    /// Its module.
-    pub module: &'a Module,
-    /// And text.
-    pub source: &'a str,
-    /// Global memory.
-    pub memory: &'a Memory,
-    /// Where `malloc` takes from.
-    pub heap: &'a Heap,
-    /// Shape and seed.
-    pub config: &'a LaunchConfig,
-    /// CTAs of a cluster.
-    pub cluster: Dim3,
-    /// Whether somebody asked for clusters: the launch or the kernel.
-    pub explicit: bool,
-    /// Parameters.
-    pub params: &'a Region,
-    /// Bytes of a lane's local memory.
-    pub stride: u64,
-    /// Warps of a CTA.
-    pub warps: u32,
-    /// Steps that a CTA may take.
-    pub max_steps: u64,
-    /// What `%globaltimer` shows at its first.
-    pub epoch: u64,
-    /// What to write down.
-    pub observe: Option<Observe<'a>>,
-    /// Hot functions for this host.
-    pub host: Host,
-    /// The checker, while no CTA runs.
-    pub checker: Shelf,
-}
-
-/// A generator of choices (SplitMix64).
-#[derive(Clone, Debug)]
-pub struct Rng(u64);
-
-impl Rng {
-    /// Begun by a seed and a number.
-    pub fn new(seed: u64, n: u64) -> Rng {
-        let mut r = Rng(seed ^ n.wrapping_mul(0xD6E8_FEB8_6659_FD93));
-        r.next();
-        r
-    }
-    /// The next 64 bits.
-    #[allow(clippy::should_implement_trait, reason = "an endless one")]
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-    /// A number below `n`; 0 for 0.
-    pub fn below(&mut self, n: u32) -> u32 {
-        (((self.next() >> 32) * u64::from(n)) >> 32) as u32
-    }
-}
-
-/// A barrier.
-#[derive(Clone, Debug, Default)]
-pub struct Barrier {
-    /// By warp: lanes that have arrived.
-    pub arrived: [u32; LANES],
-    /// By warp: lanes whose predicate held.
-    pub votes: [u32; LANES],
-    /// Threads for which it waits, where that is said.
-    pub count: Option<u32>,
-    /// Somebody has arrived.
-    pub waiting: bool,
-}
-
-/// What the warps of a CTA share.
-#[derive(Debug)]
-pub struct Block {
-    /// Its place in the grid.
-    pub cta: Dim3,
-    /// And number.
-    pub index: u64,
-    /// Its shared memory.
-    pub shared: Arc<Region>,
-    /// That of its cluster.
-    pub peers: Arc<Peers>,
-    /// Its number in the cluster.
-    pub rank: u32,
-    /// Its barriers.
-    pub barriers: [Barrier; BARRIERS],
-    /// What the warps of each warpgroup have begun; empty until one does.
-    pub warpgroups: Vec<wgmma::Group>,
-    /// Bulk copies under way.
-    pub transfers: Vec<Transfer>,
-    /// Instructions so far.
-    pub clock: u64,
-    /// What `%globaltimer` showed before the first.
-    pub epoch: u64,
-    /// Atomics and volatile accesses so far.
-    pub spins: u64,
-    /// What it printed.
-    pub output: Vec<u8>,
-    /// Variables of a probe program, by number in [`Kept::held`]: atomic, for its warps only borrow them.
-    pub held: Vec<AtomicU64>,
-    /// The launch's checker, while this CTA runs.
-    pub check: Option<Box<Checker>>,
-}
 
 /// Where a CTA came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -192,7 +79,6 @@ impl Cta {
                 spins: 0,
                 output: Vec::new(),
                 held: Vec::new(),
-                check: None,
             },
             warps: (0..launch.warps).map(|w| Warp::new(w, launch.code, launch.stride)).collect(),
             rng: Rng::new(0, 0),
@@ -240,18 +126,18 @@ impl Cta {
     ///
     /// # Errors
     /// When the code faults, waits for itself, or takes too many steps.
-    pub fn run(&mut self, launch: &Launch<'_>, budget: u64) -> Result<State, Error> {
-        self.block.check = launch.checker.lock().ok().and_then(|mut c| c.take());
-        let state = self.go(launch, budget);
-        if let (Some(mut c), Ok(mut shelf)) = (self.block.check.take(), launch.checker.lock()) {
+    pub fn run(&mut self, launch: &Launch<'_>, shared: &SharedChecker, budget: u64) -> Result<State, Error> {
+        let mut check = shared.lock().ok().and_then(|mut c| c.take());
+        let state = self.run_warps(launch, &mut check, budget);
+        if let (Some(mut c), Ok(mut shared)) = (check, shared.lock()) {
             if matches!(state, Ok(State::Done)) {
                 c.end(launch, &self.block, &self.warps);
             }
-            *shelf = Some(c);
+            *shared = Some(c);
         }
         state
     }
-    fn go(&mut self, launch: &Launch<'_>, budget: u64) -> Result<State, Error> {
+    fn run_warps(&mut self, launch: &Launch<'_>, check: &mut Checking, budget: u64) -> Result<State, Error> {
         let (begun, clock) = (self.spent(), self.block.clock);
         let mut idle = 0;
         let mut steps = 0u64;
@@ -274,13 +160,13 @@ impl Cta {
                 if self.at_cluster() {
                     return Ok(State::Blocked);
                 }
-                let waiting = deadlock::waiting(launch, &[Part::of(self)]);
-                return Err(self.stuck(launch, &waiting));
+                let waiting = deadlock::waiting(launch, &[self.paused()]);
+                return Err(self.stuck(launch, check, &waiting));
             }
             // Another CTA of a cluster may do what is waited for.
-            let checker = self.block.check.as_ref().filter(|_| launch.cluster.volume() == 1);
-            if let Some(waiting) = checker.and_then(|c| c.waits(launch, &[Part::of(self)], false)) {
-                return Err(self.stuck(launch, &waiting));
+            let checker = check.as_ref().filter(|_| launch.cluster.volume() == 1);
+            if let Some(waiting) = checker.and_then(|c| c.waits(launch, &[self.paused()], false)) {
+                return Err(self.stuck(launch, check, &waiting));
             }
             let at = self.next;
             self.next = (at + 1) % self.warps.len();
@@ -301,10 +187,10 @@ impl Cta {
                 QUANTUM
             };
             let rng = if hostile { Some(&mut self.rng) } else { None };
-            let ran = warp.run(launch, &mut self.block, burst, rng).map_err(|f| (at, f));
-            ran.and_then(|_| self.aside(launch)).map_err(|f| self.error(launch, f))?;
+            let ran = warp.run(launch, &mut self.block, check, burst, rng).map_err(|f| (at, f));
+            ran.and_then(|_| self.aside(launch, check)).map_err(|f| self.error(launch, f))?;
             steps += 1;
-            self.poll(launch);
+            self.poll(launch, check);
             if self.block.clock > launch.max_steps || steps > launch.max_steps {
                 return Err(self.endless(launch, at));
             }
@@ -314,16 +200,20 @@ impl Cta {
             }
         }
     }
+    /// The CTA as the search for deadlocks sees it.
+    pub fn paused(&self) -> Part<'_> {
+        Part { block: &self.block, warps: &self.warps }
+    }
     /// The error of a fault in a warp.
     fn error(&self, launch: &Launch<'_>, (warp, f): (usize, Box<Fault>)) -> Error {
         let (cta, block) = (self.block.cta, launch.config.block);
         fault::error(&f, launch.module, launch.source, launch.code, cta, block, warp as u32)
     }
     /// What goes on beside the warps' own steps: copies, products of warpgroups and the waits for them. An error has its warp.
-    fn aside(&mut self, launch: &Launch<'_>) -> Result<(), (usize, Box<Fault>)> {
+    fn aside(&mut self, launch: &Launch<'_>, check: &mut Checking) -> Result<(), (usize, Box<Fault>)> {
         if launch.config.seed != 0 {
             let under_way = !self.block.transfers.is_empty() || self.warps.iter().any(|w| w.copies.any());
-            if let Some(c) = self.block.check.as_mut().filter(|_| under_way) {
+            if let Some(c) = check.as_mut().filter(|_| under_way) {
                 c.moved();
             }
             self.block.bulk_turn(launch, &mut self.rng)?;
@@ -339,16 +229,16 @@ impl Cta {
         }
         for at in 0..self.warps.len() {
             if let Some((first, due)) = self.warps[at].flight.ready(at, &self.block.warpgroups) {
-                for (i, w) in self.warps.iter_mut().enumerate().skip(first).take(wgmma::WARPS) {
+                for (i, w) in self.warps.iter_mut().enumerate().skip(first).take(WARPS) {
                     w.products_until(launch, &mut self.block, due).map_err(|f| (i, f))?;
                 }
-                self.warps[at].poll_sync(launch, &mut self.block).map_err(|f| (at, f))?;
+                self.warps[at].poll_sync(launch, &mut self.block, check).map_err(|f| (at, f))?;
             }
         }
         Ok(())
     }
     /// Completes barriers for which everybody is there, but the cluster's.
-    fn poll(&mut self, launch: &Launch<'_>) {
+    fn poll(&mut self, launch: &Launch<'_>, check: &mut Checking) {
         for id in 0..CLUSTER {
             let b = &self.block.barriers[id];
             if !b.waiting {
@@ -368,7 +258,7 @@ impl Cta {
             if !complete {
                 continue;
             }
-            if let Some(c) = &mut self.block.check {
+            if let Some(c) = check {
                 c.completed(launch, self.block.index, id, &self.warps);
             }
             let b = std::mem::take(&mut self.block.barriers[id]);
@@ -401,7 +291,7 @@ impl Cta {
     }
     fn endless(&self, launch: &Launch<'_>, warp: usize) -> Error {
         let w = &self.warps[warp];
-        let lane = (0..LANES).find(|&l| w.key[l] != crate::exec::warp::PARKED).unwrap_or(0);
+        let lane = (0..LANES).find(|&l| w.key[l] != crate::exec::warp_state::PARKED).unwrap_or(0);
         let f = Fault {
             kind: ErrorKind::Stuck,
             step: Warp::step_of(w.key[lane].min(w.at[lane])).min(launch.code.origin.len() as u32 - 1),
@@ -420,14 +310,14 @@ impl Cta {
         .help("raise the step limit if the kernel is only long")
     }
     /// That its threads wait for each other.
-    fn stuck(&mut self, launch: &Launch<'_>, waiting: &[Waiting]) -> Error {
+    fn stuck(&mut self, launch: &Launch<'_>, check: &mut Checking, waiting: &[Waiting]) -> Error {
         let rank =
             if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
         let name = format!("CTA {}{rank}", self.block.cta);
-        if let Some(c) = &mut self.block.check {
+        if let Some(c) = check {
             c.stuck(launch, &name, waiting);
         }
-        deadlock::error(launch, &name, &[Part::of(self)], waiting)
+        deadlock::error(launch, &name, &[self.paused()], waiting)
     }
     /// The warps that are recorded and have lanes that have not ended, and which.
     pub fn unfinished(&self) -> impl Iterator<Item = (WarpId, LaneMask)> {

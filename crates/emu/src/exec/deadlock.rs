@@ -4,9 +4,10 @@ use prlx_driver::{Error, ErrorKind};
 use prlx_trace::LaneMask;
 
 use crate::code::Op;
-use crate::exec::cta::{Block, CLUSTER, Cta, Launch};
+use crate::exec::cta_state::{Block, CLUSTER};
 use crate::exec::fault;
-use crate::exec::warp::Warp;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::Warp;
 use prlx_lanes::LANES;
 
 /// Groups of lanes that an error lists.
@@ -36,11 +37,7 @@ pub struct Waiting {
     pub what: String,
 }
 
-impl<'a> Part<'a> {
-    /// Of a CTA.
-    pub fn of(cta: &'a Cta) -> Part<'a> {
-        Part { block: &cta.block, warps: &cta.warps }
-    }
+impl Part<'_> {
     /// In words: its place in the grid, and its rank where it is one of several.
     fn name(&self, launch: &Launch<'_>) -> String {
         let rank =

@@ -8,6 +8,7 @@
 //! Holds: on one host thread all that happens follows from the launch and the seed, races between CTAs included, and the first
 //! error ends the launch. On several the lowest cluster's error is reported, with what it and those before it did until then.
 
+use crate::check::SharedChecker;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -16,9 +17,11 @@ use prlx_plan::Kept;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{LaneMask, Level, WarpId};
 
-use crate::exec::cluster::{Cluster, Progress, clusters};
-use crate::exec::cta::{Launch, Rng};
+use crate::exec::cluster::{Cluster, Progress};
 use crate::exec::deadlock;
+use crate::exec::grid_shape::clusters;
+use crate::exec::launch::Launch;
+use crate::exec::rng::Rng;
 use crate::hooks::probes::Gathered;
 
 /// Instructions before a cluster that seems to wait is set aside.
@@ -68,6 +71,7 @@ struct Part {
 /// What host threads share.
 struct Grid<'a> {
     launch: &'a Launch<'a>,
+    check: &'a SharedChecker,
     /// Clusters of the launch.
     clusters: u64,
     /// The next to begin.
@@ -88,7 +92,7 @@ struct Grid<'a> {
 ///
 /// # Errors
 /// When there is too little room for one.
-pub fn run(launch: &Launch<'_>, threads: usize, room: u64) -> Result<Outcome, Error> {
+pub fn run(launch: &Launch<'_>, check: &SharedChecker, threads: usize, room: u64) -> Result<Outcome, Error> {
     let count = clusters(launch.config.grid, launch.cluster).volume();
     let bytes = Cluster::bytes(launch).max(1);
     if bytes > room {
@@ -103,6 +107,7 @@ pub fn run(launch: &Launch<'_>, threads: usize, room: u64) -> Result<Outcome, Er
     let threads = (threads as u64).min(count).min(room / bytes).max(1);
     let grid = Grid {
         launch,
+        check,
         clusters: count,
         next: AtomicU64::new(0),
         stop: AtomicU64::new(u64::MAX),
@@ -199,8 +204,9 @@ impl Grid<'_> {
                 Some(rng) => 16 << rng.below(12),
             };
             let index = cluster.index;
-            let mut ran =
-                cluster.run(self.launch, share).and_then(|p| self.keep(cluster.grown()).map(|()| p));
+            let mut ran = cluster
+                .run(self.launch, self.check, share)
+                .and_then(|p| self.keep(cluster.grown()).map(|()| p));
             if matches!(ran, Ok(Progress::Paused { waits: true }))
                 && (!more || active.len() >= self.resident)
                 && let Some(error) = self.stuck(&active)
@@ -246,7 +252,7 @@ impl Grid<'_> {
     /// That all threads under way wait for each other, if a check finds so, and no other cluster can begin.
     fn stuck(&self, active: &[Cluster]) -> Option<Error> {
         let launch = self.launch;
-        let mut shelf = launch.checker.lock().ok()?;
+        let mut shelf = self.check.lock().ok()?;
         let checker = shelf.as_mut()?;
         let parts: Vec<deadlock::Part<'_>> = active.iter().flat_map(Cluster::parts).collect();
         let waiting = checker.waits(launch, &parts, true)?;

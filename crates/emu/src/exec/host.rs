@@ -6,7 +6,7 @@
 )]
 
 use crate::code::{MemAccess, Mma, WarpOp, Wgmma};
-use crate::exec::sync;
+use crate::exec::exchange;
 use crate::matrix::product::{self, ROWS};
 use crate::mem::access::{self, Bad, Reach};
 use prlx_lanes::Simd;
@@ -89,7 +89,7 @@ macro_rules! level {
             }
             $(#[$f])?
             fn exchange(p: &mut Planes, s: &WarpOp, mask: u32) {
-                sync::exchange(p, s, mask);
+                exchange::exchange(p, s, mask);
             }
             $(#[$f])?
             fn mma(p: &mut Planes, op: &Mma) {

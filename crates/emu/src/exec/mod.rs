@@ -3,10 +3,17 @@
 pub mod calls;
 pub mod cluster;
 pub mod cta;
+pub mod cta_state;
 pub mod deadlock;
+pub mod exchange;
 pub mod fault;
 pub mod grid;
+pub mod grid_shape;
 pub mod host;
+pub mod launch;
 pub mod order;
+pub mod rng;
 pub mod sync;
+pub mod time;
 pub mod warp;
+pub mod warp_state;

@@ -3,15 +3,17 @@
 //! A lane that arrives waits until every lane of its mask that is alive has arrived at the same operation with the same
 //! mask; then all do it at once.
 
+use crate::check::Checking;
 use prlx_driver::ErrorKind;
 
 use crate::code::{Code, MatrixOp, Op, Plane, WarpOp, WarpOpKind};
-use crate::exec::cta::{Block, Launch};
+use crate::exec::cta_state::Block;
 use crate::exec::fault::Fault;
-use crate::exec::warp::{Key, PARKED, Warp, reach};
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Key, PARKED, Warp, reach};
 use crate::matrix::mma::transposed;
 use crate::mem::access::{self, each};
-use prlx_lanes::{LANES, Planes, V32, V64};
+use prlx_lanes::{LANES, V32, V64};
 
 impl Warp {
     /// Does it at once if the lanes that are here are all that it waits for; the usual case.
@@ -46,6 +48,7 @@ impl Warp {
         &mut self,
         launch: &Launch<'_>,
         block: &mut Block,
+        check: &mut Checking,
         sync: &WarpOp,
         m: u32,
         at: Key,
@@ -66,10 +69,15 @@ impl Warp {
                 format!("is executed by lane {l}, which its mask {:#010x} does not name", self.members[l]);
             return Err(Fault::new(Warp::step_of(at), l as u32, text));
         }
-        self.poll_sync(launch, block)
+        self.poll_sync(launch, block, check)
     }
     /// Lets complete groups do what they wait for.
-    pub(crate) fn poll_sync(&mut self, launch: &Launch<'_>, block: &mut Block) -> Result<(), Box<Fault>> {
+    pub(crate) fn poll_sync(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        check: &mut Checking,
+    ) -> Result<(), Box<Fault>> {
         let mut rest = self.at_sync;
         while rest != 0 {
             let l = rest.trailing_zeros() as usize;
@@ -88,7 +96,10 @@ impl Warp {
             if members & self.alive & !there != 0 {
                 continue;
             }
-            let allowed = block.check.is_none() || self.check_sync(launch, block, step, there);
+            let allowed = match check {
+                Some(c) => c.before_exchange(self, launch, block, step, there),
+                None => true,
+            };
             match sync.kind {
                 _ if !allowed => {}
                 WarpOpKind::Wgmma(what) => {
@@ -161,155 +172,9 @@ impl Warp {
     }
 }
 
-/// Moves the values, for the lanes `m`.
-#[inline(always)]
-pub fn exchange(p: &mut Planes, sync: &WarpOp, m: u32) {
-    let w32 = |p: &Planes, i: usize| p.get32(sync.src[i]);
-    let ballot = |p: &Planes| p.get_pred(sync.src[0]) & m;
-    let to_pred = |b: bool| if b { m } else { 0 };
-    match sync.kind {
-        WarpOpKind::Up | WarpOpKind::Down | WarpOpKind::Bfly | WarpOpKind::Idx => {
-            let (a, (from, ok)) = (w32(p, 0), shuffled(p, sync));
-            let mut out = V32([0; LANES]);
-            for (out, from) in out.0.iter_mut().zip(from) {
-                *out = a.0[from as usize & 31];
-            }
-            p.put32(sync.dst, m, out);
-            if let Some(d) = sync.pred {
-                let mut v = 0;
-                for (l, &ok) in ok.iter().enumerate() {
-                    v |= u32::from(ok) << l;
-                }
-                p.put_pred(d, m, v);
-            }
-        }
-        WarpOpKind::VoteAll => {
-            let v = to_pred(ballot(p) == m);
-            p.put_pred(sync.dst, m, v);
-        }
-        WarpOpKind::VoteAny => {
-            let v = to_pred(ballot(p) != 0);
-            p.put_pred(sync.dst, m, v);
-        }
-        WarpOpKind::VoteUni => {
-            let v = to_pred(ballot(p) == m || ballot(p) == 0);
-            p.put_pred(sync.dst, m, v);
-        }
-        WarpOpKind::VoteBallot => {
-            let v = ballot(p);
-            p.put32(sync.dst, m, V32([v; LANES]));
-        }
-        WarpOpKind::MatchAny | WarpOpKind::MatchAll => {
-            let value = |l: usize| {
-                if sync.flag {
-                    p.w64[usize::from(sync.src[0])].0[l]
-                } else {
-                    p.w32[usize::from(sync.src[0])].0[l].into()
-                }
-            };
-            let mut out = V32([0; LANES]);
-            each(m, |l| each(m, |i| out.0[l] |= u32::from(value(i) == value(l)) << i));
-            if sync.kind == WarpOpKind::MatchAll {
-                let all = out.0[m.trailing_zeros() as usize & 31] == m;
-                out = V32([if all { m } else { 0 }; LANES]);
-                if let Some(d) = sync.pred {
-                    p.put_pred(d, m, to_pred(all));
-                }
-            }
-            p.put32(sync.dst, m, out);
-        }
-        WarpOpKind::Elect => {
-            p.put32(sync.dst, m, V32([m.trailing_zeros(); LANES]));
-            if let Some(d) = sync.pred {
-                p.put_pred(d, m, m & m.wrapping_neg());
-            }
-        }
-        WarpOpKind::Warp | WarpOpKind::Matrix(_) | WarpOpKind::Wgmma(_) => {}
-        _ => {
-            let v = w32(p, 0);
-            let mut acc = None;
-            each(m, |l| acc = Some(acc.map_or(v.0[l], |a| reduce(sync.kind, a, v.0[l]))));
-            if let (
-                WarpOpKind::ReduxMinF { abs: true, .. } | WarpOpKind::ReduxMaxF { abs: true, .. },
-                Some(a),
-            ) = (sync.kind, &mut acc)
-            {
-                *a &= 0x7fff_ffff;
-            }
-            p.put32(sync.dst, m, V32([acc.unwrap_or(0); LANES]));
-        }
-    }
-}
-/// By lane, for a shuffle: from which lane it takes its value, and whether that is the one that it asks for.
-#[inline(always)]
-pub fn shuffled(p: &Planes, sync: &WarpOp) -> ([u32; LANES], [bool; LANES]) {
-    let (b, c) = (p.get32(sync.src[1]), p.get32(sync.src[2]));
-    match sync.kind {
-        WarpOpKind::Up => sources(&b, &c, |lane, b, _, max, _| (lane - b, lane - b >= max)),
-        WarpOpKind::Down => sources(&b, &c, |lane, b, _, max, _| (lane + b, lane + b <= max)),
-        WarpOpKind::Bfly => sources(&b, &c, |lane, b, _, max, _| (lane ^ b, lane ^ b <= max)),
-        _ => sources(&b, &c, |_, b, min, max, segment| (min | b & !segment, min | b & !segment <= max)),
-    }
-}
-
-/// By lane: from which lane it takes its value (its own if the one asked for is outside its segment), and whether it is
-/// inside. `f` gets lane, distance, first and last of the segment, and the segment's mask.
-#[inline(always)]
-fn sources(
-    b: &V32,
-    c: &V32,
-    f: impl Fn(i32, i32, i32, i32, i32) -> (i32, bool),
-) -> ([u32; LANES], [bool; LANES]) {
-    let (mut from, mut inside) = ([0; LANES], [false; LANES]);
-    for l in 0..LANES {
-        let (lane, segment) = (l as i32, (c.0[l] >> 8 & 31) as i32);
-        let max = lane & segment | (c.0[l] & 31) as i32 & !segment;
-        let (j, ok) = f(lane, (b.0[l] & 31) as i32, lane & segment, max, segment);
-        from[l] = if ok { j as u32 } else { l as u32 };
-        inside[l] = ok;
-    }
-    (from, inside)
-}
-
 fn is_warp_sync(code: &Code, at: Key) -> bool {
     match code.steps.get(Warp::step_of(at) as usize).map(|s| s.op) {
         Some(Op::WarpOp(i)) => code.warp_ops[i as usize].kind == WarpOpKind::Warp,
         _ => false,
-    }
-}
-
-fn reduce(kind: WarpOpKind, a: u32, b: u32) -> u32 {
-    let float = |a: u32, b: u32, abs: bool, nan: bool, less: bool| {
-        let clean = |x: u32| f32::from_bits(if abs { x & 0x7fff_ffff } else { x });
-        let (x, y) = (clean(a), clean(b));
-        if nan && (x.is_nan() || y.is_nan()) {
-            return 0x7fff_ffff;
-        }
-        match (x.is_nan(), y.is_nan()) {
-            (true, true) => 0x7fff_ffff,
-            (true, false) => y.to_bits(),
-            (false, true) => x.to_bits(),
-            // By total order, so that -0 is less than +0.
-            _ => {
-                if (x.total_cmp(&y) == std::cmp::Ordering::Less) == less {
-                    x.to_bits()
-                } else {
-                    y.to_bits()
-                }
-            }
-        }
-    };
-    match kind {
-        WarpOpKind::ReduxAdd => a.wrapping_add(b),
-        WarpOpKind::ReduxMinU => a.min(b),
-        WarpOpKind::ReduxMaxU => a.max(b),
-        WarpOpKind::ReduxMinS => (a as i32).min(b as i32) as u32,
-        WarpOpKind::ReduxMaxS => (a as i32).max(b as i32) as u32,
-        WarpOpKind::ReduxAnd => a & b,
-        WarpOpKind::ReduxOr => a | b,
-        WarpOpKind::ReduxXor => a ^ b,
-        WarpOpKind::ReduxMinF { abs, nan } => float(a, b, abs, nan, true),
-        WarpOpKind::ReduxMaxF { abs, nan } => float(a, b, abs, nan, false),
-        _ => a,
     }
 }

@@ -9,107 +9,29 @@
 //!
 //! Misses: what the hardware's own convergence barriers do; groups may be larger here than there.
 
+use crate::check::Checking;
+use crate::exec::warp_state::Key;
+use crate::exec::warp_state::PARKED;
+use crate::exec::warp_state::STEP;
+use crate::exec::warp_state::Stop;
+use crate::exec::warp_state::Warp;
+use crate::exec::warp_state::reach;
 use prlx_driver::ErrorKind;
-use prlx_trace::Dim3;
 
-use crate::code::{
-    BarrierKind, BarrierOp, Clock, Code, Correction, MbarrierKind, NEGATE, NO_GUARD, Op, SpecialRegister,
-};
-use crate::copies::bulk::Groups;
-use crate::copies::lane::Copies;
-use crate::exec::cta::{Block, CLUSTER, Launch, Rng};
+use crate::exec::time::SMS;
+use crate::exec::warp_state::PATIENCE;
+
+use crate::code::{BarrierKind, BarrierOp, Clock, Code, Correction, MbarrierKind, NEGATE, NO_GUARD, Op};
+use crate::exec::cta_state::{Block, CLUSTER};
 use crate::exec::fault::Fault;
-use crate::hooks::probes::Asked;
-use crate::hooks::recorder::Recorder;
-use crate::matrix::wgmma::Flight;
-use crate::mem::Region;
-use crate::mem::access::{self, Bad, Reach, each};
-use prlx_lanes::{LANES, Planes, V32, V64};
+use crate::exec::launch::Launch;
+use crate::exec::rng::Rng;
+use crate::hooks::value::Asked;
+use crate::mem::access::{self, Bad, each};
+use prlx_lanes::{LANES, V32, V64};
 
-/// A key orders lanes: deeper calls first, then lower steps.
-pub type Key = u32;
-/// The key of a lane that can't run.
-pub const PARKED: Key = u32::MAX;
-/// Bits of a key that are the step.
-pub const STEP_BITS: u32 = 22;
-const STEP: u32 = (1 << STEP_BITS) - 1;
-/// Calls may be this deep.
-pub const DEPTH: u32 = (1 << (32 - STEP_BITS)) - 2;
-/// After this many steps of one group (or fewer with many atomics) the others of the warp get a turn.
-const PATIENCE: u32 = 1 << 18;
-/// Multiprocessors that the device says it has.
-const SMS: u32 = 132;
 /// Steps that an atomic or volatile access counts for.
 const SPIN: u32 = 256;
-
-/// One call that a lane is in.
-#[derive(Debug)]
-pub struct Frame {
-    /// Where it goes on.
-    pub ret: u32,
-    /// Which call.
-    pub call: u32,
-    /// Which function it is in.
-    pub func: u32,
-    /// Bytes that its caller had taken of the stack.
-    pub taken: u32,
-    /// What a recursive call saved.
-    pub saved: Option<Box<[u64]>>,
-}
-
-/// Why a warp stopped running.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
-    /// No lane can go on; some may be waiting.
-    Idle,
-    /// Its steps are used up.
-    Budget,
-}
-
-/// A warp.
-#[derive(Debug)]
-pub struct Warp {
-    /// Which of the CTA.
-    pub index: u32,
-    /// Its registers.
-    pub planes: Planes,
-    /// Lanes that have not ended.
-    pub alive: u32,
-    /// Where each lane is, if it can run.
-    pub key: [Key; LANES],
-    /// Where each waiting lane is.
-    pub at: [Key; LANES],
-    /// Lanes at a barrier of the CTA.
-    pub at_bar: u32,
-    /// Which one.
-    pub bar: [u8; LANES],
-    /// Lanes that have arrived at the cluster's barrier and not waited for it since.
-    pub owed: u32,
-    /// Lanes at an operation for which others must come.
-    pub at_sync: u32,
-    /// For which lanes they wait.
-    pub members: [u32; LANES],
-    /// Stack pointers.
-    pub sp: [u32; LANES],
-    /// Bytes taken from the end of the stack.
-    pub taken: [u32; LANES],
-    /// Calls.
-    pub frames: Vec<Vec<Frame>>,
-    /// Local memory of all lanes.
-    pub local: Region,
-    /// Asynchronous copies under way.
-    pub copies: Copies,
-    /// Groups of bulk copies.
-    pub groups: Groups,
-    /// Products of the warpgroup under way.
-    pub flight: Flight,
-    /// What hooks write down.
-    pub recorder: Option<Box<Recorder>>,
-    /// Index of the allocation that was used last.
-    pub hint: usize,
-    patience: u32,
-    turn: Option<Key>,
-}
 
 /// A group that runs.
 struct Group {
@@ -120,149 +42,6 @@ struct Group {
 }
 
 impl Warp {
-    /// A warp whose registers are still to be set.
-    pub fn new(index: u32, code: &Code, stride: u64) -> Warp {
-        let (w32, w64, pred) = code.planes;
-        let mut planes = Planes {
-            w32: vec![V32([0; LANES]); usize::from(w32)],
-            w64: vec![V64([0; LANES]); usize::from(w64)],
-            pred: vec![0; usize::from(pred)],
-            carry: 0,
-        };
-        for &(i, v) in &code.const32 {
-            planes.w32[usize::from(i)] = V32([v; LANES]);
-        }
-        for &(i, v) in &code.const64 {
-            planes.w64[usize::from(i)] = V64([v; LANES]);
-        }
-        for &(i, v) in &code.const_pred {
-            planes.pred[usize::from(i)] = if v { u32::MAX } else { 0 };
-        }
-        Warp {
-            index,
-            planes,
-            alive: 0,
-            key: [PARKED; LANES],
-            at: [PARKED; LANES],
-            at_bar: 0,
-            bar: [0; LANES],
-            owed: 0,
-            at_sync: 0,
-            members: [0; LANES],
-            sp: [code.params_bytes; LANES],
-            taken: [0; LANES],
-            frames: (0..LANES).map(|_| Vec::new()).collect(),
-            local: Region::new(stride * LANES as u64),
-            copies: Copies::default(),
-            groups: Groups::default(),
-            flight: Flight::default(),
-            recorder: None,
-            hint: 0,
-            patience: PATIENCE,
-            turn: None,
-        }
-    }
-    /// Bytes that a warp takes.
-    pub fn bytes(code: &Code, stride: u64) -> u64 {
-        let (w32, w64, pred) = code.planes;
-        let planes = u64::from(w32) * size_of::<V32>() as u64 + u64::from(w64) * size_of::<V64>() as u64;
-        let frames = (size_of::<Vec<Frame>>() * LANES) as u64;
-        (stride * LANES as u64)
-            .saturating_add(planes + u64::from(pred) * 4 + frames + size_of::<Warp>() as u64)
-    }
-    /// As new, for the next CTA.
-    pub fn reset(&mut self, code: &Code) {
-        for &(i, end) in &code.variable[0] {
-            self.planes.w32[usize::from(i)..usize::from(end)].fill(V32([0; LANES]));
-        }
-        for &(i, end) in &code.variable[1] {
-            self.planes.w64[usize::from(i)..usize::from(end)].fill(V64([0; LANES]));
-        }
-        for &(i, end) in &code.variable[2] {
-            self.planes.pred[usize::from(i)..usize::from(end)].fill(0);
-        }
-        self.planes.carry = 0;
-        (self.at_bar, self.at_sync, self.owed) = (0, 0, 0);
-        self.sp = [code.params_bytes; LANES];
-        self.taken = [0; LANES];
-        self.frames.iter_mut().for_each(Vec::clear);
-        self.copies = Copies::default();
-        self.groups = Groups::default();
-        self.flight = Flight::default();
-        (self.patience, self.turn) = (PATIENCE, None);
-    }
-    /// Puts the lanes of `alive` at the kernel's first step, with the special registers of their place.
-    pub fn start(&mut self, launch: &Launch<'_>, block: &Block, alive: u32) {
-        self.alive = alive;
-        for l in 0..LANES {
-            self.key[l] = if alive >> l & 1 == 1 {
-                key(0, launch.code.entries[launch.code.kernel.index()].start)
-            } else {
-                PARKED
-            };
-        }
-        for &(i, s) in &launch.code.specials {
-            self.planes.w32[usize::from(i)] = self.special(launch, block, s);
-        }
-    }
-    fn special(&self, launch: &Launch<'_>, b: &Block, s: SpecialRegister) -> V32 {
-        use prlx_trace::kernel::Special as L;
-        let mut out = V32([0; LANES]);
-        let (size, grid, cta, cluster) = (launch.config.block, launch.config.grid, b.cta, launch.cluster);
-        let axis = |d: Dim3, a: u8| [d.x, d.y, d.z][usize::from(a) % 3];
-        for (l, o) in out.0.iter_mut().enumerate() {
-            let t = self.index * LANES as u32 + l as u32;
-            let bit = 1u32 << l;
-            *o = match s {
-                SpecialRegister::Launch(which) => match which {
-                    L::TidX => t % size.x.max(1),
-                    L::TidY => t / size.x.max(1) % size.y.max(1),
-                    L::TidZ => t / size.x.max(1) / size.y.max(1),
-                    L::NtidX => size.x,
-                    L::NtidY => size.y,
-                    L::NtidZ => size.z,
-                    L::CtaidX => cta.x,
-                    L::CtaidY => cta.y,
-                    L::CtaidZ => cta.z,
-                    L::NctaidX => grid.x,
-                    L::NctaidY => grid.y,
-                    L::NctaidZ => grid.z,
-                    L::LaneId => l as u32,
-                    L::WarpSize => LANES as u32,
-                    L::LanemaskEq => bit,
-                    L::LanemaskLt => bit - 1,
-                    L::LanemaskLe => bit | (bit - 1),
-                    L::LanemaskGt => !(bit | (bit - 1)),
-                    L::LanemaskGe => !(bit - 1),
-                },
-                SpecialRegister::WarpId => self.index,
-                SpecialRegister::NWarpId => launch.warps,
-                SpecialRegister::SmId => (b.index % u64::from(SMS)) as u32,
-                SpecialRegister::NSmId => SMS,
-                SpecialRegister::GridId => 1,
-                SpecialRegister::DynamicShared => launch.config.shared,
-                SpecialRegister::TotalShared => launch.code.static_shared + launch.config.shared,
-                SpecialRegister::Value(v) => v,
-                SpecialRegister::ClusterId(a) => axis(cta, a) / axis(cluster, a),
-                SpecialRegister::NClusterId(a) => axis(grid, a) / axis(cluster, a),
-                SpecialRegister::ClusterCtaid(a) => axis(cta, a) % axis(cluster, a),
-                SpecialRegister::ClusterNctaid(a) => axis(cluster, a),
-                SpecialRegister::ClusterRank => b.rank,
-                SpecialRegister::ClusterSize => cluster.volume() as u32,
-                SpecialRegister::ExplicitCluster => launch.explicit.into(),
-            };
-        }
-        out
-    }
-    /// Lanes that can run.
-    pub fn ready(&self) -> u32 {
-        self.alive & !self.at_bar & !self.at_sync
-    }
-    /// Parks lanes for good.
-    fn end(&mut self, lanes: u32) {
-        self.alive &= !lanes;
-        each(lanes, |l| self.key[l] = PARKED);
-    }
     #[inline(always)]
     fn put(&mut self, launch: &Launch<'_>, lanes: u32, k: Key) {
         (launch.host.put)(&mut self.key, lanes, k);
@@ -357,6 +136,7 @@ impl Warp {
         &mut self,
         launch: &Launch<'_>,
         block: &mut Block,
+        check: &mut Checking,
         budget: u32,
         mut rng: Option<&mut Rng>,
     ) -> Result<Stop, Box<Fault>> {
@@ -365,7 +145,7 @@ impl Warp {
         // Hooks take no step, no time and no turn, also in warps that are not recorded: the schedule is that of the code
         // without them.
         let hooked = launch.observe.is_some();
-        let checked = block.check.is_some();
+        let checked = check.is_some();
         'group: loop {
             if hooked {
                 self.settle(launch, block);
@@ -406,7 +186,10 @@ impl Warp {
                     let p = self.planes.pred[usize::from(step.guard & !NEGATE)];
                     mask & if step.guard & NEGATE != 0 { !p } else { p }
                 };
-                let m = if checked { self.check(launch, block, pc, mask, m) } else { m };
+                let m = match check {
+                    Some(c) if checked => c.before_step(self, launch, block, pc, mask, m),
+                    _ => m,
+                };
                 if let Op::Alu(run, args) = &step.op {
                     run(&mut self.planes, args, m);
                     pc += 1;
@@ -555,7 +338,7 @@ impl Warp {
                             pc += 1;
                             continue;
                         }
-                        self.arrive_sync(launch, block, sync, m, base | pc)?;
+                        self.arrive_sync(launch, block, check, sync, m, base | pc)?;
                         continue 'group;
                     }
                     Op::Barrier(i) => {
@@ -590,7 +373,7 @@ impl Warp {
                     }
                     Op::Call(i) => {
                         self.put(launch, mask & !m, base | (pc + 1));
-                        self.call(launch, block, i, m, base | pc)?;
+                        self.call(launch, block, check, i, m, base | pc)?;
                         continue 'group;
                     }
                     Op::Ret => {
@@ -601,13 +384,13 @@ impl Warp {
                                 out |= 1 << l;
                             }
                         });
-                        self.leave(launch, block, out)?;
+                        self.leave(launch, block, check, out)?;
                         continue 'group;
                     }
                     Op::Exit => {
                         mask &= !m;
                         self.put(launch, mask, base | (pc + 1));
-                        self.leave(launch, block, m)?;
+                        self.leave(launch, block, check, m)?;
                         continue 'group;
                     }
                     Op::Trap => return Err(Fault::new(pc, m.trailing_zeros(), "stops the kernel")),
@@ -643,14 +426,20 @@ impl Warp {
         }
     }
     /// Ends lanes; others may have waited only for them.
-    pub fn leave(&mut self, launch: &Launch<'_>, block: &mut Block, lanes: u32) -> Result<(), Box<Fault>> {
+    pub fn leave(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        check: &mut Checking,
+        lanes: u32,
+    ) -> Result<(), Box<Fault>> {
         if lanes == 0 {
             return Ok(());
         }
         self.copies_wait(launch, block, u32::MAX, lanes)?;
         self.end(lanes);
         if self.at_sync != 0 {
-            self.poll_sync(launch, block)?;
+            self.poll_sync(launch, block, check)?;
         }
         Ok(())
     }
@@ -749,31 +538,6 @@ impl Warp {
             self.at_bar &= !bit;
             self.key[l] = self.at[l] + 1;
         });
-    }
-    /// The step of a key.
-    pub fn step_of(k: Key) -> u32 {
-        k & STEP
-    }
-    /// Depth of calls of a key.
-    pub fn depth_of(k: Key) -> u32 {
-        DEPTH - (k >> STEP_BITS)
-    }
-}
-
-/// A key.
-pub fn key(depth: u32, step: u32) -> Key {
-    (DEPTH - depth) << STEP_BITS | step
-}
-
-pub(crate) fn reach<'a>(launch: &'a Launch<'_>, block: &'a Block, local: &'a Region) -> Reach<'a> {
-    Reach {
-        memory: launch.memory,
-        shared: &block.shared,
-        peers: &block.peers,
-        rank: block.rank,
-        local,
-        stride: launch.stride,
-        params: launch.params,
     }
 }
 

@@ -11,9 +11,9 @@ use prlx_trace::mark::{Anchor, Record, Records, Track};
 use prlx_trace::{FuncId, WarpId};
 
 use crate::code::Hook;
-use crate::exec::cta::EPOCH;
-use crate::hooks::probes::Asked;
-use crate::hooks::recorder::value;
+use crate::exec::time::EPOCH;
+use crate::hooks::value::Asked;
+use crate::hooks::value::value;
 use crate::mem::access::each;
 use prlx_lanes::{LANES, Planes};
 

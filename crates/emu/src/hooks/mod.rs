@@ -3,3 +3,4 @@
 pub mod marks;
 pub mod probes;
 pub mod recorder;
+pub mod value;

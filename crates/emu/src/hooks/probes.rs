@@ -4,7 +4,6 @@
 //! floats come together by CTA, in order. Misses: the launch's number, which is 0.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use prlx_isa::view::Space;
@@ -19,9 +18,9 @@ use prlx_trace::table::{Aggregate, Row};
 use prlx_trace::{FuncId, ModuleId, TableContents, WarpId};
 
 use crate::code::{Hook, HookValue, window};
-use crate::exec::cta::EPOCH;
+use crate::exec::time::EPOCH;
 use crate::hooks::marks;
-use crate::mem::Region;
+use crate::hooks::value::{Asked, value};
 use crate::mem::access;
 use prlx_lanes::{LANES, Planes};
 
@@ -149,23 +148,6 @@ pub struct Warp {
     pub marks: marks::Warp,
 }
 
-/// What a probe can ask.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
-    /// Instructions of the CTA so far.
-    pub clock: u64,
-    /// The parameter buffer.
-    pub params: &'a Region,
-    /// The CTA's number in its cluster.
-    pub rank: u32,
-    /// The multiprocessor.
-    pub sm: u32,
-    /// The CTA's variables, by number in [`Kept::held`].
-    pub held: &'a [AtomicU64],
-    /// Where constants lie: first address, and bytes.
-    pub constants: (u64, u64),
-}
-
 impl Warp {
     /// A warp at its begin.
     pub fn new(kept: &Kept, kernel: FuncId, warp: WarpId) -> Warp {
@@ -233,7 +215,7 @@ struct Running<'a> {
 
 impl Host for Running<'_> {
     fn read(&self, operand: u32, lane: usize) -> u64 {
-        self.values.get(operand as usize).map_or(0, |v| crate::hooks::recorder::value(self.planes, *v, lane))
+        self.values.get(operand as usize).map_or(0, |v| value(self.planes, *v, lane))
     }
     fn ask(&self, what: Ask, active: u32, lane: usize) -> u64 {
         match what {

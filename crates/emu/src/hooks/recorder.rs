@@ -10,9 +10,10 @@ use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
 use prlx_trace::{FuncId, LaneMask, SiteId, WarpId};
 use rustc_hash::FxHashMap;
 
-use crate::code::{Hook, HookValue};
-use crate::hooks::probes::{self, Asked, Gathered};
-use crate::mem::access::{self, each};
+use crate::code::Hook;
+use crate::hooks::probes::{self, Gathered};
+use crate::hooks::value::{Asked, value};
+use crate::mem::access::each;
 use prlx_lanes::{LANES, Planes};
 
 /// What a launch writes down.
@@ -318,13 +319,5 @@ impl Recorder {
             Level::Probe => Lanes::default(),
         };
         WarpStream { warp: self.warp, digest: 0, dropped: 0, lanes }
-    }
-}
-
-/// What a hook reads in one lane.
-pub fn value(planes: &Planes, value: HookValue, l: usize) -> u64 {
-    match value {
-        HookValue::Plane(plane) => access::value(planes, plane, l),
-        HookValue::Pred(i) => u64::from(planes.get_pred(i) >> l & 1),
     }
 }

@@ -3,3 +3,4 @@
 pub mod mma;
 pub mod product;
 pub mod wgmma;
+pub mod wgmma_state;

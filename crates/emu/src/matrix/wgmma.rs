@@ -15,138 +15,16 @@
 //!
 //! Misses: sparse A. WgmmaStep end in the order in which they begin.
 
-use std::collections::VecDeque;
-
-use rustc_hash::FxHashMap;
+use crate::matrix::wgmma_state::{HiddenAccumulator, MAX_PRODUCTS, PendingProduct, WARPS, WarpgroupProducts};
 
 use crate::code::{WgmmaA, WgmmaStep};
-use crate::exec::cta::{Block, Launch, Rng};
+use crate::exec::cta_state::Block;
 use crate::exec::fault::Fault;
-use crate::exec::warp::Warp;
+use crate::exec::launch::Launch;
+use crate::exec::rng::Rng;
+use crate::exec::warp_state::Warp;
 use crate::matrix::product::{self, Matrix, ROWS, Row};
-use prlx_lanes::{Planes, V32};
-
-/// Warps of a warpgroup.
-pub const WARPS: usize = 4;
-/// WgmmaStep that may be under way, more than any code has.
-const MOST: usize = 1 << 12;
-
-/// A product that was begun and not done.
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    /// Index in [`crate::code::Code::products`].
-    product: u32,
-    /// The step that began it.
-    step: u32,
-    /// Descriptors of A and B.
-    descriptors: [u64; 2],
-    /// C is D, not zero.
-    scale_d: bool,
-}
-
-/// An accumulator in flight.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    /// What it really holds.
-    value: V32,
-    /// The last product that writes it, counted from the warp's first.
-    last: u64,
-}
-
-/// A warp's products.
-#[derive(Clone, Debug, Default)]
-pub struct Flight {
-    /// WgmmaStep begun, and of these done.
-    begun: u64,
-    done: u64,
-    /// By group that was not waited for: products begun before its end.
-    groups: VecDeque<u64>,
-    pending: VecDeque<Pending>,
-    held: FxHashMap<u16, Held>,
-    /// The warp waits for others of its warpgroup, which have to begin this many.
-    wants: Option<u64>,
-}
-
-/// What a warpgroup's warps have begun.
-#[derive(Clone, Debug, Default)]
-pub struct Group {
-    begun: [u64; WARPS],
-    done: [u64; WARPS],
-    /// Steps of the products that not all have begun, from number `first` on.
-    log: VecDeque<u32>,
-    first: u64,
-}
-
-impl Group {
-    /// A warp begins its next product.
-    fn begin(&mut self, warp: usize, step: u32) -> Result<(), String> {
-        let n = (self.begun[warp] - self.first) as usize;
-        match self.log.get(n) {
-            Some(&other) if other != step => {
-                return Err("is not the product that the others of the warpgroup begin".into());
-            }
-            Some(_) => {}
-            None if n == MOST => {
-                return Err(format!("is begun when other warps of its warpgroup are {MOST} products behind"));
-            }
-            None => self.log.push_back(step),
-        }
-        self.begun[warp] += 1;
-        while self.begun.iter().all(|&b| b > self.first) {
-            self.log.pop_front();
-            self.first += 1;
-        }
-        Ok(())
-    }
-}
-
-impl Flight {
-    /// Whether the warp waits for others.
-    pub fn waits(&self) -> bool {
-        self.wants.is_some()
-    }
-    /// The first warp of the warpgroup, if the warp waits for products that all four have begun; and how many.
-    pub fn ready(&self, warp: usize, groups: &[Group]) -> Option<(usize, u64)> {
-        let wants = self.wants?;
-        let all = groups.get(warp / WARPS)?.begun.iter().all(|&b| b >= wants);
-        all.then_some((warp / WARPS * WARPS, wants))
-    }
-    /// Whether some products are begun and not done, or done and not landed.
-    pub fn busy(&self) -> bool {
-        !self.held.is_empty()
-    }
-    /// Ends a group.
-    pub fn commit(&mut self) {
-        self.groups.push_back(self.begun);
-        // Groups that end at the same product are one to whoever waits; a loop may commit without beginning any.
-        if self.groups.len() > MOST {
-            self.groups.pop_front();
-        }
-    }
-    /// WgmmaStep that must be done for at most `left` groups to be under way.
-    fn due(&self, left: u32) -> u64 {
-        let n = self.groups.len().checked_sub(left as usize + 1);
-        n.and_then(|i| self.groups.get(i)).copied().unwrap_or(0)
-    }
-    /// For whom the waiting warp number `warp` waits, in words.
-    pub fn missing(&self, warp: u32, groups: &[Group]) -> String {
-        let (first, wants) = (warp as usize / WARPS * WARPS, self.wants.unwrap_or(0));
-        let begun = groups.get(first / WARPS).map_or([0; WARPS], |g| g.begun);
-        let missing =
-            (0..WARPS).filter(|&w| begun[w] < wants).map(|w| (first + w).to_string()).collect::<Vec<_>>();
-        format!("warp {} of its warpgroup to begin the products", missing.join(" and warp "))
-    }
-    /// Lets the results of products before number `due` be seen.
-    fn land(&mut self, planes: &mut Planes, due: u64) {
-        self.held.retain(|&plane, held| {
-            let there = held.last < due;
-            if there {
-                planes.w32[usize::from(plane)] = held.value;
-            }
-            !there
-        });
-    }
-}
+use prlx_lanes::V32;
 
 impl Warp {
     /// Does a step of `wgmma` with all lanes; false: the warp waits on.
@@ -165,7 +43,7 @@ impl Warp {
         let (group, place) = (self.index as usize / WARPS, self.index as usize % WARPS);
         let warps = launch.warps as usize;
         if block.warpgroups.len() <= group {
-            block.warpgroups.resize(warps.div_ceil(WARPS), Group::default());
+            block.warpgroups.resize(warps.div_ceil(WARPS), WarpgroupProducts::default());
         }
         if group * WARPS + WARPS > warps {
             return Err(fault(format!("needs a warpgroup of 4 warps; this CTA has {warps} warps")));
@@ -182,7 +60,7 @@ impl Warp {
                     self.products_until(launch, block, self.flight.begun)?;
                 } else {
                     self.hide(launch, block, i);
-                    if self.flight.pending.len() > MOST {
+                    if self.flight.pending.len() > MAX_PRODUCTS {
                         self.products_until(launch, block, self.flight.done + 1)?;
                     }
                 }
@@ -239,7 +117,7 @@ impl Warp {
         Ok(())
     }
     /// What a product is given when it begins.
-    fn pending(&self, launch: &Launch<'_>, i: u32, step: u32) -> Result<Pending, String> {
+    fn pending(&self, launch: &Launch<'_>, i: u32, step: u32) -> Result<PendingProduct, String> {
         let op = &launch.code.products[i as usize];
         let uniform = |plane: u16| {
             let v = &self.planes.w64[usize::from(plane)].0;
@@ -251,7 +129,7 @@ impl Warp {
         };
         let a = if let WgmmaA::Shared(plane) = op.a { uniform(plane)? } else { 0 };
         let scale_d = self.planes.get_pred(op.scale_d) & 1 == 1;
-        Ok(Pending { product: i, step, descriptors: [a, uniform(op.b)?], scale_d })
+        Ok(PendingProduct { product: i, step, descriptors: [a, uniform(op.b)?], scale_d })
     }
     /// Puts noise in place of the accumulators of product `i`, which was just begun.
     fn hide(&mut self, launch: &Launch<'_>, block: &Block, i: u32) {
@@ -262,14 +140,19 @@ impl Warp {
                 held.last = last;
                 continue;
             }
-            self.flight.held.insert(plane, Held { value: *at, last });
+            self.flight.held.insert(plane, HiddenAccumulator { value: *at, last });
             let mut noise = Rng::new(launch.config.seed ^ block.clock, plane.into());
             // A NaN as binary32, and as the upper binary16.
             at.0 = std::array::from_fn(|_| 0x7fc0_0000 | noise.next() as u32);
         }
     }
     /// Does a product.
-    fn product(&mut self, launch: &Launch<'_>, block: &Block, now: &Pending) -> Result<(), Box<Fault>> {
+    fn product(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        now: &PendingProduct,
+    ) -> Result<(), Box<Fault>> {
         let op = &launch.code.products[now.product as usize];
         let fault = |what: &str, text: String| Fault::new(now.step, 0, format!("{text}, for {what}"));
         let [a, b] = now.descriptors.map(Matrix::new);

@@ -1,7 +1,7 @@
 //! Loads, stores and atomics of a warp: addresses to regions, with every access checked.
 
 use crate::code::{AddrBase, AddrSpace, Atomic, MemAccess, Plane, Rmw, window};
-use crate::exec::cluster::{MAX_CTAS, Peers};
+use crate::mem::peers::{MAX_CTAS, Peers};
 use crate::mem::{Lanes, Memory, Region};
 use prlx_lanes::half::{Bf16, F16, greatest, least, sum};
 use prlx_lanes::{LANES, Planes, V32, V64};

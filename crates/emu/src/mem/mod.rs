@@ -1,7 +1,10 @@
 //! Memory: the storage behind every state space, the table of global allocations, and checked accesses.
 
 pub mod access;
+mod allocations;
 pub mod heap;
+pub mod peers;
 mod region;
 
-pub use region::{FIRST, Lanes, Memory, Owner, Region};
+pub use allocations::{FIRST, Memory, Owner};
+pub use region::{Lanes, Region};

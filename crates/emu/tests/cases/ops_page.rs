@@ -164,8 +164,7 @@ fn page(corpus: &Corpus) -> String {
     for chapter in chapters {
         let ops: Vec<Op> = Op::ALL.iter().copied().filter(|&op| doc(op).1 == chapter).collect();
         let _ = writeln!(out, "\n## {chapter}\n");
-        out +=
-            "| operation | what it does | operands | CPU device | tests of it | run | refused | kernels |\n";
+        out += "| operation | what it does | operands | CPU device | tests | run | refused | kernels |\n";
         out += "|---|---|---|---|---|--:|--:|--:|\n";
         for &op in &ops {
             let does = match coverage(op) {
@@ -189,7 +188,7 @@ fn page(corpus: &Corpus) -> String {
         }
         listing(&mut out, &ops, &seen);
     }
-    out += "\n## Tests of single operations\n\n`crates/emu/tests/it`:\n\n| file | what it holds operations against |\n|---|---|\n";
+    out += "\n## Tests of single operations\n\n`crates/emu/tests/it`:\n\n| file | reference of the tests |\n|---|---|\n";
     let files: BTreeSet<&str> = named().map(|(file, _)| file).collect();
     for file in files {
         let text = test_file(file);
@@ -242,14 +241,21 @@ fn listing<'a>(out: &mut String, ops: &[Op], seen: &dyn Fn(Op) -> &'a Seen) {
 const HEAD: &str = "\
 # Operations and the CPU device's coverage
 
-Every operation of PTX that PRLX knows, by chapter of the PTX ISA, and what the CPU device does with it. A kernel that it
-can't run is refused before it starts, naming instruction and line; what the kernel can't reach does not matter. `prlx
-inspect FILE` says it of any module. Operands: `def` is written, `use` read, `addr` an address, `target` code; the last one
-repeats. *tests of it* hold the operation alone against something independent (the last table says what); *run* and *refused*
-count the forms (opcodes as written) that occur in this repository's kernels, *kernels* those with that operation that run under
-test against references of their own; `*` marks a form that runs but stands in no launch that a test runs.
-Written by `BLESS=1 cargo test -p prlx-emu --test cases ops/` from `crates/isa/src/ptx/ops.rs`, `crates/emu/src/decode/coverage.rs`
-and those kernels.
+Every PTX operation that PRLX knows, by chapter of the PTX ISA, and how the CPU device executes it. The CPU device refuses
+a kernel before launch if the kernel can reach an operation that it cannot execute. The message names the instruction and
+the line. `prlx inspect FILE` reports the same for any module.
+
+Columns:
+
+- *operands*: `def` is written, `use` is read, `addr` is an address, `target` is code. The last one repeats.
+- *tests*: tests of the operation alone against an independent reference, listed at the end of this page.
+- *run*, *refused*: the number of forms (opcodes as written) in this repository's kernels that run or are refused.
+- *kernels*: kernels with the operation that run under test against references of their own.
+
+A form marked `*` runs but occurs in no launch of a test.
+
+Written by `BLESS=1 cargo test -p prlx-emu --test cases ops/` from `crates/isa/src/ptx/ops.rs`,
+`crates/emu/src/decode/coverage.rs` and those kernels.
 
 ";
 

@@ -6,8 +6,8 @@ use crate::ptx::lane_state::{CONTEXT_AT, WARP};
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
 
-/// `%~warp`: the warp's index in the grid, which has fewer than 2^32. `%warpid` is where the warp happens to run, not which
-/// it is.
+/// `%~warp`: index of the warp in the grid, below 2^32. `%warpid` is a hardware slot and cannot be used for
+/// this.
 pub(super) const WARP_INDEX: &str = "
     mov.u32 %~a, %tid.z;
     mov.u32 %~b, %ntid.y;
@@ -39,7 +39,7 @@ pub(super) const LEAD: &str = "
 ";
 
 impl Lowering<'_> {
-    /// `%~context`: the address of the context, or 0.
+    /// `%~context`: address of the context, or 0.
     pub(super) fn context(&self, s: &mut Snippet<'_>) {
         match self.in_kernel() {
             true => s.ptx("ld.param.u64 %~context, [~context];"),
@@ -47,9 +47,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// `to`: where the launch has what `field` of its context says, its `finals` or `records`, and in `%~d` how many warps a CTA of one dimension has; 0 if it has
-    /// more, or the launch has nothing there. The context is in `%~context`, and not 0; it is asked where the parameter does not tell, behind the label `told`.
-    pub(super) fn ends(&self, s: &mut Snippet<'_>, to: &str, field: &str, told: &str) {
+    /// `to`: the address that `field` of the context holds, `finals` or `records`. `%~d`: number of warps per
+    /// CTA of a one-dimensional launch; 0 if the launch has more dimensions, or has nothing there.
+    ///
+    /// `%~context` is not 0. The kernel's parameter has both values in most launches; otherwise they are
+    /// loaded from the context. Both paths meet at the label `told`.
+    pub(super) fn record_base(&self, s: &mut Snippet<'_>, to: &str, field: &str, told: &str) {
         if self.in_kernel() {
             s.ptx(&format!(
                 "ld.param.u64 {to}, [~context+{}];
@@ -70,8 +73,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// `to`: where the records of all warps are, as [`Lowering::ends`] has it; and [`WARP_INDEX`], in fewer instructions for launches of one
-    /// dimension. Goes to `nowhere` if there are none.
+    /// `to`: address of the records of all warps, as in [`Lowering::record_base`]. Also computes
+    /// [`WARP_INDEX`], in fewer instructions for one-dimensional launches. Goes to `nowhere` if there are no
+    /// records.
     pub(super) fn warp_records(
         &self,
         s: &mut Snippet<'_>,
@@ -79,7 +83,7 @@ impl Lowering<'_> {
         nowhere: &str,
         [told, any, found]: [&str; 3],
     ) {
-        self.ends(s, to, "records", told);
+        self.record_base(s, to, "records", told);
         s.ptx(&format!(
             "setp.eq.u32 %~q, %~d, 0;
              @%~q bra {any};
@@ -96,9 +100,10 @@ impl Lowering<'_> {
         s.ptx(&format!("{found}:"));
     }
 
-    /// Goes to `$~{label}#` unless the context (in `%~context`) is there and wants this warp; leaves `%~warp`, which it
-    /// is of those wanted in `%~a` and, in `%~link`, the context's `field`. What is loaded is loaded at once: lanes wait for memory, not for instructions.
-    pub(super) fn wanted(&self, s: &mut Snippet<'_>, label: &str, field: &str) {
+    /// Goes to `$~{label}#` unless `%~context` is set and its filter selects this warp. Sets `%~warp`, in
+    /// `%~a` its index among the selected warps, and in `%~link` the context's `field`. All loads are issued
+    /// at once, because the lanes wait for memory and not for instructions.
+    pub(super) fn check_filter(&self, s: &mut Snippet<'_>, label: &str, field: &str) {
         s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra $~{label}#;"));
         s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset(field)));
         s.ptx(WARP_INDEX);
@@ -113,7 +118,7 @@ impl Lowering<'_> {
         ));
     }
 
-    /// `%~link`: the address of this lane's head, from `%~warp` and, in `%~link`, the address of all.
+    /// `%~link`: address of this lane's stream head, from `%~warp` and the address of all heads in `%~link`.
     pub(super) fn head(&self, s: &mut Snippet<'_>) {
         let heads = self.state.shape.heads(WARP);
         s.ptx(&format!("mad.wide.u32 %~link, %~warp, {}, %~link;", heads * Head::SIZE as u64));
@@ -123,7 +128,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The unsigned type of a size in bytes.
+/// The unsigned type of a size of 4 or 8 bytes.
 pub(super) fn unsigned(size: u64) -> &'static str {
     if size == 4 { "u32" } else { "u64" }
 }

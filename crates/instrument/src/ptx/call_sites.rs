@@ -1,4 +1,5 @@
-//! Where recorded functions are called and declared: each of these places gets one more parameter or argument.
+//! Where recorded functions are called and declared: each of these places gets one more parameter or
+//! argument.
 
 use std::collections::HashMap;
 
@@ -9,23 +10,25 @@ use crate::edit::Edit;
 use crate::error::{Error, ErrorKind};
 use crate::tokens::{Token, closing, opening, span, tokens};
 
-/// What PTX says a kernel's parameters may take together, before and since PTX 8.1.
+/// Maximum size of a kernel's parameters, bytes: before PTX 8.1 and since (PTX ISA, 5.1.6.1 Kernel Function
+/// Parameters).
 const PARAMETER_BYTES: (u64, u64) = (4096, 32764);
 
-/// The direct calls of recorded functions, and every place that declares one.
+/// The direct calls of recorded functions, and every position that declares one.
 pub(super) struct Calls {
     recorded: Vec<bool>,
     by_name: HashMap<String, usize>,
-    /// By function: whether it calls a recorded one.
+    /// Whether each function calls a recorded one.
     from: Vec<bool>,
-    /// Where the parameter goes: byte, whether it is the first, whether there is no list, the function.
+    /// Where a parameter is inserted: offset, whether it is the first, whether there is no list, and the
+    /// function.
     lists: Vec<(usize, bool, bool, usize)>,
-    /// By function: whether its parameters are registers.
+    /// Whether the parameters of each function are registers.
     pub(super) registers: Vec<bool>,
 }
 
 impl Calls {
-    /// Finds them; refuses recorded functions that are mentioned in any other way.
+    /// Finds the calls and declarations. Refuses recorded functions that are mentioned in any other way.
     pub fn find(source: &str, module: &Module, recorded: &[bool]) -> Result<Calls, Error> {
         let by_name = module.functions.iter().enumerate().map(|(i, f)| (f.name.clone(), i)).collect();
         let registers = module.functions.iter().map(|f| register_list(source, f)).collect();
@@ -44,14 +47,14 @@ impl Calls {
         Ok(calls)
     }
 
-    /// Goes through the text for names of recorded functions outside of their definitions and calls.
+    /// Searches the text for names of recorded functions outside their definitions and calls.
     fn mentions(&mut self, source: &str, module: &Module) -> Result<(), Error> {
         let all = tokens(source, 0, source.len());
         let mut i = 0;
         while i < all.len() {
             let t = all[i];
             if t.text == "section" && i > 0 && all[i - 1].text == "." {
-                // Debug information may name what it likes.
+                // Debug information may mention any name.
                 let open = (i..all.len()).find(|&j| all[j].text == "{");
                 i = open.and_then(|j| closing(&all, j)).unwrap_or(i) + 1;
                 continue;
@@ -59,7 +62,8 @@ impl Calls {
             let word = i > 0 && all[i - 1].text == ".";
             i += 1;
             let Some(&callee) = self.by_name.get(t.text).filter(|&&f| self.recorded[f]) else { continue };
-            // What stands behind a dot, or begins an instruction, is PTX's own word: kernels may be called `add` or `wide`.
+            // A word after a dot, or at the beginning of an instruction, is a keyword of PTX. Kernels may be
+            // named `add` or `wide`.
             let begins = |x: &Inst| source.get(t.at..).is_some_and(|s| s.starts_with(x.form.text.as_str()));
             if word {
                 continue;
@@ -105,7 +109,7 @@ impl Calls {
         self.from.get(index).copied().unwrap_or_default()
     }
 
-    /// The edits of parameter lists.
+    /// Edits that extend the parameter lists.
     pub fn declarations(&self, prefix: &str, module: &Module) -> Vec<Edit> {
         let edit = |&(at, first, none, index): &(usize, bool, bool, usize)| {
             let parameter = match (module.functions[index].kind, self.registers[index]) {
@@ -124,7 +128,7 @@ impl Calls {
     }
 }
 
-/// Whether a kernel's parameters leave room for one more.
+/// Checks that a kernel's parameters leave room for one more.
 fn parameters_fit(module: &Module, f: &Function) -> Result<(), Error> {
     let ends = f
         .params
@@ -148,7 +152,7 @@ pub(super) fn register_list(source: &str, f: &Function) -> bool {
     list.windows(2).any(|w| w[0].text == "." && w[1].text == "reg")
 }
 
-/// Where a further entry of a parenthesised list goes; `none` stands at `otherwise`.
+/// Where a further entry of a parenthesised list is inserted; at `otherwise` if there is no list.
 fn end_of_list(list: &[Token<'_>], otherwise: usize, function: usize) -> (usize, bool, bool, usize) {
     match list {
         [open, .., last, _] if open.text == "(" && last.at != open.at => (last.end(), false, false, function),
@@ -157,7 +161,7 @@ fn end_of_list(list: &[Token<'_>], otherwise: usize, function: usize) -> (usize,
     }
 }
 
-/// Whether the name at token `i` is being declared by a `.func` or `.entry`.
+/// Whether a `.func` or `.entry` declares the name at token `i`.
 fn declares(all: &[Token<'_>], i: usize) -> bool {
     let mut at = i;
     while at >= 2 {
@@ -167,7 +171,7 @@ fn declares(all: &[Token<'_>], i: usize) -> bool {
                 None => return false,
             },
             "func" | "entry" => return all[at - 2].text == ".",
-            // Between them may stand `.attribute(…)` and the like.
+            // Directives such as `.attribute(…)` may stand between them.
             _ if all[at - 2].text == "." => at -= 2,
             _ => return false,
         }

@@ -1,8 +1,8 @@
-//! Calls of recorded functions, and the parameter that recorded functions have more.
+//! Calls of recorded functions, and their additional argument.
 //!
-//! A recorded device function gets one more parameter, the address of the record (see [`super::state`]): in its
-//! definition, in every forward declaration, and at every direct call, whoever calls. A caller that is not recorded
-//! hands over a record that says so. Nothing else about the ABI changes, so recursion and separate stacks just work.
+//! A recorded device function gets one more parameter, the address of the record (see [`super::lane_state`]):
+//! in its definition, in every forward declaration, and at every direct call. A caller that is not recorded
+//! passes a record that says so. Nothing else of the ABI changes, so recursion and separate stacks work.
 
 use prlx_isa::view::Inst;
 
@@ -14,10 +14,11 @@ use crate::ptx::state_passing::unrecorded;
 use crate::tokens::{closing, tokens};
 
 impl Lowering<'_> {
-    /// At a call of a recorded function: hands over the state, and passes its address as one more argument.
+    /// At a call of a recorded function: stores the state to the record, and passes its address as one more
+    /// argument.
     ///
-    /// The stores are not guarded where the call is: a state that nobody changed is taken back as it was. Nothing here
-    /// branches, for that would part the call from its arguments.
+    /// The stores are not guarded, even if the call is: an unchanged state is loaded back as it was. No
+    /// branch may separate the call from its arguments, so there is none here.
     pub(super) fn call(
         &self,
         s: &mut Snippet<'_>,

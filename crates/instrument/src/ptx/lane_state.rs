@@ -1,16 +1,18 @@
-//! What a recording lane keeps, per level: in registers inside a function, in a record across calls.
+//! The state that a recording lane keeps, by level: in registers inside a function, in a record across calls.
 //!
-//! Registers are declared at the top of every recorded function. The record is a `.local` variable of the kernel, made
-//! only if it calls recorded functions; they get its address as an appended parameter and hand it on, so that recursion
-//! needs nothing more. Trip counters are one activation's and stay in registers; visit counters count over the whole
-//! launch, so those of device functions live in the record alone.
+//! The registers are declared at the top of every recorded function. The record is a `.local` variable of the
+//! kernel. It exists only if the kernel calls recorded functions. They receive its address as an appended
+//! parameter and pass it on, so recursion needs nothing more. Trip counters belong to one activation and stay
+//! in registers. Visit counters count over the whole launch, so those of device functions are in the record
+//! only.
 //!
-//! **The cursor also says that nothing is written any more.** Elements have at least four bytes, so its two lowest bits
-//! are free, and since its row part is then 0, only the path that would fetch a chunk looks at them: bit 0, this lane is
-//! not recorded (no context, or a warp that the filter leaves out); bit 1, the pool is used up, and the bits above the
-//! chunk's count the elements lost. No fast path tests anything for it, and no memory is touched.
+//! **The cursor also encodes that nothing is written any more.** Elements have at least four bytes, so the
+//! cursor's two lowest bits are free. Its row part is 0 in that state, so only the path that would fetch a
+//! chunk tests these bits. Bit 0: this lane is not recorded (no context, or the filter excludes its warp).
+//! Bit 1: the pool is used up, and the bits above the chunk's offset count the lost elements. No fast path
+//! tests for it, and no memory is accessed.
 
-use crate::ptx::markers::registers::state;
+use crate::ptx::markers::registers::track_registers;
 use prlx_plan::code::Ty;
 use prlx_plan::{Fold, Plan};
 use prlx_trace::device::Shape;
@@ -19,85 +21,88 @@ use prlx_trace::kernel::Level;
 
 use crate::ptx::markers::registers::sum;
 
-/// Lanes in a warp of every GPU that runs PTX.
+/// Lanes per warp on every GPU that runs PTX.
 pub(super) const WARP: u64 = 32;
 
-/// Bits of a cursor that has none of a chunk: this lane is not recorded.
-pub(super) const OFF: u64 = 1;
+/// Cursor without a chunk: this lane is not recorded.
+pub(super) const NOT_RECORDED: u64 = 1;
 
-/// Likewise: this lane's elements are lost and counted.
+/// Cursor without a chunk: this lane's elements are lost and counted.
 pub(super) const LOST: u64 = 2;
 
-/// A register that lives through a function.
+/// A register that is live through a whole function.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Kept {
-    /// Name, after `%` and the prefix.
+pub(super) struct StateRegister {
+    /// Name after `%` and the prefix.
     pub name: String,
-    /// Bytes: 4 or 8.
+    /// Size in bytes: 4 or 8.
     pub size: u64,
-    /// What a kernel sets it to; `None`: [`super::lifetime`] computes it.
+    /// Initial value in a kernel; `None`: [`super::lifetime`] computes it.
     pub init: Option<u64>,
-    /// Its place in the record; `None`: it is not handed to callees.
+    /// Offset in the record; `None`: it is not passed to callees.
     pub offset: Option<u64>,
-    /// Whether callees change it.
+    /// Whether callees change the register.
     pub changes: bool,
 }
 
-impl Kept {
-    pub fn new(name: impl Into<String>, size: u64, init: Option<u64>, offset: Option<u64>) -> Kept {
-        Kept { name: name.into(), size, init, offset, changes: true }
+impl StateRegister {
+    pub fn new(name: impl Into<String>, size: u64, init: Option<u64>, offset: Option<u64>) -> StateRegister {
+        StateRegister { name: name.into(), size, init, offset, changes: true }
     }
 }
 
-/// The state of a level, and the record's layout.
+/// The state of a level, and the layout of the record.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct State {
-    /// The level.
+pub(super) struct StateLayout {
+    /// Level of recording.
     pub level: Level,
-    /// Shape of its streams.
+    /// Shape of the streams.
     pub shape: Shape,
-    /// What every recorded function keeps.
-    pub shared: Vec<Kept>,
-    /// By function of the plan: the record's offset of its visit counters.
+    /// Registers of every recorded function.
+    pub shared: Vec<StateRegister>,
+    /// Offset in the record of the visit counters of each function of the plan.
     pub visits: Vec<u64>,
-    /// Bytes of the record.
+    /// Size of the record, bytes.
     pub size: u64,
 }
 
-/// The record's offset of the cursor.
+/// Offset of the cursor in the record.
 pub(super) const CURSOR_AT: u64 = 0;
 
-/// The record's offset of the context's address.
+/// Offset of the context's address in the record.
 pub(super) const CONTEXT_AT: u64 = 8;
 
-impl State {
-    /// The state that `plan` needs; `counters` says how many visit counters each function has.
-    pub fn new(plan: &Plan, counters: &[u32]) -> State {
+impl StateLayout {
+    /// The state that `plan` needs. `counters` has the number of visit counters of each function.
+    pub fn new(plan: &Plan, counters: &[u32]) -> StateLayout {
         let level = plan.request.level;
         let mut shared = match level {
-            // It has no stream.
+            // Level `probe` has no stream.
             Level::Probe => Vec::new(),
-            _ => vec![Kept::new("cursor", 8, None, Some(CURSOR_AT))],
+            _ => vec![StateRegister::new("cursor", 8, None, Some(CURSOR_AT))],
         };
         let mut size = CONTEXT_AT + 8;
         match level {
-            Level::Path => shared.push(Kept::new("word", 4, Some(1), Some(16))),
+            Level::Path => shared.push(StateRegister::new("word", 4, Some(1), Some(16))),
             Level::Fingerprint => {
                 for i in 0..4 {
-                    shared.push(Kept::new(hash(i), 8, Some(Fold::START), Some(16 + 8 * i)));
+                    shared.push(StateRegister::new(hash(i), 8, Some(Fold::START), Some(16 + 8 * i)));
                 }
-                shared.push(Kept::new("edges", 4, Some(0), Some(48)));
+                shared.push(StateRegister::new("edges", 4, Some(0), Some(48)));
             }
             Level::Events => {}
             Level::Operands => {
                 for (name, at) in [("first", 16), ("span", 20)] {
-                    shared.push(Kept { changes: false, ..Kept::new(name, 4, None, Some(at)) });
+                    shared.push(StateRegister {
+                        changes: false,
+                        ..StateRegister::new(name, 4, None, Some(at))
+                    });
                 }
             }
             Level::Probe => {
                 let mut at = size;
                 for (i, var) in plan.kept.vars.iter().enumerate() {
-                    shared.push(Kept::new(
+                    shared.push(StateRegister::new(
                         format!("var{i}"),
                         variable_size(var.ty),
                         Some(var.init),
@@ -106,27 +111,30 @@ impl State {
                     at += 8;
                 }
                 for i in 0..plan.kept.packed.words() {
-                    shared.push(Kept::new(format!("packed{i}"), 4, Some(0), Some(at)));
+                    shared.push(StateRegister::new(format!("packed{i}"), 4, Some(0), Some(at)));
                     at += 8;
                 }
                 for i in plan.kept.packed.counters as usize..plan.kept.counters.len() {
-                    shared.push(Kept::new(format!("counter{i}"), 8, Some(0), Some(at)));
+                    shared.push(StateRegister::new(format!("counter{i}"), 8, Some(0), Some(at)));
                     at += 8;
                 }
                 if plan.kept.records.parts.iter().any(Part::numbered) {
-                    shared.push(Kept { changes: false, ..Kept::new("records", 8, None, Some(at)) });
+                    shared.push(StateRegister {
+                        changes: false,
+                        ..StateRegister::new("records", 8, None, Some(at))
+                    });
                     at += 8;
                 }
                 for (i, _) in plan.kept.records.parts.iter().enumerate().filter(|(_, part)| part.numbered()) {
-                    shared.push(Kept::new(saved(i), 4, Some(0), Some(at)));
+                    shared.push(StateRegister::new(record_count_register(i), 4, Some(0), Some(at)));
                     at += 8;
                 }
-                for (name, size, init) in plan.kept.tracks.iter().flat_map(state) {
-                    shared.push(Kept::new(name, size, Some(init), Some(at)));
+                for (name, size, init) in plan.kept.tracks.iter().flat_map(track_registers) {
+                    shared.push(StateRegister::new(name, size, Some(init), Some(at)));
                     at += 8;
                 }
                 for i in 0..plan.kept.tracks.as_ref().map_or(0, |t| t.words) {
-                    shared.push(Kept::new(sum(i), 4, Some(0), Some(at)));
+                    shared.push(StateRegister::new(sum(i), 4, Some(0), Some(at)));
                     at += 4;
                 }
             }
@@ -140,39 +148,39 @@ impl State {
                 at
             })
             .collect();
-        State { level, shape: Shape::of(level, WARP), shared, visits, size: size.next_multiple_of(8) }
+        StateLayout { level, shape: Shape::of(level, WARP), shared, visits, size: size.next_multiple_of(8) }
     }
 
-    /// What function `index` of the plan keeps in registers; `trips` and `visits` are its numbers of counters.
-    pub fn kept(&self, trips: u32, visits: u32) -> Vec<Kept> {
+    /// Registers of one function. `trips` and `visits` are its numbers of counters.
+    pub fn state_registers(&self, trips: u32, visits: u32) -> Vec<StateRegister> {
         let mut kept = self.shared.clone();
-        kept.extend((0..trips).map(|i| Kept::new(trip(i), 4, Some(0), None)));
-        kept.extend((0..visits).map(|i| Kept::new(visit(i), 4, Some(0), None)));
+        kept.extend((0..trips).map(|i| StateRegister::new(trip(i), 4, Some(0), None)));
+        kept.extend((0..visits).map(|i| StateRegister::new(visit(i), 4, Some(0), None)));
         kept
     }
 }
 
-/// The register that counts what a thread has written of a declaration of records.
-pub(super) fn saved(part: usize) -> String {
+/// Name of the register that counts the records that a thread wrote of a declaration.
+pub(super) fn record_count_register(part: usize) -> String {
     format!("saved{part}")
 }
 
-/// The register of a hash.
+/// Name of the register of a hash.
 pub(super) fn hash(into: u64) -> String {
     format!("hash{into}")
 }
 
-/// The register of a trip counter.
+/// Name of the register of a trip counter.
 pub(super) fn trip(counter: u32) -> String {
     format!("trip{counter}")
 }
 
-/// The register of a visit counter.
+/// Name of the register of a visit counter.
 pub(super) fn visit(counter: u32) -> String {
     format!("visit{counter}")
 }
 
-/// A variable's bytes in a register.
+/// Size of a variable's register, bytes.
 pub(super) fn variable_size(ty: Ty) -> u64 {
     if ty.bits() == 64 { 8 } else { 4 }
 }

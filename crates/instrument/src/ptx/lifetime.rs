@@ -1,9 +1,9 @@
-//! Where a lane's recording begins and ends.
+//! Where the recording of a lane begins and ends.
 //!
-//! Beginning is cheap: an unrecorded launch, a warp left out and a head that is still empty are all found out by the
-//! first element that is written (see [`super::chunk`]), so that lanes which write nothing pay two instructions. Only
-//! level `operands`, whose window is tested at every visit, reads the context here: a lane that is not recorded gets an
-//! empty window.
+//! The beginning is cheap. Unrecorded launches, excluded warps and empty stream heads are all detected when
+//! the first element is written (see `recorders/append.rs`), so lanes that write nothing execute two
+//! instructions. Only level `operands` reads the context here, because it tests its window at every visit. A
+//! lane that is not recorded gets an empty window.
 
 use prlx_trace::device::tables::Part;
 use prlx_trace::device::{Context, Head};
@@ -15,7 +15,7 @@ use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
-    /// [`Action::Begin`].
+    /// Lowers [`Action::Begin`]: initialises the state registers.
     pub(super) fn begin(&self, s: &mut Snippet<'_>) {
         match self.in_kernel() {
             true => self.begin_kernel(s),
@@ -32,7 +32,7 @@ impl Lowering<'_> {
                 self.state.shape.element
             )),
         }
-        for kept in self.kept() {
+        for kept in self.state_registers() {
             if let Some(init) = kept.init {
                 let init =
                     if kept.size == 8 { init.cast_signed() } else { i64::from((init as u32).cast_signed()) };
@@ -57,8 +57,8 @@ impl Lowering<'_> {
         if self.state.level == Level::Operands {
             s.ptx("mov.u32 %~first, 0;\nmov.u32 %~span, 0;");
             self.context(s);
-            self.wanted(s, "off", "visit_first");
-            // Visits are counted in 32 bits: clamp the window to them.
+            self.check_filter(s, "off", "visit_first");
+            // Visits are counted in 32 bits: clamp the window.
             s.ptx(&format!(
                 "min.u64 %~x, %~link, 4294967295;
                  cvt.u32.u64 %~first, %~x;
@@ -73,7 +73,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `%~records`: where the records of this warp are, or 0.
+    /// `%~records`: address of the records of this warp, or 0.
     fn begin_records(&self, s: &mut Snippet<'_>) {
         self.context(s);
         s.ptx("mov.u64 %~records, 0;\nsetp.eq.u64 %~q, %~context, 0;\n@%~q bra $~none#;");
@@ -91,7 +91,7 @@ impl Lowering<'_> {
             true => s.ptx("mov.b64 %~state, ~state;"),
             false => s.ptx("ld.param.b64 %~state, [~state];"),
         }
-        for kept in self.kept() {
+        for kept in self.state_registers() {
             let ty = unsigned(kept.size);
             match (kept.offset, kept.init) {
                 (Some(at), _) => s.ptx(&format!("ld.local.{ty} %~{}, [%~state+{at}];", kept.name)),
@@ -101,7 +101,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// [`Action::End`] before a return or exit; in a device function, `exit` says which.
+    /// Lowers [`Action::End`] before a return or exit. In a device function, `exit` says whether the thread
+    /// ends.
     pub(super) fn end(&self, s: &mut Snippet<'_>, exit: bool, trap: bool) {
         if !self.in_kernel() && !exit {
             self.hand_over(s, true);
@@ -111,28 +112,28 @@ impl Lowering<'_> {
             Level::Path if !self.writes() => {}
             Level::Path => {
                 s.ptx("setp.eq.u32 %~q, %~word, 1;\n@%~q bra $~last#;");
-                self.element(s, &["%~word"]);
+                self.append(s, &["%~word"]);
                 s.ptx("$~last#:");
             }
-            Level::Fingerprint => self.finals(s),
+            Level::Fingerprint => self.write_warp_hashes(s),
             Level::Events | Level::Operands => {}
             Level::Probe => {
                 self.flush_counters(s);
                 if self.plan.kept.tracks.as_ref().is_some_and(|t| t.ends(trap)) {
-                    s.again();
+                    s.fresh_labels();
                     self.end_track(s);
                 }
             }
         }
-        self.losses(s);
+        self.count_dropped(s);
     }
 
-    /// Adds what this lane could not write to its head's `dropped`.
-    fn losses(&self, s: &mut Snippet<'_>) {
+    /// Adds the number of elements that this lane lost to `dropped` in its stream head.
+    fn count_dropped(&self, s: &mut Snippet<'_>) {
         if !self.writes() {
             return;
         }
-        s.again();
+        s.fresh_labels();
         s.ptx(&format!(
             "cvt.u32.u64 %~a, %~cursor;
              and.b32 %~a, %~a, {LOST};

@@ -10,9 +10,9 @@ use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan};
 use crate::edit::Edit;
 use crate::error::Error;
 use crate::ptx::call_sites::Calls;
-use crate::ptx::lane_state::State;
+use crate::ptx::lane_state::StateLayout;
 use crate::ptx::lowering::{Lowering, visit_counters};
-use crate::ptx::markers::registers::{Constants, under_way};
+use crate::ptx::markers::registers::{LoopConstants, open_span_registers};
 use crate::ptx::preconditions::{fits, supported};
 use crate::ptx::snippet::Snippet;
 use crate::ptx::state_passing::passes_state;
@@ -20,7 +20,7 @@ use crate::ptx::state_passing::passes_state;
 /// Lowers `plan` to edits of `source`, from which `module` was read.
 ///
 /// # Errors
-/// When the module can't carry a recorder or the plan is not one for it; the error names the place.
+/// If the module cannot carry a recorder, or the plan does not fit it. The error names the position.
 pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Error> {
     let recorded: Vec<bool> = (0..module.functions.len())
         .map(|i| plan.functions.get(i).is_some_and(|f| f.skipped.is_none()))
@@ -38,7 +38,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
             _ => 0,
         })
         .collect();
-    let state = State::new(plan, &visits);
+    let state = StateLayout::new(plan, &visits);
     let mut edits = calls.declarations(&prefix, module);
     let number = Cell::new(0);
     let empty = FunctionPlan::default();
@@ -54,7 +54,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
             state: &state,
             visits: &visits,
             calls: &calls,
-            constants: Constants::new(module, plan, index),
+            constants: LoopConstants::new(module, plan, index),
             arch,
         };
         lowering.lower(&prefix, recorded[index], &number, &mut edits)?;
@@ -72,7 +72,8 @@ impl Lowering<'_> {
         edits: &mut Vec<Edit>,
     ) -> Result<(), Error> {
         let mut by_place: HashMap<At, Vec<&Insertion>> = HashMap::new();
-        // Those after a call first: moved behind its results, they come before what is there for its own sake.
+        // Insertions after a call come first: they move behind its results, before insertions that belong
+        // there.
         let (calls, others): (Vec<&Insertion>, Vec<&Insertion>) =
             self.of_plan.insertions.iter().partition(|i| self.place(i) != i.at);
         for insertion in calls.into_iter().chain(others) {
@@ -127,8 +128,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Where an insertion's text goes: at its place; but from a call's either side, which nothing may part from its
-    /// arguments and results, to beyond those.
+    /// Position of an insertion's text. Nothing may separate a call from its arguments and results, so
+    /// insertions at a call move before the arguments or after the results.
     fn place(&self, insertion: &Insertion) -> At {
         let insts = &self.function.insts;
         let (At::Before(id) | At::After(id)) = insertion.at else { return insertion.at };
@@ -169,7 +170,7 @@ impl Lowering<'_> {
                 s.ptx(".reg .b64 %~state;");
             }
             for (ty, size) in [("b32", 4), ("b64", 8)] {
-                let kept = self.kept();
+                let kept = self.state_registers();
                 let names: Vec<_> =
                     kept.iter().filter(|k| k.size == size).map(|k| format!("%~{}", k.name)).collect();
                 if !names.is_empty() {
@@ -179,7 +180,8 @@ impl Lowering<'_> {
             if self.of_plan.insertions.iter().any(|i| matches!(i.action, Action::Room { .. })) {
                 s.ptx(".reg .pred %~room;");
             }
-            let spans: Vec<String> = under_way(self.of_plan).iter().map(|name| format!("%~{name}")).collect();
+            let spans: Vec<String> =
+                open_span_registers(self.of_plan).iter().map(|name| format!("%~{name}")).collect();
             if !spans.is_empty() {
                 s.ptx(&format!(".reg .b32 {};", spans.join(", ")));
             }
@@ -187,7 +189,7 @@ impl Lowering<'_> {
         s.finish()
     }
 
-    /// One insertion's text.
+    /// Emits the code of one insertion.
     fn action(&self, s: &mut Snippet<'_>, insertion: &Insertion) {
         let guard = insertion.guard;
         match &insertion.action {
@@ -219,7 +221,7 @@ impl Lowering<'_> {
             Action::Reserve { bits } => self.guarded(s, guard, |s| self.reserve(s, *bits)),
             Action::TripEnd { counter, room } => self.guarded(s, guard, |s| {
                 self.reserve(s, *room);
-                s.again();
+                s.fresh_labels();
                 self.trip_end(s, *counter);
             }),
             Action::TripEvent { counter, site } => {
@@ -229,7 +231,7 @@ impl Lowering<'_> {
             Action::Event { .. } => self.guarded(s, guard, |s| self.events(s, &[insertion])),
             Action::Probe(code) => self.guarded(s, guard, |s| self.probe(s, code, insertion.at)),
             Action::Count { counter, add } => self.count(s, *counter, *add, guard),
-            Action::Room { slots } => self.guarded(s, guard, |s| self.room(s, *slots)),
+            Action::Room { slots } => self.guarded(s, guard, |s| self.reserve_slots(s, *slots)),
             Action::Anchor => self.guarded(s, guard, |s| self.anchor(s)),
             Action::Mark { mark, back, words } => {
                 self.guarded(s, guard, |s| self.mark(s, *mark, *back, words))

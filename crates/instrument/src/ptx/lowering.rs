@@ -1,4 +1,4 @@
-//! The lowering of one function: what every part of it needs to know.
+//! The lowering of one function: the facts and helpers that every part of it needs.
 
 use prlx_isa::view::{Function, FunctionKind, Guard, Inst, Module, Operand};
 use prlx_plan::{Action, FunctionPlan, Plan};
@@ -6,32 +6,32 @@ use prlx_trace::kernel::Level;
 
 use crate::error::{Error, ErrorKind};
 use crate::ptx::call_sites::{Calls, register_list};
-use crate::ptx::lane_state::{Kept, State, WARP};
-use crate::ptx::markers::registers::Constants;
+use crate::ptx::lane_state::{StateLayout, StateRegister, WARP};
+use crate::ptx::markers::registers::LoopConstants;
 use crate::ptx::snippet::{Snippet, guard_text};
-use crate::ptx::values::{Value, scalars_of};
+use crate::ptx::values::{OperandValue, scalars_of};
 
-/// The lowering of one function.
+/// Lowers one function.
 pub(super) struct Lowering<'a> {
     pub(super) source: &'a str,
     pub(super) module: &'a Module,
     pub(super) plan: &'a Plan,
     pub(super) function: &'a Function,
     pub(super) of_plan: &'a FunctionPlan,
-    /// Of the function.
+    /// Index of the function.
     pub(super) index: usize,
-    pub(super) state: &'a State,
-    /// By function: visit counters in the record.
+    pub(super) state: &'a StateLayout,
+    /// Number of visit counters in the record, by function.
     pub(super) visits: &'a [u32],
     pub(super) calls: &'a Calls,
-    /// What its loops have in registers.
-    pub(super) constants: Constants,
-    /// 80 for sm_80 and its kin.
+    /// Constants that the function's loops keep in registers.
+    pub(super) constants: LoopConstants,
+    /// Number of the target architecture: 80 for sm_80.
     pub(super) arch: u32,
 }
 
 impl Lowering<'_> {
-    /// Wraps code in a branch around it, for lanes whose guard does not hold.
+    /// Wraps code in a branch that skips it for lanes whose guard is false.
     pub(super) fn guarded(
         &self,
         s: &mut Snippet<'_>,
@@ -48,13 +48,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// Operands as scalars, in order.
-    pub(super) fn scalars(&self, values: &[Operand]) -> Vec<Value> {
+    /// Operands as scalar values, in order.
+    pub(super) fn scalars(&self, values: &[Operand]) -> Vec<OperandValue> {
         values.iter().filter_map(|v| scalars_of(self.module, self.function, v)).flatten().collect()
     }
 
-    /// Of operands that an access moves, what it moves: `bits` of each scalar.
-    pub(super) fn moved(&self, values: &[Operand], bits: u8) -> Vec<Value> {
+    /// The values that an access moves: the low `bits` of each scalar.
+    pub(super) fn moved(&self, values: &[Operand], bits: u8) -> Vec<OperandValue> {
         self.scalars(values).into_iter().map(|v| v.low(bits)).collect()
     }
 
@@ -62,7 +62,7 @@ impl Lowering<'_> {
         self.function.kind == FunctionKind::Kernel
     }
 
-    /// Whether this function makes the record: it hands state to others and got none.
+    /// Whether this function allocates the record: it passes state to others and received none.
     pub(super) fn has_record(&self) -> bool {
         (self.in_kernel() || self.of_plan.insertions.is_empty() && !self.is_recorded())
             && self.calls.from(self.index)
@@ -72,26 +72,29 @@ impl Lowering<'_> {
         self.plan.functions.get(self.index).is_some_and(|f| f.skipped.is_none())
     }
 
-    /// Whether anything here or in its callees writes elements. Often all of a kernel's decisions can be evaluated again.
+    /// Whether this function or its callees write elements. Often a decoder can evaluate all of a kernel's
+    /// decisions again.
     pub(super) fn writes(&self) -> bool {
         let writes = || self.of_plan.insertions.iter().any(|i| writes_elements(&i.action));
         self.state.level != Level::Probe && (!self.in_kernel() || writes())
     }
 
-    /// Whether its parameters are registers, as in PTX before there was an ABI.
+    /// Whether its parameters are registers, as in PTX before its ABI.
     pub(super) fn register_parameters(&self) -> bool {
         register_list(self.source, self.function)
     }
 
-    /// The registers that it keeps.
-    pub(super) fn kept(&self) -> Vec<Kept> {
+    /// State registers of the function.
+    pub(super) fn state_registers(&self) -> Vec<StateRegister> {
         let visits = if self.in_kernel() { visit_counters(self.of_plan) } else { 0 };
-        let mut kept = self.state.kept(self.of_plan.trip_counters, visits);
-        kept.extend(self.constants.registers().map(|(name, _, none)| Kept::new(name, 4, Some(none), None)));
+        let mut kept = self.state.state_registers(self.of_plan.trip_counters, visits);
+        kept.extend(
+            self.constants.registers().map(|(name, _, none)| StateRegister::new(name, 4, Some(none), None)),
+        );
         kept
     }
 
-    /// Visit counters of function `index` in the record.
+    /// Number of visit counters of function `index` in the record.
     pub(super) fn device_visits(&self, index: usize) -> u32 {
         self.visits.get(index).copied().unwrap_or_default()
     }
@@ -101,7 +104,7 @@ impl Lowering<'_> {
     }
 }
 
-/// How many visit counters a function has.
+/// Number of visit counters of a function.
 pub(super) fn visit_counters(plan: &FunctionPlan) -> u32 {
     let counters = plan.insertions.iter().filter_map(|i| match i.action {
         Action::Operands { counter, .. } => Some(counter.saturating_add(1)),
@@ -110,7 +113,7 @@ pub(super) fn visit_counters(plan: &FunctionPlan) -> u32 {
     counters.max().unwrap_or(0)
 }
 
-/// Whether an action leads to elements in memory, at once, in a callee or at the lane's end.
+/// Whether an action writes elements: at once, in a callee, or at the end of the thread.
 pub(super) fn writes_elements(action: &Action) -> bool {
     match action {
         Action::Begin
@@ -118,9 +121,9 @@ pub(super) fn writes_elements(action: &Action) -> bool {
         | Action::Restore
         | Action::Fold { .. }
         | Action::TripFold { .. } => false,
-        // It counts, and only level `path` writes what was counted: where a loop ends.
+        // These only count. Level `path` writes the counts where the loop ends.
         Action::TripBegin { .. } | Action::TripAdd { .. } | Action::TripRead { .. } => false,
-        // To tables and records.
+        // These write to tables and records.
         Action::Probe(_) | Action::Count { .. } => false,
         Action::Room { .. } | Action::Anchor | Action::Mark { .. } | Action::Add { .. } => false,
         Action::Span { .. } | Action::Group { .. } => false,
@@ -129,5 +132,5 @@ pub(super) fn writes_elements(action: &Action) -> bool {
     }
 }
 
-/// Lanes of a warp, for the checks of this crate.
+/// The masks of this crate have 32 lanes.
 const _: () = assert!(WARP == 32);

@@ -1,16 +1,21 @@
-//! A plan becomes insertions of PTX text.
+//! Lowers a plan to insertions of PTX text.
 //!
-//! Every recorded function gets: a parameter at the end of its list, declarations of the state's registers at the top of
-//! its body, and one piece of text an insertion, each in a scope of its own. Kernels get the address of the launch's
-//! context, device functions that of their caller's state; see [`state`] for what the state is, [`chunk`] for how
-//! elements reach memory.
+//! Every recorded function gets a parameter at the end of its list, declarations of its state registers at
+//! the top of its body, and one snippet per insertion, each in a scope of its own. A kernel's parameter holds
+//! the address of the launch's context, a device function's the address of its caller's record.
+//! [`lane_state`] describes the state, [`recorders`] describe what is recorded, and `recorders/append.rs`
+//! describes how elements reach memory.
 //!
-//! Holds: only registers, labels and variables with the module's prefix are written; branches go forward, inside their
-//! piece; nothing waits but for lanes that `activemask` saw a few instructions before; no instruction of the source is
-//! moved or changed, except that direct calls of recorded functions pass one more argument.
+//! # Invariants
+//! - Snippets write only registers, labels and variables with the module's prefix.
+//! - Branches go forward and stay inside their snippet.
+//! - Snippets wait only for lanes that `activemask` returned a few instructions before.
+//! - No instruction of the source is moved or changed, except that direct calls of recorded functions pass
+//!   one more argument.
 //!
-//! Misses: modules for targets before sm_70 (no `match`), 32-bit addresses, kernels that other kernels launch, recorded
-//! functions whose address is taken (the plan should leave those out; they are refused here).
+//! # Limitations
+//! Refused are: targets before sm_70 (no `match`), 32-bit addresses, kernels that launch kernels, and
+//! recorded functions whose address is taken. The plan should omit the last.
 
 mod addressing;
 mod call_sites;

@@ -1,4 +1,4 @@
-//! What has to hold before a plan can be lowered: the plan fits the module, and the target has what the recorder needs.
+//! Conditions for lowering a plan: the plan fits the module, and the target supports what the recorder needs.
 
 use crate::tokens;
 use crate::tokens::span;
@@ -11,7 +11,7 @@ use prlx_trace::kernel::SiteClass;
 use crate::error::{Error, ErrorKind};
 use crate::ptx::values::scalars_of;
 
-/// Whether everything that the plan refers to is in the module.
+/// Checks that everything the plan refers to is in the module.
 pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
     for (i, of_plan) in plan.functions.iter().enumerate() {
         let Some(function) = module.functions.get(i).filter(|_| of_plan.function.index() == i) else {
@@ -20,8 +20,10 @@ pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
         };
         for insertion in &of_plan.insertions {
             if let Some(what) = missing(module, plan, function, of_plan, insertion) {
-                let message =
-                    format!("{}: the plan names {what} that can't be: {insertion:?}", function.name);
+                let message = format!(
+                    "{}: the plan refers to {what} that the function does not have: {insertion:?}",
+                    function.name
+                );
                 return Err(Error::new(ErrorKind::Plan, function.span, message));
             }
         }
@@ -86,7 +88,7 @@ fn missing(
     bad.then_some("an operand")
 }
 
-/// Whether a code brings values of several lanes together.
+/// Whether a probe program reduces values over lanes.
 fn reduces(body: &[Stmt]) -> bool {
     body.iter().any(|stmt| match stmt {
         Stmt::Set(_, Op::Reduce(..)) => true,
@@ -95,7 +97,7 @@ fn reduces(body: &[Stmt]) -> bool {
     })
 }
 
-/// The number of the target's architecture, if it is one that this lowering is for.
+/// Checks the target. Returns the number of its architecture.
 pub(super) fn supported(source: &str, module: &Module, plan: &Plan) -> Result<u32, Error> {
     let no = |what: String| Err(Error::new(ErrorKind::Unsupported, span(0, 0), what));
     let digits: String =

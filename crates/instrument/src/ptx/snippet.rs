@@ -1,15 +1,11 @@
-//! A piece of PTX in the making.
-//!
-//! Snippets are written as PTX text in which `~` stands for the prefix of all inserted names and `#` for the number of
-//! the piece, so that labels are unique. Temporaries need no declaration: those of [`TEMPORARIES`] that a piece mentions
-//! are declared at the top of its own scope, and a piece without any needs no scope.
+//! A snippet under construction.
 
 use std::fmt::Write;
 
 use prlx_isa::view::{Function, Guard};
 use rustc_hash::FxHashSet;
 
-/// Registers that a piece may use without declaring them: type, names.
+/// Registers that a snippet may use without declaring them: type, names.
 const TEMPORARIES: &[(&str, &[&str])] = &[
     (".pred", &["q", "r", "single", "lead"]),
     (".b16", &["h"]),
@@ -23,24 +19,28 @@ const TEMPORARIES: &[(&str, &[&str])] = &[
     (".b64", &["x", "y", "v", "link", "context", "v0", "v1", "v2", "v3", "amount", "magazine"]),
 ];
 
-/// A piece of PTX in the making.
+/// Snippets: the pieces of PTX that the lowering inserts.
+///
+/// A snippet is written as PTX text in which `~` stands for the prefix of all inserted names and `#` for the
+/// number of the snippet, so that labels are unique. The [`TEMPORARIES`] that a snippet mentions are declared
+/// at the top of its own scope. A snippet without temporaries needs no scope.
 pub(super) struct Snippet<'a> {
     prefix: &'a str,
     number: u32,
     /// Its lines, each after a line break and, unless it is a label, a tab.
     body: String,
     subs: u32,
-    /// Registers of its own: type, name after the prefix.
+    /// Registers that it declares: type, name after the prefix.
     declared: Vec<(&'static str, String)>,
 }
 
 impl<'a> Snippet<'a> {
-    /// An empty piece with a number of its own.
+    /// An empty snippet with a number of its own.
     pub fn new(prefix: &'a str, number: u32) -> Self {
         Snippet { prefix, number, body: String::new(), subs: 0, declared: Vec::new() }
     }
 
-    /// Appends lines of PTX; `//` comments in the template are for its reader alone.
+    /// Appends lines of PTX. `//` comments in the template are not emitted.
     pub fn ptx(&mut self, template: &str) {
         let number = self.number();
         for line in template.lines() {
@@ -52,17 +52,17 @@ impl<'a> Snippet<'a> {
         }
     }
 
-    /// Declares a register of the piece's own.
+    /// Declares a register of the snippet.
     pub fn declare(&mut self, ty: &'static str, name: String) {
         self.declared.push((ty, name));
     }
 
-    /// The label of that name, as a template would spell it here.
+    /// A label, as a template would spell it.
     pub fn label(&self, name: &str) -> String {
         format!("$~{name}{}", self.number())
     }
 
-    /// A template, spelt out.
+    /// Expands a template.
     pub fn expand(&self, template: &str) -> String {
         let mut out = String::new();
         expand(&mut out, template, self.prefix, &self.number());
@@ -76,17 +76,17 @@ impl<'a> Snippet<'a> {
         }
     }
 
-    /// From here on labels are others than before: for a template that stands twice in one piece.
-    pub fn again(&mut self) {
+    /// Changes the labels from here on, for a template that occurs twice in one snippet.
+    pub fn fresh_labels(&mut self) {
         self.subs += 1;
     }
 
-    /// Whether nothing was written.
+    /// Whether the snippet is empty.
     pub fn is_empty(&self) -> bool {
         self.body.is_empty()
     }
 
-    /// The piece, its lines each after a line break and a tab.
+    /// Text of the snippet, its lines each after a line break and a tab.
     pub fn finish(self) -> String {
         let body = &self.body;
         let mut scope = String::new();
@@ -121,7 +121,7 @@ fn expand(out: &mut String, template: &str, prefix: &str, number: &str) {
     }
 }
 
-/// The inserted registers that stand in `text`, without `%` and the prefix.
+/// Inserted registers in `text`, without `%` and the prefix.
 fn registers<'t>(text: &'t str, prefix: &str) -> FxHashSet<&'t str> {
     let mut found = FxHashSet::default();
     for word in text.split('%').skip(1) {
@@ -131,13 +131,13 @@ fn registers<'t>(text: &'t str, prefix: &str) -> FxHashSet<&'t str> {
     found
 }
 
-/// A guard as text, to put before an instruction; with `negate`, its opposite.
+/// A guard as text before an instruction; with `negate`, its opposite.
 pub(super) fn guard_text(function: &Function, guard: Guard, negate: bool) -> String {
     let bang = if guard.negate != negate { "!" } else { "" };
     format!("@{bang}{}", register(function, guard.reg))
 }
 
-/// A register's name.
+/// Name of a register of the source.
 pub(super) fn register(function: &Function, reg: prlx_isa::view::Reg) -> &str {
     function.regs.get(reg.index()).map_or("", |r| r.name.as_str())
 }

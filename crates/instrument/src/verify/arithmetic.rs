@@ -1,9 +1,10 @@
-//! What data instructions of inserted code compute, as the PTX ISA defines them: on bits of the width that they name.
+//! Results of arithmetic instructions in inserted code, as the PTX ISA defines them: on bits of the width
+//! that they name.
 
 use prlx_isa::ptx::{Form, Op};
 use prlx_isa::view::Type;
 
-/// The result of an instruction with sources `a`, `b`, `c`; `None` if it has no meaning here.
+/// Result of an instruction with the sources `a`, `b`, `c`; `None` if it is not one of those modelled.
 pub(super) fn compute(form: &Form, a: Option<u64>, b: Option<u64>, c: Option<u64>) -> Option<u64> {
     let ty = form.ty(0)?;
     let bits = ty.bits();
@@ -33,7 +34,7 @@ pub(super) fn compute(form: &Form, a: Option<u64>, b: Option<u64>, c: Option<u64
         Op::Neg => x?.wrapping_neg(),
         Op::Abs => x?.cast_signed().wrapping_abs().cast_unsigned(),
         Op::Shl => (a? & mask(ty)).checked_shl(amount?).unwrap_or(0),
-        // Amounts beyond the width are the width's.
+        // Shift amounts beyond the width are clamped to it.
         Op::Shr if ty.is_signed() => (x?.cast_signed() >> amount?.min(63)).cast_unsigned(),
         Op::Shr => (a? & mask(ty)).checked_shr(amount?).unwrap_or(0),
         Op::Min => {
@@ -76,7 +77,7 @@ pub(super) fn compute(form: &Form, a: Option<u64>, b: Option<u64>, c: Option<u64
     })
 }
 
-/// A value's bits as a number with a sign.
+/// Bits of a value as a signed number.
 pub(super) fn signed(ty: Type, v: u64) -> i64 {
     let unused = 64 - ty.bits();
     (v << unused).cast_signed() >> unused
@@ -86,7 +87,7 @@ fn number(ty: Type, bits: u64) -> f64 {
     if ty == Type::F32 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
 }
 
-/// Arithmetic and comparisons on floats, and conversions to them.
+/// Arithmetic and comparisons of floats, and conversions to them.
 fn float(form: &Form, ty: Type, a: u64, b: Option<u64>) -> Option<u64> {
     if form.op? == Op::Cvt {
         return convert(form, a);
@@ -148,7 +149,7 @@ fn convert(form: &Form, a: u64) -> Option<u64> {
     })
 }
 
-/// A binary16 as a binary32.
+/// Converts a binary16 to a binary32.
 fn half(bits: u64) -> u64 {
     let sign = if bits >> 15 & 1 == 1 { -1.0f32 } else { 1.0 };
     let (exponent, fraction) = (bits >> 10 & 31, (bits & 0x3ff) as f32 / 1024.0);
@@ -161,7 +162,7 @@ fn half(bits: u64) -> u64 {
     value.to_bits().into()
 }
 
-/// The bits of a type.
+/// Mask with the bits of a type.
 pub(super) fn mask(ty: Type) -> u64 {
     use Type::*;
     match ty {

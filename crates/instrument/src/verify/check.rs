@@ -1,64 +1,65 @@
-//! Invariants 2 to 6: places, instructions, registers, memory, branches, masks.
+//! Invariants 2 to 6: the checks of all functions, and of labels and parameter lists.
 
 use crate::verify::function::recorded;
-use crate::verify::handover::layout;
+use crate::verify::handover::record_layout;
 use std::collections::{HashMap, HashSet};
 
 use crate::error::Error;
 use crate::tokens::tokens;
+use crate::verify::behaviour::check_behaviour;
 use crate::verify::fault::wrong;
-use crate::verify::function::{Checked, Texts};
-use crate::verify::plan_facts::{once, packed};
-use crate::verify::run::run;
-use crate::verify::snippets::Piece;
+use crate::verify::function::{FunctionPair, Inputs};
+use crate::verify::plan_facts::{packed_counters_fit, saved_at_most_once};
+use crate::verify::snippets::InsertedSnippet;
 
-pub(super) fn check(texts: &Texts<'_>, pieces: &[Piece]) -> Result<(), Error> {
+pub(super) fn check(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<(), Error> {
     let (before, after) = (texts.module, texts.after);
     if before.functions.len() != after.functions.len() {
         return Err(wrong(0, "the functions are not the original's"));
     }
     for (i, part) in texts.plan.kept.records.parts.iter().enumerate() {
-        if part.alone() && !once(texts, i) {
+        if part.alone() && !saved_at_most_once(texts, i) {
             return Err(wrong(
                 0,
                 format!("a thread may write record {i} more than once, and there is no room to count that"),
             ));
         }
     }
-    if !packed(texts) {
-        return Err(wrong(0, "counters that share a register may run into each other"));
+    if !packed_counters_fit(texts) {
+        return Err(wrong(0, "packed counters may overflow into each other"));
     }
-    labels(texts, pieces)?;
-    lists(texts, pieces)?;
-    let layout = layout(texts)?;
-    let statements: Vec<&Piece> = pieces.iter().filter(|p| !p.list).collect();
+    check_labels(texts, pieces)?;
+    check_lists(texts, pieces)?;
+    let layout = record_layout(texts)?;
+    let statements: Vec<&InsertedSnippet> = pieces.iter().filter(|p| !p.list).collect();
     for (index, (old, new)) in before.functions.iter().zip(&after.functions).enumerate() {
         let recorded = recorded(texts.plan, index);
-        let own: Vec<&Piece> =
+        let own: Vec<&InsertedSnippet> =
             statements.iter().copied().filter(|p| old.body.range().contains(&(p.after.max(1) - 1))).collect();
-        let function = Checked::new(texts, index, old, new, recorded)?;
+        let function = FunctionPair::new(texts, index, old, new, recorded)?;
         let places = function.places(&own)?;
-        run(texts, &function, &layout, &places)?;
+        check_behaviour(texts, &function, &layout, &places)?;
     }
     Ok(())
 }
 
 /// Inserted labels are unique.
-fn labels(texts: &Texts<'_>, pieces: &[Piece]) -> Result<(), Error> {
+fn check_labels(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<(), Error> {
     let mut seen = HashSet::new();
     for &(start, end) in pieces.iter().flat_map(|p| &p.units) {
         let unit = tokens(texts.rewritten, start, end);
         for pair in unit.windows(2) {
             if pair[1].text == ":" && !seen.insert(pair[0].text) {
-                return Err(wrong(pair[0].at, format!("label {} stands twice", pair[0].text)));
+                return Err(wrong(pair[0].at, format!("label {} is defined twice", pair[0].text)));
             }
         }
     }
     Ok(())
 }
 
-/// Parameter lists of recorded functions have one more entry, and only they; arguments likewise.
-fn lists(texts: &Texts<'_>, pieces: &[Piece]) -> Result<(), Error> {
+/// Parameter lists of recorded functions have exactly one more entry, and no other list has; the same holds
+/// for arguments.
+fn check_lists(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<(), Error> {
     let names: HashMap<&str, usize> =
         texts.module.functions.iter().enumerate().map(|(i, f)| (f.name.as_str(), i)).collect();
     for p in pieces.iter().filter(|p| p.list) {

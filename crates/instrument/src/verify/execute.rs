@@ -1,6 +1,6 @@
-//! Runs one inserted snippet and the model on one state, and compares them.
+//! Executes one inserted snippet and the model on one sample state, and compares the results.
 
-use crate::verify::states::held;
+use crate::verify::states::register_values;
 use prlx_isa::view::{FunctionKind, Operand, Type};
 use prlx_plan::{Action, Insertion, Plan, Word};
 use prlx_trace::device::{Followers, low};
@@ -8,48 +8,48 @@ use prlx_trace::kernel::{Level, SiteClass};
 
 use crate::error::Error;
 use crate::verify::fault::wrong;
-use crate::verify::function::{Checked, Inserted, Texts, translated};
+use crate::verify::function::{FunctionPair, Inputs, InsertedCode, translated};
 use crate::verify::handover::exits;
 use crate::verify::machine::{Machine, address, mix};
-use crate::verify::model::lane::Lane;
+use crate::verify::model::lane::LaneModel;
 use crate::verify::model::tables::{flush, probe};
-use crate::verify::plan_facts::together;
-use crate::verify::states::{State, Tried};
+use crate::verify::plan_facts::has_warp_reductions;
+use crate::verify::states::{SampleState, Samples};
 
-/// Runs one piece and the model on one sample; the plan has `pieces` there.
+/// Executes one snippet and the model on one sample state. The plan has `pieces` there.
 pub(super) fn execute(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
-    tried: &Tried<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    tried: &Samples<'_>,
     pieces: &[&[&Insertion]],
-    inserted: &Inserted,
-    state: &State,
+    inserted: &InsertedCode,
+    state: &SampleState,
 ) -> Result<(), Error> {
-    let &State { sample, seed, .. } = state;
+    let &SampleState { sample, seed, .. } = state;
     let (mut machine, mut lane) = (state.machine.clone(), state.lane.clone());
-    // Guards hold in some samples and not in others.
+    // Guards are true in some samples and false in others.
     for (n, guard) in pieces.iter().copied().flatten().filter_map(|x| x.guard).enumerate() {
         machine.regs.insert(f.regs[guard.reg.index()], mix(seed ^ n as u64 ^ 0x5eed) & 1);
     }
-    let holds = |piece: &[&Insertion]| {
-        let guard = piece[0].guard.is_none_or(|g| {
+    let holds = |snippet: &[&Insertion]| {
+        let guard = snippet[0].guard.is_none_or(|g| {
             let reg = f.regs[g.reg.index()];
             (machine.regs.get(&reg).copied().unwrap_or_default() != 0) != g.negate
         });
-        guard || matches!(piece[0].action, Action::Begin | Action::Save | Action::Restore)
+        guard || matches!(snippet[0].action, Action::Begin | Action::Save | Action::Restore)
     };
-    let held: Vec<bool> = pieces.iter().map(|piece| holds(piece)).collect();
+    let held: Vec<bool> = pieces.iter().map(|snippet| holds(snippet)).collect();
     machine
         .run(texts.after, f.new, inserted.insts.clone())
         .map_err(|e| wrong(inserted.at, format!("{}: {e}", f.old.name)))?;
-    for (piece, _) in pieces.iter().zip(held).filter(|(_, holds)| *holds) {
-        match events(texts, f, &machine, &lane, piece) {
+    for (snippet, _) in pieces.iter().zip(held).filter(|(_, holds)| *holds) {
+        match events(texts, f, &machine, &lane, snippet) {
             rows if !rows.is_empty() => {
-                // Who leads a switch's is one of those that go its way.
-                let of_all = matches!(piece[0].action, Action::Event { of: None, .. });
+                // The leader of a switch event is one of the lanes that take its target.
+                let of_all = matches!(snippet[0].action, Action::Event { of: None, .. });
                 lane.events(if of_all { rows[0][1] } else { u64::from(machine.mask) }, &rows);
             }
-            _ => piece.iter().for_each(|one| apply(texts, f, &machine, &mut lane, one)),
+            _ => snippet.iter().for_each(|one| apply(texts, f, &machine, &mut lane, one)),
         }
     }
     compare(texts, f, tried, &machine, &lane).map_err(|what| {
@@ -64,18 +64,18 @@ pub(super) fn execute(
     })
 }
 
-/// The rows of events under one head, of a lane that is there and leads; none if that is no such piece.
+/// Rows of events under one header, of a lane that is active and leads; empty if the snippet has no events.
 fn events(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
     machine: &Machine,
-    lane: &Lane,
-    piece: &[&Insertion],
+    lane: &LaneModel,
+    snippet: &[&Insertion],
 ) -> Vec<Vec<u64>> {
-    let words: Option<Vec<[u64; 4]>> = piece.iter().map(|i| event(texts, f, machine, lane, i)).collect();
+    let words: Option<Vec<[u64; 4]>> = snippet.iter().map(|i| event(texts, f, machine, lane, i)).collect();
     let mut words = words.unwrap_or_default().into_iter();
     let mut rows = Vec::new();
-    for row in Plan::rows(piece) {
+    for row in Plan::rows(snippet) {
         let Some([site, rest @ ..]) = words.next() else { break };
         rows.push([&[site | u64::from(row.more.map_or(0, Followers::tag))], &rest[..]].concat());
         if let Some(more) = row.more {
@@ -85,12 +85,12 @@ fn events(
     rows
 }
 
-/// The words of an event.
+/// Words of an event.
 fn event(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
     machine: &Machine,
-    lane: &Lane,
+    lane: &LaneModel,
     i: &Insertion,
 ) -> Option<[u64; 4]> {
     let Action::Event { site, of, value, bits } = &i.action else { return None };
@@ -102,10 +102,10 @@ fn event(
         _ => false,
     };
     let class = texts.plan.module.sites.get(site.index()).map(|s| s.class);
-    let digests = together(texts);
+    let digests = has_warp_reductions(texts);
     let [site, mask, value, clock] =
         lane.event(site.0, &values, ballot, class == Some(SiteClass::Switch), digests);
-    // Of what other lanes have, a sample knows nothing.
+    // A sample knows nothing about other lanes.
     Some(match of.map(|g| (machine.reg(f.new, f.regs[g.reg.index()]) & 1 != 0) != g.negate) {
         None => [site, mask, value, clock],
         Some(true) => [site, 1 << lane.lane, value, clock],
@@ -113,8 +113,14 @@ fn event(
     })
 }
 
-/// One action on the model.
-fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane, insertion: &Insertion) {
+/// Applies one action to the model.
+fn apply(
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    machine: &Machine,
+    lane: &mut LaneModel,
+    insertion: &Insertion,
+) {
     let scalars = |operands: &[Operand]| -> Vec<u64> {
         let all = operands.iter().filter_map(|o| machine.values(texts.after, f.new, &translated(f, o)));
         all.flatten().collect()
@@ -202,17 +208,17 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
     }
 }
 
-/// The first difference between what ran and what was meant.
+/// The first difference between the machine and the model.
 fn compare(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
-    tried: &Tried<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    tried: &Samples<'_>,
     machine: &Machine,
-    lane: &Lane,
+    lane: &LaneModel,
 ) -> Result<(), String> {
-    for ((name, reg), wanted) in tried.parts.iter().zip(held(texts, f, lane)) {
+    for ((name, reg), wanted) in tried.parts.iter().zip(register_values(texts, f, lane)) {
         if let Some(value) = reg.map(|r| machine.reg(f.new, r)).filter(|value| *value != wanted) {
-            return Err(format!("{name} becomes {value:#x} and not {wanted:#x}"));
+            return Err(format!("{name} becomes {value:#x}, expected {wanted:#x}"));
         }
     }
     if !f.kernel() {
@@ -240,14 +246,14 @@ fn compare(
         counted.sort_unstable();
         wanted.sort_unstable();
         if counted != wanted {
-            return Err(format!("visits in the record become {counted:?} and not {wanted:?}"));
+            return Err(format!("visits in the record become {counted:?}, expected {wanted:?}"));
         }
     }
     match machine.global.differs(&lane.memory) {
         None => Ok(()),
         Some(at) => {
             let (is, wanted) = (machine.global.word(at), lane.memory.word(at));
-            Err(format!("memory at {at:#x} becomes {is:#x} and not {wanted:#x}"))
+            Err(format!("memory at {at:#x} becomes {is:#x}, expected {wanted:#x}"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One function before and after rewriting, and what the checks ask of it.
+//! One function before and after rewriting, and the questions that the checks ask about it.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,23 +9,23 @@ use prlx_plan::{Action, Plan};
 use crate::error::Error;
 use crate::verify::fault::wrong;
 
-/// What is compared.
-pub(super) struct Texts<'a> {
+/// The texts and views that are compared.
+pub(super) struct Inputs<'a> {
     pub source: &'a str,
     pub rewritten: &'a str,
     pub module: &'a Module,
-    /// The view of the rewritten text.
+    /// View of the rewritten text.
     pub after: &'a Module,
     pub plan: &'a Plan,
     pub prefix: &'a str,
 }
 
-/// Inserted instructions at one place of a function.
+/// Inserted instructions at one position of a function.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Inserted {
-    /// Of the rewritten function.
+pub(super) struct InsertedCode {
+    /// Indices of the instructions in the rewritten function.
     pub insts: Range<usize>,
-    /// Where they begin in the rewritten text.
+    /// Offset of the first one in the rewritten text.
     pub at: usize,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn recorded(plan: &Plan, index: usize) -> bool {
 }
 
 /// Whether `inst`, of the original, calls a recorded function by name.
-pub(super) fn calls_recorded(texts: &Texts<'_>, module: &Module, inst: &Inst) -> bool {
+pub(super) fn calls_recorded(texts: &Inputs<'_>, module: &Module, inst: &Inst) -> bool {
     inst.class == Class::Call
         && inst.operands.iter().zip(&inst.roles).any(|(operand, role)| match operand {
             Operand::Symbol(id, _) if *role == Role::Target => {
@@ -45,35 +45,36 @@ pub(super) fn calls_recorded(texts: &Texts<'_>, module: &Module, inst: &Inst) ->
         })
 }
 
-/// One function, before and after.
-pub(super) struct Checked<'a> {
-    pub texts: &'a Texts<'a>,
+/// One function before and after rewriting.
+pub(super) struct FunctionPair<'a> {
+    pub texts: &'a Inputs<'a>,
     pub index: usize,
     pub old: &'a Function,
     pub new: &'a Function,
     pub recorded: bool,
-    /// Register of the original to that of the rewritten function.
+    /// Register of the rewritten function, by register of the original.
     pub regs: Vec<Reg>,
-    /// Nothing in it, or in what it calls, writes elements: only states without any can come up.
+    /// Nothing in the function or its callees writes elements, so only states without elements can occur.
     pub idle: bool,
-    /// How many visit counters the plan has for it.
+    /// Number of visit counters that the plan has for it.
     pub visits: u32,
-    /// Registers of the rewritten function that were inserted.
+    /// Whether each register of the rewritten function was inserted.
     pub(super) ours: Vec<bool>,
-    /// Those that keep the lane's state, by their name without the prefix.
+    /// State registers of the lane, by name without the prefix.
     kept: HashMap<&'a str, Reg>,
 }
 
-impl<'a> Checked<'a> {
+impl<'a> FunctionPair<'a> {
     pub(super) fn new(
-        texts: &'a Texts<'a>,
+        texts: &'a Inputs<'a>,
         index: usize,
         old: &'a Function,
         new: &'a Function,
         recorded: bool,
-    ) -> Result<Checked<'a>, Error> {
+    ) -> Result<FunctionPair<'a>, Error> {
         let ours: Vec<bool> = new.regs.iter().map(|r| r.name.contains(texts.prefix)).collect();
-        // The reader numbers registers by first use, which insertions change: pair them by name and scope.
+        // The reader numbers registers by first use, which insertions change. Registers are therefore paired
+        // by name and scope.
         let sorted = |f: &'a Function, ours: &[bool]| {
             let mut regs: Vec<(usize, &RegInfo)> = f
                 .regs
@@ -119,7 +120,7 @@ impl<'a> Checked<'a> {
             )
         };
         let idle = old.kind == FunctionKind::Kernel && insertions.iter().all(|i| silent(&i.action));
-        Ok(Checked { texts, index, old, new, recorded, regs, idle, visits, ours, kept })
+        Ok(FunctionPair { texts, index, old, new, recorded, regs, idle, visits, ours, kept })
     }
 
     pub(super) fn wrong(&self, inst: &Inst, what: impl std::fmt::Display) -> Error {
@@ -131,31 +132,31 @@ impl<'a> Checked<'a> {
         self.ours.get(reg.index()).copied().unwrap_or_default()
     }
 
-    /// Whether a register is one of a piece's own, not of the lane's state.
+    /// Whether a register is a temporary of a snippet, not part of the lane's state.
     pub(super) fn temporary(&self, reg: Reg) -> bool {
         let scope = self.new.regs[reg.index()].scope;
         self.is_ours(reg) && scope.end < self.new.body.end.saturating_sub(1)
     }
 
-    /// The register parameter by which a function of the old kind gets its caller's state.
+    /// Register parameter that passes the caller's state in a function without the ABI.
     pub fn state_parameter(&self) -> Option<Reg> {
         let name = format!("{}state", self.texts.prefix);
         Some(Reg(self.new.regs.iter().position(|r| r.name == name)? as u32))
     }
 
-    /// The register that keeps a part of the lane's state, by its name without the prefix.
+    /// State register of this name (without the prefix).
     pub fn state(&self, name: &str) -> Option<Reg> {
         self.kept.get(name).copied()
     }
 
-    /// Whether it can be launched.
+    /// Whether the function is a kernel.
     pub fn kernel(&self) -> bool {
         self.old.kind == FunctionKind::Kernel
     }
 }
 
-/// An operand of the original in the registers and symbols of the rewritten function.
-pub(super) fn translated(f: &Checked<'_>, operand: &Operand) -> Operand {
+/// An operand of the original, in registers and symbols of the rewritten function.
+pub(super) fn translated(f: &FunctionPair<'_>, operand: &Operand) -> Operand {
     let reg = |r: Reg| f.regs[r.index()];
     match operand {
         Operand::Reg(r) => Operand::Reg(reg(*r)),

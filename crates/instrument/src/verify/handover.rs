@@ -1,4 +1,5 @@
-//! Invariant 7 for calls: all of the state is handed over, and the whole module agrees on where the record keeps it.
+//! Invariant 7 for calls: all of the state is passed, and the whole module agrees on its layout in the
+//! record.
 
 use std::collections::HashMap;
 
@@ -8,10 +9,10 @@ use prlx_trace::kernel::Level;
 
 use crate::error::Error;
 use crate::verify::fault::wrong;
-use crate::verify::function::{Checked, Inserted, Texts, calls_recorded};
+use crate::verify::function::{FunctionPair, Inputs, InsertedCode, calls_recorded};
 
-/// What a callee has to get, and gives back.
-pub(super) fn handed(plan: &Plan, back: bool) -> Vec<String> {
+/// Names of the state registers that a callee receives, or (`back`) returns.
+pub(super) fn handed_over(plan: &Plan, back: bool) -> Vec<String> {
     let names: &[&str] = match (plan.request.level, back) {
         (Level::Path, _) => &["cursor", "word"],
         (Level::Fingerprint, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
@@ -41,8 +42,12 @@ pub(super) fn handed(plan: &Plan, back: bool) -> Vec<String> {
     names.iter().map(|n| (*n).to_owned()).collect()
 }
 
-/// Actions that hand state over move all of it.
-pub(super) fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inserted) -> Result<(), Error> {
+/// Checks that actions which pass state pass all of it.
+pub(super) fn check_handover(
+    f: &FunctionPair<'_>,
+    here: &[&Insertion],
+    inserted: &InsertedCode,
+) -> Result<(), Error> {
     for insertion in here {
         let (load, back) = match (&insertion.action, insertion.at) {
             (Action::Save, _) => (false, false),
@@ -60,7 +65,7 @@ pub(super) fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inser
         if !called && matches!(insertion.action, Action::Save | Action::Restore) {
             continue;
         }
-        for name in handed(f.texts.plan, back) {
+        for name in handed_over(f.texts.plan, back) {
             let reg = f.state(&name);
             let moved = f.new.insts[inserted.insts.clone()].iter().any(|inst| {
                 let class = if load { Class::Load } else { Class::Store };
@@ -70,17 +75,17 @@ pub(super) fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inser
                     && reg.is_some_and(|r| inst.operands.get(data) == Some(&Operand::Reg(r)))
             });
             if !moved {
-                return Err(wrong(inserted.at, format!("{}: {name} is not handed on", f.old.name)));
+                return Err(wrong(inserted.at, format!("{}: {name} is not passed on", f.old.name)));
             }
         }
     }
     Ok(())
 }
 
-/// Where the record keeps which state: all of the module has to agree.
-pub(super) fn layout(texts: &Texts<'_>) -> Result<HashMap<String, i64>, Error> {
+/// Layout of the state in the record. The whole module has to agree on it.
+pub(super) fn record_layout(texts: &Inputs<'_>) -> Result<HashMap<String, i64>, Error> {
     let mut layout: HashMap<String, i64> = HashMap::new();
-    let handed = handed(texts.plan, false);
+    let handed = handed_over(texts.plan, false);
     for function in &texts.after.functions {
         for inst in function.insts.iter().filter(|i| i.space == Space::Local) {
             let data =
@@ -96,7 +101,8 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<HashMap<String, i64>, Error> {
             };
             let state = name == "context" || handed.iter().any(|h| h == name);
             if state && *layout.entry(name.to_owned()).or_insert(at) != at {
-                let message = format!("{}: {name} is not where others look for it", function.name);
+                let message =
+                    format!("{}: {name} is at another offset of the record than elsewhere", function.name);
                 return Err(wrong(inst.span.start as usize, message));
             }
         }
@@ -104,12 +110,12 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<HashMap<String, i64>, Error> {
     let mut seen: Vec<i64> = layout.values().copied().collect();
     seen.sort_unstable();
     match seen.windows(2).any(|w| w[0] == w[1]) {
-        true => Err(wrong(0, "two parts of the state share a place in the record")),
+        true => Err(wrong(0, "two parts of the state share an offset in the record")),
         false => Ok(layout),
     }
 }
 
-/// Whether a place is right before the lane ends, and not the function.
-pub(super) fn exits(f: &Checked<'_>, at: At) -> bool {
+/// Whether a position is directly before the end of the thread, not of the function.
+pub(super) fn exits(f: &FunctionPair<'_>, at: At) -> bool {
     matches!(at, At::Before(id) if f.old.insts[id.index()].class == Class::Exit)
 }

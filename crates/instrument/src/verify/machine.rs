@@ -1,4 +1,5 @@
-//! One lane that executes inserted instructions: the few that [`super::rules`] lets through, as the PTX ISA defines them.
+//! A machine with one lane that executes inserted instructions: those that [`super::rules`] allows, as the
+//! PTX ISA defines them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,26 +15,26 @@ use crate::verify::memory::{Memory, read, write};
 /// A lane, and the memory that it sees.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Machine {
-    /// Global memory.
+    /// Global memory of the device.
     pub global: Memory,
-    /// Its own memory.
+    /// Local memory of the lane.
     pub local: Memory,
-    /// Parameters, by name.
+    /// Parameters, by name: words of eight bytes.
     pub params: Arc<HashMap<String, Vec<u64>>>,
-    /// Lanes that are here with it, itself among them: they do nothing that it could see.
+    /// Active lanes, itself included. The others have no effect that it could observe.
     pub mask: u32,
-    /// These lanes hold what it holds.
-    pub alike: bool,
-    /// Special registers.
+    /// All active lanes hold the same values as this one.
+    pub uniform: bool,
+    /// Special registers and their values.
     pub special: Arc<Vec<(&'static str, u64)>>,
     /// Registers that were written or set.
     pub regs: FxHashMap<Reg, u64>,
-    /// What registers of the source hold: a value for each, from this.
+    /// Seed of the values of source registers.
     pub seed: u64,
 }
 
 impl Machine {
-    /// Executes `insts` of `f`. None of them branches out.
+    /// Executes `insts` of `f`. No branch leaves this range.
     pub fn run(&mut self, module: &Module, f: &Function, insts: Range<usize>) -> Result<(), String> {
         let mut pc = insts.start;
         while pc < insts.end {
@@ -54,14 +55,15 @@ impl Machine {
         Ok(())
     }
 
-    /// What a register holds. One that nobody wrote holds a value that only its place and the seed decide.
+    /// Value of a register. A register that was never written has a value that depends only on its number and
+    /// the seed.
     pub fn reg(&self, f: &Function, reg: Reg) -> u64 {
         let info = &f.regs[reg.index()];
         let value = self.regs.get(&reg).copied().unwrap_or_else(|| mix(self.seed ^ u64::from(reg.0) << 32));
         value & mask(info.ty)
     }
 
-    /// The bits of an operand that is one value.
+    /// Bits of an operand that is one value.
     fn value(&self, module: &Module, f: &Function, operand: &Operand) -> Option<u64> {
         match operand {
             Operand::Reg(r) => Some(self.reg(f, *r)),
@@ -75,7 +77,7 @@ impl Machine {
         }
     }
 
-    /// An operand's bits; of several, all in order.
+    /// Bits of an operand, or of all its parts in order.
     pub fn values(&self, module: &Module, f: &Function, operand: &Operand) -> Option<Vec<u64>> {
         Some(match operand {
             Operand::Reg(r) => vec![self.reg(f, *r)],
@@ -125,12 +127,12 @@ impl Machine {
             Op::Match => 1 << lane(),
             Op::Vote if form.has("all") => a? & 1,
             Op::Vote => (a? & 1) << lane(),
-            // 32 lanes have the same.
-            Op::Redux if self.alike && form.has("add") => a?.wrapping_mul(32) & width,
-            Op::Redux if self.alike && form.has("xor") => 0,
+            // All 32 lanes hold the same value.
+            Op::Redux if self.uniform && form.has("add") => a?.wrapping_mul(32) & width,
+            Op::Redux if self.uniform && form.has("xor") => 0,
             Op::Redux => a? & width,
-            // Its own value from itself; from a lane that is not here, none.
-            Op::Shfl if b? & 31 == lane() || self.alike => a? & width,
+            // A shuffle from the lane itself returns its own value; from an inactive lane it returns none.
+            Op::Shfl if b? & 31 == lane() || self.uniform => a? & width,
             Op::Bar => return Some(()),
             Op::Ld => match inst.operands.first()? {
                 Operand::Vector(parts) => {
@@ -217,12 +219,12 @@ impl Machine {
         Some(())
     }
 
-    /// What lies `from` bytes behind the address.
+    /// The value `from` bytes after the address.
     fn load(&self, module: &Module, f: &Function, inst: &Inst, width: u64, from: u64) -> Option<u64> {
         if inst.space == Space::Param {
             let Operand::Address(Base::Symbol(id), offset) = inst.operands.get(1)? else { return None };
             let name = &module.symbols.get(id.index())?.name;
-            // The kernel's own hold values that only their place decides.
+            // The kernel's own parameters have values that depend only on their position.
             let own = || mix(address(name).wrapping_add_signed(*offset));
             let Some(words) = self.params.get(name) else { return Some(own() & width) };
             let word = words.get(usize::try_from(*offset).ok()? / 8)?;
@@ -237,7 +239,7 @@ impl Machine {
         match space {
             Space::Local => write(&mut self.local, at, size, value),
             Space::Global => write(&mut self.global, at, size, value),
-            // An argument: the call is not executed.
+            // An argument of a call, which is not executed.
             _ => {}
         }
     }
@@ -253,13 +255,13 @@ impl Machine {
     }
 }
 
-/// Where a variable is: anywhere, but always there.
+/// Address of a variable: arbitrary, but fixed.
 pub(super) fn address(name: &str) -> u64 {
     let sum = name.bytes().fold(7u64, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b)));
     (sum & 0xFFFF) << 8 | 1 << 40
 }
 
-/// Whether an address lies in a space: some do.
+/// Whether an address lies in a space: arbitrary, but fixed.
 pub(super) fn within(space: Space, address: u64) -> bool {
     mix(address ^ (space as u64) << 50) & 1 == 1
 }
@@ -272,7 +274,7 @@ fn ty_bytes(ty: Type) -> u64 {
     }
 }
 
-/// A value that looks random.
+/// A pseudo-random value.
 pub(super) fn mix(seed: u64) -> u64 {
     let x = (seed ^ seed >> 29).wrapping_add(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// Memory in words of four bytes; what is not there is 0. Copies share what was there when it was sealed: every piece of a function begins with
-/// the same, and writes little.
+/// Memory in words of four bytes; unwritten words are 0. Copies share the sealed part: all snippets of a
+/// function start with the same memory and write little.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Memory {
     sealed: Arc<FxHashMap<u64, u32>>,
@@ -13,11 +13,11 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// What was written becomes what copies share.
+    /// Moves everything written so far to the part that copies share.
     pub fn seal(&mut self) {
         Arc::make_mut(&mut self.sealed).extend(self.written.drain(..));
     }
-    /// The word at an address.
+    /// Word at an address.
     pub fn word(&self, at: u64) -> u32 {
         let written = self.written.iter().find(|w| w.0 == at).map(|w| w.1);
         written.unwrap_or_else(|| self.sealed.get(&at).copied().unwrap_or_default())
@@ -28,12 +28,12 @@ impl Memory {
             None => self.written.push((at, word)),
         }
     }
-    /// All words that were ever set.
+    /// All words that were ever written.
     pub fn words(&self) -> impl Iterator<Item = (u64, u32)> {
         let sealed = self.sealed.keys().filter(|at| self.written.iter().all(|w| w.0 != **at));
         sealed.map(|at| (*at, self.word(*at))).chain(self.written.iter().copied())
     }
-    /// The lowest address at which two copies differ since they were sealed.
+    /// Lowest address at which two copies differ since they were sealed.
     pub fn differs(&self, other: &Memory) -> Option<u64> {
         debug_assert!(Arc::ptr_eq(&self.sealed, &other.sealed), "they are copies of one");
         let all = self.written.iter().chain(&other.written).map(|w| w.0);

@@ -6,10 +6,10 @@ use prlx_isa::view::{Class, FunctionKind};
 use prlx_plan::code::Stmt;
 use prlx_plan::{Action, At, Packed};
 
-use crate::verify::function::Texts;
+use crate::verify::function::Inputs;
 
-/// Whether each thread saves a record at most once, as it ends.
-pub(super) fn once(texts: &Texts<'_>, record: usize) -> bool {
+/// Whether each thread saves a record at most once, at its end.
+pub(super) fn saved_at_most_once(texts: &Inputs<'_>, record: usize) -> bool {
     fn saves(body: &[Stmt], record: usize) -> usize {
         body.iter().fold(0, |n, stmt| match stmt {
             Stmt::Save { record: own, .. } if *own as usize == record => n + 1,
@@ -32,7 +32,7 @@ pub(super) fn once(texts: &Texts<'_>, record: usize) -> bool {
                 Class::Return => texts.module.functions[f].kind == FunctionKind::Kernel,
                 _ => false,
             };
-            // A guarded way out is one for those whose guard holds.
+            // A guarded exit ends only the threads whose guard is true.
             if count > 1 || !leaves || inst.guard != insertion.guard || ends.contains(&(f, insertion.at)) {
                 return false;
             }
@@ -42,14 +42,15 @@ pub(super) fn once(texts: &Texts<'_>, record: usize) -> bool {
     true
 }
 
-/// Whether lanes bring together what they have: since sm_80. Before, each writes for itself.
-pub(super) fn together(texts: &Texts<'_>) -> bool {
+/// Whether the target has warp reductions: since sm_80. Before, each lane writes for itself.
+pub(super) fn has_warp_reductions(texts: &Inputs<'_>) -> bool {
     let sm: String = texts.module.target.chars().filter(char::is_ascii_digit).collect();
     sm.parse::<u32>().is_ok_and(|n| n >= 80)
 }
 
-/// Whether what the plan says of packed counters is so: only kernels count them, each place at most once a thread, and 32 threads fit.
-pub(super) fn packed(texts: &Texts<'_>) -> bool {
+/// Whether packed counters cannot overflow: only kernels count them, each position executes at most once per
+/// thread, and the sums of 32 threads fit.
+pub(super) fn packed_counters_fit(texts: &Inputs<'_>) -> bool {
     fn tallied(body: &[Stmt], packed: Packed) -> bool {
         body.iter().any(|stmt| match stmt {
             Stmt::Tally { counter, .. } => packed.place(*counter).is_some(),
@@ -61,7 +62,7 @@ pub(super) fn packed(texts: &Texts<'_>) -> bool {
     let fits = packed.counters == 0 || (1..=32).contains(&packed.bits);
     fits && texts.plan.functions.iter().zip(&texts.module.functions).all(|(plan, function)| {
         let mut sums: HashMap<u32, u64> = HashMap::new();
-        // Whoever comes to a place again goes back over it.
+        // A position executes again only after a backward branch over it.
         let back = |at: usize| {
             function.blocks.iter().enumerate().any(|(from, block)| {
                 let to = block.succs.iter().map(|to| to.index()).min().unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! Invariants 4 to 6: which instructions, registers, memory, branches and masks inserted code may use.
+//! Invariants 4 to 6: the instructions, registers, memory, branches and masks that inserted code may use.
 
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Class, Inst, Operand, Reg, Role, Space, SymbolId};
@@ -7,11 +7,11 @@ use prlx_trace::kernel::Level;
 use rustc_hash::FxHashSet;
 
 use crate::error::Error;
-use crate::verify::function::{Checked, Inserted};
+use crate::verify::function::{FunctionPair, InsertedCode};
 
-impl Checked<'_> {
-    /// The rules for one piece.
-    pub fn rules(&self, place: At, inserted: &Inserted) -> Result<(), Error> {
+impl FunctionPair<'_> {
+    /// Checks the rules for one snippet.
+    pub fn rules(&self, place: At, inserted: &InsertedCode) -> Result<(), Error> {
         let insts = &self.new.insts[inserted.insts.clone()];
         let mut written: FxHashSet<Reg> = FxHashSet::default();
         let mut masks: FxHashSet<Reg> = FxHashSet::default();
@@ -21,8 +21,8 @@ impl Checked<'_> {
             addresses.extend(self.state("state"));
         }
         for (i, inst) in insts.iter().enumerate() {
-            let known =
-                allowed(inst).ok_or_else(|| self.wrong(inst, "is no instruction that recording needs"))?;
+            let known = allowed(inst)
+                .ok_or_else(|| self.wrong(inst, "is not an instruction that recording needs"))?;
             for reg in inst.uses() {
                 let read_early = self.temporary(reg) && !written.contains(&reg);
                 // An operand that was not understood as a register would be missing here.
@@ -36,24 +36,25 @@ impl Checked<'_> {
                 }
             }
             if inst.operands.iter().any(|o| matches!(o, Operand::Text(_))) {
-                return Err(self.wrong(inst, "has an operand that means nothing here"));
+                return Err(self.wrong(inst, "has an operand that the reader does not understand"));
             }
             self.memory(inst, &addresses)?;
-            if known == Kind::Lanes {
+            if known == AllowedKind::Lanes {
                 let mask = inst.operands.last();
                 let fine = matches!(mask, Some(Operand::Reg(r)) if masks.contains(r));
                 if !fine {
-                    return Err(self.wrong(inst, "waits for lanes that may not come"));
+                    return Err(self.wrong(inst, "waits for lanes that may never arrive"));
                 }
             }
-            if known == Kind::Branch {
+            if known == AllowedKind::Branch {
                 self.branch(inst, inserted.insts.start + i, inserted.insts.end)?;
             }
             let from_address = self.reads_address(inst, &addresses);
             for reg in inst.defs() {
                 written.insert(reg);
                 masks.remove(&reg);
-                // The lanes that are here; or those of them that have the same value, each of which is told the same.
+                // The mask of the active lanes, or of those among them with the same value. All of the latter
+                // get the same mask.
                 if matches!(inst.form.op, Some(Op::Activemask | Op::Match)) {
                     masks.insert(reg);
                 }
@@ -65,13 +66,13 @@ impl Checked<'_> {
         Ok(())
     }
 
-    /// Where memory may be touched.
+    /// Checks the address of a memory access.
     fn memory(&self, inst: &Inst, addresses: &FxHashSet<Reg>) -> Result<(), Error> {
         let address = inst.operands.iter().zip(&inst.roles).find(|(_, r)| **r == Role::Addr).map(|(o, _)| o);
         let Some(address) = address else { return Ok(()) };
         let symbol = |id: SymbolId| self.texts.after.symbols.get(id.index()).map_or("", |s| s.name.as_str());
         let fine = match (address, inst.space) {
-            // A probe may ask for the kernel's own arguments.
+            // A probe may read the kernel's own arguments.
             (Operand::Address(Base::Symbol(_), _), Space::Param)
                 if self.kernel()
                     && inst.class == Class::Load
@@ -89,7 +90,7 @@ impl Checked<'_> {
         if fine { Ok(()) } else { Err(self.wrong(inst, "touches memory that is not the recorder's")) }
     }
 
-    /// Whether what an instruction gives is, or leads to, an address of the recorder.
+    /// Whether the result of an instruction is an address of the recorder, or leads to one.
     fn reads_address(&self, inst: &Inst, addresses: &FxHashSet<Reg>) -> bool {
         match inst.class {
             Class::Load | Class::Atomic => true,
@@ -100,37 +101,37 @@ impl Checked<'_> {
 
     fn branch(&self, inst: &Inst, at: usize, end: usize) -> Result<(), Error> {
         let Some(Operand::Label(target)) = inst.operands.first() else {
-            return Err(self.wrong(inst, "goes nowhere"));
+            return Err(self.wrong(inst, "has no known target"));
         };
         let target = self.new.blocks.get(target.index()).map_or(0, |b| b.insts.start as usize);
         match target > at && target <= end {
             true => Ok(()),
-            false => Err(self.wrong(inst, "leaves its piece, or goes back")),
+            false => Err(self.wrong(inst, "leaves its snippet, or branches backward")),
         }
     }
 }
 
-/// What kinds of instructions recording needs.
+/// Kinds of instructions that recording needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum AllowedKind {
     Plain,
     Lanes,
     Branch,
 }
 
-fn allowed(inst: &Inst) -> Option<Kind> {
+fn allowed(inst: &Inst) -> Option<AllowedKind> {
     use Op::*;
     let form = &inst.form;
     Some(match form.op? {
         Mov | Cvt | Add | Sub | Mul | Mad | Div | Rem | And | Or | Xor | Not | Neg | Abs | Shl | Shr
-        | Min | Max | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => Kind::Plain,
-        Ld | St | Red => Kind::Plain,
+        | Min | Max | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => AllowedKind::Plain,
+        Ld | St | Red => AllowedKind::Plain,
         Atom if ["add", "cas", "exch", "min", "max", "and", "or", "xor"].iter().any(|op| form.has(op)) => {
-            Kind::Plain
+            AllowedKind::Plain
         }
-        Match | Shfl | Vote | Redux if form.has("sync") => Kind::Lanes,
-        Bar if form.has("warp") => Kind::Lanes,
-        Bra => Kind::Branch,
+        Match | Shfl | Vote | Redux if form.has("sync") => AllowedKind::Lanes,
+        Bar if form.has("warp") => AllowedKind::Lanes,
+        Bra => AllowedKind::Branch,
         _ => return None,
     })
 }

@@ -1,7 +1,8 @@
-//! What was inserted, found by comparing two texts token by token.
+//! Finds the inserted snippets by comparing two texts token by token.
 //!
-//! A piece is a statement, a label, a scope or a list entry that has the prefix in it and stands where one may stand. All
-//! else has to be the original's: tokens equal, and the bytes between them too, but for white space beside a piece.
+//! A snippet is a statement, a label, a scope or a list entry that contains the prefix, at a position where
+//! one may be. Everything else has to be the original's: equal tokens, and equal bytes between them, except
+//! for white space beside a snippet.
 
 use crate::tokens::tokens;
 use prlx_isa::view::{Class, Module};
@@ -13,32 +14,32 @@ use crate::verify::fault::wrong;
 
 /// Inserted text between two tokens of the source.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
-    /// End of the token of the source before it.
+pub(super) struct InsertedSnippet {
+    /// End of the preceding token of the source.
     pub after: usize,
-    /// Beginning of the token of the source after it.
+    /// Beginning of the following token of the source.
     pub before: usize,
-    /// Whether it is an entry of a list; else it is statements.
+    /// Whether it is a list entry; otherwise it is statements.
     pub list: bool,
     /// Its parts in the rewritten text: statements, labels and scopes.
     pub units: Vec<(usize, usize)>,
 }
 
-/// Where statements may be inserted.
-struct Places {
+/// Positions where text may be inserted.
+struct AllowedPlaces {
     starts: FxHashSet<usize>,
     ends: FxHashSet<usize>,
     tops: FxHashSet<usize>,
-    /// Bodies and, by body, calls: sorted.
+    /// Bodies of functions, and calls: sorted.
     bodies: Vec<(usize, usize)>,
     calls: Vec<(usize, usize)>,
 }
 
-impl Places {
-    fn of(module: &Module) -> Places {
+impl AllowedPlaces {
+    fn of(module: &Module) -> AllowedPlaces {
         let insts = || module.functions.iter().flat_map(|f| &f.insts);
         let range = |s: prlx_isa::view::Span| (s.start as usize, s.end as usize);
-        Places {
+        AllowedPlaces {
             starts: insts().map(|i| i.span.start as usize).collect(),
             ends: insts().map(|i| i.span.end as usize).collect(),
             tops: module.functions.iter().map(|f| f.body.start as usize + 1).collect(),
@@ -58,16 +59,16 @@ impl Places {
     }
 }
 
-/// The rewritten text.
-struct New<'a> {
+/// The rewritten text as tokens.
+struct RewrittenTokens<'a> {
     text: &'a str,
     tokens: Vec<Token<'a>>,
-    /// By token: whether it has the prefix in it.
+    /// Whether each token contains the prefix.
     ours: Vec<bool>,
 }
 
-impl<'a> New<'a> {
-    fn of(text: &'a str, prefix: &str) -> New<'a> {
+impl<'a> RewrittenTokens<'a> {
+    fn of(text: &'a str, prefix: &str) -> RewrittenTokens<'a> {
         let tokens = tokens(text, 0, text.len());
         let mut ours = vec![false; tokens.len()];
         let mut next = 0;
@@ -75,36 +76,36 @@ impl<'a> New<'a> {
             while tokens.get(next).is_some_and(|t| t.end() <= at) {
                 next += 1;
             }
-            // In a comment it is in no token.
+            // A prefix in a comment is in no token.
             if tokens.get(next).is_some_and(|t| t.at <= at) {
                 ours[next] = true;
             }
         }
-        New { text, tokens, ours }
+        RewrittenTokens { text, tokens, ours }
     }
 
-    /// From a token on.
-    fn from(&self, first: usize) -> Front<'_, 'a> {
-        Front { tokens: &self.tokens[first..], ours: &self.ours[first..] }
+    /// The tokens from `first` on.
+    fn from(&self, first: usize) -> Remaining<'_, 'a> {
+        Remaining { tokens: &self.tokens[first..], ours: &self.ours[first..] }
     }
 }
 
-/// Tokens that are yet to be read.
+/// The tokens that are still to be read.
 #[derive(Clone, Copy)]
-struct Front<'t, 'a> {
+struct Remaining<'t, 'a> {
     tokens: &'t [Token<'a>],
     ours: &'t [bool],
 }
 
-/// Finds all pieces.
-pub(super) fn pieces(
+/// Finds all inserted snippets.
+pub(super) fn find_snippets(
     source: &str,
     rewritten: &str,
     module: &Module,
     prefix: &str,
-) -> Result<Vec<Piece>, Error> {
-    let places = Places::of(module);
-    let (a, new) = (tokens(source, 0, source.len()), New::of(rewritten, prefix));
+) -> Result<Vec<InsertedSnippet>, Error> {
+    let places = AllowedPlaces::of(module);
+    let (a, new) = (tokens(source, 0, source.len()), RewrittenTokens::of(rewritten, prefix));
     let b = &new.tokens;
     let mut found = Vec::new();
     let (mut i, mut j, mut after, mut at) = (0, 0, 0, 0);
@@ -112,33 +113,33 @@ pub(super) fn pieces(
         let before = a.get(i).map_or(source.len(), |t| t.at);
         let next = a.get(i).map(|t| t.text);
         let (list, statement) = (places.list(before), places.statement(after, before));
-        let mut piece = Piece { after, before, list, units: Vec::new() };
+        let mut snippet = InsertedSnippet { after, before, list, units: Vec::new() };
         let mut rest = String::new();
         loop {
             let front = new.from(j);
             let n = if statement { front.unit() } else { 0 };
-            let n = if n == 0 && list && piece.units.is_empty() { front.entry(next) } else { n };
+            let n = if n == 0 && list && snippet.units.is_empty() { front.entry(next) } else { n };
             if n == 0 {
                 break;
             }
-            piece.list = !statement || !new.ours[j] && matches!(b[j].text, "," | "(" | ".") && list;
+            snippet.list = !statement || !new.ours[j] && matches!(b[j].text, "," | "(" | ".") && list;
             let (start, end) = (b[j].at, b[j + n - 1].end());
             rest.push_str(&new.text[at..start]);
-            piece.units.push((start, end));
+            snippet.units.push((start, end));
             at = end;
             j += n;
         }
         let until = b.get(j).map_or(rewritten.len(), |t| t.at);
         let (last, between) = (&rewritten[at..until], &source[after..before]);
-        let same = match piece.units.is_empty() {
+        let same = match snippet.units.is_empty() {
             true => last == between,
             false => without_white(rest.bytes().chain(last.bytes()), between),
         };
         if !same {
             return Err(wrong(at, "bytes of the original changed between two words"));
         }
-        if !piece.units.is_empty() {
-            found.push(piece);
+        if !snippet.units.is_empty() {
+            found.push(snippet);
         }
         match (a.get(i), b.get(j)) {
             (None, None) => return Ok(found),
@@ -153,7 +154,7 @@ pub(super) fn pieces(
     }
 }
 
-/// Whether `wanted` is `text` less some white space.
+/// Whether `wanted` is `text` without some of its white space.
 fn without_white(text: impl Iterator<Item = u8>, wanted: &str) -> bool {
     let mut wanted = wanted.bytes().peekable();
     for b in text {
@@ -166,13 +167,13 @@ fn without_white(text: impl Iterator<Item = u8>, wanted: &str) -> bool {
     wanted.next().is_none()
 }
 
-impl Front<'_, '_> {
-    /// Whether one of the first so many has the prefix in it.
+impl Remaining<'_, '_> {
+    /// Whether a token in the range contains the prefix.
     fn ours(&self, range: std::ops::Range<usize>) -> bool {
         self.ours[range].iter().any(|ours| *ours)
     }
 
-    /// How many tokens an inserted statement, label or scope at the front has; 0: there is none.
+    /// Number of tokens of an inserted statement, label or scope at the front; 0: none.
     fn unit(&self) -> usize {
         let b = self.tokens;
         match b {
@@ -190,7 +191,8 @@ impl Front<'_, '_> {
                     return 0;
                 }
                 let statement = &b[..end];
-                // A directive of the original, such as `.loc`, has no end of its own before an inserted statement.
+                // A directive of the original, such as `.loc`, has no terminator before an inserted
+                // statement.
                 let declares = |t: &Token<'_>| matches!(t.text, "reg" | "local" | "param");
                 let foreign = statement.iter().any(|t| t.text == "call" || t.text == ":")
                     || statement.first().is_none_or(|t| t.text == "}")
@@ -202,7 +204,8 @@ impl Front<'_, '_> {
         }
     }
 
-    /// How many tokens an inserted list entry at the front has, where the original goes on with `next`.
+    /// Number of tokens of an inserted list entry at the front, where the original continues with `next`; 0:
+    /// none.
     fn entry(&self, next: Option<&str>) -> usize {
         let b = self.tokens;
         let group = |open: usize| match closing(b, open) {

@@ -1,8 +1,8 @@
-//! The states on which pieces are tried: of each a machine and a model.
+//! Sample states: pairs of a machine and a model, on which snippets are executed.
 //!
-//! Every piece of a function is tried on the same ones, so they are made once; copies share their memory.
+//! All snippets of a function use the same states, so they are made once. Copies share their memory.
 
-use crate::verify::plan_facts::once;
+use crate::verify::plan_facts::saved_at_most_once;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use prlx_trace::device::tracks::SPAN;
 use prlx_trace::device::{Context, Handed, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::Level;
 
-use crate::verify::function::{Checked, Texts};
+use crate::verify::function::{FunctionPair, Inputs};
 use crate::verify::machine::{Machine, address, mix};
 use crate::verify::memory::{Memory, write};
-use crate::verify::model::lane::Lane;
+use crate::verify::model::lane::LaneModel;
 use crate::verify::model::track::Track;
 
-/// Where things are in the sample machine.
+/// Addresses in the sample machine.
 const CONTEXT: u64 = 0x1_0000;
 
 const HEADS: u64 = 0x2_0000_0000;
@@ -40,83 +40,83 @@ const MAGAZINE: u64 = 0x7_8000_0000;
 
 const POOL: u64 = 0x8_0000_0000;
 
-/// A sample: what is recorded, and where the lane's cursor is.
+/// What is recorded in a sample, and where the lane's cursor is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sample {
-    /// Rows are left.
+    /// The chunk has rows left.
     Room,
-    /// Rows are left, and the whole warp is here.
+    /// The chunk has rows left, and all lanes of the warp are active.
     Whole,
-    /// Nothing was written yet, and nobody has a chunk.
+    /// No element was written yet, and the head is empty.
     Fresh,
-    /// Nothing was written yet, and the head has a chunk.
+    /// No element was written yet, and the head has a chunk.
     Joined,
-    /// Nothing was written yet, and the warp begins with a chunk.
+    /// No element was written yet, and a chunk was assigned to the warp before the launch.
     Given,
-    /// The chunk is full, and has no successor.
+    /// The chunk is full and has no successor.
     Full,
-    /// The chunk is full, and another lane made the next.
+    /// The chunk is full, and another lane linked the next one.
     FullJoined,
-    /// The chunk is full, and the magazine has some.
+    /// The chunk is full, and the magazine has chunks.
     Loaded,
-    /// The chunk is full, and so few are left in the pool that a batch runs past it; the magazine has none.
+    /// The chunk is full, the magazine is empty, and the pool has fewer chunks than a batch.
     Empty,
-    /// The chunk is full, and somebody is about to fill the magazine.
+    /// The chunk is full, and another lane is about to fill the magazine.
     Filling,
-    /// There are no chunks left.
+    /// The pool has no chunks left.
     Exhausted,
     /// The chunk is full and the bucket follows.
     Bucket,
-    /// Elements were lost before.
+    /// This lane has lost elements before.
     Lost,
-    /// This lane is not recorded, and knows.
+    /// This lane is not recorded, and its cursor says so.
     Off,
-    /// There is no context.
+    /// The launch has no context.
     NoContext,
-    /// The filter leaves this warp out.
+    /// The filter excludes this warp.
     Filtered,
 }
 
 use Sample::*;
 
-/// Taken twice: first in states where something is written (words full, visits wanted), then in any.
+/// Used twice: first with states in which something is written (full words, wanted visits), then with any.
 const SAMPLES: [Sample; 24] = [
     Room, Room, Room, Room, Whole, Whole, Whole, Fresh, Joined, Given, Given, Given, Full, FullJoined,
     Loaded, Empty, Filling, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Filtered,
 ];
 
-/// How often a piece of a probe program is tried, each time on other values.
+/// Number of samples of a probe program, each with other values.
 const PROBE_SAMPLES: u64 = 16;
 
-/// And how often one that only writes records, or adds counters to rows, with all lanes of a warp alike.
-/// The first are of launches of several dimensions; then each lane in turn, as many as add counters.
+/// Number of samples with a full warp of equal lanes, for programs that only write records or add counters.
+/// The first are multi-dimensional launches; then each lane in turn, as many as add counters.
 const PROBE_WHOLE: u64 = 22;
 
-/// What only writes records is tried on so many of them.
+/// Programs that only write records use the samples below this number.
 pub(super) const RECORDS_WHOLE: u64 = PROBE_SAMPLES + 6;
 
 /// A machine and a model in the same sample state.
-pub(super) struct State {
+pub(super) struct SampleState {
     pub sample: Sample,
     pub seed: u64,
     pub machine: Machine,
-    pub lane: Lane,
+    pub lane: LaneModel,
 }
 
-/// What all pieces of a function are tried on.
-pub(super) struct Tried<'a> {
+/// The samples for all snippets of a function.
+pub(super) struct Samples<'a> {
     pub layout: &'a HashMap<String, i64>,
-    /// The parts of a lane's state, as [`held`] has them, and their registers.
+    /// State registers with their names, in the order of [`register_values`].
     pub parts: Vec<(String, Option<Reg>)>,
-    pub states: Vec<State>,
+    pub states: Vec<SampleState>,
 }
 
-impl<'a> Tried<'a> {
-    pub fn of(texts: &Texts<'_>, f: &Checked<'_>, layout: &'a HashMap<String, i64>) -> Tried<'a> {
+impl<'a> Samples<'a> {
+    pub fn of(texts: &Inputs<'_>, f: &FunctionPair<'_>, layout: &'a HashMap<String, i64>) -> Samples<'a> {
         if !f.recorded {
-            return Tried { layout, parts: Vec::new(), states: Vec::new() };
+            return Samples { layout, parts: Vec::new(), states: Vec::new() };
         }
-        let parts = parts(texts, f);
+        let parts = state_registers(texts, f);
         let count = match texts.plan.request.level {
             Level::Probe => PROBE_SAMPLES + PROBE_WHOLE,
             _ => 2 * SAMPLES.len() as u64,
@@ -125,25 +125,25 @@ impl<'a> Tried<'a> {
             let sample = match texts.plan.request.level {
                 Level::Probe if seed >= PROBE_SAMPLES => Whole,
                 Level::Probe if seed % 8 == 7 => NoContext,
-                // There is a context, and nothing is kept.
+                // The context exists, but has no tables and records.
                 Level::Probe if seed % 8 == 6 => Exhausted,
                 Level::Probe => Room,
                 _ => SAMPLES[seed as usize % SAMPLES.len()],
             };
             let (machine, lane) = prepare(texts, f, layout, &parts, sample, seed);
-            State { sample, seed, machine, lane }
+            SampleState { sample, seed, machine, lane }
         };
         let states = (0..count).map(state).collect();
         let parts = parts.into_iter().map(|(name, _)| {
             let reg = f.state(&name);
             (name, reg)
         });
-        Tried { layout, parts: parts.collect(), states }
+        Samples { layout, parts: parts.collect(), states }
     }
 }
 
-/// The parts of a lane's state that registers keep: their names, and bytes.
-fn parts(texts: &Texts<'_>, f: &Checked<'_>) -> Vec<(String, u64)> {
+/// State registers of the lane: names, and sizes in bytes.
+fn state_registers(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> Vec<(String, u64)> {
     let kept = &texts.plan.kept;
     let many =
         |name: &'static str, count: usize, size: u64| (0..count).map(move |i| (format!("{name}{i}"), size));
@@ -170,8 +170,8 @@ fn parts(texts: &Texts<'_>, f: &Checked<'_>) -> Vec<(String, u64)> {
     all
 }
 
-/// By how many slots cursors move.
-fn steps(texts: &Texts<'_>, f: &Checked<'_>) -> impl Iterator<Item = u32> {
+/// Distances by which cursors move, in slots.
+fn steps(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> impl Iterator<Item = u32> {
     let of = |i: &prlx_plan::Insertion| match i.action {
         Action::Room { slots } => Some(slots),
         _ => None,
@@ -180,8 +180,12 @@ fn steps(texts: &Texts<'_>, f: &Checked<'_>) -> impl Iterator<Item = u32> {
     all.into_iter()
 }
 
-/// What the [`parts`] of a lane's state hold.
-pub(super) fn held(texts: &Texts<'_>, f: &Checked<'_>, lane: &Lane) -> impl Iterator<Item = u64> {
+/// Values of the [`state_registers`] of a lane.
+pub(super) fn register_values(
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    lane: &LaneModel,
+) -> impl Iterator<Item = u64> {
     let small = [lane.word, lane.edges, lane.first, lane.span].map(u64::from);
     let words = |words: &[u32]| words.iter().map(|w| u64::from(*w)).collect::<Vec<u64>>();
     let packed = texts.plan.kept.packed;
@@ -215,54 +219,164 @@ pub(super) fn held(texts: &Texts<'_>, f: &Checked<'_>, lane: &Lane) -> impl Iter
     [lane.cursor].into_iter().chain(small).chain(lists).chain(track).chain(sums).chain(numbers)
 }
 
+/// Where the sampled lane is in its launch.
+struct LanePlace {
+    /// The launch has one dimension.
+    flat: bool,
+    /// All lanes of the warp are active and hold the same values.
+    whole: bool,
+    tid: [u32; 3],
+    ntid: [u32; 3],
+    ctaid: [u32; 3],
+    nctaid: [u32; 3],
+    /// Lane in its warp.
+    lane: u32,
+    /// Warp in the grid.
+    warp: u64,
+    warps_of_cta: u64,
+    clock: u32,
+    multiprocessor: u32,
+    /// Mask of the active lanes.
+    mask: u32,
+}
+
+impl LanePlace {
+    fn of(level: Level, sample: Sample, seed: u64) -> LanePlace {
+        // Some launches have one dimension. In a full warp the first lane writes the joint entry.
+        let flat = (seed + seed / SAMPLES.len() as u64) % 2 == 1 && sample != Filtered;
+        let whole = sample == Whole && level == Level::Probe;
+        let nth = seed.saturating_sub(PROBE_SAMPLES) as u32;
+        let flat = if whole { nth >= 3 } else { flat };
+        let of = |many: [u32; 3], none| if flat { [many[0], none, none] } else { many };
+        let first = if whole { 32 + nth.saturating_sub(4) } else { 32 };
+        let tid = of([if flat { first } else { 7 }, 2, 1 + (seed as u32 % 3)], 0);
+        let (ntid, nctaid) = (of([if whole && flat { 64 } else { 37 }, 3, 4], 1), of([70_000, 50, 9], 1));
+        let ctaid = of([69_000, 41, seed as u32 % 9], 0);
+        let linear = tid[0] + ntid[0] * (tid[1] + ntid[1] * tid[2]);
+        let cta = u64::from(ctaid[0])
+            + u64::from(nctaid[0]) * (u64::from(ctaid[1]) + u64::from(nctaid[1]) * u64::from(ctaid[2]));
+        let warps_of_cta = u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(32));
+        let warp = cta * warps_of_cta + u64::from(linear / 32);
+        let clock = mix(seed) as u32;
+        let multiprocessor = (mix(seed) % 400) as u32;
+        let mask = if sample == Whole { u32::MAX } else { 1 << (linear % 32) };
+        let lane = linear % 32;
+        LanePlace {
+            flat,
+            whole,
+            tid,
+            ntid,
+            ctaid,
+            nctaid,
+            lane,
+            warp,
+            warps_of_cta,
+            clock,
+            multiprocessor,
+            mask,
+        }
+    }
+
+    fn special_registers(&self) -> Vec<(&'static str, u64)> {
+        let mut special: Vec<(&'static str, u64)> = Vec::new();
+        for (names, values) in [
+            (["%tid.x", "%tid.y", "%tid.z"], self.tid),
+            (["%ntid.x", "%ntid.y", "%ntid.z"], self.ntid),
+            (["%ctaid.x", "%ctaid.y", "%ctaid.z"], self.ctaid),
+            (["%nctaid.x", "%nctaid.y", "%nctaid.z"], self.nctaid),
+            (["%laneid", "%lanemask_lt", "%clock"], [self.lane, (1 << self.lane) - 1, self.clock]),
+            (["%smid", "%nsmid", "%warpid"], [self.multiprocessor, 1000, 3]),
+        ] {
+            special.extend(names.into_iter().zip(values.map(u64::from)));
+        }
+        special.push(("%lanemask_eq", 1 << self.lane));
+        special
+    }
+}
+
 /// A machine and a model in the same state.
 fn prepare(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
     layout: &HashMap<String, i64>,
     parts: &[(String, u64)],
     sample: Sample,
     seed: u64,
-) -> (Machine, Lane) {
+) -> (Machine, LaneModel) {
     let level = texts.plan.request.level;
-    let eager = seed < SAMPLES.len() as u64;
-    let shape = Shape::of(level, 32);
-    let (row, chunk) = (shape.row(), shape.chunk());
-    // Some launches have one dimension; a warp's first lane gives what the whole warp leaves.
-    let flat = (seed + seed / SAMPLES.len() as u64) % 2 == 1 && sample != Filtered;
-    let whole = sample == Whole && level == Level::Probe;
-    let nth = seed.saturating_sub(PROBE_SAMPLES) as u32;
-    let flat = if whole { nth >= 3 } else { flat };
-    let of = |many: [u32; 3], none| if flat { [many[0], none, none] } else { many };
-    let first = if whole { 32 + nth.saturating_sub(4) } else { 32 };
-    let tid = of([if flat { first } else { 7 }, 2, 1 + (seed as u32 % 3)], 0);
-    let (ntid, nctaid) = (of([if whole && flat { 64 } else { 37 }, 3, 4], 1), of([70_000, 50, 9], 1));
-    let ctaid = of([69_000, 41, seed as u32 % 9], 0);
-    let linear = tid[0] + ntid[0] * (tid[1] + ntid[1] * tid[2]);
-    let cta = u64::from(ctaid[0])
-        + u64::from(nctaid[0]) * (u64::from(ctaid[1]) + u64::from(nctaid[1]) * u64::from(ctaid[2]));
-    let warps_of_cta = u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(32));
-    let warp = cta * warps_of_cta + u64::from(linear / 32);
-    let clock = mix(seed) as u32;
-    let multiprocessor = (mix(seed) % 400) as u32;
-    let mask = if sample == Whole { u32::MAX } else { 1 << (linear % 32) };
-    // The recorders' own code knows how to be alone only.
-    let mut machine = Machine { seed: mix(seed + 1), mask, alike: whole, ..Machine::default() };
-    let mut special: Vec<(&'static str, u64)> = Vec::new();
-    for (names, values) in [
-        (["%tid.x", "%tid.y", "%tid.z"], tid),
-        (["%ntid.x", "%ntid.y", "%ntid.z"], ntid),
-        (["%ctaid.x", "%ctaid.y", "%ctaid.z"], ctaid),
-        (["%nctaid.x", "%nctaid.y", "%nctaid.z"], nctaid),
-        (["%laneid", "%lanemask_lt", "%clock"], [linear % 32, (1 << (linear % 32)) - 1, clock]),
-        (["%smid", "%nsmid", "%warpid"], [multiprocessor, 1000, 3]),
-    ] {
-        special.extend(names.into_iter().zip(values.map(u64::from)));
+    let chunk = Shape::of(level, 32).chunk();
+    let place = LanePlace::of(level, sample, seed);
+    // The recorders assume a single active lane in the sample.
+    let mut machine =
+        Machine { seed: mix(seed + 1), mask: place.mask, uniform: place.whole, ..Machine::default() };
+    machine.special = Arc::new(place.special_registers());
+    let context = context(texts, sample, seed, &place);
+    write_recorder(&mut machine.global, &context, sample, seed, &place, chunk);
+    let mut lane = lane(texts, f, sample, seed, &place);
+    set_counters(texts, f, &mut lane, seed);
+    match sample {
+        Joined => {
+            lane.memory = machine.global.clone();
+            let mut joined = lane.clone();
+            joined.hand_out();
+            machine.global = joined.memory;
+        }
+        FullJoined => write(&mut machine.global, POOL, 8, POOL + chunk),
+        Bucket => write(&mut machine.global, POOL, 8, BUCKET),
+        _ => {}
     }
-    special.push(("%lanemask_eq", 1 << (linear % 32)));
-    machine.special = Arc::new(special);
-    let part = if shape.lanes > 1 { u64::from(linear % 32) * shape.element } else { 0 };
-    let context = Context {
+    write_earlier_records(texts, &mut machine.global, sample, seed, &place);
+    let kept = &texts.plan.kept;
+    machine.global.seal();
+    lane.memory = machine.global.clone();
+    lane.records = if level == Level::Probe { lane.own_records(&kept.records) } else { 0 };
+    if let Some(layout) = &kept.tracks {
+        let region = if lane.context == 0 { 0 } else { lane.region(layout) };
+        // Without a context there is no track.
+        let seed = if lane.context == 0 { 0 } else { seed };
+        lane.track = Track::sample(seed, region, context.track_log as u32, layout, lane.lane);
+        let own = |i: usize| (mix(seed * 23 + i as u64) as u32, mix(seed * 29 + i as u64) as u32);
+        lane.opened = (0..texts.plan.module.marks.len()).map(own).collect();
+        lane.sums = (0..layout.words).map(|i| mix(seed * 17 + u64::from(i)) as u32).collect();
+    }
+    let record = address(&format!("{}record", texts.prefix));
+    // A graph's node passes only the address of its context.
+    let told = match seed % 4 {
+        _ if lane.context == 0 => Handed::default(),
+        3 => Handed { context: CONTEXT, ..Handed::default() },
+        _ => context.handed(CONTEXT),
+    };
+    let Handed { context: at, tables, ends, cta_warps } = told;
+    let params = [("context", vec![at, tables, ends, cta_warps]), ("state", vec![record])];
+    machine.params = Arc::new(params.map(|(name, value)| (format!("{}{name}", texts.prefix), value)).into());
+    if let Some(reg) = f.state_parameter() {
+        machine.regs.insert(reg, record);
+    }
+    let mut set = |name: &str, size: u64, value: u64| {
+        if let Some(reg) = f.state(name) {
+            machine.regs.insert(reg, value);
+        }
+        if let Some(at) = layout.get(name) {
+            write(&mut machine.local, record.wrapping_add_signed(*at), size, value);
+        }
+    };
+    set("context", 8, lane.context);
+    set("state", 8, record);
+    parts
+        .iter()
+        .zip(register_values(texts, f, &lane))
+        .for_each(|((name, size), value)| set(name, *size, value));
+    machine.local.seal();
+    // Room for the registers that a snippet writes.
+    machine.regs.reserve(64);
+    (machine, lane)
+}
+
+/// The context of the launch in a sample.
+fn context(texts: &Inputs<'_>, sample: Sample, seed: u64, place: &LanePlace) -> Context {
+    let level = texts.plan.request.level;
+    let chunk = Shape::of(level, 32).chunk();
+    Context {
         pool: POOL,
         size: match sample {
             Exhausted => 2 * chunk,
@@ -274,16 +388,17 @@ fn prepare(
         batch: 4 * chunk,
         heads: HEADS,
         finals: if level == Level::Probe { 0 } else { FINALS },
-        cta_warps: if flat { warps_of_cta } else { 0 },
+        cta_warps: if place.flat { place.warps_of_cta } else { 0 },
         bucket: BUCKET,
-        warp_first: if sample == Filtered && seed.is_multiple_of(2) { warp + 1 } else { warp - 1 } as u32,
+        warp_first: if sample == Filtered && seed.is_multiple_of(2) { place.warp + 1 } else { place.warp - 1 }
+            as u32,
         warps: if sample == Filtered && !seed.is_multiple_of(2) { 1 } else { 2 },
         given: if sample == Given { 2 } else { 0 },
         tables: if sample == Exhausted { 0 } else { TABLES },
         records: if matches!(sample, Exhausted | Empty) { 0 } else { RECORDS },
-        record_warps: if flat && !matches!(sample, Exhausted | Empty) { warps_of_cta } else { 0 },
+        record_warps: if place.flat && !matches!(sample, Exhausted | Empty) { place.warps_of_cta } else { 0 },
         tracks: TRACKS,
-        // A ring's size is part of the code.
+        // The size of a ring is a constant of the code.
         track_log: texts
             .plan
             .kept
@@ -294,24 +409,41 @@ fn prepare(
         launch: seed,
         visit_first: seed % 3,
         visit_last: if seed % 5 == 4 { u64::MAX } else { seed % 3 + 2 },
-    };
+    }
+}
+
+/// Writes the context, the pool's cursor, the bucket and the magazine.
+fn write_recorder(
+    memory: &mut Memory,
+    context: &Context,
+    sample: Sample,
+    seed: u64,
+    place: &LanePlace,
+    chunk: u64,
+) {
     for (i, bytes) in context.to_bytes().chunks_exact(4).enumerate() {
         let word = bytes.iter().rev().fold(0u32, |w, b| w << 8 | u32::from(*b));
-        write(&mut machine.global, CONTEXT + 4 * i as u64, 4, word.into());
+        write(memory, CONTEXT + 4 * i as u64, 4, word.into());
     }
-    write(&mut machine.global, CURSOR, 8, 2 * chunk);
-    write(&mut machine.global, BUCKET, 8, BUCKET);
+    write(memory, CURSOR, 8, 2 * chunk);
+    write(memory, BUCKET, 8, BUCKET);
     let left = match sample {
         Loaded => 1 + seed % 3,
         Filling => (1 << MAGAZINE_COUNT) - 1 - seed % 3,
         _ => 0,
     };
-    let magazine = MAGAZINE + u64::from(multiprocessor) % MAGAZINES * MAGAZINE_STRIDE;
-    write(&mut machine.global, magazine, 8, (17 * chunk) << MAGAZINE_COUNT | left);
+    let magazine = MAGAZINE + u64::from(place.multiprocessor) % MAGAZINES * MAGAZINE_STRIDE;
+    write(memory, magazine, 8, (17 * chunk) << MAGAZINE_COUNT | left);
+}
+
+/// The cursor of the lane in a sample.
+fn cursor(f: &FunctionPair<'_>, shape: Shape, sample: Sample, seed: u64, place: &LanePlace) -> u64 {
+    let (row, chunk) = (shape.row(), shape.chunk());
+    let part = if shape.lanes > 1 { u64::from(place.lane) * shape.element } else { 0 };
     let first = POOL + part;
-    let cursor = match sample {
+    match sample {
         _ if f.idle => part,
-        // One row or two are left of a private stream's chunk: not enough for all events of a place.
+        // A private stream's chunk has one or two rows left: too few for all events of a position.
         Room | Whole if shape.lanes == 1 && seed % 4 == 3 => {
             first + chunk - row * (1 + (seed / SAMPLES.len() as u64) % 2)
         }
@@ -320,8 +452,15 @@ fn prepare(
         Full | FullJoined | Loaded | Empty | Filling | Exhausted | Bucket => first + chunk,
         Lost => 2 + 5 * chunk,
         Off => 1 + 3 * chunk,
-    };
-    let mut lane = Lane {
+    }
+}
+
+/// The model of the lane, without what a probe program keeps.
+fn lane(texts: &Inputs<'_>, f: &FunctionPair<'_>, sample: Sample, seed: u64, place: &LanePlace) -> LaneModel {
+    let level = texts.plan.request.level;
+    let eager = seed < SAMPLES.len() as u64;
+    let cursor = cursor(f, Shape::of(level, 32), sample, seed, place);
+    LaneModel {
         level,
         kind: f.old.kind,
         word: match (eager, seed % 4) {
@@ -354,89 +493,59 @@ fn prepare(
         sums: Vec::new(),
         opened: Vec::new(),
         memory: Memory::default(),
-        mask,
-        lane: linear % 32,
-        warp,
-        clock,
-        multiprocessor,
+        mask: place.mask,
+        lane: place.lane,
+        warp: place.warp,
+        clock: place.clock,
+        multiprocessor: place.multiprocessor,
         context: if sample == NoContext { 0 } else { CONTEXT },
-    };
-    // Those of device functions are in the record, where nothing but 0 is known of them.
+    }
+}
+
+/// Sets visit counters, variables, counters and counts of records to sample values.
+fn set_counters(texts: &Inputs<'_>, f: &FunctionPair<'_>, lane: &mut LaneModel, seed: u64) {
+    // Visit counters of device functions are in the record, which starts with 0.
     lane.visits =
         (0..f.visits).map(|i| if f.kernel() { (mix(seed + u64::from(i)) % 5) as u32 } else { 0 }).collect();
     let kept = &texts.plan.kept;
-    let own = |i: usize, bits: u32| mix(seed * 31 + i as u64) & u64::MAX >> (64 - bits);
+    let own = |i: usize, bits: u32| own(seed, i, bits);
     lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();
-    // Small ones, of which a warp's sum has 32 bits, and none, have ways of their own.
+    // Small counters, whose warp sum fits 32 bits, and zeros take separate paths.
     let bits = [64, 26, 1][(mix(seed + 9) % 3) as usize];
-    // Of packed ones what a thread may have, and room for what comes to it.
+    // A packed counter holds what one thread may have, with room to add.
     let room = (1u64 << kept.packed.bits.max(6) >> 6) + 1;
     let own_counter = |i: usize| match kept.packed.place(i as u32) {
         Some(_) => own(100 + i, 64) % room,
         None => own(100 + i, bits),
     };
     lane.counters = (0..kept.counters.len()).map(own_counter).collect();
-    // Around how many are kept.
+    // Around the number of records that are kept.
     let saved = |(i, part): (usize, &Part)| own(200 + i, 32) % (2 * u64::from(part.keep) + 2);
     lane.saved = kept.records.parts.iter().enumerate().map(saved).collect();
-    match sample {
-        Joined => {
-            lane.memory = machine.global.clone();
-            let mut joined = lane.clone();
-            joined.hand_out();
-            machine.global = joined.memory;
-        }
-        FullJoined => write(&mut machine.global, POOL, 8, POOL + chunk),
-        Bucket => write(&mut machine.global, POOL, 8, BUCKET),
-        _ => {}
-    }
-    // A warp has written some of its records before, but for those of which it can only write one.
+}
+
+/// A sample value of `bits` bits.
+fn own(seed: u64, i: usize, bits: u32) -> u64 {
+    mix(seed * 31 + i as u64) & u64::MAX >> (64 - bits)
+}
+
+/// Writes the heads of the warp's records: it wrote some before, except those that it can write only once.
+fn write_earlier_records(
+    texts: &Inputs<'_>,
+    memory: &mut Memory,
+    sample: Sample,
+    seed: u64,
+    place: &LanePlace,
+) {
+    let kept = &texts.plan.kept;
+    let own = |i: usize, bits: u32| own(seed, i, bits);
+    // The warp wrote some of its records before, except those that it can write only once.
     for (i, part) in kept.records.parts.iter().enumerate() {
-        let once = sample == Whole && once(texts, i);
+        let once = sample == Whole && saved_at_most_once(texts, i);
         if !part.of_lane && part.which != Which::Room && !once {
-            let at = RECORDS + warp * kept.records.warp + part.at;
+            let at = RECORDS + place.warp * kept.records.warp + part.at;
             let (at, size) = part.offsets().get(part.fields.len()).map_or((at, 8), |offset| (at + offset, 2));
-            write(&mut machine.global, at, size, own(300 + i, 32) % (2 * u64::from(part.keep) + 2));
+            write(memory, at, size, own(300 + i, 32) % (2 * u64::from(part.keep) + 2));
         }
     }
-    machine.global.seal();
-    lane.memory = machine.global.clone();
-    lane.records = if level == Level::Probe { lane.own_records(&kept.records) } else { 0 };
-    if let Some(layout) = &kept.tracks {
-        let region = if lane.context == 0 { 0 } else { lane.region(layout) };
-        // Without a context there is no track.
-        let seed = if lane.context == 0 { 0 } else { seed };
-        lane.track = Track::sample(seed, region, context.track_log as u32, layout, lane.lane);
-        let own = |i: usize| (mix(seed * 23 + i as u64) as u32, mix(seed * 29 + i as u64) as u32);
-        lane.opened = (0..texts.plan.module.marks.len()).map(own).collect();
-        lane.sums = (0..layout.words).map(|i| mix(seed * 17 + u64::from(i)) as u32).collect();
-    }
-    let record = address(&format!("{}record", texts.prefix));
-    // A graph's node is told of its context alone.
-    let told = match seed % 4 {
-        _ if lane.context == 0 => Handed::default(),
-        3 => Handed { context: CONTEXT, ..Handed::default() },
-        _ => context.handed(CONTEXT),
-    };
-    let Handed { context: at, tables, ends, cta_warps } = told;
-    let params = [("context", vec![at, tables, ends, cta_warps]), ("state", vec![record])];
-    machine.params = Arc::new(params.map(|(name, value)| (format!("{}{name}", texts.prefix), value)).into());
-    if let Some(reg) = f.state_parameter() {
-        machine.regs.insert(reg, record);
-    }
-    let mut set = |name: &str, size: u64, value: u64| {
-        if let Some(reg) = f.state(name) {
-            machine.regs.insert(reg, value);
-        }
-        if let Some(at) = layout.get(name) {
-            write(&mut machine.local, record.wrapping_add_signed(*at), size, value);
-        }
-    };
-    set("context", 8, lane.context);
-    set("state", 8, record);
-    parts.iter().zip(held(texts, f, &lane)).for_each(|((name, size), value)| set(name, *size, value));
-    machine.local.seal();
-    // Room for what a piece writes.
-    machine.regs.reserve(64);
-    (machine, lane)
 }

@@ -1,4 +1,5 @@
-//! Case files: `tests/cases/instrument/NAME.ptx`, and what it is rewritten to in `NAME.LEVEL`. `BLESS=1` writes those.
+//! Case files: `tests/cases/instrument/NAME.ptx`, and what it is rewritten to in `NAME.LEVEL`. `BLESS=1`
+//! writes those.
 
 use std::fs;
 
@@ -44,7 +45,8 @@ fn kernels_may_be_called_like_words_of_ptx() {
         let source = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry {name}(.param .u64 {name}_param_0)\n{{\n\
              .reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [{name}_param_0];\n\
-             mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd1, %rd1, %rd2;\nld.global.u32 %r2, [%rd1];\n\
+             mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd1, %rd1, %rd2;\n\
+             ld.global.u32 %r2, [%rd1];\n\
              setp.eq.u32 %p1, %r2, 0;\n@%p1 ret;\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd1], %r2;\nret;\n}}\n"
         );
         for level in crate::support::LEVELS.into_iter().filter(|&l| l != Level::Operands) {

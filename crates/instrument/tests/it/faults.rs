@@ -24,7 +24,7 @@ const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
     // Structure.
     (Level::Path, "loops", "\t}\n", "\t\n", ""),
     (Level::Path, "loops", "$prlx_store", "$prlx_stare", ""),
-    (Level::Path, "loops", "@%prlx_q bra $prlx_room", "@%prlx_q bra OUTER; bra $prlx_room", "leaves its piece"),
+    (Level::Path, "loops", "@%prlx_q bra $prlx_room", "@%prlx_q bra OUTER; bra $prlx_room", "leaves its snippet"),
     (Level::Path, "loops", ",\n\t.param .align 8 .b8 prlx_context[32]", "", ""),
     (Level::Path, "loops", ".b8 prlx_context[32]", ".b8 prlx_context[32], .param .u64 prlx_more", ""),
     // Registers and memory.
@@ -32,7 +32,7 @@ const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
     (Level::Path, "loops", "cvt.u32.u64 %prlx_a, %prlx_cursor", "cvt.u32.u64 %prlx_a, %prlx_x", "reads a register before"),
     (Level::Path, "loops", "st.global.cg.u32 [%prlx_cursor]", "st.global.cg.u32 [%rd1]", "touches memory"),
     (Level::Path, "loops", "%prlx_leader, 31, %prlx_mask", "%prlx_leader, 31, -1", "waits for lanes"),
-    (Level::Path, "loops", "setp.lt.u32 %prlx_q, %prlx_word", "bar.sync 0;\n\tsetp.lt.u32 %prlx_q, %prlx_word", "no instruction that recording needs"),
+    (Level::Path, "loops", "setp.lt.u32 %prlx_q, %prlx_word", "bar.sync 0;\n\tsetp.lt.u32 %prlx_q, %prlx_word", "not an instruction that recording needs"),
     // Meaning.
     (Level::Path, "guards", "@%p1 shl.b32 %prlx1_word", "@!%p1 shl.b32 %prlx1_word", "word becomes"),
     (Level::Path, "loops", "@!%p1 add.u32 %prlx_trip0", "@%p1 add.u32 %prlx_trip0", "trip0 becomes"),
@@ -68,8 +68,8 @@ const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
     (Level::Events, "ahead", "vote.sync.ballot.b32 %prlx_mask3, %p1", "vote.sync.ballot.b32 %prlx_mask3, !%p1", "memory at"),
     (Level::Events, "ahead", "mov.u32 %prlx_site0, -8053", "mov.u32 %prlx_site0, -18053", "memory at"),
     (Level::Events, "ahead", "{%prlx_value1, %prlx_value2}", "{%prlx_value1, %prlx_clock}", "memory at"),
-    (Level::Path, "calls", "st.local.u32 [%prlx_state+16], %prlx_word", "st.local.u32 [%prlx_state+20], %prlx_word", "not where others look"),
-    (Level::Path, "calls", "\tld.local.u64 %prlx_cursor, [prlx_record+0];\n", "", "not handed on"),
+    (Level::Path, "calls", "st.local.u32 [%prlx_state+16], %prlx_word", "st.local.u32 [%prlx_state+20], %prlx_word", "another offset of the record"),
+    (Level::Path, "calls", "\tld.local.u64 %prlx_cursor, [prlx_record+0];\n", "", "not passed on"),
     (Level::Path, "calls", "a1, prlx_state", "a1, prlx_record, prlx_state", ""),
 ];
 

@@ -1,4 +1,5 @@
-//! Broken PTX: whatever the text, rewriting ends with a rewritten text that the verifier accepts, or with an error.
+//! Broken PTX: whatever the text, rewriting ends with a rewritten text that the verifier accepts, or with an
+//! error.
 
 use prlx_trace::kernel::Level;
 

@@ -1,4 +1,5 @@
-//! What left a region in machine code. The listings are written here, in the form of `nvdisasm -c -gp`, with the lines of [`LineMapped`]'s text.
+//! What left a region in machine code. The listings are written here, in the form of `nvdisasm -c -gp`, with
+//! the lines of [`LineMapped`]'s text.
 
 use std::fmt::Write;
 
@@ -43,7 +44,8 @@ fn lines(text: &str, what: &str) -> Vec<usize> {
     all
 }
 
-/// A listing of operations, each with the text of the line that it is of and which such line; `|` ends a block.
+/// A listing of operations, each with the text of the line that it is of and which such line; `|` ends a
+/// block.
 fn listing(text: &str, ops: &[(&str, &str, usize)]) -> String {
     let mut all = ".section\t.text.k,\"ax\",@progbits\n".to_owned();
     for (op, what, n) in ops {

@@ -1,5 +1,5 @@
-//! Plans made without the matcher: every action at every place that it could stand at. What the matcher makes is a subset
-//! of it in kind, so a lowering that survives this survives the matcher.
+//! Plans made without the matcher: every action at every place that it could stand at. What the matcher makes
+//! is a subset of it in kind, so a lowering that survives this survives the matcher.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use prlx_trace::SiteId;
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::Level;
 
-/// The recorders.
+/// Levels with a recorder.
 pub const LEVELS: [Level; 4] = [Level::Fingerprint, Level::Path, Level::Events, Level::Operands];
 
 /// The repository's root.

@@ -1,18 +1,22 @@
-//! Dominator trees of both directions, by semidominators (Lengauer and Tarjan's idea in the form called Semi-NCA).
+//! Dominator trees of both directions, by semidominators.
 //!
-//! Holds: no recursion; a cascade of early returns, which makes the fixed-point algorithms quadratic, stays linear.
-//! Misses: nothing that is known.
+//! The algorithm is Semi-NCA, a variant of Lengauer and Tarjan's (Georgiadis, "Linear-Time Algorithms for
+//! Dominators and Related Problems", 2005).
+//!
+//! # Invariants
+//! - No recursion.
+//! - A cascade of early returns stays linear. Iterative fixed-point algorithms are quadratic on it.
 
 use crate::view::{BlockId, Function};
 
-/// Nothing there.
+/// The index of no block.
 const NONE: u32 = u32::MAX;
 
 fn id(i: usize) -> u32 {
     u32::try_from(i).unwrap_or(NONE)
 }
 
-/// Immediate dominators.
+/// Immediate dominator of each block.
 pub fn forward(f: &Function, reached: &[bool]) -> Vec<Option<BlockId>> {
     let n = f.blocks.len();
     if n == 0 {
@@ -23,7 +27,7 @@ pub fn forward(f: &Function, reached: &[bool]) -> Vec<Option<BlockId>> {
     tree(0, &succs, &preds).into_iter().map(|d| (d != NONE).then_some(BlockId(d))).collect()
 }
 
-/// Immediate post-dominators.
+/// Immediate post-dominator of each block.
 pub fn backward(f: &Function, order: &[BlockId], reached: &[bool]) -> Vec<Option<BlockId>> {
     let n = f.blocks.len();
     let exit = id(n);
@@ -35,7 +39,7 @@ pub fn backward(f: &Function, order: &[BlockId], reached: &[bool]) -> Vec<Option
     let mut alive = reached.to_vec();
     alive.push(true);
     let mut preds = reversed(&succs, &alive);
-    // Whatever has no way out is given one, from its last block.
+    // A region without an exit gets one, from its last block.
     let mut out = vec![false; n + 1];
     climb(exit, &preds, &mut out);
     for b in order.iter().rev() {
@@ -53,7 +57,7 @@ pub fn backward(f: &Function, order: &[BlockId], reached: &[bool]) -> Vec<Option
     ipdom
 }
 
-/// Marks what reaches `from`.
+/// Marks in `out` every block from which a path leads to `from`.
 fn climb(from: u32, preds: &[Vec<u32>], out: &mut [bool]) {
     let mut work = vec![from];
     out[from as usize] = true;
@@ -67,7 +71,7 @@ fn climb(from: u32, preds: &[Vec<u32>], out: &mut [bool]) {
     }
 }
 
-/// Edges the other way, those from blocks that count.
+/// Predecessors of each block, counting only edges from blocks in `alive`.
 fn reversed(succs: &[Vec<u32>], alive: &[bool]) -> Vec<Vec<u32>> {
     let mut preds = vec![vec![]; succs.len()];
     for (b, list) in succs.iter().enumerate().filter(|(b, _)| alive[*b]) {
@@ -78,13 +82,13 @@ fn reversed(succs: &[Vec<u32>], alive: &[bool]) -> Vec<Vec<u32>> {
     preds
 }
 
-/// Immediate dominators of what `root` reaches.
+/// Immediate dominators of the blocks that `root` reaches.
 fn tree(root: u32, succs: &[Vec<u32>], preds: &[Vec<u32>]) -> Vec<u32> {
     let n = succs.len();
     let mut number = vec![NONE; n];
     let mut vertex = vec![];
     let mut parent = vec![];
-    // Preorder numbers; from here on blocks go by them.
+    // Preorder numbers. From here on blocks go by these numbers.
     let mut stack = vec![(root, NONE)];
     while let Some((b, from)) = stack.pop() {
         if number[b as usize] != NONE {
@@ -130,7 +134,7 @@ fn tree(root: u32, succs: &[Vec<u32>], preds: &[Vec<u32>]) -> Vec<u32> {
     result
 }
 
-/// The vertex of least semidominator on the way up the forest, which is shortened on the way.
+/// The vertex with the least semidominator on the path up the forest. Compresses the path.
 fn least(v: u32, ancestor: &mut [u32], label: &mut [u32], semi: &[u32], path: &mut Vec<u32>) -> u32 {
     if ancestor[v as usize] == NONE {
         return v;
@@ -151,7 +155,7 @@ fn least(v: u32, ancestor: &mut [u32], label: &mut [u32], semi: &[u32], path: &m
     label[v as usize]
 }
 
-/// When a walk of the tree enters and leaves each block; `(0, 0)` for blocks that are not in it.
+/// When a walk of the tree enters and leaves each block; `(0, 0)` for blocks outside the tree.
 pub fn intervals(parent: &[Option<BlockId>], order: &[BlockId]) -> Vec<(u32, u32)> {
     let n = parent.len();
     let mut first = vec![NONE; n];

@@ -1,46 +1,52 @@
-//! The loop nest: strongly connected regions, then, without their headers, the regions inside those.
+//! The loop nest: strongly connected regions, then the regions inside them without their headers.
 //!
-//! Of a reducible graph these are its natural loops, those of one header as one. A region with several entries is
-//! irreducible; its header is the first of them.
+//! In a reducible graph these are the natural loops; loops with the same header are one. A region with
+//! several entries is irreducible, and its header is the first entry in reverse post-order.
 //!
-//! Holds: a header comes before all other blocks of its loop in reverse post-order. Misses: see [`MOST_LOOP_BLOCKS`].
+//! # Invariants
+//! A header comes before all other blocks of its loop in reverse post-order.
+//!
+//! # Limitations
+//! See [`MOST_LOOP_BLOCKS`].
 
 use crate::view::{BlockId, Function};
 
-/// Blocks listed over all loops; deeper loops than fit are left out. (Each loop lists its inner loops' blocks too, so a
-/// nest costs its depth times its size.)
+/// Maximum number of blocks listed over all loops; deeper loops than fit are omitted. Each loop lists the
+/// blocks of its inner loops too, so a nest costs its depth times its size.
 pub const MOST_LOOP_BLOCKS: usize = 1 << 26;
 
 /// A natural loop or an irreducible region.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Loop {
-    /// Where it is entered (the first entry in reverse post-order if irreducible).
+    /// The block where control enters the loop: the first entry in reverse post-order if the loop is
+    /// irreducible.
     pub header: BlockId,
     /// Enclosing loop, an index into [`Cfg::loops`].
     pub parent: Option<usize>,
-    /// All blocks, inner loops' included, sorted.
+    /// Blocks of the loop, inner loops included, sorted.
     pub blocks: Vec<BlockId>,
-    /// Blocks with an edge to the header from inside.
+    /// Blocks of the loop with an edge to the header.
     pub latches: Vec<BlockId>,
-    /// Edges that leave: from inside, to outside. A block that leaves the function from inside counts as `(block, block)`.
+    /// Edges that leave the loop: from a block inside to a block outside. A block that leaves the function
+    /// from inside counts as `(block, block)`.
     pub exits: Vec<(BlockId, BlockId)>,
-    /// Entered at more than one block.
+    /// Whether control enters the loop at more than one block.
     pub irreducible: bool,
-    /// 1 for an outermost loop.
+    /// Nesting depth; 1 for an outermost loop.
     pub depth: u32,
 }
 
 impl Loop {
-    /// Whether a block is in it.
+    /// Whether the loop contains a block.
     pub fn contains(&self, block: BlockId) -> bool {
         self.blocks.binary_search(&block).is_ok()
     }
 }
 
-/// Nothing there.
+/// The index of no block.
 const NONE: u32 = u32::MAX;
 
-/// The loops, outer before inner, and each block's innermost.
+/// Finds the loops, outer loops before inner ones, and the innermost loop of each block.
 pub fn nest(f: &Function, order: &[BlockId]) -> (Vec<Loop>, Vec<Option<usize>>) {
     let n = f.blocks.len();
     let mut position = vec![NONE; n];
@@ -97,7 +103,7 @@ pub fn nest(f: &Function, order: &[BlockId]) -> (Vec<Loop>, Vec<Option<usize>>) 
             l.latches.sort_unstable();
             l.exits.sort_unstable();
             l.exits.dedup();
-            // Without the header, what is left may hold inner loops.
+            // Without the header, the remaining blocks may hold inner loops.
             search.region[header.index()] = NONE;
             component.remove(0);
             l.blocks = component.clone();
@@ -112,7 +118,7 @@ pub fn nest(f: &Function, order: &[BlockId]) -> (Vec<Loop>, Vec<Option<usize>>) 
     sorted(loops, &position, n)
 }
 
-/// By place of the header, which puts outer loops before inner ones.
+/// Sorts loops by the position of their header, which puts outer loops before inner ones.
 fn sorted(loops: Vec<Loop>, position: &[u32], n: usize) -> (Vec<Loop>, Vec<Option<usize>>) {
     let mut ranks: Vec<usize> = (0..loops.len()).collect();
     ranks.sort_unstable_by_key(|i| position[loops[*i].header.index()]);
@@ -137,7 +143,7 @@ fn sorted(loops: Vec<Loop>, position: &[u32], n: usize) -> (Vec<Loop>, Vec<Optio
 /// Tarjan's search for strongly connected components, in one region at a time.
 struct Search<'f> {
     f: &'f Function,
-    /// By block: the region that is still to be searched for loops and that it belongs to.
+    /// Region of each block that is still to be searched for loops.
     region: Vec<u32>,
     index: Vec<u32>,
     low: Vec<u32>,
@@ -146,7 +152,7 @@ struct Search<'f> {
 }
 
 impl Search<'_> {
-    /// The components of a region that hold a cycle.
+    /// The components of a region that contain a cycle.
     fn components(&mut self, blocks: &[BlockId], region: u32) -> Vec<Vec<BlockId>> {
         for b in blocks {
             self.index[b.index()] = NONE;

@@ -1,12 +1,17 @@
-//! Control flow of one function: order, dominators, post-dominators, loops.
+//! The control-flow graph of one function: block order, dominators, post-dominators and loops.
 //!
-//! A block that leaves the function (see [`Function::leaves`]) has an edge to a virtual exit, which post-dominates all. A
-//! region without a way out gets one such edge, from the block of it that comes last, so that every reachable block has a
-//! place in the post-dominator tree.
+//! A block that leaves the function (see [`Function::leaves`]) has an edge to a virtual exit, which
+//! post-dominates all blocks. A region without an exit gets one such edge, from its last block in reverse
+//! post-order. Every reachable block therefore has a parent in the post-dominator tree.
 //!
-//! Holds: any graph will do, irreducible and endless ones too; no recursion; near linear time. Blocks that nothing reaches
-//! are in no order, tree or loop. Misses: calls are straight-line code; loops nested so deep that their lists of blocks
-//! would not fit are left out from there on ([`MOST_LOOP_BLOCKS`]).
+//! # Invariants
+//! - Any graph is accepted, irreducible and endless ones included.
+//! - No recursion, and near linear time.
+//! - Unreachable blocks are in no order, tree or loop.
+//!
+//! # Limitations
+//! - Calls count as straight-line code.
+//! - Loops nested so deep that their block lists would exceed [`MOST_LOOP_BLOCKS`] are omitted.
 
 use crate::view::{BlockId, Function};
 
@@ -15,27 +20,27 @@ mod loops;
 
 pub use loops::{Loop, MOST_LOOP_BLOCKS};
 
-/// Control flow of a function.
+/// The control-flow graph of a function.
 #[derive(Clone, Debug, Default)]
 pub struct Cfg {
     /// Blocks reachable from the entry, in reverse post-order.
     pub order: Vec<BlockId>,
-    /// By block: immediate dominator; `None` for the entry and for blocks that nothing reaches.
+    /// Immediate dominator of each block; `None` for the entry and for unreachable blocks.
     pub idom: Vec<Option<BlockId>>,
-    /// By block: immediate post-dominator; `None` where only the exit is.
+    /// Immediate post-dominator of each block; `None` if only the virtual exit post-dominates it.
     pub ipdom: Vec<Option<BlockId>>,
-    /// Loops, outer before inner.
+    /// Loops, outer loops before inner ones.
     pub loops: Vec<Loop>,
-    /// By block: innermost loop, an index into `loops`.
+    /// Innermost loop of each block, as an index into `loops`.
     pub innermost: Vec<Option<usize>>,
-    /// By block: when a walk of the dominator tree enters and leaves it; equal if it is not in the tree.
+    /// When a walk of the dominator tree enters and leaves each block; equal for blocks outside the tree.
     dominated: Vec<(u32, u32)>,
-    /// The same of the post-dominator tree.
+    /// When a walk of the post-dominator tree enters and leaves each block.
     post_dominated: Vec<(u32, u32)>,
 }
 
 impl Cfg {
-    /// The control flow of a function.
+    /// Builds the control-flow graph of a function.
     pub fn of(f: &Function) -> Cfg {
         let n = f.blocks.len();
         let order = reverse_post_order(f);
@@ -51,22 +56,24 @@ impl Cfg {
         Cfg { order, idom, ipdom, loops, innermost, dominated, post_dominated }
     }
 
-    /// Whether every way from the entry to `b` goes through `a`. Of a block that nothing reaches: only if they are the same.
+    /// Whether every path from the entry to `b` goes through `a`. If `b` is unreachable: whether they are the
+    /// same block.
     pub fn dominates(&self, a: BlockId, b: BlockId) -> bool {
         within(&self.dominated, a, b)
     }
 
-    /// Whether every way from `b` out of the function goes through `a`.
+    /// Whether every path from `b` out of the function goes through `a`.
     pub fn post_dominates(&self, a: BlockId, b: BlockId) -> bool {
         within(&self.post_dominated, a, b)
     }
 
-    /// When a walk of the dominator tree enters a block: dominators come before what they dominate.
+    /// When a walk of the dominator tree enters a block. Dominators come before the blocks that they
+    /// dominate.
     pub(crate) fn entered(&self, block: BlockId) -> u32 {
         self.dominated.get(block.index()).map_or(0, |(enter, _)| *enter)
     }
 
-    /// Whether the entry reaches a block.
+    /// Whether a path leads from the entry to a block.
     pub fn reaches(&self, block: BlockId) -> bool {
         self.dominated.get(block.index()).is_some_and(|(enter, leave)| enter < leave)
     }
@@ -79,7 +86,7 @@ fn within(intervals: &[(u32, u32)], a: BlockId, b: BlockId) -> bool {
     }
 }
 
-/// A depth-first walk that takes successors in their order: of a branch, what follows comes before its target.
+/// Reverse post-order of a depth-first walk. Of a branch, the fall-through block comes before the target.
 fn reverse_post_order(f: &Function) -> Vec<BlockId> {
     let mut order = vec![];
     let mut seen = vec![false; f.blocks.len()];

@@ -6,34 +6,36 @@ use super::def_use::{Def, DefUse};
 use crate::ptx::Op;
 use crate::view::{Class, Function, InstId, Operand, Reg};
 
-/// Why a predicate matters.
+/// How a predicate or index steers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SteerKind {
     /// It guards a branch.
     Branch,
-    /// It guards another instruction (returns and exits count as branches).
+    /// It guards another instruction. Returns and exits count as branches.
     Guard,
-    /// It chooses in a select.
+    /// It selects one of two values.
     Select,
     /// It is the index of a `brx.idx`.
     Switch,
 }
 
-/// A predicate (or index) that steers something: recorded where it is defined, so that its operands are at hand.
+/// A predicate or index that steers something. It is recorded where it is defined, because its operands are
+/// still available there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// The instruction after which its value is known. For a switch: the `brx.idx` itself, before it.
     pub at: InstId,
-    /// The predicate or index.
+    /// The predicate register, or the register with the index.
     pub reg: Reg,
     /// What it steers, in source order; never empty.
     pub steers: Vec<(InstId, SteerKind)>,
 }
 
-/// Every predicate and index that steers something, by the instruction that defines it: sorted by `at`, then `reg`.
+/// Every predicate and index that steers something, by the instruction that defines it: sorted by `at`, then
+/// `reg`.
 ///
-/// A predicate that comes from the entry (a register parameter, or never written) has no defining instruction and is in no
-/// decision.
+/// A predicate that comes from the entry (a register parameter, or never written) has no defining instruction
+/// and is in no decision.
 pub fn decisions(f: &Function, flow: &DefUse) -> Vec<Decision> {
     let mut found: BTreeMap<(InstId, Reg), Vec<(InstId, SteerKind)>> = BTreeMap::new();
     for (i, inst) in f.insts.iter().enumerate() {

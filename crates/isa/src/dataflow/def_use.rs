@@ -1,12 +1,18 @@
-//! Data flow of one function: which definitions reach a use, and which predicates decide something.
+//! Def-use chains of one function: which definitions reach a use, and which uses see a definition.
 //!
-//! A register with one definition that dominates its uses (most of them) costs nothing more than that knowledge. The others
-//! get the joins of static single assignment, one register after the other; of those only what tells definitions apart is
-//! kept: joins that can see each other (around loops) are one, and joins of one value are none. A query walks what is left.
+//! Most registers have one definition that dominates all uses; nothing more is stored for them. The others
+//! get the phi nodes of static single assignment, one register after the other. Only phi nodes that
+//! distinguish definitions are kept: phi nodes that reach each other (around loops) become one, and a phi
+//! node of one value is dropped. A query walks the rest.
 //!
-//! Holds: guarded definitions, writes of single elements and what unknown operations may write do not end earlier definitions; [`Def::Entry`] is there when
-//! some way from the entry defines nothing. Misses: memory, parameters of calls in `.param` space, the carry flag; in blocks
-//! that nothing reaches, only definitions of the same block are seen.
+//! # Invariants
+//! - These do not end earlier definitions: guarded definitions, writes of single elements, and what unknown
+//!   operations may write.
+//! - [`Def::Entry`] is present when some path from the entry defines nothing.
+//!
+//! # Limitations
+//! - Memory, call parameters in `.param` space and the carry flag are not tracked.
+//! - In unreachable blocks, only definitions of the same block are seen.
 
 use super::mentions::{Mention, mentions};
 use super::phi;
@@ -14,28 +20,28 @@ use super::values::{ENTRY, Values, id, walk};
 use crate::cfg::Cfg;
 use crate::view::{Function, InstId, Reg};
 
-/// Where a register's value can come from.
+/// Where the value of a register can come from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Def {
-    /// The function's entry: a register parameter, or nothing wrote it.
+    /// The entry of the function: a register parameter, or a register that nothing wrote.
     Entry,
-    /// An instruction. A guarded one does not end the life of earlier definitions.
+    /// An instruction. A guarded one does not end earlier definitions.
     Inst(InstId),
 }
 /// Def-use chains of a function.
 #[derive(Clone, Debug, Default)]
 pub struct DefUse {
-    /// By register: the one definition that reaches all its uses, where that is so.
+    /// The definition of each register that reaches all its uses, if there is one.
     single: Vec<Option<InstId>>,
-    /// By register: instructions that name it, ascending; offsets into `mentions`.
+    /// Offsets into `mentions`, by register.
     starts: Vec<u32>,
     mentions: Vec<Mention>,
-    /// Values of the other registers.
+    /// Values of the registers without a single definition.
     values: Values,
 }
 
 impl DefUse {
-    /// The data flow of a function.
+    /// Builds the def-use chains of a function.
     pub fn of(f: &Function, graph: &Cfg) -> DefUse {
         let mut flow =
             DefUse { single: vec![None; f.regs.len()], values: Values::new(), ..DefUse::default() };
@@ -69,7 +75,7 @@ impl DefUse {
         for r in 1..counts.len() {
             counts[r] += counts[r - 1];
         }
-        // Stable, so that each register's stay in source order.
+        // A stable sort keeps the mentions of each register in source order.
         all.sort_by_key(|(reg, _)| *reg);
         self.mentions = all.into_iter().map(|(_, m)| m).collect();
         self.starts = counts;
@@ -82,7 +88,7 @@ impl DefUse {
         }
     }
 
-    /// Whether one definition is all that any use can see.
+    /// Whether one definition reaches every use.
     fn has_single(&mut self, f: &Function, graph: &Cfg, reg: Reg) -> bool {
         let list = self.of_reg(reg);
         let mut defs = list.iter().filter(|m| m.writes);
@@ -102,8 +108,8 @@ impl DefUse {
         covers
     }
 
-    /// Which definitions `inst` can see of a register that it reads; sorted. Empty if it does not read it, or nothing
-    /// reaches it.
+    /// Definitions that `inst` can see of a register that it reads, sorted. Empty if it does not read the
+    /// register, or if nothing reaches it.
     pub fn defs(&self, inst: InstId, reg: Reg) -> Vec<Def> {
         if let Some(def) = self.single(reg) {
             return vec![Def::Inst(def)];
@@ -123,12 +129,12 @@ impl DefUse {
         defs
     }
 
-    /// The definition of a register that is all that any of its uses sees.
+    /// The only definition that any use of the register sees, if there is one.
     pub fn single(&self, reg: Reg) -> Option<InstId> {
         self.single.get(reg.index()).copied().flatten()
     }
 
-    /// Which instructions can see what `inst` writes to a register; sorted.
+    /// Instructions that can see the value that `inst` writes to a register, sorted.
     pub fn uses(&self, inst: InstId, reg: Reg) -> Vec<InstId> {
         if let Some(def) = self.single(reg) {
             let readers = self.of_reg(reg).iter().filter(|m| m.reads && def == inst);

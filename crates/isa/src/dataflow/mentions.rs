@@ -8,15 +8,15 @@ pub(super) struct Mention {
     pub inst: InstId,
     pub reads: bool,
     pub writes: bool,
-    /// It writes all of the register whenever it runs at all.
+    /// The instruction writes the whole register whenever it executes.
     pub ends: bool,
 }
 
-/// Every register that an instruction names, once each.
+/// Fills `list` with every register that an instruction names, once each.
 pub(super) fn mentions(id: InstId, inst: &Inst, list: &mut Vec<(Reg, Mention)>) {
     list.clear();
     inst.for_each_reg(&mut |reg, reads, writes| {
-        // An element of a vector is read and written: the rest stays.
+        // A write of a vector element also reads the vector: the other elements stay.
         let ends = writes && inst.guard.is_none() && inst.class != Class::Opaque;
         match list.iter_mut().find(|(r, _)| *r == reg) {
             Some((_, m)) => {
@@ -32,7 +32,7 @@ pub(super) fn mentions(id: InstId, inst: &Inst, list: &mut Vec<(Reg, Mention)>) 
     }
 }
 
-/// A write of one element of a vector leaves the others.
+/// Marks writes of single vector elements, which leave the other elements.
 fn partial(operand: &Operand, list: &mut Vec<(Reg, Mention)>) {
     match operand {
         Operand::Element(reg, code) if VideoSelector::from_code(*code).is_none() => {

@@ -1,11 +1,15 @@
-//! The values of one register: a join wherever control meets and the register is live, then condensed.
+//! Phi nodes of one register: one wherever control joins and the register is live, then condensed.
 //!
-//! Where definitions meet need not be found first: joins that can see each other see the same definitions, so each such
-//! group becomes one value, and a group of one other value and no definition becomes that value. What is left is as little
-//! as with dominance frontiers, which can be as many as the square of the blocks.
+//! The places where definitions meet need not be found first. Phi nodes that reach each other see the same
+//! definitions, so each such group becomes one value. A group without a definition that takes from one other
+//! value becomes that value. The result is as small as with dominance frontiers, whose size can be the square
+//! of the number of blocks.
 //!
-//! Holds: notes by block are reused from register to register; nothing outlives a register but its values. Misses: time is
-//! blocks where the register is live, summed over registers.
+//! # Invariants
+//! Notes by block are reused from register to register. Only the values outlive a register.
+//!
+//! # Limitations
+//! The time is the number of blocks where the register is live, summed over registers.
 
 use super::mentions::Mention;
 use super::values::{ENTRY, Value, Values, id};
@@ -15,35 +19,35 @@ use crate::view::{BlockId, Function, InstId, Reg};
 /// A value before condensing: an index into [`Builder::drafts`].
 type Draft = u32;
 
-/// What came from the entry: always the first draft.
+/// The value from the entry: always the first draft.
 const FROM_ENTRY: Draft = 0;
 
-/// Nothing there.
+/// The index of no node.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 enum Source {
     Entry,
-    /// What an instruction wrote; for a definition that need not happen, else what was there before.
+    /// A definition by an instruction, and the value before it if the definition may not execute.
     Def(InstId, Option<Draft>),
-    /// One of these, by the way that control came: a range of [`Builder::arguments`].
+    /// A phi node: one of these values, by the edge that control took. A range of [`Builder::arguments`].
     Join(u32, u32),
 }
 
-/// A note that counts if its epoch is the current one.
+/// A note: an epoch and an index. It counts if the epoch is the current one.
 type Note = (u32, u32);
 
-/// Makes values, register by register.
+/// Builds values, one register after the other.
 pub struct Builder<'f> {
     f: &'f Function,
     graph: &'f Cfg,
-    /// By block: what comes in matters.
+    /// The register is live at the block's beginning.
     live: Vec<u32>,
-    /// By block: something there ends what came in.
+    /// A definition in the block ends the values that reach its beginning.
     ended: Vec<u32>,
-    /// By block: the join at its beginning.
+    /// The phi node at the block's beginning.
     join: Vec<Note>,
-    /// By block: the draft at its end.
+    /// The draft at the block's end.
     at_end: Vec<Note>,
     epoch: u32,
     drafts: Vec<Source>,
@@ -75,14 +79,15 @@ impl<'f> Builder<'f> {
         id(self.drafts.len() - 1)
     }
 
-    /// Makes the values of a register that has several, or may have none.
+    /// Builds the values of a register that has several definitions, or may have none. `list` has its
+    /// mentions in source order.
     pub fn register(&mut self, values: &mut Values, reg: Reg, list: &[Mention]) {
         self.epoch += 1;
         self.drafts.clear();
         self.arguments.clear();
         self.draft(Source::Entry);
         let joins = self.joins(list);
-        // What is above a block in the dominator tree is known before it.
+        // Blocks higher in the dominator tree are processed first.
         let mut groups: Vec<&[Mention]> =
             list.chunk_by(|a, b| self.place(a.inst) == self.place(b.inst)).collect();
         groups.sort_unstable_by_key(|g| self.graph.entered(self.place(g[0].inst)));
@@ -124,7 +129,8 @@ impl<'f> Builder<'f> {
         values.made.extend(made.into_iter().map(|(i, v)| (i, reg, condensed[v as usize])));
     }
 
-    /// Finds the blocks where what comes in matters, and makes a join wherever it can come in several ways.
+    /// Marks the blocks where the register is live, and creates a phi node wherever it can arrive by several
+    /// edges.
     fn joins(&mut self, list: &[Mention]) -> Vec<BlockId> {
         let f = self.f;
         let place = |m: &Mention| f.insts[m.inst.index()].block;
@@ -144,7 +150,7 @@ impl<'f> Builder<'f> {
         let mut joins = vec![];
         while let Some(b) = work.pop() {
             let preds = &self.f.blocks[b.index()].preds;
-            // The entry's beginning is one way in.
+            // The entry itself is one way into the first block.
             if preds.len() + usize::from(b.0 == 0) > 1 && self.graph.reaches(b) {
                 let v = self.draft(Source::Join(0, 0));
                 self.join[b.index()] = (self.epoch, v);
@@ -161,7 +167,7 @@ impl<'f> Builder<'f> {
         joins
     }
 
-    /// The draft at a block's end.
+    /// The draft at the end of a block.
     fn outgoing(&mut self, block: BlockId) -> Draft {
         let mut path = vec![];
         let mut b = block;
@@ -186,7 +192,7 @@ impl<'f> Builder<'f> {
         v
     }
 
-    /// The draft at a block's beginning.
+    /// The draft at the beginning of a block.
     fn incoming(&mut self, block: BlockId) -> Draft {
         let (epoch, v) = self.join[block.index()];
         if epoch == self.epoch {
@@ -198,7 +204,7 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// What a draft takes its definitions from, besides its own.
+    /// Drafts that a draft takes definitions from, besides its own.
     fn from(&self, draft: Draft) -> &[Draft] {
         match &self.drafts[draft as usize] {
             Source::Entry | Source::Def(_, None) => &[],
@@ -207,9 +213,9 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// Adds to the flow one value for each group of drafts that can see each other; gives the value of each draft.
+    /// Adds one value for each group of drafts that reach each other. Returns the value of each draft.
     fn condense(&self, values: &mut Values) -> Vec<Value> {
-        // Tarjan's strongly connected components come out with what they depend on before them.
+        // Tarjan's algorithm yields a component after the components it depends on.
         let n = self.drafts.len();
         let mut value = vec![NONE; n];
         let mut index = vec![NONE; n];
@@ -258,7 +264,7 @@ impl<'f> Builder<'f> {
                         Source::Def(inst, _) => own.push(*inst),
                         Source::Join(..) => {}
                     }
-                    // Within the group nothing has a value yet.
+                    // Within the group no draft has a value yet.
                     others.extend(self.from(*d).iter().map(|o| value[*o as usize]).filter(|v| *v != NONE));
                 }
                 others.sort_unstable();

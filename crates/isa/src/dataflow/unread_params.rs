@@ -1,18 +1,24 @@
-//! Which bytes of its parameters a kernel reads.
+//! Parameter bytes that a kernel never reads.
 //!
-//! A structure that is passed by value has padding, which nobody sets: its bytes differ from run to run, and mean nothing.
+//! A structure passed by value has padding, which the host does not set. These bytes differ from run to run
+//! and have no effect.
 //!
-//! Holds: a byte that is called unread changes nothing of what the kernel does. Where a parameter's address is taken, or it
-//! is named by anything but a load at a constant place, all of it counts as read; where an operand is not understood, or a load
-//! leaves its parameter, everything does. Misses: what is loaded and then not used.
+//! # Invariants
+//! - A byte reported as unread has no effect on the kernel.
+//! - A parameter counts as read as a whole if its address is taken, or if anything but a load at a constant
+//!   offset names it.
+//! - All parameters count as read if an operand is not understood, or a load reaches beyond its parameter.
+//!
+//! # Limitations
+//! A loaded value that is not used counts as read.
 
 use std::ops::Range;
 
 use crate::ptx::Op;
 use crate::view::{Base, Function, FunctionKind, Inst, Module, Operand, Space, SymbolId};
 
-/// The bytes of a kernel's parameter buffer that it never reads, those between parameters too, ascending; empty for a
-/// device function.
+/// Bytes of a kernel's parameter buffer that the kernel never reads, padding between parameters included,
+/// ascending. Empty for a device function.
 pub fn unread_param_bytes(module: &Module, function: &Function) -> Vec<Range<u32>> {
     if function.kind != FunctionKind::Kernel {
         return Vec::new();
@@ -58,7 +64,8 @@ pub fn unread_param_bytes(module: &Module, function: &Function) -> Vec<Range<u32
     unread
 }
 
-/// The parameter, and the bytes of it from where on, that an instruction loads and does nothing else with.
+/// The parameter that a load reads, the offset in it, and the size in bytes; `None` if the instruction does
+/// anything else.
 fn loaded(inst: &Inst) -> Option<(SymbolId, i64, u32)> {
     let [_, Operand::Address(Base::Symbol(symbol), from)] = inst.operands.as_slice() else { return None };
     let form = &inst.form;
@@ -70,7 +77,7 @@ fn loaded(inst: &Inst) -> Option<(SymbolId, i64, u32)> {
     Some((*symbol, *from, form.ty(0)?.bytes() * count))
 }
 
-/// Tells of every symbol that an operand names; whether all of it is understood.
+/// Calls `symbol` for every symbol that an operand names. Returns whether the operand is fully understood.
 fn named(operand: &Operand, symbol: &mut impl FnMut(SymbolId)) -> bool {
     match operand {
         Operand::Symbol(s, _) | Operand::Address(Base::Symbol(s), _) => symbol(*s),
@@ -87,7 +94,7 @@ fn named(operand: &Operand, symbol: &mut impl FnMut(SymbolId)) -> bool {
 mod tests {
     use super::*;
 
-    /// What a kernel with a structure and two more parameters does not read.
+    /// Unread ranges of a kernel with a structure and two more parameters.
     fn of(body: &str) -> Vec<(u32, u32)> {
         let text = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .align 8 .b8 s[24], \
@@ -108,12 +115,12 @@ mod tests {
         assert_eq!(of(""), [(0, 40)]);
         assert_eq!(of("ld.param.u64 %rd3, [p];"), [(0, 32)]);
         assert_eq!(of("ld.param.v4.b32 {%r1, %r2, _, %r3}, [s+4];"), [(0, 4), (20, 40)]);
-        // A guarded load, and one that is never come to, are loads.
+        // A guarded load and an unreachable load both count as loads.
         assert_eq!(
             of("@%p1 ld.param.u64 %rd3, [p]; ret; ld.param::entry.u64 %rd1, [s+16];"),
             [(0, 16), (24, 32)]
         );
-        // An address, however it is taken, is of all of the parameter.
+        // However the address is taken, the whole parameter counts as read.
         for taken in [
             "mov.b64 %rd1, s;",
             "mov.u64 %rd1, s+8;",
@@ -126,7 +133,7 @@ mod tests {
         ] {
             assert_eq!(of(taken), [(24, 40)], "{taken}");
         }
-        // What leaves its parameter, or is not understood, may read anything.
+        // A load beyond the parameter, or an operand that is not understood, may read anything.
         for any in ["ld.param.u64 %rd1, [s+20];", "ld.param.u32 %r1, [s+-4];", "nothing.known %r1, ?what;"] {
             assert_eq!(of(any), [], "{any}");
         }
@@ -138,7 +145,8 @@ mod tests {
                     ld.param.b64 %rd2, [got]; }";
         let text = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.func (.param .b64 r) f(.param .b64 a)\n{{\n.reg .b64 %rd<3>;\n\
-             ld.param.b64 %rd1, [a];\nst.param.b64 [r], %rd1;\nret;\n}}\n.entry k(.param .b64 x, .param .b64 y)\n{{\n\
+             ld.param.b64 %rd1, [a];\nst.param.b64 [r], %rd1;\nret;\n}}\n\
+             .entry k(.param .b64 x, .param .b64 y)\n{{\n\
              .reg .b64 %rd<9>;\nld.param.b64 %rd1, [y];\n{call}\nret;\n}}\n"
         );
         let (module, diagnostics) = crate::ptx::read(&text);

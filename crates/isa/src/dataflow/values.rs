@@ -1,22 +1,24 @@
-//! Values of registers as a graph: each value has definitions of its own, and values whose definitions count too.
+//! Values of registers as a graph: each value has definitions of its own, and values whose definitions count
+//! too.
 //!
-//! [`super::phi`] builds the graph, one register after the other. [`super::def_use`] walks it to answer queries.
+//! [`super::phi`] builds the graph, one register after the other. [`super::def_use`] walks it to answer
+//! queries.
 
 use rustc_hash::FxHashSet;
 
 use crate::view::{InstId, Reg};
 
-/// Something a register can hold: the definitions that may have made it. An index into [`DefUse::values`].
+/// A value that a register can hold: a set of definitions. An index into the nodes of [`Values`].
 pub(super) type Value = u32;
 
-/// The value that comes from the function's entry, for all registers.
+/// The value from the function's entry, for all registers.
 pub(super) const ENTRY: Value = 0;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
-    /// Definitions, as a range of [`DefUse::own`] from here to where the next node's begin.
+    /// Start of the node's own definitions in [`Values::own`]; the next node's start ends them.
     own: u32,
-    /// Values whose definitions count too, likewise of [`DefUse::others`].
+    /// Start of the values whose definitions count too, in [`Values::others`].
     others: u32,
 }
 /// The values of all registers that have no single definition.
@@ -30,7 +32,8 @@ pub(super) struct Values {
     pub seen: Vec<(InstId, Reg, Value)>,
     /// Values by the instruction and register that make them; sorted by [`Values::link`].
     pub made: Vec<(InstId, Reg, Value)>,
-    /// The reverse direction: by value, offsets into `onward` (values that include its definitions) and `users`.
+    /// The reverse direction: by value, offsets into `onward` (values that include its definitions) and
+    /// `users`.
     back: Vec<Node>,
     onward: Vec<Value>,
     users: Vec<InstId>,
@@ -42,7 +45,7 @@ impl Values {
         Values { nodes: vec![Node::default(); 2], ..Values::default() }
     }
 
-    /// Adds a value.
+    /// Adds a value with definitions of its own, and values whose definitions count too.
     pub fn add(&mut self, own: &[InstId], others: &[Value]) -> Value {
         self.own.extend(own);
         self.others.extend(others);
@@ -50,7 +53,7 @@ impl Values {
         id(self.nodes.len() - 2)
     }
 
-    /// Definitions of a value, and the values whose definitions count too.
+    /// Own definitions of a value, and the values whose definitions count too.
     pub fn node(&self, v: Value) -> (&[InstId], &[Value]) {
         split(&self.nodes, v, &self.own, &self.others)
     }
@@ -60,7 +63,7 @@ impl Values {
         split(&self.back, v, &self.users, &self.onward)
     }
 
-    /// Chains from values to what uses them.
+    /// Sorts the lists, and links each value to its users.
     pub fn link(&mut self) {
         self.seen.sort_unstable();
         self.made.sort_unstable();
@@ -95,13 +98,13 @@ impl Values {
     }
 }
 
-/// What belongs to a node: up to where the next one's begins.
+/// Entries of a node: from its start to the start of the next node.
 fn split<'s, T>(nodes: &[Node], v: Value, own: &'s [T], others: &'s [Value]) -> (&'s [T], &'s [Value]) {
     let (a, b) = (nodes[v as usize], nodes[v as usize + 1]);
     (&own[a.own as usize..b.own as usize], &others[a.others as usize..b.others as usize])
 }
 
-/// Visits a value and all that follow from it, each once.
+/// Visits a value and all values that follow from it, each once.
 pub(super) fn walk<'s>(from: Value, mut visit: impl FnMut(Value) -> &'s [Value]) {
     let first = visit(from);
     if first.is_empty() {

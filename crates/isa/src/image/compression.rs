@@ -3,7 +3,7 @@
 /// How an image is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compression {
-    /// As it is.
+    /// Stored without compression.
     None,
     /// One LZ4 block.
     Lz4,

@@ -1,49 +1,57 @@
-//! Cubins: NVIDIA's machine code in ELF. Their kernels, their target, and the PTX that `-lineinfo` leaves in them.
+//! Cubins: NVIDIA machine code in ELF. Reads their kernels, their target, and the PTX that `-lineinfo` stores
+//! in them.
 //!
-//! Holds: any bytes. Facts are what nvcc 12.8 and 13.0 write; the ELF is not documented.
-//! Misses: the PTX's `.loc` and `.file` lines, which the assembler blanks; machine code itself.
+//! The ELF layout is not documented. The facts here are what nvcc 12.8 and 13.0 write.
+//!
+//! # Invariants
+//! Any bytes are accepted.
+//!
+//! # Limitations
+//! - The assembler blanks the `.loc` and `.file` lines of the stored PTX.
+//! - Machine code is not decoded.
 
 use super::elf::{CUDA, Elf};
 use super::error::Error;
 use super::little_endian::number;
 use super::target::Target;
 
-/// `STO_CUDA_ENTRY` in a symbol's `st_other`.
+/// `STO_CUDA_ENTRY` in `st_other`: the symbol is a kernel.
 const ENTRY: u8 = 0x10;
 const FUNCTION: u8 = 2;
-/// The section with the PTX that was assembled: its lines, each ending in NUL.
+/// Section with the PTX that was assembled: its lines, each terminated by NUL.
 const PTX: &str = ".nv_debug_ptx_txt";
-/// How sections with a function's machine code begin.
+/// Prefix of the sections with a function's machine code.
 const CODE: &str = ".text.";
-/// The section with attributes of all functions; `EIFMT_SVAL`, `EIATTR_REGCOUNT` and `EIATTR_FRAME_SIZE` in it.
+/// Section with attributes of all functions. Its entries of format `EIFMT_SVAL` include `EIATTR_REGCOUNT` and
+/// `EIATTR_FRAME_SIZE`.
 const INFO: &str = ".nv.info";
 const SIZED: u8 = 4;
 const REGISTERS: u8 = 0x2f;
 const FRAME: u8 = 0x11;
-/// The section that names the assembler and its options.
+/// Section that names the assembler and its options.
 const TOOL: &str = ".note.nv.tkinfo";
 
-/// A cubin, as its headers say.
+/// What the headers of a cubin say.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cubin {
-    /// What it was assembled for.
+    /// Architecture it was assembled for.
     pub target: Target,
-    /// Names of its kernels, in its order.
+    /// Names of its kernels, in file order.
     pub kernels: Vec<String>,
-    /// The assembler's options, as ` -lineinfo -arch sm_90a`; empty if they are not stored.
+    /// Assembler options, as ` -lineinfo -arch sm_90a`; empty if they are not stored.
     pub options: String,
-    /// The PTX that was assembled, where it is stored.
+    /// PTX that was assembled, if it is stored.
     pub ptx: Option<String>,
 }
 
-/// Reads one.
+/// Reads the headers of a cubin.
 ///
 /// # Errors
-/// When it is no cubin.
+/// If the bytes are not a cubin.
 pub fn read(bytes: &[u8]) -> Result<Cubin, Error> {
     let elf = Elf::read(bytes)?;
     if elf.machine != CUDA {
-        return Err(Error { at: 18, what: format!("an ELF file for machine {}, no cubin", elf.machine) });
+        return Err(Error { at: 18, what: format!("an ELF file for machine {}, not a cubin", elf.machine) });
     }
     let options = elf.section(TOOL).map_or("", |s| options(s.data)).to_owned();
     let named = options.split([' ', '=']).skip_while(|w| *w != "-arch" && *w != "--gpu-name").nth(1);
@@ -56,32 +64,32 @@ pub fn read(bytes: &[u8]) -> Result<Cubin, Error> {
     Ok(Cubin { target, kernels: kernels.map(|s| s.name.to_owned()).collect(), options, ptx })
 }
 
-/// The machine code of a cubin's functions: section names, as `.text.saxpy`, and their bytes, in its order.
+/// Machine code of the functions: section names, as `.text.saxpy`, and their bytes, in file order.
 ///
 /// # Errors
-/// When it is no cubin.
+/// If the bytes are not a cubin.
 pub fn code(bytes: &[u8]) -> Result<Vec<(&str, &[u8])>, Error> {
     let elf = Elf::read(bytes)?;
     Ok(elf.sections.iter().filter(|s| s.name.starts_with(CODE)).map(|s| (s.name, s.data)).collect())
 }
 
-/// How many registers a thread of each kernel needs, by the kernel's name; what is not said is left out.
+/// Registers per thread of each kernel, by kernel name. Kernels without this attribute are omitted.
 ///
 /// # Errors
-/// When it is no cubin.
+/// If the bytes are not a cubin.
 pub fn registers(bytes: &[u8]) -> Result<Vec<(&str, u32)>, Error> {
     attribute(bytes, REGISTERS)
 }
 
-/// How many bytes of local memory a thread of each kernel and function has for itself, by its name: registers that were spilled are in them.
+/// Bytes of local memory per thread of each kernel and function, by name. Spilled registers are included.
 ///
 /// # Errors
-/// When it is no cubin.
+/// If the bytes are not a cubin.
 pub fn frames(bytes: &[u8]) -> Result<Vec<(&str, u32)>, Error> {
     attribute(bytes, FRAME)
 }
 
-/// What an attribute says of functions, by name.
+/// Values of one attribute, by function name.
 fn attribute(bytes: &[u8], attribute: u8) -> Result<Vec<(&str, u32)>, Error> {
     let elf = Elf::read(bytes)?;
     let symbols: Vec<_> = elf.symbols().collect();
@@ -102,13 +110,14 @@ fn attribute(bytes: &[u8], attribute: u8) -> Result<Vec<(&str, u32)>, Error> {
     Ok(all)
 }
 
-/// The string of the note that holds options.
+/// The string of the note that holds assembler options.
 fn options(note: &[u8]) -> &str {
     let strings = note.split(|b| *b == 0).filter_map(|s| std::str::from_utf8(s).ok());
     strings.map(str::trim).find(|s| s.starts_with('-') || s.contains(" -arch ")).unwrap_or_default()
 }
 
-/// The target that the header's flags say; ABI 8 came with CUDA 12.8's Blackwell and is CUDA 13's for all.
+/// Target from the header's flags. ABI 8 came with Blackwell in CUDA 12.8, and CUDA 13 uses it for all
+/// targets.
 fn flags(abi: u8, flags: u32) -> Target {
     let (number, arch_only) =
         if abi >= 8 { (flags >> 8 & 0xff, flags & 8 != 0) } else { (flags & 0xff, flags & 0x800 != 0) };

@@ -1,21 +1,24 @@
 //! Sections and symbols of 64-bit little-endian ELF files: cubins, and host programs that hold fatbins.
 //!
-//! Holds: any bytes; what lies outside the file is an error or left out, nothing is copied but names.
-//! Misses: segments, relocations, 32-bit and big-endian files.
+//! # Invariants
+//! Any bytes are accepted. A range outside the file is an error or is omitted. Only names are copied.
+//!
+//! # Limitations
+//! Segments, relocations, 32-bit and big-endian files are not read.
 
 use super::error::Error;
 use super::little_endian::number;
 
-/// The first bytes of every ELF file.
+/// First bytes of every ELF file.
 pub const MAGIC: &[u8] = b"\x7fELF";
-/// `e_machine` of NVIDIA's code.
+/// `e_machine` of NVIDIA machine code.
 pub const CUDA: u16 = 190;
 const NOBITS: u32 = 8;
 const SYMTAB: u32 = 2;
 const HEADER: usize = 64;
 const SYMBOL: usize = 24;
 
-/// A file.
+/// The headers of an ELF file.
 #[derive(Clone, Debug)]
 pub struct Elf<'a> {
     /// `e_machine`.
@@ -24,31 +27,31 @@ pub struct Elf<'a> {
     pub abi: u8,
     /// `e_flags`.
     pub flags: u32,
-    /// In the file's order.
+    /// Sections, in file order.
     pub sections: Vec<Section<'a>>,
 }
 
-/// A section.
+/// A section of an ELF file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Section<'a> {
-    /// Its name; empty if it is not text.
+    /// Name; empty if it is not valid UTF-8.
     pub name: &'a str,
     kind: u32,
     link: u32,
-    /// Where it begins in the file.
+    /// Offset in the file, bytes.
     pub at: u64,
-    /// Its bytes; none for a section that takes no room in the file.
+    /// Contents; empty for a section without bytes in the file.
     pub data: &'a [u8],
 }
 
-/// A symbol.
+/// A symbol of an ELF file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Symbol<'a> {
-    /// Its name.
+    /// Name; empty if it is not valid UTF-8.
     pub name: &'a str,
-    /// `STT_`: 2 is a function.
+    /// Type of the symbol (`STT_…`); 2 is a function.
     pub kind: u8,
-    /// `st_other`.
+    /// The field `st_other`.
     pub other: u8,
 }
 
@@ -56,28 +59,28 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     number::<4>(bytes, at).map(|n| n as u32)
 }
 
-/// The text from `at` to a NUL.
+/// The string at `at`, up to its NUL.
 fn name(strings: &[u8], at: u32) -> &str {
     let rest = strings.get(at as usize..).unwrap_or_default();
     let text = rest.split(|b| *b == 0).next().unwrap_or_default();
     std::str::from_utf8(text).unwrap_or_default()
 }
 
-/// The part of a file that a header names.
+/// The range of the file that a header names.
 fn part(bytes: &[u8], at: u64, size: u64) -> Option<&[u8]> {
     let from = usize::try_from(at).ok()?;
     bytes.get(from..from.checked_add(usize::try_from(size).ok()?)?)
 }
 
 impl<'a> Elf<'a> {
-    /// Reads a file's headers.
+    /// Reads the headers of a file.
     ///
     /// # Errors
-    /// When it is no such file, or a header lies outside it.
+    /// If the file is no 64-bit little-endian ELF file, or a header lies outside it.
     pub fn read(bytes: &'a [u8]) -> Result<Elf<'a>, Error> {
         let wrong = |what: &str| Error { at: 0, what: what.into() };
         if !bytes.starts_with(MAGIC) {
-            return Err(wrong("no ELF file"));
+            return Err(wrong("not an ELF file"));
         }
         if bytes.get(4..6) != Some(&[2, 1]) {
             return Err(wrong("an ELF file that is not 64-bit little-endian"));
@@ -96,7 +99,7 @@ impl<'a> Elf<'a> {
         let headers = part(bytes, table, (bytes.len() as u64).saturating_sub(table)).ok_or_else(|| {
             Error { at: table, what: "the ELF file ends before its sections' headers".into() }
         })?;
-        // Where the numbers do not fit into the header, the first section has them.
+        // Numbers too large for the header are in the first section's header.
         if count == 0 {
             count = number::<8>(headers, 32).unwrap_or_default();
         }
@@ -128,12 +131,12 @@ impl<'a> Elf<'a> {
         Ok(elf)
     }
 
-    /// The first section of that name.
+    /// The first section with this name.
     pub fn section(&self, name: &str) -> Option<&Section<'a>> {
         self.sections.iter().find(|s| s.name == name)
     }
 
-    /// The symbols of all symbol tables.
+    /// Symbols of all symbol tables.
     pub fn symbols(&self) -> impl Iterator<Item = Symbol<'a>> {
         self.sections.iter().filter(|s| s.kind == SYMTAB).flat_map(|s| {
             let strings = self.sections.get(s.link as usize).map_or(&[][..], |s| s.data);

@@ -7,49 +7,50 @@ use super::error::Error;
 use super::target::Target;
 use super::{cubin, lz4};
 
-/// Most bytes that an image may have.
+/// Maximum size of an image, bytes.
 pub const LARGEST: u64 = 512 << 20;
 
-/// Most bytes that one compressed byte may give.
+/// Maximum ratio of decompressed to compressed bytes.
 const RATIO: u64 = 1 << 14;
 
-/// What an image is.
+/// Format of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Text.
+    /// PTX source text.
     Ptx,
-    /// Machine code in ELF.
+    /// Cubin: machine code in ELF.
     Cubin,
 }
 
-/// An image in a file.
+/// One image of a file.
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
-    /// Which module of the file it belongs to: a module's images are one program for several devices.
+    /// Module of the file that it belongs to. The images of a module are the same program for several
+    /// devices.
     pub module: usize,
-    /// Where its container's entry, or itself, begins.
+    /// Offset in the file of its entry in a container, or of itself.
     pub at: u64,
-    /// What it is.
+    /// Format of the image.
     pub kind: Kind,
-    /// What it is for.
+    /// Architecture it was built for.
     pub target: Target,
-    /// The assembler's options that are stored with it.
+    /// Assembler options stored with it.
     pub options: String,
-    /// The source's name, where it is stored.
+    /// Name of its source; empty if it is not stored.
     pub name: String,
-    /// How it is stored.
+    /// Compression of the stored bytes.
     pub compression: Compression,
-    /// Bytes of the image itself.
+    /// Size of the decompressed image, bytes.
     pub size: u64,
     /// The bytes as stored, compressed or not.
     pub(super) stored: &'a [u8],
 }
 
 impl<'a> Image<'a> {
-    /// Its bytes.
+    /// The decompressed image.
     ///
     /// # Errors
-    /// When it is too large, or does not decompress to the size that is stored with it.
+    /// If the image is too large, or does not decompress to the size stored with it.
     pub fn bytes(&self) -> Result<Cow<'a, [u8]>, Error> {
         let wrong = |what: String| Error { at: self.at, what };
         let most = LARGEST.min((self.stored.len() as u64).saturating_mul(RATIO));
@@ -69,10 +70,10 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Its PTX: its own text, or what is stored in a cubin; `None` if there is none.
+    /// The PTX of the image: its own text, or the text stored in a cubin; `None` if there is none.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If the image cannot be read.
     pub fn ptx(&self) -> Result<Option<String>, Error> {
         let bytes = self.bytes()?;
         match self.kind {
@@ -86,10 +87,10 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Names of its kernels.
+    /// Names of the kernels in the image.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If the image cannot be read.
     pub fn kernels(&self) -> Result<Vec<String>, Error> {
         if self.kind == Kind::Cubin {
             return Ok(cubin::read(&self.bytes()?)?.kernels);

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// What is wrong with a file, and where.
+/// Why a file with kernels cannot be read, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
-    /// Bytes from the file's beginning; 0 also for the file as a whole.
+    /// Offset in the file, bytes; 0 also for the file as a whole.
     pub at: u64,
-    /// What.
+    /// What is wrong.
     pub what: String,
 }
 

@@ -1,17 +1,19 @@
-//! Fatbins: images for several targets in one container, as nvcc and clang put them into programs.
+//! Fatbins: images for several targets in one container, as nvcc and clang embed them in programs.
 //!
-//! A container is `{ u32 magic, u16 version, u16 header size, u64 size }`; entries follow, each `{ u16 kind, u16 version, u32
-//! header size, u64 padded size, u32 compressed size, u32 options at, u16 minor, u16 major, u32 target, u32 name at, u32 name
-//! size, u64 flags, u64 0, u64 decompressed size }`, the payload behind the header. Places are relative to the entry.
+//! A container is `{ u32 magic, u16 version, u16 header size, u64 size }`, followed by entries. An entry is
+//! `{ u16 kind, u16 version, u32 header size, u64 padded size, u32 compressed size, u32 options at, u16
+//! minor, u16 major, u32 target, u32 name at, u32 name size, u64 flags, u64 0, u64 decompressed size }`,
+//! followed by its payload. Offsets are relative to the entry. The format is not documented; the facts here
+//! are what nvcc 12.8 to 13.4 writes.
 //!
-//! Holds: any bytes; payloads are not copied before they are asked for. Facts are what nvcc 12.8 to 13.4 writes; the
-//! container is not documented.
+//! # Invariants
+//! Any bytes are accepted. Payloads are not copied before they are asked for.
 
 use super::compression::Compression;
 use super::error::Error;
 use super::little_endian::number;
 
-/// `__cudaFatFormat`'s magic, at the head of a container.
+/// Magic number at the beginning of a container.
 pub const MAGIC: u32 = 0xBA55_ED50;
 const HEADER: usize = 64;
 const PTX: u16 = 1;
@@ -20,26 +22,26 @@ const ZSTD: u64 = 0x8000;
 const ARCH_ONLY: u64 = 0x10_0000;
 const FAMILY: u64 = 0x20_0000;
 
-/// An entry.
+/// One entry of a container.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
-    /// Where it begins.
+    /// Offset in the file, bytes.
     pub at: u64,
-    /// Whether it is PTX; machine code otherwise.
+    /// Whether the payload is PTX; otherwise it is machine code.
     pub ptx: bool,
-    /// As `90` of `sm_90a`.
+    /// Number of the target, as `90` of `sm_90a`.
     pub number: u32,
-    /// `a` or `f`.
+    /// Suffix of the target, `a` or `f`.
     pub suffix: Option<char>,
-    /// The assembler's options for PTX.
+    /// Assembler options for PTX.
     pub options: String,
-    /// The source's name, where it is stored.
+    /// Name of the source; empty if it is not stored.
     pub name: String,
-    /// How the payload is stored.
+    /// Compression of the payload.
     pub compression: Compression,
-    /// The payload as stored.
+    /// Payload as stored.
     pub stored: &'a [u8],
-    /// Bytes of the payload itself.
+    /// Size of the decompressed payload, bytes.
     pub size: u64,
 }
 
@@ -48,10 +50,11 @@ pub fn begins(bytes: &[u8]) -> bool {
     number::<4>(bytes, 0) == Some(MAGIC.into())
 }
 
-/// The entries of the container at the head of `bytes`, and where it ends. `at` is where `bytes` lie in their file.
+/// Entries of the container at the beginning of `bytes`, and the container's length. `at` is the offset of
+/// `bytes` in the file.
 ///
 /// # Errors
-/// When an entry reaches out of the container.
+/// If an entry reaches beyond the container.
 pub fn entries(bytes: &[u8], at: u64) -> Result<(Vec<Entry<'_>>, usize), Error> {
     let wrong = |offset: usize, what: &str| Error { at: at + offset as u64, what: what.into() };
     let header = (number::<2>(bytes, 6), number::<8>(bytes, 8));
@@ -73,7 +76,7 @@ pub fn entries(bytes: &[u8], at: u64) -> Result<(Vec<Entry<'_>>, usize), Error> 
     Ok((all, end))
 }
 
-/// The entry at the head of `bytes`, and how long it is.
+/// The entry at the beginning of `bytes`, and its length.
 fn entry(bytes: &[u8], at: u64) -> Option<(Entry<'_>, usize)> {
     let word = |at| number::<4>(bytes, at).map(|n| n as usize);
     let header = word(4).filter(|h| *h >= HEADER)?;
@@ -95,7 +98,8 @@ fn entry(bytes: &[u8], at: u64) -> Option<(Entry<'_>, usize)> {
         String::from_utf8_lossy(text.split(|b| *b == 0).next().unwrap_or_default()).trim().to_owned()
     };
     let ptx = number::<2>(bytes, 0)? == u64::from(PTX);
-    // The options' place holds where they begin, relative to the entry, and how long they are. With machine code it is no text.
+    // The options field holds the position and length of the options, relative to the entry. For machine code
+    // it holds no text.
     let options = match word(20)? {
         place if ptx && place != 0 => match (word(place), word(place.saturating_add(4))) {
             (Some(at), Some(size)) => text(at, size),

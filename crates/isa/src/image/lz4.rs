@@ -1,10 +1,11 @@
-//! LZ4 blocks: what fatbins of CUDA up to 12 are compressed with.
+//! LZ4 blocks: the compression of fatbins in CUDA up to version 12.
 //!
-//! Holds: any bytes; the output never passes the size that the caller allows.
+//! # Invariants
+//! Any bytes are accepted. The output never exceeds the size that the caller allows.
 
-/// The block's content, which must have exactly `size` bytes; `None` if the block is broken.
+/// Decompresses a block to exactly `size` bytes; `None` if the block is broken.
 pub fn decompress(block: &[u8], size: usize) -> Option<Vec<u8>> {
-    // A byte of the block gives at most 255 of the content: a size beyond that is a lie, and needs no memory.
+    // One byte of the block produces at most 255 bytes. A larger size is rejected without allocating it.
     if size / 255 > block.len() {
         return None;
     }
@@ -26,7 +27,7 @@ pub fn decompress(block: &[u8], size: usize) -> Option<Vec<u8>> {
         if back == 0 || back > out.len() || matched > size - out.len() {
             return None;
         }
-        // The match may overlap what it makes.
+        // The match may overlap its own output.
         for _ in 0..matched {
             out.push(out[out.len() - back]);
         }
@@ -40,7 +41,7 @@ fn take<'a>(rest: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// A length: four bits, and bytes that follow while they are full.
+/// A length: four bits, then further bytes while they are 255.
 fn length(bits: u8, rest: &mut &[u8]) -> Option<usize> {
     let mut length = usize::from(bits);
     if bits == 15 {

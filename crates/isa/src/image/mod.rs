@@ -1,11 +1,17 @@
-//! Files that hold kernels: PTX, cubins, fatbins, and programs with fatbins in them. From bytes to the PTX of a kernel.
+//! Files that hold kernels: PTX, cubins, fatbins, and programs with fatbins in them.
 //!
-//! [`read`] lists the images of a file; [`choose`] says which of a module's images the driver takes for a device;
-//! [`Image::ptx`] gives an image's PTX, its own text or what `-lineinfo` left in it.
+//! [`read`] lists the images of a file. [`choose`] returns the image of a module that the driver takes for a
+//! device. [`Image::ptx`] returns the PTX of an image: its own text, or the text that `-lineinfo` stores in a
+//! cubin.
 //!
-//! Holds: any bytes; nothing is decompressed before it is asked for, and then never to more than [`LARGEST`] or than the
-//! compressed bytes can account for. Misses: archives (`.a`), Mach-O and PE programs, 32-bit ELF; images that a program makes
-//! while it runs.
+//! # Invariants
+//! - Any bytes are accepted.
+//! - Nothing is decompressed before it is asked for, and never to more than [`LARGEST`] or than the
+//!   compressed bytes can account for.
+//!
+//! # Limitations
+//! - Archives (`.a`), Mach-O and PE programs and 32-bit ELF files are not read.
+//! - Images that a program generates at run time are not in its file.
 
 mod compression;
 pub mod cubin;
@@ -26,18 +32,18 @@ pub use self::target::Target;
 
 use self::elf::Elf;
 
-/// Sections of a program that hold fatbins: of whole programs, and of those whose device code is linked (`-rdc=true`).
+/// Sections of a program that hold fatbins: of whole programs, and of relocatable device code (`-rdc=true`).
 const SECTIONS: [&str; 3] = [".nv_fatbin", "__nv_relfatbin", ".nv_relfatbin"];
 
-/// Whether a file is one of those that hold images beside text.
+/// Whether a file is a binary that may hold images: ELF or a fatbin.
 pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(elf::MAGIC) || fatbin::begins(bytes)
 }
 
-/// The images of a file, in its order.
+/// Lists the images of a file, in file order.
 ///
 /// # Errors
-/// When the file is none that is known, or its structure is broken.
+/// If the format is unknown, or the structure of the file is broken.
 pub fn read(bytes: &[u8]) -> Result<Vec<Image<'_>>, Error> {
     let mut images = Vec::new();
     if fatbin::begins(bytes) {
@@ -64,22 +70,23 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Image<'_>>, Error> {
     Ok(images)
 }
 
-/// The PTX of a file: of the image of that number; else of the one module that has some, its own text before what is stored
-/// in a cubin, then that for the highest target.
+/// The PTX of a file: of image number `image` if given. Otherwise the file must have exactly one module with
+/// PTX; PTX text is preferred to PTX stored in a cubin, then the highest target wins.
 ///
 /// # Errors
-/// When the file can't be read, no image has PTX, or more than one module has.
+/// If the file cannot be read, if no image has PTX, or if more than one module has.
 pub fn source(bytes: &[u8], image: Option<usize>) -> Result<String, Error> {
     let images = read(bytes)?;
     let wrong = |what: String| Error { at: 0, what };
     if let Some(n) = image {
-        let image =
-            images.get(n).ok_or_else(|| wrong(format!("there is no image {n}, but {}", images.len())))?;
+        let image = images
+            .get(n)
+            .ok_or_else(|| wrong(format!("there is no image {n}: the file has {} images", images.len())))?;
         return image.ptx()?.ok_or_else(|| wrong(format!("image {n} holds no PTX")));
     }
     let mut best: Option<(&Image<'_>, String)> = None;
     for image in &images {
-        // Machine code that can't be read does not keep the PTX beside it from being found.
+        // Unreadable machine code does not hide the PTX beside it.
         let ptx = if image.kind == Kind::Ptx { image.ptx()? } else { image.ptx().unwrap_or_default() };
         let Some(text) = ptx else { continue };
         let rank = |i: &Image<'_>| (i.kind == Kind::Ptx, i.target.number);
@@ -101,7 +108,8 @@ fn plain(kind: Kind, target: Target, options: String, stored: &[u8]) -> Image<'_
     Image { module: 0, at: 0, kind, target, options, name, compression, size, stored }
 }
 
-/// The images of the containers in `bytes`, each a module; they are aligned to eight bytes, with zeros between them.
+/// Appends the images of the containers in `bytes`; each container is a module. Containers are aligned to
+/// eight bytes, with zeros between them.
 fn containers<'a>(bytes: &'a [u8], at: u64, images: &mut Vec<Image<'a>>) -> Result<(), Error> {
     let mut from = 0;
     while let Some(rest) = bytes.get(from..).filter(|r| !r.is_empty()) {
@@ -127,13 +135,14 @@ fn containers<'a>(bytes: &'a [u8], at: u64, images: &mut Vec<Image<'a>>) -> Resu
     Ok(())
 }
 
-/// The image of a module that the driver takes for a device: of the machine code that runs there, that for the highest target;
-/// else of the PTX that can be assembled for it, that for the highest target. Of equals, the more special, then the first.
+/// The image of a module that the driver takes for a device. Machine code that runs on the device is
+/// preferred, and of it the highest target. Otherwise it is the PTX that can be assembled for the device,
+/// again with the highest target. Among equal targets the more specific suffix wins, then the first image.
 pub fn choose<'i, 'a>(images: &'i [Image<'a>], module: usize, device: Target) -> Option<&'i Image<'a>> {
     let best = |kind: Kind, fits: fn(Target, Target) -> bool| {
         let all = images.iter().filter(|i| i.module == module && i.kind == kind && fits(i.target, device));
         let rank = |i: &&Image<'_>| (i.target.number, i.target.suffix.map(|s| s == 'a'));
-        // Of equals, `max_by_key` takes the last.
+        // Of equal elements, `max_by_key` takes the last.
         all.rev().max_by_key(rank)
     };
     best(Kind::Cubin, Target::runs_on).or_else(|| best(Kind::Ptx, Target::assembles_for))

@@ -1,8 +1,8 @@
 //! PTX: a table of operations, a lossless reader, and the resolution of its syntax into the neutral view.
 //!
-//! [`parse`] finds the structure of a module and does not look at operands. [`view`] resolves the names and operands of
-//! all functions, [`view_of`] those of chosen functions. [`read`] parses and resolves. [`prune`] cuts one kernel out of a
-//! module.
+//! [`parse`] finds the structure of a module and does not look at operands. [`view`] resolves the names and
+//! operands of all functions, [`view_of`] those of chosen functions. [`read`] parses and resolves. [`prune`]
+//! cuts one kernel out of a module.
 
 mod opcode;
 mod ops;

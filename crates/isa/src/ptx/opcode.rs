@@ -1,16 +1,18 @@
-//! An opcode with its modifiers, taken apart: `ld.global.nc.L1::no_allocate.v4.f32`.
+//! An opcode with its modifiers, split: `ld.global.nc.L1::no_allocate.v4.f32`.
 
 use crate::view::{Class, Space, Type};
 
 use super::ops::{Op, TableClass};
 
-/// What an opcode says. Inline assembly writes modifiers in any order, so they are a set; the order of types matters.
-/// (Where the order of modifiers matters too, as in `mma….row.col`, it is in `text`.)
+/// An opcode: operation, types and modifiers.
+///
+/// Inline assembly writes modifiers in any order, so they are a set. The order of the types matters. Where
+/// the order of modifiers matters too, as in `mma….row.col`, read it from `text`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Form {
-    /// The whole opcode as written.
+    /// The opcode as written.
     pub text: String,
-    /// The operation, `None` if the table lacks it.
+    /// The operation; `None` if the table lacks it.
     pub op: Option<super::Op>,
     /// Types in the order written: for `cvt.f32.s32`, `[F32, S32]`.
     pub types: Vec<Type>,
@@ -19,7 +21,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// Takes an opcode apart.
+    /// Splits an opcode.
     pub fn parse(text: &str) -> Form {
         let mut parts = text.split('.');
         let op = parts.next().and_then(Op::from_mnemonic);
@@ -33,11 +35,11 @@ impl Form {
         form.mods.sort_unstable();
         form
     }
-    /// Whether modifier `name` is there.
+    /// Whether the opcode has the modifier `name`.
     pub fn has(&self, name: &str) -> bool {
         self.mods.binary_search_by(|m| m.as_str().cmp(name)).is_ok()
     }
-    /// The first of `names` that is there.
+    /// The first of `names` that the opcode has.
     pub fn one_of<'a>(&self, names: &[&'a str]) -> Option<&'a str> {
         names.iter().copied().find(|n| self.has(n))
     }
@@ -49,7 +51,7 @@ impl Form {
     pub fn space(&self) -> Space {
         self.text.split('.').skip(1).find_map(space).unwrap_or_default()
     }
-    /// What kind of thing it does: the operation's class, but for forms that do something else.
+    /// What the instruction does: the operation's class, except for forms that do something else.
     pub fn class(&self) -> Class {
         let Some(op) = self.op else { return Class::Opaque };
         match op {
@@ -75,12 +77,12 @@ impl Form {
     }
 }
 
-/// `wait` of `wait::ld`.
+/// The part of a modifier before `::`: `wait` of `wait::ld`.
 fn stem(modifier: &str) -> &str {
     modifier.split("::").next().unwrap_or_default()
 }
 
-/// The state space a modifier names.
+/// The state space that a modifier names.
 fn space(modifier: &str) -> Option<Space> {
     Some(match modifier {
         "global" => Space::Global,

@@ -1,12 +1,12 @@
-//! The table of PTX operations: everything that is one row per operation is derived from it.
+//! The table of PTX operations. Everything that exists once per operation derives from it.
 //!
-//! Adding an operation is one row here; the emulator's decoder then does not compile until the operation has a meaning or
-//! a refusal there, and `docs/ops.md` is stale until it is generated again.
+//! A new operation is one new row. The emulator's decoder then does not compile until it implements or
+//! refuses the operation, and `docs/ops.md` is stale until it is generated again.
 
 use crate::view::{Class, Role};
 
-/// The rows: `mnemonic = Variant Class (roles of the operands in order)`. A role list's last entry repeats for further
-/// operands. `Arith` classes become `Integer` or `Float` by the instruction's type.
+/// The rows: `mnemonic = Variant Class (roles of the operands in order)`. A role list's last entry repeats
+/// for further operands. `Arith` classes become `Integer` or `Float` by the instruction's type.
 #[macro_export]
 macro_rules! for_each_ptx_op {
     ($m:ident) => {
@@ -19,11 +19,14 @@ macro_rules! for_each_ptx_op {
             sub = Sub Arith (Def, Use, Use);
             /// Difference with borrow in (PTX ISA, Extended-Precision Integer Arithmetic Instructions: subc).
             subc = Subc Integer (Def, Use, Use);
-            /// Product: low half, high half or wide (PTX ISA, Integer Arithmetic and Floating-Point Instructions: mul).
+            /// Product: low half, high half or wide (PTX ISA, Integer Arithmetic and Floating-Point
+            /// Instructions: mul).
             mul = Mul Arith (Def, Use, Use);
-            /// Product plus a third: low half, high half or wide (PTX ISA, Integer Arithmetic and Floating-Point Instructions: mad).
+            /// Product plus a third: low half, high half or wide (PTX ISA, Integer Arithmetic and
+            /// Floating-Point Instructions: mad).
             mad = Mad Arith (Def, Use, Use, Use);
-            /// Product plus a third, with carry in (PTX ISA, Extended-Precision Integer Arithmetic Instructions: madc).
+            /// Product plus a third, with carry in (PTX ISA, Extended-Precision Integer Arithmetic
+            /// Instructions: madc).
             madc = Madc Integer (Def, Use, Use, Use);
             /// Product of 24-bit values (PTX ISA, Integer Arithmetic Instructions: mul24).
             mul24 = Mul24 Integer (Def, Use, Use);
@@ -39,15 +42,16 @@ macro_rules! for_each_ptx_op {
             abs = Abs Arith (Def, Use);
             /// Negation (PTX ISA, Integer Arithmetic and Floating-Point Instructions: neg).
             neg = Neg Arith (Def, Use);
-            /// Least of two (or three) (PTX ISA, Integer Arithmetic and Floating-Point Instructions: min).
+            /// Minimum of two (or three) (PTX ISA, Integer Arithmetic and Floating-Point Instructions: min).
             min = Min Arith (Def, Use, Use);
-            /// Greatest of two (or three) (PTX ISA, Integer Arithmetic and Floating-Point Instructions: max).
+            /// Maximum of two (or three) (PTX ISA, Integer Arithmetic and Floating-Point Instructions: max).
             max = Max Arith (Def, Use, Use);
             /// Number of one bits (PTX ISA, Integer Arithmetic Instructions: popc).
             popc = Popc Integer (Def, Use);
             /// Number of leading zero bits (PTX ISA, Integer Arithmetic Instructions: clz).
             clz = Clz Integer (Def, Use);
-            /// Position of the most significant non-sign bit (PTX ISA, Integer Arithmetic Instructions: bfind).
+            /// Position of the most significant non-sign bit (PTX ISA, Integer Arithmetic Instructions:
+            /// bfind).
             bfind = Bfind Integer (Def, Use);
             /// Position of the n-th set bit (PTX ISA, Integer Arithmetic Instructions: fns).
             fns = Fns Integer (Def, Use, Use, Use);
@@ -87,13 +91,13 @@ macro_rules! for_each_ptx_op {
             ex2 = Ex2 Float (Def, Use);
             /// Hyperbolic tangent, approximate (PTX ISA, Floating-Point Instructions: tanh).
             tanh = Tanh Float (Def, Use);
-            /// Compares; gives a value (PTX ISA, Comparison and Selection Instructions: set).
+            /// Compares; returns a value (PTX ISA, Comparison and Selection Instructions: set).
             set = Set Compare (Def, Use, Use, Use);
-            /// Compares; gives predicates (PTX ISA, Comparison and Selection Instructions: setp).
+            /// Compares; returns predicates (PTX ISA, Comparison and Selection Instructions: setp).
             setp = Setp Compare (Def, Use, Use, Use);
-            /// Chooses by a predicate (PTX ISA, Comparison and Selection Instructions: selp).
+            /// Selects a value by a predicate (PTX ISA, Comparison and Selection Instructions: selp).
             selp = Selp Select (Def, Use, Use, Use);
-            /// Chooses by a sign (PTX ISA, Comparison and Selection Instructions: slct).
+            /// Selects a value by a sign (PTX ISA, Comparison and Selection Instructions: slct).
             slct = Slct Select (Def, Use, Use, Use);
             /// Bitwise and (PTX ISA, Logic and Shift Instructions: and).
             and = And Integer (Def, Use, Use);
@@ -113,7 +117,8 @@ macro_rules! for_each_ptx_op {
             shl = Shl Integer (Def, Use, Use);
             /// Shift right (PTX ISA, Logic and Shift Instructions: shr).
             shr = Shr Integer (Def, Use, Use);
-            /// Copies; packs and unpacks; takes addresses (PTX ISA, Data Movement and Conversion Instructions: mov).
+            /// Copies; packs and unpacks; takes addresses (PTX ISA, Data Movement and Conversion
+            /// Instructions: mov).
             mov = Mov Move (Def, Use);
             /// Permutes bytes (PTX ISA, Data Movement and Conversion Instructions: prmt).
             prmt = Prmt Integer (Def, Use, Use, Use);
@@ -125,31 +130,43 @@ macro_rules! for_each_ptx_op {
             ldu = Ldu Load (Def, Addr);
             /// Store (PTX ISA, Data Movement and Conversion Instructions: st).
             st = St Store (Addr, Use);
-            /// Brings a line into a cache (PTX ISA, Data Movement and Conversion Instructions: prefetch).
+            /// Prefetches a cache line (PTX ISA, Data Movement and Conversion Instructions: prefetch).
             prefetch = Prefetch Hint (Addr);
-            /// Brings a line into the uniform cache (PTX ISA, Data Movement and Conversion Instructions: prefetchu).
+            /// Prefetches a line into the uniform cache (PTX ISA, Data Movement and Conversion Instructions:
+            /// prefetchu).
             prefetchu = Prefetchu Hint (Addr);
-            /// Whether an address lies in a state space (PTX ISA, Data Movement and Conversion Instructions: isspacep).
+            /// Tests whether an address lies in a state space (PTX ISA, Data Movement and Conversion
+            /// Instructions: isspacep).
             isspacep = Isspacep Compare (Def, Use);
-            /// Converts between generic and specific addresses (PTX ISA, Data Movement and Conversion Instructions: cvta).
+            /// Converts between generic and specific addresses (PTX ISA, Data Movement and Conversion
+            /// Instructions: cvta).
             cvta = Cvta Convert (Def, Use);
-            /// Converts; packs conversions (`cvt.pack`) (PTX ISA, Data Movement and Conversion Instructions: cvt).
+            /// Converts; packs conversions (`cvt.pack`) (PTX ISA, Data Movement and Conversion Instructions:
+            /// cvt).
             cvt = Cvt Convert (Def, Use, Use, Use);
-            /// Shared address of another CTA of the cluster (PTX ISA, Data Movement and Conversion Instructions: mapa).
+            /// Shared address of another CTA of the cluster (PTX ISA, Data Movement and Conversion
+            /// Instructions: mapa).
             mapa = Mapa Convert (Def, Use, Use);
-            /// Rank of the CTA that a shared address belongs to (PTX ISA, Data Movement and Conversion Instructions: getctarank).
+            /// Rank of the CTA that a shared address belongs to (PTX ISA, Data Movement and Conversion
+            /// Instructions: getctarank).
             getctarank = Getctarank Integer (Def, Use);
-            /// Asynchronous copy or reduction, its commit or wait (PTX ISA, Data Movement and Conversion Instructions: cp).
+            /// Asynchronous copy or reduction, its commit or wait (PTX ISA, Data Movement and Conversion
+            /// Instructions: cp).
             cp = Cp AsyncCopy (Addr, Addr, Use);
-            /// Access through a multicast address (PTX ISA, Data Movement and Conversion Instructions: multimem).
+            /// Access through a multicast address (PTX ISA, Data Movement and Conversion Instructions:
+            /// multimem).
             multimem = Multimem Load (Def, Addr);
-            /// Changes or publishes a tensor map (PTX ISA, Data Movement and Conversion Instructions: tensormap).
+            /// Changes or publishes a tensor map (PTX ISA, Data Movement and Conversion Instructions:
+            /// tensormap).
             tensormap = Tensormap Store (Addr, Use);
-            /// Applies a cache eviction priority (PTX ISA, Data Movement and Conversion Instructions: applypriority).
+            /// Applies a cache eviction priority (PTX ISA, Data Movement and Conversion Instructions:
+            /// applypriority).
             applypriority = Applypriority Hint (Addr, Use);
-            /// Drops cached data without writing it back (PTX ISA, Data Movement and Conversion Instructions: discard).
+            /// Drops cached data without writing it back (PTX ISA, Data Movement and Conversion Instructions:
+            /// discard).
             discard = Discard Hint (Addr, Use);
-            /// Makes a cache eviction policy (PTX ISA, Data Movement and Conversion Instructions: createpolicy).
+            /// Creates a cache eviction policy (PTX ISA, Data Movement and Conversion Instructions:
+            /// createpolicy).
             createpolicy = Createpolicy Move (Def, Use, Use, Use);
             /// Texture fetch (PTX ISA, Texture Instructions: tex).
             tex = Tex Texture (Def, Addr);
@@ -157,7 +174,7 @@ macro_rules! for_each_ptx_op {
             tld4 = Tld4 Texture (Def, Addr);
             /// Texture attribute query (PTX ISA, Texture Instructions: txq).
             txq = Txq Texture (Def, Addr);
-            /// Whether a handle is of an opaque type (PTX ISA, Texture Instructions: istypep).
+            /// Tests whether a handle is of an opaque type (PTX ISA, Texture Instructions: istypep).
             istypep = Istypep Compare (Def, Use);
             /// Surface load (PTX ISA, Surface Instructions: suld).
             suld = Suld Texture (Def, Addr);
@@ -171,41 +188,58 @@ macro_rules! for_each_ptx_op {
             bra = Bra Branch (Target);
             /// Branch to a label of a table, by index (PTX ISA, Control DefUse Instructions: brx).
             brx = Brx Switch (Use, Target);
-            /// Call: optional results, function, optional arguments, optional prototype (PTX ISA, Control DefUse Instructions: call).
+            /// Call: optional results, function, optional arguments, optional prototype (PTX ISA, Control
+            /// DefUse Instructions: call).
             call = Call Call (Target, Use, Other);
-            /// Back to the caller; ends the lane in a kernel (PTX ISA, Control DefUse Instructions: ret).
+            /// Returns to the caller; in a kernel it ends the thread (PTX ISA, Control DefUse Instructions:
+            /// ret).
             ret = Ret Return ();
-            /// Ends the lane (PTX ISA, Control DefUse Instructions: exit).
+            /// Ends the thread (PTX ISA, Control DefUse Instructions: exit).
             exit = Exit Exit ();
-            /// Barrier of a CTA or of a warp's lanes (PTX ISA, Parallel Synchronization and Communication Instructions: bar).
+            /// Barrier of a CTA or of a warp's lanes (PTX ISA, Parallel Synchronization and Communication
+            /// Instructions: bar).
             bar = Bar Sync (Use, Use);
-            /// Barrier of a CTA or cluster (PTX ISA, Parallel Synchronization and Communication Instructions: barrier).
+            /// Barrier of a CTA or cluster (PTX ISA, Parallel Synchronization and Communication Instructions:
+            /// barrier).
             barrier = Barrier Sync (Use, Use);
-            /// Memory fence, old form (PTX ISA, Parallel Synchronization and Communication Instructions: membar).
+            /// Memory fence, old form (PTX ISA, Parallel Synchronization and Communication Instructions:
+            /// membar).
             membar = Membar Sync ();
-            /// Memory or proxy fence (PTX ISA, Parallel Synchronization and Communication Instructions: fence).
+            /// Memory or proxy fence (PTX ISA, Parallel Synchronization and Communication Instructions:
+            /// fence).
             fence = Fence Sync (Addr, Use);
-            /// Atomic read-modify-write with a result (PTX ISA, Parallel Synchronization and Communication Instructions: atom).
+            /// Atomic read-modify-write with a result (PTX ISA, Parallel Synchronization and Communication
+            /// Instructions: atom).
             atom = Atom Atomic (Def, Addr, Use, Use, Use);
-            /// Atomic read-modify-write without a result (PTX ISA, Parallel Synchronization and Communication Instructions: red).
+            /// Atomic read-modify-write without a result (PTX ISA, Parallel Synchronization and Communication
+            /// Instructions: red).
             red = Red Atomic (Addr, Use, Use);
-            /// Vote over the lanes of a mask (PTX ISA, Parallel Synchronization and Communication Instructions: vote).
+            /// Vote over the lanes of a mask (PTX ISA, Parallel Synchronization and Communication
+            /// Instructions: vote).
             vote = Vote Warp (Def, Use, Use);
-            /// Lanes that hold the same value (PTX ISA, Parallel Synchronization and Communication Instructions: match).
+            /// Finds the lanes that hold the same value (PTX ISA, Parallel Synchronization and Communication
+            /// Instructions: match).
             match = Match Warp (Def, Use, Use);
-            /// Lanes active now (PTX ISA, Parallel Synchronization and Communication Instructions: activemask).
+            /// Mask of the active lanes (PTX ISA, Parallel Synchronization and Communication Instructions:
+            /// activemask).
             activemask = Activemask Warp (Def);
-            /// Reduction over the lanes of a mask (PTX ISA, Parallel Synchronization and Communication Instructions: redux).
+            /// Reduction over the lanes of a mask (PTX ISA, Parallel Synchronization and Communication
+            /// Instructions: redux).
             redux = Redux Warp (Def, Use, Use);
-            /// Chooses one lane of a mask (PTX ISA, Parallel Synchronization and Communication Instructions: elect).
+            /// Elects one lane of a mask (PTX ISA, Parallel Synchronization and Communication Instructions:
+            /// elect).
             elect = Elect Warp (Def, Use);
-            /// Waits for, or releases, dependent grids (PTX ISA, Parallel Synchronization and Communication Instructions: griddepcontrol).
+            /// Waits for, or releases, dependent grids (PTX ISA, Parallel Synchronization and Communication
+            /// Instructions: griddepcontrol).
             griddepcontrol = Griddepcontrol Hint ();
-            /// Operation on an mbarrier object (PTX ISA, Parallel Synchronization and Communication Instructions: mbarrier).
+            /// Operation on an mbarrier object (PTX ISA, Parallel Synchronization and Communication
+            /// Instructions: mbarrier).
             mbarrier = Mbarrier Sync (Addr, Use);
-            /// Cancels a cluster not yet launched, to take over its work (PTX ISA, Parallel Synchronization and Communication Instructions: clusterlaunchcontrol).
+            /// Cancels a cluster not yet launched, to take over its work (PTX ISA, Parallel Synchronization
+            /// and Communication Instructions: clusterlaunchcontrol).
             clusterlaunchcontrol = Clusterlaunchcontrol Sync (Addr, Addr);
-            /// Warp-level matrix load, store or multiply and accumulate (PTX ISA, Warp-Level Matrix Instructions: wmma).
+            /// Warp-level matrix load, store or multiply and accumulate (PTX ISA, Warp-Level Matrix
+            /// Instructions: wmma).
             wmma = Wmma Matrix (Def, Use, Use, Use);
             /// Warp-level multiply and accumulate (PTX ISA, Warp-Level Matrix Instructions: mma).
             mma = Mma Matrix (Def, Use, Use, Use);
@@ -215,33 +249,44 @@ macro_rules! for_each_ptx_op {
             stmatrix = Stmatrix Store (Addr, Use);
             /// Transposes a matrix across the warp (PTX ISA, Warp-Level Matrix Instructions: movmatrix).
             movmatrix = Movmatrix Matrix (Def, Use);
-            /// Warpgroup multiply and accumulate, its fence, commit or wait (PTX ISA, Asynchronous Warpgroup-Level Matrix Instructions: wgmma).
+            /// Warpgroup multiply and accumulate, its fence, commit or wait (PTX ISA, Asynchronous
+            /// Warpgroup-Level Matrix Instructions: wgmma).
             wgmma = Wgmma Matrix (UseDef, Use);
-            /// Tensor memory: allocation, copies, multiply and accumulate (PTX ISA, TensorCore 5th Generation Family Instructions: tcgen05).
+            /// Tensor memory: allocation, copies, multiply and accumulate (PTX ISA, TensorCore 5th Generation
+            /// Family Instructions: tcgen05).
             tcgen05 = Tcgen05 Matrix (Addr, Use);
             /// Reads the stack pointer (PTX ISA, Stack Manipulation Instructions: stacksave).
             stacksave = Stacksave Move (Def);
             /// Sets the stack pointer (PTX ISA, Stack Manipulation Instructions: stackrestore).
             stackrestore = Stackrestore Hint (Use);
-            /// Takes memory from the stack (PTX ISA, Stack Manipulation Instructions: alloca).
+            /// Allocates stack memory (PTX ISA, Stack Manipulation Instructions: alloca).
             alloca = Alloca Move (Def, Use);
-            /// Sum of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar: vadd).
+            /// Sum of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar:
+            /// vadd).
             vadd = Vadd Integer (Def, Use, Use, Use);
-            /// Difference of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar: vsub).
+            /// Difference of a part of each operand, merged or accumulated (PTX ISA, Video Instructions,
+            /// Scalar: vsub).
             vsub = Vsub Integer (Def, Use, Use, Use);
-            /// Absolute difference of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar: vabsdiff).
+            /// Absolute difference of a part of each operand, merged or accumulated (PTX ISA, Video
+            /// Instructions, Scalar: vabsdiff).
             vabsdiff = Vabsdiff Integer (Def, Use, Use, Use);
-            /// Least of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar: vmin).
+            /// Minimum of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar:
+            /// vmin).
             vmin = Vmin Integer (Def, Use, Use, Use);
-            /// Greatest of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar: vmax).
+            /// Maximum of a part of each operand, merged or accumulated (PTX ISA, Video Instructions,
+            /// Scalar: vmax).
             vmax = Vmax Integer (Def, Use, Use, Use);
-            /// Shift left of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar: vshl).
+            /// Shift left of a part of each operand, merged or accumulated (PTX ISA, Video Instructions,
+            /// Scalar: vshl).
             vshl = Vshl Integer (Def, Use, Use, Use);
-            /// Shift right of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar: vshr).
+            /// Shift right of a part of each operand, merged or accumulated (PTX ISA, Video Instructions,
+            /// Scalar: vshr).
             vshr = Vshr Integer (Def, Use, Use, Use);
-            /// Product plus a third of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar: vmad).
+            /// Product plus a third of a part of each operand, merged or accumulated (PTX ISA, Video
+            /// Instructions, Scalar: vmad).
             vmad = Vmad Integer (Def, Use, Use, Use);
-            /// Comparison of a part of each operand, merged or accumulated (PTX ISA, Video Instructions, Scalar: vset).
+            /// Comparison of a part of each operand, merged or accumulated (PTX ISA, Video Instructions,
+            /// Scalar: vset).
             vset = Vset Integer (Def, Use, Use, Use);
             /// Sum of packed halves (PTX ISA, Video Instructions, SIMD: vadd2).
             vadd2 = Vadd2 Integer (Def, Use, Use, Use);
@@ -251,9 +296,9 @@ macro_rules! for_each_ptx_op {
             vavrg2 = Vavrg2 Integer (Def, Use, Use, Use);
             /// Absolute difference of packed halves (PTX ISA, Video Instructions, SIMD: vabsdiff2).
             vabsdiff2 = Vabsdiff2 Integer (Def, Use, Use, Use);
-            /// Least of packed halves (PTX ISA, Video Instructions, SIMD: vmin2).
+            /// Minimum of packed halves (PTX ISA, Video Instructions, SIMD: vmin2).
             vmin2 = Vmin2 Integer (Def, Use, Use, Use);
-            /// Greatest of packed halves (PTX ISA, Video Instructions, SIMD: vmax2).
+            /// Maximum of packed halves (PTX ISA, Video Instructions, SIMD: vmax2).
             vmax2 = Vmax2 Integer (Def, Use, Use, Use);
             /// Comparison of packed halves (PTX ISA, Video Instructions, SIMD: vset2).
             vset2 = Vset2 Integer (Def, Use, Use, Use);
@@ -265,32 +310,33 @@ macro_rules! for_each_ptx_op {
             vavrg4 = Vavrg4 Integer (Def, Use, Use, Use);
             /// Absolute difference of packed bytes (PTX ISA, Video Instructions, SIMD: vabsdiff4).
             vabsdiff4 = Vabsdiff4 Integer (Def, Use, Use, Use);
-            /// Least of packed bytes (PTX ISA, Video Instructions, SIMD: vmin4).
+            /// Minimum of packed bytes (PTX ISA, Video Instructions, SIMD: vmin4).
             vmin4 = Vmin4 Integer (Def, Use, Use, Use);
-            /// Greatest of packed bytes (PTX ISA, Video Instructions, SIMD: vmax4).
+            /// Maximum of packed bytes (PTX ISA, Video Instructions, SIMD: vmax4).
             vmax4 = Vmax4 Integer (Def, Use, Use, Use);
             /// Comparison of packed bytes (PTX ISA, Video Instructions, SIMD: vset4).
             vset4 = Vset4 Integer (Def, Use, Use, Use);
-            /// Suspends for a debugger (PTX ISA, Miscellaneous Instructions: brkpt).
+            /// Suspends the thread for a debugger (PTX ISA, Miscellaneous Instructions: brkpt).
             brkpt = Brkpt Hint ();
-            /// Suspends for a time (PTX ISA, Miscellaneous Instructions: nanosleep).
+            /// Suspends the thread for a time (PTX ISA, Miscellaneous Instructions: nanosleep).
             nanosleep = Nanosleep Hint (Use);
             /// Triggers performance monitor events (PTX ISA, Miscellaneous Instructions: pmevent).
             pmevent = Pmevent Hint (Use);
             /// Aborts the grid (PTX ISA, Miscellaneous Instructions: trap).
             trap = Trap Exit ();
-            /// Changes how many registers a warp may use (PTX ISA, Miscellaneous Instructions: setmaxnreg).
+            /// Changes the maximum number of registers per thread (PTX ISA, Miscellaneous Instructions:
+            /// setmaxnreg).
             setmaxnreg = Setmaxnreg Hint (Use);
         }
     };
 }
 
-/// A class, or "by type".
+/// The class of an operation, or the rule that decides it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TableClass {
-    /// Always this class.
+    /// Every instruction of the operation has this class.
     Is(Class),
-    /// `Integer` or `Float`, by the type.
+    /// `Integer` or `Float`, by the type of the instruction.
     Arith,
 }
 
@@ -303,23 +349,29 @@ macro_rules! class {
     };
 }
 
-macro_rules! define { ($($(#[doc = $d:literal])* $mnemonic:ident = $name:ident $class:ident ($($role:ident),*);)*) => {
+macro_rules! define { (
+    $($(#[doc = $d:literal])* $mnemonic:ident = $name:ident $class:ident ($($role:ident),*);)*
+) => {
     /// A PTX operation.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum Op { $($(#[doc = $d])* $name,)* }
     impl Op {
         /// Every operation, in the table's order.
         pub const ALL: &[Op] = &[$(Op::$name,)*];
-        /// From the text before the first dot.
-        pub fn from_mnemonic(s: &str) -> Option<Op> { match s { $(stringify!($mnemonic) => Some(Op::$name),)* _ => None } }
-        /// The text before the first dot.
+        /// The operation with this mnemonic: the text before the first dot.
+        pub fn from_mnemonic(s: &str) -> Option<Op> {
+            match s { $(stringify!($mnemonic) => Some(Op::$name),)* _ => None }
+        }
+        /// The mnemonic: the text before the first dot.
         pub const fn mnemonic(self) -> &'static str { match self { $(Op::$name => stringify!($mnemonic),)* } }
-        /// What kind it is.
+        /// Class of the operation.
         pub const fn class(self) -> TableClass { match self { $(Op::$name => class!($class),)* } }
-        /// What its operands are; the last role repeats.
+        /// Roles of the operands, in order; the last role repeats.
         pub const fn roles(self) -> &'static [Role] { match self { $(Op::$name => &[$(Role::$role),*],)* } }
-        /// One line of documentation.
-        pub const fn doc(self) -> &'static str { match self { $(Op::$name => concat!($($d),*).trim_ascii_start(),)* } }
+        /// One line of documentation, with its source.
+        pub const fn doc(self) -> &'static str {
+            match self { $(Op::$name => concat!($($d),*).trim_ascii_start(),)* }
+        }
     }
 } }
 for_each_ptx_op!(define);

@@ -1,11 +1,16 @@
-//! One kernel of a module, with all that it can reach.
+//! Cuts a module down to one kernel and everything that the kernel can reach.
 //!
-//! Functions, kernels, declarations and aliases that the kernel does not reach are cut out of the text; the rest stays as it is,
-//! byte by byte: header, variables, sections, `.file` directives wherever they stood.
+//! Functions, kernels, declarations and aliases that the kernel does not reach are removed from the text. The
+//! rest stays byte-identical: header, variables, sections, and `.file` directives wherever they are.
 //!
-//! Holds: who names a function reaches it, by a call, an address, a list of targets or an initial value, so what pointers lead
-//! to is reached; variables and sections stay, and so does what they name (debug sections name the labels of their functions).
-//! Misses: names that merely look like a function's (a label, a register) reach it too.
+//! # Invariants
+//! - Any mention of a function's name reaches it: a call, an address, a list of call targets or an initial
+//!   value. Targets of pointers are therefore kept.
+//! - Variables and sections stay, and so does everything they mention. Debug sections mention the labels of
+//!   their functions.
+//!
+//! # Limitations
+//! A label or register with the same name as a function keeps that function.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,18 +19,18 @@ use super::syntax::tree::{self, Item, ItemKind, Kind, Module};
 use super::syntax::{parser, scan};
 use crate::view::{FunctionKind, Span};
 
-/// What is left of a module.
+/// The pruned module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pruned {
-    /// The text.
+    /// Text of the module.
     pub text: String,
-    /// Functions with a body that are in it, the kernel among them, in its order.
+    /// Functions with a body that were kept, the kernel included, in source order.
     pub kept: Vec<String>,
-    /// Those that are not.
+    /// Functions with a body that were removed.
     pub cut: Vec<String>,
 }
 
-/// `source` without what `kernel` can't reach; `None`: there is no such kernel.
+/// Removes everything from `source` that `kernel` cannot reach; `None` if there is no such kernel.
 pub fn prune(source: &str, kernel: &str) -> Option<Pruned> {
     let (module, _) = parser::parse(source);
     let is_kernel = |f: &tree::Function| f.kind == FunctionKind::Kernel && module.text(f.name) == kernel;
@@ -45,7 +50,7 @@ pub fn prune(source: &str, kernel: &str) -> Option<Pruned> {
         if stays(i) {
             pruned.text.push_str(&source[end..next]);
         } else {
-            // Files are the whole module's, wherever they are declared.
+            // `.file` directives belong to the whole module, wherever they are.
             let own = module.files.iter().filter(|f| item.span.start <= f.start && f.end <= item.span.end);
             own.for_each(|f| pruned.text.extend(["\n", module.text(*f)]));
         }
@@ -55,11 +60,11 @@ pub fn prune(source: &str, kernel: &str) -> Option<Pruned> {
     Some(pruned)
 }
 
-/// Who names whom.
+/// Which items mention which functions.
 struct References<'a> {
-    /// By item, the names by which it is reached; none: it always is.
+    /// Names by which each item is reached; none: the item is always kept.
     nodes: Vec<Vec<&'a str>>,
-    /// By item, the functions that it names.
+    /// Functions that each item mentions.
     names: Vec<BTreeSet<&'a str>>,
 }
 
@@ -67,7 +72,7 @@ impl<'a> References<'a> {
     fn new(module: &Module<'a>) -> References<'a> {
         let nodes: Vec<Vec<&str>> = module.items.iter().map(|item| nodes(module, item)).collect();
         let functions: BTreeSet<&str> = nodes.iter().flatten().copied().collect();
-        // Labels of bodies, which debug sections name.
+        // Labels in bodies. Debug sections mention them.
         let mut labels: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for f in &module.functions {
             for label in module.body(f).iter().filter(|s| s.kind == Kind::Label) {
@@ -88,7 +93,7 @@ impl<'a> References<'a> {
         References { names: names.collect(), nodes }
     }
 
-    /// All names that are reached, from a kernel and from what always stays.
+    /// All names that are reached from the kernel, and from the items that are always kept.
     fn reached(&self, kernel: &'a str) -> BTreeSet<&'a str> {
         let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (i, nodes) in self.nodes.iter().enumerate() {
@@ -108,7 +113,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// The names of functions that an item declares; an alias goes with either of its two.
+/// Names of functions that an item declares. An alias stays with either of its two names.
 fn nodes<'a>(module: &Module<'a>, item: &Item) -> Vec<&'a str> {
     let mut all = words(module, item.span);
     match item.kind {
@@ -123,7 +128,7 @@ fn nodes<'a>(module: &Module<'a>, item: &Item) -> Vec<&'a str> {
     }
 }
 
-/// The names and numbers in a span, outside of comments and strings.
+/// Words of a span, outside comments and strings.
 fn words<'a>(module: &Module<'a>, span: Span) -> impl Iterator<Item = &'a str> {
     let (source, end) = (module.source, span.end as usize);
     let bytes = source.as_bytes();

@@ -2,85 +2,88 @@
 
 use super::types::Type;
 
-/// What kind of thing an instruction does: the word that tracepoints use.
+/// What an instruction does, in the words that tracepoints use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Class {
-    /// Not in the table; kept as text.
+    /// The operation is not in the table. The instruction is kept as text.
     #[default]
     Opaque,
-    /// Copies a value or reads a special register.
+    /// Copies a value, or reads a special register.
     Move,
-    /// Computes on integers or bits.
+    /// Integer or bitwise arithmetic.
     Integer,
-    /// Computes on floating-point values.
+    /// Arithmetic on floating-point values.
     Float,
-    /// Converts.
+    /// Converts between types.
     Convert,
-    /// Compares: gives predicates (or a 0/1 value).
+    /// Compares two values; the result is a predicate, or 0 or 1.
     Compare,
-    /// Chooses by a predicate.
+    /// Selects one of two values by a predicate.
     Select,
-    /// Loads.
+    /// Loads from memory.
     Load,
-    /// Stores.
+    /// Stores to memory.
     Store,
-    /// Read-modify-write on memory, with (`atom`) or without (`red`) a result.
+    /// Atomic read-modify-write, with a result (`atom`) or without (`red`).
     Atomic,
-    /// Asynchronous copy, or its commit or wait.
+    /// Asynchronous copy or reduction, its commit or its wait.
     AsyncCopy,
-    /// Tensor-core work.
+    /// Matrix operation of the tensor cores.
     Matrix,
-    /// Exchange or vote in a warp.
+    /// Exchange, vote or reduction over the lanes of a warp.
     Warp,
-    /// Barrier, fence, mbarrier, warp synchronisation.
+    /// Barrier, fence, mbarrier operation or warp synchronisation.
     Sync,
-    /// Branch to a label.
+    /// Branch to one label.
     Branch,
-    /// Branch by index.
+    /// Branch to a label of a table, by index.
     Switch,
-    /// Call.
+    /// Call of a function.
     Call,
-    /// Back to the caller.
+    /// Return to the caller; in a kernel it ends the thread.
     Return,
-    /// Ends the lane: `exit`, `trap`.
+    /// Ends the thread: `exit`, `trap`.
     Exit,
-    /// Texture or surface.
+    /// Access to a texture or surface.
     Texture,
-    /// Hints and markers without effect on values: prefetch, nanosleep, setmaxnreg, griddepcontrol, pmevent …
+    /// No effect on values: `prefetch`, `nanosleep`, `setmaxnreg`, `griddepcontrol`, `pmevent` and the like.
     Hint,
 }
 
-/// What an operand is to its instruction.
+/// What an instruction does with an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
-    /// Written.
+    /// The instruction writes it.
     Def,
-    /// Read.
+    /// The instruction reads it.
     Use,
-    /// Read and written.
+    /// The instruction reads and writes it.
     UseDef,
-    /// An address: its registers are read.
+    /// It is an address: the instruction reads its registers.
     Addr,
-    /// A branch target or function.
+    /// It is a branch target or a called function.
     Target,
-    /// Something else (barrier names, prototypes, masks as text).
+    /// Anything else: barrier names, call prototypes, masks as text.
     Other,
 }
 
-/// Arithmetic that can be evaluated again from operands alone; results wrap to the type's width, as PTX defines them. The
-/// first operand is the result, the others are in the instruction's order.
+/// Arithmetic that a decoder can evaluate again from the operands alone. Results wrap to the type's width, as
+/// PTX defines them. The first operand is the result; the others follow in the instruction's order.
 ///
-/// The type beside it in [`Inst::eval`] is the one that the opcode names first: for `MulWide` and `MadWide` that of the
-/// factors (the result is twice as wide), for `Popc` and `Clz` that of the source (the result has 32 bits), for comparisons
-/// that of what is compared. Its sign says how to compare, divide, extend and shift right; shifts by the width or more
-/// give 0 or the sign. `Mov` can be of a special register or a symbol's address: whether those are known is not said here.
+/// The type beside it in [`super::Inst::eval`] is the first one that the opcode names. For `MulWide` and
+/// `MadWide` that is the type of the factors (the result is twice as wide). For `Popc` and `Clz` it is the
+/// type of the source (the result has 32 bits). For comparisons it is the type of the compared values. Its
+/// sign decides how to compare, divide, extend and shift right. A shift by the width or more gives 0, or the
+/// sign. `Mov` may read a special register or the address of a symbol. Whether that value is known is not
+/// stated here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "the names are the operations'; PTX ISA defines each")]
 #[rustfmt::skip]
 pub enum Eval {
-    Mov, Add, Sub, Mul, MulHi, MulWide, Mad, MadWide, Div, Rem, And, Or, Xor, Not, Shl, Shr, Neg, Abs, Min, Max,
+    Mov, Add, Sub, Mul, MulHi, MulWide, Mad, MadWide, Div, Rem,
+    And, Or, Xor, Not, Shl, Shr, Neg, Abs, Min, Max,
     Select, Eq, Ne, Lt, Le, Gt, Ge, Popc, Clz, Bfe, Lop3,
-    /// `cvt` between integers: from the given type to the destination's.
+    /// `cvt` between integers: from the contained type to the destination's.
     Convert(Type),
     /// A load of a kernel parameter at a constant address.
     LoadParam,

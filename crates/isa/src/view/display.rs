@@ -1,7 +1,11 @@
 //! The neutral view as text, for people and for test cases.
 //!
-//! Holds: everything of the view but spans is shown, in the module's order; same view, same text. Misses: it is not PTX and
-//! is read by nobody but eyes and `diff`.
+//! # Invariants
+//! - Everything in the view except byte ranges is shown, in the module's order.
+//! - The same view gives the same text.
+//!
+//! # Limitations
+//! The text is not PTX, and nothing reads it back.
 
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter, Write};
@@ -64,14 +68,14 @@ impl Module {
             if !function.is_empty() {
                 let _ = write!(text, " {function}");
             }
-            // A location is interned after the one it was inlined at, so this ends.
+            // A location is stored after the one it was inlined at, so this loop ends.
             next = inlined_at.filter(|parent| *parent < next.unwrap_or_default());
         }
         text
     }
 }
 
-/// Names that mean several registers.
+/// Names that refer to several registers of the function.
 fn twice(function: &Function) -> HashSet<&str> {
     let mut once = HashSet::new();
     function.regs.iter().map(|r| r.name.as_str()).filter(|name| !once.insert(*name)).collect()
@@ -119,7 +123,7 @@ impl Display for Shown<'_> {
 }
 
 impl Shown<'_> {
-    /// Markers before instruction `at`.
+    /// Writes the markers that stand before instruction `at`.
     fn marks(&self, f: &mut Formatter<'_>, at: u32) -> fmt::Result {
         for mark in self.function.markers.iter().filter(|m| m.at.0 == at) {
             let (kind, payload) = (mark.kind.name(), self.list(&mark.payload));

@@ -9,42 +9,43 @@ use super::marker::Marker;
 use super::span::Span;
 use super::types::Type;
 
-/// What a function is.
+/// Whether a function is a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FunctionKind {
-    /// `.entry`.
+    /// `.entry`: the host can launch it.
     #[default]
     Kernel,
-    /// `.func`.
+    /// `.func`: other functions call it.
     Device,
 }
 
-/// A function with a body.
+/// A function that has a body.
 #[derive(Clone, Debug, Default)]
 pub struct Function {
-    /// Name.
+    /// Name as written in the source.
     pub name: String,
-    /// Kernel or device function.
+    /// Whether it is a kernel or a device function.
     pub kind: FunctionKind,
-    /// From its first directive to the closing brace.
+    /// Text from the first directive to the closing brace.
     pub span: Span,
-    /// The parameter list, parentheses included; empty span just after the name if there is none.
+    /// Text of the parameter list, parentheses included; an empty span just after the name if there is none.
     pub params_span: Span,
-    /// The return-parameter list of a device function, parentheses included.
+    /// Text of the return parameters of a device function, parentheses included.
     pub returns_span: Option<Span>,
-    /// The body, braces included.
+    /// Text of the body, braces included.
     pub body: Span,
     /// Parameters: symbols in [`Space::Param`] (or registers, see `reg_params`).
     pub params: Vec<SymbolId>,
-    /// Return parameters.
+    /// Return parameters, in the order of the list.
     pub returns: Vec<SymbolId>,
-    /// Parameters and returns declared `.reg`: their register.
+    /// Registers of the parameters and return parameters that are declared `.reg`.
     pub reg_params: Vec<Reg>,
-    /// Byte offset in the parameter buffer of each of `params` (PTX ISA: natural alignment, in order).
+    /// Byte offset of each of `params` in the parameter buffer: in order, naturally aligned (PTX ISA, 5.1.6
+    /// Parameter State Space).
     pub param_offsets: Vec<u32>,
     /// `.maxntid`, `.reqntid`, `.minnctapersm`, `.maxnreg` …: name without the dot, values.
     pub limits: Vec<(String, Vec<u32>)>,
-    /// Registers, all scopes.
+    /// Registers of all scopes.
     pub regs: Vec<RegInfo>,
     /// Instructions in source order.
     pub insts: Vec<Inst>,
@@ -55,15 +56,15 @@ pub struct Function {
 }
 
 impl Function {
-    /// A block's instructions.
+    /// Instructions of a basic block.
     pub fn block(&self, block: BlockId) -> &[Inst] {
         let range =
             self.blocks.get(block.index()).map_or(0..0, |b| b.insts.start as usize..b.insts.end as usize);
         self.insts.get(range).unwrap_or_default()
     }
 
-    /// Whether control can leave the function from a block: it returns, exits or traps there (guarded or not), or there is
-    /// nothing after it.
+    /// Whether control can leave the function from a block: the block ends in a return, exit or trap (guarded
+    /// or not), or no block follows.
     pub fn leaves(&self, block: BlockId) -> bool {
         let last = self.block(block).last();
         if last.is_some_and(|i| matches!(i.class, Class::Return | Class::Exit)) {
@@ -72,29 +73,30 @@ impl Function {
         let is_last = block.index() + 1 == self.blocks.len();
         let falls =
             last.is_none_or(|i| !matches!(i.class, Class::Branch | Class::Switch) || i.guard.is_some());
-        // A branch to nowhere that is known leaves too, as far as can be told.
+        // A block without a known successor counts as leaving the function.
         is_last && falls || self.blocks.get(block.index()).is_none_or(|b| b.succs.is_empty())
     }
 }
 
-/// A register.
+/// A register of a function.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RegInfo {
-    /// Name; two scopes may use it twice.
+    /// Name; two scopes may declare the same name.
     pub name: String,
-    /// Declared type.
+    /// Type as declared.
     pub ty: Type,
-    /// The text range in which the name means this register: the rest of its scope after the declaration.
+    /// Text range in which the name refers to this register: from the declaration to the end of its scope.
     pub scope: Span,
 }
 
 /// A basic block.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Block {
-    /// Its instructions, as indices.
+    /// Indices of its instructions.
     pub insts: Range<u32>,
-    /// Where control can go: for a guarded branch the target first, then the next block. Empty: it leaves the function.
+    /// Successors. For a guarded branch: first the target, then the next block. Empty: control leaves the
+    /// function.
     pub succs: Vec<BlockId>,
-    /// Where it comes from.
+    /// Predecessors, in source order.
     pub preds: Vec<BlockId>,
 }

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// Declares dense index types.
+/// Declares dense index types with a short `Debug` form.
 macro_rules! ids {
     ($($(#[$m:meta])* $name:ident = $prefix:literal;)*) => { $(
         $(#[$m])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
         pub struct $name(pub u32);
         impl $name {
-            /// As an index into the table it numbers.
+            /// The value as an index into the table.
             pub const fn index(self) -> usize { self.0 as usize }
         }
         impl fmt::Debug for $name {

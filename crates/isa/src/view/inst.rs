@@ -9,56 +9,59 @@ use super::span::Span;
 use super::types::{Space, Type};
 use crate::ptx::Form;
 
-/// A guard: `@p` or `@!p`.
+/// The predicate that guards an instruction: `@p` or `@!p`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Guard {
-    /// Predicate.
+    /// The predicate register.
     pub reg: Reg,
-    /// True for `@!p`.
+    /// Whether the guard is negated: `@!p`.
     pub negate: bool,
 }
 
-/// An instruction.
+/// An instruction with its guard and operands.
 #[derive(Clone, Debug, Default)]
 pub struct Inst {
-    /// From the guard (or opcode) to the `;`, included.
+    /// Text from the guard (or opcode) to the `;`, included.
     pub span: Span,
-    /// Kind.
+    /// What the instruction does.
     pub class: Class,
-    /// Guard.
+    /// Guard, if the instruction has one.
     pub guard: Option<Guard>,
-    /// The instruction set's own description: operation, types, modifiers. Shared by all that are written alike.
+    /// The opcode of the instruction set: operation, types, modifiers. Instructions that are written alike
+    /// share it.
     pub form: Arc<Form>,
-    /// Operands in source order.
+    /// Operands, in source order.
     pub operands: Vec<Operand>,
-    /// Their roles, one each.
+    /// Roles of the operands, one each.
     pub roles: Vec<Role>,
-    /// For memory operations: the space named.
+    /// State space that a memory operation names.
     pub space: Space,
-    /// Meaning as integer or predicate arithmetic, where it has one that a decoder can evaluate again.
+    /// The arithmetic and its type, if a decoder can evaluate the instruction again.
     pub eval: Option<(Eval, Type)>,
-    /// Source location in force.
+    /// Source location of the instruction.
     pub loc: Option<LocId>,
-    /// Its block.
+    /// Basic block that contains it.
     pub block: BlockId,
 }
 
 impl Inst {
-    /// Registers it writes; guarded or not. Writing one element of a register counts as writing and reading it.
+    /// Registers that the instruction writes, guarded or not. A write of one element of a register counts as
+    /// a write and a read.
     pub fn defs(&self) -> impl Iterator<Item = Reg> + use<> {
         let mut regs = vec![];
         self.for_each_reg(&mut |reg, _, written| regs.extend(written.then_some(reg)));
         regs.into_iter()
     }
 
-    /// Registers it reads: guard, addresses, vector elements, indirect targets and all; one may come twice.
+    /// Registers that the instruction reads: guard, addresses, vector elements and indirect targets included.
+    /// A register may occur twice.
     pub fn uses(&self) -> impl Iterator<Item = Reg> + use<> {
         let mut regs = vec![];
         self.for_each_reg(&mut |reg, read, _| regs.extend(read.then_some(reg)));
         regs.into_iter()
     }
 
-    /// Every register it names, guard first, with whether it is read and whether it is written.
+    /// Calls `f` for every register, guard first, with whether it is read and whether it is written.
     pub fn for_each_reg(&self, f: &mut impl FnMut(Reg, bool, bool)) {
         if let Some(guard) = self.guard {
             f(guard.reg, true, false);

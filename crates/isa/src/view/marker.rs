@@ -5,48 +5,49 @@
 use super::ids::{InstId, LocId};
 use super::operand::Operand;
 
-/// A marker: a label `$prlx_KIND_NAME` that nothing branches to. No assembler makes anything of it; it says what begins,
-/// ends or happens at its place.
+/// A marker: a label `$prlx_KIND_NAME` that no instruction branches to.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Marker {
-    /// What it says.
+    /// What the marker says.
     pub kind: MarkerKind,
-    /// Of what.
+    /// Name of the region, moment or group.
     pub name: String,
-    /// The instruction before which it stands; the number of instructions, if it stands behind the last.
+    /// The instruction that follows; the number of instructions if the marker follows the last one.
     pub at: InstId,
-    /// Who of those that come there passes it.
+    /// Which threads that reach the next instruction pass the marker.
     pub passed_by: PassedBy,
-    /// What it carries: operands as they are there, of 32 bits, at most two. They are moved to registers `$prlx_p0` and
-    /// `$prlx_p1`, declared in the marker's scope, which die there.
+    /// Payload: at most two operands of 32 bits, as they are at the marker. The source moves them to the
+    /// registers `$prlx_p0` and `$prlx_p1`, which are declared in the marker's scope and are not used after
+    /// it.
     pub payload: Vec<Operand>,
-    /// Source location in force.
+    /// Source location of the marker.
     pub loc: Option<LocId>,
 }
 
-/// What a marker says, as its label spells it.
+/// What a marker says. The label spells it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MarkerKind {
-    /// A region begins.
+    /// A region begins here.
     Begin,
-    /// A region ends.
+    /// A region ends here.
     End,
-    /// A moment.
+    /// A single point in time.
     Instant,
-    /// The open region ends and this one begins.
+    /// The open region ends and this region begins.
     Switch,
-    /// Asynchronous work begins, told from other work by the first word.
+    /// Asynchronous work begins. The first payload word identifies it.
     Issue,
-    /// It has ended.
+    /// Asynchronous work has completed.
     Complete,
-    /// Somebody arrives at what others wait for: the first word says at what.
+    /// A thread arrives at something that others wait for. The first payload word identifies it.
     Arrive,
-    /// The lane belongs to a group: the first word is its number, the second, if there, whether this lane leads it.
+    /// The thread belongs to a group. The first payload word is the group's number. The second, if present,
+    /// is 1 if this thread leads the group.
     Group,
 }
 
 impl MarkerKind {
-    /// All, with their words.
+    /// All kinds, with the words that labels use.
     pub const ALL: [(&str, MarkerKind); 8] = [
         ("begin", MarkerKind::Begin),
         ("end", MarkerKind::End),
@@ -57,26 +58,27 @@ impl MarkerKind {
         ("arrive", MarkerKind::Arrive),
         ("group", MarkerKind::Group),
     ];
-    /// A label taken apart: kind and name.
+    /// Splits a label into kind and name; `None` if the label is no marker.
     pub fn of_label(label: &str) -> Option<(MarkerKind, &str)> {
         let (word, name) = label.strip_prefix("$prlx_")?.split_once('_')?;
         let kind = Self::ALL.iter().find(|k| k.0 == word)?.1;
         (!name.is_empty()).then_some((kind, name))
     }
-    /// Its word.
+    /// The word that labels use for it.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].0
     }
 }
 
-/// Who of those that come to an instruction passes a marker before it.
+/// Which threads that reach an instruction pass a marker before it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum PassedBy {
-    /// All.
+    /// All threads that reach the instruction.
     All,
-    /// Those that come from the instruction before; between marker and instruction is a label to which others branch.
+    /// Threads that fall through from the previous instruction. A label that others branch to stands between
+    /// the marker and the next instruction.
     FallThrough,
-    /// Those, and those that take these branches: it stands between two such labels. `None` where that is not known: a
-    /// switch goes there, or very many branches do.
+    /// Threads that fall through, and threads that take these branches: the marker stands between two such
+    /// labels. `None`: unknown, because a switch or very many branches go there.
     Some(Option<Vec<InstId>>),
 }

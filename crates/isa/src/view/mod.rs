@@ -1,13 +1,13 @@
 //! The neutral view of a module: one shape of functions, instructions and operands for every instruction set.
 //!
-//! Names are resolved: registers by scope, labels to basic blocks, symbols to the module's table. Nothing is lowered,
-//! merged or reordered. [`Class`], [`Role`] and [`Eval`] say what an instruction does. Everything beyond them is in
-//! its opcode, which only the code of that instruction set and the emulator read.
+//! Names are resolved: registers by scope, labels to basic blocks, symbols to the module's table. Nothing is
+//! lowered, merged or reordered. [`Class`], [`Role`] and [`Eval`] say what an instruction does. Everything
+//! beyond them is in its opcode, which only the code of that instruction set and the emulator read.
 //!
 //! # Invariants
 //! - Instructions are in source order. Basic blocks partition them in that order. Block 0 is the entry.
-//! - Every branch ends its block. So does every instruction that may end its thread (`ret`, `exit`, `trap`), guarded
-//!   or not. Calls do not end a block.
+//! - Every branch ends its block. So does every instruction that may end its thread (`ret`, `exit`, `trap`),
+//!   guarded or not. Calls do not end a block.
 //! - Instructions that no path reaches still belong to a block.
 //!
 //! # Limitations

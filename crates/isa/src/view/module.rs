@@ -8,29 +8,29 @@ use super::operand::Operand;
 use super::span::Span;
 use super::types::{Space, Type};
 
-/// A module.
+/// A module: everything that one PTX text declares.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
-    /// Target, as `sm_80`.
+    /// Target architecture, as `sm_80`.
     pub target: String,
-    /// ISA version, as `(8, 7)`.
+    /// Version of the PTX ISA, as `(8, 7)`.
     pub version: (u32, u32),
-    /// Functions with a body, in source order.
+    /// Functions that have a body, in source order.
     pub functions: Vec<Function>,
-    /// Variables and functions that names can mean.
+    /// Variables and functions that a name can refer to.
     pub symbols: Vec<Symbol>,
-    /// Files of the debug information.
+    /// Source files of the debug information.
     pub files: Vec<File>,
-    /// Source locations, each once.
+    /// Source locations, each stored once.
     pub locs: Vec<Loc>,
 }
 
 impl Module {
-    /// The function of that name.
+    /// The function with this name, if it has a body.
     pub fn function(&self, name: &str) -> Option<&Function> {
         self.functions.iter().find(|f| f.name == name)
     }
-    /// The function with a body here that an instruction calls by name.
+    /// The function that an instruction calls by name, if that function has a body in this module.
     pub fn callee(&self, inst: &Inst) -> Option<FuncId> {
         if inst.class != Class::Call {
             return None;
@@ -41,12 +41,13 @@ impl Module {
             _ => None,
         })
     }
-    /// Whether some function may call itself, by way of others or through a pointer: no assembler can tell then how much
-    /// stack a thread needs.
+    /// Whether a function may call itself, directly, through other functions, or through a pointer. The
+    /// assembler cannot compute the stack size of such a module.
     pub fn recursive(&self) -> bool {
         let callees = |f: &Function| -> Option<Vec<usize>> {
             let calls = f.insts.iter().filter(|i| i.class == Class::Call);
-            // What has no body here (`vprintf`, `malloc`) calls nothing of ours; a register may hold anything.
+            // A function without a body here (`vprintf`, `malloc`) calls none of the module's functions. A
+            // register may hold the address of any function.
             let pointed = |i: &Inst| {
                 i.operands
                     .iter()
@@ -57,7 +58,8 @@ impl Module {
             calls.map(named).collect::<Option<Vec<_>>>().map(|c| c.into_iter().flatten().collect())
         };
         let Some(calls) = self.functions.iter().map(callees).collect::<Option<Vec<_>>>() else { return true };
-        // Functions all of whose callees are done are done; what is left over calls in a circle, or what does.
+        // A function is done once all its callees are done. Functions that remain call in a circle, or reach
+        // such a circle.
         let mut done = vec![false; calls.len()];
         loop {
             let before = done.clone();
@@ -71,56 +73,56 @@ impl Module {
     }
 }
 
-/// A file of the debug information.
+/// A source file of the debug information.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct File {
-    /// The number that `.loc` uses.
+    /// Number that `.loc` uses for it.
     pub number: u32,
-    /// Its path as spelt.
+    /// Path as written in the `.file` directive.
     pub path: String,
 }
 
-/// A source location.
+/// A position in the source program, with the function inlined there.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Loc {
-    /// Index into [`Module::files`] (not the `.file` number).
+    /// Index into [`Module::files`] (not the number of the `.file` directive).
     pub file: u32,
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: u32,
-    /// Column, from 1; 0 unknown.
+    /// Column number, from 1; 0: unknown.
     pub column: u32,
-    /// The inlined function that the line belongs to; empty if it is the function's own.
+    /// Name of the inlined function that the line belongs to; empty for the function's own lines.
     pub function: String,
-    /// Where that function was inlined.
+    /// Location of the call that was inlined.
     pub inlined_at: Option<LocId>,
 }
 
-/// A variable or function that a name can mean.
+/// A variable or function that a name can refer to.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Symbol {
-    /// Name.
+    /// Name as written in the source.
     pub name: String,
-    /// Where it lives; functions: [`Space::Generic`].
+    /// State space of the variable. Functions have [`Space::Generic`].
     pub space: Space,
-    /// Element type.
+    /// Type of one element.
     pub ty: Type,
-    /// Bytes in all; 0 for `extern` arrays without a size (dynamic shared memory).
+    /// Size in bytes; 0 for `extern` arrays without a size (dynamic shared memory).
     pub size: u64,
-    /// Alignment, bytes.
+    /// Alignment in bytes.
     pub align: u32,
-    /// The function whose body declares it; `None`: the module.
+    /// Function whose body declares it; `None`: the module declares it.
     pub owner: Option<FuncId>,
-    /// Which function it is, when it is one that has a body here.
+    /// The function it names, if that function has a body here.
     pub function: Option<FuncId>,
-    /// Whether it is any function (with a body or not).
+    /// Whether it is a function, with or without a body.
     pub is_function: bool,
-    /// Declared `.extern`.
+    /// Whether it is declared `.extern`.
     pub external: bool,
-    /// Initial bytes; shorter than `size` means zeros follow.
+    /// Initial value, bytes; zeros follow up to `size`.
     pub init: Vec<u8>,
-    /// Addresses inside `init`: byte offset, symbol, addend, and whether it is `generic(…)`. As wide as an element, or 8
-    /// bytes where elements are single bytes (a packed structure).
+    /// Addresses inside `init`: byte offset, symbol, addend, and whether it is written `generic(…)`. Each is
+    /// as wide as an element, or 8 bytes where the elements are single bytes (a packed structure).
     pub relocs: Vec<(u64, SymbolId, i64, bool)>,
-    /// Where it is declared.
+    /// Text of the declaration.
     pub span: Span,
 }

@@ -6,47 +6,49 @@ use super::class::Role;
 use super::ids::{BlockId, Reg, SymbolId};
 use super::span::Span;
 
-/// An operand.
+/// An operand of an instruction.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Operand {
-    /// A register.
+    /// A register by itself.
     Reg(Reg),
-    /// `!p`.
+    /// `!p`: a negated predicate.
     Not(Reg),
-    /// An integer constant, sign-extended to 64 bits.
+    /// Integer constant, sign-extended to 64 bits.
     Int(i64),
     /// `0f…`: bits of a binary32.
     F32(u32),
     /// `0d…`, or a decimal with a point: bits of a binary64.
     F64(u64),
-    /// A special register with its component, as `%tid.x`, or a named constant (`WARP_SZ`).
+    /// A special register with its component, as `%tid.x`, or the named constant `WARP_SZ`.
     Special(String),
-    /// The address of a symbol, plus an offset (`name`, `name+4`); a function's name in calls.
+    /// Address of a symbol plus an offset (`name`, `name+4`); in a call the name of a function.
     Symbol(SymbolId, i64),
-    /// `[base + offset]`.
+    /// `[base + offset]`: an address.
     Address(Base, i64),
-    /// A tensor-map address with coordinates: `[map, {x, y}]`.
+    /// Address of a tensor map with coordinates: `[map, {x, y}]`.
     Tensor(Box<Operand>, Vec<Operand>),
-    /// `{a, b, …}`.
+    /// `{a, b, …}`: a vector.
     Vector(Vec<Operand>),
-    /// `d|p`.
+    /// `d|p`: two destinations.
     Pair(Box<Operand>, Box<Operand>),
-    /// `_`.
+    /// `_`: the result is discarded.
     Sink,
-    /// A label of this function.
+    /// A label of the function, as the block that it begins.
     Label(BlockId),
-    /// `(a, b)` of a call.
+    /// `(a, b)`: results or arguments of a call.
     List(Vec<Operand>),
-    /// A table of labels declared by `.branchtargets` (or `.calltargets`, a `.callprototype`: empty).
+    /// A table of labels declared by `.branchtargets`. Empty for `.calltargets` and `.callprototype`.
     Targets(Vec<BlockId>),
-    /// A vector element of a register, as `%v.x` (0 to 3); in video instructions parts of it, as [`VideoSelector::code`] says.
+    /// An element of a vector register, as `%v.x` (0 to 3). In video instructions: the parts of the register,
+    /// as [`VideoSelector::code`] numbers them.
     Element(Reg, u16),
-    /// Not understood: its text.
+    /// Text that the reader did not understand.
     Text(Span),
 }
 
 impl Operand {
-    /// Every register in it, with whether one in that role is read and whether it is written.
+    /// Calls `f` for every register of the operand in the role `role`, with whether it is read and whether it
+    /// is written.
     pub fn for_each_reg(&self, role: Role, f: &mut impl FnMut(Reg, bool, bool)) {
         let (read, written) = match role {
             Role::Def => (false, true),
@@ -56,8 +58,8 @@ impl Operand {
         match self {
             Operand::Reg(r) => f(*r, read, written),
             Operand::Not(r) => f(*r, true, false),
-            // A vector keeps its other elements; what is left of a register of which a video instruction writes parts comes from
-            // another operand.
+            // A write of one vector element keeps the other elements. A video instruction takes the rest of
+            // the destination from another operand.
             Operand::Element(r, code) => {
                 f(*r, !written || VideoSelector::from_code(*code).is_none(), written)
             }
@@ -76,30 +78,31 @@ impl Operand {
     }
 }
 
-/// What an address starts from.
+/// What an address is based on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Base {
-    /// A register.
+    /// The address in a register.
     Reg(Reg),
-    /// A variable.
+    /// The address of a variable.
     Symbol(SymbolId),
-    /// Nothing: the offset is the address.
+    /// No base: the offset is the address.
     Absolute,
 }
 
-/// VideoSelector of operands that a video instruction names: `.b0`, `.h1`, `.h32`, `.b7654` (PTX ISA, Video Instructions).
+/// Parts of a register that a video instruction selects: `.b0`, `.h1`, `.h32`, `.b7654` (PTX ISA, Video
+/// Instructions).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VideoSelector {
-    /// Bits of a part: 8 or 16.
+    /// Width of a part in bits: 8 or 16.
     pub bits: u8,
-    /// How many are named, 1 to 4.
+    /// Number of parts, 1 to 4.
     pub count: u8,
-    /// Which, the last one written first; 0 to 7.
+    /// Indices of the parts, 0 to 7; the last one written comes first.
     pub which: [u8; 4],
 }
 
 impl VideoSelector {
-    /// From the text behind the dot.
+    /// Reads the text after the dot.
     pub fn parse(text: &[u8]) -> Option<VideoSelector> {
         let (bits, digits) = match text {
             [b'b', digits @ ..] => (8, digits),
@@ -112,12 +115,12 @@ impl VideoSelector {
         }
         (1..=4).contains(&digits.len()).then_some(VideoSelector { bits, count: digits.len() as u8, which })
     }
-    /// As a number above those of vector elements.
+    /// The selector as a number above those of vector elements.
     pub fn code(self) -> u16 {
         let digits = self.which.iter().rev().fold(0, |code, w| code << 3 | u16::from(*w));
         1 << 15 | u16::from(self.bits == 16) << 14 | u16::from(self.count - 1) << 12 | digits
     }
-    /// From that number.
+    /// The selector that [`VideoSelector::code`] encoded; `None` for a vector element.
     pub fn from_code(code: u16) -> Option<VideoSelector> {
         let which = [0, 3, 6, 9].map(|at| (code >> at & 7) as u8);
         let (bits, count) = (if code >> 14 & 1 == 1 { 16 } else { 8 }, (code >> 12 & 3) as u8 + 1);

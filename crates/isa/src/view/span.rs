@@ -3,21 +3,21 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Bytes of the source.
+/// A byte range of the source text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
-    /// First byte.
+    /// Offset of the first byte.
     pub start: u32,
-    /// One past the last.
+    /// Offset one past the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// As a range for slicing.
+    /// The range, for slicing.
     pub const fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
-    /// The text it spans; empty if it does not lie in `source`.
+    /// The text of the range; empty if the range does not lie in `source`.
     pub fn of(self, source: &str) -> &str {
         source.get(self.range()).unwrap_or_default()
     }
@@ -29,11 +29,11 @@ impl fmt::Debug for Span {
     }
 }
 
-/// Something that a reader wants to say about the source; never a reason to stop.
+/// A remark of the reader about the source. It never stops the reading.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// Where.
+    /// The text that the remark is about.
     pub span: Span,
-    /// What.
+    /// What is wrong, in one sentence.
     pub message: String,
 }

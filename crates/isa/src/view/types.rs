@@ -3,26 +3,26 @@
 /// A state space.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Space {
-    /// No space named: found at run time from the address.
+    /// No state space is named: the address decides at run time.
     #[default]
     Generic,
-    /// Device memory.
+    /// Global memory: the device memory that all threads see.
     Global,
-    /// The CTA's.
+    /// Shared memory of the CTA.
     Shared,
-    /// The thread's stack.
+    /// Local memory: the thread's stack.
     Local,
-    /// Constant memory.
+    /// Constant memory of the module.
     Const,
-    /// Kernel parameters, or a call's parameters.
+    /// Parameters of a kernel, or of a call.
     Param,
-    /// Registers.
+    /// The register file.
     Reg,
-    /// The shared memory of any CTA of the cluster.
+    /// Shared memory of any CTA of the cluster.
     SharedCluster,
 }
 
-/// A type, as PTX writes it; widths and kinds of other instruction sets map onto it.
+/// A type, with the names of PTX (PTX ISA, 5.2 Types). Types of other instruction sets map onto these.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[allow(missing_docs, reason = "the names are PTX's own (PTX ISA, Fundamental Types; Alternate Floating-Point Types)")]
 #[rustfmt::skip]
@@ -33,14 +33,14 @@ pub enum Type {
     E4m3, E5m2, E4m3x2, E5m2x2, U16x2, S16x2,
     E2m1, E2m1x2, E2m3, E2m3x2, E3m2, E3m2x2, Ue8m0, Ue8m0x2,
 }
-/// Names types once: both ways are derived.
+/// Declares the name and width of each type once. Both directions of the conversion are derived.
 macro_rules! types { ($($name:literal = $ty:ident $bits:literal;)*) => {
     impl Type {
-        /// From the name without its dot.
+        /// The type of that name, written without its dot.
         pub fn from_name(s: &str) -> Option<Type> { match s { $($name => Some(Type::$ty),)* _ => None } }
-        /// The name without its dot.
+        /// The name of the type, without its dot.
         pub const fn name(self) -> &'static str { match self { $(Type::$ty => $name,)* } }
-        /// How wide a value is. A predicate has one bit.
+        /// Width of a value in bits. A predicate has one bit.
         pub const fn bits(self) -> u32 { match self { $(Type::$ty => $bits,)* } }
     }
 } }
@@ -58,20 +58,20 @@ types! {
 }
 
 impl Type {
-    /// Bytes in memory.
+    /// Size in memory, bytes.
     pub const fn bytes(self) -> u32 {
         self.bits().div_ceil(8)
     }
-    /// Signed integer.
+    /// Whether it is a signed integer.
     pub const fn is_signed(self) -> bool {
         matches!(self, Type::S4 | Type::S8 | Type::S16 | Type::S32 | Type::S64 | Type::S16x2)
     }
-    /// Integer or untyped bits of one value, 8 to 64 of them.
+    /// Whether it is one integer, or untyped bits, of 8 to 64 bits.
     pub const fn is_integer(self) -> bool {
         use Type::*;
         matches!(self, B8 | B16 | B32 | B64 | U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64)
     }
-    /// Floating-point, packed ones included.
+    /// Whether it is a floating-point type, packed ones included.
     pub const fn is_float(self) -> bool {
         use Type::*;
         matches!(self, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F32x2 | F64 | Tf32 | E4m3 | E5m2 | E4m3x2 | E5m2x2)

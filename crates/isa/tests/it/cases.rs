@@ -1,5 +1,5 @@
-//! `tests/cases/isa/*.ptx`: what the neutral view, the graph and the decisions of each are. The expectation is the file
-//! beside it, `*.view`; `BLESS=1` writes it anew.
+//! `tests/cases/isa/*.ptx`: what the neutral view, the graph and the decisions of each are. The expectation
+//! is the file beside it, `*.view`; `BLESS=1` writes it anew.
 
 use std::fmt::Write;
 

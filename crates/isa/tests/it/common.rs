@@ -1,8 +1,9 @@
-//! What the tests of this crate share: a deterministic source of random numbers, and the files of the repository.
+//! What the tests of this crate share: a deterministic source of random numbers, and the files of the
+//! repository.
 
 use std::path::{Path, PathBuf};
 
-/// SplitMix64.
+/// A deterministic random number generator: SplitMix64.
 pub struct Random(pub u64);
 
 impl Random {
@@ -13,13 +14,13 @@ impl Random {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-    /// Below `n`.
+    /// A number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 }
 
-/// The repository.
+/// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

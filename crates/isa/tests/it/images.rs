@@ -1,4 +1,5 @@
-//! Files that hold kernels: what is in those of `tests/images`, which image a device takes, and that no bytes do harm.
+//! Files that hold kernels: what is in those of `tests/images`, which image a device takes, and that no bytes
+//! do harm.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,7 @@ fn the_same_ptx_from_everywhere() {
     for (name, image, said) in [
         ("plain.cubin", None, "no image holds PTX"),
         ("none.fatbin", Some(0), "image 0 holds no PTX"),
-        ("none.fatbin", Some(4), "there is no image 4, but 4"),
+        ("none.fatbin", Some(4), "there is no image 4: the file has 4 images"),
     ] {
         let error = source(&file(name), image).unwrap_err();
         assert!(error.what.contains(said), "{error}");
@@ -113,7 +114,8 @@ fn a_device_takes_what_the_driver_takes() {
     }
 }
 
-/// Cut anywhere, and with bytes changed anywhere: errors or other images, never a panic, never more memory than is plausible.
+/// Cut anywhere, and with bytes changed anywhere: errors or other images, never a panic, never more memory
+/// than is plausible.
 #[test]
 fn broken_files() {
     let everything = |bytes: &[u8]| {

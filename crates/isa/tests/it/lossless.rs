@@ -1,4 +1,5 @@
-//! Reading loses nothing, whatever the text: over the corpus, over the cases, over mutations of the worst case.
+//! Reading loses nothing, whatever the text: over the corpus, over the cases, over mutations of the worst
+//! case.
 
 use std::collections::BTreeSet;
 

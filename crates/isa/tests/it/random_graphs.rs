@@ -1,4 +1,5 @@
-//! Random functions, as text: dominators, loops and data flow against their definitions, computed the slow way.
+//! Random functions, as text: dominators, loops and data flow against their definitions, computed the slow
+//! way.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

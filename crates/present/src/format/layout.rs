@@ -32,7 +32,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 
 /// The names in a mangled C++ name, without template arguments and parameters: `_Z9take_beatffRfPi` gives `take_beat`.
 /// A name that is not mangled, or has no plain name in it, is returned unchanged.
-pub(crate) fn plain(name: &str) -> String {
+pub(crate) fn plain_name(name: &str) -> String {
     let Some(rest) = name.strip_prefix("_Z") else { return name.into() };
     let nested = rest.starts_with('N');
     let mut rest = rest.trim_start_matches(['N', 'K', 'L']);
@@ -125,7 +125,7 @@ mod tests {
             ("_Z0", "_Z0"),
             ("_Z3é", "_Z3é"),
         ] {
-            assert_eq!(plain(name), want);
+            assert_eq!(plain_name(name), want);
         }
         assert_eq!(wrap("one two three four five six", 20), ["one two three four", "five six"]);
         assert_eq!(

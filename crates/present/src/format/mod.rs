@@ -12,6 +12,6 @@ mod style;
 
 pub use escape::{clean, clean_lines};
 pub(crate) use grid::Grid;
-pub(crate) use layout::{clip, count, number, pad, percent, plain, time, wrap};
+pub(crate) use layout::{clip, count, number, pad, percent, plain_name, time, wrap};
 pub(crate) use style::Ink;
 pub use style::Style;

@@ -25,13 +25,13 @@ pub(crate) enum Ink {
     /// What differs or failed.
     Bad,
     /// What is unknown or deserves a warning.
-    Doubt,
+    Warning,
     /// A heading.
     Strong,
     /// Less important than the rest.
     Faint,
     /// A source location.
-    Place,
+    Location,
     /// Ordinary text.
     Plain,
 }
@@ -42,10 +42,10 @@ impl Style {
         let code = match ink {
             Ink::Good => "1;32",
             Ink::Bad => "1;31",
-            Ink::Doubt => "1;33",
+            Ink::Warning => "1;33",
             Ink::Strong => "1",
             Ink::Faint => "2",
-            Ink::Place => "36",
+            Ink::Location => "36",
             Ink::Plain => return text.into(),
         };
         if self.color && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into() }
@@ -56,7 +56,7 @@ impl Style {
         let ink = match v {
             Verdict::Same => Ink::Good,
             Verdict::Differs => Ink::Bad,
-            Verdict::Unknown => Ink::Doubt,
+            Verdict::Unknown => Ink::Warning,
         };
         self.ink(ink, v.name())
     }

@@ -26,7 +26,7 @@ pub fn gate(
     let ink = match j.outcome {
         GateOutcome::Passed => Ink::Good,
         GateOutcome::Failed => Ink::Bad,
-        GateOutcome::Unknown => Ink::Doubt,
+        GateOutcome::Unknown => Ink::Warning,
     };
     writeln!(out, "{}  {}", style.ink(ink, j.outcome.name()), headline(j))?;
     for (left, name, ink) in [(true, "counted", Ink::Bad), (false, "allowed", Ink::Faint)] {

@@ -23,7 +23,7 @@ const BOOT_CLOCK: u64 = 6;
 
 /// A track: a row of its own, or a group of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Track(usize);
+pub struct TrackId(usize);
 
 /// What is said of an event besides its name and time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -48,7 +48,7 @@ pub enum Arg {
 }
 
 /// The state of a track's sequence.
-struct State {
+struct TrackState {
     uuid: u64,
     /// Whether its first packet is written.
     begun: bool,
@@ -57,28 +57,28 @@ struct State {
     /// How many slices are open.
     open: u64,
     /// Interned texts: categories, names, names of arguments.
-    known: [HashMap<String, u64>; 3],
+    interned_ids: [HashMap<String, u64>; 3],
 }
 
 /// Writes a trace, event by event; any order among tracks, ascending times on each.
 pub struct Writer<W> {
     out: W,
-    tracks: Vec<State>,
+    tracks: Vec<TrackState>,
     /// Room for an event, its names and its packet, kept from one to the next.
-    room: [Message; 3],
+    buffers: [Message; 3],
 }
 
 impl<W: Write> Writer<W> {
     /// An empty trace.
     pub fn new(out: W) -> Writer<W> {
-        Writer { out, tracks: Vec::new(), room: Default::default() }
+        Writer { out, tracks: Vec::new(), buffers: Default::default() }
     }
 
     /// Adds a process: a group of tracks under a heading. `pid` tells processes apart, and orders them.
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn process(&mut self, pid: u32, name: &str) -> io::Result<Track> {
+    pub fn process(&mut self, pid: u32, name: &str) -> io::Result<TrackId> {
         self.describe(|track| {
             track.message(3, |p| p.number(1, pid.into()).bytes(6, name.as_bytes()));
             // Tracks below it stand in the order in which they were added.
@@ -90,7 +90,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// Those of the writer, and when there is no track `parent`.
-    pub fn track(&mut self, parent: Track, name: &str) -> io::Result<Track> {
+    pub fn track(&mut self, parent: TrackId, name: &str) -> io::Result<TrackId> {
         let (of, rank) = (self.state(parent)?.uuid, self.tracks.len() as u64);
         self.describe(|track| {
             track.bytes(2, name.as_bytes()).number(5, of).number(11, 3).number(12, rank);
@@ -99,11 +99,11 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    fn describe(&mut self, fill: impl FnOnce(&mut Message) -> &mut Message) -> io::Result<Track> {
-        let track = Track(self.tracks.len());
+    fn describe(&mut self, fill: impl FnOnce(&mut Message) -> &mut Message) -> io::Result<TrackId> {
+        let track = TrackId(self.tracks.len());
         let uuid = self.tracks.len() as u64 + 1;
-        let known = [HashMap::new(), HashMap::new(), HashMap::new()];
-        self.tracks.push(State { uuid, begun: false, now: 0, open: 0, known });
+        let interned_ids = [HashMap::new(), HashMap::new(), HashMap::new()];
+        self.tracks.push(TrackState { uuid, begun: false, now: 0, open: 0, interned_ids });
         let mut packet = Message::default();
         packet.number(10, uuid).message(60, |descriptor| {
             descriptor.number(1, uuid);
@@ -117,7 +117,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// Those of the writer, and when the track's time would go back.
-    pub fn begin(&mut self, track: Track, at: u64, name: &str, details: &Details) -> io::Result<()> {
+    pub fn begin(&mut self, track: TrackId, at: u64, name: &str, details: &Details) -> io::Result<()> {
         self.event(track, at, 1, Some((name, details)))?;
         self.state(track)?.open += 1;
         Ok(())
@@ -127,7 +127,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// Those of the writer, when the track's time would go back, and when no slice is open.
-    pub fn end(&mut self, track: Track, at: u64) -> io::Result<()> {
+    pub fn end(&mut self, track: TrackId, at: u64) -> io::Result<()> {
         let state = self.state(track)?;
         state.open = state.open.checked_sub(1).ok_or_else(|| wrong("no slice is open".into()))?;
         self.event(track, at, 2, None)
@@ -137,7 +137,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// Those of the writer, and when the track's time would go back.
-    pub fn instant(&mut self, track: Track, at: u64, name: &str, details: &Details) -> io::Result<()> {
+    pub fn instant(&mut self, track: TrackId, at: u64, name: &str, details: &Details) -> io::Result<()> {
         self.event(track, at, 3, Some((name, details)))
     }
 
@@ -148,18 +148,24 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self) -> io::Result<W> {
         for i in 0..self.tracks.len() {
             while self.tracks[i].open > 0 {
-                self.end(Track(i), self.tracks[i].now)?;
+                self.end(TrackId(i), self.tracks[i].now)?;
             }
         }
         self.out.flush()?;
         Ok(self.out)
     }
 
-    fn state(&mut self, track: Track) -> io::Result<&mut State> {
+    fn state(&mut self, track: TrackId) -> io::Result<&mut TrackState> {
         self.tracks.get_mut(track.0).ok_or_else(|| wrong("the track is another trace's".into()))
     }
 
-    fn event(&mut self, track: Track, at: u64, kind: u64, what: Option<(&str, &Details)>) -> io::Result<()> {
+    fn event(
+        &mut self,
+        track: TrackId,
+        at: u64,
+        kind: u64,
+        what: Option<(&str, &Details)>,
+    ) -> io::Result<()> {
         let state = self.state(track)?;
         let since = at.checked_sub(state.now).filter(|_| at <= i64::MAX as u64);
         let since = since.ok_or_else(|| wrong(format!("time {at} comes after {}", state.now)))?;
@@ -177,16 +183,16 @@ impl<W: Write> Writer<W> {
                 snapshot.number(2, BOOT_CLOCK)
             });
         }
-        let [mut event, mut interned, mut packet] = std::mem::take(&mut self.room);
+        let [mut event, mut interned, mut packet] = std::mem::take(&mut self.buffers);
         [&mut event, &mut interned, &mut packet].into_iter().for_each(Message::clear);
         let state = &mut self.tracks[track.0];
         let mut name_of = |table: usize, text: &str| {
-            let known = &mut state.known[table];
-            if let Some(id) = known.get(text) {
+            let interned_ids = &mut state.interned_ids[table];
+            if let Some(id) = interned_ids.get(text) {
                 return *id;
             }
-            let id = known.len() as u64 + 1;
-            known.insert(text.to_owned(), id);
+            let id = interned_ids.len() as u64 + 1;
+            interned_ids.insert(text.to_owned(), id);
             // `event_categories`, `event_names`, `debug_annotation_names`.
             interned.message(table as u32 + 1, |entry| entry.number(1, id).bytes(2, text.as_bytes()));
             id
@@ -221,7 +227,7 @@ impl<W: Write> Writer<W> {
             self.packet(&begin)?;
         }
         let written = self.packet(&packet);
-        self.room = [event, interned, packet];
+        self.buffers = [event, interned, packet];
         written
     }
 

@@ -45,7 +45,7 @@ pub fn profile_diff(
     let ink = match diff.verdict {
         Pace::Same | Pace::Faster => Ink::Good,
         Pace::Slower => Ink::Bad,
-        Pace::Unknown => Ink::Doubt,
+        Pace::Unknown => Ink::Warning,
     };
     let several = diff.kernels.len() > 1;
     let verdict = style.ink(ink, diff.verdict.name()).to_string();
@@ -63,7 +63,7 @@ pub fn profile_diff(
     }
     writeln!(out, "{}", style.ink(Ink::Faint, &format!("A {}, B {}", clean(names[0]), clean(names[1]))))?;
     for gap in &diff.gaps {
-        writeln!(out, "{}", style.ink(Ink::Doubt, &clean(gap)))?;
+        writeln!(out, "{}", style.ink(Ink::Warning, &clean(gap)))?;
     }
     let mut grid =
         Grid { right: vec![false, false, true, true, true, true, true, true, false], rows: Vec::new() };

@@ -12,8 +12,8 @@ use crate::format::percent;
 use crate::format::time;
 use crate::format::{Ink, clean, count, wrap};
 
-/// What a device's clock is within, in words.
-pub(super) fn within(clock: &HostClock) -> String {
+/// HostSpanKind a device's clock is within, in words.
+pub(super) fn clock_accuracy(clock: &HostClock) -> String {
     let HostClock { device, within, bounds: [_, begun] } = clock;
     match within {
         Some(within) => {
@@ -30,11 +30,11 @@ pub(super) fn within(clock: &HostClock) -> String {
     }
 }
 
-/// What was found, but for the table of gaps.
+/// HostSpanKind was found, but for the table of gaps.
 ///
 /// # Errors
 /// Those of `out`.
-pub(super) fn said(out: &mut impl Write, found: &Together, style: &Style) -> io::Result<()> {
+pub(super) fn summary(out: &mut impl Write, found: &Together, style: &Style) -> io::Result<()> {
     let mut lines = Vec::new();
     let threads = count(found.threads, "thread", "threads");
     let mut text = format!("{} from {threads}", count(found.launches, "launch", "launches"));
@@ -63,7 +63,7 @@ pub(super) fn said(out: &mut impl Write, found: &Together, style: &Style) -> io:
         lines.push((Ink::Plain, calls.join("; ")));
     }
     for idle in &found.devices {
-        lines.push((Ink::Faint, within(&idle.clock)));
+        lines.push((Ink::Faint, clock_accuracy(&idle.clock)));
         if idle.gaps == 0 {
             continue;
         }
@@ -103,24 +103,24 @@ pub(super) fn said(out: &mut impl Write, found: &Together, style: &Style) -> io:
     Ok(())
 }
 
-/// What is drawn of a host and its devices: rows, and which of their spans are one launch.
-pub(super) struct Rows {
+/// HostSpanKind is drawn of a host and its devices: rows, and which of their spans are one launch.
+pub(super) struct HostRows {
     /// Picoseconds by which all begins before the axis does.
     pub lead: u64,
-    /// Rows: of the host's threads first.
-    pub rows: Vec<Row>,
+    /// HostRows: of the host's threads first.
+    pub rows: Vec<HostRow>,
 }
 
 /// A row: spans that do not overlap, by time.
-pub(super) struct Row {
-    /// What it is called.
+pub(super) struct HostRow {
+    /// HostSpanKind it is called.
     pub name: String,
-    pub spans: Vec<Shown>,
+    pub spans: Vec<HostSpan>,
 }
 
-/// What a span is.
+/// HostSpanKind a span is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum What {
+pub(super) enum HostSpanKind {
     /// The driver is called for a launch.
     Call,
     /// Recording holds the host.
@@ -131,10 +131,10 @@ pub(super) enum What {
     Kernel,
 }
 
-/// A span of such a row; times are picoseconds, and begin where [`Rows`] do.
+/// A span of such a row; times are picoseconds, and begin where [`HostRows`] do.
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
-    pub what: What,
+pub(super) struct HostSpan {
+    pub what: HostSpanKind,
     pub begin: u64,
     pub end: u64,
     /// The launch's number and kernel.
@@ -144,17 +144,17 @@ pub(super) struct Shown {
     pub more: Vec<u64>,
 }
 
-impl Shown {
+impl HostSpan {
     /// The launches that it is of, by number, where arrows go from it or to it.
     pub fn launches(&self) -> impl Iterator<Item = u64> {
-        let joined = matches!(self.what, What::Call | What::Kernel);
+        let joined = matches!(self.what, HostSpanKind::Call | HostSpanKind::Kernel);
         std::iter::once(self.launch).chain(self.more.iter().copied()).filter(move |_| joined)
     }
 
-    /// What it is called.
+    /// HostSpanKind it is called.
     pub fn name(&self) -> String {
         match self.what {
-            What::Call | What::Kernel => {
+            HostSpanKind::Call | HostSpanKind::Kernel => {
                 let name = if self.kernel.is_empty() {
                     format!("launch {}", self.launch)
                 } else {
@@ -162,23 +162,23 @@ impl Shown {
                 };
                 if self.more.is_empty() { name } else { format!("{name} and {} more", self.more.len()) }
             }
-            What::Recording => "recording".into(),
-            What::Wait => "wait".into(),
+            HostSpanKind::Recording => "recording".into(),
+            HostSpanKind::Wait => "wait".into(),
         }
     }
 }
 
-/// What of a timeline's host is drawn: of launches that it has calls of.
-pub(super) fn rows(t: &Timeline) -> Rows {
+/// HostSpanKind of a timeline's host is drawn: of launches that it has calls of.
+pub(super) fn rows(t: &Timeline) -> HostRows {
     let early = |c: &Call| c.waited.map_or(c.start, |[at, ..]| at.min(c.start)).min(c.at());
     let first = t.host.calls.iter().map(early).min().unwrap_or(0);
     let lead = if first < 0 { first.unsigned_abs() } else { 0 };
     let moved = |at: i64| u64::try_from(i128::from(at) + i128::from(lead)).unwrap_or(0);
-    let mut threads: BTreeMap<u32, Vec<Shown>> = BTreeMap::new();
-    let mut streams: BTreeMap<(u32, u32), Vec<Shown>> = BTreeMap::new();
+    let mut threads: BTreeMap<u32, Vec<HostSpan>> = BTreeMap::new();
+    let mut streams: BTreeMap<(u32, u32), Vec<HostSpan>> = BTreeMap::new();
     let mut waits: BTreeMap<u32, i64> = BTreeMap::new();
     for call in &t.host.calls {
-        let of = |what, begin: u64, end: u64| Shown {
+        let of = |what, begin: u64, end: u64| HostSpan {
             what,
             begin,
             end: end.max(begin),
@@ -191,41 +191,43 @@ pub(super) fn rows(t: &Timeline) -> Rows {
         if let Some([from, until, on]) = call.waited
             && waits.insert(call.thread, from) != Some(from)
         {
-            row.push(of(What::Wait, moved(from), moved(until)));
+            row.push(of(HostSpanKind::Wait, moved(from), moved(until)));
             if on > until {
-                row.push(of(What::Recording, moved(until), moved(on)));
+                row.push(of(HostSpanKind::Recording, moved(until), moved(on)));
             }
         }
         let [at, answered] = call.called.unwrap_or([call.start; 2]);
-        let made = of(What::Call, moved(at), moved(answered));
+        let made = of(HostSpanKind::Call, moved(at), moved(answered));
         match row.last_mut() {
-            Some(last) if call.called.is_some() && last.what == What::Call && last.begin == made.begin => {
+            Some(last)
+                if call.called.is_some() && last.what == HostSpanKind::Call && last.begin == made.begin =>
+            {
                 last.more.push(call.number);
             }
             _ => {
                 if at > call.start {
-                    row.push(of(What::Recording, moved(call.start), moved(at)));
+                    row.push(of(HostSpanKind::Recording, moved(call.start), moved(at)));
                 }
                 row.push(made);
             }
         }
         if let Some([begin, end]) = call.ran {
             let [begin, end] = [begin, end].map(moved);
-            streams.entry((call.device, call.stream)).or_default().push(of(What::Kernel, begin, end));
+            streams.entry((call.device, call.stream)).or_default().push(of(HostSpanKind::Kernel, begin, end));
         }
     }
     let threads = threads.into_iter().map(|(n, spans)| (format!("host, thread {n}"), spans));
     let streams = streams.into_iter().map(|((d, s), spans)| (format!("device {d}, stream {s}"), spans));
     let rows = threads.chain(streams).flat_map(|(name, spans)| {
-        apart(spans).into_iter().map(move |spans| Row { name: name.clone(), spans })
+        non_overlapping(spans).into_iter().map(move |spans| HostRow { name: name.clone(), spans })
     });
-    Rows { lead, rows: rows.collect() }
+    HostRows { lead, rows: rows.collect() }
 }
 
 /// Spans in rows in which none overlaps another: one row, if nothing runs beside anything.
-fn apart(mut spans: Vec<Shown>) -> Vec<Vec<Shown>> {
+fn non_overlapping(mut spans: Vec<HostSpan>) -> Vec<Vec<HostSpan>> {
     spans.sort_by_key(|s| (s.begin, s.end, s.launch));
-    let mut rows: Vec<Vec<Shown>> = Vec::new();
+    let mut rows: Vec<Vec<HostSpan>> = Vec::new();
     for span in spans {
         match rows.iter_mut().find(|row| row.last().is_none_or(|last| last.end <= span.begin)) {
             Some(row) => row.push(span),

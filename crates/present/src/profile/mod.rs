@@ -10,7 +10,7 @@ mod spans;
 mod text;
 
 pub use diff::{profile_diff, profile_diff_json};
-pub use html::{Page, profile_html};
+pub use html::{ProfilePage, profile_html};
 pub use json::profile_json;
 pub use spans::{DETAILED, SPANS, chrome, csv, perfetto, rows};
 pub use text::{profile, profile_head};

@@ -14,14 +14,14 @@ use prlx_timeline::{Launch, Moment, Span, Timeline, Track};
 use super::host;
 use crate::format::clean;
 use crate::perfetto::{self, Arg, Details, Writer};
-use crate::tables::Kind::{Flag, Number, Text};
-use crate::tables::{Batch, Cell, ROWS, Table};
+use crate::tables::ColumnKind::{Flag, Number, Text};
+use crate::tables::{Batch, Cell, ROWS, TableSchema};
 
 /// Most spans of a timeline that go to Perfetto with all that is known of them.
 pub const DETAILED: usize = 100_000;
 
 /// Spans and moments.
-pub const SPANS: Table = Table {
+pub const SPANS: TableSchema = TableSchema {
     name: "spans",
     columns: &[
         ("launch", Number, "number of the launch in its process"),
@@ -137,13 +137,13 @@ pub fn csv(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
 }
 
 /// What a track's row is called.
-pub(super) fn called(track: &Track) -> String {
+pub(super) fn track_name(track: &Track) -> String {
     let group = track.group.map(|g| format!(", group {g}")).unwrap_or_default();
     let warp = track.warp.map(|w| format!(", warp {w}")).unwrap_or_default();
     format!("CTA {}{group}{warp}", track.cta)
 }
 
-fn headed(launch: Option<&Launch>) -> String {
+fn launch_heading(launch: Option<&Launch>) -> String {
     match launch {
         Some(l) if !l.kernel.is_empty() => format!("launch {}: {}", l.number, clean(&l.kernel)),
         Some(l) => format!("launch {}", l.number),
@@ -152,7 +152,7 @@ fn headed(launch: Option<&Launch>) -> String {
 }
 
 /// The asynchronous work of a track in rows in which nothing runs beside anything else.
-pub(super) fn beside(track: &Track) -> Vec<Vec<&Span>> {
+pub(super) fn async_rows(track: &Track) -> Vec<Vec<&Span>> {
     let mut rows: Vec<(u64, Vec<&Span>)> = Vec::new();
     for span in track.spans.iter().filter(|s| s.asynchronous) {
         match rows.iter_mut().find(|(end, _)| *end <= span.begin) {
@@ -168,7 +168,7 @@ pub(super) fn beside(track: &Track) -> Vec<Vec<&Span>> {
 
 /// What rows of the host and of streams are headed with: how exact they are beside one another, too.
 fn heading(t: &Timeline) -> String {
-    let clocks: Vec<String> = t.host.clocks.iter().map(host::within).collect();
+    let clocks: Vec<String> = t.host.clocks.iter().map(host::clock_accuracy).collect();
     format!("host and devices; {}", clocks.join("; "))
 }
 
@@ -221,7 +221,7 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
     // By launch with a call: the track that begins first.
     let joined = first_tracks(t);
     let mut processes = HashMap::new();
-    let mut groups: HashMap<(usize, u32), perfetto::Track> = HashMap::new();
+    let mut groups: HashMap<(usize, u32), perfetto::TrackId> = HashMap::new();
     let mut order: Vec<&Track> = t.tracks.iter().collect();
     order.sort_by_key(|t| (t.launch, t.sm));
     let said = |span: &Span| {
@@ -252,7 +252,8 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
         let process = match processes.get(&number) {
             Some(process) => *process,
             None => {
-                let process = writer.process(number as u32 + 1 + above, &headed(t.launches.get(number)))?;
+                let process =
+                    writer.process(number as u32 + 1 + above, &launch_heading(t.launches.get(number)))?;
                 processes.insert(number, process);
                 process
             }
@@ -268,7 +269,7 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
                 }
             },
         };
-        let row = writer.track(group, &called(track))?;
+        let row = writer.track(group, &track_name(track))?;
         let mut moments = track.moments.iter().peekable();
         let moment = |writer: &mut Writer<_>, m: &Moment| {
             let mut details = Details::default();
@@ -291,8 +292,8 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
             }
         })?;
         moments.try_for_each(|m| moment(&mut writer, m))?;
-        for spans in beside(track) {
-            let row = writer.track(group, &format!("{}, asynchronous", called(track)))?;
+        for spans in async_rows(track) {
+            let row = writer.track(group, &format!("{}, asynchronous", track_name(track)))?;
             for span in spans {
                 writer.begin(row, nanos(span.begin), &names[span.region as usize], &said(span))?;
                 writer.end(row, nanos(span.end))?;
@@ -348,7 +349,7 @@ pub fn chrome(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
     }
     let joined = first_tracks(t);
     for (n, launch) in t.launches.iter().enumerate() {
-        let name = quoted(&headed(Some(launch)))?;
+        let name = quoted(&launch_heading(Some(launch)))?;
         write!(
             out,
             "{comma}{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":{name}}}}}",
@@ -360,11 +361,11 @@ pub fn chrome(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
         let pid = track.launch + 1 + above;
         let on = track.sm.map(|sm| format!("SM {sm}, ")).unwrap_or_default();
         let nested: Vec<&Span> = track.spans.iter().filter(|s| !s.asynchronous).collect();
-        let all = [nested].into_iter().chain(beside(track));
+        let all = [nested].into_iter().chain(async_rows(track));
         for (row, spans) in all.enumerate() {
             rows += 1;
             let more = if row > 0 { ", asynchronous" } else { "" };
-            let name = quoted(&format!("{on}{}{more}", called(track)))?;
+            let name = quoted(&format!("{on}{}{more}", track_name(track)))?;
             write!(
                 out,
                 "{comma}{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{rows},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}"

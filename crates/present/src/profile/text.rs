@@ -24,7 +24,7 @@ pub fn profile(
     top: usize,
     style: &Style,
 ) -> io::Result<()> {
-    let page = Page { timeline, a, top, style: *style };
+    let page = ProfileText { timeline, a, top, style: *style };
     page.head(out)?;
     page.stops(out)?;
     page.causes(out)?;
@@ -48,7 +48,7 @@ pub fn profile_head(
     top: usize,
     style: &Style,
 ) -> io::Result<()> {
-    let page = Page { timeline, a, top, style: *style };
+    let page = ProfileText { timeline, a, top, style: *style };
     page.head(out)?;
     page.host(out)
 }
@@ -95,7 +95,7 @@ fn calibration(c: &Calibration) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-struct Page<'a> {
+struct ProfileText<'a> {
     timeline: &'a Timeline,
     a: &'a Analysis,
     top: usize,
@@ -109,7 +109,7 @@ fn name(text: &str) -> String {
     clip(&clean(text), NAME)
 }
 
-impl Page<'_> {
+impl ProfileText<'_> {
     fn head(&self, out: &mut impl Write) -> io::Result<()> {
         let (t, a) = (self.timeline, self.a);
         let kernels: std::collections::BTreeSet<&str> =
@@ -149,7 +149,7 @@ impl Page<'_> {
             writeln!(
                 out,
                 "{}",
-                self.style.ink(Ink::Doubt, &clean(&format!("{} {}", number(n.count), n.text)))
+                self.style.ink(Ink::Warning, &clean(&format!("{} {}", number(n.count), n.text)))
             )?;
         }
         Ok(())
@@ -158,7 +158,7 @@ impl Page<'_> {
     fn host(&self, out: &mut impl Write) -> io::Result<()> {
         let Some(found) = &self.a.host else { return Ok(()) };
         self.title(out, "Host", "launch calls and device activity")?;
-        host::said(out, found, &self.style)?;
+        host::summary(out, found, &self.style)?;
         let columns = [
             ("before launch", true),
             ("kernel", false),
@@ -478,7 +478,7 @@ impl Page<'_> {
                     out,
                     "  {}",
                     self.style.ink(
-                        Ink::Doubt,
+                        Ink::Warning,
                         &format!("CTA {cta}{on} takes {}, {ratio:.2}x the median", time(*time_))
                     )
                 )?;
@@ -487,7 +487,7 @@ impl Page<'_> {
                 writeln!(
                     out,
                     "  {}",
-                    self.style.ink(Ink::Doubt, &format!("CTAs of SM {sm} take {ratio:.2}x the median"))
+                    self.style.ink(Ink::Warning, &format!("CTAs of SM {sm} take {ratio:.2}x the median"))
                 )?;
             }
         }

@@ -9,7 +9,7 @@ use prlx_trace::launch::Origin;
 use prlx_trace::{Launch, Trace};
 
 use crate::format::Style;
-use crate::format::{Ink, clean, clip, count, number, pad, plain};
+use crate::format::{Ink, clean, clip, count, number, pad, plain_name};
 
 /// Most characters of a kernel's name.
 const NAME: usize = 48;
@@ -59,7 +59,7 @@ pub fn launches(
                 format!("{}, {}{lost}{time}", l.level.label(), elements(l.totals.recorded))
             }
         };
-        let name = clip(&clean(&plain(kernel(l))), NAME);
+        let name = clip(&clean(&plain_name(kernel(l))), NAME);
         [number.to_string(), name, l.grid.to_string(), l.block.to_string(), place, what]
     };
     let rows: Vec<[String; 6]> = all.iter().map(row).collect();
@@ -106,12 +106,12 @@ fn process(out: &mut impl Write, trace: &Trace, style: &Style) -> io::Result<()>
         }
     }
     for s in &trace.skipped {
-        let kernel = s.kernel.as_ref().map_or_else(String::new, |k| format!(", {}", clean(&plain(k))));
+        let kernel = s.kernel.as_ref().map_or_else(String::new, |k| format!(", {}", clean(&plain_name(k))));
         writeln!(out, "  not recorded: {}{kernel}: {}", clean(&s.module), clean(&s.reason))?;
     }
     if let Some(cut) = &trace.cut {
         let what = format!("truncated: the records after this point are missing ({cut})");
-        writeln!(out, "  {}", style.ink(Ink::Doubt, &clean(&what)))?;
+        writeln!(out, "  {}", style.ink(Ink::Warning, &clean(&what)))?;
     }
     Ok(())
 }
@@ -122,7 +122,7 @@ fn process(out: &mut impl Write, trace: &Trace, style: &Style) -> io::Result<()>
 /// When `out` does.
 pub fn kernels(out: &mut impl Write, kernels: &[KernelCounts], style: &Style) -> io::Result<()> {
     let row = |k: &KernelCounts| -> [String; 6] {
-        let name = clip(&clean(&plain(&k.name)), NAME);
+        let name = clip(&clean(&plain_name(&k.name)), NAME);
         let lost = if k.dropped > 0 { number(k.dropped) } else { String::new() };
         let why: Vec<String> =
             k.skipped.iter().map(|(why, n)| format!("{}: {}", number(*n), clean(why))).collect();

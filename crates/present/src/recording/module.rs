@@ -10,7 +10,7 @@ use prlx_trace::{BlockId, FuncId, LocId};
 
 /// What of a module is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum View {
+pub enum ModuleView {
     /// A line for each function.
     Functions,
     /// Blocks and edges.
@@ -21,14 +21,14 @@ pub enum View {
     Sites,
 }
 
-/// Prints the functions of `module` that `wanted` takes; in [`View::Functions`] with the `notes` on each, a line a note.
+/// Prints the functions of `module` that `wanted` takes; in [`ModuleView::Functions`] with the `notes` on each, a line a note.
 ///
 /// # Errors
 /// When `out` does.
 pub fn inspect(
     out: &mut impl Write,
     module: &Module,
-    view: View,
+    view: ModuleView,
     wanted: &dyn Fn(&str) -> bool,
     notes: &dyn Fn(&str) -> Vec<String>,
 ) -> io::Result<()> {
@@ -37,10 +37,10 @@ pub fn inspect(
         let sites: Vec<&Site> = module.sites.iter().filter(|s| s.function == FuncId(i as u32)).collect();
         header(out, function, &sites)?;
         match view {
-            View::Functions => {
+            ModuleView::Functions => {
                 notes(&function.name).iter().try_for_each(|note| writeln!(out, "    {note}"))?
             }
-            View::Blocks => {
+            ModuleView::Blocks => {
                 for (b, block) in function.blocks.iter().enumerate() {
                     writeln!(
                         out,
@@ -51,7 +51,7 @@ pub fn inspect(
                     )?;
                 }
             }
-            View::Loops => {
+            ModuleView::Loops => {
                 for (l, lp) in function.loops.iter().enumerate() {
                     let depth =
                         std::iter::successors(lp.parent, |p| function.loops.get(p.index())?.parent).count();
@@ -66,7 +66,7 @@ pub fn inspect(
                     )?;
                 }
             }
-            View::Sites => {
+            ModuleView::Sites => {
                 for site in sites {
                     let how = how(site);
                     writeln!(

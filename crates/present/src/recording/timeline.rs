@@ -15,7 +15,7 @@ use prlx_trace::launch::Origin;
 use prlx_trace::{Launch, Trace};
 use serde_json::{Map, Value, json};
 
-use crate::format::{clean, plain};
+use crate::format::{clean, plain_name};
 use crate::perfetto::{Arg, Details, Writer};
 use crate::words;
 
@@ -24,25 +24,25 @@ const LAST: u64 = i64::MAX as u64;
 
 /// Rows by process.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Timeline {
-    groups: Vec<Group>,
+pub struct LaunchTimeline {
+    groups: Vec<ProcessRows>,
     arrows: u64,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-struct Group {
+struct ProcessRows {
     name: String,
-    rows: Vec<Row>,
+    rows: Vec<TimelineRow>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-struct Row {
+struct TimelineRow {
     name: String,
-    events: Vec<Event>,
+    events: Vec<TimelineEvent>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-struct Event {
+struct TimelineEvent {
     name: String,
     at: u64,
     lasts: u64,
@@ -62,7 +62,7 @@ pub struct Compared<'a> {
 
 /// What a comparison says of a launch.
 #[derive(Clone, Copy)]
-enum Said<'a> {
+enum ComparedLaunch<'a> {
     /// It has a partner: the pair's place in the report.
     Pair(usize, &'a LaunchReport),
     /// Only this side has it.
@@ -70,28 +70,28 @@ enum Said<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// By launch: what is said of it. Launches that were left out of the comparison are not there.
-    fn said(&self, launches: &[&Launch]) -> HashMap<u64, Said<'a>> {
+    /// By launch: what is compared_launches of it. Launches that were left out of the comparison are not there.
+    fn compared_launches(&self, launches: &[&Launch]) -> HashMap<u64, ComparedLaunch<'a>> {
         let side = usize::from(self.side.min(1));
         let Some(process) = self.process else {
-            return launches.iter().map(|l| (l.number, Said::Alone)).collect();
+            return launches.iter().map(|l| (l.number, ComparedLaunch::Alone)).collect();
         };
         let here = |u: &&UnmatchedLaunch| u.process == process && usize::from(u.side) == side;
         let pairs = self.report.launches.iter().enumerate().filter(|(_, l)| l.process == process);
-        let alone = self.report.unpaired.iter().filter(here).map(|u| (u.launch, Said::Alone));
-        pairs.map(|(i, l)| (l.launch[side], Said::Pair(i, l))).chain(alone).collect()
+        let alone = self.report.unpaired.iter().filter(here).map(|u| (u.launch, ComparedLaunch::Alone));
+        pairs.map(|(i, l)| (l.launch[side], ComparedLaunch::Pair(i, l))).chain(alone).collect()
     }
     fn name(&self) -> &'static str {
         ["A", "B"][usize::from(self.side.min(1))]
     }
 }
 
-impl Timeline {
+impl LaunchTimeline {
     /// Adds a recording, whose streams are not looked at; time 0 is `origin`, in nanoseconds since 1970, if it is of a program.
     pub fn add(&mut self, trace: &Trace, origin: u64, compared: Option<Compared<'_>>) {
         let mut launches: Vec<&Launch> = trace.launches.iter().map(|r| &r.launch).collect();
         launches.sort_by_key(|l| l.number);
-        let said = compared.as_ref().map(|c| c.said(&launches)).unwrap_or_default();
+        let compared_launches = compared.as_ref().map(|c| c.compared_launches(&launches)).unwrap_or_default();
         let side = compared.as_ref().map_or(String::new(), |c| format!("{}: ", c.name()));
         let name = match &trace.process {
             None => clean(&trace.producer),
@@ -103,44 +103,44 @@ impl Timeline {
         let began = trace.process.as_ref().map_or(0, |p| p.started.0.saturating_sub(origin));
         let mut host = Vec::new();
         let mut marks = Vec::new();
-        let mut streams: BTreeMap<(u32, u32), (String, Vec<Event>)> = BTreeMap::new();
+        let mut streams: BTreeMap<(u32, u32), (String, Vec<TimelineEvent>)> = BTreeMap::new();
         let mut last = 0;
         for l in launches {
             let function =
                 trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
-            let kernel = function.map_or_else(|| "?".to_owned(), |f| clean(&plain(&f.name)));
+            let kernel = function.map_or_else(|| "?".to_owned(), |f| clean(&plain_name(&f.name)));
             // Calls of several threads may be numbered in another order than they are timed.
             last = began.saturating_add(l.start.0).clamp(last, LAST);
             let at = last;
             self.arrows += 1;
             let mut details = Details { category: "launch", args: args(l), flows: vec![self.arrows] };
             let call = details.clone();
-            if let (Some(said), Some(c)) = (said.get(&l.number), &compared) {
-                let mark = details.compare(*said, c);
-                marks.extend(mark.map(|what| Event {
+            if let (Some(compared_launches), Some(c)) = (compared_launches.get(&l.number), &compared) {
+                let mark = details.compare(*compared_launches, c);
+                marks.extend(mark.map(|what| TimelineEvent {
                     name: format!("{what}: {kernel}"),
                     at,
                     lasts: 0,
                     details: Details { flows: Vec::new(), ..details.clone() },
                 }));
             }
-            host.push(Event { name: kernel.clone(), at, lasts: 0, details: call });
+            host.push(TimelineEvent { name: kernel.clone(), at, lasts: 0, details: call });
             let (_, row) =
                 streams.entry((l.ordinal, l.stream)).or_insert_with(|| (device(trace, l), Vec::new()));
             let free = row.last().map_or(0, |e| e.at + e.lasts);
             let at = at.max(free);
             let lasts = if l.skipped.is_none() { l.totals.instrumented.min(LAST - at) } else { 0 };
-            row.push(Event { name: kernel, at, lasts, details });
+            row.push(TimelineEvent { name: kernel, at, lasts, details });
         }
         let mut rows = Vec::new();
         if !marks.is_empty() {
-            rows.push(Row { name: "differences".into(), events: marks });
+            rows.push(TimelineRow { name: "differences".into(), events: marks });
         }
         if !host.is_empty() {
-            rows.push(Row { name: "launched".into(), events: host });
+            rows.push(TimelineRow { name: "launched".into(), events: host });
         }
-        rows.extend(streams.into_values().map(|(name, events)| Row { name, events }));
-        self.groups.push(Group { name: format!("{side}{name}"), rows });
+        rows.extend(streams.into_values().map(|(name, events)| TimelineRow { name, events }));
+        self.groups.push(ProcessRows { name: format!("{side}{name}"), rows });
     }
 
     /// Writes a trace for <https://ui.perfetto.dev>.
@@ -214,14 +214,14 @@ impl Timeline {
 
 impl Details {
     /// Adds what a comparison says of a launch; gives what it is called among the differences.
-    fn compare(&mut self, said: Said<'_>, c: &Compared<'_>) -> Option<String> {
-        let (i, l) = match said {
-            Said::Alone => {
+    fn compare(&mut self, compared_launches: ComparedLaunch<'_>, c: &Compared<'_>) -> Option<String> {
+        let (i, l) = match compared_launches {
+            ComparedLaunch::Alone => {
                 self.category = "alone";
                 self.args.push(("compared", Arg::Text(format!("only in {}", c.name()))));
                 return Some(format!("only in {}", c.name()));
             }
-            Said::Pair(i, l) => (i, l),
+            ComparedLaunch::Pair(i, l) => (i, l),
         };
         self.category = l.verdict.name();
         self.args.push(("verdict", Arg::Text(l.verdict.name().into())));

@@ -15,7 +15,7 @@ use prlx_trace::kernel::{Level, Module};
 use prlx_trace::{Dim3, Lane, LaneMask, Launch, Recording, SiteId, Trace, WarpId, WarpStream};
 use serde_json::Value;
 
-use crate::format::{clean, count, pad, plain};
+use crate::format::{clean, count, pad, plain_name};
 use crate::words;
 
 /// Columns of a place, and of a class and value.
@@ -32,9 +32,16 @@ pub fn visits(
     launch: (u64, &Recording),
     warp: WarpId,
 ) -> io::Result<bool> {
-    let Some(w) = Warp::find(trace, launch, warp)? else { return Ok(false) };
+    let Some(w) = RecordedWarp::find(trace, launch, warp)? else { return Ok(false) };
     let l = w.launch;
-    writeln!(out, "{}  launch {}, grid {}, block {}", clean(&plain(w.kernel)), w.number, l.grid, l.block)?;
+    writeln!(
+        out,
+        "{}  launch {}, grid {}, block {}",
+        clean(&plain_name(w.kernel)),
+        w.number,
+        l.grid,
+        l.block
+    )?;
     let lost = if w.stream.dropped > 0 {
         format!(", {} dropped", count(w.stream.dropped, "element", "elements"))
     } else {
@@ -77,7 +84,7 @@ pub fn visits_json(
     launch: (u64, &Recording),
     warp: WarpId,
 ) -> io::Result<bool> {
-    let Some(w) = Warp::find(trace, launch, warp)? else { return Ok(false) };
+    let Some(w) = RecordedWarp::find(trace, launch, warp)? else { return Ok(false) };
     let (l, [gx, gy, gz], [x, y, z]) = (w.launch, dims(w.launch.grid), dims(w.launch.block));
     write!(out, "{{\"kernel\":{},\"launch\":{},", Value::from(w.kernel), w.number)?;
     write!(out, "\"grid\":[{gx},{gy},{gz}],\"block\":[{x},{y},{z}],\"warp_size\":{},", l.warp_size)?;
@@ -116,7 +123,7 @@ fn dims(d: Dim3) -> [u32; 3] {
 }
 
 /// A warp of a launch, to be shown.
-struct Warp<'a> {
+struct RecordedWarp<'a> {
     number: u64,
     launch: &'a Launch,
     kernel: &'a str,
@@ -127,13 +134,13 @@ struct Warp<'a> {
     warp: WarpId,
 }
 
-impl<'a> Warp<'a> {
+impl<'a> RecordedWarp<'a> {
     /// `None` if it was not recorded. Of levels that record paths the stream has all events, those too that are computed.
     fn find(
         trace: &'a Trace,
         (number, r): (u64, &'a Recording),
         warp: WarpId,
-    ) -> io::Result<Option<Warp<'a>>> {
+    ) -> io::Result<Option<RecordedWarp<'a>>> {
         let Recording { launch, streams } = r;
         let Some(stream) = streams.warp(warp).map_err(|e| damaged(&e))? else { return Ok(None) };
         let module =
@@ -141,7 +148,7 @@ impl<'a> Warp<'a> {
         let program = CheckedModule::new(module).map_err(|e| damaged(&e))?;
         let kernel = module.functions.get(launch.kernel.index()).map_or("", |f| &f.name);
         let cta = warp.0 / launch.warps_per_cta().max(1);
-        let mut found = Warp { number, launch, kernel, module, program, cta, stream, warp };
+        let mut found = RecordedWarp { number, launch, kernel, module, program, cta, stream, warp };
         if !found.bare() {
             found.stream =
                 complete_events(&found.program, launch, &found.stream, DecodeLimits::default()).into_owned();

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use prlx_analyze::report::{Finding, LaunchReport, Location, Report};
 
 use crate::format::html::esc;
-use crate::format::{count, number, plain};
+use crate::format::{count, number, plain_name};
 use crate::words;
 
 /// Width of the picture, height of a frame, and width of a character, in pixels.
@@ -26,18 +26,18 @@ const LEAST: f64 = 0.5;
 /// A frame: what stands on it by name, and its own visits.
 #[derive(Default)]
 struct Frame {
-    on: BTreeMap<String, Frame>,
+    children: BTreeMap<String, Frame>,
     own: u64,
     /// The findings that end here, in words.
-    said: Vec<String>,
+    findings: Vec<String>,
 }
 
 impl Frame {
     fn total(&self) -> u64 {
-        self.on.values().fold(self.own, |n, f| n.saturating_add(f.total()))
+        self.children.values().fold(self.own, |n, f| n.saturating_add(f.total()))
     }
     fn height(&self) -> u64 {
-        1 + self.on.values().map(Frame::height).max().unwrap_or(0)
+        1 + self.children.values().map(Frame::height).max().unwrap_or(0)
     }
 }
 
@@ -50,9 +50,9 @@ pub fn flame(out: &mut impl Write, report: &Report) -> io::Result<()> {
     for l in &report.launches {
         for f in &l.findings {
             let frame =
-                stack(l, f).into_iter().fold(&mut all, |frame, name| frame.on.entry(name).or_default());
+                stack(l, f).into_iter().fold(&mut all, |frame, name| frame.children.entry(name).or_default());
             frame.own = frame.own.saturating_add(f.count.max(1));
-            frame.said.push(format!("{}: {}", f.kind.name(), words::sentence(f)));
+            frame.findings.push(format!("{}: {}", f.kind.name(), words::sentence(f)));
         }
     }
     let total = all.total();
@@ -74,14 +74,14 @@ pub fn flame(out: &mut impl Write, report: &Report) -> io::Result<()> {
 /// From the kernel to the instruction.
 fn stack(l: &LaunchReport, f: &Finding) -> Vec<String> {
     let mut out = vec![words::kernel(l)];
-    let function = f.shown().map_or(String::new(), |s| plain(&s.function));
+    let function = f.shown().map_or(String::new(), |s| plain_name(&s.function));
     if !function.is_empty() && Some(&function) != out.last() {
         out.push(function);
     }
     if let Some(place) = f.location() {
         let frame = |l: &Location| match l.function.as_str() {
             "" => words::short(l),
-            name => format!("{} {}", plain(name), words::short(l)),
+            name => format!("{} {}", plain_name(name), words::short(l)),
         };
         out.extend(place.inlined.iter().rev().map(frame));
         out.push(frame(place));
@@ -106,10 +106,10 @@ fn draw(
     }
     let share = total as f64 / all.max(1) as f64 * 100.0;
     let mut title = format!("{name}\n{} ({share:.1} %)", count(total, "visit differs", "visits differ"));
-    if frame.own > 0 && !frame.on.is_empty() {
+    if frame.own > 0 && !frame.children.is_empty() {
         title += &format!(", {} here", number(frame.own));
     }
-    frame.said.iter().for_each(|s| title += &format!("\n{s}"));
+    frame.findings.iter().for_each(|s| title += &format!("\n{s}"));
     let letters = (wide - 6.0).max(0.0) / LETTER;
     let shown: String =
         if letters < 3.0 { String::new() } else { crate::format::clip(name, letters as usize) };
@@ -127,7 +127,7 @@ fn draw(
         esc(&shown)
     )?;
     let mut x = x;
-    for (name, on) in &frame.on {
+    for (name, on) in &frame.children {
         draw(out, (name, on), (x, y.saturating_sub(ROW)), scale, all)?;
         x += on.total() as f64 * scale;
     }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use prlx_analyze::runs::schedules::{ScheduleOutcome, Schedules};
 
 use crate::document;
-use crate::format::{Ink, Style, clean, count, number, plain, wrap};
+use crate::format::{Ink, Style, clean, count, number, plain_name, wrap};
 use crate::report::text::text;
 use crate::words::stops;
 
@@ -37,7 +37,7 @@ pub fn schedules(out: &mut impl Write, s: &Schedules, style: &Style) -> io::Resu
         1 => format!("the same outcome in all {}", count(s.runs, "run", "runs")),
         n => format!("{} in {}", count(n as u64, "outcome", "outcomes"), count(s.runs, "run", "runs")),
     };
-    writeln!(out, "{}  {}: {what}", style.verdict(s.verdict), clean(&plain(&s.kernel)))?;
+    writeln!(out, "{}  {}: {what}", style.verdict(s.verdict), clean(&plain_name(&s.kernel)))?;
     for (i, file) in s.files.iter().enumerate() {
         let name = if s.files.len() > 1 { format!("{} ", file_name(i)) } else { String::new() };
         writeln!(out, "  {name}{}, seeds {}..{}", clean(file), s.seeds[0], s.seeds[1])?;

@@ -1,10 +1,10 @@
-//! Rows of a report's findings.
+//! RowBatcher of a report's findings.
 
 use std::io;
 
 use prlx_analyze::report::{LaunchReport, Report};
 
-use super::model::{Rows, Sink};
+use super::model::{RowBatcher, Sink};
 use super::schema::FINDINGS;
 use crate::words;
 
@@ -13,12 +13,12 @@ use crate::words;
 /// # Errors
 /// Those of `sink`.
 pub fn findings(report: &Report, sink: &mut Sink<'_>) -> io::Result<()> {
-    let mut rows = Rows::new(&FINDINGS, sink);
-    report.launches.iter().try_for_each(|l| of_launch(&mut rows, l))?;
+    let mut rows = RowBatcher::new(&FINDINGS, sink);
+    report.launches.iter().try_for_each(|l| findings_of_launch(&mut rows, l))?;
     rows.flush()
 }
 
-fn of_launch(rows: &mut Rows<'_, '_>, l: &LaunchReport) -> io::Result<()> {
+fn findings_of_launch(rows: &mut RowBatcher<'_, '_>, l: &LaunchReport) -> io::Result<()> {
     for (i, f) in (0u64..).zip(&l.findings) {
         let (site, place) = (f.shown(), f.location());
         let side = |s: u8| ["A", "B"][usize::from(s.min(1))];

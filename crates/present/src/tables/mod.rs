@@ -1,6 +1,6 @@
 //! Recordings and reports as tables: launches, warps, sites, every visit of every lane, findings.
 //!
-//! Each table is declared once, names, types and what they mean; whoever writes tables ([`crate::parquet`]) goes by that. Rows come in
+//! Each table is declared once, names, types and what they mean; whoever writes tables ([`crate::parquet`]) goes by that. RowBatcher come in
 //! batches of at most [`ROWS`], so a table may be larger than memory.
 //!
 //! Holds: `process` and `launch`, and `process`, `module` and `site`, join the tables of a recording; the same input gives the same
@@ -17,6 +17,6 @@ mod recording;
 mod schema;
 
 pub use findings::findings;
-pub use model::{Batch, Cell, Kind, ROWS, Sink, Table};
-pub use recording::{Give, RECORDING};
+pub use model::{Batch, Cell, ColumnKind, ROWS, Sink, TableSchema};
+pub use recording::{RECORDING, RowSource};
 pub use schema::{FINDINGS, LAUNCHES, SITES, VISITS, WARPS};

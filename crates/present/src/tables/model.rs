@@ -7,7 +7,7 @@ pub const ROWS: usize = 1 << 16;
 
 /// What a column holds; every cell may be missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Numbers of 64 bits, without sign.
     Number,
     /// Numbers of 64 bits, with one.
@@ -87,29 +87,29 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
 
 /// A table: its name, and its columns with what they mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Table {
+pub struct TableSchema {
     /// What it is called.
     pub name: &'static str,
     /// Name, kind and meaning of each column.
-    pub columns: &'static [(&'static str, Kind, &'static str)],
+    pub columns: &'static [(&'static str, ColumnKind, &'static str)],
 }
 
-/// Rows of a table, by column.
+/// RowBatcher of a table, by column.
 pub type Batch = Vec<Vec<Cell>>;
 
 /// Takes rows of a table.
-pub type Sink<'a> = dyn FnMut(&Table, Batch) -> io::Result<()> + 'a;
+pub type Sink<'a> = dyn FnMut(&TableSchema, Batch) -> io::Result<()> + 'a;
 
-/// Rows of a table in the making.
-pub(super) struct Rows<'a, 's> {
-    table: &'static Table,
+/// RowBatcher of a table in the making.
+pub(super) struct RowBatcher<'a, 's> {
+    table: &'static TableSchema,
     columns: Batch,
     sink: &'a mut Sink<'s>,
 }
 
-impl<'a, 's> Rows<'a, 's> {
-    pub(super) fn new(table: &'static Table, sink: &'a mut Sink<'s>) -> Rows<'a, 's> {
-        Rows { table, columns: vec![Vec::new(); table.columns.len()], sink }
+impl<'a, 's> RowBatcher<'a, 's> {
+    pub(super) fn new(table: &'static TableSchema, sink: &'a mut Sink<'s>) -> RowBatcher<'a, 's> {
+        RowBatcher { table, columns: vec![Vec::new(); table.columns.len()], sink }
     }
     pub(super) fn push<const N: usize>(&mut self, row: [Cell; N]) -> io::Result<()> {
         self.columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));

@@ -14,7 +14,7 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{Type, TypePtr};
 
-use super::model::{Batch, Cell, Kind, Table};
+use super::model::{Batch, Cell, ColumnKind, TableSchema};
 
 /// Writes one table.
 pub struct Writer<W: Write + Send>(SerializedFileWriter<W>);
@@ -24,7 +24,7 @@ impl<W: Write + Send> Writer<W> {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn new(out: W, table: &Table) -> io::Result<Writer<W>> {
+    pub fn new(out: W, table: &TableSchema) -> io::Result<Writer<W>> {
         Self::of(out, table.name, table.columns.iter().map(|(name, kind, _)| (*name, *kind)))
     }
 
@@ -35,7 +35,7 @@ impl<W: Write + Send> Writer<W> {
     pub fn of<'c>(
         out: W,
         name: &str,
-        columns: impl Iterator<Item = (&'c str, Kind)>,
+        columns: impl Iterator<Item = (&'c str, ColumnKind)>,
     ) -> io::Result<Writer<W>> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -97,14 +97,17 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-fn schema<'c>(name: &str, columns: impl Iterator<Item = (&'c str, Kind)>) -> Result<TypePtr, ParquetError> {
-    let column = |(name, kind): (&str, Kind)| {
+fn schema<'c>(
+    name: &str,
+    columns: impl Iterator<Item = (&'c str, ColumnKind)>,
+) -> Result<TypePtr, ParquetError> {
+    let column = |(name, kind): (&str, ColumnKind)| {
         let (physical, logical) = match kind {
-            Kind::Number => (Physical::INT64, Some(LogicalType::integer(64, false))),
-            Kind::Signed => (Physical::INT64, Some(LogicalType::integer(64, true))),
-            Kind::Float => (Physical::DOUBLE, None),
-            Kind::Flag => (Physical::BOOLEAN, None),
-            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnKind::Number => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            ColumnKind::Signed => (Physical::INT64, Some(LogicalType::integer(64, true))),
+            ColumnKind::Float => (Physical::DOUBLE, None),
+            ColumnKind::Flag => (Physical::BOOLEAN, None),
+            ColumnKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let column = Type::primitive_type_builder(name, physical).with_logical_type(logical);
         column.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)

@@ -1,4 +1,4 @@
-//! Rows of a recording's tables.
+//! RowBatcher of a recording's tables.
 
 use std::io;
 
@@ -7,15 +7,15 @@ use prlx_trace::kernel::SiteClass;
 use prlx_trace::launch::Lanes;
 use prlx_trace::{Lane, Level, Recording, SiteId, Trace, WarpStream};
 
-use super::model::{Rows, Sink, Table};
+use super::model::{RowBatcher, Sink, TableSchema};
 use super::schema::{LAUNCHES, SITES, VISITS, WARPS};
 
 /// Gives a table of a recording, the `process`-th of its session. It fails as `sink` does, and when a stream can't be decoded: then
 /// with an error of kind `InvalidData`.
-pub type Give = fn(u64, &Trace, &mut Sink<'_>) -> io::Result<()>;
+pub type RowSource = fn(u64, &Trace, &mut Sink<'_>) -> io::Result<()>;
 
 /// The tables of a recording.
-pub const RECORDING: &[(&Table, Give)] =
+pub const RECORDING: &[(&TableSchema, RowSource)] =
     &[(&LAUNCHES, launches), (&WARPS, warps), (&SITES, sites), (&VISITS, visits)];
 
 /// The launches of a recording, by number.
@@ -26,7 +26,7 @@ fn sorted(trace: &Trace) -> Vec<&Recording> {
 }
 
 fn launches(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
-    let mut rows = Rows::new(&LAUNCHES, sink);
+    let mut rows = RowBatcher::new(&LAUNCHES, sink);
     let of = trace.process.as_ref();
     for l in sorted(trace).into_iter().map(|r| &r.launch) {
         let function = trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
@@ -60,7 +60,7 @@ fn launches(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> 
 }
 
 fn warps(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
-    let mut rows = Rows::new(&WARPS, sink);
+    let mut rows = RowBatcher::new(&WARPS, sink);
     for Recording { launch, streams } in sorted(trace) {
         for info in streams.infos() {
             rows.push([
@@ -77,7 +77,7 @@ fn warps(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
 }
 
 fn sites(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
-    let mut rows = Rows::new(&SITES, sink);
+    let mut rows = RowBatcher::new(&SITES, sink);
     for (m, module) in (0u64..).zip(&trace.modules) {
         for (i, s) in (0u64..).zip(&module.sites) {
             let loc = s.loc.and_then(|l| module.locs.get(l.index()));
@@ -100,7 +100,7 @@ fn sites(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
 }
 
 fn visits(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
-    let mut rows = Rows::new(&VISITS, sink);
+    let mut rows = RowBatcher::new(&VISITS, sink);
     for r in sorted(trace) {
         let l = &r.launch;
         if l.skipped.is_some() || matches!(l.level, Level::Fingerprint | Level::Operands) {
@@ -113,7 +113,7 @@ fn visits(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
             for stream in r.streams.frame(i).map_err(|e| damaged(e.to_string()))? {
                 let stream = prlx_analyze::complete_events(&program, l, &stream, DecodeLimits::default());
                 for lane in l.lanes(stream.warp).lanes() {
-                    decoded(&mut rows, process, r, &program, &stream, lane)?;
+                    lane_visits(&mut rows, process, r, &program, &stream, lane)?;
                 }
             }
         }
@@ -122,8 +122,8 @@ fn visits(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
 }
 
 /// The visits of one lane.
-fn decoded(
-    rows: &mut Rows<'_, '_>,
+fn lane_visits(
+    rows: &mut RowBatcher<'_, '_>,
     process: u64,
     r: &Recording,
     program: &CheckedModule<'_>,

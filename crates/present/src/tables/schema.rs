@@ -1,10 +1,10 @@
 //! The tables of recordings and reports: their columns, and what these mean.
 
-use super::model::Kind::{Flag, Number, Text};
-use super::model::Table;
+use super::model::ColumnKind::{Flag, Number, Text};
+use super::model::TableSchema;
 
 /// The launches of a recording.
-pub const LAUNCHES: Table = Table {
+pub const LAUNCHES: TableSchema = TableSchema {
     name: "launches",
     columns: &[
         ("process", Number, "its process: the files of a recording, in their order"),
@@ -37,7 +37,7 @@ pub const LAUNCHES: Table = Table {
 };
 
 /// The warps that were recorded.
-pub const WARPS: Table = Table {
+pub const WARPS: TableSchema = TableSchema {
     name: "warps",
     columns: &[
         ("process", Number, "the launch's process"),
@@ -50,7 +50,7 @@ pub const WARPS: Table = Table {
 };
 
 /// The places with a probe.
-pub const SITES: Table = Table {
+pub const SITES: TableSchema = TableSchema {
     name: "sites",
     columns: &[
         ("process", Number, "the module's process"),
@@ -67,7 +67,7 @@ pub const SITES: Table = Table {
 };
 
 /// Every visit of a site by a lane, decoded.
-pub const VISITS: Table = Table {
+pub const VISITS: TableSchema = TableSchema {
     name: "visits",
     columns: &[
         ("process", Number, "the launch's process"),
@@ -87,7 +87,7 @@ pub const VISITS: Table = Table {
 };
 
 /// What differs.
-pub const FINDINGS: Table = Table {
+pub const FINDINGS: TableSchema = TableSchema {
     name: "findings",
     columns: &[
         ("process", Number, "pair of processes"),

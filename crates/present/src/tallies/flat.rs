@@ -6,22 +6,22 @@
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Shown};
 
-use super::model::{Key, Row, Table, mean, wide};
-use crate::tables::{Batch, Cell, Kind};
+use super::model::{TallyKey, TallyRow, TallyTable, mean, wide};
+use crate::tables::{Batch, Cell, ColumnKind};
 
 /// A table's columns and their cells.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Flat {
-    /// Names and kinds.
-    pub columns: Vec<(String, Kind)>,
+pub struct FlatTable {
+    /// KeyNames and kinds.
+    pub columns: Vec<(String, ColumnKind)>,
     /// Cells, by column.
     pub cells: Batch,
 }
 
-impl Table {
+impl TallyTable {
     /// Its columns: of keys, then of values; a row for each of its own, of a histogram one for each bucket.
-    pub fn flat(&self) -> Flat {
-        let mut flat = Flat::default();
+    pub fn flat(&self) -> FlatTable {
+        let mut flat = FlatTable::default();
         for (name, kind) in self.flat_columns() {
             let mut name = name;
             while flat.columns.iter().any(|c| c.0 == name) {
@@ -44,29 +44,32 @@ impl Table {
         flat
     }
 
-    fn flat_columns(&self) -> Vec<(String, Kind)> {
+    fn flat_columns(&self) -> Vec<(String, ColumnKind)> {
         let mut all = Vec::new();
         for key in &self.keys {
             match key.shown {
                 Shown::Line | Shown::Site => {
-                    all.extend([("file".to_owned(), Kind::Text), ("line".to_owned(), Kind::Number)]);
+                    all.extend([
+                        ("file".to_owned(), ColumnKind::Text),
+                        ("line".to_owned(), ColumnKind::Number),
+                    ]);
                     if key.shown == Shown::Site {
-                        all.push(("instruction".to_owned(), Kind::Text));
+                        all.push(("instruction".to_owned(), ColumnKind::Text));
                     }
                 }
-                Shown::Word | Shown::Address => all.push((key.name.clone(), Kind::Text)),
+                Shown::Word | Shown::Address => all.push((key.name.clone(), ColumnKind::Text)),
                 Shown::Number => all.push((key.name.clone(), kind(key.ty))),
             }
         }
         let ty = kind(self.ty());
-        let own: &[(&str, Kind)] = match self.aggregate {
-            Aggregate::Count => &[("count", Kind::Number)],
+        let own: &[(&str, ColumnKind)] = match self.aggregate {
+            Aggregate::Count => &[("count", ColumnKind::Number)],
             Aggregate::Sum => &[("sum", ty)],
-            Aggregate::Min => &[("min", ty), ("count", Kind::Number)],
-            Aggregate::Max => &[("max", ty), ("count", Kind::Number)],
-            Aggregate::Avg => &[("avg", Kind::Float), ("sum", ty), ("count", Kind::Number)],
+            Aggregate::Min => &[("min", ty), ("count", ColumnKind::Number)],
+            Aggregate::Max => &[("max", ty), ("count", ColumnKind::Number)],
+            Aggregate::Avg => &[("avg", ColumnKind::Float), ("sum", ty), ("count", ColumnKind::Number)],
             Aggregate::Hist | Aggregate::Lhist { .. } => {
-                &[("low", ty), ("high", ty), ("count", Kind::Number)]
+                &[("low", ty), ("high", ty), ("count", ColumnKind::Number)]
             }
             Aggregate::Record { .. } => &[],
         };
@@ -78,7 +81,7 @@ impl Table {
     }
 
     /// The values of a row, or of each of its buckets.
-    fn values_of(&self, row: &Row) -> Vec<Vec<Cell>> {
+    fn values_of(&self, row: &TallyRow) -> Vec<Vec<Cell>> {
         let ty = self.ty();
         match (self.aggregate, row.cells.as_slice()) {
             (Aggregate::Min | Aggregate::Max, [n, value]) => vec![vec![number(*value, ty), Cell::Number(*n)]],
@@ -98,33 +101,33 @@ impl Table {
     }
 }
 
-fn key(key: &Key, shown: Shown) -> Vec<Cell> {
+fn key(key: &TallyKey, shown: Shown) -> Vec<Cell> {
     match key {
-        Key::Int(n) => vec![integer(*n)],
-        Key::Float(_, bits) => vec![Cell::Float(*bits)],
-        Key::Address(at) => vec![Cell::Text(format!("{at:#x}"))],
-        Key::Word(text) if shown == Shown::Line => vec![Cell::Text(text.clone()), Cell::None],
-        Key::Word(text) | Key::Recording(_, text) => vec![Cell::Text(text.clone())],
-        Key::Line(path, line) => vec![Cell::Text(path.clone()), Cell::Number((*line).into())],
-        Key::Site(path, line, text) => {
+        TallyKey::Int(n) => vec![integer(*n)],
+        TallyKey::Float(_, bits) => vec![Cell::Float(*bits)],
+        TallyKey::Address(at) => vec![Cell::Text(format!("{at:#x}"))],
+        TallyKey::Word(text) if shown == Shown::Line => vec![Cell::Text(text.clone()), Cell::None],
+        TallyKey::Word(text) | TallyKey::Recording(_, text) => vec![Cell::Text(text.clone())],
+        TallyKey::Line(path, line) => vec![Cell::Text(path.clone()), Cell::Number((*line).into())],
+        TallyKey::Site(path, line, text) => {
             vec![Cell::Text(path.clone()), Cell::Number((*line).into()), Cell::Text(text.clone())]
         }
     }
 }
 
 /// What 64 bits of a type are.
-fn kind(ty: Scalar) -> Kind {
+fn kind(ty: Scalar) -> ColumnKind {
     match wide(ty) {
-        Scalar::F64 => Kind::Float,
-        Scalar::S64 => Kind::Signed,
-        _ => Kind::Number,
+        Scalar::F64 => ColumnKind::Float,
+        Scalar::S64 => ColumnKind::Signed,
+        _ => ColumnKind::Number,
     }
 }
 
 fn number(bits: u64, ty: Scalar) -> Cell {
     match kind(ty) {
-        Kind::Float => Cell::Float(bits),
-        Kind::Signed => Cell::Signed(bits.cast_signed()),
+        ColumnKind::Float => Cell::Float(bits),
+        ColumnKind::Signed => Cell::Signed(bits.cast_signed()),
         _ => Cell::Number(bits),
     }
 }
@@ -136,27 +139,27 @@ fn integer(n: i128) -> Cell {
 }
 
 /// Brings cells to the kind that is wanted, or else to one that all of them can have.
-fn settle(cells: &mut [Cell], wanted: Kind) -> Kind {
-    for kind in [wanted, Kind::Number, Kind::Signed] {
+fn settle(cells: &mut [Cell], wanted: ColumnKind) -> ColumnKind {
+    for kind in [wanted, ColumnKind::Number, ColumnKind::Signed] {
         if cells.iter().all(|c| converted(c, kind).is_some()) {
             cells.iter_mut().for_each(|c| *c = converted(c, kind).unwrap_or(Cell::None));
             return kind;
         }
     }
     cells.iter_mut().filter(|c| **c != Cell::None).for_each(|c| *c = Cell::Text(c.plain()));
-    Kind::Text
+    ColumnKind::Text
 }
 
 /// The same in another kind, if it is the same there.
-fn converted(cell: &Cell, kind: Kind) -> Option<Cell> {
+fn converted(cell: &Cell, kind: ColumnKind) -> Option<Cell> {
     match (cell, kind) {
         (Cell::None, _) => Some(Cell::None),
-        (Cell::Number(n), Kind::Signed) => i64::try_from(*n).ok().map(Cell::Signed),
-        (Cell::Signed(n), Kind::Number) => u64::try_from(*n).ok().map(Cell::Number),
-        (Cell::Number(_), Kind::Number)
-        | (Cell::Signed(_), Kind::Signed)
-        | (Cell::Float(_), Kind::Float)
-        | (Cell::Text(_), Kind::Text) => Some(cell.clone()),
+        (Cell::Number(n), ColumnKind::Signed) => i64::try_from(*n).ok().map(Cell::Signed),
+        (Cell::Signed(n), ColumnKind::Number) => u64::try_from(*n).ok().map(Cell::Number),
+        (Cell::Number(_), ColumnKind::Number)
+        | (Cell::Signed(_), ColumnKind::Signed)
+        | (Cell::Float(_), ColumnKind::Float)
+        | (Cell::Text(_), ColumnKind::Text) => Some(cell.clone()),
         _ => None,
     }
 }

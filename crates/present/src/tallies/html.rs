@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
-use super::model::{Bucket, Key, Row, Table, Tallies, mean};
-use super::names::{Names, last_name};
+use super::model::{Bucket, Tallies, TallyKey, TallyRow, TallyTable, mean};
+use super::names::{KeyNames, last_name};
 use super::text::below;
 use crate::format::html::{el, esc};
 use crate::format::percent;
@@ -29,13 +29,13 @@ const WHOLE: usize = 2000;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn tallies_html(out: &mut impl Write, kept: &Tallies, title: &str) -> io::Result<()> {
-    let names = Names::of(kept);
+pub fn tallies_html(out: &mut impl Write, tallies: &Tallies, title: &str) -> io::Result<()> {
+    let names = KeyNames::of(tallies);
     let mut body = el("header", "", el("h1", "", esc(title)));
-    for table in &kept.tables {
-        body += &el("section", "", section(kept, table, &names));
+    for table in &tallies.tables {
+        body += &el("section", "", section(tallies, table, &names));
     }
-    for missed in kept.missed.iter().filter(|m| m.tables.is_empty()) {
+    for missed in tallies.missed.iter().filter(|m| m.tables.is_empty()) {
         body += &el("p", "gaps", esc(&missed.what));
     }
     write!(
@@ -51,7 +51,7 @@ pub fn tallies_html(out: &mut impl Write, kept: &Tallies, title: &str) -> io::Re
     )
 }
 
-fn section(kept: &Tallies, table: &Table, names: &Names) -> String {
+fn section(tallies: &Tallies, table: &TallyTable, names: &KeyNames) -> String {
     let rows = if table.is_records() { ("record", "records") } else { ("row", "rows") };
     let said = format!("{}, {}", table.what(), count(table.rows.len() as u64, rows.0, rows.1));
     let mut out = el("h2", "", esc(&table.heading()) + " " + &el("small", "faint", esc(&said)));
@@ -60,17 +60,17 @@ fn section(kept: &Tallies, table: &Table, names: &Names) -> String {
     } else if table.is_histogram() {
         out += &histograms(table, names);
     } else {
-        out += &listing(kept, table);
-        out += &columns(kept, table, names);
+        out += &listing(tallies, table);
+        out += &columns(tallies, table, names);
     }
-    for said in below(kept, table) {
+    for said in below(tallies, table) {
         out += &el("p", "gaps", esc(&said));
     }
     out + "\n"
 }
 
 /// How warm a row is: its value, where that has one and is not below 0.
-fn heat(table: &Table, row: &Row) -> Option<f64> {
+fn heat(table: &TallyTable, row: &TallyRow) -> Option<f64> {
     let ty = table.ty();
     let of = |bits: u64| match ty {
         Scalar::F64 => f64::from_bits(bits),
@@ -92,7 +92,7 @@ fn bar(part: f64) -> String {
     format!("<span class=\"bar\"><span style=\"width:{:.1}%\"></span></span>", part.clamp(0.0, 1.0) * 100.0)
 }
 
-fn columns(kept: &Tallies, table: &Table, names: &Names) -> String {
+fn columns(tallies: &Tallies, table: &TallyTable, names: &KeyNames) -> String {
     let total = table.total();
     let most = table.rows.iter().filter_map(|r| heat(table, r)).fold(0.0, f64::max);
     let bars = most > 0.0 && !table.keys.is_empty();
@@ -106,7 +106,7 @@ fn columns(kept: &Tallies, table: &Table, names: &Names) -> String {
         let mut line = String::new();
         for key in &row.keys {
             let source = match key {
-                Key::Line(path, n) => kept.source(path, *n).map(|s| el("code", "faint", esc(s))),
+                TallyKey::Line(path, n) => tallies.source(path, *n).map(|s| el("code", "faint", esc(s))),
                 _ => None,
             };
             let class = if key.is_number() { "num" } else { "" };
@@ -128,25 +128,25 @@ fn columns(kept: &Tallies, table: &Table, names: &Names) -> String {
 }
 
 /// Files of the lines that a table is keyed by, with their values beside them.
-fn listing(kept: &Tallies, table: &Table) -> String {
-    let mut files: BTreeMap<&str, BTreeMap<u32, Vec<&Row>>> = BTreeMap::new();
+fn listing(tallies: &Tallies, table: &TallyTable) -> String {
+    let mut files: BTreeMap<&str, BTreeMap<u32, Vec<&TallyRow>>> = BTreeMap::new();
     for row in &table.rows {
         for key in &row.keys {
-            if let Key::Line(path, line) = key {
+            if let TallyKey::Line(path, line) = key {
                 files.entry(path).or_default().entry(*line).or_default().push(row);
             }
         }
     }
     // A line may have several rows, if there are other keys: they come together as values do.
-    let value = |rows: &[&Row]| {
+    let value = |rows: &[&TallyRow]| {
         let mut cells = vec![0; rows.first().map_or(0, |r| r.cells.len())];
         rows.iter().for_each(|r| table.aggregate.merge(&mut cells, &r.cells, table.ty()));
-        Row { keys: Vec::new(), cells }
+        TallyRow { keys: Vec::new(), cells }
     };
     let mut out = String::new();
     for (path, lines) in files {
-        let Some(text) = kept.sources.get(path) else { continue };
-        let values: BTreeMap<u32, Row> = lines.iter().map(|(line, rows)| (*line, value(rows))).collect();
+        let Some(text) = tallies.sources.get(path) else { continue };
+        let values: BTreeMap<u32, TallyRow> = lines.iter().map(|(line, rows)| (*line, value(rows))).collect();
         let most = values.values().filter_map(|r| heat(table, r)).fold(0.0, f64::max);
         let all = text.lines().count();
         let near = |i: usize| all <= WHOLE || values.keys().any(|m| (*m as usize).abs_diff(i + 1) <= AROUND);
@@ -181,7 +181,7 @@ fn listing(kept: &Tallies, table: &Table) -> String {
     out
 }
 
-fn histograms(table: &Table, names: &Names) -> String {
+fn histograms(table: &TallyTable, names: &KeyNames) -> String {
     let mut out = String::new();
     for row in table.rows.iter().take(HISTOGRAMS) {
         let keys = table.keys.iter().zip(&row.keys).map(|(f, k)| format!("{} {}", f.name, names.key(k)));

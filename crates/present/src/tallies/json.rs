@@ -6,7 +6,7 @@ use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Field, Shown};
 use serde_json::{Map, Value, json};
 
-use super::model::{Bucket, Key, Row, Table, Tallies, mean};
+use super::model::{Bucket, Tallies, TallyKey, TallyRow, TallyTable, mean};
 use crate::tables::Cell;
 
 /// What the document says it is.
@@ -18,16 +18,16 @@ const VERSION: u32 = 1;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn tallies_json(out: &mut impl Write, kept: &Tallies) -> io::Result<()> {
-    let tables: Vec<Value> = kept.tables.iter().map(|t| table(kept, t)).collect();
+pub fn tallies_json(out: &mut impl Write, tallies: &Tallies) -> io::Result<()> {
+    let tables: Vec<Value> = tallies.tables.iter().map(|t| table(tallies, t)).collect();
     let missed: Vec<Value> =
-        kept.missed.iter().map(|m| json!({ "tables": m.tables, "what": m.what })).collect();
+        tallies.missed.iter().map(|m| json!({ "tables": m.tables, "what": m.what })).collect();
     let all = json!({ "format": FORMAT, "version": VERSION, "tables": tables, "missed": missed });
     serde_json::to_writer_pretty(&mut *out, &all)?;
     writeln!(out)
 }
 
-fn table(kept: &Tallies, table: &Table) -> Value {
+fn table(tallies: &Tallies, table: &TallyTable) -> Value {
     let (aggregate, more) = match table.aggregate {
         Aggregate::Count => ("count", json!({})),
         Aggregate::Sum => ("sum", json!({})),
@@ -43,7 +43,7 @@ fn table(kept: &Tallies, table: &Table) -> Value {
     let field = |f: &Field| json!({ "name": f.name, "type": f.ty.name(), "shown": shown(f.shown) });
     let keys: Vec<Value> = table.keys.iter().map(field).collect();
     let values: Vec<Value> = table.values.iter().map(field).collect();
-    let rows: Vec<Value> = table.rows.iter().map(|r| row(kept, table, r)).collect();
+    let rows: Vec<Value> = table.rows.iter().map(|r| row(tallies, table, r)).collect();
     let mut all = Map::new();
     all.insert("name".into(), json!(table.name));
     all.insert("aggregate".into(), json!(aggregate));
@@ -67,8 +67,8 @@ fn shown(shown: Shown) -> &'static str {
     }
 }
 
-fn row(kept: &Tallies, table: &Table, row: &Row) -> Value {
-    let keys: Vec<Value> = row.keys.iter().map(|k| key(kept, k)).collect();
+fn row(tallies: &Tallies, table: &TallyTable, row: &TallyRow) -> Value {
+    let keys: Vec<Value> = row.keys.iter().map(|k| key(tallies, k)).collect();
     let ty = table.ty();
     let mut all = Map::new();
     all.insert("key".into(), json!(keys));
@@ -110,16 +110,18 @@ fn row(kept: &Tallies, table: &Table, row: &Row) -> Value {
     Value::Object(all)
 }
 
-fn key(kept: &Tallies, key: &Key) -> Value {
+fn key(tallies: &Tallies, key: &TallyKey) -> Value {
     match key {
-        Key::Int(n) => {
+        TallyKey::Int(n) => {
             i64::try_from(*n).map(Value::from).or(u64::try_from(*n).map(Value::from)).unwrap_or_default()
         }
-        Key::Float(_, bits) => float(f64::from_bits(*bits)),
-        Key::Address(at) => json!(format!("{at:#x}")),
-        Key::Word(text) | Key::Recording(_, text) => json!(text),
-        Key::Line(path, line) => json!({ "file": path, "line": line, "text": kept.source(path, *line) }),
-        Key::Site(path, line, text) => json!({ "file": path, "line": line, "text": text }),
+        TallyKey::Float(_, bits) => float(f64::from_bits(*bits)),
+        TallyKey::Address(at) => json!(format!("{at:#x}")),
+        TallyKey::Word(text) | TallyKey::Recording(_, text) => json!(text),
+        TallyKey::Line(path, line) => {
+            json!({ "file": path, "line": line, "text": tallies.source(path, *line) })
+        }
+        TallyKey::Site(path, line, text) => json!({ "file": path, "line": line, "text": text }),
     }
 }
 
@@ -140,7 +142,7 @@ fn float(x: f64) -> Value {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn tallies_csv(out: &mut impl Write, table: &Table) -> io::Result<()> {
+pub fn tallies_csv(out: &mut impl Write, table: &TallyTable) -> io::Result<()> {
     let flat = table.flat();
     let head: Vec<String> = flat.columns.iter().map(|(name, _)| Cell::from(name.as_str()).csv()).collect();
     writeln!(out, "{}", head.join(","))?;

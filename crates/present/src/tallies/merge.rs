@@ -7,27 +7,27 @@ use prlx_trace::device::tables::ordered;
 use prlx_trace::kernel::{Module, Scalar};
 use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
 
-use super::model::{Key, Row, Table, Tallies, wide};
+use super::model::{Tallies, TallyKey, TallyRow, TallyTable, wide};
 
 impl Tallies {
     /// Gathers what is in recordings, each under a name that tells it from the others.
     pub fn of(recordings: &[(String, &Trace)]) -> Tallies {
-        let mut kept = Tallies::default();
-        let mut groups: Vec<Group<'_>> = Vec::new();
+        let mut tallies = Tallies::default();
+        let mut groups: Vec<TableGroup<'_>> = Vec::new();
         for (recording, (_, trace)) in recordings.iter().enumerate() {
             for (m, module) in trace.modules.iter().enumerate() {
                 for file in &module.files {
                     if let Some(text) = &file.text {
-                        kept.sources.entry(file.path.clone()).or_insert_with(|| text.clone());
+                        tallies.sources.entry(file.path.clone()).or_insert_with(|| text.clone());
                     }
                 }
                 for (t, table) in module.tables.iter().enumerate() {
                     let own = |tally: &&TableContents| tally.module.index() == m && tally.table as usize == t;
                     let group = groups.iter().position(|g| g.takes(table)).unwrap_or_else(|| {
-                        groups.push(Group { table, parts: Vec::new() });
+                        groups.push(TableGroup { table, parts: Vec::new() });
                         groups.len() - 1
                     });
-                    let parts = trace.tallies.iter().filter(own).map(|tally| Part {
+                    let parts = trace.tallies.iter().filter(own).map(|tally| TablePart {
                         recording,
                         module,
                         table,
@@ -37,25 +37,25 @@ impl Tallies {
                 }
             }
         }
-        kept.tables = groups.iter().map(|g| g.merged(recordings)).collect();
-        kept
+        tallies.tables = groups.iter().map(|g| g.merged(recordings)).collect();
+        tallies
     }
 }
 
 /// Tables of recordings that are one.
-struct Group<'a> {
+struct TableGroup<'a> {
     table: &'a table::Table,
-    parts: Vec<Part<'a>>,
+    parts: Vec<TablePart<'a>>,
 }
 
-struct Part<'a> {
+struct TablePart<'a> {
     recording: usize,
     module: &'a Module,
     table: &'a table::Table,
     tally: &'a TableContents,
 }
 
-impl Group<'_> {
+impl TableGroup<'_> {
     fn takes(&self, other: &table::Table) -> bool {
         let kinds = |t: &table::Table| t.keys.iter().map(|k| k.shown).collect::<Vec<_>>();
         let names = |t: &table::Table| t.values.iter().map(|v| v.name.clone()).collect::<Vec<_>>();
@@ -64,7 +64,7 @@ impl Group<'_> {
             == (&other.name, other.aggregate, kinds(other), names(other))
     }
 
-    fn merged(&self, recordings: &[(String, &Trace)]) -> Table {
+    fn merged(&self, recordings: &[(String, &Trace)]) -> TallyTable {
         let aggregate = self.table.aggregate;
         let record = matches!(aggregate, Aggregate::Record { .. });
         let mut values = self.table.values.clone();
@@ -73,10 +73,10 @@ impl Group<'_> {
             value.ty = each.reduce(wider).unwrap_or_else(|| wide(value.ty));
         }
         // Records of several launches stay apart; so do those of several recordings.
-        let several = |of: &dyn Fn(&Part<'_>) -> u64| {
+        let several = |of: &dyn Fn(&TablePart<'_>) -> u64| {
             record && self.parts.iter().map(of).collect::<BTreeSet<u64>>().len() > 1
         };
-        let launch = |p: &Part<'_>| p.tally.launches.map_or(0, |l| l.0);
+        let launch = |p: &TablePart<'_>| p.tally.launches.map_or(0, |l| l.0);
         let of_recordings = several(&|p| p.recording as u64);
         let of_launches = several(&launch);
         let mut keys = self.table.keys.clone();
@@ -89,7 +89,7 @@ impl Group<'_> {
         if of_recordings {
             keys.insert(0, key("recording", Shown::Word));
         }
-        let mut rows: BTreeMap<Vec<Key>, Vec<u64>> = BTreeMap::new();
+        let mut rows: BTreeMap<Vec<TallyKey>, Vec<u64>> = BTreeMap::new();
         let mut lost = 0u64;
         for part in &self.parts {
             lost = lost.saturating_add(part.tally.lost);
@@ -97,13 +97,16 @@ impl Group<'_> {
                 let mut at = Vec::with_capacity(keys.len());
                 if of_recordings {
                     let name = recordings.get(part.recording).map(|r| r.0.clone());
-                    at.push(Key::Recording(part.recording, name.unwrap_or_default()));
+                    at.push(TallyKey::Recording(part.recording, name.unwrap_or_default()));
                 }
                 if of_launches {
-                    at.push(Key::Int(launch(part).into()));
+                    at.push(TallyKey::Int(launch(part).into()));
                 }
                 at.extend(
-                    row.key.iter().zip(&part.table.keys).map(|(bits, field)| Key::of(*bits, field, part)),
+                    row.key
+                        .iter()
+                        .zip(&part.table.keys)
+                        .map(|(bits, field)| TallyKey::of(*bits, field, part)),
                 );
                 let mut cells = row.cells.clone();
                 for (i, (to, from)) in values.iter().zip(&part.table.values).enumerate() {
@@ -117,8 +120,8 @@ impl Group<'_> {
                 }
             }
         }
-        let rows = rows.into_iter().map(|(keys, cells)| Row { keys, cells }).collect();
-        let mut table = Table { name: self.table.name.clone(), keys, aggregate, values, rows, lost };
+        let rows = rows.into_iter().map(|(keys, cells)| TallyRow { keys, cells }).collect();
+        let mut table = TallyTable { name: self.table.name.clone(), keys, aggregate, values, rows, lost };
         table.sort();
         table
     }
@@ -150,28 +153,30 @@ fn converted(bits: u64, from: Scalar, to: Scalar) -> u64 {
     }
 }
 
-impl Key {
-    fn of(bits: u64, field: &Field, part: &Part<'_>) -> Key {
+impl TallyKey {
+    fn of(bits: u64, field: &Field, part: &TablePart<'_>) -> TallyKey {
         let place = |loc: Option<&prlx_trace::kernel::Loc>| {
             let loc = loc?;
             Some((part.module.files.get(loc.file.index())?.path.clone(), loc.line))
         };
         let index = usize::try_from(bits).unwrap_or(usize::MAX);
         match field.shown {
-            Shown::Number if wide(field.ty) == Scalar::F64 => Key::Float(ordered(bits, Scalar::F64), bits),
-            Shown::Number if field.ty.signed() => Key::Int(bits.cast_signed().into()),
-            Shown::Number => Key::Int(bits.into()),
-            Shown::Address => Key::Address(bits),
-            Shown::Word => Key::Word(part.table.words.get(index).cloned().unwrap_or_default()),
+            Shown::Number if wide(field.ty) == Scalar::F64 => {
+                TallyKey::Float(ordered(bits, Scalar::F64), bits)
+            }
+            Shown::Number if field.ty.signed() => TallyKey::Int(bits.cast_signed().into()),
+            Shown::Number => TallyKey::Int(bits.into()),
+            Shown::Address => TallyKey::Address(bits),
+            Shown::Word => TallyKey::Word(part.table.words.get(index).cloned().unwrap_or_default()),
             Shown::Line => match place(part.module.locs.get(index)) {
-                Some((path, line)) => Key::Line(path, line),
-                None => Key::Word("no line".to_owned()),
+                Some((path, line)) => TallyKey::Line(path, line),
+                None => TallyKey::Word("no line".to_owned()),
             },
             Shown::Site => {
                 let site = part.module.sites.get(index);
                 let loc = site.and_then(|s| s.loc).and_then(|l| part.module.locs.get(l.index()));
                 let (path, line) = place(loc).unwrap_or_default();
-                Key::Site(path, line, site.map(|s| s.text.clone()).unwrap_or_default())
+                TallyKey::Site(path, line, site.map(|s| s.text.clone()).unwrap_or_default())
             }
         }
     }

@@ -17,8 +17,8 @@ mod names;
 mod tests;
 mod text;
 
-pub use flat::Flat;
+pub use flat::FlatTable;
 pub use html::tallies_html;
 pub use json::{tallies_csv, tallies_json};
-pub use model::{Key, Missed, Row, Table, Tallies};
+pub use model::{Tallies, TallyKey, TallyRow, TallyTable, Unavailable};
 pub use text::tallies;

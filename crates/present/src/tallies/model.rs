@@ -12,16 +12,16 @@ use crate::format::number;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Tallies {
     /// Tables and records, in the order of the program.
-    pub tables: Vec<Table>,
+    pub tables: Vec<TallyTable>,
     /// Source files that lines are of, by path.
     pub sources: BTreeMap<String, String>,
     /// What the program could not be told, and where.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<Unavailable>,
 }
 
 /// A table with the rows of all recordings.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Table {
+pub struct TallyTable {
     /// Its name without `@`, perhaps empty.
     pub name: String,
     /// What rows are told apart by.
@@ -31,23 +31,23 @@ pub struct Table {
     /// What was aggregated; a record's fields.
     pub values: Vec<Field>,
     /// By value, greatest first; those of least values by value too, least first; histograms and records by key.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TallyRow>,
     /// Values that found no room, or records that were not kept.
     pub lost: u64,
 }
 
 /// A row.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub struct TallyRow {
     /// Its keys.
-    pub keys: Vec<Key>,
+    pub keys: Vec<TallyKey>,
     /// As [`Aggregate::cells`] says.
     pub cells: Vec<u64>,
 }
 
 /// A key, in the order in which rows are shown.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Key {
+pub enum TallyKey {
     /// A whole number.
     Int(i128),
     /// A binary64: a number in whose order floats are, and its bits.
@@ -66,7 +66,7 @@ pub enum Key {
 
 /// Something that a program could not be told at some places.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Missed {
+pub struct Unavailable {
     /// Tables that lack it, by name.
     pub tables: Vec<String>,
     /// What and where, in a sentence.
@@ -87,19 +87,19 @@ impl Tallies {
     }
 
     /// What a table lacks.
-    pub(super) fn missed_of<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a str> {
+    pub(super) fn unavailable_for<'a>(&'a self, table: &'a TallyTable) -> impl Iterator<Item = &'a str> {
         self.missed.iter().filter(|m| m.tables.contains(&table.name)).map(|m| m.what.as_str())
     }
 }
 
-impl Key {
+impl TallyKey {
     /// Whether it stands at the right of its column.
     pub(super) fn is_number(&self) -> bool {
-        matches!(self, Key::Int(_) | Key::Float(..) | Key::Address(_))
+        matches!(self, TallyKey::Int(_) | TallyKey::Float(..) | TallyKey::Address(_))
     }
 }
 
-impl Table {
+impl TallyTable {
     /// Whether it holds records, as they were saved.
     pub fn is_records(&self) -> bool {
         matches!(self.aggregate, Aggregate::Record { .. })
@@ -118,7 +118,7 @@ impl Table {
     pub(super) fn sort(&mut self) {
         let ty = self.ty();
         let float = |x: f64| ordered(x.to_bits(), Scalar::F64);
-        let rank = |row: &Row| match (self.aggregate, row.cells.as_slice()) {
+        let rank = |row: &TallyRow| match (self.aggregate, row.cells.as_slice()) {
             (Aggregate::Count, [n]) => !*n,
             (Aggregate::Sum, [sum]) => !ordered(*sum, ty),
             (Aggregate::Max, [_, value]) => !ordered(*value, ty),
@@ -144,7 +144,7 @@ impl Table {
     }
 
     /// A row's part of all, from 0 to 1: of counts, and of sums without a sign.
-    pub(super) fn share(&self, row: &Row, total: Option<u64>) -> Option<f64> {
+    pub(super) fn share(&self, row: &TallyRow, total: Option<u64>) -> Option<f64> {
         let positive = self.aggregate == Aggregate::Count || self.ty() == Scalar::U64;
         let total = total.filter(|t| *t > 0 && positive)?;
         Some(*row.cells.first()? as f64 / total as f64)
@@ -190,7 +190,7 @@ impl Table {
         unit(&self.name)
     }
 
-    /// Names of a row's columns behind its keys; of a histogram none.
+    /// KeyNames of a row's columns behind its keys; of a histogram none.
     pub(super) fn columns(&self) -> Vec<String> {
         let own = |word: &str| match self.unit() {
             Some(unit) if word == "sum" => unit.to_owned(),

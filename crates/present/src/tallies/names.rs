@@ -2,22 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{Key, Tallies, float};
+use super::model::{Tallies, TallyKey, float};
 
 /// Which paths are shown whole: those whose last names are the same.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Names(BTreeSet<String>);
+pub(super) struct KeyNames(BTreeSet<String>);
 
-impl Names {
-    pub(super) fn of(kept: &Tallies) -> Names {
+impl KeyNames {
+    pub(super) fn of(tallies: &Tallies) -> KeyNames {
         let mut paths: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for key in kept.tables.iter().flat_map(|t| &t.rows).flat_map(|r| &r.keys) {
-            if let Key::Line(path, _) | Key::Site(path, ..) = key {
+        for key in tallies.tables.iter().flat_map(|t| &t.rows).flat_map(|r| &r.keys) {
+            if let TallyKey::Line(path, _) | TallyKey::Site(path, ..) = key {
                 paths.entry(last_name(path)).or_default().insert(path);
             }
         }
         let double = paths.into_values().filter(|p| p.len() > 1).flatten();
-        Names(double.map(str::to_owned).collect())
+        KeyNames(double.map(str::to_owned).collect())
     }
 
     pub(super) fn path<'a>(&self, path: &'a str) -> &'a str {
@@ -25,15 +25,15 @@ impl Names {
     }
 
     /// A key, as it is read.
-    pub(super) fn key(&self, key: &Key) -> String {
+    pub(super) fn key(&self, key: &TallyKey) -> String {
         match key {
-            Key::Int(n) => n.to_string(),
-            Key::Float(_, bits) => float(f64::from_bits(*bits)),
-            Key::Address(at) => format!("{at:#x}"),
-            Key::Word(text) | Key::Recording(_, text) => text.clone(),
-            Key::Line(path, line) => format!("{}:{line}", self.path(path)),
-            Key::Site(_, 0, text) => text.clone(),
-            Key::Site(path, line, text) => format!("{}:{line} {text}", self.path(path)),
+            TallyKey::Int(n) => n.to_string(),
+            TallyKey::Float(_, bits) => float(f64::from_bits(*bits)),
+            TallyKey::Address(at) => format!("{at:#x}"),
+            TallyKey::Word(text) | TallyKey::Recording(_, text) => text.clone(),
+            TallyKey::Line(path, line) => format!("{}:{line}", self.path(path)),
+            TallyKey::Site(_, 0, text) => text.clone(),
+            TallyKey::Site(path, line, text) => format!("{}:{line} {text}", self.path(path)),
         }
     }
 }

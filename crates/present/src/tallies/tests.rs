@@ -4,7 +4,7 @@ use prlx_trace::kernel::{Loc, Module, Scalar, SourceFile};
 use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
 use prlx_trace::{FileId, ModuleId, Trace};
 
-use super::{Missed, Table, Tallies, tallies, tallies_csv, tallies_html, tallies_json};
+use super::{Tallies, TallyTable, Unavailable, tallies, tallies_csv, tallies_html, tallies_json};
 use crate::Style;
 
 /// A module of one file, each of whose lines is a location, with tables.
@@ -73,7 +73,8 @@ fn rows_that_read_the_same_are_one() {
     );
     let b = trace(module("lib/a.cu", vec![table()]), vec![tally(&[(&[1], &[2048])], 3)]);
     let mut kept = Tallies::of(&[("a".to_owned(), &a), ("b".to_owned(), &b)]);
-    let missed = |what: &str, table: &str| Missed { tables: vec![table.to_owned()], what: what.to_owned() };
+    let missed =
+        |what: &str, table: &str| Unavailable { tables: vec![table.to_owned()], what: what.to_owned() };
     kept.missed = vec![missed("nothing of `wgmma`", "bytes"), missed("not here", "other")];
     let want = "
         @bytes[line]  sum of bytes, 3 rows, 7,145 in total
@@ -216,7 +217,7 @@ fn records_stay_apart() {
     assert_eq!(csv(&kept.tables[0]).lines().nth(1), Some("good,0,0,0,1000,0.5"));
 }
 
-fn csv(table: &Table) -> String {
+fn csv(table: &TallyTable) -> String {
     let mut out = Vec::new();
     tallies_csv(&mut out, table).unwrap();
     String::from_utf8(out).unwrap()
@@ -284,7 +285,7 @@ fn a_text_of_the_program_is_no_name_of_a_key() {
 
 #[test]
 fn columns_are_of_one_kind_and_of_one_name() {
-    use crate::tables::{Cell, Kind};
+    use crate::tables::{Cell, ColumnKind};
     let mut table =
         of("t", vec![key("line", Shown::Line), key("line", Shown::Line)], Aggregate::Min, Scalar::S64);
     table.keys.push(key("x", Shown::Number));
@@ -293,15 +294,16 @@ fn columns_are_of_one_kind_and_of_one_name() {
     let trace = trace(module("a.cu", vec![table]), vec![rows]);
     let kept = Tallies::of(&[("a".to_owned(), &trace)]);
     let flat = kept.tables[0].flat();
-    let names: Vec<(&str, Kind)> = flat.columns.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
-    let (text, number) = (Kind::Text, Kind::Number);
+    let names: Vec<(&str, ColumnKind)> =
+        flat.columns.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
+    let (text, number) = (ColumnKind::Text, ColumnKind::Number);
     let expected = [
         ("file", text),
         ("line", number),
         ("file_", text),
         ("line_", number),
         ("x", number),
-        ("min", Kind::Signed),
+        ("min", ColumnKind::Signed),
         ("count", number),
     ];
     assert_eq!(names, expected);

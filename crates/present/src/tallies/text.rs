@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::model::{Bucket, Key, Row, Table, Tallies};
-use super::names::Names;
+use super::model::{Bucket, Tallies, TallyKey, TallyRow, TallyTable};
+use super::names::KeyNames;
 use crate::format::Style;
 use crate::format::{Grid, Ink, clean, clip, count, number, pad, percent};
 
@@ -16,31 +16,31 @@ const KEY: usize = 60;
 ///
 /// # Errors
 /// When `out` does.
-pub fn tallies(out: &mut impl Write, kept: &Tallies, top: usize, style: &Style) -> io::Result<()> {
-    let names = Names::of(kept);
-    for (i, table) in kept.tables.iter().enumerate() {
+pub fn tallies(out: &mut impl Write, tallies: &Tallies, top: usize, style: &Style) -> io::Result<()> {
+    let names = KeyNames::of(tallies);
+    for (i, table) in tallies.tables.iter().enumerate() {
         if i > 0 {
             writeln!(out)?;
         }
-        let page = Page { kept, table, names: &names, top, style: *style };
+        let page = TableText { tallies, table, names: &names, top, style: *style };
         page.print(out)?;
     }
     // What is missed by a clause that has no table.
-    for missed in kept.missed.iter().filter(|m| m.tables.is_empty()) {
-        writeln!(out, "{}", style.ink(Ink::Doubt, &clean(&missed.what)))?;
+    for missed in tallies.missed.iter().filter(|m| m.tables.is_empty()) {
+        writeln!(out, "{}", style.ink(Ink::Warning, &clean(&missed.what)))?;
     }
     Ok(())
 }
 
-struct Page<'a> {
-    kept: &'a Tallies,
-    table: &'a Table,
-    names: &'a Names,
+struct TableText<'a> {
+    tallies: &'a Tallies,
+    table: &'a TallyTable,
+    names: &'a KeyNames,
     top: usize,
     style: Style,
 }
 
-impl Page<'_> {
+impl TableText<'_> {
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let table = self.table;
         let rows = if table.is_records() {
@@ -65,8 +65,8 @@ impl Page<'_> {
             (_, true) => self.histograms(out)?,
             (_, false) => self.columns(out)?,
         }
-        for said in below(self.kept, table) {
-            writeln!(out, "  {}", self.style.ink(Ink::Doubt, &clean(&said)))?;
+        for said in below(self.tallies, table) {
+            writeln!(out, "  {}", self.style.ink(Ink::Warning, &clean(&said)))?;
         }
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Page<'_> {
         let shares = shown.iter().any(|r| table.share(r, total).is_some()) && !table.keys.is_empty();
         let sources = shown.iter().any(|r| self.source(r).is_some());
         let mut grid = Grid::default();
-        let at_right = |i: usize| shown.iter().all(|r| r.keys.get(i).is_none_or(Key::is_number));
+        let at_right = |i: usize| shown.iter().all(|r| r.keys.get(i).is_none_or(TallyKey::is_number));
         let mut head: Vec<String> = Vec::new();
         for (i, key) in table.keys.iter().enumerate() {
             head.push(clip(&clean(&key.name), KEY));
@@ -123,7 +123,7 @@ impl Page<'_> {
                 line[0] = count(n as u64, "other", "others");
                 line.extend(table.cells(&cells));
                 if shares {
-                    let row = Row { keys: Vec::new(), cells };
+                    let row = TallyRow { keys: Vec::new(), cells };
                     line.push(table.share(&row, total).map(percent).unwrap_or_default());
                 }
                 grid.rows.push((Ink::Faint, line));
@@ -135,9 +135,9 @@ impl Page<'_> {
     }
 
     /// The source line that a row is of.
-    fn source(&self, row: &Row) -> Option<&str> {
+    fn source(&self, row: &TallyRow) -> Option<&str> {
         row.keys.iter().find_map(|key| match key {
-            Key::Line(path, line) => self.kept.source(path, *line),
+            TallyKey::Line(path, line) => self.tallies.source(path, *line),
             _ => None,
         })
     }
@@ -184,7 +184,7 @@ impl Page<'_> {
 }
 
 /// What is to be said below a table: what was lost, and what it lacks.
-pub(super) fn below(kept: &Tallies, table: &Table) -> Vec<String> {
+pub(super) fn below(tallies: &Tallies, table: &TallyTable) -> Vec<String> {
     let mut said = Vec::new();
     if table.lost > 0 && table.is_records() {
         said.push(format!("{} discarded", count(table.lost, "further record was", "further records were")));
@@ -192,6 +192,6 @@ pub(super) fn below(kept: &Tallies, table: &Table) -> Vec<String> {
         let values = count(table.lost, "value", "values");
         said.push(format!("{values} did not fit: rows are missing or too low"));
     }
-    said.extend(kept.missed_of(table).map(str::to_owned));
+    said.extend(tallies.unavailable_for(table).map(str::to_owned));
     said
 }

@@ -5,7 +5,7 @@ use prlx_trace::kernel::Level;
 
 use super::headline::nothing_compared;
 use super::names::{noun, nouns, place, short};
-use crate::format::{clean, count, number, plain};
+use crate::format::{clean, count, number, plain_name};
 
 /// The coverage of a launch as named rows; a row with an empty name continues the one before it.
 pub(crate) fn rows(l: &LaunchReport) -> Vec<(&'static str, String)> {
@@ -117,7 +117,7 @@ fn uncompared(l: &LaunchReport) -> Vec<(&'static str, String)> {
 /// A place that is not compared: where it is, the calls that it was inlined by, and the instruction.
 fn code(u: &Uncompared) -> String {
     let stack = |l: &Location| l.inlined.iter().fold(place(l), |at, by| format!("{at} < {}", short(by)));
-    let at = u.site.location.as_ref().map_or_else(|| clean(&plain(&u.site.function)), stack);
+    let at = u.site.location.as_ref().map_or_else(|| clean(&plain_name(&u.site.function)), stack);
     match u.sites {
         1 => format!("{at}  {} {}", noun(u.site.class), clean(&u.site.text)),
         n => format!("{at}  {}", count(n, noun(u.site.class), nouns(u.site.class))),

@@ -6,7 +6,7 @@ use prlx_analyze::view::{AlignedStep, OpenScope, PathView, Scope, StepMatch};
 use prlx_trace::kernel::SiteClass;
 
 use super::names::{lanes, place, short};
-use crate::format::{clean, count, number, plain};
+use crate::format::{clean, count, number, plain_name};
 
 /// What happened, in one sentence.
 pub(crate) fn sentence(f: &Finding) -> String {
@@ -200,8 +200,8 @@ pub(crate) fn iterations(look: &PathView, s: &AlignedStep) -> Vec<String> {
 pub(crate) fn nest(n: &Scope) -> String {
     match &n.location {
         Some(l) if n.looping => format!("loop at {}", place(l)),
-        _ if n.looping => format!("loop in {}", clean(&plain(&n.function))),
-        _ => format!("call of {}", clean(&plain(&n.function))),
+        _ if n.looping => format!("loop in {}", clean(&plain_name(&n.function))),
+        _ => format!("call of {}", clean(&plain_name(&n.function))),
     }
 }
 

@@ -4,7 +4,7 @@ use prlx_analyze::report::{LaunchReport, Location, ProcessPair};
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::{FaultKind, SiteClass};
 
-use crate::format::{clean, count, plain};
+use crate::format::{clean, count, plain_name};
 
 /// `launch 3`, or `launch 3 of A, 2 of B` where the numbers differ; with the process if there are several.
 pub(crate) fn launch(processes: &[ProcessPair], l: &LaunchReport) -> String {
@@ -21,7 +21,7 @@ pub(crate) fn launch(processes: &[ProcessPair], l: &LaunchReport) -> String {
 
 /// A launch's kernel, demangled as far as its name is plain.
 pub(crate) fn kernel(l: &LaunchReport) -> String {
-    clean(&plain(&l.kernel))
+    clean(&plain_name(&l.kernel))
 }
 
 /// The verb for a fault, in the form for a subject of number `n`: `faults`, `get stuck`.

@@ -7,7 +7,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use prlx_analyze::{DiffOptions, diff, lane_visits};
 use prlx_present::tables::parquet::Writer;
-use prlx_present::tables::{self, Batch, Cell, FINDINGS, LAUNCHES, RECORDING, ROWS, Table};
+use prlx_present::tables::{self, Batch, Cell, FINDINGS, LAUNCHES, RECORDING, ROWS, TableSchema};
 use prlx_trace::{Lane, SiteId, Trace};
 
 fn toy() -> Vec<Vec<S>> {
@@ -33,7 +33,7 @@ fn trace(other: bool) -> Trace {
 /// All rows of the tables, by name.
 fn rows(
     give: impl FnOnce(&mut tables::Sink<'_>) -> std::io::Result<()>,
-) -> BTreeMap<&'static str, (Table, Vec<Batch>)> {
+) -> BTreeMap<&'static str, (TableSchema, Vec<Batch>)> {
     let mut all = BTreeMap::new();
     give(&mut |table, batch| {
         assert!(batch.len() == table.columns.len() && batch.iter().all(|c| c.len() == batch[0].len()));
@@ -46,7 +46,7 @@ fn rows(
 }
 
 /// A table as a file.
-fn file(table: &Table, batches: &[Batch]) -> Vec<u8> {
+fn file(table: &TableSchema, batches: &[Batch]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), table).unwrap();
     batches.iter().for_each(|b| writer.rows(b).unwrap());
     writer.finish().unwrap()
@@ -74,7 +74,7 @@ fn read(file: Vec<u8>) -> (Vec<String>, Batch) {
 }
 
 /// The cells of a column.
-fn column<'a>(table: &'a (Table, Vec<Batch>), name: &str) -> Vec<&'a Cell> {
+fn column<'a>(table: &'a (TableSchema, Vec<Batch>), name: &str) -> Vec<&'a Cell> {
     let at = table.0.columns.iter().position(|(n, ..)| *n == name).unwrap();
     table.1.iter().flat_map(|b| &b[at]).collect()
 }

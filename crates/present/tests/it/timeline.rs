@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use prlx_analyze::Verdict;
 use prlx_analyze::report::{LaunchReport, Report, UnmatchedLaunch};
 use prlx_present::perfetto::{Arg, Details, Writer};
-use prlx_present::recording::timeline::{Compared, Timeline};
+use prlx_present::recording::timeline::{Compared, LaunchTimeline};
 use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::Totals;
@@ -188,7 +188,7 @@ const STEPS: &[(u32, u64, u64)] = &[(0, 1000, 500), (0, 1200, 50), (3, 1300, 0)]
 
 #[test]
 fn a_recording_over_time() {
-    let mut all = Timeline::default();
+    let mut all = LaunchTimeline::default();
     all.add(&trace(5_000, STEPS), 4_000, None);
     let mut file = Vec::new();
     all.perfetto(&mut file).unwrap();
@@ -223,7 +223,7 @@ fn a_comparison_over_time() {
         unpaired: vec![UnmatchedLaunch { side: 1, launch: 2, ..UnmatchedLaunch::default() }],
         ..Report::default()
     };
-    let mut all = Timeline::default();
+    let mut all = LaunchTimeline::default();
     for (side, steps) in [(0, &STEPS[..2]), (1, STEPS)] {
         all.add(&trace(0, steps), 0, Some(Compared { report: &report, side, process: Some(0) }));
     }
@@ -250,7 +250,7 @@ fn a_comparison_over_time() {
 
 #[test]
 fn chrome_reads_the_same() {
-    let mut all = Timeline::default();
+    let mut all = LaunchTimeline::default();
     all.add(&trace(5_000, STEPS), 4_000, None);
     let mut file = Vec::new();
     all.chrome(&mut file).unwrap();
@@ -275,7 +275,7 @@ fn chrome_reads_the_same() {
 #[test]
 fn times_that_lie_stay_in_range() {
     let steps = [(0, u64::MAX, u64::MAX), (0, 0, 5)];
-    let mut all = Timeline::default();
+    let mut all = LaunchTimeline::default();
     all.add(&trace(u64::MAX, &steps), 0, None);
     let mut file = Vec::new();
     all.perfetto(&mut file).unwrap();
@@ -391,7 +391,7 @@ fn many_spans_take_few_bytes() {
 /// The page holds what it draws, and nothing of a name can become markup.
 #[test]
 fn a_page_of_a_kernel() {
-    use prlx_present::profile::{Page, profile_html};
+    use prlx_present::profile::{ProfilePage, profile_html};
     use prlx_timeline::{self as p, Region, Span};
     let regions = vec![Region { name: "</script><b>".into(), ..Region::default() }];
     let span = |begin: u64| Span { begin, end: begin + 500, ..Span::default() };
@@ -404,7 +404,7 @@ fn a_page_of_a_kernel() {
     let timeline = p::Timeline { regions, tracks: tracks.collect(), ..p::Timeline::default() };
     let analysis = p::analyze(&timeline);
     let mut page = Vec::new();
-    let side = |name| Page { name, timeline: &timeline, analysis: &analysis };
+    let side = |name| ProfilePage { name, timeline: &timeline, analysis: &analysis };
     profile_html(&mut page, &[side("a<i>"), side("b")]).unwrap();
     let page = String::from_utf8(page).unwrap();
     assert!(page.contains("default-src 'none'") && !page.contains("http://") && !page.contains("https://"));

@@ -4,7 +4,7 @@ use crate::golden::check;
 use crate::toy::{compare, flipped, operands};
 use prlx_analyze::view::{PathViewOptions, ViewModel, path_view};
 use prlx_analyze::{Report, attach_operands, operand_window};
-use prlx_present::tui::{App, Flow, Subject};
+use prlx_present::tui::{Action, App, Subject};
 use prlx_trace::Trace;
 use proptest::prelude::*;
 use ratatui::Terminal;
@@ -44,8 +44,8 @@ impl Case {
     }
 }
 
-fn press(app: &mut App<'_>, keys: &str) -> Flow {
-    keys.chars().fold(Flow::On, |_, c| {
+fn press(app: &mut App<'_>, keys: &str) -> Action {
+    keys.chars().fold(Action::Continue, |_, c| {
         let code = match c {
             '\n' => KeyCode::Enter,
             '\t' => KeyCode::Tab,
@@ -84,7 +84,7 @@ fn every_view() {
 /// The line that the cursor is on, by copying it.
 fn line(app: &mut App<'_>) -> String {
     match press(app, "y") {
-        Flow::Copy(text) => text,
+        Action::Copy(text) => text,
         other => panic!("{other:?}"),
     }
 }
@@ -173,10 +173,10 @@ fn leaving_and_copying() {
     let case = case();
     let mut app = case.app();
     screen(&mut app, 100, 20);
-    assert_eq!(press(&mut app, "q"), Flow::Leave);
-    assert_eq!(app.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Flow::Leave);
+    assert_eq!(press(&mut app, "q"), Action::Quit);
+    assert_eq!(app.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Action::Quit);
     press(&mut app, "4");
-    let Flow::Copy(all) = press(&mut app, "Y") else { panic!("nothing was copied") };
+    let Action::Copy(all) = press(&mut app, "Y") else { panic!("nothing was copied") };
     assert_eq!(all.lines().count(), 33);
     assert!(all.contains("#<>"));
 }
@@ -218,7 +218,7 @@ fn texts_of_traces_do_not_reach_the_terminal() {
         press(&mut app, key);
         let shown = screen(&mut app, 160, 60);
         assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "view {key}");
-        let Flow::Copy(text) = press(&mut app, "Y") else { panic!() };
+        let Action::Copy(text) = press(&mut app, "Y") else { panic!() };
         assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "view {key}");
     }
 }

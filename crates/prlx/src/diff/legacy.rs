@@ -10,7 +10,7 @@ use prlx_analyze::view::ViewModel;
 use prlx_analyze::{FindingKind, Report};
 use prlx_legacy::compare::{self, SiteTable};
 use prlx_legacy::v1::HistoryEntry;
-use prlx_present::legacy::{Counts, Row};
+use prlx_present::legacy::{DivergenceCounts, DivergenceRow};
 
 use crate::Monitor;
 use crate::legacy::{self, Input, MappedFile, SourceFiles};
@@ -56,7 +56,7 @@ pub struct LegacyComparison {
     /// The source files that it names.
     pub scene: ViewModel,
     /// By launch: counts and single divergences.
-    pub counts: Vec<Counts>,
+    pub counts: Vec<DivergenceCounts>,
     /// By launch and finding.
     pub histories: Vec<Vec<Histories>>,
     /// Both sides are sessions.
@@ -182,7 +182,7 @@ struct LaunchPairs<'a> {
     options: &'a LegacyOptions,
     tables: [&'a SiteTable; 2],
     launches: Vec<LaunchReport>,
-    counts: Vec<Counts>,
+    counts: Vec<DivergenceCounts>,
     histories: Vec<Vec<Histories>>,
     /// By side: when the first of them was recorded.
     recorded_at: [Option<SystemTime>; 2],
@@ -229,11 +229,11 @@ impl LaunchPairs<'_> {
         let names = || format!("{} and {}", pair[0].path.display(), pair[1].path.display());
         let compared = compare::compare([&input(0), &input(1)], numbers, &options)
             .with_context(|| format!("cannot compare {}", names()))?;
-        self.counts.push(Counts {
+        self.counts.push(DivergenceCounts {
             kinds: compared.kinds,
             warps: compared.warps,
             events: compared.events,
-            rows: compared.listed.iter().map(|d| Row::new(d, self.tables)).collect(),
+            rows: compared.listed.iter().map(|d| DivergenceRow::new(d, self.tables)).collect(),
         });
         self.launches.push(compared.launch);
         self.histories.push(compared.histories);

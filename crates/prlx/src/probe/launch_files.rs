@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, RecordOptions};
 use prlx_plan::ProbeProgram as _;
-use prlx_present::tallies::{Missed, Tallies};
+use prlx_present::tallies::{Tallies, Unavailable};
 use prlx_probe::ProbeMatch;
 use prlx_trace::Trace;
 use prlx_trace::process::Skipped;
@@ -52,7 +52,7 @@ pub fn probe_launch_files(
 ) -> Result<LaunchProbe> {
     let mut device = Device::open(&options.device)?;
     let mut traces: Vec<(String, Trace)> = Vec::new();
-    let mut missed: BTreeSet<Missed> = BTreeSet::new();
+    let mut missed: BTreeSet<Unavailable> = BTreeSet::new();
     let mut stopped = None;
     for path in launches {
         monitor.check()?;
@@ -82,7 +82,7 @@ pub fn probe_launch_files(
 /// One launch with a probe program.
 struct ProbedJob {
     trace: Trace,
-    missed: Vec<Missed>,
+    missed: Vec<Unavailable>,
     /// What stopped the launch.
     fault: Option<String>,
 }

@@ -26,9 +26,9 @@ pub(super) fn unavailable(
     module: &Module,
     source: &str,
     all: &[Missed],
-) -> Vec<tallies::Missed> {
+) -> Vec<tallies::Unavailable> {
     let diagnostics = diagnostics::missed(script, module, source, all).into_iter();
-    diagnostics.map(|(clause, what)| tallies::Missed { tables: tables(script, clause), what }).collect()
+    diagnostics.map(|(clause, what)| tallies::Unavailable { tables: tables(script, clause), what }).collect()
 }
 
 /// Names of the tables and records that a clause writes to.

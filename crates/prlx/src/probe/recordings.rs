@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use prlx_driver::session::Session;
 use prlx_plan::IDLE;
-use prlx_present::tallies::{Missed, Tallies};
+use prlx_present::tallies::{Tallies, Unavailable};
 use prlx_probe::diagnostics::NOWHERE;
 use prlx_trace::{Level, Trace};
 
@@ -63,7 +63,8 @@ pub(super) fn has_tables(trace: &Trace) -> bool {
 /// The tables of traces, and what is missing from them.
 pub fn tables(traces: &[(String, Trace)]) -> Tallies {
     let named: Vec<(String, &Trace)> = traces.iter().map(|(name, trace)| (name.clone(), trace)).collect();
-    let missed = not_probed(traces).into_iter().map(|what| Missed { tables: Vec::new(), what }).collect();
+    let missed =
+        not_probed(traces).into_iter().map(|what| Unavailable { tables: Vec::new(), what }).collect();
     Tallies { missed, ..Tallies::of(&named) }
 }
 

@@ -31,7 +31,8 @@ pub fn run(args: &ProfileDiffArgs, ui: &Ui) -> Result<ExitCode> {
     let found = prlx_timeline::diff(&sides[0], &sides[1], args.least / 100.0);
     if let Some(path) = &view.html {
         let analyses = sides.each_ref().map(prlx_timeline::analyze);
-        let page = |i: usize| present::Page { name: &names[i], timeline: &sides[i], analysis: &analyses[i] };
+        let page =
+            |i: usize| present::ProfilePage { name: &names[i], timeline: &sides[i], analysis: &analyses[i] };
         write_file(path, |out| present::profile_html(out, &[page(0), page(1)]))?;
     }
     let names = names.each_ref().map(String::as_str);

@@ -15,7 +15,7 @@ use prlx_trace::check::Space;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::copies::mbarrier::State;
-use crate::exec::warp::Warp;
+use crate::exec::warp_state::Warp;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 

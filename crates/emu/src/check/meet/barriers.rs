@@ -10,8 +10,8 @@ use prlx_trace::check::{Kind, Side};
 use rustc_hash::FxHashMap;
 
 use crate::code::{BarrierKind, BarrierOp};
-use crate::exec::cta::Launch;
-use crate::exec::warp::Warp;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::Warp;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 

@@ -4,9 +4,9 @@ use prlx_trace::LaneMask;
 use prlx_trace::check::Kind;
 
 use crate::code::{WarpOp, WarpOpKind};
-use crate::exec::cta::Launch;
-use crate::exec::sync;
-use crate::exec::warp::Warp;
+use crate::exec::exchange;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::Warp;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 
@@ -35,7 +35,7 @@ pub fn shuffled(launch: &Launch<'_>, found: &mut Found, warp: &Warp, op: &WarpOp
     if !matches!(op.kind, WarpOpKind::Up | WarpOpKind::Down | WarpOpKind::Bfly | WarpOpKind::Idx) {
         return 0;
     }
-    let (from, inside) = sync::shuffled(&warp.planes, op);
+    let (from, inside) = exchange::shuffled(&warp.planes, op);
     let (mut lost, mut absent) = (0, 0);
     for l in (0..LANES).filter(|&l| here.lanes >> l & 1 == 1 && inside[l]) {
         if here.lanes >> from[l] & 1 == 0 {

@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 
 use crate::code::{MbarrierKind, Op};
 use crate::copies::mbarrier::{self, State};
-use crate::exec::cta::{Block, Launch};
-use crate::exec::warp::{Warp, reach};
+use crate::exec::cta_state::Block;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, reach};
 use crate::mem::access::each;
 
 use super::super::found::{self, Found, Who};

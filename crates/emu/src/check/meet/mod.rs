@@ -10,9 +10,10 @@ mod stuck;
 use prlx_trace::check::Space;
 
 use crate::code::{Atomic, MemAccess, Op, Plane};
-use crate::exec::cta::{Block, Launch};
+use crate::exec::cta_state::Block;
 use crate::exec::deadlock::{Part, Waiting};
-use crate::exec::warp::{Warp, reach};
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, reach};
 use crate::mem::access;
 
 use super::found::{self, Found, Who};

@@ -3,8 +3,8 @@
 use prlx_trace::check::{Kind, Side};
 
 use crate::code::Op;
-use crate::exec::cta::Launch;
 use crate::exec::deadlock::Waiting;
+use crate::exec::launch::Launch;
 
 use super::super::found::{self, Found, Who};
 

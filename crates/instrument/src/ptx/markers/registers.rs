@@ -1,4 +1,4 @@
-//! The registers that markers use: the state of a track, constants of loops, and spans under way.
+//! The registers that markers use: the state of a track, constants of loops, and spans in progress.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -6,8 +6,8 @@ use prlx_isa::view::{FunctionKind, Module};
 use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd};
 use prlx_trace::device::tracks::{Layout, SLOT, SPAN};
 
-/// Registers that are handed on, their bytes, and what is in them at first.
-pub(in crate::ptx) fn state(layout: &Layout) -> impl Iterator<Item = (&'static str, u64, u64)> {
+/// Registers of a track that are passed to callees: name, size in bytes, initial value.
+pub(in crate::ptx) fn track_registers(layout: &Layout) -> impl Iterator<Item = (&'static str, u64, u64)> {
     let all = [("at", 8, 0), ("limit", 4, 0), ("turn", 4, 0), ("who", 4, 0), ("next", 4, NEVER.into())];
     let (ring, anchors) = (layout.ring().is_some(), layout.apart > 0);
     all.into_iter().filter(move |(name, ..)| match *name {
@@ -17,42 +17,44 @@ pub(in crate::ptx) fn state(layout: &Layout) -> impl Iterator<Item = (&'static s
     })
 }
 
-/// Behind where any cursor stops.
+/// A cursor position beyond the end of every region.
 pub(in crate::ptx) const NEVER: u32 = u32::MAX;
 
-/// Most registers for markers' and spans' numbers.
+/// Maximum number of registers for the numbers of markers and spans.
 const TAGS: usize = 8;
 
-/// The register of a marker's number.
-pub(in crate::ptx) fn tag(mark: u32) -> String {
+/// Name of the register of a marker's number.
+pub(in crate::ptx) fn marker_number(mark: u32) -> String {
     format!("tag{mark}")
 }
 
-/// The register of a word of a track.
+/// Name of the register of a word of a track of sums.
 pub(in crate::ptx) fn sum(word: u32) -> String {
     format!("sum{word}")
 }
 
-/// What a function's loops have in registers, which the assembler would make anew each time.
+/// Constants that a function's loops keep in registers. The assembler would otherwise materialise them at
+/// every use.
 #[derive(Clone, Debug, Default)]
-pub(in crate::ptx) struct Constants {
-    /// Markers: their numbers.
+pub(in crate::ptx) struct LoopConstants {
+    /// Markers whose numbers are in registers.
     pub(in crate::ptx) marks: Vec<u32>,
-    /// Spans: their numbers.
+    /// Spans whose numbers are in registers.
     pub(in crate::ptx) spans: Vec<u32>,
-    /// Markers without a word at which spans begin.
+    /// Begin markers of spans without a payload word.
     pub(in crate::ptx) wordless: Vec<u32>,
-    /// How far cursors move, in slots.
+    /// Distances by which cursors move, in slots.
     pub(in crate::ptx) steps: Vec<u32>,
 }
 
-/// Most distances that cursors move by which are in registers.
+/// Maximum number of distances in registers.
 const STEPS: usize = 2;
 
-impl Constants {
-    /// Those of function `index`. None where a device function may give a lane its track, for it could not give it its numbers, and none in a ring.
-    pub fn new(module: &Module, plan: &Plan, index: usize) -> Constants {
-        let mut all = Constants::default();
+impl LoopConstants {
+    /// The constants of function `index`. There are none in a ring, and none if a device function may assign
+    /// a track to a lane, because it cannot set the registers of its caller.
+    pub fn new(module: &Module, plan: &Plan, index: usize) -> LoopConstants {
+        let mut all = LoopConstants::default();
         let leads = |i: &Insertion| matches!(&i.action, Action::Group { values } if values.len() > 1);
         let device = |f: &FunctionPlan| {
             module.functions.get(f.function.index()).is_some_and(|f| f.kind == FunctionKind::Device)
@@ -94,28 +96,28 @@ impl Constants {
         all
     }
 
-    /// Their registers, and what is in them in lanes that have a track and in others.
+    /// Their registers: name, value in a lane with a track, value in a lane without.
     pub fn registers(&self) -> impl Iterator<Item = (String, u64, u64)> {
         let number = |n: &u32| u64::from(*n) + 1;
-        let marks = self.marks.iter().map(move |m| (tag(*m), number(m), 0));
-        let spans = self.spans.iter().map(move |s| (ended(*s), number(s) | u64::from(SPAN), 0));
-        let wordless = self.wordless.iter().map(move |m| (none(*m), number(m), 0));
+        let marks = self.marks.iter().map(move |m| (marker_number(*m), number(m), 0));
+        let spans = self.spans.iter().map(move |s| (span_number(*s), number(s) | u64::from(SPAN), 0));
+        let wordless = self.wordless.iter().map(move |m| (missing_word(*m), number(m), 0));
         // Without a track the cursor only has to stay above the limit.
         let steps = self.steps.iter().map(move |n| (step(*n), u64::from(*n) * SLOT, number(n) * SLOT));
         marks.chain(spans).chain(wordless).chain(steps)
     }
 }
 
-/// Whether a span that begins at a marker has no word.
+/// Whether spans that begin at a marker have no payload word.
 pub(in crate::ptx) fn wordless(tracks: &Layout, mark: u32) -> bool {
     tracks.shapes.get(mark as usize).is_none_or(|s| s.words == 0)
 }
 
-pub(in crate::ptx) fn ended(span: u32) -> String {
+pub(in crate::ptx) fn span_number(span: u32) -> String {
     format!("ended{span}")
 }
 
-pub(in crate::ptx) fn none(mark: u32) -> String {
+pub(in crate::ptx) fn missing_word(mark: u32) -> String {
     format!("none{mark}")
 }
 
@@ -123,19 +125,22 @@ pub(in crate::ptx) fn step(slots: u32) -> String {
     format!("step{slots}")
 }
 
-/// The registers of spans of a function under way.
-pub(in crate::ptx) fn under_way(of_plan: &FunctionPlan) -> BTreeSet<String> {
+/// Names of the registers of a function's spans in progress.
+pub(in crate::ptx) fn open_span_registers(of_plan: &FunctionPlan) -> BTreeSet<String> {
     let begins = of_plan.insertions.iter().filter_map(|i| match &i.action {
         Action::Span { begin: Some(begin), .. } => Some(begin),
         _ => None,
     });
-    begins.flat_map(|b| [Some(opened(b.mark)), b.word.as_ref().map(|_| said(b.mark))]).flatten().collect()
+    begins
+        .flat_map(|b| [Some(span_begin_clock(b.mark)), b.word.as_ref().map(|_| span_word(b.mark))])
+        .flatten()
+        .collect()
 }
 
-pub(in crate::ptx) fn opened(mark: u32) -> String {
+pub(in crate::ptx) fn span_begin_clock(mark: u32) -> String {
     format!("opened{mark}")
 }
 
-pub(in crate::ptx) fn said(mark: u32) -> String {
+pub(in crate::ptx) fn span_word(mark: u32) -> String {
     format!("said{mark}")
 }

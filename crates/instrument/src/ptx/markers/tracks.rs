@@ -1,29 +1,31 @@
-//! Level `probe`: what markers leave, as `prlx_trace::device::tracks` says.
+//! Level `probe`: the records that markers write to tracks (format: `prlx_trace::device::tracks`).
 //!
-//! A lane keeps the address of its next slot, `at`, whose low half is the cursor, and the low half of where its region ends, `limit`. A lane
-//! without a track has the limit 0, so that the test for room, which each group of markers makes once, is all that keeps it from writing:
-//! there is no other predicate, and no branch. A record is the clock, read, and one store at a constant distance from the
-//! cursor; the cursor's move and stop are one instruction from sm_90 on.
+//! **Records.** A lane keeps `at`, the address of its next slot, whose low half is the cursor, and `limit`,
+//! the low half of its region's end. A lane without a track has the limit 0. The test for room, once per
+//! group of markers, therefore also keeps such a lane from writing, without another predicate or branch. A
+//! record is one read of the clock and one store at a constant distance from the cursor. Moving and clamping
+//! the cursor is one instruction from sm_90 on.
 //!
-//! The assembler makes constants anew at every store. A kernel's markers in loops have theirs in registers, `tag0` and so on, which it can't:
-//! they are 0 in lanes that have no track.
+//! **Constants.** The assembler materialises a constant at every store. The numbers of markers in a kernel's
+//! loops are in registers (`tag0` and so on) instead. They are 0 in lanes without a track, so the assembler
+//! cannot treat them as constants. The distance by which a cursor moves is in a register too (`step2` for two
+//! slots), with another value in lanes without a track.
 //!
-//! In a ring each record moves the cursor itself, and `turn` when it comes to the end; `who` is the lane, as entries say it. Whether there is a
-//! track is all that is tested. Numbers need no register: they are added to `who`.
+//! **Rings.** Each record moves the cursor itself, and increments `turn` at the end of the ring. `who` is the
+//! lane, as entries encode it; marker numbers are added to it. The only test is whether the lane has a track.
 //!
-//! A span's begin is the clock's read, into a register of its own, `opened0` of marker 0 and so on; its word is kept in `said0`. Its end is another and one
-//! store of 16 bytes, of which the span's number, and where there is no word something in its place, are registers like `tag0`: the assembler then has all four side by side and
-//! makes neither anew.
+//! **Spans.** A begin reads the clock into a register of its own (`opened0` for marker 0) and keeps its
+//! payload word in `said0`. An end reads the clock and stores 16 bytes. The span's number, and a substitute
+//! for a missing word, are registers like `tag0`, so that all four words are adjacent registers.
 //!
-//! The assembler would also make the constant anew by which a cursor moves. In loops it is in a register, `step2` of two slots, and another one in lanes
-//! without a track.
+//! **Anchors.** `next` is the low half of the address from which the next anchor is due: one comparison with
+//! the cursor at each possible place. It is [`NEVER`], which no cursor reaches, in lanes without a track and
+//! where no anchor fits any more.
 //!
-//! Where the next anchor is due is the low half of an address too, `next`: one comparison with the cursor at a place where there may be one. It is [`NEVER`],
-//! where no cursor comes, in lanes without a track and where no more fits.
-//!
-//! Where regions are added up, `sum0` and so on are the words of the track. All lanes add; one that has a track writes them at its end.
+//! **Sums.** `sum0` and so on are the words of the track. All lanes add. A lane with a track writes them at
+//! its end.
 
-use crate::ptx::markers::registers::opened;
+use crate::ptx::markers::registers::span_begin_clock;
 use crate::ptx::markers::registers::sum;
 use prlx_plan::{SpanBegin, SpanEnd, Word};
 use prlx_trace::device::tracks::{
@@ -32,18 +34,20 @@ use prlx_trace::device::tracks::{
 use prlx_trace::device::{Context, TrackHead};
 
 use crate::ptx::lowering::Lowering;
-use crate::ptx::markers::registers::{NEVER, ended, none, said, step, tag, wordless};
+use crate::ptx::markers::registers::{
+    NEVER, marker_number, missing_word, span_number, span_word, step, wordless,
+};
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
-    /// Where a kernel begins: the lane's track, if it has one.
+    /// At the kernel's entry: assigns the lane's track, if it has one.
     pub(in crate::ptx) fn begin_track(&self, s: &mut Snippet<'_>) {
-        s.again();
+        s.fresh_labels();
         if !self.every_lane() {
             s.ptx("mov.u32 %~e, %laneid;\nsetp.ne.u32 %~q, %~e, 0;\n@%~q bra $~off#;");
         }
         self.region(s);
-        self.begun(s);
+        self.enter_region(s);
         s.ptx("$~off#:");
     }
 
@@ -55,10 +59,10 @@ impl Lowering<'_> {
         self.plan.kept.tracks.as_ref()
     }
 
-    /// `%~link`: the lane's region, of `%~c` bytes. Goes to `$~off#` if there is none.
+    /// `%~link`: address of the lane's region; `%~c`: its size, bytes. Goes to `$~off#` if there is none.
     fn region(&self, s: &mut Snippet<'_>) {
         self.context(s);
-        self.wanted(s, "off", "tracks");
+        self.check_filter(s, "off", "tracks");
         if self.every_lane() {
             s.ptx("shl.b32 %~a, %~a, 5;\nmov.u32 %~e, %laneid;\nadd.u32 %~a, %~a, %~e;");
         }
@@ -73,8 +77,8 @@ impl Lowering<'_> {
         ));
     }
 
-    /// The lane has the region at `%~link`, of `%~c` bytes, from here on.
-    fn begun(&self, s: &mut Snippet<'_>) {
+    /// Starts the track in the region at `%~link`, of `%~c` bytes.
+    fn enter_region(&self, s: &mut Snippet<'_>) {
         let [sm, cycles] = ["sm", "begin_cycles"].map(TrackHead::offset);
         s.ptx(&format!(
             "cvt.u32.u64 %~limit, %~link;
@@ -111,7 +115,8 @@ impl Lowering<'_> {
         self.tracks()?.ring()
     }
 
-    /// `%~link`: the region of a lane that has a track, from its limit. Goes to `$~{label}#` if it has none.
+    /// `%~link`: region of a lane that has a track, computed from its limit. Goes to `$~{label}#` if the lane
+    /// has none.
     fn own_region(&self, s: &mut Snippet<'_>, label: &str) {
         s.ptx(&format!("setp.eq.u32 %~q, %~limit, 0;\n@%~q bra $~{label}#;"));
         self.context(s);
@@ -126,7 +131,7 @@ impl Lowering<'_> {
         ));
     }
 
-    /// Where a lane ends.
+    /// At the end of a lane: writes the end times and the length of the track.
     pub(in crate::ptx) fn end_track(&self, s: &mut Snippet<'_>) {
         let Some(tracks) = self.tracks() else { return };
         self.own_region(s, "none");
@@ -141,7 +146,7 @@ impl Lowering<'_> {
         ));
         match tracks.form {
             Form::Records | Form::Spans => s.ptx(&format!("st.global.u32 [%~link+{written}], %~a;")),
-            // A device function does not know which of its caller's regions are open.
+            // A device function does not know which regions of its caller are open.
             Form::Sums if !self.in_kernel() => {}
             Form::Sums => {
                 for word in 0..tracks.words {
@@ -154,7 +159,7 @@ impl Lowering<'_> {
         s.ptx("$~none#:");
     }
 
-    /// [`prlx_plan::Action::Add`].
+    /// Lowers [`prlx_plan::Action::Add`]: adds one reading of the clock to sums of regions.
     pub(in crate::ptx) fn add(
         &self,
         s: &mut Snippet<'_>,
@@ -174,8 +179,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// [`prlx_plan::Action::Room`].
-    pub(in crate::ptx) fn room(&self, s: &mut Snippet<'_>, slots: u32) {
+    /// Lowers [`prlx_plan::Action::Room`]: reserves slots for a group of markers.
+    pub(in crate::ptx) fn reserve_slots(&self, s: &mut Snippet<'_>, slots: u32) {
         if self.ring().is_some() {
             return s.ptx("setp.ne.u32 %~room, %~limit, 0;");
         }
@@ -192,11 +197,11 @@ impl Lowering<'_> {
         ));
     }
 
-    /// [`prlx_plan::Action::Span`].
+    /// Lowers [`prlx_plan::Action::Span`]: ends a span, begins another, or both.
     pub(in crate::ptx) fn span(&self, s: &mut Snippet<'_>, end: Option<SpanEnd>, begin: Option<&SpanBegin>) {
-        // A begin alone is one instruction.
+        // A begin without an end is one instruction.
         let into = match begin {
-            Some(begin) if end.is_none() => opened(begin.mark),
+            Some(begin) if end.is_none() => span_begin_clock(begin.mark),
             _ => "clock".to_owned(),
         };
         s.ptx(&format!("mov.u32 %~{into}, %clock;"));
@@ -205,21 +210,21 @@ impl Lowering<'_> {
         if let Some((SpanEnd { span, back }, tracks, from)) = of {
             let back = i64::from(back) * SLOT as i64;
             let number = match self.constants.spans.contains(&span) {
-                true => ended(span),
+                true => span_number(span),
                 false => {
                     s.ptx(&format!("mov.u32 %~site, {};", (span + 1) | SPAN));
                     "site".to_owned()
                 }
             };
             let word = match (wordless(tracks, from), self.constants.wordless.contains(&from)) {
-                (false, _) => said(from),
-                (true, true) => none(from),
+                (false, _) => span_word(from),
+                (true, true) => missing_word(from),
                 (true, false) => {
                     s.ptx(&format!("mov.u32 %~a, {};", from + 1));
                     "a".to_owned()
                 }
             };
-            let opened = opened(from);
+            let opened = span_begin_clock(from);
             s.ptx(&format!(
                 "@%~room st.global.v4.u32 [%~at+{}], {{%~{opened}, %~{number}, %~clock, %~{word}}};",
                 -back
@@ -227,16 +232,16 @@ impl Lowering<'_> {
         }
         if let Some(begin) = begin {
             if end.is_some() {
-                s.ptx(&format!("mov.u32 %~{}, %~clock;", opened(begin.mark)));
+                s.ptx(&format!("mov.u32 %~{}, %~clock;", span_begin_clock(begin.mark)));
             }
             if let Some(word) = &begin.word {
                 self.words(s, std::slice::from_ref(word));
-                s.ptx(&format!("mov.u32 %~{}, %~a;", said(begin.mark)));
+                s.ptx(&format!("mov.u32 %~{}, %~a;", span_word(begin.mark)));
             }
         }
     }
 
-    /// [`prlx_plan::Action::Anchor`].
+    /// Lowers [`prlx_plan::Action::Anchor`]: writes both clocks if an anchor is due.
     pub(in crate::ptx) fn anchor(&self, s: &mut Snippet<'_>) {
         let Some(tracks) = self.tracks().filter(|t| t.apart > 0) else { return };
         s.ptx(&format!(
@@ -268,14 +273,14 @@ impl Lowering<'_> {
         ));
     }
 
-    /// [`prlx_plan::Action::Mark`].
+    /// Lowers [`prlx_plan::Action::Mark`]: writes the record of a marker.
     pub(in crate::ptx) fn mark(&self, s: &mut Snippet<'_>, mark: u32, back: u32, words: &[Word]) {
         if let Some(ring) = self.ring() {
-            return self.entry(s, ring, mark, words);
+            return self.write_ring_entry(s, ring, mark, words);
         }
         let back = i64::from(back) * SLOT as i64;
         let number = if self.constants.marks.contains(&mark) {
-            format!("%~{}", tag(mark))
+            format!("%~{}", marker_number(mark))
         } else {
             s.ptx(&format!("mov.u32 %~site, {};", mark + 1));
             "%~site".to_owned()
@@ -291,8 +296,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A record in a ring.
-    fn entry(&self, s: &mut Snippet<'_>, ring: Ring, mark: u32, words: &[Word]) {
+    /// Writes an entry of a ring.
+    fn write_ring_entry(&self, s: &mut Snippet<'_>, ring: Ring, mark: u32, words: &[Word]) {
         self.words(s, words);
         s.ptx(&format!(
             "mov.u32 %~clock, %clock;
@@ -315,7 +320,7 @@ impl Lowering<'_> {
         ));
     }
 
-    /// `%~a`, `%~b`: words; those that are not there are 0.
+    /// `%~a`, `%~b`: payload words; missing words are 0.
     fn words(&self, s: &mut Snippet<'_>, words: &[Word]) {
         for (i, to) in ["%~a", "%~b"].into_iter().enumerate() {
             let value =
@@ -331,7 +336,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// [`prlx_plan::Action::Group`].
+    /// Lowers [`prlx_plan::Action::Group`]: notes the lane's group, and takes or gives up its track.
     pub(in crate::ptx) fn group(&self, s: &mut Snippet<'_>, values: &[Word]) {
         if values.len() > 1 {
             let clear = |s: &mut Snippet<'_>| {
@@ -357,7 +362,7 @@ impl Lowering<'_> {
             clear(s);
             self.region(s);
             s.ptx(&format!("mov.u32 %~a, 0;\nst.global.u32 [%~link+{left}], %~a;"));
-            self.begun(s);
+            self.enter_region(s);
             s.ptx("$~off#:");
         }
         self.own_region(s, "none");

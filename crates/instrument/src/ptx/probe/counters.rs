@@ -1,7 +1,8 @@
-//! What a thread's counters came to, at its end: each goes to its row.
+//! Adds a thread's counters to their table rows at the end of the thread.
 //!
-//! Short warps feel every instruction here, and wait for each load. So where the tables are is a parameter of the kernel, and of a whole
-//! warp each lane brings one counter: one addition for all of them, and no lane of many that the assembler would have to find.
+//! This code dominates short warps, which wait for every load. The address of the tables is therefore a
+//! kernel parameter. In a full warp each lane adds one counter, with a single atomic instruction for all of
+//! them; the assembler need not search for a leader.
 
 use prlx_plan::code::Reduce;
 use prlx_plan::{Copies, Packed};
@@ -14,7 +15,7 @@ use crate::ptx::probe::tables::copy_number;
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
-    /// Adds a thread's counters to their rows.
+    /// Adds the counters of a thread to their rows.
     pub(in crate::ptx) fn flush_counters(&self, s: &mut Snippet<'_>) {
         let kept = &self.plan.kept;
         let rows = kept.counters.iter().enumerate().filter_map(|(i, counter)| {
@@ -26,7 +27,7 @@ impl Lowering<'_> {
             return;
         }
         let together = self.arch >= 80;
-        self.tables(s);
+        self.table_base(s);
         s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
         for word in 0..kept.packed.words() {
             s.declare(".b32", format!("sum{word}_"));
@@ -40,7 +41,7 @@ impl Lowering<'_> {
             copy_number(s, "%~e", count);
         }
         if together {
-            self.each_lane(s, &rows);
+            self.one_counter_per_lane(s, &rows);
         }
         if count > 1 {
             s.ptx(&format!("mad.wide.u32 %~link, %~e, {stride}, %~link;"));
@@ -52,7 +53,7 @@ impl Lowering<'_> {
                     "shr.u32 %~a, %~sum{word}_, {bit};
                      and.b32 %~a, %~a, {};
                      cvt.u64.u32 %~v0, %~a;",
-                    self.field(),
+                    self.packed_mask(),
                 )),
                 None => {
                     s.ptx(&format!("mov.b64 %~v0, %~counter{i};"));
@@ -70,8 +71,9 @@ impl Lowering<'_> {
         s.ptx("$~counted#:");
     }
 
-    /// `%~link`: where the tables are; goes to `$~counted#` if there are none. The parameter tells; if it does not, the context has it.
-    fn tables(&self, s: &mut Snippet<'_>) {
+    /// `%~link`: address of the tables; goes to `$~counted#` if there are none. The kernel's parameter has it
+    /// in most launches, otherwise the context.
+    fn table_base(&self, s: &mut Snippet<'_>) {
         if self.in_kernel() {
             s.ptx(&format!(
                 "ld.param.u64 %~link, [~context+{}];
@@ -94,14 +96,15 @@ impl Lowering<'_> {
         }
     }
 
-    /// The bits of a packed counter, from the lowest on.
-    fn field(&self) -> i32 {
+    /// Mask of a packed counter's bits.
+    fn packed_mask(&self) -> i32 {
         (u32::MAX >> (32 - self.plan.kept.packed.bits.clamp(1, 32))).cast_signed()
     }
 
-    /// Where the whole warp is here and all counters that are not packed are small: each lane adds one counter to its row, and goes to `$~counted#`. A row
-    /// that gets nothing is not touched. `rows`: counters, and where their rows are; `%~e`: which copy of them, if there are several.
-    fn each_lane(&self, s: &mut Snippet<'_>, rows: &[(u32, u64)]) {
+    /// For a full warp whose unpacked counters are all small: each lane adds one counter to its row and goes
+    /// to `$~counted#`. Rows that receive 0 are not accessed. `rows`: counters and the offsets of their rows.
+    /// `%~e`: number of this SM's copy, if there are several.
+    fn one_counter_per_lane(&self, s: &mut Snippet<'_>, rows: &[(u32, u64)]) {
         let packed = self.plan.kept.packed;
         s.ptx("mov.u32 %~lane, %laneid;\nsetp.ne.u32 %~q, %~mask, -1;");
         let wide: Vec<u32> = rows.iter().map(|row| row.0).filter(|i| packed.place(*i).is_none()).collect();
@@ -118,7 +121,7 @@ impl Lowering<'_> {
             }
             s.ptx("redux.sync.or.b32 %~c, %~c, %~mask;\nsetp.ne.u32 %~r, %~c, 0;\nor.pred %~q, %~q, %~r;");
         }
-        // `a`: this lane's sum.
+        // `a`: the sum that this lane adds.
         match packed.words() {
             0 => s.ptx("mov.u32 %~a, 0;"),
             _ => s.ptx(&format!(
@@ -126,7 +129,7 @@ impl Lowering<'_> {
                  shr.u32 %~a, %~sum0_, %~a;
                  and.b32 %~a, %~a, {};",
                 packed.bits,
-                self.field(),
+                self.packed_mask(),
             )),
         }
         for word in 1..packed.words() {
@@ -139,7 +142,7 @@ impl Lowering<'_> {
                  setp.ge.u32 %~r, %~lane, {first};
                  selp.b32 %~a, %~b, %~a, %~r;",
                 packed.bits,
-                self.field(),
+                self.packed_mask(),
             ));
         }
         for i in wide {
@@ -151,7 +154,7 @@ impl Lowering<'_> {
             ));
         }
         s.ptx("cvt.u64.u32 %~v0, %~a;");
-        // Rows mostly lie side by side.
+        // Most rows are adjacent.
         let first = rows.first().map_or(0, |row| row.1);
         let more = |(i, at): &(u32, u64)| at.cast_signed() - (first + 8 * u64::from(*i)).cast_signed();
         let jumps: Vec<(u32, i64)> =
@@ -159,7 +162,7 @@ impl Lowering<'_> {
         let Copies { count, stride } = self.plan.kept.copies;
         s.ptx("shl.b32 %~b, %~lane, 3;");
         if count > 1 {
-            // All copies take less than 2^32 bytes.
+            // All copies together take less than 2^32 bytes.
             s.ptx(&format!("mad.lo.u32 %~b, %~e, {stride}, %~b;"));
         }
         s.ptx("cvt.u64.u32 %~y, %~b;");

@@ -5,14 +5,15 @@ use prlx_plan::code::{Code, Temp, Ty};
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
 
-/// A code in the making.
+/// Emits the code of one probe program.
 pub(in crate::ptx) struct Probe<'p, 'a> {
     pub lowering: &'p Lowering<'a>,
     pub code: &'p Code,
-    /// Whether what is the same in all lanes is kept once for the warp: where a kernel begins, for there all lanes of a warp are at once, and if it may
-    /// run for long: what straight code keeps for its end costs it no register (of 20 kernels none), and a short warp feels the instructions.
+    /// Whether a value that is the same in all lanes is stored once per warp. Only at a kernel's entry, where
+    /// all lanes of a warp are active, and only if the kernel may run long. In straight-line code the saved
+    /// registers do not matter (measured: none of 20 kernels), and a short warp pays for the instructions.
     pub(in crate::ptx) shares: bool,
-    /// Labels so far.
+    /// Number of labels so far.
     pub(in crate::ptx) labels: u32,
 }
 
@@ -21,24 +22,25 @@ impl Probe<'_, '_> {
         self.code.temps.get(temp.index()).copied().unwrap_or(Ty::U64)
     }
 
-    /// A label of this piece.
+    /// A new label of this snippet.
     pub fn label(&mut self, s: &Snippet<'_>) -> String {
         self.labels += 1;
         s.label(&format!("l{}_", self.labels))
     }
 
-    /// Puts a temporary's value, as rows keep it, into the 64-bit register `to`; its type there.
+    /// Emits code that puts a temporary's value, widened as table rows store it, into the 64-bit register
+    /// `to`. Returns its type there.
     pub fn wide(&mut self, s: &mut Snippet<'_>, temp: Temp, to: &str) -> Ty {
         let ty = self.ty(temp);
         self.convert(s, &register(temp), ty, to, ty.wide());
         ty.wide()
     }
 
-    /// A value in another type.
+    /// Emits code that converts a value to another type.
     pub(super) fn convert(&mut self, s: &mut Snippet<'_>, a: &str, from: Ty, to: &str, ty: Ty) {
         let narrow = matches!(ty.bits(), 8 | 16);
         let all = (1u64 << (ty.bits() % 64)).wrapping_sub(1);
-        // A narrow integer with a sign lies zero-extended.
+        // Narrow signed integers are zero-extended in their registers.
         let own = match from {
             Ty::S8 => "s8",
             Ty::S16 => "s16",
@@ -62,7 +64,7 @@ impl Probe<'_, '_> {
             }
             (_, Ty::F32 | Ty::F64) => s.ptx(&format!("cvt.rn.{}.{own} {to}, {a};", name(ty))),
             _ if from.float() => {
-                // What is no number gives 0 here; PTX says so of 32 bits alone (PTX ISA, cvt).
+                // NaN converts to 0 here. PTX defines that for 32-bit results only (PTX ISA, cvt).
                 s.ptx(&format!(
                     "setp.neu.{own} %~q, {a}, {a};
                      cvt.rzi.{}.{own} {to}, {a};
@@ -103,7 +105,7 @@ impl Probe<'_, '_> {
     }
 }
 
-/// The type of the register that holds a temporary.
+/// Type of the register of a temporary.
 pub(in crate::ptx) fn register_type(ty: Ty) -> &'static str {
     match ty.bits() {
         1 => ".pred",
@@ -112,12 +114,12 @@ pub(in crate::ptx) fn register_type(ty: Ty) -> &'static str {
     }
 }
 
-/// A temporary's register.
+/// Register of a temporary.
 pub(in crate::ptx) fn register(temp: Temp) -> String {
     format!("%~t{}", temp.0)
 }
 
-/// A type as instructions on values of it name it; narrow ones are computed in 32 bits.
+/// Type suffix of instructions on values of a type. Narrow values are computed in 32 bits.
 pub(in crate::ptx) fn name(ty: Ty) -> &'static str {
     match ty {
         Ty::Bool => "pred",
@@ -130,7 +132,7 @@ pub(in crate::ptx) fn name(ty: Ty) -> &'static str {
     }
 }
 
-/// As bits.
+/// Untyped suffix of a type's register.
 pub(in crate::ptx) fn bits(ty: Ty) -> &'static str {
     if ty.bits() == 64 { "b64" } else { "b32" }
 }

@@ -1,18 +1,18 @@
-//! What is known of a temporary without running the program.
+//! What is known about a temporary without running the program.
 
 use prlx_isa::view::Operand;
 use prlx_plan::code::{Ask, Code, Op, Stmt, Temp};
 
-/// What a temporary is, if it is a constant of the place.
+/// Value of a temporary that is a constant at its position.
 pub(in crate::ptx) fn constant(code: &Code, temp: Temp) -> Option<u64> {
-    match set_by(code, temp) {
+    match definition_of(code, temp) {
         Some(Op::Const(bits)) => Some(*bits),
         _ => None,
     }
 }
 
-/// What sets a temporary, if one thing does.
-pub(in crate::ptx) fn set_by(code: &Code, temp: Temp) -> Option<&Op> {
+/// The only operation that sets a temporary, if there is just one.
+pub(in crate::ptx) fn definition_of(code: &Code, temp: Temp) -> Option<&Op> {
     fn sets<'c>(body: &'c [Stmt], temp: Temp, found: &mut Vec<Option<&'c Op>>) {
         for stmt in body {
             match stmt {
@@ -34,19 +34,20 @@ pub(in crate::ptx) fn set_by(code: &Code, temp: Temp) -> Option<&Op> {
     }
 }
 
-/// Whether a temporary is made of clocks and the multiprocessor's number: lanes that are together read the same.
-pub(in crate::ptx) fn alike(code: &Code, temp: Temp) -> bool {
-    let Some(op) = set_by(code, temp) else { return false };
+/// Whether a temporary is computed only from clocks and the SM's number. Lanes that execute together read the
+/// same.
+pub(in crate::ptx) fn is_uniform(code: &Code, temp: Temp) -> bool {
+    let Some(op) = definition_of(code, temp) else { return false };
     match op {
         Op::Ask(Ask::Clock | Ask::Clock64 | Ask::Time) => true,
         Op::Read(operand) => {
             matches!(code.operands.get(*operand as usize), Some(Operand::Special(name)) if name == "%smid")
         }
-        // What they are made of was there before them.
-        Op::Copy(a) | Op::Convert(a) if *a < temp => alike(code, *a),
+        // Operands are defined before their results.
+        Op::Copy(a) | Op::Convert(a) if *a < temp => is_uniform(code, *a),
         Op::Binary(_, a, b) if *a < temp && *b < temp => {
-            let known = |t: &Temp| alike(code, *t) || constant(code, *t).is_some();
-            known(a) && known(b) && (alike(code, *a) || alike(code, *b))
+            let known = |t: &Temp| is_uniform(code, *t) || constant(code, *t).is_some();
+            known(a) && known(b) && (is_uniform(code, *a) || is_uniform(code, *b))
         }
         _ => false,
     }

@@ -2,6 +2,7 @@
 
 use crate::ptx::probe::emitter::bits;
 use prlx_isa::view::{FunctionKind, Space};
+use prlx_plan::code::Reduce;
 use prlx_plan::code::{Ask, Binary, Op, Temp, Ty, Unary};
 use prlx_trace::device::Context;
 
@@ -9,82 +10,25 @@ use crate::ptx::addressing::LEAD;
 use crate::ptx::probe::emitter::{Probe, name, register};
 use crate::ptx::probe::reductions::{reduce32, reduce64};
 use crate::ptx::snippet::Snippet;
-use crate::ptx::values::Value;
+use crate::ptx::values::OperandValue;
 
-/// Since when PTX can ask whether an address is that of a kernel's parameter. They lie within the window of global memory (PTX ISA, isspacep), and are none.
+/// PTX version since which `isspacep.param` exists. Kernel parameters lie in the window of global memory (PTX
+/// ISA, isspacep) but are not global memory.
 pub(crate) const PARAMETERS: (u32, u32) = (7, 7);
 
 impl Probe<'_, '_> {
     pub(in crate::ptx) fn set(&mut self, s: &mut Snippet<'_>, to: Temp, op: &Op) {
         let ty = self.ty(to);
         let to = register(to);
-        let low = |s: &mut Snippet<'_>| {
-            if matches!(ty.bits(), 8 | 16) {
-                s.ptx(&format!("and.b32 {to}, {to}, {};", (1u32 << ty.bits()) - 1));
-            }
-        };
         match op {
             Op::Const(value) if ty == Ty::Bool => s.ptx(&format!("setp.ne.u32 {to}, {}, 0;", value & 1)),
             Op::Const(value) if ty.bits() == 64 => s.ptx(&format!("mov.b64 {to}, {};", value.cast_signed())),
             Op::Const(value) => s.ptx(&format!("mov.b32 {to}, {};", (*value as u32).cast_signed())),
             Op::Copy(a) if ty == Ty::Bool => s.ptx(&format!("mov.pred {to}, {};", register(*a))),
             Op::Copy(a) | Op::Bits(a) => s.ptx(&format!("mov.{} {to}, {};", bits(ty), register(*a))),
-            Op::Read(operand) => {
-                let Some(operand) = self.code.operands.get(*operand as usize) else { return };
-                let Some(value) = self.lowering.scalars(std::slice::from_ref(operand)).into_iter().next()
-                else {
-                    return;
-                };
-                match (&value, ty.bits()) {
-                    (Value::Named(name, prlx_isa::view::Type::Pred), 1) => {
-                        s.ptx(&format!("mov.pred {to}, {name};"))
-                    }
-                    (_, 1) => {
-                        value.read_low(s, "%~c");
-                        s.ptx(&format!("setp.ne.u32 {to}, %~c, 0;"));
-                    }
-                    (_, 64) => value.read(s, &to),
-                    _ => {
-                        value.read_low(s, &to);
-                        low(s);
-                    }
-                }
-            }
-            Op::Half(operand, bf, high) => {
-                let Some(operand) = self.code.operands.get(*operand as usize) else { return };
-                let Some(value) = self.lowering.scalars(std::slice::from_ref(operand)).into_iter().next()
-                else {
-                    return;
-                };
-                value.read_low(s, "%~e");
-                match (bf, high) {
-                    (true, true) => s.ptx(&format!("and.b32 {to}, %~e, -65536;")),
-                    (true, false) => s.ptx(&format!("shl.b32 {to}, %~e, 16;")),
-                    (false, high) => {
-                        if *high {
-                            s.ptx("shr.u32 %~e, %~e, 16;");
-                        }
-                        s.ptx(&format!("cvt.u16.u32 %~h, %~e;\ncvt.f32.f16 {to}, %~h;"));
-                    }
-                }
-            }
-            Op::Ask(what) => match what {
-                Ask::Active => s.ptx(&format!("activemask.b32 {to};")),
-                Ask::Leader => {
-                    s.ptx("activemask.b32 %~mask;");
-                    s.ptx(LEAD);
-                    s.ptx(&format!("mov.pred {to}, %~lead;"));
-                }
-                Ask::Clock => s.ptx(&format!("mov.u32 {to}, %clock;")),
-                Ask::Clock64 => s.ptx(&format!("mov.u64 {to}, %clock64;")),
-                Ask::Time => s.ptx(&format!("mov.u64 {to}, %globaltimer;")),
-                Ask::Launch => s.ptx(&format!(
-                    "mov.u64 {to}, 0;
-                     setp.ne.u64 %~q, %~context, 0;
-                     @%~q ld.global.u64 {to}, [%~context+{}];",
-                    Context::offset("launch"),
-                )),
-            },
+            Op::Read(operand) => self.read(s, *operand, &to, ty),
+            Op::Half(operand, bf, high) => self.half(s, *operand, *bf, *high, &to),
+            Op::Ask(what) => self.ask(s, *what, &to),
             Op::Param(offset) => {
                 let Some((symbol, at)) = self.param(*offset) else { return };
                 match ty {
@@ -125,37 +69,107 @@ impl Probe<'_, '_> {
                 s.ptx("activemask.b32 %~mask;");
                 s.ptx(&format!("match.any.sync.{} {to}, {}, %~mask;", bits(self.ty(*a)), register(*a)));
             }
-            Op::Reduce(how, a) => {
-                s.ptx("activemask.b32 %~mask;");
-                let a = register(*a);
-                match ty.bits() {
-                    64 => {
-                        s.ptx(&format!("mov.b64 %~v0, {a};"));
-                        reduce64(s, *how, ty.signed());
-                        s.ptx(&format!("mov.b64 {to}, %~v0;"));
-                    }
-                    _ => s.ptx(&format!("redux.sync.{} {to}, {a}, %~mask;", reduce32(*how, ty.signed()))),
-                }
+            Op::Reduce(how, a) => self.reduce(s, *how, *a, &to, ty),
+            Op::Within(space, a) => self.within(s, *space, *a, &to),
+        }
+    }
+
+    /// Reads an operand of the instruction into `to`.
+    fn read(&self, s: &mut Snippet<'_>, operand: u32, to: &str, ty: Ty) {
+        let Some(operand) = self.code.operands.get(operand as usize) else { return };
+        let Some(value) = self.lowering.scalars(std::slice::from_ref(operand)).into_iter().next() else {
+            return;
+        };
+        match (&value, ty.bits()) {
+            (OperandValue::Named(name, prlx_isa::view::Type::Pred), 1) => {
+                s.ptx(&format!("mov.pred {to}, {name};"))
             }
-            Op::Within(space, a) => {
-                let a = register(*a);
-                match space {
-                    Space::Global if self.lowering.module.version >= PARAMETERS => s.ptx(&format!(
-                        "isspacep.global %~q, {a};
-                         isspacep.param %~r, {a};
-                         not.pred %~r, %~r;
-                         and.pred {to}, %~q, %~r;"
-                    )),
-                    Space::Global => s.ptx(&format!("isspacep.global {to}, {a};")),
-                    Space::Shared => s.ptx(&format!("isspacep.shared {to}, {a};")),
-                    Space::Local => s.ptx(&format!("isspacep.local {to}, {a};")),
-                    _ => s.ptx(&format!("isspacep.const {to}, {a};")),
+            (_, 1) => {
+                value.read_low(s, "%~c");
+                s.ptx(&format!("setp.ne.u32 {to}, %~c, 0;"));
+            }
+            (_, 64) => value.read(s, to),
+            _ => {
+                value.read_low(s, to);
+                if matches!(ty.bits(), 8 | 16) {
+                    s.ptx(&format!("and.b32 {to}, {to}, {};", (1u32 << ty.bits()) - 1));
                 }
             }
         }
     }
 
-    /// The parameter at an offset of the kernel's parameters, and the offset in it.
+    /// Reads one half of a packed 16-bit operand into `to`, as a binary32. `bf`: the format is bfloat16.
+    fn half(&self, s: &mut Snippet<'_>, operand: u32, bf: bool, high: bool, to: &str) {
+        let Some(operand) = self.code.operands.get(operand as usize) else { return };
+        let Some(value) = self.lowering.scalars(std::slice::from_ref(operand)).into_iter().next() else {
+            return;
+        };
+        value.read_low(s, "%~e");
+        match (bf, high) {
+            (true, true) => s.ptx(&format!("and.b32 {to}, %~e, -65536;")),
+            (true, false) => s.ptx(&format!("shl.b32 {to}, %~e, 16;")),
+            (false, high) => {
+                if high {
+                    s.ptx("shr.u32 %~e, %~e, 16;");
+                }
+                s.ptx(&format!("cvt.u16.u32 %~h, %~e;\ncvt.f32.f16 {to}, %~h;"));
+            }
+        }
+    }
+
+    /// Answers a question about the lane or the launch.
+    fn ask(&self, s: &mut Snippet<'_>, what: Ask, to: &str) {
+        match what {
+            Ask::Active => s.ptx(&format!("activemask.b32 {to};")),
+            Ask::Leader => {
+                s.ptx("activemask.b32 %~mask;");
+                s.ptx(LEAD);
+                s.ptx(&format!("mov.pred {to}, %~lead;"));
+            }
+            Ask::Clock => s.ptx(&format!("mov.u32 {to}, %clock;")),
+            Ask::Clock64 => s.ptx(&format!("mov.u64 {to}, %clock64;")),
+            Ask::Time => s.ptx(&format!("mov.u64 {to}, %globaltimer;")),
+            Ask::Launch => s.ptx(&format!(
+                "mov.u64 {to}, 0;
+             setp.ne.u64 %~q, %~context, 0;
+             @%~q ld.global.u64 {to}, [%~context+{}];",
+                Context::offset("launch"),
+            )),
+        }
+    }
+
+    /// Reduces a temporary over the active lanes.
+    fn reduce(&self, s: &mut Snippet<'_>, how: Reduce, a: Temp, to: &str, ty: Ty) {
+        s.ptx("activemask.b32 %~mask;");
+        let a = register(a);
+        match ty.bits() {
+            64 => {
+                s.ptx(&format!("mov.b64 %~v0, {a};"));
+                reduce64(s, how, ty.signed());
+                s.ptx(&format!("mov.b64 {to}, %~v0;"));
+            }
+            _ => s.ptx(&format!("redux.sync.{} {to}, {a}, %~mask;", reduce32(how, ty.signed()))),
+        }
+    }
+
+    /// Tests whether an address lies in a state space.
+    fn within(&self, s: &mut Snippet<'_>, space: Space, a: Temp, to: &str) {
+        let a = register(a);
+        match space {
+            Space::Global if self.lowering.module.version >= PARAMETERS => s.ptx(&format!(
+                "isspacep.global %~q, {a};
+                 isspacep.param %~r, {a};
+                 not.pred %~r, %~r;
+                 and.pred {to}, %~q, %~r;"
+            )),
+            Space::Global => s.ptx(&format!("isspacep.global {to}, {a};")),
+            Space::Shared => s.ptx(&format!("isspacep.shared {to}, {a};")),
+            Space::Local => s.ptx(&format!("isspacep.local {to}, {a};")),
+            _ => s.ptx(&format!("isspacep.const {to}, {a};")),
+        }
+    }
+
+    /// The parameter that contains an offset of the parameter buffer, and the offset in it.
     pub(in crate::ptx) fn param(&self, offset: u32) -> Option<(&str, u32)> {
         let f = self.lowering.function;
         if f.kind != FunctionKind::Kernel {
@@ -216,7 +230,7 @@ impl Probe<'_, '_> {
             Binary::Div | Binary::Rem => {
                 let what = if op == Binary::Div { "div" } else { "rem" };
                 let zero = if op == Binary::Div { "0" } else { a.as_str() };
-                // Into a register of its own: the result may be an operand.
+                // The result may be an operand, so it is computed in another register.
                 let v = if ty.bits() == 64 { "%~v" } else { "%~c" };
                 let bits = bits(ty);
                 s.ptx(&format!(
@@ -234,7 +248,7 @@ impl Probe<'_, '_> {
             Binary::Min => s.ptx(&format!("min.{n} {to}, {a}, {b};")),
             Binary::Max => s.ptx(&format!("max.{n} {to}, {a}, {b};")),
             Binary::Eq => s.ptx(&format!("setp.eq.{n} {to}, {a}, {b};")),
-            // Of floats also where one is no number.
+            // For floats, also if an operand is NaN.
             Binary::Ne => s.ptx(&format!("setp.ne{}.{n} {to}, {a}, {b};", if ty.float() { "u" } else { "" })),
             Binary::Lt => s.ptx(&format!("setp.lt.{n} {to}, {a}, {b};")),
             Binary::Le => s.ptx(&format!("setp.le.{n} {to}, {a}, {b};")),

@@ -1,7 +1,8 @@
-//! Level `probe`: a piece of the user's program, over temporaries of its own.
+//! Level `probe`: one probe program at one position, over temporaries of its own.
 //!
-//! Temporaries are registers of the piece: predicates, 32 and 64 bits; narrower integers lie zero-extended in 32. Branches of the
-//! program are branches around its code. What it means is `prlx_plan::eval`'s to say; [`super::table`] has what it writes.
+//! Temporaries are registers of the snippet: predicates, 32 and 64 bits. Narrower integers are zero-extended
+//! to 32 bits. Branches of the program become branches around its code. `prlx_plan::eval` defines the meaning
+//! of a program. [`super::tables`] has the code that writes to tables.
 
 use prlx_isa::view::{Class, Guard};
 use prlx_plan::At;
@@ -10,12 +11,12 @@ use prlx_trace::device::tables::Part;
 
 use crate::ptx::lowering::Lowering;
 use crate::ptx::probe::emitter::{Probe, bits, register, register_type};
-use crate::ptx::probe::known_values::alike;
-use crate::ptx::probe::tables::Given;
+use crate::ptx::probe::known_values::is_uniform;
+use crate::ptx::probe::tables::RowRef;
 use crate::ptx::snippet::{Snippet, guard_text};
 
 impl Lowering<'_> {
-    /// [`prlx_plan::Action::Probe`].
+    /// Lowers [`prlx_plan::Action::Probe`]: the program's code.
     pub(in crate::ptx) fn probe(&self, s: &mut Snippet<'_>, code: &Code, at: At) {
         for (i, ty) in code.temps.iter().enumerate() {
             s.declare(register_type(*ty), format!("t{i}"));
@@ -23,17 +24,17 @@ impl Lowering<'_> {
         if self.needs_context(&code.body) {
             self.context(s);
         }
-        let shares = at == At::Entry && self.in_kernel() && self.arch >= 80 && self.long();
+        let shares = at == At::Entry && self.in_kernel() && self.arch >= 80 && self.has_loops_or_calls();
         Probe { lowering: self, code, shares, labels: 0 }.block(s, &code.body);
     }
 
     /// Whether the function has loops or calls.
-    fn long(&self) -> bool {
+    fn has_loops_or_calls(&self) -> bool {
         let loops = self.plan.module.functions.get(self.index).is_some_and(|f| !f.loops.is_empty());
         loops || self.function.insts.iter().any(|i| i.class == Class::Call)
     }
 
-    /// Whether a code asks for the launch's context.
+    /// Whether a program needs the launch's context.
     fn needs_context(&self, body: &[Stmt]) -> bool {
         body.iter().any(|stmt| match stmt {
             Stmt::Set(_, op) => matches!(op, Op::Ask(Ask::Launch) | Op::Get(_)),
@@ -44,12 +45,12 @@ impl Lowering<'_> {
         })
     }
 
-    /// Whether a record is one of those that threads number.
+    /// Whether a record is one that each thread numbers itself.
     pub(in crate::ptx) fn numbered(&self, record: usize) -> bool {
         self.plan.kept.records.parts.get(record).is_some_and(Part::numbered)
     }
 
-    /// [`prlx_plan::Action::Count`].
+    /// Lowers [`prlx_plan::Action::Count`]: adds to a counter's register.
     pub(in crate::ptx) fn count(&self, s: &mut Snippet<'_>, counter: u32, add: u64, guard: Option<Guard>) {
         let guard = guard.map(|g| guard_text(self.function, g, false)).unwrap_or_default();
         match self.plan.kept.packed.place(counter) {
@@ -74,18 +75,18 @@ impl Probe<'_, '_> {
                     let (from, ty) = (register(*temp), self.ty(*temp));
                     match ty {
                         Ty::Bool => s.ptx(&format!("selp.b32 %~var{var}, 1, 0, {from};")),
-                        _ if self.shares && alike(self.code, *temp) => {
-                            self.shared(s, &format!("%~var{var}"), &from, ty);
+                        _ if self.shares && is_uniform(self.code, *temp) => {
+                            self.store_uniform(s, &format!("%~var{var}"), &from, ty);
                         }
                         _ => s.ptx(&format!("mov.{} %~var{var}, {from};", bits(ty))),
                     }
                 }
-                Stmt::Put(var, temp) => self.put(s, *var, *temp),
-                Stmt::Merge { var, how, value, old } => self.merge(s, *var, *how, *value, *old),
+                Stmt::Put(var, temp) => self.store_shared(s, *var, *temp),
+                Stmt::Merge { var, how, value, old } => self.merge_shared(s, *var, *how, *value, *old),
                 Stmt::If(condition, then, other) => {
                     let (otherwise, end) = (self.label(s), self.label(s));
                     s.ptx(&format!("@!{} bra {otherwise};", register(*condition)));
-                    // Some of them went elsewhere.
+                    // Some lanes took the other branch.
                     self.shares = false;
                     self.block(s, then);
                     if other.is_empty() {
@@ -111,14 +112,14 @@ impl Probe<'_, '_> {
                     s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {done};"));
                     let value = value.map(|v| self.wide(s, v, "%~v0"));
                     let row = match row {
-                        Row::At(row) => Given::At(*row),
-                        Row::Keyed(keys) => Given::Keyed(keys),
+                        Row::At(row) => RowRef::At(*row),
+                        Row::Keyed(keys) => RowRef::Keyed(keys),
                     };
                     self.update(s, *table as usize, row, value.is_some());
                     s.ptx(&format!("{done}:"));
                 }
                 Stmt::Save { record, fields } if self.lowering.numbered(*record as usize) => {
-                    self.save_numbered(s, *record as usize, fields);
+                    self.save_thread_record(s, *record as usize, fields);
                 }
                 Stmt::Save { record, fields } => {
                     let done = self.label(s);
@@ -130,9 +131,9 @@ impl Probe<'_, '_> {
         }
     }
 
-    /// `to`: a value that is the same in all lanes of the warp, which are here, as one that the assembler knows to be: it is kept once for the warp
-    /// (in a uniform register), and takes no register of each lane through the whole kernel.
-    fn shared(&self, s: &mut Snippet<'_>, to: &str, from: &str, ty: Ty) {
+    /// `to`: a value that is the same in all lanes of the full warp, in a form that the assembler recognises
+    /// as uniform. It then keeps the value in a uniform register instead of one register per lane.
+    fn store_uniform(&self, s: &mut Snippet<'_>, to: &str, from: &str, ty: Ty) {
         s.ptx("activemask.b32 %~mask;");
         match ty.bits() {
             64 => s.ptx(&format!(

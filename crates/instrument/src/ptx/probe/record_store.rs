@@ -1,6 +1,6 @@
-//! Records of warps and of logs: which lanes write, where, and what: words of four bytes, as many as can be at once.
+//! Stores records of warps and of logs, in words of four bytes, with the widest possible stores.
 //!
-//! [`super::thread_records`] has those that threads number.
+//! [`super::thread_records`] stores the records that each thread numbers itself.
 
 use prlx_plan::code::Temp;
 use prlx_trace::device::tables::{Part, Which};
@@ -10,34 +10,36 @@ use crate::ptx::addressing::{LEAD, WARP_INDEX};
 use crate::ptx::probe::emitter::{Probe, register};
 use crate::ptx::snippet::Snippet;
 
-/// A record in registers of 32 bits, in the order in which they lie.
+/// A record in 32-bit registers, in memory order.
 struct Words {
     words: Vec<String>,
-    /// Where it says how many the warp wrote, if it does: which word, and from which bit on. It is 0 there.
+    /// Position of the warp's count of records, if it is inside the record: word, and first bit. The bits are
+    /// 0 here.
     head: Option<(usize, u64)>,
 }
 
 impl Probe<'_, '_> {
-    /// Writes a warp's record, or an entry of a log; lanes that don't go to `done`. `%~context` is not 0.
+    /// Writes a warp's record, or an entry of a log. Lanes that do not write go to `done`. `%~context` is not
+    /// 0.
     pub(in crate::ptx) fn save(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp], done: &str) {
         let Some(part) = self.lowering.plan.kept.records.parts.get(record) else { return };
         if part.which == Which::Room {
-            return self.log(s, part, fields, done);
+            return self.append_log(s, part, fields, done);
         }
         let words = self.words(s, part, fields, done);
         s.ptx("activemask.b32 %~mask;");
         if let Some((word, bit)) = words.head {
-            self.whole(s, part, &words, [word as u64, bit], done);
-            return self.apart(s, part, &words, [word as u64, bit], done);
+            self.save_whole_warp(s, part, &words, [word as u64, bit], done);
+            return self.save_divergent(s, part, &words, [word as u64, bit], done);
         }
         s.ptx(LEAD);
         s.ptx(&format!("@!%~lead bra {done};"));
         let labels = [(); 3].map(|()| self.label(s));
         self.lowering.warp_records(s, "%~link", done, labels.each_ref().map(String::as_str));
-        self.own_records(s);
+        self.warp_record_address(s);
         let align = self.align();
         if part.which == Which::Last && part.keep == 1 {
-            // There is one place: nobody has to know who else came.
+            // There is only one slot, so no index is needed.
             s.ptx(&format!("red.global.add.u64 [%~link+{}], 1;", part.at));
             return store(s, &words.words, part.at + part.rows(), align, "");
         }
@@ -54,9 +56,17 @@ impl Probe<'_, '_> {
         store(s, &words.words, part.at + part.rows(), align.min(1 << row.trailing_zeros()), "");
     }
 
-    /// The one record of a warp that ends whole, in a launch of one dimension: almost all are, and short warps feel every instruction here. That
-    /// nobody else of it came is known. Its lanes go to `done`; others go on, with what [`Lowering::ends`] gives.
-    fn whole(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, head: [u64; 2], done: &str) {
+    /// The single record of a full warp in a one-dimensional launch. Almost all warps are like that, and
+    /// short warps are sensitive to every instruction. No other lane of the warp writes this record. Its
+    /// lanes go to `done`; others continue, with the results of [`Lowering::record_base`].
+    fn save_whole_warp(
+        &mut self,
+        s: &mut Snippet<'_>,
+        part: &Part,
+        words: &Words,
+        head: [u64; 2],
+        done: &str,
+    ) {
         let [aside, apart, told] = [(); 3].map(|()| self.label(s));
         let whole = |s: &mut Snippet<'_>, otherwise: &str| {
             s.ptx(&format!(
@@ -67,21 +77,23 @@ impl Probe<'_, '_> {
             ));
         };
         if self.lowering.in_kernel() {
-            // Twice, so that what the parameter says is used from where it lies, and meets nothing that was loaded.
+            // Emitted twice, so that the values of the parameter are used directly and are not merged with
+            // loaded ones.
             s.ptx(&format!("ld.param.u32 %~d, [~context+{}];", Handed::offset("cta_warps")));
             whole(s, &aside);
             s.ptx(&format!("ld.param.u64 %~link, [~context+{}];", Handed::offset("ends")));
-            self.one(s, part, words, head);
+            self.store_whole_warp(s, part, words, head);
             s.ptx(&format!("bra {done};\n{aside}:"));
         }
-        self.lowering.ends(s, "%~link", "records", &told);
+        self.lowering.record_base(s, "%~link", "records", &told);
         whole(s, &apart);
-        self.one(s, part, words, head);
+        self.store_whole_warp(s, part, words, head);
         s.ptx(&format!("bra {done};\n{apart}:"));
     }
 
-    /// A whole warp's record; in `%~d` stands how many warps a CTA has, in `%~link` where the records of all are.
-    fn one(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, [word, bit]: [u64; 2]) {
+    /// Stores the record of a full warp. `%~d`: number of warps per CTA. `%~link`: address of the records of
+    /// all warps.
+    fn store_whole_warp(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, [word, bit]: [u64; 2]) {
         s.ptx(&format!(
             "mov.u32 %~a, %tid.x;
              mov.u32 %~b, %ctaid.x;
@@ -93,15 +105,22 @@ impl Probe<'_, '_> {
             words.words[word as usize],
             1u64 << bit,
         ));
-        self.own_records(s);
+        self.warp_record_address(s);
         let mut all = words.words.clone();
         all[word as usize] = "e".to_owned();
         store(s, &all, part.at, self.align(), "@%~lead ");
     }
 
-    /// The same of lanes that are not their whole warp, or of another launch: one of them writes, and counts in the word that has both a
-    /// field and how many there were.
-    fn apart(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, [word, bit]: [u64; 2], done: &str) {
+    /// The same for a partial warp, or in another launch: one lane writes, and counts in the word that holds
+    /// both a field and the count.
+    fn save_divergent(
+        &mut self,
+        s: &mut Snippet<'_>,
+        part: &Part,
+        words: &Words,
+        [word, bit]: [u64; 2],
+        done: &str,
+    ) {
         s.ptx(LEAD);
         s.ptx(&format!(
             "@!%~lead bra {done};
@@ -109,7 +128,7 @@ impl Probe<'_, '_> {
              @%~q bra {done};"
         ));
         s.ptx(WARP_INDEX);
-        self.own_records(s);
+        self.warp_record_address(s);
         let (at, own) = (part.at + 4 * word, &words.words[word as usize]);
         let (one, count) = (1u64 << bit, (0xFFFFu32 << bit).cast_signed());
         if part.which == Which::First {
@@ -121,7 +140,7 @@ impl Probe<'_, '_> {
                  red.global.add.u32 [%~link+{at}], %~{own};"
             ));
         } else {
-            // Whoever is replaced stays counted.
+            // Replaced records stay counted.
             s.ptx(&format!(
                 "add.u32 %~e, %~{own}, {one};
                  atom.global.exch.b32 %~a, [%~link+{at}], %~e;
@@ -134,20 +153,20 @@ impl Probe<'_, '_> {
         store(s, &behind[1..], at + 4, self.align(), "");
     }
 
-    /// `%~link`: from where the records of all warps are, where those of `%~warp` are.
-    fn own_records(&self, s: &mut Snippet<'_>) {
+    /// `%~link`: from the address of all records to those of `%~warp`.
+    fn warp_record_address(&self, s: &mut Snippet<'_>) {
         match self.lowering.plan.kept.records.warp {
             few @ 0..=0x7FFF_FFFF => s.ptx(&format!("mad.wide.u32 %~link, %~warp, {few}, %~link;")),
             many => s.ptx(&format!("cvt.u64.u32 %~x, %~warp;\nmad.lo.u64 %~link, %~x, {many}, %~link;")),
         }
     }
 
-    /// What addresses of warps' records are a multiple of, 16 at most.
+    /// Alignment of the records of a warp, bytes, at most 16.
     fn align(&self) -> u64 {
         1 << self.lowering.plan.kept.records.warp.trailing_zeros().min(4)
     }
 
-    /// A record in registers.
+    /// Packs the fields of a record into registers.
     fn words(&mut self, s: &mut Snippet<'_>, part: &Part, fields: &[Temp], done: &str) -> Words {
         let name = done.trim_start_matches('$').trim_start_matches('~').to_owned();
         let offsets = part.offsets();
@@ -183,8 +202,8 @@ impl Probe<'_, '_> {
         Words { words: all.into_iter().map(|word| word.unwrap_or_else(|| empty.clone())).collect(), head }
     }
 
-    /// Writes an entry of a log: the lanes that are here take as many as they are at once.
-    fn log(&mut self, s: &mut Snippet<'_>, part: &Part, fields: &[Temp], done: &str) {
+    /// Writes entries of a log: one atomic addition reserves entries for all active lanes.
+    fn append_log(&mut self, s: &mut Snippet<'_>, part: &Part, fields: &[Temp], done: &str) {
         let words = self.words(s, part, fields, done).words;
         s.ptx("activemask.b32 %~mask;");
         s.ptx(LEAD);
@@ -199,7 +218,7 @@ impl Probe<'_, '_> {
         ));
         match part.of_lane {
             false => s.ptx(&format!("atom.global.add.u64 %~x, [%~link+{}], 1;", part.at)),
-            // The lowest asks for all, and tells them the first of theirs.
+            // The lowest lane reserves entries for all and broadcasts the first index.
             true => s.ptx(&format!(
                 "popc.b32 %~a, %~mask;
                  cvt.u64.u32 %~amount, %~a;
@@ -218,7 +237,7 @@ impl Probe<'_, '_> {
             )),
         }
         s.ptx(WARP_INDEX);
-        // `b`: warps of a CTA; how many entries there are of all.
+        // `b`: number of warps per CTA. Then the total number of entries.
         s.ptx(&format!(
             "mov.u32 %~c, %nctaid.x;
              mul.lo.u32 %~c, %~c, %~b;
@@ -250,7 +269,7 @@ impl Probe<'_, '_> {
     }
 }
 
-/// Stores words one after the other from `[%~link+at]` on, up to four at once; `%~link` is a multiple of `align`.
+/// Stores words in sequence from `[%~link+at]` on, up to four at once. `%~link` is a multiple of `align`.
 fn store(s: &mut Snippet<'_>, words: &[String], at: u64, align: u64, guard: &str) {
     let mut done = 0;
     while done < words.len() {

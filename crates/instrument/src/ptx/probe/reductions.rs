@@ -4,11 +4,11 @@ use prlx_plan::code::Reduce;
 
 use crate::ptx::snippet::Snippet;
 
-/// `%~v0` over the lanes of `%~mask`: every one of them gets the result.
+/// Reduces `%~v0` over the lanes of `%~mask`; every lane gets the result.
 pub(in crate::ptx) fn reduce64(s: &mut Snippet<'_>, how: Reduce, signed: bool) {
     s.ptx("mov.b64 {%~a, %~b}, %~v0;");
     match how {
-        // Of 32 numbers of 16 bits each, a sum of 21.
+        // The sum of 32 numbers of 16 bits has 21 bits.
         Reduce::Sum => s.ptx(
             "shr.u32 %~c, %~a, 16;
              and.b32 %~a, %~a, 65535;
@@ -28,7 +28,7 @@ pub(in crate::ptx) fn reduce64(s: &mut Snippet<'_>, how: Reduce, signed: bool) {
         Reduce::Min | Reduce::Max => {
             let what = if how == Reduce::Min { "min" } else { "max" };
             let top = if signed { "s32" } else { "u32" };
-            // Of those with the least high half, the least low half.
+            // Among the lanes with the least high half, the least low half.
             let other = if how == Reduce::Min { -1 } else { 0 };
             s.ptx(&format!(
                 "redux.sync.{what}.{top} %~c, %~b, %~mask;

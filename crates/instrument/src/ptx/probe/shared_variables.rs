@@ -1,7 +1,7 @@
-//! Variables of warps and CTAs: read, set, and updated by all lanes at once.
+//! Shared variables of warps and CTAs: load, store, and reductions into them.
 //!
-//! They lie before the records of their warp (`prlx_trace::device::tables`), a CTA's before those of its first warp. Where nothing is
-//! kept they are 0, and stay it.
+//! They precede the records of their warp (`prlx_trace::device::tables`); a CTA's precede those of its first
+//! warp. Without storage they read as 0, and stores have no effect.
 
 use crate::ptx::probe::emitter::bits;
 use prlx_plan::Holder;
@@ -14,14 +14,15 @@ use crate::ptx::probe::reductions::{reduce32, reduce64};
 use crate::ptx::snippet::Snippet;
 
 impl Probe<'_, '_> {
-    /// `%~link`: where a variable is; lanes for which it is nowhere go to `nowhere`. Registers `a` to `e` and `x` are lost.
-    fn held(&mut self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
+    /// `%~link`: address of a variable. Lanes without storage go to `nowhere`. Overwrites the registers `a`
+    /// to `e` and `x`.
+    fn shared_address(&mut self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
         let kept = &self.lowering.plan.kept;
         let labels = [(); 3].map(|()| self.label(s));
         s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {nowhere};"));
         self.lowering.warp_records(s, "%~link", nowhere, labels.each_ref().map(String::as_str));
         if kept.held.get(var as usize).is_some_and(|h| h.of == Holder::Cta) {
-            // The first of its CTA: this one is number `%~a` there.
+            // The first warp of the CTA: this warp is number `%~a` in it.
             s.ptx("sub.u32 %~warp, %~warp, %~a;");
         }
         s.ptx(&format!(
@@ -33,14 +34,15 @@ impl Probe<'_, '_> {
         ));
     }
 
-    /// `to`: what a variable holds. What lanes that are here did before is seen: they wait for each other.
+    /// `to`: value of a variable. The lanes wait for each other first, so earlier stores of active lanes are
+    /// visible.
     pub(in crate::ptx) fn get(&mut self, s: &mut Snippet<'_>, var: u32, to: &str, ty: Ty) {
         let done = self.label(s);
         match ty {
             Ty::Bool => s.ptx(&format!("setp.ne.u32 {to}, 0, 0;")),
             _ => s.ptx(&format!("mov.{} {to}, 0;", bits(ty))),
         }
-        self.held(s, var, &done);
+        self.shared_address(s, var, &done);
         s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
         match ty {
             Ty::Bool => {
@@ -51,15 +53,15 @@ impl Probe<'_, '_> {
         s.ptx(&format!("{done}:"));
     }
 
-    /// The lowest lane that is here sets a variable.
-    pub(in crate::ptx) fn put(&mut self, s: &mut Snippet<'_>, var: u32, value: Temp) {
+    /// The lowest active lane stores to a variable.
+    pub(in crate::ptx) fn store_shared(&mut self, s: &mut Snippet<'_>, var: u32, value: Temp) {
         let done = self.label(s);
         let ty = self.ty(value);
         let mut value = register(value);
         s.ptx("activemask.b32 %~mask;");
         s.ptx(LEAD);
         s.ptx(&format!("@!%~lead bra {done};"));
-        self.held(s, var, &done);
+        self.shared_address(s, var, &done);
         if ty == Ty::Bool {
             s.ptx(&format!("selp.b32 %~a, 1, 0, {value};"));
             value = "%~a".to_owned();
@@ -67,8 +69,9 @@ impl Probe<'_, '_> {
         s.ptx(&format!("st.relaxed.gpu.global.{} [%~link], {value};\n{done}:", bits(ty)));
     }
 
-    /// The lanes' values go into a variable: what they come to by one of them, unless each wants to know what was there before.
-    pub(in crate::ptx) fn merge(
+    /// Reduces the lanes' values into a variable. One lane adds the reduced value, unless every lane needs
+    /// the variable's previous value.
+    pub(in crate::ptx) fn merge_shared(
         &mut self,
         s: &mut Snippet<'_>,
         var: u32,
@@ -84,13 +87,13 @@ impl Probe<'_, '_> {
         let operation = operation(how, ty);
         if let Some(old) = old.map(register) {
             s.ptx(&format!("mov.{} {old}, 0;", bits(ty)));
-            self.held(s, var, &done);
+            self.shared_address(s, var, &done);
             if let Some(each) = each {
-                count_off(s, &old, each, wide);
+                claim_in_lane_order(s, &old, each, wide);
                 s.ptx(&format!("{done}:"));
                 return;
             }
-            // Who comes to this later sees what was done before it; a CTA's and a warp's lanes are on one multiprocessor.
+            // Later accesses see what was done before this one. The lanes of a CTA or warp are on one SM.
             s.ptx(&format!("atom.acq_rel.cta.global.{operation} {old}, [%~link], {value};\n{done}:"));
             return;
         }
@@ -111,14 +114,15 @@ impl Probe<'_, '_> {
             s.ptx(LEAD);
             s.ptx(&format!("@!%~lead bra {done};"));
         }
-        self.held(s, var, &done);
+        self.shared_address(s, var, &done);
         s.ptx(&format!("red.relaxed.gpu.global.{operation} [%~link], {brought};\n{done}:"));
     }
 }
 
-/// `old`: what is at `%~link` as each lane comes there to add `each`. The lowest adds for all, the others count from what it finds. What lanes
-/// did before is seen by who comes later, and they see what was done before any of them came.
-fn count_off(s: &mut Snippet<'_>, old: &str, each: u64, wide: bool) {
+/// `old`: the value at `%~link` that each lane finds when it adds `each`, in lane order. The lowest lane adds
+/// for all; the others compute theirs from its result. The barriers make earlier stores of these lanes
+/// visible to later accesses.
+fn claim_in_lane_order(s: &mut Snippet<'_>, old: &str, each: u64, wide: bool) {
     s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
     s.ptx(LEAD);
     s.ptx(
@@ -155,7 +159,7 @@ fn count_off(s: &mut Snippet<'_>, old: &str, each: u64, wide: bool) {
     s.ptx("bar.warp.sync %~mask;");
 }
 
-/// An atomic operation and its type, as opcodes have them.
+/// An atomic operation with its type suffix.
 fn operation(how: Reduce, ty: Ty) -> String {
     let bits = ty.bits();
     let sign = if ty.signed() { "s" } else { "u" };

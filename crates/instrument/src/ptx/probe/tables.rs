@@ -1,7 +1,8 @@
-//! What a probe program adds to tables where it stands; [`super::counters`] has counters.
+//! Updates tables at the position of a probe program. [`super::counters`] handles counters.
 //!
-//! Lanes that bring their values to the same row do it together where that changes nothing: the lowest of them writes what
-//! they reduce to. Sums of floats are each lane's own, for their order would matter; before sm_80 all are.
+//! Lanes that update the same row reduce their values first, and the lowest lane writes the result. Sums of
+//! floats are added by each lane itself, because their order matters. Before sm_80 there is no warp
+//! reduction, so every lane writes itself.
 
 use prlx_plan::Copies;
 use prlx_plan::code::{Reduce, Temp};
@@ -17,32 +18,32 @@ use crate::ptx::probe::emitter::Probe;
 use crate::ptx::probe::reductions::reduce64;
 use crate::ptx::snippet::Snippet;
 
-/// A row as the code has it.
+/// A row of a table.
 #[derive(Clone, Copy)]
-pub(in crate::ptx) enum Given<'k> {
+pub(in crate::ptx) enum RowRef<'k> {
     At(u32),
     Keyed(&'k [Temp]),
 }
 
-/// The top bit of 64.
+/// Bit 63: flipping it maps signed order to unsigned order.
 const TOP: i64 = i64::MIN;
 
 impl Probe<'_, '_> {
-    /// Lets a row take `%~v0`, if it takes a value; `%~context` is not 0.
-    pub(in crate::ptx) fn update(&mut self, s: &mut Snippet<'_>, table: usize, row: Given<'_>, value: bool) {
+    /// Updates a row with `%~v0`, if the aggregate takes a value. `%~context` is not 0.
+    pub(in crate::ptx) fn update(&mut self, s: &mut Snippet<'_>, table: usize, row: RowRef<'_>, value: bool) {
         let Some(layout) = self.lowering.plan.kept.tables.get(table) else { return };
         let aggregate = layout.aggregate;
         let float_sum =
             value && layout.ty == Scalar::F64 && matches!(aggregate, Aggregate::Sum | Aggregate::Avg);
         let together = self.lowering.arch >= 80 && !float_sum;
-        // Which row: its number, or the hash of its keys in `%~x`.
+        // The row: its number, or the hash of its keys in `%~x`.
         let mut at = layout.at;
         match row {
-            Given::At(row) => {
+            RowRef::At(row) => {
                 at += layout.row() * u64::from(row);
                 s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
             }
-            Given::Keyed(keys) => {
+            RowRef::Keyed(keys) => {
                 at += LOST;
                 self.hash(s, keys);
                 match together {
@@ -51,9 +52,10 @@ impl Probe<'_, '_> {
                 }
             }
         }
-        // What the lanes of the mask bring: how often in `%~amount`, the value in `%~v0`, a histogram's cell in `%~e`.
+        // The lanes' contribution: the count in `%~amount`, the value in `%~v0`, the bucket of a histogram in
+        // `%~e`.
         match aggregate {
-            Aggregate::Hist => self.power(s, layout.ty),
+            Aggregate::Hist => self.log2_bucket(s, layout.ty),
             Aggregate::Lhist { low, step, steps } => self.step(s, layout.ty, low, step, steps),
             _ => {}
         }
@@ -92,13 +94,13 @@ impl Probe<'_, '_> {
              add.u64 %~link, %~link, {at};",
             Context::offset("tables"),
         ));
-        if let Given::At(_) = row {
+        if let RowRef::At(_) = row {
             self.lowering.own_copy(s);
         }
-        if let (Given::Keyed(keys), Rows::Hashed { log, .. }) = (row, &layout.rows) {
+        if let (RowRef::Keyed(keys), Rows::Hashed { log, .. }) = (row, &layout.rows) {
             self.find(s, keys, layout.row(), *log, &written);
         }
-        // `%~link`: the row's cells.
+        // `%~link`: address of the row's cells.
         match aggregate {
             Aggregate::Count => s.ptx("red.global.add.u64 [%~link], %~amount;"),
             Aggregate::Sum if float_sum => s.ptx("red.global.add.f64 [%~link], %~v0;"),
@@ -120,7 +122,7 @@ impl Probe<'_, '_> {
         s.ptx(&format!("{written}:"));
     }
 
-    /// `%~x`: [`prlx_trace::device::tables::hash`] of keys.
+    /// `%~x`: hash of the keys, as [`prlx_trace::device::tables::hash`] computes it.
     fn hash(&mut self, s: &mut Snippet<'_>, keys: &[Temp]) {
         s.ptx("mov.u64 %~x, 0;");
         for key in keys {
@@ -136,7 +138,8 @@ impl Probe<'_, '_> {
         s.ptx("max.u64 %~x, %~x, 1;");
     }
 
-    /// `%~link`: from the first row, whose address it is, the cells of the row of hash `%~x`; lanes that find none go to `without`.
+    /// `%~link`: from the address of the first row to the cells of the row with hash `%~x`. Lanes that find
+    /// no row go to `without`.
     fn find(&mut self, s: &mut Snippet<'_>, keys: &[Temp], row: u64, log: u32, without: &str) {
         let (found, mine) = (self.label(s), self.label(s));
         s.ptx(&format!("shr.u64 %~v1, %~x, {};", 64 - log));
@@ -168,15 +171,15 @@ impl Probe<'_, '_> {
         s.ptx(&format!("{found}:\nadd.u64 %~link, %~magazine, {};", 8 + 8 * keys.len()));
     }
 
-    /// `%~e`: the cell of [`Aggregate::Hist`] for `%~v0`.
-    fn power(&mut self, s: &mut Snippet<'_>, ty: Scalar) {
+    /// `%~e`: bucket of `%~v0` in [`Aggregate::Hist`].
+    fn log2_bucket(&mut self, s: &mut Snippet<'_>, ty: Scalar) {
         s.ptx("clz.b64 %~e, %~v0;\nsub.u32 %~e, 65, %~e;");
         if ty == Scalar::S64 {
             s.ptx("setp.lt.s64 %~q, %~v0, 0;\nselp.b32 %~e, 0, %~e, %~q;");
         }
     }
 
-    /// `%~e`: the cell of [`Aggregate::Lhist`] for `%~v0`.
+    /// `%~e`: bucket of `%~v0` in [`Aggregate::Lhist`].
     fn step(&mut self, s: &mut Snippet<'_>, ty: Scalar, low: i64, step: u64, steps: u32) {
         let kind = if ty == Scalar::S64 { "s64" } else { "u64" };
         s.ptx(&format!("setp.lt.{kind} %~q, %~v0, {low};\nsub.u64 %~y, %~v0, {low};"));
@@ -194,7 +197,7 @@ impl Probe<'_, '_> {
 }
 
 impl Lowering<'_> {
-    /// `%~link`: from the address of the tables, or a row in them that is known, the same of this multiprocessor's copy.
+    /// `%~link`: from an address in the tables to the same address in this SM's copy.
     fn own_copy(&self, s: &mut Snippet<'_>) {
         let Copies { count, stride } = self.plan.kept.copies;
         if count > 1 {
@@ -204,7 +207,7 @@ impl Lowering<'_> {
     }
 }
 
-/// `to`: which of so many copies is this multiprocessor's.
+/// `to`: number of this SM's copy, of `count`.
 pub(in crate::ptx) fn copy_number(s: &mut Snippet<'_>, to: &str, count: u32) {
     s.ptx(&format!("mov.u32 {to}, %smid;\nand.b32 {to}, {to}, {};", count - 1));
 }

@@ -1,29 +1,30 @@
-//! Records that threads number: how many a thread has written is in a register, and no lane waits for memory.
+//! Records that each thread numbers itself: the count is in a register, and no lane waits for memory.
 //!
-//! Lanes of a whole warp that write records of one number at once write one entry, and of its fields those alone that do not grow evenly from lane to lane
-//! (`prlx_trace::device::tables`): most accesses to memory are of this kind, and what is written bounds what records cost.
+//! If all lanes of a full warp write records with the same number, they write one joint entry. It stores only
+//! the fields that do not grow linearly from lane to lane (`prlx_trace::device::tables`). Most memory
+//! accesses are linear in the lane, and the volume of stores limits the speed of records.
 
 use crate::ptx::probe::emitter::register;
 use prlx_plan::code::{Temp, Ty};
 use prlx_trace::device::tables::{APART, Part, Which};
 
-use crate::ptx::lane_state::saved;
+use crate::ptx::lane_state::record_count_register;
 use crate::ptx::probe::emitter::Probe;
-use crate::ptx::probe::known_values::{alike, constant};
+use crate::ptx::probe::known_values::{constant, is_uniform};
 use crate::ptx::snippet::Snippet;
 
-/// Most fields that are compared between lanes, at some nine instructions each.
+/// Maximum number of fields compared between lanes; each costs about nine instructions.
 const COMPARED: usize = 4;
 
-/// Bytes from one word of the lanes' own entries to the next.
+/// Distance between words of the per-lane entries, bytes.
 const LANES: u64 = 8 * 32;
 
 impl Probe<'_, '_> {
-    /// Writes a record of a thread.
-    pub(in crate::ptx) fn save_numbered(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp]) {
+    /// Writes a record of each active thread.
+    pub(in crate::ptx) fn save_thread_record(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp]) {
         let Some(part) = self.lowering.plan.kept.records.parts.get(record) else { return };
         let [done, apart, over] = [(); 3].map(|()| self.label(s));
-        let count = format!("%~{}", saved(record));
+        let count = format!("%~{}", record_count_register(record));
         s.ptx(&format!(
             "setp.eq.u64 %~q, %~records, 0;
              @%~q bra {done};
@@ -31,7 +32,7 @@ impl Probe<'_, '_> {
              mov.u32 %~e, {count};
              add.u32 {count}, {count}, 1;"
         ));
-        // `e`: the slot.
+        // `e`: index of the slot.
         match (part.which, part.keep) {
             (Which::Last, keep) if keep.is_power_of_two() => {
                 s.ptx(&format!("and.b32 %~e, %~e, {};", keep - 1))
@@ -46,7 +47,7 @@ impl Probe<'_, '_> {
             let ty = self.ty(*field);
             let known = match constant(self.code, *field) {
                 Some(_) => Known::Constant,
-                None if alike(self.code, *field) => Known::Alike,
+                None if is_uniform(self.code, *field) => Known::Alike,
                 None => Known::Nothing,
             };
             let own = register(*field).trim_start_matches("%~").to_owned();
@@ -76,7 +77,7 @@ impl Probe<'_, '_> {
         ));
         let own = part.at + part.singles();
         if behind.iter().filter(|v| v.known == Known::Nothing).count() <= COMPARED {
-            self.together(s, part, &count, &beside, &behind, [&done, &apart]);
+            self.save_joint(s, part, &count, &beside, &behind, [&done, &apart]);
         }
         s.ptx(&format!("{apart}:\nst.global.v2.u32 [%~link+{own}], {{{count}, %~{}}};", beside.register));
         for (i, value) in behind.iter().enumerate() {
@@ -95,9 +96,10 @@ impl Probe<'_, '_> {
         s.ptx(&format!("{done}:"));
     }
 
-    /// The entry of a warp, from which all lanes go to `done`; if it can't be one, to `apart`. `beside` lies beside the number, the others `behind` it. `%~link`:
-    /// where the lane's own entry is, from the part on.
-    fn together(
+    /// Writes the joint entry of a warp and goes to `done`; goes to `apart` if the lanes differ too much.
+    /// `beside` is stored next to the record number, the fields `behind` after it. `%~link`: address of the
+    /// lane's own entry.
+    fn save_joint(
         &self,
         s: &mut Snippet<'_>,
         part: &Part,
@@ -143,7 +145,7 @@ impl Probe<'_, '_> {
             let (first, step) = (format!("{register}f"), format!("{register}s"));
             s.declare(".b64", first.clone());
             s.declare(".b32", step.clone());
-            // Of lanes 0 and 1 the low halves are enough: the sum tells whether they were.
+            // The low halves of lanes 0 and 1 give the step; the comparison of the sum verifies it.
             s.ptx(&format!(
                 "mov.b64 {{%~a, %~b}}, %~{register};
                  shfl.sync.idx.b32 %~c, %~a, 0, 31, %~mask;
@@ -195,18 +197,18 @@ impl Probe<'_, '_> {
 /// A word of an entry that is 0.
 const NOTHING: &str = "0";
 
-/// A field: its register, and what is known of it.
+/// A field: its register, and what is known about it.
 struct Field {
     register: String,
     known: Known,
 }
 
-/// What is known of a field where it is saved.
+/// What is known about a field where it is stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     Nothing,
-    /// A constant of the place.
+    /// It is a constant at this position.
     Constant,
-    /// Lanes that are here together most likely have the same.
+    /// Lanes that execute together most likely hold the same value.
     Alike,
 }

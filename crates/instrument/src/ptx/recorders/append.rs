@@ -1,34 +1,70 @@
-//! Writing an element: the store, and the chunk that it may need first.
+//! Appends elements to a stream: the store, and the chunk that it may need first.
 //!
-//! The common way is a test of the cursor's row part, one store and one addition. Once every 15 rows a lane needs the next
-//! chunk. All of that stands inline: a call would end the assembler's overlap of matrix instructions around it.
+//! The common path is a test of the cursor's row part, one store and one addition. Once every 15 rows a lane
+//! needs the next chunk. All of this is inline, because a call would end the assembler's overlap of matrix
+//! instructions around it.
 //!
-//! Lanes of a warp come here together or apart, in any order, and a shared chain must still be one chain. A lane reads
-//! the link. If it is set, the chunk is there. If not, the lanes that are here with the same link elect the lowest, which
-//! takes a chunk, from its multiprocessor's magazine if there is one left, and publishes it with a compare-and-swap; if lanes elsewhere were faster, theirs is taken
-//! and the fresh one stays unused. The result reaches the others by shuffle. Every `.sync` names exactly the lanes that
-//! `activemask` saw, and nothing between them and it parts them for good, so no lane waits for one that never comes.
-//! When the pool is used up the link published is the bucket's, where the host stops reading; lanes that find it write
-//! nothing and count (see [`crate::ptx::lane_state`]).
-//! Links are read past the first-level cache (`relaxed.gpu`), which would show another SM's zero for ever.
+//! Lanes of a warp may arrive together or separately, in any order, and a shared chain must stay one chain. A
+//! lane reads the link to the next chunk. If it is set, the chunk exists. If not, the active lanes with the
+//! same link elect the lowest. It takes a chunk, from its SM's magazine if that has one, and publishes it
+//! with a compare-and-swap. If other lanes were faster, their chunk is used and the fresh one stays unused. A
+//! shuffle passes the result to the other lanes.
 //!
-//! Stores of elements are `.cg`: nobody on this SM reads them again, so they should not displace the kernel's lines.
+//! Once the pool is used up, the published link is the bucket's, where the host stops reading. Lanes that
+//! find it write nothing and count (see [`crate::ptx::lane_state`]).
+//!
+//! # Invariants
+//! - Every `.sync` names exactly the lanes that `activemask` returned. They do not diverge in between, so no
+//!   lane waits for one that never arrives.
+//! - Links are read past the first-level cache (`relaxed.gpu`), which might otherwise show another SM's zero
+//!   for ever.
+//! - Elements are stored with `.cg`: no thread on this SM reads them again, so they should not displace the
+//!   kernel's cache lines.
 
 use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES};
 
 use crate::ptx::addressing::unsigned;
-use crate::ptx::lane_state::{LOST, OFF};
+use crate::ptx::lane_state::{LOST, NOT_RECORDED};
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
-    /// Appends code that writes elements, a row each. For a shared stream each of `values` is one (a register or constant of the
-    /// element's size), and they must divide a chunk's rows, so that one test does for all; for a private one it is a vector, the words that a row
-    /// begins with; only lanes with `%~lead` write, and where a chunk has rows left, but too few, they stay empty.
-    pub(in crate::ptx) fn element(&self, s: &mut Snippet<'_>, values: &[&str]) {
+    /// Appends code that writes elements, one row each.
+    ///
+    /// - Shared stream: each of `values` is one element (a register or constant of the element's size). Their
+    ///   number divides the rows of a chunk, so one test is enough for all.
+    /// - Private stream: each of `values` is a vector, the words that a row begins with. Only lanes with
+    ///   `%~lead` write. Rows at the end of a chunk stay empty if they are too few.
+    pub(in crate::ptx) fn append(&self, s: &mut Snippet<'_>, values: &[&str]) {
         let shape = self.state.shape;
         let (row, chunk) = (shape.row(), shape.chunk());
         let rows = values.len() as u64;
+        self.test_for_room(s, rows);
+        self.find_link(s, rows);
+        self.elect_leader(s);
+        self.take_chunk(s);
+        self.publish_chunk(s);
+        s.ptx(&format!("add.u64 %~cursor, %~x, {row};"));
+        let lost = format!(
+            "$~off#:
+             mov.u64 %~cursor, {NOT_RECORDED};
+             bra $~lost#;
+             $~full#:
+             mov.u64 %~cursor, {LOST};
+             $~lost#:
+             add.u64 %~cursor, %~cursor, {};",
+            chunk * rows,
+        );
+        match shape.lanes {
+            1 => self.store_private(s, values, &lost),
+            _ => self.store_shared_rows(s, values, &lost),
+        }
+    }
+
+    /// Goes to `$~store#` if the chunk has `rows` rows left, and to `$~lost#` if this lane no longer writes.
+    fn test_for_room(&self, s: &mut Snippet<'_>, rows: u64) {
+        let shape = self.state.shape;
+        let (row, chunk) = (shape.row(), shape.chunk());
         s.ptx("cvt.u32.u64 %~a, %~cursor;");
         match (shape.lanes, rows) {
             (1, 2..) => s.ptx(&format!(
@@ -42,7 +78,7 @@ impl Lowering<'_> {
             _ => s.ptx(&format!("and.b32 %~b, %~a, {};", chunk - row)),
         }
         match shape.lanes {
-            // Without a branch for those who follow: a warp stays together unless its leader needs a chunk.
+            // No branch for lanes that do not lead: the warp stays converged unless its leader needs a chunk.
             1 => s.ptx("and.pred %~q, %~q, %~lead;\n@!%~q bra $~store#;"),
             _ => s.ptx("setp.ne.u32 %~q, %~b, 0;\n@%~q bra $~store#;"),
         }
@@ -50,9 +86,17 @@ impl Lowering<'_> {
             "and.b32 %~b, %~a, {};
              setp.ne.u32 %~q, %~b, 0;
              @%~q bra $~lost#;",
-            OFF | LOST,
+            NOT_RECORDED | LOST,
         ));
-        // The cursor ran past the last row of its chunk, so that chunk is the one before; if there is none, its head.
+    }
+
+    /// `%~link`: the link to the next chunk, in the current chunk or in the stream head. Goes to `$~next#` if
+    /// there is a current chunk, and to `$~have#` if the warp's first chunk was assigned before the launch.
+    fn find_link(&self, s: &mut Snippet<'_>, rows: u64) {
+        let shape = self.state.shape;
+        let (row, chunk) = (shape.row(), shape.chunk());
+        // The cursor is past the last row of its chunk, so the current chunk is the one before; without a
+        // chunk it is the stream head.
         match (shape.lanes, rows) {
             (1, _) => s.ptx(&format!(
                 "setp.ne.u64 %~q, %~cursor, 0;
@@ -69,8 +113,8 @@ impl Lowering<'_> {
         }
         self.context(s);
         s.ptx("@%~q bra $~next#;");
-        self.wanted(s, "off", "heads");
-        // A chunk that it begins with is known without a look at its head.
+        self.check_filter(s, "off", "heads");
+        // The warp's first chunk may be assigned before the launch; its address needs no load of the head.
         s.ptx(&format!(
             "cvt.u64.u32 %~x, %~a;
              ld.global.u64 %~y, [%~context+{}];
@@ -85,6 +129,12 @@ impl Lowering<'_> {
         }
         s.ptx("@%~q bra $~have#;");
         self.head(s);
+    }
+
+    /// Shared streams: goes to `$~have#` if the link is set, else elects a leader among the lanes with the
+    /// same link. The others go to `$~share#`.
+    fn elect_leader(&self, s: &mut Snippet<'_>) {
+        let shape = self.state.shape;
         s.ptx("$~next#:");
         match shape.lanes {
             1 => {}
@@ -101,6 +151,12 @@ impl Lowering<'_> {
                  @%~q bra $~share#;",
             ),
         }
+    }
+
+    /// `%~x`: a fresh chunk, from the magazine of this SM or from the pool; the bucket if the pool is used
+    /// up.
+    fn take_chunk(&self, s: &mut Snippet<'_>) {
+        let chunk = self.state.shape.chunk();
         let count = (1u64 << MAGAZINE_COUNT) - 1;
         let one = (chunk << MAGAZINE_COUNT) - 1;
         s.ptx(&format!(
@@ -148,6 +204,11 @@ impl Lowering<'_> {
             Context::offset("pool"),
             Context::offset("bucket"),
         ));
+    }
+
+    /// Publishes the chunk in the link. Goes to `$~full#` if it is the bucket.
+    fn publish_chunk(&self, s: &mut Snippet<'_>) {
+        let shape = self.state.shape;
         match shape.lanes {
             1 => s.ptx("st.global.cg.u64 [%~link], %~x;\n@%~q bra $~full#;\n$~have#:"),
             _ => s.ptx(&format!(
@@ -169,41 +230,41 @@ impl Lowering<'_> {
                 shape.element,
             )),
         }
-        s.ptx(&format!("add.u64 %~cursor, %~x, {row};"));
-        let lost = format!(
-            "$~off#:
-             mov.u64 %~cursor, {OFF};
-             bra $~lost#;
-             $~full#:
-             mov.u64 %~cursor, {LOST};
-             $~lost#:
-             add.u64 %~cursor, %~cursor, {};",
-            chunk * rows,
-        );
-        if shape.lanes == 1 {
-            s.ptx(&format!(
-                "bra $~store#;
-                 {lost}
-                 setp.ne.u32 %~lead, 0, 0;
-                 $~store#:"
-            ));
-            for (i, words) in values.iter().enumerate() {
-                let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
-                let (ty, words) = match words.split(',').count() {
-                    1 => (".u32".to_owned(), words.trim_matches(['{', '}'])),
-                    n => (format!(".v{n}.u32"), *words),
-                };
-                s.ptx(&format!("@%~lead st.global.cg{ty} [%~cursor{offset}], {words};"));
-            }
-            // In a chunk the high half stays as it is; past its end the low half alone wraps, and back again where the link is looked for.
-            s.ptx(&format!(
-                "mov.b64 {{%~a, %~b}}, %~cursor;
-                 @%~lead add.u32 %~a, %~a, {};
-                 mov.b64 %~cursor, {{%~a, %~b}};",
-                row * rows,
-            ));
-            return;
+    }
+
+    /// Stores the rows of a private stream, where the lane leads, and moves the cursor.
+    fn store_private(&self, s: &mut Snippet<'_>, values: &[&str], lost: &str) {
+        let row = self.state.shape.row();
+        let rows = values.len() as u64;
+        s.ptx(&format!(
+            "bra $~store#;
+             {lost}
+             setp.ne.u32 %~lead, 0, 0;
+             $~store#:"
+        ));
+        for (i, words) in values.iter().enumerate() {
+            let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
+            let (ty, words) = match words.split(',').count() {
+                1 => (".u32".to_owned(), words.trim_matches(['{', '}'])),
+                n => (format!(".v{n}.u32"), *words),
+            };
+            s.ptx(&format!("@%~lead st.global.cg{ty} [%~cursor{offset}], {words};"));
         }
+        // Inside a chunk the high half is constant. Past its end only the low half wraps; the search for the
+        // link undoes that.
+        s.ptx(&format!(
+            "mov.b64 {{%~a, %~b}}, %~cursor;
+             @%~lead add.u32 %~a, %~a, {};
+             mov.b64 %~cursor, {{%~a, %~b}};",
+            row * rows,
+        ));
+    }
+
+    /// Stores the elements of a shared stream and moves the cursor.
+    fn store_shared_rows(&self, s: &mut Snippet<'_>, values: &[&str], lost: &str) {
+        let shape = self.state.shape;
+        let row = shape.row();
+        let rows = values.len() as u64;
         s.ptx("$~store#:");
         let ty = unsigned(shape.element);
         for (i, value) in values.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Level `events`: one record a visit of a warp, written by its lowest active lane.
+//! Level `events`: one record per visit of a warp, written by its lowest active lane.
 //!
-//! Each lane has a stream of its own and writes there what it led, so nothing is shared and no index is fetched. All
-//! active lanes read the clock before they vote and go on after it: whatever a lane does next, as a leader or not, has a
-//! later clock than this, even if the leader's store is still to come. Events for the same lanes at one place share all
-//! that but their own words.
+//! Each lane has a stream of its own and writes the visits that it leads, so nothing is shared and no index
+//! is fetched. All active lanes read the clock before they vote, and continue after the vote. Anything that a
+//! lane does next therefore has a later clock, even if the leader's store is still pending. Events of the
+//! same lanes at one position share the header.
 
 use prlx_isa::view::{Guard, Type};
 use prlx_plan::{Action, Insertion, Plan, Written};
@@ -15,10 +15,11 @@ use crate::ptx::addressing::LEAD;
 use crate::ptx::lane_state::trip;
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::{Snippet, guard_text};
-use crate::ptx::values::{Value, Width};
+use crate::ptx::values::{OperandValue, Width};
 
 impl Lowering<'_> {
-    /// Writes events, one for each action, under one head. The caller sees to guards: whoever is here is active.
+    /// Writes events, one per action, under one header. The caller handles guards: every lane that arrives
+    /// here is active.
     pub(in crate::ptx) fn events(&self, s: &mut Snippet<'_>, events: &[&Insertion]) {
         s.ptx("activemask.b32 %~mask;\nmov.u32 %~clock, %clock;");
         let own = |s: &mut Snippet<'_>, name: &str, i: usize| match events.len() {
@@ -40,8 +41,8 @@ impl Lowering<'_> {
             });
             let to = own(s, "value", i);
             let values = self.moved(value.as_slice(), *bits);
-            // Who follows another event is of lanes that are known.
-            let ballot = matches!(values[..], [Value::Named(_, Type::Pred) | Value::Not(_)]);
+            // The lanes of an event that follows another one are known.
+            let ballot = matches!(values[..], [OperandValue::Named(_, Type::Pred) | OperandValue::Not(_)]);
             if ballot || written.iter().any(|w| std::ptr::eq(w.first, *event)) {
                 waits |= self.mask(s, &mut parts[part], i);
             }
@@ -68,10 +69,10 @@ impl Lowering<'_> {
                 rows.push(format!("{{{}}}", values.join(", ")));
             }
         }
-        self.element(s, &rows.iter().map(String::as_str).collect::<Vec<_>>());
+        self.append(s, &rows.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
-    /// Sees to it that a register has the lanes of a part. Whether lanes have waited for each other then.
+    /// Puts the lanes of a group into a register. Returns whether the lanes have synchronised.
     fn mask(&self, s: &mut Snippet<'_>, part: &mut LaneGroup, number: usize) -> bool {
         let (Some(guard), None) = (part.of, &part.mask) else { return false };
         let name = format!("mask{number}");
@@ -83,12 +84,12 @@ impl Lowering<'_> {
         true
     }
 
-    /// Puts what an event says into the register `to`. Whether lanes have waited for each other then.
+    /// Puts the value of an event into the register `to`. Returns whether the lanes have synchronised.
     fn value(
         &self,
         s: &mut Snippet<'_>,
         site: SiteId,
-        values: &[Value],
+        values: &[OperandValue],
         part: &mut LaneGroup,
         to: &str,
     ) -> bool {
@@ -100,9 +101,10 @@ impl Lowering<'_> {
             }
         };
         match values {
-            [Value::Named(p, Type::Pred)] => ballot(s, (*p).to_owned()),
-            [Value::Not(p)] => ballot(s, format!("!{p}")),
-            // One event for each way that lanes go, led by the lowest of those that go it: every lane's index is told.
+            [OperandValue::Named(p, Type::Pred)] => ballot(s, (*p).to_owned()),
+            [OperandValue::Not(p)] => ballot(s, format!("!{p}")),
+            // One event per target, led by the lowest lane that takes it: the index of every lane is
+            // recorded.
             [index] if switch => {
                 index.read_low(s, to);
                 s.ptx(&format!("match.any.sync.b32 %~a, {to}, %~mask;\nmov.b32 %~mask, %~a;"));
@@ -120,8 +122,8 @@ impl Lowering<'_> {
         true
     }
 
-    /// The register that has what this lane's digest multiplies by, named after the first value of its part. Who is not of the part
-    /// has 0, and so is its digest.
+    /// Register of this lane's digest multiplier, named after the first value of its group. It is 0 in lanes
+    /// outside the group, and so is their digest.
     fn multiplier(&self, s: &mut Snippet<'_>, of: Option<Guard>, value: &str) -> String {
         let name = value.replace("%~value", "by");
         let by = format!("%~{name}");
@@ -134,7 +136,7 @@ impl Lowering<'_> {
         by
     }
 
-    /// Writes how often lanes went on in a counted loop, if they were in it: one event for each count.
+    /// Writes the iteration counts of a counted loop: one event per distinct count.
     pub(in crate::ptx) fn trip_event(&self, s: &mut Snippet<'_>, counter: u32, site: SiteId) {
         let name = trip(counter);
         s.ptx(&format!(
@@ -148,23 +150,24 @@ impl Lowering<'_> {
         ));
         s.ptx(LEAD);
         s.ptx(&format!("mov.u32 %~site, {};", site.0.wrapping_add(1)));
-        self.element(s, &["{%~site, %~mask, %~value, %~clock}"]);
+        self.append(s, &["{%~site, %~mask, %~value, %~clock}"]);
         s.ptx(&format!("mov.u32 %~{name}, 0;\n$~none#:"));
     }
 }
 
-/// Those of the lanes here that events are of.
+/// The active lanes that an event is about.
 struct LaneGroup {
-    /// What holds of them; `None`: all.
+    /// The guard that they satisfy; `None`: all active lanes.
     of: Option<Guard>,
-    /// The register that has them, once it is needed.
+    /// Register with their mask, once it is needed.
     mask: Option<String>,
-    /// The one that has what their digests multiply by, once it is needed.
+    /// Register with their digest multiplier, once it is needed.
     by: Option<String>,
 }
 
-/// `%~hash`: [`prlx_trace::device::digest`] of this lane's values, of which there are some; `by` has the lane's multiplier.
-fn digest(s: &mut Snippet<'_>, values: &[Value], by: &str) {
+/// `%~hash`: [`prlx_trace::device::digest`] of this lane's values, of which there is at least one. `by` is
+/// the register of the lane's multiplier.
+fn digest(s: &mut Snippet<'_>, values: &[OperandValue], by: &str) {
     let high = DIGEST_HIGH.cast_signed();
     for (i, value) in values.iter().enumerate() {
         if value.width() == Width::Wide {

@@ -1,4 +1,4 @@
-//! Level `print`: rolling hashes in registers, and checkpoints of them.
+//! Level `fingerprint`: rolling hashes in registers, and checkpoints of them.
 
 use prlx_isa::view::Guard;
 use prlx_plan::Fold;
@@ -8,15 +8,15 @@ use crate::ptx::addressing::LEAD;
 use crate::ptx::lane_state::{hash, trip};
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::{Snippet, guard_text, register};
-use crate::ptx::values::{Value, Width};
+use crate::ptx::values::{OperandValue, Width};
 
 impl Lowering<'_> {
-    /// Folds values into a hash, one [`Fold::step`] each, without a branch even under a guard.
+    /// Folds values into a hash, one [`Fold::step`] each, without a branch even if guarded.
     pub(in crate::ptx) fn fold(
         &self,
         s: &mut Snippet<'_>,
         into: Fold,
-        values: &[Value],
+        values: &[OperandValue],
         guard: Option<Guard>,
     ) {
         let name = hash(into as u64);
@@ -24,12 +24,12 @@ impl Lowering<'_> {
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
         for value in values {
             match (value, guard) {
-                // A predicate is added or not: no need to make a number of it.
-                (Value::Named(p, _), None) if value.width() == Width::Bit => s.ptx(&format!(
+                // A predicate needs no conversion to an integer.
+                (OperandValue::Named(p, _), None) if value.width() == Width::Bit => s.ptx(&format!(
                     "mul.lo.u64 %~{name}, %~{name}, {k};
                      @{p} xor.b64 %~{name}, %~{name}, 1;"
                 )),
-                (Value::Named(p, _), Some(g)) if value.width() == Width::Bit => {
+                (OperandValue::Named(p, _), Some(g)) if value.width() == Width::Bit => {
                     let held = register(self.function, g.reg);
                     match g.negate {
                         true => s.ptx(&format!("not.pred %~q, {held};\nand.pred %~q, %~q, {p};")),
@@ -63,7 +63,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Folds a count of trips, if there is one, into the hash of control.
+    /// Folds an iteration count, if there is one, into the hash of control flow.
     pub(in crate::ptx) fn trip_fold(&self, s: &mut Snippet<'_>, counter: u32) {
         let (name, count) = (hash(Fold::Control as u64), trip(counter));
         let k = Fold::K;
@@ -77,8 +77,8 @@ impl Lowering<'_> {
         ));
     }
 
-    /// Counts a back edge and, at every 2^`every` of them, writes [`Fold::checkpoint`]. One branch, whoever takes the edge: this stands in
-    /// inner loops.
+    /// Counts a back edge, and writes [`Fold::checkpoint`] at every 2^`every`-th. One branch for all lanes,
+    /// because this code is in inner loops.
     pub(in crate::ptx) fn checkpoint(&self, s: &mut Snippet<'_>, every: u8, guard: Option<Guard>) {
         let mask = (1u64 << every.min(31)) - 1;
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
@@ -101,17 +101,18 @@ impl Lowering<'_> {
             ));
         }
         s.ptx("max.u64 %~v, %~v, 1;");
-        self.element(s, &["%~v"]);
+        self.append(s, &["%~v"]);
         s.ptx("$~on#:");
     }
 }
 
 impl Lowering<'_> {
-    /// Gives this lane's hashes to its warp's. Most warps end whole, of launches of one dimension that are recorded whole:
-    /// kernels that do little otherwise feel every instruction here. Where it goes is in the kernel's parameter.
-    pub(in crate::ptx) fn finals(&self, s: &mut Snippet<'_>) {
+    /// Merges this lane's hashes into its warp's. Most warps end converged, in one-dimensional launches
+    /// without a filter. Short kernels are sensitive to every instruction here, so the address is in the
+    /// kernel's parameter.
+    pub(in crate::ptx) fn write_warp_hashes(&self, s: &mut Snippet<'_>) {
         let (multiplier, layout) = (Fold::LANE.cast_signed(), self.plan.finals);
-        // Before sm_80 each lane writes for itself, which is slow.
+        // Before sm_80 each lane writes for itself, which is slower.
         let together = self.arch >= 80;
         self.context(s);
         s.ptx(&format!(
@@ -121,11 +122,11 @@ impl Lowering<'_> {
              mad.lo.s32 %~c, %~lane, {}, {multiplier};",
             multiplier.wrapping_mul(2),
         ));
-        self.ends(s, "%~link", "finals", "$~told#");
+        self.record_base(s, "%~link", "finals", "$~told#");
         if together {
             s.ptx("activemask.b32 %~mask;");
         }
-        self.parts(s, together);
+        self.lane_hash_parts(s, together);
         s.ptx(
             "setp.eq.u32 %~q, %~d, 0;
              @%~q bra $~any#;
@@ -136,7 +137,7 @@ impl Lowering<'_> {
              bra $~found#;
              $~any#:",
         );
-        self.wanted(s, "off", "finals");
+        self.check_filter(s, "off", "finals");
         s.ptx(&format!("$~found#:\nmad.wide.u32 %~link, %~warp, {}, %~link;", layout.bytes()));
         if together {
             s.ptx("setp.ne.u32 %~q, %~mask, -1;\n@%~q bra $~apart#;\nsetp.eq.u32 %~lead, %~lane, 0;");
@@ -147,10 +148,10 @@ impl Lowering<'_> {
             }
             s.ptx("bra $~sign#;\n$~apart#:");
             s.ptx(LEAD);
-            self.add_parts(s, "@%~lead ");
+            self.merge_parts(s, "@%~lead ");
             s.ptx("$~sign#:");
         } else {
-            self.add_parts(s, "");
+            self.merge_parts(s, "");
         }
         s.ptx(&format!(
             "shr.u32 %~sign, %~sign, 24;
@@ -162,9 +163,9 @@ impl Lowering<'_> {
         ));
     }
 
-    /// `%~w0`, …: what this lane, or those of `%~mask` together, put into the hashes that are used; `%~sign`, this lane's signature before it is
-    /// cut. `%~c` is the lane's multiplier.
-    pub(in crate::ptx) fn parts(&self, s: &mut Snippet<'_>, together: bool) {
+    /// `%~w0`, …: contribution of this lane, or of all lanes of `%~mask`, to each hash in use. `%~sign`: this
+    /// lane's signature before truncation. `%~c` is the lane's multiplier.
+    pub(in crate::ptx) fn lane_hash_parts(&self, s: &mut Snippet<'_>, together: bool) {
         let lane = Fold::LANE.cast_signed();
         let mut count = 0;
         for i in (0..4).filter(|i| self.plan.finals.used[*i]) {
@@ -193,8 +194,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Adds parts to the warp's.
-    pub(in crate::ptx) fn add_parts(&self, s: &mut Snippet<'_>, at: &str) {
+    /// Merges contributions into the warp's hashes.
+    pub(in crate::ptx) fn merge_parts(&self, s: &mut Snippet<'_>, at: &str) {
         for i in 0..self.plan.finals.used.iter().filter(|u| **u).count() {
             s.ptx(&format!("{at}red.global.xor.b32 [%~link+{}], %~w{i};", 4 * i));
         }

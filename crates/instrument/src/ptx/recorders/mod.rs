@@ -1,4 +1,5 @@
-//! The recorders of the levels `print`, `path`, `events` and `operands`, and the streams that they append to.
+//! The recorders of the levels `fingerprint`, `path`, `events` and `operands`, and the streams that they
+//! append to.
 
 mod append;
 mod events;

@@ -1,4 +1,4 @@
-//! Level `operands`: all that a lane saw at the visits in the window.
+//! Level `operands`: the operands of every lane at the visits in the window.
 
 use prlx_isa::view::{FunctionKind, Operand};
 use prlx_trace::SiteId;
@@ -8,7 +8,7 @@ use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
-    /// Counts a visit and, if it is in the window, writes its record. The caller sees to guards.
+    /// Counts a visit and, if it is in the window, writes its record. The caller handles guards.
     pub(in crate::ptx) fn operands(
         &self,
         s: &mut Snippet<'_>,
@@ -21,7 +21,7 @@ impl Lowering<'_> {
                 let name = visit(counter);
                 s.ptx(&format!("mov.u32 %~d, %~{name};\nadd.u32 %~{name}, %~{name}, 1;"));
             }
-            // Counted over all activations, so in the record.
+            // Visits are counted over all activations, so the counter is in the record.
             FunctionKind::Device => {
                 let at =
                     self.state.visits.get(self.index).copied().unwrap_or_default() + 4 * u64::from(counter);
@@ -45,7 +45,7 @@ impl Lowering<'_> {
             s.ptx(&format!("mov.u64 {to}, 0;"));
         }
         s.ptx(&format!("mov.u32 %~c, {};\nmov.b64 %~v, {{%~c, %~d}};", site.0.wrapping_add(1)));
-        self.element(s, &["%~v", "%~v0", "%~v1"]);
+        self.append(s, &["%~v", "%~v0", "%~v1"]);
         s.ptx("$~outside#:");
     }
 }

@@ -1,4 +1,4 @@
-//! Level `path`: decisions as bits of a word, trips as counts.
+//! Level `path`: decisions as bits of a word, iterations as counts.
 
 use prlx_isa::view::{Guard, Reg, Type};
 use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS};
@@ -6,18 +6,18 @@ use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS};
 use crate::ptx::lane_state::trip;
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::{Snippet, guard_text, register};
-use crate::ptx::values::{Value, Width, width};
+use crate::ptx::values::{OperandValue, Width, width};
 
 impl Lowering<'_> {
-    /// Makes room for `bits` decisions. The word's leading 1 is its fill mark, so one comparison tells.
+    /// Reserves `bits` bits in the word. Its leading 1 marks the fill level, so one comparison is enough.
     pub(in crate::ptx) fn reserve(&self, s: &mut Snippet<'_>, bits: u32) {
         let limit = 1u32 << (WORD_BITS + 1).saturating_sub(bits);
         s.ptx(&format!("setp.lt.u32 %~q, %~word, {limit};\n@%~q bra $~room#;"));
-        self.element(s, &["%~word"]);
+        self.append(s, &["%~word"]);
         s.ptx("mov.u32 %~word, 1;\n$~room#:");
     }
 
-    /// Appends decisions, without a branch even under a guard.
+    /// Appends the bits of a decision, without a branch even if guarded.
     pub(in crate::ptx) fn bits(&self, s: &mut Snippet<'_>, reg: Reg, bits: u8, guard: Option<Guard>) {
         let name = register(self.function, reg);
         let ty = self.function.regs.get(reg.index()).map_or(Type::B32, |r| r.ty);
@@ -36,7 +36,7 @@ impl Lowering<'_> {
             }
             return;
         }
-        Value::Named(name.to_owned(), ty).read_low(s, "%~a");
+        OperandValue::Named(name.to_owned(), ty).read_low(s, "%~a");
         let mask = (1u64 << u32::from(bits).min(WORD_BITS)) - 1;
         s.ptx(&format!(
             "and.b32 %~a, %~a, {mask};
@@ -45,20 +45,20 @@ impl Lowering<'_> {
         ));
     }
 
-    /// A counted loop is entered.
+    /// Starts the counter of a loop at its entry.
     pub(in crate::ptx) fn trip_begin(&self, s: &mut Snippet<'_>, counter: u32, guard: Option<Guard>) {
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
         s.ptx(&format!("{at}mov.u32 %~{}, 1;", trip(counter)));
     }
 
-    /// One more trip.
+    /// Counts one more iteration.
     pub(in crate::ptx) fn trip_add(&self, s: &mut Snippet<'_>, counter: u32, guard: Option<Guard>) {
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
         let name = trip(counter);
         s.ptx(&format!("{at}add.u32 %~{name}, %~{name}, 1;"));
     }
 
-    /// The loop's own count, where it was entered.
+    /// Reads the loop's own counter, if the loop was entered.
     pub(in crate::ptx) fn trip_read(&self, s: &mut Snippet<'_>, counter: u32, reg: Reg, less: u32) {
         let (name, own) = (trip(counter), register(self.function, reg));
         s.ptx(&format!(
@@ -67,7 +67,8 @@ impl Lowering<'_> {
         ));
     }
 
-    /// Appends a count, if there is one, to the word; a large one in a word of 30 bits too, and a second when it does not fit.
+    /// Appends an iteration count, if there is one. A large count takes a further word of 30 bits, and a
+    /// second one if it does not fit.
     pub(in crate::ptx) fn trip_end(&self, s: &mut Snippet<'_>, counter: u32) {
         let name = trip(counter);
         let (word, more, mask) = (COUNT_WORD.cast_signed(), COUNT_MORE, COUNT_MORE - 1);
@@ -87,14 +88,14 @@ impl Lowering<'_> {
              setp.ne.u32 %~r, %~{name}, 0;
              @%~r or.b32 %~value, %~value, {more};"
         ));
-        self.element(s, &["%~value"]);
+        self.append(s, &["%~value"]);
         s.ptx(&format!(
             "@!%~r bra $~small#;
              or.b32 %~value, %~{name}, {word};"
         ));
         let small = s.label("small");
-        s.again();
-        self.element(s, &["%~value"]);
+        s.fresh_labels();
+        self.append(s, &["%~value"]);
         s.ptx(&format!("{small}:\nmov.u32 %~{name}, 0;"));
     }
 }

@@ -1,7 +1,8 @@
-//! What the plan's actions mean for one lane: written from `prlx_plan::Action` and `prlx_trace::device` alone.
+//! The model of one lane: what the plan's actions mean, written from `prlx_plan::Action` and
+//! `prlx_trace::device` alone.
 //!
-//! The one convention that is not theirs is how a cursor says that nothing is written: lowest bits 1 (not recorded) or 2
-//! (lost, counted above the chunk's bits).
+//! One convention is the lowering's: a cursor whose lowest bits are 1 (not recorded) or 2 (lost, counted
+//! above the chunk's bits) says that nothing is written.
 
 use prlx_isa::view::FunctionKind;
 use prlx_plan::Fold;
@@ -15,9 +16,9 @@ use prlx_trace::kernel::Level;
 use crate::verify::memory::{Memory, read, write};
 use crate::verify::model::track::Track;
 
-/// A lane's state, and the memory of the recorder.
+/// State of a lane, and the memory of the recorder.
 #[derive(Clone, PartialEq, Debug)]
-pub(in crate::verify) struct Lane {
+pub(in crate::verify) struct LaneModel {
     pub level: Level,
     pub kind: FunctionKind,
     pub word: u32,
@@ -31,28 +32,28 @@ pub(in crate::verify) struct Lane {
     pub visits: Vec<u32>,
     pub vars: Vec<u64>,
     pub counters: Vec<u64>,
-    /// Where its warp's records are, or 0.
+    /// Address of its warp's records, or 0.
     pub records: u64,
-    /// By part: how many it has written, of those that threads number.
+    /// Number of records written, by declaration, of those that each thread numbers.
     pub saved: Vec<u64>,
     pub track: Track,
     /// Words of a track of sums.
     pub sums: Vec<u32>,
-    /// By marker: when the span from there began, and its word.
+    /// When the span from each begin marker began, and its payload word.
     pub opened: Vec<(u32, u32)>,
     pub memory: Memory,
-    /// Lanes that are here with it, itself among them: they add nothing to what is gathered.
+    /// Active lanes, itself included. The others contribute nothing to reductions.
     pub mask: u32,
-    /// Its place.
+    /// Lane in the warp.
     pub lane: u32,
     pub warp: u64,
     pub clock: u32,
     pub multiprocessor: u32,
-    /// Address of the context.
+    /// Address of the context, or 0.
     pub context: u64,
 }
 
-impl Lane {
+impl LaneModel {
     pub fn shape(&self) -> Shape {
         Shape::of(self.level, 32)
     }
@@ -66,7 +67,7 @@ impl Lane {
         self.context != 0 && self.warp.checked_sub(small("warp_first")).is_some_and(|n| n < small("warps"))
     }
 
-    /// Where its warp's records are, or 0.
+    /// Address of its warp's records, or 0.
     pub fn own_records(&self, records: &Records) -> u64 {
         match records.parts.iter().any(Part::numbered) && self.context != 0 {
             true if self.field("records") != 0 => self.field("records") + self.warp * records.warp,
@@ -74,7 +75,7 @@ impl Lane {
         }
     }
 
-    /// Whether it writes for those who are here.
+    /// Whether it is the lowest active lane.
     pub fn leads(&self) -> bool {
         self.mask.trailing_zeros() == self.lane
     }
@@ -85,7 +86,7 @@ impl Lane {
         self.field("heads") + index * Head::SIZE as u64
     }
 
-    /// The state at a kernel's entry.
+    /// Sets the state at a kernel's entry.
     pub fn begin(&mut self) {
         self.word = 1;
         self.cursor = if self.shape().lanes > 1 { u64::from(self.lane) * self.shape().element } else { 0 };
@@ -101,15 +102,15 @@ impl Lane {
         }
     }
 
-    /// What a device function sets up besides the state it was given.
+    /// Sets the state that a device function initialises itself.
     pub fn begin_device(&mut self) {
         self.trips.fill(0);
     }
 
-    /// Writes what is pending when the lane ends.
+    /// Writes pending elements and hashes at the end of the lane.
     pub fn end(&mut self) {
         match self.level {
-            // A word without decisions says nothing.
+            // A word without decisions is not written.
             Level::Path if self.word != 1 => self.element(&[u64::from(self.word)]),
             Level::Fingerprint if self.recorded() => {
                 let at = self.field("finals") + self.warp * self.finals.bytes();
@@ -202,7 +203,8 @@ impl Lane {
         self.rows(&[[site + 1, 1 << self.lane, count as u32, self.clock].map(u64::from).to_vec()]);
     }
 
-    /// An event's words. `ballot`: the value is a predicate; `index`: it is a switch's; else a digest.
+    /// Words of an event. `ballot`: the value is a predicate. `index`: it is the index of a switch. Otherwise
+    /// it is a digest.
     pub fn event(&self, site: u32, values: &[u64], ballot: bool, index: bool, digests: bool) -> [u64; 4] {
         let value = match values {
             [] => 0,
@@ -215,7 +217,7 @@ impl Lane {
         [site + 1, mask, value, self.clock].map(u64::from)
     }
 
-    /// Events under one head of the lanes `mask`, of which the lowest writes them.
+    /// Writes events under one header for the lanes `mask`, if this lane is the lowest of them.
     pub fn events(&mut self, mask: u64, rows: &[Vec<u64>]) {
         if mask.trailing_zeros() == self.lane {
             self.rows(rows);
@@ -231,14 +233,14 @@ impl Lane {
         }
     }
 
-    /// Gives the first chunk out, as another lane of this warp would.
+    /// Links the first chunk, as another lane of this warp would.
     pub fn hand_out(&mut self) {
         let (taken, pool) = (self.take(), self.field("pool"));
         let head = self.stream_head();
         write(&mut self.memory, head, 8, pool + taken);
     }
 
-    /// Takes a chunk, from the magazine or the pool; its offset in the pool.
+    /// Takes a chunk from the magazine or the pool. Returns its offset in the pool.
     fn take(&mut self) -> u64 {
         let chunk = self.shape().chunk();
         if self.field("magazines") == 0 {
@@ -260,7 +262,7 @@ impl Lane {
         }
     }
 
-    /// Takes bytes from the pool; how many were taken before.
+    /// Takes bytes from the pool. Returns their offset.
     fn take_bytes(&mut self, bytes: u64) -> u64 {
         let at = self.field("cursor");
         let taken = read(&self.memory, at, 8);
@@ -279,7 +281,7 @@ impl Lane {
         }
     }
 
-    /// Writes rows of a private stream: the words that each begins with.
+    /// Writes rows of a private stream: the words at the beginning of each.
     fn rows(&mut self, rows: &[Vec<u64>]) {
         if self.place(rows.len() as u64) {
             for words in rows {
@@ -291,7 +293,7 @@ impl Lane {
         }
     }
 
-    /// Sees to it that the cursor is where so many rows have room. If there is none, they are counted as lost.
+    /// Moves the cursor to where `rows` rows have room. Counts them as lost if there is none.
     fn place(&mut self, rows: u64) -> bool {
         let shape = self.shape();
         let (row, chunk) = (shape.row(), shape.chunk());

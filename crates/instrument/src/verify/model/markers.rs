@@ -1,4 +1,4 @@
-//! What markers leave, for one lane: the model of invariant 7, written from `prlx_trace::device::tracks`.
+//! What markers write, for one lane: the model of invariant 7, written from `prlx_trace::device::tracks`.
 
 use prlx_isa::view::FunctionKind;
 use prlx_plan::SpanEnd;
@@ -7,23 +7,23 @@ use prlx_trace::device::{Context, TrackHead};
 
 use crate::verify::machine::Machine;
 use crate::verify::memory::{read, write};
-use crate::verify::model::lane::Lane;
+use crate::verify::model::lane::LaneModel;
 use crate::verify::model::track::NEVER;
 use crate::verify::model::track::Track;
 
-impl Lane {
+impl LaneModel {
     fn log(&self) -> u32 {
         self.field("track_log") as u32
     }
 
-    /// The address of the lane's own region.
+    /// Address of the lane's own region.
     pub fn region(&self, layout: &Layout) -> u64 {
         let first = read(&self.memory, self.context + Context::offset("warp_first") as u64, 4);
         let lane = if layout.lanes { u64::from(self.lane) } else { 0 };
         self.field("tracks") + ((self.warp.wrapping_sub(first) * layout.regions() + lane) << self.log())
     }
 
-    /// A kernel begins.
+    /// The lane enters a kernel.
     pub fn begin_track(&mut self, layout: &Layout, machine: &Machine) {
         let room = self.track.room;
         self.track = Track { room, next: NEVER, ..Track::default() };
@@ -54,13 +54,13 @@ impl Lane {
         write(&mut self.memory, region + TrackHead::offset(field) as u64, size, value);
     }
 
-    /// The region of a lane that has one.
+    /// Region of a lane that has one.
     fn own(&self) -> Option<u64> {
         let base = self.track.limit.wrapping_sub(1 << self.log());
         (self.track.limit != 0).then_some(self.track.at >> 32 << 32 | u64::from(base))
     }
 
-    /// The lane ends.
+    /// The lane ends its track.
     pub fn end_track(&mut self, layout: &Layout, machine: &Machine) {
         let Some(at) = self.own() else { return };
         self.head(at, "end_cycles", 8, machine.special("%clock64"));
@@ -80,7 +80,7 @@ impl Lane {
         }
     }
 
-    /// The clock is read once, for all.
+    /// Adds and subtracts one reading of the clock.
     pub fn add(&mut self, ends: &[u32], begins: &[u32], count: Option<(u32, u32)>) {
         let clock = self.clock;
         ends.iter().for_each(|w| self.sums[*w as usize] = self.sums[*w as usize].wrapping_add(clock));
@@ -90,7 +90,7 @@ impl Lane {
         }
     }
 
-    /// `stepped`: the distance is in a register.
+    /// Reserves slots. `stepped`: the distance is in a register.
     pub fn make_room(&mut self, layout: &Layout, slots: u32, stepped: bool) {
         let track = &mut self.track;
         if layout.ring().is_some() {
@@ -113,7 +113,7 @@ impl Lane {
         if end > limit {
             return;
         }
-        // Clocks stand still here: the timer takes no time.
+        // The clocks do not advance here, so the timer's latency is 0.
         write(&mut self.memory, at, 4, machine.special("%clock64") & u64::from(u32::MAX));
         write(&mut self.memory, at + 4, 4, ANCHOR.into());
         write(&mut self.memory, at + SLOT, 8, machine.special("%globaltimer"));
@@ -143,7 +143,7 @@ impl Lane {
         }
     }
 
-    /// The clock is read once, for both.
+    /// Ends and begins spans at one reading of the clock.
     pub fn span(&mut self, layout: &Layout, end: Option<SpanEnd>, begin: Option<(u32, Option<u32>)>) {
         if let Some(SpanEnd { span, back }) = end.filter(|_| self.track.room) {
             let from = layout.spans[span as usize].begin;

@@ -1,7 +1,7 @@
-//! What a probe program's code writes, for one lane that is alone: the model of invariant 7 at level `probe`.
+//! What a probe program writes, for a single active lane: the model of invariant 7 at level `probe`.
 
 use crate::ptx::PARAMETERS;
-use crate::verify::plan_facts::together;
+use crate::verify::plan_facts::has_warp_reductions;
 use prlx_isa::view::{FunctionKind, Operand, Space};
 use prlx_plan::Holder;
 use prlx_plan::code::{Ask, Code, Ty};
@@ -12,17 +12,17 @@ use prlx_trace::device::tables::{LOST, Part, Rows, Which, hash, ordered};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
-use crate::verify::function::{Checked, Texts, translated};
+use crate::verify::function::{FunctionPair, Inputs, translated};
 use crate::verify::machine::{Machine, address, mix, within};
 use crate::verify::memory::{Memory, read, write};
-use crate::verify::model::lane::Lane;
+use crate::verify::model::lane::LaneModel;
 
 /// Runs `code` on the model.
 pub(in crate::verify) fn probe(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
     machine: &Machine,
-    lane: &mut Lane,
+    lane: &mut LaneModel,
     code: &Code,
 ) {
     let own = lane.lane;
@@ -30,10 +30,10 @@ pub(in crate::verify) fn probe(
 }
 
 struct Model<'a> {
-    texts: &'a Texts<'a>,
-    f: &'a Checked<'a>,
+    texts: &'a Inputs<'a>,
+    f: &'a FunctionPair<'a>,
     machine: &'a Machine,
-    lane: &'a mut Lane,
+    lane: &'a mut LaneModel,
     operands: &'a [Operand],
 }
 
@@ -76,11 +76,11 @@ impl Host for Model<'_> {
         }
     }
     fn get(&self, var: u32) -> u64 {
-        self.held(var).map_or(0, |at| read(&self.lane.memory, at, 8))
+        self.shared_address(var).map_or(0, |at| read(&self.lane.memory, at, 8))
     }
     fn put(&mut self, var: u32, bits: u64) {
         let ty = self.texts.plan.kept.held.get(var as usize).map_or(Ty::U64, |h| h.ty);
-        if let Some(at) = self.held(var) {
+        if let Some(at) = self.shared_address(var) {
             write(&mut self.lane.memory, at, if ty.bits() == 64 { 8 } else { 4 }, bits);
         }
     }
@@ -112,7 +112,7 @@ impl Host for Model<'_> {
         }
         let at = self.lane.field("records") + self.lane.warp * kept.records.warp + part.at;
         let memory = &mut self.lane.memory;
-        // How many there were: eight bytes of their own, or two behind the fields.
+        // The count of records: eight bytes of its own, or two bytes after the fields.
         let (head, size) = match part.offsets().get(part.fields.len()) {
             Some(offset) => (at + offset, 2),
             None => (at, 8),
@@ -126,7 +126,7 @@ impl Host for Model<'_> {
     }
 }
 
-/// Writes the fields of a record, each as wide as it is there.
+/// Writes the fields of a record, each in its own width.
 fn put_record(memory: &mut Memory, part: &Part, at: u64, fields: &[u64]) {
     for ((offset, ty), field) in part.offsets().into_iter().zip(&part.fields).zip(fields) {
         let bits = if *ty == Scalar::F32 { (f64::from_bits(*field) as f32).to_bits().into() } else { *field };
@@ -135,7 +135,7 @@ fn put_record(memory: &mut Memory, part: &Part, at: u64, fields: &[u64]) {
 }
 
 impl Model<'_> {
-    /// A record of the thread; with all lanes alike, one of the warp.
+    /// Writes a record of the thread; in a full warp of equal lanes, one joint record of the warp.
     fn numbered(&mut self, record: usize, part: &Part, fields: &[u64]) {
         let lane = &mut *self.lane;
         if lane.records == 0 {
@@ -158,14 +158,14 @@ impl Model<'_> {
             put(at, head);
             behind.for_each(|(i, word)| put(at + 32 * 8 * (1 + i), word));
         } else if own == 0 {
-            // Alike: nothing grows.
+            // The lanes are equal, so the step of every field is 0.
             let at = at + part.joints() + slot * part.joint();
             put(at, head);
             behind.for_each(|(i, word)| put(at + part.joint_fields() + 8 * i, word));
         }
     }
 
-    /// An entry of a log, if there is room.
+    /// Appends an entry to a log, if there is room.
     fn log(&mut self, part: &Part, fields: &[u64]) {
         let of = |names: [&str; 3]| names.map(|name| self.machine.special(name)).iter().product::<u64>();
         let warps =
@@ -184,8 +184,8 @@ impl Model<'_> {
         }
     }
 
-    /// Where a variable of the warp or CTA is, if anywhere.
-    fn held(&self, var: u32) -> Option<u64> {
+    /// Address of a shared variable, if it has storage.
+    fn shared_address(&self, var: u32) -> Option<u64> {
         let kept = &self.texts.plan.kept;
         if self.lane.context == 0 || self.lane.field("records") == 0 {
             return None;
@@ -200,13 +200,14 @@ impl Model<'_> {
     }
 }
 
-/// Rows take what counters came to: of a whole warp 32 times what one lane has, each by a lane of its own ([`Packed`]).
-pub(in crate::verify) fn flush(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine) {
+/// Adds the counters to their rows. A full warp adds 32 times the value of one lane, each row by a lane of
+/// its own ([`Packed`]).
+pub(in crate::verify) fn flush(lane: &mut LaneModel, texts: &Inputs<'_>, machine: &Machine) {
     let kept = &texts.plan.kept;
     if lane.field("tables") == 0 {
         return;
     }
-    let together = together(texts);
+    let together = has_warp_reductions(texts);
     let whole = lane.mask == u32::MAX && together;
     let small = lane.counters[kept.packed.counters as usize..].iter().all(|sum| *sum < 1 << Packed::SMALL);
     for (i, (counter, sum)) in (0u32..).zip(kept.counters.iter().zip(lane.counters.clone())) {
@@ -224,14 +225,21 @@ pub(in crate::verify) fn flush(lane: &mut Lane, texts: &Texts<'_>, machine: &Mac
     }
 }
 
-/// Bytes to the multiprocessor's own copy of tables whose rows are known.
-fn own_copy(texts: &Texts<'_>, machine: &Machine) -> u64 {
+/// Offset of the SM's own copy of tables with fixed rows, bytes.
+fn own_copy(texts: &Inputs<'_>, machine: &Machine) -> u64 {
     let Copies { count, stride } = texts.plan.kept.copies;
     machine.special("%smid") % u64::from(count) * u64::from(stride)
 }
 
-/// A row takes a value.
-fn update(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine, table: usize, row: Found<'_>, value: u64) {
+/// Updates a row with a value.
+fn update(
+    lane: &mut LaneModel,
+    texts: &Inputs<'_>,
+    machine: &Machine,
+    table: usize,
+    row: Found<'_>,
+    value: u64,
+) {
     let Some(layout) = texts.plan.kept.tables.get(table) else { return };
     let tables = lane.field("tables") + layout.at;
     let memory = &mut lane.memory;

@@ -5,32 +5,32 @@ use prlx_trace::device::tracks::{LANE_BIT, LAST, Layout, SLOT};
 
 use crate::verify::machine::mix;
 
-/// Where no cursor comes.
+/// A cursor position that is never reached.
 pub(in crate::verify) const NEVER: u32 = u32::MAX;
 
-/// A lane's track.
+/// State of a lane's track.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::verify) struct Track {
-    /// The address of the next slot; its low half goes on alone.
+    /// Address of the next slot; only its low half advances.
     pub at: u64,
-    /// The low half of where the region ends; 0: the lane has none.
+    /// Low half of the region's end; 0: the lane has no track.
     pub limit: u32,
-    /// What the last test for room said.
+    /// Result of the last test for room.
     pub room: bool,
-    /// The low half of the address from which on an anchor is due.
+    /// Low half of the address from which the next anchor is due.
     pub next: u32,
-    /// Of a ring: how often it began anew.
+    /// Rings: number of wrap-arounds.
     pub turn: u32,
-    /// Of a ring: the lane, as entries have it.
+    /// Rings: the lane, as entries encode it.
     pub who: u32,
 }
 
 impl Track {
-    /// A state that a lane may be in, with `region` and without, with much room, little and none.
+    /// A state that a lane may be in: with or without `region`, with much room, little, or none.
     pub fn sample(seed: u64, region: u64, log: u32, layout: &Layout, lane: u32) -> Track {
         let end = (region as u32).wrapping_add(1 << log);
         let first = (region as u32).wrapping_add(TrackHead::SIZE as u32);
-        // Without a track there never was room.
+        // Without a track there is never room.
         let room = mix(seed) & 1 == 1 && !seed.is_multiple_of(5);
         let (low, limit) = match seed % 5 {
             0 => ((mix(seed) as u32).min(LAST) & !7, 0),
@@ -50,7 +50,7 @@ impl Track {
             };
             return Track { at: at(low), limit, room, next, ..Track::default() };
         };
-        // The last entry, and any.
+        // The last entry of the ring, or any other.
         let entry = if seed.is_multiple_of(3) { ring.entries - 1 } else { mix(seed) % ring.entries };
         let there = limit != 0;
         Track {
@@ -62,7 +62,7 @@ impl Track {
             who: if there { lane << LANE_BIT } else { 0 },
         }
     }
-    /// Its registers, by name: bytes and value.
+    /// Its registers: name, size in bytes, value.
     pub fn registers(self) -> [(&'static str, u64, u64); 6] {
         [
             ("at", 8, self.at),
@@ -73,11 +73,11 @@ impl Track {
             ("who", 4, self.who.into()),
         ]
     }
-    /// What registers with a number hold in a lane with a track, and in others.
+    /// Value of a register with a number: the number in a lane with a track, 0 in others.
     pub fn tag(self, number: u32) -> u64 {
         if self.limit == 0 { 0 } else { number.into() }
     }
-    /// What registers hold by which cursors move.
+    /// Value of a register with a distance.
     pub fn step(self, slots: u32) -> u64 {
         u64::from(slots + u32::from(self.limit == 0)) * SLOT
     }

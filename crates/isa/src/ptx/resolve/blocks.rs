@@ -5,10 +5,10 @@ use super::labels::Label;
 use crate::ptx::syntax::tree::span;
 use crate::view::{self, Block, BlockId, Class, Inst, Operand, Span};
 
-/// No more edges of switches than this times the text's length: a table can be named often.
+/// Maximum edges of switches per byte of the function's text. A table can be named many times.
 const EDGES_PER_BYTE: usize = 4;
 impl<'a> Builder<'_, 'a> {
-    /// Cuts the instructions into blocks and connects them.
+    /// Cuts the instructions into basic blocks and connects them.
     pub(super) fn blocks(&mut self, f: &mut view::Function, labels: &[Label], whole: Span) {
         let n = f.insts.len();
         let mut begins = vec![false; n + 1];
@@ -82,7 +82,8 @@ impl<'a> Builder<'_, 'a> {
     }
 }
 
-/// Whether control can go elsewhere than to the next instruction. An unknown operation that names a label may go there.
+/// Whether control can go anywhere but to the next instruction. An unknown operation that names a label may
+/// branch there.
 fn ends_block(inst: &Inst) -> bool {
     match inst.class {
         Class::Branch | Class::Switch | Class::Return | Class::Exit => true,
@@ -91,7 +92,7 @@ fn ends_block(inst: &Inst) -> bool {
     }
 }
 
-/// Where a branch or switch goes when taken.
+/// Targets of a taken branch or switch.
 fn targets(inst: &Inst) -> Vec<BlockId> {
     if !ends_block(inst) {
         return vec![];

@@ -1,7 +1,13 @@
-//! One function's body, from statements to instructions and blocks.
+//! The body of one function: from statements to instructions.
 //!
-//! Holds: instructions in source order; names mean what their scope says; a block begins at every label that something
-//! names, and after everything that can transfer control or end the lane. Misses: two labels of one name in one scope.
+//! # Invariants
+//! - Instructions are in source order.
+//! - A name refers to what its scope declares.
+//! - A block begins at every label that something names, and after every instruction that can transfer
+//!   control or end the thread.
+//!
+//! # Limitations
+//! Of two labels with the same name in one scope, the later one counts.
 
 use super::builder::{Builder, before_semicolon};
 use super::labels::{Label, label_name, mark, scopes};
@@ -27,7 +33,7 @@ impl<'a> Builder<'_, 'a> {
         for (name, n) in &scopes.labels[0] {
             self.names.declare_label(name, *n);
         }
-        // All at once: a vector that grows touches twice the memory.
+        // Reserved at once: a vector that grows touches twice the memory.
         out.insts.reserve_exact(m.body(f).iter().filter(|s| s.kind == Kind::Inst).count());
         for statement in m.body(f) {
             let scope = stack.last().copied().unwrap_or(0);
@@ -84,7 +90,7 @@ impl<'a> Builder<'_, 'a> {
         self.blocks(out, &labels, f.span);
     }
 
-    /// The labels of a `.branchtargets`.
+    /// Labels that a `.branchtargets` lists.
     fn table(&self, statement: &Statement) -> Vec<u32> {
         let text = self.m.text(statement.span);
         let Some(list) = text.strip_prefix(".branchtargets") else { return vec![] };
@@ -123,7 +129,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// A variable declared in the body.
+    /// Declares a variable of the body.
     fn local(&mut self, statement: &Statement, id: FuncId) {
         let end = before_semicolon(self.m, statement.span);
         self.variables(statement.span, end, Some(id));
@@ -173,7 +179,7 @@ impl<'a> Builder<'_, 'a> {
         let reg = match self.names.lookup(name) {
             Some(Meaning::Reg(reg)) => reg,
             _ => {
-                // Guarded it is all the same: by a register of which nothing else is known.
+                // The instruction stays guarded, by a register about which nothing else is known.
                 self.say(statement.span, "the guard is not a register that is declared here");
                 self.names.register(name, Type::Pred, Span { start: statement.span.start, end: scope_end })
             }

@@ -7,27 +7,27 @@ use crate::ptx::syntax::declaration;
 use crate::ptx::syntax::tree::{Module, span};
 use crate::view::{self, Diagnostic, FuncId, LocId, Space, Span, Symbol, SymbolId};
 
-/// What is known while the view is made.
+/// The state while the view of a module is built.
 pub(super) struct Builder<'p, 'a> {
     pub m: &'p Module<'a>,
     pub names: Names<'a>,
     pub diagnostics: Vec<Diagnostic>,
     pub out: view::Module,
-    /// `.file` number to index.
+    /// Index of each file, by its `.file` number.
     pub files: FxHashMap<u32, u32>,
-    /// By file, line, column, inlined function (an index into `inlined`), and where.
+    /// Locations by file, line, column, inlined function (an index into `inlined`) and call site.
     pub locs: FxHashMap<(u32, u32, u32, u32, Option<LocId>), LocId>,
     /// Names of inlined functions; the first is empty.
     pub inlined: Vec<String>,
-    /// By label in the strings, and offset: which of `inlined`.
+    /// Index into `inlined`, by label in `.debug_str` and offset from it.
     pub labels: FxHashMap<(&'a str, usize), u32>,
-    /// By form: its class and space, once they are asked for.
+    /// Class and space of each opcode, once computed.
     pub kinds: Vec<Option<(view::Class, Space)>>,
-    /// In the function at hand: file, line and column (as numbered in the text) to the latest location there.
+    /// In the current function: the latest location, by file number, line and column.
     pub places: FxHashMap<(u32, u32, u32), LocId>,
     /// The strings of `.debug_str` with their labels; read when first needed.
     pub strings: Option<(Vec<u8>, FxHashMap<&'a str, usize>)>,
-    /// Bytes of initial values that may still be made.
+    /// Bytes of initial values that may still be stored.
     pub budget: usize,
 }
 impl<'a> Builder<'_, 'a> {
@@ -43,7 +43,7 @@ impl<'a> Builder<'_, 'a> {
         id
     }
 
-    /// Declares variables; gives those with initial values, for when all names are known.
+    /// Declares variables. Returns those with initial values, which are read once all names are known.
     #[allow(clippy::type_complexity, reason = "used in one place, taken apart there")]
     pub(super) fn variables(
         &mut self,

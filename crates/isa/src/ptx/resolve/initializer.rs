@@ -1,16 +1,22 @@
-//! Initial values of variables: nested braces of constants and addresses, laid out row by row.
+//! Initial values of variables: nested braces of constants and addresses, in row-major order (PTX ISA, 5.4.4
+//! Initializers).
 //!
-//! An address in a packed structure comes byte by byte, `0xff(name), 0xff00(name) …`: it is one address again here.
+//! A packed structure contains addresses byte by byte, as `0xff(name), 0xff00(name)` and so on. They become
+//! one address again here.
 //!
-//! Holds: memory in proportion to the text. Misses: fewer bytes of an address than eight, and what textures and samplers
-//! are initialised with.
+//! # Invariants
+//! Memory is proportional to the text.
+//!
+//! # Limitations
+//! Addresses of fewer than eight bytes in packed structures, and the initial values of textures and samplers,
+//! are not read.
 
 use super::builder::Builder;
 use crate::ptx::syntax::{constant, scan};
 use crate::view::{Span, SymbolId, Type};
 
 impl<'a> Builder<'_, 'a> {
-    /// Reads the initial value of a symbol: nested braces, row by row.
+    /// Reads the initial value of a symbol: nested braces, in row-major order.
     pub(super) fn initial(&mut self, id: SymbolId, init: Span, unit: u64, dims: &[u64]) {
         let source = self.m.source;
         let b = &source.as_bytes()[..init.end as usize];
@@ -20,7 +26,7 @@ impl<'a> Builder<'_, 'a> {
         if is_opaque {
             return;
         }
-        // Bytes of what a brace at each depth contains one of.
+        // Size of one entry of a brace, by nesting depth.
         let mut strides = vec![unit; dims.len() + 1];
         for k in (0..dims.len()).rev() {
             let below = strides[k + 1];
@@ -28,9 +34,9 @@ impl<'a> Builder<'_, 'a> {
         }
         let mut bytes: Vec<u8> = vec![];
         let mut relocs = vec![];
-        // Of an address that comes byte by byte: the next byte's place and number, and the address.
+        // Of an address given byte by byte: offset and number of the next byte, and the address.
         let mut part: Option<(u64, u32, (SymbolId, i64, bool))> = None;
-        // (where this brace began, how many entries it has had)
+        // Where each open brace began.
         let mut open: Vec<u64> = vec![];
         let mut at = 0u64;
         let mut i = init.start as usize;
@@ -46,7 +52,8 @@ impl<'a> Builder<'_, 'a> {
                     if let Some(began) = open.pop()
                         && let Some(k) = open.len().checked_sub(1)
                     {
-                        // An inner brace takes a whole entry of the outer one, however few values it gives.
+                        // An inner brace takes a whole entry of the outer one, however few values it
+                        // contains.
                         let stride = strides.get(k).copied().unwrap_or(unit);
                         at = began.saturating_add(stride).max(at);
                     }
@@ -96,14 +103,14 @@ impl<'a> Builder<'_, 'a> {
         }
         let symbol = &mut self.out.symbols[id.index()];
         if symbol.size == 0 && dims.first() == Some(&0) {
-            // `x[] = {…}` is as long as what it is given.
+            // `x[] = {…}` is as long as its initial value.
             symbol.size = at.next_multiple_of(strides[0].max(1));
         }
         symbol.init = bytes;
         symbol.relocs = relocs;
     }
 
-    /// A constant as the bits of the symbol's type.
+    /// A constant as bits of the symbol's type.
     fn in_type(&self, id: SymbolId, v: u64, f64_bits: bool) -> u64 {
         match (self.out.symbols[id.index()].ty, f64_bits) {
             (Type::F32, true) => {
@@ -166,9 +173,9 @@ impl<'a> Builder<'_, 'a> {
 }
 
 enum Value {
-    /// Bits, and whether they are a binary64's.
+    /// Bits, and whether they are those of a binary64.
     Bits(u64, bool),
     Address(SymbolId, i64, bool),
-    /// A byte of an address: which, counted from the least.
+    /// One byte of an address, counted from the least significant.
     Part(u32, (SymbolId, i64, bool)),
 }

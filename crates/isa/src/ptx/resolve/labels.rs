@@ -1,4 +1,5 @@
-//! Labels of a function by scope, collected before its instructions are read: labels are used before they stand.
+//! Labels of a function by scope, collected before its instructions are read: labels are used before they
+//! stand.
 
 use crate::ptx::syntax::scan;
 use crate::ptx::syntax::tree::{Function, Kind, Module, Statement};
@@ -7,19 +8,19 @@ use crate::view::Operand;
 /// A label of the function.
 #[derive(Clone, Default)]
 pub(super) struct Label {
-    /// The instruction it stands before.
+    /// Index of the instruction that follows it.
     pub at: u32,
-    /// Labels of its table, if it names one.
+    /// Labels of the table that it names, if any.
     pub table: Option<Vec<u32>>,
     /// Whether an instruction or a table names it.
     pub named: bool,
 }
 
-/// Labels by scope, found before the walk because they are used before they stand.
+/// Labels by scope. They are collected first, because they are used before they are declared.
 pub(super) struct Scopes<'a> {
-    /// By scope in order of opening: its labels, as name and number.
+    /// Labels of each scope, in the order in which scopes open: name and number.
     pub labels: Vec<Vec<(&'a str, u32)>>,
-    /// By scope: where it ends.
+    /// End of each scope.
     pub ends: Vec<u32>,
 }
 
@@ -56,7 +57,7 @@ pub(super) fn label_name<'a>(m: &Module<'a>, statement: &Statement) -> &'a str {
     text.get(..scan::opcode(text.as_bytes(), 0)).unwrap_or_default()
 }
 
-/// Notes which labels operands name.
+/// Marks the labels that operands name.
 pub(super) fn mark(operands: &[Operand], labels: &mut [Label]) {
     for operand in operands {
         if let Operand::Label(label) = operand

@@ -1,6 +1,11 @@
-//! Source locations: `.loc` with its inlining, and the names of inlined functions in `.debug_str`.
+//! Source locations: `.loc` with inlining, and the names of inlined functions in `.debug_str` (PTX ISA, 11.5
+//! Debugging Directives).
 //!
-//! Holds: a location is interned after the one it was inlined at, so chains end. Misses: locations of `.debug_line` itself.
+//! # Invariants
+//! A location is stored after the one it was inlined at, so chains end.
+//!
+//! # Limitations
+//! Locations in `.debug_line` itself are not read.
 
 use rustc_hash::FxHashMap;
 
@@ -38,7 +43,7 @@ impl<'a> Builder<'_, 'a> {
                         addend = usize::try_from(n).unwrap_or(0);
                         i = stop;
                     }
-                    // The label is in the module's text, which outlives this one.
+                    // The label is part of the module's text, which outlives this span's text.
                     let from = at.start as usize + label;
                     let name = self.m.source.get(from..at.start as usize + stop).unwrap_or_default();
                     function = self.string(name, addend);
@@ -72,7 +77,7 @@ impl<'a> Builder<'_, 'a> {
     ) -> LocId {
         let next = span(0, self.out.files.len()).end;
         let file = *self.files.entry(file).or_insert_with(|| {
-            // A number without its `.file`: the location still says where, if not in what.
+            // A file number without a `.file` directive: the line is known, the path is not.
             self.out.files.push(File { number: file, path: String::new() });
             next
         });
@@ -85,7 +90,7 @@ impl<'a> Builder<'_, 'a> {
         id
     }
 
-    /// The inlined function whose name is at a label of the debug information, or so many bytes after it.
+    /// Index of the inlined function whose name is at a label of the debug information plus `addend` bytes.
     fn string(&mut self, label: &'a str, addend: usize) -> u32 {
         if let Some(known) = self.labels.get(&(label, addend)) {
             return *known;
@@ -109,7 +114,7 @@ impl<'a> Builder<'_, 'a> {
     }
 }
 
-/// Three numbers: file, line, column.
+/// Reads three numbers: file, line, column.
 fn place(text: &str, i: usize) -> Option<((u32, u32, u32), usize)> {
     let b = text.as_bytes();
     let mut at = i;
@@ -123,7 +128,7 @@ fn place(text: &str, i: usize) -> Option<((u32, u32, u32), usize)> {
     Some(((file, line, column), at))
 }
 
-/// All of `.debug_str`, with its labels.
+/// Reads all of `.debug_str`, with its labels.
 fn debug_strings<'a>(m: &Module<'a>) -> (Vec<u8>, FxHashMap<&'a str, usize>) {
     let mut bytes = vec![];
     let mut labels = FxHashMap::default();
@@ -147,7 +152,7 @@ fn debug_strings<'a>(m: &Module<'a>) -> (Vec<u8>, FxHashMap<&'a str, usize>) {
                 Some(_) if end > i && b.get(scan::trivia(b, end)) == Some(&b':') => {
                     labels.insert(text.get(i..end).unwrap_or_default(), bytes.len());
                 }
-                // The width after the dot of `.b8` is not a value.
+                // The width in `.b8` is not a value.
                 Some(b'.') => {
                     i = scan::name(b, i + 1);
                     continue;

@@ -7,13 +7,13 @@ use crate::ptx::ops::Op;
 use crate::ptx::syntax::tree::span;
 use crate::view::{Class, Inst, InstId, Marker, Operand, PassedBy};
 
-/// Registers from which markers take their words.
+/// Registers that hold the payload of a marker.
 const PAYLOAD: [&str; 2] = ["$prlx_p0", "$prlx_p1"];
 
-/// No more branches than this are kept of a marker.
+/// Maximum number of branches kept for a marker.
 const BRANCHES: usize = 64;
 impl<'a> Builder<'_, 'a> {
-    /// What a marker carries that stands behind `insts`: what was moved to its registers just before.
+    /// Payload of a marker that follows `insts`: the values moved to its registers just before it.
     pub(super) fn payload(&mut self, insts: &[Inst]) -> Vec<Operand> {
         let names = PAYLOAD.map(|name| self.names.lookup(name));
         let mut found = [None, None];
@@ -29,7 +29,7 @@ impl<'a> Builder<'_, 'a> {
     }
 }
 
-/// A marker that is label `n`, unless that is named, with who passes it.
+/// Completes the marker that is label `n`; `None` if something branches to that label.
 pub(super) fn placed(n: usize, mark: Marker, labels: &[Label], insts: &[Inst]) -> Option<Marker> {
     let target = |l: &Label| l.named && l.table.is_none() && l.at == mark.at.0;
     let here = |l: &&Label| l.at == mark.at.0;
@@ -47,7 +47,7 @@ pub(super) fn placed(n: usize, mark: Marker, labels: &[Label], insts: &[Inst]) -
     Some(Marker { passed_by, ..mark })
 }
 
-/// The branches that name one of some labels.
+/// Branches that name one of some labels; `None` if a switch does, or too many branches do.
 fn branches(of: std::ops::Range<usize>, labels: &[Label], insts: &[Inst]) -> Option<Vec<InstId>> {
     let mut all = Vec::new();
     for (i, inst) in insts.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! From the syntax tree of a PTX module to its neutral view: names, operands, basic blocks, locations, initial values.
+//! From the syntax tree of a PTX module to its neutral view: names, operands, basic blocks, locations,
+//! initial values.
 
 mod blocks;
 mod body;

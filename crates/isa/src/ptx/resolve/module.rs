@@ -1,8 +1,12 @@
-//! From a module's structure to the neutral view: symbols, files, functions with their parameters. Bodies, locations and
-//! initial values are its siblings' work.
+//! From the syntax tree of a module to the neutral view: symbols, files, and functions with their parameters.
 //!
-//! Holds: functions that are not wanted cost only their name. Misses: attributes (`.managed`, `.unified`) and linkage beyond
-//! `.extern`.
+//! Bodies, locations and initial values are in the modules beside this one.
+//!
+//! # Invariants
+//! Functions that the caller does not want cost only their name.
+//!
+//! # Limitations
+//! Attributes (`.managed`, `.unified`) and linkage other than `.extern` are ignored.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +18,7 @@ use crate::ptx::syntax::tree::{self, Item, ItemKind, Module, span};
 use crate::ptx::syntax::{constant, declaration, scan};
 use crate::view::{self, Diagnostic, File, FuncId, Function, Reg, Space, Span, Symbol, SymbolId};
 
-/// Reads a module into the neutral view.
+/// Parses a module and resolves all of its functions.
 pub fn read(source: &str) -> (view::Module, Vec<Diagnostic>) {
     let (module, mut diagnostics) = parser::parse(source);
     let (view, more) = view(&module);
@@ -22,12 +26,12 @@ pub fn read(source: &str) -> (view::Module, Vec<Diagnostic>) {
     (view, diagnostics)
 }
 
-/// The neutral view of a module.
+/// Resolves all functions of a module.
 pub fn view(m: &Module<'_>) -> (view::Module, Vec<Diagnostic>) {
     view_of(m, |_| true)
 }
 
-/// The neutral view of a module, of its functions only those whose name is wanted.
+/// Resolves the functions of a module whose names are wanted.
 pub fn view_of(m: &Module<'_>, wanted: impl Fn(&str) -> bool) -> (view::Module, Vec<Diagnostic>) {
     let mut b = Builder {
         m,
@@ -107,7 +111,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// `.alias name, function;`: the name, declared before, means that function.
+    /// Resolves `.alias name, function;`: `name`, declared before, refers to that function.
     fn alias(&mut self, at: Span) {
         let text = self.m.text(at);
         let b = text.as_bytes();
@@ -137,7 +141,7 @@ impl<'a> Builder<'_, 'a> {
         self.out.files.push(File { number, path: path.unwrap_or_default().to_owned() });
     }
 
-    /// A function's name; declared and defined it is one symbol.
+    /// Adds the symbol of a function. Declaration and definition share one symbol.
     fn function_symbol(&mut self, name: Span, whole: Span, function: Option<FuncId>) {
         let text = self.m.text(name);
         if text.is_empty() {
@@ -199,7 +203,7 @@ impl<'a> Builder<'_, 'a> {
         out
     }
 
-    /// Declares what a parameter list declares.
+    /// Declares the parameters of a list.
     fn params(&mut self, list: Span, id: FuncId, scope: Span) -> Vec<(SymbolId, Option<Reg>)> {
         let source = self.m.source;
         let b = source.as_bytes();
@@ -251,7 +255,8 @@ impl<'a> Builder<'_, 'a> {
         declared
     }
 
-    /// The directives between parameters and body.
+    /// Reads the performance directives between parameters and body (PTX ISA, 11.4 Performance-Tuning
+    /// Directives).
     fn limits(&self, f: &tree::Function) -> Vec<(String, Vec<u32>)> {
         let source = self.m.source;
         let b = &source.as_bytes()[..f.body.start as usize];
@@ -281,7 +286,7 @@ impl<'a> Builder<'_, 'a> {
     }
 }
 
-/// Just after the `.entry` or `.func` of a declaration.
+/// The position just after the `.entry` or `.func` of a declaration.
 fn keyword(m: &Module<'_>, item: Span) -> Option<usize> {
     let b = m.source.as_bytes();
     let mut i = item.start as usize;

@@ -1,7 +1,12 @@
-//! Operands: from text to [`Operand`]s, names resolved.
+//! Operands: from text to [`Operand`]s with resolved names (PTX ISA, chapter 6, Instruction Operands).
 //!
-//! Holds: never panics; gives one operand for each that a comma separates; what it does not understand is
-//! [`Operand::Text`], with a diagnostic. Misses: vectors inside vectors inside vectors and so on.
+//! # Invariants
+//! - Never panics.
+//! - Returns one operand for each that a comma separates. An operand that is not understood is
+//!   [`Operand::Text`], with a diagnostic.
+//!
+//! # Limitations
+//! Vectors nested deeper than [`DEEPEST`] are not understood.
 
 use super::scopes::{Meaning, Names};
 use super::special_registers::is_special;
@@ -11,18 +16,18 @@ use crate::ptx::syntax::scan;
 use crate::ptx::syntax::tree::span;
 use crate::view::{Base, BlockId, Diagnostic, Operand, VideoSelector};
 
-/// Deeper braces are not understood.
+/// Maximum nesting of braces.
 const DEEPEST: u32 = 4;
 
-/// Reads operands between two places.
+/// Reads the operands of one instruction.
 pub struct Reader<'p, 'a> {
-    /// The module's text.
+    /// Source text of the module.
     pub source: &'a str,
-    /// What names mean.
+    /// Names in scope.
     pub names: &'p mut Names<'a>,
-    /// What was not understood.
+    /// Diagnostics so far.
     pub diagnostics: &'p mut Vec<Diagnostic>,
-    /// The operation they belong to.
+    /// Operation of the instruction.
     pub op: Option<Op>,
 }
 
@@ -33,7 +38,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     fn separated(&mut self, mut i: usize, end: usize, depth: u32) -> Vec<Operand> {
-        // Nothing is read beyond the end, comments that begin before it included.
+        // Nothing is read beyond `end`, not even a comment that begins before it.
         let b = &self.source.as_bytes()[..end];
         let mut operands = vec![];
         loop {
@@ -105,7 +110,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// A name with what may follow it.
+    /// Reads a name and what may follow it.
     fn named(&mut self, b: &'a [u8], i: usize) -> Option<(Operand, usize)> {
         let end = scan::name(b, i);
         let name = self.source.get(i..end)?;
@@ -165,7 +170,7 @@ impl<'a> Reader<'_, 'a> {
         None
     }
 
-    /// `[base + offset]`, `[map, {x, y}]`.
+    /// Reads `[base + offset]` or `[map, {x, y}]`.
     fn address(&mut self, b: &'a [u8], open: usize, depth: u32) -> Option<(Operand, usize)> {
         let close = matching(b, open)?;
         let b = &b[..close];
@@ -203,7 +208,7 @@ impl<'a> Reader<'_, 'a> {
     }
 }
 
-/// `+4`, `-4`, `+-4`, `+(4*2)`, or nothing.
+/// Reads `+4`, `-4`, `+-4`, `+(4*2)`, or nothing.
 fn offset(b: &[u8], end: usize) -> Option<(i64, usize)> {
     let at = scan::trivia(b, end);
     match b.get(at) {

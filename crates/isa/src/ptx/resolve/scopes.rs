@@ -1,30 +1,34 @@
-//! What names mean, by scope: registers, parameterised registers, variables, labels.
+//! Names by scope: registers, parameterised registers, variables and labels.
 //!
-//! Holds: leaving a scope undoes what it declared; a lookup costs the same however deep and however many; `%r<10>` makes
-//! a register when one is first used, so that declaring many costs nothing. Misses: declaring a name twice in one scope is
-//! not reported; the later one counts.
+//! # Invariants
+//! - Leaving a scope undoes its declarations.
+//! - The cost of a lookup does not depend on the depth or number of scopes.
+//! - `%r<10>` creates a register when the name is first used, so that a large declaration costs nothing.
+//!
+//! # Limitations
+//! A name declared twice in one scope is not reported. The later declaration counts.
 
 use rustc_hash::FxHashMap;
 
 use crate::view::{Reg, RegInfo, Span, SymbolId, Type};
 
-/// What a name can mean inside a function.
+/// What a name refers to inside a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meaning {
-    /// A register.
+    /// The name refers to a register.
     Reg(Reg),
     /// A variable, parameter or function.
     Symbol(SymbolId),
 }
 
-/// `%r<10>`.
+/// A parameterised declaration, as `%r<10>`.
 struct Family {
     depth: u32,
     count: u64,
     ty: Type,
     scope: Span,
     members: FxHashMap<u64, Reg>,
-    /// What the same head declares outside, where that is more: its further members are still there.
+    /// An outer declaration of the same prefix with a larger count: its further members stay visible.
     outer: Option<usize>,
 }
 
@@ -34,10 +38,10 @@ enum Undo<'a> {
     Label(&'a str, Option<u32>),
 }
 
-/// The names in force.
+/// The names in scope.
 #[derive(Default)]
 pub struct Names<'a> {
-    /// Module level.
+    /// Variables and functions at module level.
     pub globals: FxHashMap<&'a str, SymbolId>,
     /// Registers of the function so far.
     pub regs: Vec<RegInfo>,
@@ -47,9 +51,9 @@ pub struct Names<'a> {
     labels: FxHashMap<&'a str, u32>,
     undo: Vec<Undo<'a>>,
     scopes: Vec<usize>,
-    /// Which lengths heads have had in this function: bit `n` for `n` bytes, the last for longer ones.
+    /// Lengths of the prefixes in this function: bit `n` for `n` bytes, the last bit for longer ones.
     head_lengths: u64,
-    /// By a cheap hash: a name looked up lately, in which state of the tables, and what it meant.
+    /// By a cheap hash: a recent name, the state of the tables then, and what it referred to.
     recent: Vec<(&'a str, u64, Option<Meaning>)>,
     /// Counts declarations and ends of scopes.
     state: u64,
@@ -59,7 +63,7 @@ pub struct Names<'a> {
 const RECENT: usize = 1024;
 
 impl<'a> Names<'a> {
-    /// Forgets a function.
+    /// Forgets the declarations of a function.
     pub fn reset(&mut self) {
         self.names.clear();
         self.heads.clear();
@@ -96,19 +100,19 @@ impl<'a> Names<'a> {
         u32::try_from(self.scopes.len()).unwrap_or(u32::MAX)
     }
 
-    /// Declares a variable or parameter.
+    /// Declares a variable or parameter of the function.
     pub fn symbol(&mut self, name: &'a str, id: SymbolId) {
         self.bind(name, Meaning::Symbol(id));
     }
 
-    /// Declares a register.
+    /// Declares one register.
     pub fn register(&mut self, name: &'a str, ty: Type, scope: Span) -> Reg {
         let reg = self.new_reg(name, ty, scope);
         self.bind(name, Meaning::Reg(reg));
         reg
     }
 
-    /// Declares `name<count>`.
+    /// Declares a parameterised name: `head<count>`.
     pub fn family(&mut self, head: &'a str, count: u64, ty: Type, scope: Span) {
         self.state += 1;
         self.head_lengths |= length_bit(head.len());
@@ -122,13 +126,13 @@ impl<'a> Names<'a> {
         self.undo.push(Undo::Family(head, old));
     }
 
-    /// Declares a label.
+    /// Declares a label of the current scope.
     pub fn declare_label(&mut self, name: &'a str, label: u32) {
         let old = self.labels.insert(name, label);
         self.undo.push(Undo::Label(name, old));
     }
 
-    /// The label of that name.
+    /// The label with this name.
     pub fn label(&self, name: &str) -> Option<u32> {
         self.labels.get(name).copied()
     }
@@ -146,7 +150,7 @@ impl<'a> Names<'a> {
         reg
     }
 
-    /// What a name means here.
+    /// What a name refers to here.
     pub fn lookup(&mut self, name: &'a str) -> Option<Meaning> {
         let slot = slot(name);
         if let Some((n, state, meaning)) = self.recent.get(slot)
@@ -164,7 +168,7 @@ impl<'a> Names<'a> {
 
     fn search(&mut self, name: &str) -> Option<Meaning> {
         let exact = self.names.get(name).copied();
-        // `%r12` can be the member 12 of `%r<…>` or 2 of `%r1<…>`: the innermost declaration counts.
+        // `%r12` can be member 12 of `%r<…>` or member 2 of `%r1<…>`. The innermost declaration counts.
         let mut best: Option<(u32, usize, u64)> = None;
         let bytes = name.as_bytes();
         let mut cut = bytes.len();
@@ -209,7 +213,7 @@ fn length_bit(n: usize) -> u64 {
     1 << n.min(63)
 }
 
-/// Where the cache keeps a name: by its last bytes, where registers differ.
+/// Slot of a name in the cache: by its last bytes, in which register names differ.
 fn slot(name: &str) -> usize {
     let word = match name.as_bytes().last_chunk::<8>() {
         Some(tail) => u64::from_le_bytes(*tail),

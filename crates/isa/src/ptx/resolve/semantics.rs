@@ -1,13 +1,18 @@
-//! What an instruction does with its operands: their roles, and its arithmetic where a decoder can do it again.
+//! What an instruction does with its operands: their roles, and the arithmetic that a decoder can evaluate
+//! again.
 //!
-//! Holds: as many roles as operands; what is in brackets is an address in every operation. Misses: the carry flag of
-//! `.cc`, which no operand names (such instructions have no [`Eval`]).
+//! # Invariants
+//! - There are as many roles as operands.
+//! - An operand in brackets is an address in every operation.
+//!
+//! # Limitations
+//! The carry flag of `.cc` is no operand. Instructions that use it have no [`Eval`].
 
 use crate::ptx::opcode::Form;
 use crate::ptx::ops::Op;
 use crate::view::{Base, Eval, Function, FunctionKind, Operand, Role, Space, Type};
 
-/// The roles of an instruction's operands.
+/// Roles of the operands of an instruction.
 pub fn roles(form: &Form, operands: &[Operand]) -> Vec<Role> {
     use Role::*;
     let in_brackets = |o: &Operand| matches!(o, Operand::Address(..) | Operand::Tensor(..));
@@ -16,7 +21,7 @@ pub fn roles(form: &Form, operands: &[Operand]) -> Vec<Role> {
         None => &[Other],
         Some(op) => match op {
             Op::Call => return call(operands),
-            // Reductions over a barrier have a result.
+            // A reduction over a barrier has a result.
             Op::Bar | Op::Barrier if form.has("red") => &[Def, Use],
             Op::Mbarrier if form.has("pending_count") => &[Def, Use],
             Op::Mbarrier | Op::Clusterlaunchcontrol if first_is_address => &[Addr, Use],
@@ -29,7 +34,7 @@ pub fn roles(form: &Form, operands: &[Operand]) -> Vec<Role> {
             Op::Wgmma if form.has("mma_async") => &[UseDef, Use],
             Op::Wgmma => &[Use],
             Op::Tcgen05 if form.has("ld") => {
-                // Everything before the address: the data, and the result of a reduction.
+                // Operands before the address are results: the data, and the result of a reduction.
                 let results = operands.iter().take_while(|o| !in_brackets(o)).count();
                 return operands
                     .iter()
@@ -61,7 +66,7 @@ pub fn roles(form: &Form, operands: &[Operand]) -> Vec<Role> {
         .collect()
 }
 
-/// An operand of an operation that the table lacks: it may do anything with its registers.
+/// Role of an operand of an unknown operation, which may do anything with its registers.
 fn opaque(operand: &Operand) -> Role {
     match operand {
         Operand::Reg(_) | Operand::Vector(_) | Operand::Pair(..) | Operand::Element(..) => Role::UseDef,
@@ -70,7 +75,7 @@ fn opaque(operand: &Operand) -> Role {
     }
 }
 
-/// `call (results), function, (arguments), prototype`.
+/// Roles of `call (results), function, (arguments), prototype`.
 fn call(operands: &[Operand]) -> Vec<Role> {
     let has_results = operands.len() > 1 && matches!(operands[0], Operand::List(_));
     operands
@@ -85,7 +90,7 @@ fn call(operands: &[Operand]) -> Vec<Role> {
         .collect()
 }
 
-/// Its arithmetic, if a decoder can evaluate it from its operands alone.
+/// The arithmetic of an instruction, if a decoder can evaluate it from the operands alone.
 pub fn eval(form: &Form, operands: &[Operand], function: &Function) -> Option<(Eval, Type)> {
     let op = form.op?;
     let ty = form.ty(0).or(match op {
@@ -119,7 +124,7 @@ pub fn eval(form: &Form, operands: &[Operand], function: &Function) -> Option<(E
     };
     let what = match op {
         Op::Mov => Eval::Mov,
-        // Elsewhere the generic address is not the number that the window's own is.
+        // In other spaces the generic address is a different number.
         Op::Cvta if form.space() == Space::Global => Eval::Mov,
         Op::And => Eval::And,
         Op::Or => Eval::Or,
@@ -162,7 +167,7 @@ fn compare(form: &Form) -> Option<Eval> {
     })
 }
 
-/// A kernel's parameter at a constant address.
+/// A load of a kernel parameter at a constant address.
 fn load_param(form: &Form, operands: &[Operand], function: &Function, ty: Type) -> Option<(Eval, Type)> {
     if function.kind != FunctionKind::Kernel || form.space() != Space::Param || !ty.is_integer() {
         return None;

@@ -1,6 +1,6 @@
 //! Names of special registers (PTX ISA, Special Registers).
 
-/// Whether PTX has a special register of that name (without component).
+/// Whether PTX has a special register with this name (without its component).
 pub fn is_special(name: &str) -> bool {
     const NAMES: [&str; 41] = [
         "tid",

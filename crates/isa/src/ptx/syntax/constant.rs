@@ -1,14 +1,18 @@
-//! Constants and constant expressions, as PTX computes them: 64-bit integers, signed or unsigned by their operands.
+//! Constants and constant expressions, as PTX evaluates them: 64-bit integers, signed or unsigned by their
+//! operands (PTX ISA, 4.5 Constants).
 //!
-//! Holds: never panics; nesting is bounded (deeper expressions are not understood). Misses: floating-point arithmetic; a
-//! constant in floating point has at most a sign.
+//! # Invariants
+//! Never panics. Nesting is bounded; deeper expressions are not understood.
+//!
+//! # Limitations
+//! No floating-point arithmetic. A floating-point constant has at most a sign.
 
 use super::scan;
 
-/// A constant.
+/// The value of a constant expression.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Constant {
-    /// An integer's 64 bits, and whether it is unsigned.
+    /// 64 bits of an integer, and whether it is unsigned.
     Int(u64, bool),
     /// Bits of a binary32, from `0f`.
     F32(u32),
@@ -16,15 +20,15 @@ pub enum Constant {
     F64(u64),
 }
 
-/// Deeper parentheses are not understood.
+/// Maximum nesting of parentheses.
 const DEEPEST: u32 = 64;
 
-/// Reads a constant expression at `i`; gives it and where it ends.
+/// Reads a constant expression at `i`. Returns its value and its end.
 pub fn expression(b: &[u8], i: usize) -> Option<(Constant, usize)> {
     ternary(b, i, 0)
 }
 
-/// Reads an integer expression.
+/// Reads an integer expression at `i`. Returns its value and its end.
 pub fn integer(b: &[u8], i: usize) -> Option<(i64, usize)> {
     match expression(b, i)? {
         (Constant::Int(v, _), end) => Some((v.cast_signed(), end)),
@@ -48,7 +52,7 @@ fn ternary(b: &[u8], i: usize, depth: u32) -> Option<(Constant, usize)> {
     Some((if c != 0 { yes } else { no }, end))
 }
 
-/// The operator at `i`: its text and how tightly it binds.
+/// The operator at `i`: its text and its precedence.
 fn operator(b: &[u8], i: usize) -> Option<(&'static str, u8)> {
     const OPERATORS: [(&str, u8); 18] = [
         ("||", 1),
@@ -145,7 +149,7 @@ fn unary(b: &[u8], i: usize, depth: u32) -> Option<(Constant, usize)> {
         b'(' => {
             let inner = scan::trivia(b, i + 1);
             if b.get(inner) == Some(&b'.') {
-                // A cast, `(.s64)` or `(.u64)`.
+                // A cast: `(.s64)` or `(.u64)`.
                 let end = scan::name(b, inner + 1);
                 let unsigned = &b[inner + 1..end] == b"u64";
                 let close = scan::trivia(b, end);
@@ -166,7 +170,7 @@ fn unary(b: &[u8], i: usize, depth: u32) -> Option<(Constant, usize)> {
     }
 }
 
-/// A literal.
+/// Reads a literal.
 fn number(b: &[u8], i: usize) -> Option<(Constant, usize)> {
     let end = scan::name(b, i);
     let text = std::str::from_utf8(&b[i..end]).ok()?;
@@ -192,7 +196,7 @@ fn number(b: &[u8], i: usize) -> Option<(Constant, usize)> {
     if b.get(end) != Some(&b'.')
         && let Some(v) = value
     {
-        // What does not fit a signed integer is unsigned.
+        // An integer that does not fit a signed type is unsigned.
         return Some((Constant::Int(v, unsigned || v.cast_signed() < 0), end));
     }
     if is_hex {

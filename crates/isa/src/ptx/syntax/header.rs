@@ -4,19 +4,19 @@ use super::scan;
 use super::tree::span;
 use crate::view::Span;
 
-/// A function's header after `.entry` or `.func`.
+/// A function header after `.entry` or `.func`.
 pub struct Header {
-    /// Empty if there is none.
+    /// Name; empty if there is none.
     pub name: Span,
-    /// Return parameters with their parentheses.
+    /// Return parameters, parentheses included.
     pub returns: Option<Span>,
-    /// Parameters with their parentheses.
+    /// Parameters, parentheses included.
     pub params: Span,
-    /// At the `{` or `;`, or where neither was found.
+    /// Position of the `{` or `;`, or where neither was found.
     pub end: usize,
 }
 
-/// Reads a header from after `.entry` or `.func`.
+/// Reads a header, from after `.entry` or `.func`.
 pub fn header(b: &[u8], mut i: usize) -> Header {
     let mut h = Header { name: Span::default(), returns: None, params: Span::default(), end: i };
     let mut named = false;

@@ -1,11 +1,16 @@
-//! The lossless reader: a module as ranges of its text.
+//! The lossless parser: a module as ranges of its text.
 //!
-//! It finds header directives, variables, functions and statements; operands are left for [`super::view`]. Opcodes are
-//! taken apart once per distinct text.
+//! It finds header directives, variables, functions and statements. It does not read operands. Each distinct
+//! opcode is split once.
 //!
-//! Holds: never fails or panics, whatever the text; items (and statements in a body) are in order and do not overlap, and
-//! what lies between them is whitespace and comments; one pass, memory linear in the text, nesting without recursion.
-//! Misses: nothing is checked beyond what the boundaries need: the assembler is the judge of validity.
+//! # Invariants
+//! - It never fails and never panics, whatever the text.
+//! - Items, and statements in a body, are in order and do not overlap. Between them are only white space and
+//!   comments.
+//! - One pass, memory linear in the text, no recursion.
+//!
+//! # Limitations
+//! Nothing is checked beyond what the boundaries need. The assembler judges validity.
 
 use std::sync::Arc;
 
@@ -17,10 +22,10 @@ use super::tree::{Function, Item, ItemKind, Kind, Module, Statement, span};
 use crate::ptx::opcode::Form;
 use crate::view::{Diagnostic, FunctionKind};
 
-/// No more than this many diagnostics: a file of garbage should not fill memory with opinions about it.
+/// Maximum number of diagnostics, so that a garbage file does not fill memory with them.
 const MOST_DIAGNOSTICS: usize = 1000;
 
-/// Reads a module.
+/// Parses a module.
 pub fn parse(source: &str) -> (Module<'_>, Vec<Diagnostic>) {
     let mut p = Parser {
         source,
@@ -47,8 +52,8 @@ struct Parser<'a> {
     m: Module<'a>,
     diagnostics: Vec<Diagnostic>,
     known: FxHashMap<&'a str, u32>,
-    /// By a cheap hash: start, end and form of an opcode seen lately. The map behind it is the one that can't be
-    /// provoked into collisions.
+    /// By a cheap hash: start, end and number of a recent opcode. The hash map behind it resists provoked
+    /// collisions; this cache need not.
     recent: Vec<(u32, u32, u32)>,
 }
 
@@ -86,7 +91,7 @@ impl<'a> Parser<'a> {
                 Some(n) => start + n,
                 None => b.len(),
             };
-            // Old compilers wrote their debug information this way.
+            // Old compilers wrote debug information this way.
             if !b[start..].starts_with(b"@@DWARF") {
                 self.say(start, end, "not understood at module level");
             }
@@ -134,7 +139,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A directive of a later version: up to `;`, or a block in braces, or the next line that begins with a directive.
+    /// Skips a directive of a later PTX version: up to its `;`, a block in braces, or the next line that
+    /// begins with a directive.
     fn unknown_directive(&mut self, start: usize, mut i: usize) -> (usize, ItemKind) {
         let b = self.b;
         let mut last = i;
@@ -192,7 +198,7 @@ impl<'a> Parser<'a> {
         (end, ItemKind::Function(span(0, self.m.functions.len() - 1).end))
     }
 
-    /// The statements of a body, from after its `{`; gives the place after its `}`.
+    /// Parses the statements of a body, from after its `{`. Returns the position after its `}`.
     fn statements(&mut self, mut i: usize) -> usize {
         let b = self.b;
         let mut depth = 1usize;
@@ -287,7 +293,8 @@ impl<'a> Parser<'a> {
         match scan::statement(self.b, i) {
             End::Semicolon(end) => end,
             End::Brace(mut end) | End::Eof(mut end) => {
-                // Without its `;` the statement ends with its last word, so that what follows stays between statements.
+                // A statement without `;` ends with its last word, so that the following white space is not
+                // part of it.
                 while end > i && self.b[end - 1] <= b' ' {
                     end -= 1;
                 }
@@ -297,7 +304,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The number of the opcode's form.
+    /// Number of an opcode in the table.
     fn form(&mut self, start: usize, end: usize) -> u32 {
         let text = &self.b[start..end];
         let slot = hash(text) & (RECENT - 1);
@@ -317,7 +324,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Length, first and last bytes: enough to tell most opcodes apart.
+/// Hash of the length, the first and the last bytes: enough to distinguish most opcodes.
 fn hash(text: &[u8]) -> usize {
     let word = |w: &[u8]| w.iter().fold(0u64, |h, c| h << 8 | u64::from(*c));
     let (head, tail) = match (text.first_chunk::<8>(), text.last_chunk::<8>()) {

@@ -1,13 +1,18 @@
-//! Bytes to boundaries: where trivia, words, strings, brackets and statements end.
+//! Finds boundaries in bytes: the ends of white space and comments, words, strings, brackets and statements.
 //!
-//! Holds: every function moves forward or stays, never past the end, and stops at ASCII bytes only (so that results lie on
-//! character boundaries). Misses: it knows no grammar; strings and comments are all it understands inside brackets.
+//! # Invariants
+//! - Every function returns a position at or after its argument, never beyond the end.
+//! - Positions are at ASCII bytes, and therefore on character boundaries.
+//!
+//! # Limitations
+//! The functions know no grammar. Inside brackets they understand only strings and comments.
 
-/// Whitespace, NUL included (modules come with a terminator).
+/// White space. NUL counts: modules end with a terminator.
 const SPACE: u8 = 1;
-/// Part of a name: letters, digits, `_`, `$`, and all of UTF-8 beyond ASCII. (`%` only begins one.)
+/// Part of a name: letters, digits, `_`, `$`, and every byte of UTF-8 beyond ASCII. `%` only begins a name
+/// (PTX ISA, 4.3 Statements; 4.4 Identifiers).
 const NAME: u8 = 2;
-/// What the search for the end of a statement must look at.
+/// Bytes at which the search for the end of a statement stops.
 const STOP: u8 = 4;
 
 const KIND: [u8; 256] = {
@@ -32,7 +37,7 @@ pub fn is_name(c: u8) -> bool {
     KIND[c as usize] == NAME || c == b'%'
 }
 
-/// Past whitespace, comments and preprocessor lines.
+/// After white space, comments and preprocessor lines.
 pub fn trivia(b: &[u8], mut i: usize) -> usize {
     loop {
         while i < b.len() && KIND[b[i] as usize] == SPACE {
@@ -109,19 +114,19 @@ pub fn opcode(b: &[u8], mut i: usize) -> usize {
     }
 }
 
-/// How a search for the end of a statement ended.
+/// How the search for the end of a statement ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// Just after the `;`.
     Semicolon(usize),
-    /// At a `}` that closes what the statement did not open.
+    /// At a `}` that closes a scope the statement did not open.
     Brace(usize),
-    /// Nothing more.
+    /// At the end of the text.
     Eof(usize),
 }
 
 impl End {
-    /// Where.
+    /// Position where the search ended.
     pub fn at(self) -> usize {
         match self {
             End::Semicolon(i) | End::Brace(i) | End::Eof(i) => i,
@@ -129,7 +134,7 @@ impl End {
     }
 }
 
-/// The end of a statement: its `;` outside of braces, strings and comments.
+/// The end of a statement: after its `;` outside of braces, strings and comments.
 pub fn statement(b: &[u8], mut i: usize) -> End {
     let mut depth = 0usize;
     loop {
@@ -160,7 +165,7 @@ pub fn statement(b: &[u8], mut i: usize) -> End {
     }
 }
 
-/// From a `{`: just after the `}` that closes it.
+/// From a `{`: just after its closing `}`.
 pub fn braces(b: &[u8], i: usize) -> usize {
     let mut j = i + 1;
     loop {
@@ -172,7 +177,7 @@ pub fn braces(b: &[u8], i: usize) -> usize {
     }
 }
 
-/// From a `(`: just after the `)` that closes it; stops at braces, which nothing in parentheses contains.
+/// From a `(`: just after its closing `)`. Stops at braces, which parentheses never contain.
 pub fn parens(b: &[u8], mut i: usize) -> usize {
     let mut depth = 0usize;
     while i < b.len() {
@@ -202,7 +207,7 @@ pub fn parens(b: &[u8], mut i: usize) -> usize {
     i
 }
 
-/// After a list of numbers and names, as `.target` and `.loc` have it: one item, then more after each comma.
+/// After a list as in `.target`: one item, then one more after each comma.
 pub fn comma_list(b: &[u8], i: usize) -> usize {
     let mut end = opcode(b, trivia(b, i));
     loop {
@@ -214,7 +219,7 @@ pub fn comma_list(b: &[u8], i: usize) -> usize {
     }
 }
 
-/// The end of the operands of `.file`: number, string, and perhaps time and size.
+/// The end of the operands of `.file`: number, string, and optional time and size.
 pub fn file(b: &[u8], i: usize) -> usize {
     let mut end = name(b, trivia(b, i));
     let quote = trivia(b, end);
@@ -230,7 +235,8 @@ pub fn file(b: &[u8], i: usize) -> usize {
     }
 }
 
-/// The end of the operands of `.loc`: file, line and column, perhaps the inlined function and where it was inlined.
+/// The end of the operands of `.loc`: file, line and column, and optionally the inlined function and its call
+/// site.
 pub fn loc(b: &[u8], i: usize) -> usize {
     let mut end = numbers(b, i, 3);
     loop {

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use crate::ptx::opcode::Form;
 use crate::view::{FunctionKind, Span};
 
-/// A module's structure.
+/// The syntax tree of a module.
 #[derive(Clone, Debug, Default)]
 pub struct Module<'a> {
-    /// The text.
+    /// Source text of the module.
     pub source: &'a str,
-    /// What it consists of, in order.
+    /// Items at module level, in order.
     pub items: Vec<Item>,
-    /// Functions with a body, in order.
+    /// Functions that have a body, in order.
     pub functions: Vec<Function>,
-    /// The statements of all functions, in order.
+    /// Statements of all functions, in order.
     pub statements: Vec<Statement>,
     /// Every distinct opcode.
     pub forms: Vec<Arc<Form>>,
@@ -24,77 +24,77 @@ pub struct Module<'a> {
 }
 
 impl<'a> Module<'a> {
-    /// The text of a span.
+    /// Text of a span.
     pub fn text(&self, span: Span) -> &'a str {
         span.of(self.source)
     }
-    /// A function's statements.
+    /// Statements of a function.
     pub fn body(&self, function: &Function) -> &[Statement] {
         self.statements
             .get(function.statements.start as usize..function.statements.end as usize)
             .unwrap_or_default()
     }
-    /// What an instruction's opcode says.
+    /// Opcode of an instruction.
     pub fn form(&self, statement: &Statement) -> Option<&Arc<Form>> {
         self.forms.get(statement.form as usize)
     }
 }
 
-/// Something at module level.
+/// An item at module level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item {
-    /// All of it.
+    /// Text of the item.
     pub span: Span,
-    /// What.
+    /// Kind of the item.
     pub kind: ItemKind,
 }
 
-/// What an [`Item`] is.
+/// Kinds of items at module level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ItemKind {
-    /// `.version`, `.target`, `.address_size`, `.file`, `.pragma`, `.alias`, and directives that are not known.
+    /// `.version`, `.target`, `.address_size`, `.file`, `.pragma`, `.alias`, and unknown directives.
     Directive,
     /// A section in braces.
     Section,
-    /// A variable.
+    /// A variable declaration.
     Variable,
-    /// A function with a body: an index into [`Module::functions`].
+    /// A function with a body, as an index into [`Module::functions`].
     Function(u32),
-    /// A function without one.
+    /// A function declaration without a body.
     Declaration,
-    /// Not understood.
+    /// Text that the parser does not understand.
     Unknown,
 }
 
-/// A function with a body.
+/// A function that has a body.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Function {
-    /// `.entry` or `.func`.
+    /// Whether it is a kernel (`.entry`) or a device function (`.func`).
     pub kind: FunctionKind,
-    /// From its first directive to the closing brace.
+    /// Text from the first directive to the closing brace.
     pub span: Span,
-    /// Its name.
+    /// Name of the function.
     pub name: Span,
     /// Return parameters, parentheses included.
     pub returns: Option<Span>,
-    /// Parameters, parentheses included; empty just after the name if there are none.
+    /// Parameters, parentheses included; an empty span just after the name if there are none.
     pub params: Span,
-    /// The body, braces included.
+    /// Body, braces included.
     pub body: Span,
     /// Indices into [`Module::statements`].
     pub statements: Range<u32>,
 }
 
-/// A statement of a body.
+/// A statement of a function body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Statement {
-    /// All of it, with its `;` if it has one. A label ends with its `:`.
+    /// Text of the statement, with its `;` if it has one. A label ends with its `:`.
     pub span: Span,
-    /// Where the opcode begins (instructions); else where the statement does.
+    /// Offset of the opcode (instructions), or of the statement.
     pub opcode: u32,
     /// Index into [`Module::forms`] (instructions).
     pub form: u32,
-    /// What.
+    /// Kind of the statement.
     pub kind: Kind,
 }
 
@@ -119,13 +119,13 @@ pub enum Kind {
     Variable,
     /// `.branchtargets`, `.calltargets` or `.callprototype`; its label is the statement before.
     Table,
-    /// Another directive.
+    /// Any other directive.
     Directive,
-    /// Not understood.
+    /// Text that the parser does not understand.
     Unknown,
 }
 
-/// A span of two positions; the module was refused if they could exceed 32 bits.
+/// The span between two positions. Texts whose positions exceed 32 bits were refused before.
 pub(in crate::ptx) fn span(start: usize, end: usize) -> Span {
     let narrow = |x: usize| u32::try_from(x).unwrap_or(u32::MAX);
     Span { start: narrow(start), end: narrow(end) }

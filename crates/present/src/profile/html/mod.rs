@@ -2,4 +2,4 @@
 
 mod page;
 
-pub use page::{Page, profile_html};
+pub use page::{ProfilePage, profile_html};

@@ -1,7 +1,7 @@
 //! Timelines as one page that needs nothing else: chosen CTAs with a row each track, all multiprocessors, who waited for whom; two runs one
 //! below the other. The page draws; what it draws lies in it as JSON.
 //!
-//! Holds: names from traces are data, never markup; the page's policy forbids it to load anything; the same input gives the same bytes. What is
+//! Holds: names from traces are data, never markup; the page's policy forbids it to load anything; the same input gives the same bytes. HostSpanKind is
 //! not in the page is said in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -10,8 +10,8 @@ use std::io::{self, Write};
 use prlx_timeline::{Analysis, Arrow, Timeline, arrows};
 use serde_json::{Value, json};
 
-use super::super::host::{self, What};
-use super::super::spans::{beside, called};
+use super::super::host::{self, HostSpanKind};
+use super::super::spans::{async_rows, track_name};
 use crate::format::html::esc;
 use crate::format::time;
 use crate::format::{clean, count, number};
@@ -24,12 +24,12 @@ const SPANS: usize = 200_000;
 const OVERVIEW: usize = 100_000;
 
 /// One of the timelines of a page.
-pub struct Page<'a> {
-    /// What it is called.
+pub struct ProfilePage<'a> {
+    /// HostSpanKind it is called.
     pub name: &'a str,
     /// The timeline.
     pub timeline: &'a Timeline,
-    /// What was found in it.
+    /// HostSpanKind was found in it.
     pub analysis: &'a Analysis,
 }
 
@@ -37,8 +37,8 @@ pub struct Page<'a> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn profile_html(out: &mut impl Write, sides: &[Page<'_>]) -> io::Result<()> {
-    let data: Vec<Value> = sides.iter().map(side).collect();
+pub fn profile_html(out: &mut impl Write, sides: &[ProfilePage<'_>]) -> io::Result<()> {
+    let data: Vec<Value> = sides.iter().map(side_data).collect();
     // Within a script element only `</` ends it; as an escape it is the same text.
     let data = serde_json::to_string(&data)?.replace('<', "\\u003c");
     let title: Vec<String> = sides.iter().map(|s| esc(s.name)).collect();
@@ -57,11 +57,11 @@ pub fn profile_html(out: &mut impl Write, sides: &[Page<'_>]) -> io::Result<()> 
     )
 }
 
-fn side(page: &Page<'_>) -> Value {
+fn side_data(page: &ProfilePage<'_>) -> Value {
     let (t, a) = (page.timeline, page.analysis);
     let mut notes: Vec<String> = t.notes.iter().map(|n| format!("{} {}", number(n.count), n.text)).collect();
     notes.extend(super::super::text::calibrations(t, usize::MAX));
-    notes.extend(t.host.clocks.iter().map(host::within));
+    notes.extend(t.host.clocks.iter().map(host::clock_accuracy));
     let chosen = choose(t);
     let all: BTreeSet<(usize, u64)> = t.tracks.iter().map(|t| (t.launch, t.cta)).collect();
     if chosen.len() < all.len() {
@@ -84,7 +84,7 @@ fn side(page: &Page<'_>) -> Value {
     for row in &host.rows {
         let spans = row.spans.iter().take(SPANS / 10).map(|s| {
             let region = *named.entry(s.name()).or_insert_with_key(|name| {
-                regions.push(json!([name, matches!(s.what, What::Wait | What::Recording)]));
+                regions.push(json!([name, matches!(s.what, HostSpanKind::Wait | HostSpanKind::Recording)]));
                 regions.len() - 1
             });
             s.launches().for_each(|n| calls.entry(n).or_default().push((rows.len(), back(s.begin))));
@@ -112,14 +112,14 @@ fn side(page: &Page<'_>) -> Value {
         places.insert(i, rows.len());
         let on = track.sm.map(|sm| format!("SM {sm}, ")).unwrap_or_default();
         let nested = track.spans.iter().filter(|s| !s.asynchronous).collect();
-        for (n, spans) in [nested].into_iter().chain(beside(track)).enumerate() {
+        for (n, spans) in [nested].into_iter().chain(async_rows(track)).enumerate() {
             let spans: Vec<Value> = spans
                 .into_iter()
                 .map(|s| json!([s.region, s.begin, s.time(), s.depth, s.trip, s.payload[0], s.cycles]))
                 .collect();
             let moments: Vec<Value> =
                 track.moments.iter().filter(|_| n == 0).map(|m| json!([m.region, m.at])).collect();
-            let name = if n == 0 { format!("{on}{}", called(track)) } else { "asynchronous".to_owned() };
+            let name = if n == 0 { format!("{on}{}", track_name(track)) } else { "asynchronous".to_owned() };
             rows.push(json!({ "name": name, "cta": track.cta, "flight": n > 0, "spans": spans, "moments": moments }));
         }
     }

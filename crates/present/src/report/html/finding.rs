@@ -5,7 +5,7 @@ use prlx_analyze::view::{AlignedStep, PathView, StepMatch, ViewModel};
 
 use super::{map, source};
 use crate::format::html::{el, esc, pairs};
-use crate::format::{number, plain};
+use crate::format::{number, plain_name};
 use crate::words::lead;
 use crate::words::{self, Fact};
 
@@ -49,7 +49,7 @@ fn facts(l: &LaunchReport, f: &Finding) -> String {
     if let Some(site) = f.shown() {
         put(words::noun(site.class), el("code", "", esc(&site.text)));
         if !site.function.is_empty() {
-            put("in", esc(&plain(&site.function)));
+            put("in", esc(&plain_name(&site.function)));
         }
     }
     put("at", esc(&words::warp_shown(f, l.warp_size)));

@@ -14,7 +14,7 @@ use prlx_analyze::view::ViewModel;
 
 use super::finding;
 use crate::format::html::{el, esc, esc_lines, pairs};
-use crate::format::{count, plain};
+use crate::format::{count, plain_name};
 use crate::words;
 
 /// Launches that differ and are shown in full.
@@ -27,7 +27,7 @@ const ROWS: usize = 10_000;
 /// # Errors
 /// Those of `out`.
 pub fn html(out: &mut impl Write, report: &Report, scene: &ViewModel) -> io::Result<()> {
-    let page = Page { report, scene };
+    let page = ReportPage { report, scene };
     let mut json = Vec::new();
     super::super::json::json(&mut json, report, None)?;
     // Within a script element only `</` ends it; as an escape it is the same text.
@@ -46,12 +46,12 @@ pub fn html(out: &mut impl Write, report: &Report, scene: &ViewModel) -> io::Res
     )
 }
 
-struct Page<'a> {
+struct ReportPage<'a> {
     report: &'a Report,
     scene: &'a ViewModel,
 }
 
-impl Page<'_> {
+impl ReportPage<'_> {
     fn body(&self) -> String {
         let mut out = el("header", self.report.verdict.name(), self.head());
         if self.report.launches.len() > 1 {
@@ -99,7 +99,7 @@ impl Page<'_> {
                 el(
                     "li",
                     "",
-                    esc(&words::unmatched_launch(u.launch, u.side, &format!(", {}", plain(&u.kernel)))),
+                    esc(&words::unmatched_launch(u.launch, u.side, &format!(", {}", plain_name(&u.kernel)))),
                 )
             })
             .collect();

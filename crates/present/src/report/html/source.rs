@@ -38,19 +38,19 @@ pub(super) fn panels(scene: &ViewModel, f: &Finding) -> String {
 }
 
 /// What is to be said of a line.
-struct Mark {
+struct LineMark {
     class: &'static str,
     column: u32,
     text: String,
 }
 
 /// By file, by line: what the finding says of it, from this side's sites.
-fn marks(f: &Finding, side: usize) -> BTreeMap<String, BTreeMap<u32, Vec<Mark>>> {
-    let mut out: BTreeMap<String, BTreeMap<u32, Vec<Mark>>> = BTreeMap::new();
+fn marks(f: &Finding, side: usize) -> BTreeMap<String, BTreeMap<u32, Vec<LineMark>>> {
+    let mut out: BTreeMap<String, BTreeMap<u32, Vec<LineMark>>> = BTreeMap::new();
     let mut put = |l: &Location, class: &'static str, text: &str| {
         let marks = out.entry(l.file.clone()).or_default().entry(l.line).or_default();
         if !marks.iter().any(|m| m.text == text) {
-            marks.push(Mark { class, column: l.column, text: text.into() });
+            marks.push(LineMark { class, column: l.column, text: text.into() });
         }
     };
     if let Some(site) = &f.site[side] {
@@ -73,7 +73,7 @@ fn marks(f: &Finding, side: usize) -> BTreeMap<String, BTreeMap<u32, Vec<Mark>>>
     out
 }
 
-fn panel(text: &str, marks: &BTreeMap<u32, Vec<Mark>>) -> String {
+fn panel(text: &str, marks: &BTreeMap<u32, Vec<LineMark>>) -> String {
     let all = text.lines().count();
     let near = |i: usize| all <= WHOLE || marks.keys().any(|m| (*m as usize).abs_diff(i + 1) <= AROUND);
     let mut rows = String::new();

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use prlx_analyze::report::{Finding, LaunchReport, Location, OperandRow, Operands, SliceNode, WarpHit};
 
-use crate::format::{Ink, Style, clean, clip, count, pad, plain, wrap};
+use crate::format::{Ink, Style, clean, clip, count, pad, plain_name, wrap};
 use crate::words::{self, Fact, noun, place, sentence, short};
 
 /// Warps that are listed beside the one shown.
@@ -28,7 +28,7 @@ pub(super) fn brief(out: &mut impl Write, style: Style, number: usize, f: &Findi
         out,
         "{} {} {}",
         style.ink(Ink::Strong, &head),
-        style.ink(Ink::Place, &pad(&place, 22)),
+        style.ink(Ink::Location, &pad(&place, 22)),
         clip(&text, style.width.saturating_sub(39))
     )
 }
@@ -75,7 +75,7 @@ pub(super) fn full(
             row(
                 out,
                 if i == 0 { words::CONTROLS } else { "" },
-                &format!("{text}  {}", style.ink(Ink::Place, &at)),
+                &format!("{text}  {}", style.ink(Ink::Location, &at)),
             )?;
         }
         if site.steers.len() > 4 {
@@ -116,7 +116,7 @@ fn grid(style: Style, f: &Finding, size: u8) -> Vec<String> {
         let at = f.at.iter().find(|l| l.lane == lane);
         marks.push_str(&match at {
             Some(_) if f.lanes.has(prlx_trace::Lane(lane)) => style.ink(Ink::Bad, "#"),
-            Some(l) if l.differs => style.ink(Ink::Doubt, "+"),
+            Some(l) if l.differs => style.ink(Ink::Warning, "+"),
             Some(_) => ".".into(),
             None => " ".into(),
         });
@@ -155,9 +155,12 @@ fn source(out: &mut impl Write, style: Style, f: &Finding) -> io::Result<()> {
 }
 
 fn show(out: &mut impl Write, style: Style, l: &Location, how: &str) -> io::Result<()> {
-    let function =
-        if l.function.is_empty() { String::new() } else { format!(" in {}", clean(&plain(&l.function))) };
-    writeln!(out, "   {how}{}{function}", style.ink(Ink::Place, &place(l)))?;
+    let function = if l.function.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", clean(&plain_name(&l.function)))
+    };
+    writeln!(out, "   {how}{}{function}", style.ink(Ink::Location, &place(l)))?;
     let Some(code) = l.code.as_deref().filter(|c| !c.trim().is_empty()) else { return Ok(()) };
     let bar = style.ink(Ink::Faint, "│");
     let line = l.line.to_string();
@@ -271,7 +274,7 @@ fn why(out: &mut impl Write, style: Style, slice: &[SliceNode]) -> io::Result<()
             _ => format!("  {}", name_of.trim_end_matches(": ")),
         };
         let line =
-            format!("{}  {}{value}", pad(&clip(text, wide), wide), style.ink(Ink::Place, &pad(at, far)));
+            format!("{}  {}{value}", pad(&clip(text, wide), wide), style.ink(Ink::Location, &pad(at, far)));
         writeln!(out, "   {} {}", style.ink(Ink::Faint, &pad(name, INDENT - 4)), line.trim_end())?;
     }
     if slice.len() > NODES {

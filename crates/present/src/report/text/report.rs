@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use prlx_analyze::report::{LaunchPart, LaunchReport, ProcessPair, Report, Verdict};
 
 use super::finding;
-use crate::format::{Ink, Style, clean, clip, count, number, pad, plain, wrap};
+use crate::format::{Ink, Style, clean, clip, count, number, pad, plain_name, wrap};
 use crate::words;
 
 /// Findings of a launch that are shown in full.
@@ -26,7 +26,7 @@ const BRIEF: usize = 20;
 /// # Errors
 /// Those of `out`.
 pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<()> {
-    let t = Text { style: *style, names: &report.names, processes: &report.processes };
+    let t = ReportText { style: *style, names: &report.names, processes: &report.processes };
     t.head(out, report)?;
     t.alone(out, report)?;
     let one = report.launches.len() == 1;
@@ -70,13 +70,13 @@ pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<
 }
 
 /// What writing needs everywhere.
-struct Text<'a> {
+struct ReportText<'a> {
     style: Style,
     names: &'a [String; 2],
     processes: &'a [ProcessPair],
 }
 
-impl Text<'_> {
+impl ReportText<'_> {
     fn verdict(&self, v: Verdict) -> String {
         self.style.verdict(v)
     }
@@ -98,7 +98,7 @@ impl Text<'_> {
             writeln!(out, "  {} {what}", self.style.ink(Ink::Bad, "culprit"))?;
         }
         if let Some([what, why]) = words::suspect(r) {
-            writeln!(out, "  {} {what}", self.style.ink(Ink::Doubt, "suspect"))?;
+            writeln!(out, "  {} {what}", self.style.ink(Ink::Warning, "suspect"))?;
             writeln!(out, "          {why}")?;
         }
         let mut undigested: BTreeMap<&str, u64> = BTreeMap::new();
@@ -131,7 +131,7 @@ impl Text<'_> {
             let process = self.processes.get(u.process as usize).filter(|_| self.processes.len() > 1);
             let of = process
                 .map_or(String::new(), |p| format!(", {}", clean(&p.names[usize::from(u.side.min(1))])));
-            let kernel = clean(&plain(&u.kernel));
+            let kernel = clean(&plain_name(&u.kernel));
             writeln!(out, "  {}", words::unmatched_launch(u.launch, u.side, &format!("{of}, {kernel}")))?;
         }
         if r.unpaired.len() > BRIEF {
@@ -175,7 +175,7 @@ impl Text<'_> {
         }
         let n = groups.values().sum();
         let title = format!("{} not recorded", count(n, "pair of launches was", "pairs of launches were"));
-        writeln!(out, "\n{}", self.style.ink(Ink::Doubt, &title))?;
+        writeln!(out, "\n{}", self.style.ink(Ink::Warning, &title))?;
         for ((kernel, why), n) in groups.iter().take(BRIEF) {
             writeln!(out, "  {:>6}  {kernel}: {why}", number(*n))?;
         }
@@ -187,7 +187,7 @@ impl Text<'_> {
 
     fn launch(&self, out: &mut impl Write, l: &LaunchReport, one: bool) -> io::Result<()> {
         let shape = format!("grid {}, block {}", l.grid, l.block);
-        let kernel = self.style.ink(Ink::Strong, &clean(&plain(&l.kernel)));
+        let kernel = self.style.ink(Ink::Strong, &clean(&plain_name(&l.kernel)));
         if one {
             writeln!(out, "{kernel}  {}", self.style.ink(Ink::Faint, &shape))?;
         } else {
@@ -288,7 +288,7 @@ impl Text<'_> {
         for (i, gap) in l.gaps.iter().take(GAPS).enumerate() {
             let name = if i == 0 { "gaps" } else { "" };
             for (i, part) in wrap(&clean(gap), self.style.width.saturating_sub(12)).iter().enumerate() {
-                self.line(out, if i == 0 { name } else { "" }, &self.style.ink(Ink::Doubt, part))?;
+                self.line(out, if i == 0 { name } else { "" }, &self.style.ink(Ink::Warning, part))?;
             }
         }
         if l.gaps.len() > GAPS {

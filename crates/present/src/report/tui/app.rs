@@ -4,19 +4,19 @@ use prlx_analyze::report::Verdict;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
 
-use super::pane::{Pane, View};
-use super::subject::{Row, Subject};
+use super::pane::{Pane, PaneView};
+use super::subject::{ListRow, Subject};
 use crate::words;
 
 /// What is to be done after an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Flow {
+pub enum Action {
     /// Draw, and wait for the next.
-    On,
+    Continue,
     /// Put this text into the clipboard.
     Copy(String),
     /// Give the terminal back.
-    Leave,
+    Quit,
 }
 
 /// What keys go to.
@@ -29,7 +29,7 @@ pub(super) enum Focus {
 /// What is being typed, if anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
-    Walk,
+    Navigate,
     Search,
     Filter,
     Help,
@@ -40,9 +40,9 @@ pub struct App<'a> {
     pub(super) subject: Subject<'a>,
     pub(super) color: bool,
     /// Rows that the filter leaves.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<ListRow>,
     pub(super) selected: usize,
-    pub(super) view: View,
+    pub(super) view: PaneView,
     pub(super) focus: Focus,
     pub(super) mode: Mode,
     pub(super) filter: String,
@@ -54,9 +54,9 @@ pub struct App<'a> {
     pub(super) left: usize,
     /// The first lines that are in sight: of the list, of the view.
     pub(super) top: [usize; 2],
-    pane: Option<(Row, View, Pane)>,
+    pane: Option<(ListRow, PaneView, Pane)>,
     /// Where things were drawn last, for the mouse: list, view, and the views' names.
-    pub(super) areas: (Rect, Rect, Vec<(Rect, View)>),
+    pub(super) areas: (Rect, Rect, Vec<(Rect, PaneView)>),
 }
 
 impl<'a> App<'a> {
@@ -67,9 +67,9 @@ impl<'a> App<'a> {
             color,
             rows: Vec::new(),
             selected: 0,
-            view: View::Story,
+            view: PaneView::Summary,
             focus: Focus::List,
-            mode: Mode::Walk,
+            mode: Mode::Navigate,
             filter: String::new(),
             search: String::new(),
             message: String::new(),
@@ -80,19 +80,19 @@ impl<'a> App<'a> {
             areas: Default::default(),
         };
         app.list();
-        app.selected = app.rows.iter().position(|r| matches!(r, Row::Finding(..))).unwrap_or(0);
+        app.selected = app.rows.iter().position(|r| matches!(r, ListRow::Finding(..))).unwrap_or(0);
         app
     }
 
     /// The line of the list for a row.
-    pub(super) fn title(&self, row: Row) -> String {
+    pub(super) fn title(&self, row: ListRow) -> String {
         let r = self.subject.report;
         match row {
-            Row::Launch(i) => {
+            ListRow::Launch(i) => {
                 let l = &r.launches[i];
                 format!("{} {} {}", l.verdict.name(), words::kernel(l), words::launch(&r.processes, l))
             }
-            Row::Finding(i, j) => {
+            ListRow::Finding(i, j) => {
                 let f = &r.launches[i].findings[j];
                 let place = f.location().map(words::short).unwrap_or_default();
                 format!("{} {} {place} {}", j + 1, f.kind.name(), words::sentence(f))
@@ -107,13 +107,13 @@ impl<'a> App<'a> {
         let fits = |title: &str| wanted.iter().all(|w| title.contains(w.as_str()));
         let mut rows = Vec::new();
         for (i, l) in self.subject.report.launches.iter().enumerate() {
-            let launch = self.title(Row::Launch(i)).to_lowercase();
+            let launch = self.title(ListRow::Launch(i)).to_lowercase();
             let of =
-                |j: &usize| fits(&format!("{launch} {}", self.title(Row::Finding(i, *j)).to_lowercase()));
+                |j: &usize| fits(&format!("{launch} {}", self.title(ListRow::Finding(i, *j)).to_lowercase()));
             let findings: Vec<usize> = (0..l.findings.len()).filter(of).collect();
             if fits(&launch) || !findings.is_empty() {
-                rows.push(Row::Launch(i));
-                rows.extend(findings.into_iter().map(|j| Row::Finding(i, j)));
+                rows.push(ListRow::Launch(i));
+                rows.extend(findings.into_iter().map(|j| ListRow::Finding(i, j)));
             }
         }
         self.selected = before.and_then(|b| rows.iter().position(|r| *r == b)).unwrap_or(0);
@@ -123,11 +123,11 @@ impl<'a> App<'a> {
     /// What the view shows of what is selected.
     pub(super) fn pane(&mut self) -> &Pane {
         let row = self.rows.get(self.selected).copied();
-        let key = (row.unwrap_or(Row::Launch(usize::MAX)), self.view);
+        let key = (row.unwrap_or(ListRow::Launch(usize::MAX)), self.view);
         if self.pane.as_ref().is_none_or(|(r, v, _)| (*r, *v) != key) {
             let pane = match row {
                 Some(row) => Pane::of(&mut self.subject, row, self.view, self.color),
-                None => Pane::said("nothing matches the filter"),
+                None => Pane::message("nothing matches the filter"),
             };
             self.line = pane.start;
             self.left = 0;
@@ -141,20 +141,20 @@ impl<'a> App<'a> {
     }
 
     /// A key was pressed.
-    pub fn key(&mut self, key: KeyEvent) -> Flow {
+    pub fn key(&mut self, key: KeyEvent) -> Action {
         self.message.clear();
         if key.modifiers.contains(KeyModifiers::CONTROL) && matches!(key.code, KeyCode::Char('c' | 'd')) {
-            return Flow::Leave;
+            return Action::Quit;
         }
         match self.mode {
-            Mode::Help => self.mode = Mode::Walk,
-            Mode::Search | Mode::Filter => self.typed(key.code),
-            Mode::Walk => return self.walk(key.code),
+            Mode::Help => self.mode = Mode::Navigate,
+            Mode::Search | Mode::Filter => self.edit(key.code),
+            Mode::Navigate => return self.navigate(key.code),
         }
-        Flow::On
+        Action::Continue
     }
 
-    fn typed(&mut self, code: KeyCode) {
+    fn edit(&mut self, code: KeyCode) {
         let filters = self.mode == Mode::Filter;
         let text = if filters { &mut self.filter } else { &mut self.search };
         match code {
@@ -164,9 +164,9 @@ impl<'a> App<'a> {
             }
             KeyCode::Esc => {
                 text.clear();
-                self.mode = Mode::Walk;
+                self.mode = Mode::Navigate;
             }
-            KeyCode::Enter => self.mode = Mode::Walk,
+            KeyCode::Enter => self.mode = Mode::Navigate,
             _ => {}
         }
         if filters {
@@ -177,9 +177,9 @@ impl<'a> App<'a> {
         }
     }
 
-    fn walk(&mut self, code: KeyCode) -> Flow {
+    fn navigate(&mut self, code: KeyCode) -> Action {
         match code {
-            KeyCode::Char('q') => return Flow::Leave,
+            KeyCode::Char('q') => return Action::Quit,
             KeyCode::Esc if self.focus == Focus::View => self.focus = Focus::List,
             KeyCode::Esc => self.search.clear(),
             KeyCode::Char('?') | KeyCode::F(1) => self.mode = Mode::Help,
@@ -192,7 +192,7 @@ impl<'a> App<'a> {
                 self.focus = if self.focus == Focus::List { Focus::View } else { Focus::List };
             }
             KeyCode::Enter => self.focus = Focus::View,
-            KeyCode::Char(c @ '1'..='7') => self.show(View::ALL[c as usize - '1' as usize]),
+            KeyCode::Char(c @ '1'..='7') => self.show(PaneView::ALL[c as usize - '1' as usize]),
             KeyCode::Char(']') => self.select(1),
             KeyCode::Char('[') => self.select(-1),
             KeyCode::Char('n') => self.jump(true),
@@ -200,12 +200,12 @@ impl<'a> App<'a> {
             KeyCode::Char('y') => {
                 let text = self.line_text();
                 self.message = "copied the line".into();
-                return Flow::Copy(text);
+                return Action::Copy(text);
             }
             KeyCode::Char('Y') => {
                 let text = self.pane().text();
                 self.message = "copied the view".into();
-                return Flow::Copy(text);
+                return Action::Copy(text);
             }
             KeyCode::Char('h') | KeyCode::Left => self.left = self.left.saturating_sub(8),
             KeyCode::Char('l') | KeyCode::Right => self.left = (self.left + 8).min(self.pane().width()),
@@ -217,23 +217,23 @@ impl<'a> App<'a> {
             KeyCode::End | KeyCode::Char('G') => self.step(isize::MAX),
             _ => {}
         }
-        Flow::On
+        Action::Continue
     }
 
     /// A click or the wheel.
-    pub fn mouse(&mut self, mouse: MouseEvent) -> Flow {
+    pub fn mouse(&mut self, mouse: MouseEvent) -> Action {
         let at = |area: &Rect| area.contains((mouse.column, mouse.row).into());
         let (list, view) = (self.areas.0, self.areas.1);
         let wheel = match mouse.kind {
             MouseEventKind::ScrollDown => 3,
             MouseEventKind::ScrollUp => -3,
             MouseEventKind::Down(MouseButton::Left) => 0,
-            _ => return Flow::On,
+            _ => return Action::Continue,
         };
         self.message.clear();
         if self.mode == Mode::Help {
-            self.mode = Mode::Walk;
-            return Flow::On;
+            self.mode = Mode::Navigate;
+            return Action::Continue;
         }
         let tab = self.areas.2.iter().find(|(area, _)| at(area)).map(|(_, view)| *view);
         if let Some(tab) = tab.filter(|_| wheel == 0) {
@@ -255,11 +255,11 @@ impl<'a> App<'a> {
                 }
             }
         }
-        Flow::On
+        Action::Continue
     }
 
     /// Another view of what is selected.
-    fn show(&mut self, view: View) {
+    fn show(&mut self, view: PaneView) {
         self.view = view;
         self.focus = Focus::View;
     }
@@ -290,7 +290,7 @@ impl<'a> App<'a> {
                 return;
             }
             at = next;
-            if matches!(self.rows[at], Row::Finding(..)) {
+            if matches!(self.rows[at], ListRow::Finding(..)) {
                 self.selected = at;
                 return;
             }

@@ -8,8 +8,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
 use super::app::{App, Focus, Mode};
-use super::pane::{Ink, View};
-use super::subject::Row;
+use super::pane::{Palette, PaneView};
+use super::subject::ListRow;
 use crate::words;
 
 const HELP: &[(&str, &str)] = &[
@@ -31,7 +31,7 @@ const HELP: &[(&str, &str)] = &[
 impl App<'_> {
     /// Draws the viewer.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
-        let ink = Ink { color: self.color };
+        let ink = Palette { color: self.color };
         let [head, body, foot] =
             Layout::vertical([Constraint::Length(1), Constraint::Min(3), Constraint::Length(1)])
                 .areas(frame.area());
@@ -54,7 +54,7 @@ impl App<'_> {
         }
     }
 
-    fn head(&self, frame: &mut Frame<'_>, area: Rect, ink: Ink) {
+    fn head(&self, frame: &mut Frame<'_>, area: Rect, ink: Palette) {
         let style = match self.verdict() {
             Verdict::Same => ink.good(),
             Verdict::Differs => ink.bad(),
@@ -67,19 +67,19 @@ impl App<'_> {
         frame.render_widget(Paragraph::new(line), area);
     }
 
-    fn block(&self, title: Line<'static>, focused: bool, ink: Ink) -> Block<'static> {
+    fn block(&self, title: Line<'static>, focused: bool, ink: Palette) -> Block<'static> {
         let style = if focused { Style::new() } else { ink.faint() };
         Block::new().borders(Borders::ALL).border_style(style).title(title)
     }
 
-    fn draw_list(&mut self, frame: &mut Frame<'_>, area: Rect, ink: Ink) {
+    fn draw_list(&mut self, frame: &mut Frame<'_>, area: Rect, ink: Palette) {
         let title =
             if self.filter.is_empty() { " Findings ".into() } else { format!(" Findings: {} ", self.filter) };
         let block = self.block(title.into(), self.focus == Focus::List, ink);
         let inner = block.inner(area);
         frame.render_widget(block, area);
         self.areas.0 = inner;
-        self.top[0] = in_sight(self.top[0], self.selected, inner.height.into(), self.rows.len(), 0);
+        self.top[0] = first_visible(self.top[0], self.selected, inner.height.into(), self.rows.len(), 0);
         let lines: Vec<Line<'_>> = self
             .rows
             .iter()
@@ -87,8 +87,8 @@ impl App<'_> {
             .skip(self.top[0])
             .take(inner.height.into())
             .map(|(i, row)| {
-                let indent = if matches!(row, Row::Finding(..)) { "  " } else { "" };
-                let mut style = if let Row::Launch(_) = row {
+                let indent = if matches!(row, ListRow::Finding(..)) { "  " } else { "" };
+                let mut style = if let ListRow::Launch(_) = row {
                     Style::new().add_modifier(Modifier::BOLD)
                 } else {
                     Style::new()
@@ -103,11 +103,11 @@ impl App<'_> {
         frame.render_widget(Paragraph::new(lines), inner);
     }
 
-    fn draw_view(&mut self, frame: &mut Frame<'_>, area: Rect, ink: Ink) {
+    fn draw_view(&mut self, frame: &mut Frame<'_>, area: Rect, ink: Palette) {
         let mut title = vec![Span::raw(" ")];
         let mut tabs = Vec::new();
         let mut x = area.x + 2;
-        for (i, view) in View::ALL.into_iter().enumerate() {
+        for (i, view) in PaneView::ALL.into_iter().enumerate() {
             let name = format!("{} {}", i + 1, view.name());
             let wide = name.chars().count() as u16;
             tabs.push((Rect { x, y: area.y, width: wide, height: 1 }, view));
@@ -125,7 +125,7 @@ impl App<'_> {
             (pane.lines.len(), pane.head.min(height))
         };
         self.line = self.line.clamp(head.min(lines.saturating_sub(1)), lines.saturating_sub(1));
-        self.top[1] = in_sight(self.top[1].max(head), self.line, height - head, lines, head);
+        self.top[1] = first_visible(self.top[1].max(head), self.line, height - head, lines, head);
         let (top, line, search) = (self.top[1], self.line, self.search.to_lowercase());
         let pane = self.pane();
         let shown = (0..head).chain(top..(top + height - head).min(lines));
@@ -148,7 +148,7 @@ impl App<'_> {
         (self.areas.1, self.areas.2) = (under, tabs);
     }
 
-    fn foot(&mut self, frame: &mut Frame<'_>, area: Rect, ink: Ink) {
+    fn foot(&mut self, frame: &mut Frame<'_>, area: Rect, ink: Palette) {
         let place = {
             let (line, all) = (self.line + 1, self.pane().lines.len());
             format!(" {line}/{all} ")
@@ -180,7 +180,7 @@ impl App<'_> {
 }
 
 /// The first line in sight, of `all` of which the first `head` are always: so that `line` is among `height`.
-fn in_sight(top: usize, line: usize, height: usize, all: usize, head: usize) -> usize {
+fn first_visible(top: usize, line: usize, height: usize, all: usize, head: usize) -> usize {
     let top = top.min(line).max((line + 1).saturating_sub(height));
     // No room is left empty below.
     top.min(all.saturating_sub(height)).max(head)

@@ -14,6 +14,6 @@ mod pane;
 mod subject;
 mod terminal;
 
-pub use app::{App, Flow};
+pub use app::{Action, App};
 pub use subject::{Looker, Subject};
 pub use terminal::run;

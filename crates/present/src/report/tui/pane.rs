@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::super::text::text;
-use super::subject::{Row, Subject};
+use super::subject::{ListRow, Subject};
 use crate::format::Style as Layout;
 use crate::format::{clean, number, pad};
 use crate::words;
@@ -17,8 +17,8 @@ const WIDE: usize = 140;
 
 /// The views, in the order of their keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum View {
-    Story,
+pub(super) enum PaneView {
+    Summary,
     Source,
     Steps,
     Lanes,
@@ -27,19 +27,26 @@ pub(super) enum View {
     Why,
 }
 
-impl View {
-    pub const ALL: [View; 7] =
-        [View::Story, View::Source, View::Steps, View::Lanes, View::Loops, View::Operands, View::Why];
+impl PaneView {
+    pub const ALL: [PaneView; 7] = [
+        PaneView::Summary,
+        PaneView::Source,
+        PaneView::Steps,
+        PaneView::Lanes,
+        PaneView::Loops,
+        PaneView::Operands,
+        PaneView::Why,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
-            View::Story => "Summary",
-            View::Source => "Source",
-            View::Steps => "Steps",
-            View::Lanes => "Lanes",
-            View::Loops => "Loops",
-            View::Operands => "Operands",
-            View::Why => "Why",
+            PaneView::Summary => "Summary",
+            PaneView::Source => "Source",
+            PaneView::Steps => "Steps",
+            PaneView::Lanes => "Lanes",
+            PaneView::Loops => "Loops",
+            PaneView::Operands => "Operands",
+            PaneView::Why => "Why",
         }
     }
 }
@@ -61,7 +68,7 @@ impl Pane {
     }
 
     /// One line.
-    pub fn said(text: &str) -> Pane {
+    pub fn message(text: &str) -> Pane {
         let mut pane = Pane::new();
         pane.put(vec![text.to_owned().into()], false);
         pane
@@ -93,32 +100,34 @@ impl Pane {
     }
 
     /// What `view` shows of a row.
-    pub fn of(subject: &mut Subject<'_>, row: Row, view: View, color: bool) -> Pane {
-        let ink = Ink { color };
+    pub fn of(subject: &mut Subject<'_>, row: ListRow, view: PaneView, color: bool) -> Pane {
+        let ink = Palette { color };
         let report = subject.report;
         let (i, j) = match row {
-            Row::Launch(i) if view == View::Story => return story(report, i, None, color),
+            ListRow::Launch(i) if view == PaneView::Summary => return summary(report, i, None, color),
             // Of a launch, its first finding.
-            Row::Launch(i) => (i, 0),
-            Row::Finding(i, j) => (i, j),
+            ListRow::Launch(i) => (i, 0),
+            ListRow::Finding(i, j) => (i, j),
         };
         let launch = &report.launches[i];
-        let Some(finding) = launch.findings.get(j) else { return Pane::said("this launch has no finding") };
+        let Some(finding) = launch.findings.get(j) else {
+            return Pane::message("this launch has no finding");
+        };
         match view {
-            View::Story => story(report, i, Some(j), color),
-            View::Source => source(subject, finding, ink),
-            View::Operands => {
-                finding.operands.as_ref().map_or_else(|| Pane::said(NO_OPERANDS), |o| operands(o, ink))
+            PaneView::Summary => summary(report, i, Some(j), color),
+            PaneView::Source => source(subject, finding, ink),
+            PaneView::Operands => {
+                finding.operands.as_ref().map_or_else(|| Pane::message(NO_OPERANDS), |o| operands(o, ink))
             }
-            View::Why => why(finding, ink),
-            View::Steps | View::Lanes | View::Loops => match (subject.look)(i, j) {
+            PaneView::Why => why(finding, ink),
+            PaneView::Steps | PaneView::Lanes | PaneView::Loops => match (subject.look)(i, j) {
                 Ok(Some(look)) => match view {
-                    View::Steps => steps(&look, ink),
-                    View::Lanes => lanes(&look, launch, ink),
+                    PaneView::Steps => steps(&look, ink),
+                    PaneView::Lanes => lanes(&look, launch, ink),
                     _ => loops(&look, ink),
                 },
-                Ok(None) => Pane::said("this recording level has no paths"),
-                Err(e) => Pane::said(&clean(&e)),
+                Ok(None) => Pane::message("this recording level has no paths"),
+                Err(e) => Pane::message(&clean(&e)),
             },
         }
     }
@@ -128,11 +137,11 @@ const NO_OPERANDS: &str = "operands were not recorded; `prlx compare` of launch 
 
 /// How things look.
 #[derive(Clone, Copy)]
-pub(super) struct Ink {
+pub(super) struct Palette {
     pub color: bool,
 }
 
-impl Ink {
+impl Palette {
     fn of(self, color: Color) -> Style {
         if self.color { Style::new().fg(color) } else { Style::new() }
     }
@@ -160,7 +169,7 @@ impl Ink {
 }
 
 /// What the report says of one finding, or of a launch and all of its findings, as `prlx diff` prints it.
-fn story(report: &prlx_analyze::Report, i: usize, j: Option<usize>, color: bool) -> Pane {
+fn summary(report: &prlx_analyze::Report, i: usize, j: Option<usize>, color: bool) -> Pane {
     let mut one = report.clone();
     let mut launch = one.launches.swap_remove(i);
     if let Some(j) = j {
@@ -172,7 +181,7 @@ fn story(report: &prlx_analyze::Report, i: usize, j: Option<usize>, color: bool)
     let mut out = Vec::new();
     // Writing to memory does not fail.
     let _ = text(&mut out, &one, &Layout { color: false, width: WIDE });
-    let ink = Ink { color };
+    let ink = Palette { color };
     let mut pane = Pane::new();
     for line in String::from_utf8_lossy(&out).lines().skip_while(|l| !l.is_empty()).skip(1) {
         let bad = line.contains("<- ") || line.contains('#');
@@ -182,10 +191,10 @@ fn story(report: &prlx_analyze::Report, i: usize, j: Option<usize>, color: bool)
     pane
 }
 
-fn source(subject: &Subject<'_>, f: &Finding, ink: Ink) -> Pane {
+fn source(subject: &Subject<'_>, f: &Finding, ink: Palette) -> Pane {
     let mut pane = Pane::new();
     let side = usize::from(f.site[0].is_none() && f.site[1].is_some());
-    let Some(place) = f.location() else { return Pane::said("the source location is not known") };
+    let Some(place) = f.location() else { return Pane::message("the source location is not known") };
     let mut shown = false;
     let files: Vec<&str> = {
         let mut all: Vec<&str> =
@@ -237,13 +246,13 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Ink) -> Pane {
         pane.put(Vec::new(), false);
     }
     if !shown {
-        return Pane::said(&format!("{}: the source text is not available", words::place(place)));
+        return Pane::message(&format!("{}: the source text is not available", words::place(place)));
     }
     pane
 }
 
 /// How a step stands on each side.
-fn steps(look: &PathView, ink: Ink) -> Pane {
+fn steps(look: &PathView, ink: Palette) -> Pane {
     let told = |s: &AlignedStep, side: usize| -> (String, String) {
         let site = s.site[side].and_then(|i| look.sites[side].get(i as usize));
         let Some((site, value)) = site.zip(s.value[side]) else { return Default::default() };
@@ -309,7 +318,7 @@ fn instruction(site: &SiteInfo) -> String {
     clean(&site.text)
 }
 
-fn lanes(look: &PathView, launch: &LaunchReport, ink: Ink) -> Pane {
+fn lanes(look: &PathView, launch: &LaunchReport, ink: Palette) -> Pane {
     let mut pane = Pane::new();
     pane.head = 1;
     let key = format!(
@@ -346,11 +355,11 @@ fn lanes(look: &PathView, launch: &LaunchReport, ink: Ink) -> Pane {
     pane
 }
 
-fn loops(look: &PathView, ink: Ink) -> Pane {
+fn loops(look: &PathView, ink: Palette) -> Pane {
     let name = |n: &Scope| format!("{}{}", "  ".repeat(n.depth as usize), words::nest(n));
     let mut pane = Pane::new();
     if look.nest.is_empty() {
-        return Pane::said("this lane runs no loop and calls no function");
+        return Pane::message("this lane runs no loop and calls no function");
     }
     pane.head = 1;
     let wide = look.nest.iter().map(|n| name(n).chars().count()).max().unwrap_or(0);
@@ -379,7 +388,7 @@ fn loops(look: &PathView, ink: Ink) -> Pane {
     pane
 }
 
-fn operands(o: &Operands, ink: Ink) -> Pane {
+fn operands(o: &Operands, ink: Palette) -> Pane {
     let mut pane = Pane::new();
     pane.head = 1;
     let cell =
@@ -421,9 +430,9 @@ fn operands(o: &Operands, ink: Ink) -> Pane {
     pane
 }
 
-fn why(f: &Finding, ink: Ink) -> Pane {
+fn why(f: &Finding, ink: Palette) -> Pane {
     if f.slice.is_empty() {
-        return Pane::said("the origin of the value is not known");
+        return Pane::message("the origin of the value is not known");
     }
     let mut pane = Pane::new();
     let lines: Vec<String> = f

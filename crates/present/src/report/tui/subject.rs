@@ -18,7 +18,7 @@ pub struct Subject<'a> {
 
 /// What a line of the list stands for: a launch, or one of its findings; by index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Row {
+pub(super) enum ListRow {
     Launch(usize),
     Finding(usize, usize),
 }

@@ -6,7 +6,7 @@ use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event};
 use ratatui::crossterm::execute;
 
-use super::app::{App, Flow};
+use super::app::{Action, App};
 use super::subject::Subject;
 
 /// Shows a report on this terminal until the user leaves.
@@ -24,15 +24,15 @@ pub fn run(subject: Subject<'_>, color: bool) -> io::Result<()> {
             let flow = match event::read()? {
                 Event::Key(key) if key.is_press() => app.key(key),
                 Event::Mouse(mouse) => app.mouse(mouse),
-                _ => Flow::On,
+                _ => Action::Continue,
             };
             match flow {
-                Flow::On => {}
-                Flow::Copy(text) => {
+                Action::Continue => {}
+                Action::Copy(text) => {
                     execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))?;
                     io::stdout().flush()?;
                 }
-                Flow::Leave => return Ok(()),
+                Action::Quit => return Ok(()),
             }
         }
     })();

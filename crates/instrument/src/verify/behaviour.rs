@@ -1,4 +1,4 @@
-//! Invariant 7: every piece does what the plan says, on sample states.
+//! Invariant 7: every snippet does what the plan says, on sample states.
 
 use std::collections::HashMap;
 
@@ -11,29 +11,29 @@ use prlx_trace::kernel::Level;
 use crate::error::Error;
 use crate::verify::execute::execute;
 use crate::verify::fault::wrong;
-use crate::verify::function::{Checked, Inserted, Texts, calls_recorded};
-use crate::verify::handover::{handed, state_moves};
+use crate::verify::function::{FunctionPair, Inputs, InsertedCode, calls_recorded};
+use crate::verify::handover::{check_handover, handed_over};
 use crate::verify::states::Sample::{Filtered, Fresh, NoContext, Room, Whole};
-use crate::verify::states::{RECORDS_WHOLE, State, Tried};
+use crate::verify::states::{RECORDS_WHOLE, SampleState, Samples};
 
-/// Checks all pieces of a function; `places` are the same piece's possible places, in order.
-pub(super) fn run(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
+/// Checks all snippets of a function. `places` has the possible positions of each snippet, in order.
+pub(super) fn check_behaviour(
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
     layout: &HashMap<String, i64>,
-    places: &[(At, Inserted)],
+    places: &[(At, InsertedCode)],
 ) -> Result<(), Error> {
     let mut expected: HashMap<At, Vec<&Insertion>> = HashMap::new();
     if f.recorded {
         let insertions = || texts.plan.functions[f.index].insertions.iter();
-        for insertion in insertions().filter(|i| effective(f, i) != i.at) {
-            expected.entry(effective(f, insertion)).or_default().push(insertion);
+        for insertion in insertions().filter(|i| insertion_place(f, i) != i.at) {
+            expected.entry(insertion_place(f, insertion)).or_default().push(insertion);
         }
-        for insertion in insertions().filter(|i| effective(f, i) == i.at) {
+        for insertion in insertions().filter(|i| insertion_place(f, i) == i.at) {
             expected.entry(insertion.at).or_default().push(insertion);
         }
     }
-    let mut works: Vec<Work<'_>> = Vec::new();
+    let mut works: Vec<Placement<'_>> = Vec::new();
     let mut i = 0;
     while i < places.len() {
         let (first, inserted) = (i, &places[i].1);
@@ -50,10 +50,10 @@ pub(super) fn run(
         if here.is_empty() && !call {
             return Err(wrong(inserted.at, format!("{}: the plan has nothing here", f.old.name)));
         }
-        state_moves(f, &here, inserted)?;
-        works.push(Work { here, inserted, places: &places[first..i] });
+        check_handover(f, &here, inserted)?;
+        works.push(Placement { here, inserted, places: &places[first..i] });
     }
-    try_all(texts, f, &Tried::of(texts, f, layout), &works)?;
+    check_all(texts, f, &Samples::of(texts, f, layout), &works)?;
     let missing = expected.into_iter().filter(|(_, list)| list.iter().any(|x| has_effect(texts, f, x)));
     if let Some((at, list)) = missing.min_by_key(|(at, _)| *at) {
         let message =
@@ -63,22 +63,27 @@ pub(super) fn run(
     Ok(())
 }
 
-/// A piece, and what the plan has at its place.
-struct Work<'a> {
+/// A snippet, and the plan's insertions at its position.
+struct Placement<'a> {
     here: Vec<&'a Insertion>,
-    /// Where it may stand.
-    places: &'a [(At, Inserted)],
-    inserted: &'a Inserted,
+    /// Its possible positions.
+    places: &'a [(At, InsertedCode)],
+    inserted: &'a InsertedCode,
 }
 
-/// So many pieces are worth a thread, and most threads.
+/// Number of snippets that justify a thread, and maximum number of threads.
 const SHARE: usize = 16;
 
 const THREADS: usize = 8;
 
-/// Tries all pieces of a function, several at a time if there are many and there are processors for it; the first fault, in their order.
-fn try_all(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, works: &[Work<'_>]) -> Result<(), Error> {
-    let some = |works: &[Work<'_>]| works.iter().try_for_each(|work| try_one(texts, f, tried, work));
+/// Checks all snippets of a function, in parallel if there are many. Returns the first fault in their order.
+fn check_all(
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    tried: &Samples<'_>,
+    works: &[Placement<'_>],
+) -> Result<(), Error> {
+    let some = |works: &[Placement<'_>]| works.iter().try_for_each(|work| check_one(texts, f, tried, work));
     let most = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     let threads = (works.len() / SHARE).clamp(1, most);
     let mut shares = works.chunks(works.len().div_ceil(threads).max(1));
@@ -89,20 +94,25 @@ fn try_all(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, works: &[Work<
             .collect();
         let first = some(own);
         others.into_iter().fold(first, |so_far, (share, thread)| {
-            // Where there are no threads to be had, or one has died, its share is tried here.
+            // If a thread could not be started or has died, its share is checked here.
             let result = thread.ok().and_then(|t| t.join().ok());
             so_far.and_then(|()| result.unwrap_or_else(|| some(share)))
         })
     })
 }
 
-/// Holds one piece to the rules, and tries it on all states that matter to it.
-fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_>) -> Result<(), Error> {
+/// Checks the rules for one snippet, then executes it on all states that matter to it.
+fn check_one(
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    tried: &Samples<'_>,
+    work: &Placement<'_>,
+) -> Result<(), Error> {
     work.places.iter().try_for_each(|(place, inserted)| f.rules(*place, inserted))?;
     if !f.recorded {
         return Ok(());
     }
-    // Code that reaches no memory does not care where the cursor is.
+    // Code that accesses no memory does not depend on the cursor.
     let insts = &f.new.insts[work.inserted.insts.clone()];
     let writes = insts.iter().any(|i| i.space == Space::Global);
     let probe = texts.plan.request.level == Level::Probe;
@@ -114,7 +124,7 @@ fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_
     };
     let alike = probe && work.here.iter().all(alike);
     let ends = work.here.iter().any(|i| matches!(i.action, Action::End { .. }));
-    let wanted = |state: &&State| match state.sample {
+    let wanted = |state: &&SampleState| match state.sample {
         Whole if probe => alike && (ends || state.seed < RECORDS_WHOLE),
         _ if probe => true,
         sample if f.idle => matches!(sample, Whole | Fresh | NoContext | Filtered),
@@ -127,8 +137,8 @@ fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_
         .try_for_each(|state| execute(texts, f, tried, &pieces, work.inserted, state))
 }
 
-/// Whether all that a code does with lanes is to save records, not in a log.
-fn saves(texts: &Texts<'_>, code: &Code) -> bool {
+/// Whether a program does nothing with other lanes except save records that are not in a log.
+fn saves(texts: &Inputs<'_>, code: &Code) -> bool {
     let parts = &texts.plan.kept.records.parts;
     code.body.iter().all(|stmt| match stmt {
         Stmt::Set(_, op) => !matches!(
@@ -140,9 +150,9 @@ fn saves(texts: &Texts<'_>, code: &Code) -> bool {
     })
 }
 
-/// Where an insertion's text stands: what is not part of a call goes before the stores of its arguments, or after the
-/// loads of its results.
-fn effective(f: &Checked<'_>, insertion: &Insertion) -> At {
+/// Position of an insertion's text. Insertions that are not part of a call precede the stores of its
+/// arguments, or follow the loads of its results.
+fn insertion_place(f: &FunctionPair<'_>, insertion: &Insertion) -> At {
     let (At::Before(id) | At::After(id)) = insertion.at else { return insertion.at };
     let insts = &f.old.insts;
     let mut at = id.index();
@@ -163,15 +173,15 @@ fn effective(f: &Checked<'_>, insertion: &Insertion) -> At {
     At::After(InstId(at as u32))
 }
 
-fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool {
+fn has_effect(texts: &Inputs<'_>, f: &FunctionPair<'_>, insertion: &Insertion) -> bool {
     match (&insertion.action, insertion.at) {
         (Action::Save | Action::Restore, At::Before(id) | At::After(id)) => {
             calls_recorded(texts, texts.module, &f.old.insts[id.index()])
-                && !handed(texts.plan, true).is_empty()
+                && !handed_over(texts.plan, true).is_empty()
         }
         (Action::Fold { values, .. }, _) => !values.is_empty(),
         (Action::Reserve { bits }, _) => *bits > 0,
-        // Without variables and counters there is nothing to begin or to end with.
+        // Without variables and counters nothing begins or ends.
         (Action::Begin, _) if texts.plan.request.level == Level::Probe && f.kernel() => {
             let kept = &texts.plan.kept;
             let numbered = kept.records.parts.iter().any(Part::numbered);
@@ -182,7 +192,7 @@ fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool
             !kept.counters.is_empty() || kept.tracks.as_ref().is_some_and(|t| t.ends(*trap))
         }
         (Action::End { .. }, _) => !f.idle || texts.plan.request.level == Level::Fingerprint,
-        // All that an idle kernel keeps at level `events` is a cursor that nothing moves.
+        // An idle kernel at level `events` keeps only a cursor that never moves.
         (Action::Begin, _) => !f.idle || texts.plan.request.level != Level::Events,
         _ => true,
     }

@@ -1,0 +1,62 @@
+//! What the warps of a CTA share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use prlx_lanes::LANES;
+use prlx_trace::Dim3;
+
+use crate::copies::state::Transfer;
+use crate::matrix::wgmma_state::WarpgroupProducts;
+use crate::mem::Region;
+use crate::mem::peers::Peers;
+
+/// The barrier behind `barrier.cluster`, after the 16 that a CTA can name.
+pub const CLUSTER: usize = 16;
+
+/// Barriers of a CTA.
+const BARRIERS: usize = CLUSTER + 1;
+
+/// A barrier.
+#[derive(Clone, Debug, Default)]
+pub struct Barrier {
+    /// By warp: lanes that have arrived.
+    pub arrived: [u32; LANES],
+    /// By warp: lanes whose predicate held.
+    pub votes: [u32; LANES],
+    /// Threads for which it waits, where that is said.
+    pub count: Option<u32>,
+    /// Somebody has arrived.
+    pub waiting: bool,
+}
+
+/// What the warps of a CTA share.
+#[derive(Debug)]
+pub struct Block {
+    /// Its place in the grid.
+    pub cta: Dim3,
+    /// And number.
+    pub index: u64,
+    /// Its shared memory.
+    pub shared: Arc<Region>,
+    /// That of its cluster.
+    pub peers: Arc<Peers>,
+    /// Its number in the cluster.
+    pub rank: u32,
+    /// Its barriers.
+    pub barriers: [Barrier; BARRIERS],
+    /// What the warps of each warpgroup have begun; empty until one does.
+    pub warpgroups: Vec<WarpgroupProducts>,
+    /// Bulk copies under way.
+    pub transfers: Vec<Transfer>,
+    /// Instructions so far.
+    pub clock: u64,
+    /// What `%globaltimer` showed before the first.
+    pub epoch: u64,
+    /// Atomics and volatile accesses so far.
+    pub spins: u64,
+    /// What it printed.
+    pub output: Vec<u8>,
+    /// Variables of a probe program, by number in [`Kept::held`]: atomic, for its warps only borrow them.
+    pub held: Vec<AtomicU64>,
+}

@@ -1,0 +1,46 @@
+//! What all CTAs of one launch share.
+
+use prlx_driver::LaunchConfig;
+use prlx_isa::view::Module;
+use prlx_trace::Dim3;
+
+use super::host::Host;
+use crate::code::Code;
+use crate::hooks::recorder::Observe;
+use crate::mem::heap::Heap;
+use crate::mem::{Memory, Region};
+
+/// All that CTAs of one launch share.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// The kernel.
+    pub code: &'a Code,
+    /// Its module.
+    pub module: &'a Module,
+    /// And text.
+    pub source: &'a str,
+    /// Global memory.
+    pub memory: &'a Memory,
+    /// Where `malloc` takes from.
+    pub heap: &'a Heap,
+    /// Shape and seed.
+    pub config: &'a LaunchConfig,
+    /// CTAs of a cluster.
+    pub cluster: Dim3,
+    /// Whether somebody asked for clusters: the launch or the kernel.
+    pub explicit: bool,
+    /// Parameters.
+    pub params: &'a Region,
+    /// Bytes of a lane's local memory.
+    pub stride: u64,
+    /// Warps of a CTA.
+    pub warps: u32,
+    /// Steps that a CTA may take.
+    pub max_steps: u64,
+    /// What `%globaltimer` shows at its first.
+    pub epoch: u64,
+    /// What to write down.
+    pub observe: Option<Observe<'a>>,
+    /// Hot functions for this host.
+    pub host: Host,
+}

@@ -1,0 +1,218 @@
+//! The table of global allocations.
+//!
+//! # Invariants
+//! An address is never used for two allocations. Between two allocations there are bytes that belong to none.
+
+use super::region::Region;
+
+/// Whose an allocation is: reports name it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// Allocated through the driver; what it is called.
+    User(String),
+    /// A module's variable, by name; true for constants.
+    Symbol(String, bool),
+}
+
+/// A global allocation.
+#[derive(Debug)]
+pub struct Allocation {
+    /// Its address.
+    pub base: u64,
+    /// Its bytes.
+    pub region: Region,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Ranges of bytes that nobody has written, in order: first and one past the last.
+    never: Vec<(u64, u64)>,
+}
+
+/// Where the first allocation lies, at least.
+pub const FIRST: u64 = 0x7f20_0000_0000;
+
+/// Allocations begin at multiples of this, and at least this much lies between two.
+const GAP: u64 = 512;
+
+/// Global memory: the allocations, by address.
+#[derive(Debug, Default)]
+pub struct Memory {
+    allocations: Vec<Allocation>,
+    freed: Vec<(u64, u64)>,
+    next: u64,
+    used: u64,
+}
+
+impl Memory {
+    /// Empty; the first allocation lies at `first` or at the least address.
+    pub fn from(first: u64) -> Memory {
+        Memory { next: first, ..Memory::default() }
+    }
+    /// Allocates zeros; `None` when more than `limit` bytes would be in use.
+    pub fn alloc(&mut self, bytes: u64, align: u64, limit: u64, owner: Owner) -> Option<u64> {
+        let used = self.used.checked_add(bytes)?;
+        if used > limit {
+            return None;
+        }
+        let base = self.next.max(FIRST).checked_next_multiple_of(align.max(GAP))?;
+        self.next = base.checked_add(bytes)?.checked_add(GAP)?;
+        self.used = used;
+        self.allocations.push(Allocation { base, region: Region::new(bytes), owner, never: Vec::new() });
+        Some(base)
+    }
+    /// Bytes in use.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+    /// Frees the allocation at exactly `base`.
+    pub fn free(&mut self, base: u64) -> bool {
+        let Ok(i) = self.allocations.binary_search_by_key(&base, |a| a.base) else { return false };
+        let a = self.allocations.remove(i);
+        self.used -= a.region.len();
+        self.freed.push((base, a.region.len()));
+        true
+    }
+    /// The allocation that holds `at`, and its index: a hint for the next call.
+    #[inline(always)]
+    pub fn find(&self, at: u64, hint: &mut usize) -> Option<&Allocation> {
+        if let Some(a) = self.allocations.get(*hint)
+            && at.wrapping_sub(a.base) < a.region.len()
+        {
+            return Some(a);
+        }
+        self.search(at, hint)
+    }
+    #[cold]
+    fn search(&self, at: u64, hint: &mut usize) -> Option<&Allocation> {
+        let i = self.allocations.partition_point(|a| a.base <= at).checked_sub(1)?;
+        let a = &self.allocations[i];
+        if at - a.base >= a.region.len() {
+            return None;
+        }
+        *hint = i;
+        Some(a)
+    }
+    /// The region that holds a whole range, and where in it.
+    pub fn range(&self, at: u64, bytes: u64) -> Option<(&Region, u64)> {
+        let a = self.find(at, &mut 0)?;
+        (a.region.len() - (at - a.base) >= bytes).then_some((&a.region, at - a.base))
+    }
+    /// The allocation that holds an address or is nearest to it.
+    pub fn nearest(&self, at: u64) -> Option<&Allocation> {
+        let after = self.allocations.partition_point(|a| a.base <= at);
+        let below = after.checked_sub(1).map(|i| &self.allocations[i]);
+        let distance = |a: &Allocation| at.saturating_sub(a.base + a.region.len());
+        match (below, self.allocations.get(after)) {
+            (Some(b), Some(a)) => Some(if distance(b) <= a.base - at { b } else { a }),
+            (below, above) => below.or(above),
+        }
+    }
+    /// Whether an address is that of a constant.
+    pub fn is_constant(&self, at: u64) -> bool {
+        self.find(at, &mut 0).is_some_and(|a| matches!(a.owner, Owner::Symbol(_, true)))
+    }
+    /// Whether an address lies in an allocation that has been freed.
+    pub fn was_freed(&self, at: u64) -> bool {
+        self.freed.iter().any(|&(b, n)| at >= b && at - b < n)
+    }
+    /// Counts a range of an allocation as never written.
+    pub fn forget(&mut self, at: u64, bytes: u64) {
+        if let Some((a, off)) = self.holding(at) {
+            let end = off.saturating_add(bytes).min(a.region.len());
+            a.never.push((off, end));
+            a.never.sort_unstable();
+        }
+    }
+    /// Counts a range as written.
+    pub fn wrote(&mut self, at: u64, bytes: u64) {
+        let Some((a, off)) = self.holding(at) else { return };
+        let end = off.saturating_add(bytes);
+        let parts = |&(from, to): &(u64, u64)| [(from, to.min(off)), (from.max(end), to)];
+        a.never = a.never.iter().flat_map(parts).filter(|(from, to)| from < to).collect();
+    }
+    /// Counts everything as written.
+    pub fn wrote_all(&mut self) {
+        self.allocations.iter_mut().for_each(|a| a.never.clear());
+    }
+    /// What nobody has written: region, place in it, bytes.
+    pub fn never_written(&self) -> impl Iterator<Item = (&Region, u64, u64)> {
+        self.allocations.iter().flat_map(|a| a.never.iter().map(|&(from, to)| (&a.region, from, to - from)))
+    }
+    fn holding(&mut self, at: u64) -> Option<(&mut Allocation, u64)> {
+        let i = self.allocations.partition_point(|a| a.base <= at).checked_sub(1)?;
+        let a = &mut self.allocations[i];
+        let off = at - a.base;
+        (off < a.region.len()).then_some((a, off))
+    }
+    /// Names the allocation that begins at exactly `base`.
+    pub fn name(&mut self, base: u64, name: &str) {
+        if let Ok(i) = self.allocations.binary_search_by_key(&base, |a| a.base) {
+            self.allocations[i].owner = Owner::User(name.into());
+        }
+    }
+    /// What lies around an address that no allocation holds, in words.
+    pub fn around(&self, at: u64) -> String {
+        if let Some(&(base, len)) = self.freed.iter().find(|&&(b, n)| at >= b && at - b < n) {
+            return format!("it lies in {len} bytes at {base:#x} that have been freed");
+        }
+        let after = self.allocations.partition_point(|a| a.base <= at);
+        let below = after.checked_sub(1).map(|i| {
+            let a = &self.allocations[i];
+            (at - a.base - a.region.len().min(at - a.base), a, false)
+        });
+        let above = self.allocations.get(after).map(|a| (a.base - at, a, true));
+        let nearest = match (below, above) {
+            (Some(b), Some(a)) => Some(if b.0 <= a.0 { b } else { a }),
+            (b, a) => b.or(a),
+        };
+        match nearest {
+            None => "nothing is allocated".into(),
+            Some((distance, a, before)) => format!(
+                "the nearest allocation is {} ({} bytes at {:#x}): {distance} bytes {}",
+                match &a.owner {
+                    Owner::User(name) | Owner::Symbol(name, _) if name.contains(' ') => name.clone(),
+                    Owner::User(name) | Owner::Symbol(name, _) => format!("`{name}`"),
+                },
+                a.region.len(),
+                a.base,
+                if before { "before it" } else { "past its end" },
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_never_written() {
+        let mut m = Memory::default();
+        let a = m.alloc(100, 1, 1 << 20, Owner::User("a".into())).unwrap();
+        let never = |m: &Memory| m.never_written().map(|(_, at, n)| (at, n)).collect::<Vec<_>>();
+        m.forget(a, 100);
+        m.wrote(a + 10, 20);
+        m.wrote(a + 90, 100);
+        assert_eq!(never(&m), [(0, 10), (30, 60)]);
+        m.wrote(a, 40);
+        assert_eq!(never(&m), [(40, 50)]);
+        m.wrote_all();
+        assert_eq!(never(&m), []);
+    }
+
+    #[test]
+    fn allocations_have_gaps_and_names() {
+        let mut m = Memory::default();
+        let a = m.alloc(100, 1, 1 << 20, Owner::User("a buffer".into())).unwrap();
+        let b = m.alloc(100, 4096, 1 << 20, Owner::Symbol("table".into(), false)).unwrap();
+        assert!(b >= a + 100 + GAP && b.is_multiple_of(4096));
+        assert!(m.range(a, 100).is_some() && m.range(a, 101).is_none());
+        assert!(
+            m.around(a + 104).contains("a buffer (100 bytes")
+                && m.around(a + 104).contains("4 bytes past its end")
+        );
+        assert!(m.around(b - 8).contains("`table`") && m.around(b - 8).contains("8 bytes before it"));
+        assert!(m.free(a) && !m.free(a));
+        assert!(m.around(a).contains("freed"));
+        assert!(m.alloc(1 << 20, 1, 1 << 20, Owner::User(String::new())).is_none());
+    }
+}

@@ -1,0 +1,71 @@
+//! The shared memory of the CTAs of a cluster.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::region::Region;
+use crate::code::window;
+
+/// CTAs of a cluster, at most: as on an H100 that allows sizes that are not portable.
+pub const MAX_CTAS: u64 = 16;
+
+/// The shared memory of the CTAs of a cluster, by rank.
+#[derive(Debug)]
+pub struct Peers {
+    pub shared: Vec<Arc<Region>>,
+    ended: AtomicU32,
+}
+
+impl Peers {
+    /// Of CTAs with these.
+    pub fn new(shared: Vec<Arc<Region>>) -> Peers {
+        Peers { shared, ended: AtomicU32::new(0) }
+    }
+    /// All CTAs run: a new cluster begins.
+    pub fn begin(&self) {
+        self.ended.store(0, Relaxed);
+    }
+    /// The CTA of a rank has ended.
+    pub fn end(&self, rank: usize) {
+        self.ended.fetch_or(1 << rank, Relaxed);
+    }
+    /// The shared memory that the cluster's address `at` lies in for the CTA of rank `own`, and the address of its first byte.
+    ///
+    /// # Errors
+    /// When it is no CTA's, or the CTA's that has ended, in words.
+    pub fn find(&self, own: u32, at: u64) -> Result<(&Region, u64), String> {
+        let rank = match at / window::CTA {
+            0 => own,
+            n => (n - 1) as u32,
+        };
+        let Some(region) = self.shared.get(rank as usize) else {
+            return Err(format!(
+                "in the shared memory of rank {rank} of the cluster, which has {} CTAs",
+                self.shared.len()
+            ));
+        };
+        if self.ended.load(Relaxed) >> rank & 1 == 1 {
+            return Err(format!("in the shared memory of rank {rank} of the cluster, a CTA that has ended"));
+        }
+        Ok((region, at / window::CTA * window::CTA))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_rank() {
+        let peers = Peers::new((0..2).map(|_| Arc::new(Region::new(64))).collect());
+        peers.shared[1].store32(8, 7);
+        let (own, base) = peers.find(1, 8).unwrap();
+        assert_eq!((own.load32(8 - base), base), (7, 0));
+        let at = 2 * window::CTA + 8;
+        let (other, base) = peers.find(0, at).unwrap();
+        assert_eq!((other.load32(at - base), base), (7, 2 * window::CTA));
+        assert!(peers.find(0, 3 * window::CTA).unwrap_err().contains("rank 2 of the cluster, which has 2"));
+        peers.ended.store(2, Relaxed);
+        assert!(peers.find(0, at).unwrap_err().contains("rank 1 of the cluster, a CTA that has ended"));
+    }
+}
