@@ -1,8 +1,13 @@
-//! Small valid kernels from bytes, and the master test's comparison on them.
+//! Generates small valid kernels from bytes, and runs the master test's comparison on them.
 //!
-//! Holds: any bytes give a kernel that reads without complaint, ends after a bounded number of steps and has no race, so
-//! that every schedule must give the same lanes; the same bytes give the same kernel. When the bytes run out, blocks end.
-//! Misses: floating point, shared memory, whatever waits for other lanes, guarded calls, loops with two entries.
+//! # Invariants
+//! - Any bytes give a kernel that reads without complaint, ends after a bounded number of steps and has no
+//!   race. Every schedule must therefore give the same lanes.
+//! - The same bytes give the same kernel. When the bytes run out, blocks end.
+//!
+//! # Limitations
+//! - Kernels have no floating-point operations, no shared memory, no guarded calls, no loops with two
+//!   entries, and no code that waits for other lanes.
 
 use std::fmt::Write;
 
@@ -12,17 +17,17 @@ use prlx_trace::Level;
 
 use crate::lane_runs::{observe, program, record, same};
 
-/// Data registers, all of 32 bits.
+/// Number of data registers, all of 32 bits.
 const DATA: u8 = 8;
-/// Predicates.
+/// Number of predicate registers.
 const PREDICATES: u8 = 6;
 /// Loops and branches nest no deeper.
 const DEPTH: usize = 3;
 /// Statements of a function, at most.
 const STATEMENTS: u32 = 48;
 
-/// Generates a kernel, and compares hooks with rewritten code at levels `path` and `print`, under a schedule that the
-/// bytes choose.
+/// Generates a kernel, and compares hooks with rewritten code at levels `path` and `print`, under a schedule
+/// that the bytes choose.
 pub fn check(data: &[u8]) -> Result<(), String> {
     let mut job = job(data)?;
     let (_, complaints) = prlx_isa::ptx::read(&job.text);
@@ -118,7 +123,8 @@ fn module(bytes: &mut Bytes<'_>) -> String {
     text
 }
 
-/// Gives what is not set yet a value: nothing may depend on what a register held before. `of` names the registers.
+/// Gives what is not set yet a value: nothing may depend on what a register held before. `of` names the
+/// registers.
 fn init(of: &[u8]) -> String {
     let mut text = String::new();
     for i in of {
@@ -191,7 +197,7 @@ impl Function<'_, '_> {
         format!("@{}%p{}", if b & 0x80 == 0 { "" } else { "!" }, b % PREDICATES)
     }
 
-    /// Mostly none.
+    /// A guard for one instruction in four.
     fn guard(&mut self) -> String {
         if self.bytes.next() % 4 == 1 { self.condition() + " " } else { String::new() }
     }

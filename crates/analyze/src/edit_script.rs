@@ -1,11 +1,9 @@
 //! Aligns two sequences of hashes: which elements were removed, which were inserted.
 //!
 //! # Invariants
-//! [`edits`] returns a smallest edit script (Myers' greedy algorithm), if one exists within [`MAX_EDIT`].
-//! Time and memory
-//! are bounded for any input. [`align_trips`] matches trips by position where it can, since a trip's number
-//! identifies it.
-//! It shifts trips only where the numbers themselves are off.
+//! [`edits`] returns a smallest edit script (Myers' greedy algorithm), if one exists within the bound. Time
+//! and memory are bounded for any input. [`align_trips`] matches trips by position where it can, since a
+//! trip's number identifies it. It shifts trips only where the numbers themselves are off.
 
 use std::ops::Range;
 

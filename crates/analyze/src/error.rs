@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Error {
     /// The place, such as `module.functions[0].blocks[3]` or `warp 7, lane 3`.
     pub at: String,
-    /// The defect.
+    /// What is wrong at this place.
     pub what: String,
 }
 

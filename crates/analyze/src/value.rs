@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! Two floating-point values have equal texts exactly if their bits are equal: numbers print as the shortest
-//! text that
-//! reads back to the same value, and a NaN prints its payload.
+//! text that reads back to the same value, and a NaN prints its payload.
 
 use prlx_trace::kernel::Scalar;
 

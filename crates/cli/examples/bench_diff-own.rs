@@ -1,8 +1,10 @@
-//! Comparing own recordings that are equal but for one decision: makes a pair of files, compares them with the `prlx` beside it, prints a
-//! table in Markdown.
+//! Benchmark: compares pairs of recordings that are equal except for one decision. Prints a table in
+//! Markdown.
 //!
-//! Words: `quick` for a sixteenth of the warps, `files` to leave the files where they are. All warps have the same 10⁶ decisions, random ones, so
-//! that a frame of 32 warps packs to what one takes. Nothing of that is looked at but the frame of the warp that differs.
+//! The example makes the files and compares them with the `prlx` beside it. Arguments: `quick` uses a
+//! sixteenth of the warps, `files` keeps the files. All warps have the same 10⁶ random decisions, so a frame
+//! of 32 warps compresses to the size of one warp. The comparison reads only the frame of the warp that
+//! differs.
 
 #[path = "../../analyze/tests/it/toy.rs"]
 mod build;

@@ -1,8 +1,9 @@
-//! Comparing recordings of PRLX 0.x: makes pairs, compares them with the `prlx` beside it, prints a table in Markdown.
+//! Benchmark: compares pairs of recordings of PRLX 0.x. Prints a table in Markdown.
 //!
-//! Words: `quick` for pairs a sixteenth as large, `files` to leave the last pair's files where they are, anything else for the pairs with
-//! that in their name alone. Times are the best of several runs of the whole process, with files in the page cache; memory is the
-//! process's high-water mark (mapped pages of files included), read while it runs.
+//! The example makes the files and compares them with the `prlx` beside it. Arguments: `quick` uses pairs of
+//! a sixteenth of the size, `files` keeps the files of the last pair, any other text selects the pairs with
+//! that text in their names. A time is the best of several runs of the whole process, with files in the page
+//! cache. Memory is the high-water mark of the process, with the mapped pages of files.
 
 #[path = "../../../bench/process.rs"]
 mod process;

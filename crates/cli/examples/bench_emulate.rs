@@ -1,8 +1,10 @@
-//! How fast the CPU device runs, in warp instructions a second on one host thread: loops that do one kind of work, beside the
-//! same work in Rust; a product of matrices, held against the same in Rust; then the kernels of the corpus. `cargo xtask bench
-//! emulate`, or this example with a text that the kernels' names contain. Prints Markdown.
+//! Benchmark: the speed of the CPU device, in warp instructions per second on one host thread. Prints
+//! Markdown.
 //!
-//! Code is decoded before the clock starts. Corpus launches of under [`corpus::LEAST`] warp instructions are too short to say anything.
+//! It runs loops with one kind of work and the same work in Rust; a matrix product and the same in Rust; then
+//! the kernels of the corpus. Run `cargo xtask bench emulate`, or this example with a text that selects
+//! kernels by name. Code is decoded before the clock starts. Launches with fewer than [`corpus::LEAST`] warp
+//! instructions are too short to measure.
 
 #[path = "../../../bench/clock.rs"]
 mod clock;
@@ -242,7 +244,8 @@ fn device(level: Simd) -> Emulator {
     Emulator::new(Options { threads: 1, simd: level, ..Options::default() })
 }
 
-/// Warp instructions, and seconds of the fastest launch of five; the first, which decodes the code, does not count.
+/// Warp instructions, and seconds of the fastest launch of five; the first, which decodes the code, does not
+/// count.
 fn fastest(mut launch: impl FnMut() -> Result<(u64, f64)>) -> Result<(u64, f64)> {
     launch()?;
     (0..5).try_fold((0, f64::INFINITY), |(_, least), _| launch().map(|(n, t)| (n, least.min(t))))

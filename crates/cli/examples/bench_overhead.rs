@@ -1,10 +1,10 @@
-//! What recording costs on the CPU device: rewritten code over the original, in warp instructions and in time on the processor,
-//! for every kernel of the corpus that runs. `cargo xtask bench overhead`, or this example with a text that the kernels' names
-//! contain. Prints Markdown.
+//! Benchmark: the overhead of recording on the CPU device, for every kernel of the corpus that runs. Prints
+//! Markdown.
 //!
-//! One host thread, the fair schedule; both runs of a ratio come one after the other. Decoding of the code is in the
-//! times, so they say something of long launches only. Kernels that wait in loops for others may do it more or
-//! fewer times.
+//! It compares rewritten code with the original, in warp instructions and in processor time. Run `cargo xtask
+//! bench overhead`, or this example with a text that selects kernels by name. It uses one host thread and the
+//! fair schedule; both runs of a ratio follow each other. Times include decoding of the code, so only those
+//! of long launches mean something. Kernels that spin may do more or fewer iterations.
 
 #[path = "../../../bench/clock.rs"]
 mod clock;
@@ -38,7 +38,7 @@ struct Cost {
     module: (usize, usize),
     /// Warp instructions that ran.
     ran: (u64, u64),
-    /// Seconds.
+    /// Time of one run, in seconds.
     time: (f64, f64),
 }
 

@@ -1,8 +1,8 @@
-//! What recordings take: launches recorded on the CPU device at every level, written as files and read back.
-//! `cargo xtask bench trace` (the launches of `bench/launches`), or this example with launch files. Prints Markdown.
+//! Benchmark: sizes and times of recordings, recorded on the CPU device at every level. Prints Markdown.
 //!
-//! `raw` is what the device wrote; `in file` index and frames; `static` the rest of the file. Times are of all threads on the
-//! processor.
+//! Run `cargo xtask bench trace` (the launches of `bench/launches`), or this example with launch files. The
+//! column `raw` is what the device wrote, `in file` the index and the frames, `static` the rest of the file.
+//! Times are processor time of all threads.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};

@@ -33,7 +33,8 @@ pub fn views(args: &ReportArgs) -> Option<usize> {
     args.html.as_ref().map(|_| PAGE_FINDINGS).or(args.tui.then_some(0))
 }
 
-/// Opens the report in the terminal viewer if the options ask for it. `traces` reads the recordings of a pair of processes.
+/// Opens the report in the terminal viewer if the options ask for it. `traces` reads the recordings of a pair
+/// of processes.
 pub fn open_viewer(
     report: &Report,
     scene: &ViewModel,
@@ -69,8 +70,8 @@ pub fn open_viewer(
     }
 }
 
-/// Writes the files that the options ask for: a Parquet table of all findings, a page, a flame graph. Afterwards the
-/// report holds `shown` findings of each launch at most.
+/// Writes the files that the options ask for: a Parquet table of all findings, a page, a flame graph.
+/// Afterwards the report holds `shown` findings of each launch at most.
 pub fn write_files(report: &mut Report, scene: &ViewModel, shown: usize, args: &ReportArgs) -> Result<()> {
     if let Some(path) = &args.parquet {
         crate::tables::write_findings(report, path)?;

@@ -1,4 +1,5 @@
-//! The version of the program: its number, the commit it is built from, and the recording formats that it reads.
+//! The version of the program: its number, the commit it is built from, and the recording formats that it
+//! reads.
 
 use std::sync::LazyLock;
 

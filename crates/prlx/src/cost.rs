@@ -1,7 +1,8 @@
-//! Measures the overhead of recording, probing and profiling: time on a GPU, warp instructions on the CPU device.
+//! Measures the overhead of recording, probing and profiling: time on a GPU, warp instructions on the CPU
+//! device.
 //!
-//! Each kernel runs unchanged; unchanged once more, from a second copy (`again`, which shows the noise); and with each
-//! instrumentation, recording and not recording. Every cost is in proportion to the first.
+//! Each kernel runs unchanged; unchanged once more, from a second copy (`again`, which shows the noise); and
+//! with each instrumentation, recording and not recording. Every cost is in proportion to the first.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ pub struct KernelCost {
     pub bare: Cost,
     /// The unchanged kernel, from a second copy.
     pub again: Cost,
-    /// By instrumentation.
+    /// Costs by instrumentation, in the given order.
     pub instrumented: Vec<InstrumentedCost>,
     /// Kernels of other modules, by module name.
     pub others: Vec<(String, Cost)>,
@@ -48,7 +49,8 @@ pub struct InstrumentedCost {
     pub name: String,
     /// Time to read, plan, lower and verify the module, without the assembler.
     pub rewriting: Duration,
-    /// Recording, and not recording; `None` if the program has no effect in the kernel, which stays unchanged.
+    /// Recording, and not recording; `None` if the program has no effect in the kernel, which stays
+    /// unchanged.
     pub costs: Option<(Cost, Cost)>,
     /// Why some markers were left out.
     pub unmarked: Vec<String>,
@@ -134,8 +136,8 @@ fn unmarked(rewrite: &Rewrite) -> Vec<String> {
     rewrite.plan.kept.unmarked.iter().map(|m| prlx_present::safe(&m.why).to_string()).collect()
 }
 
-/// Overhead of one marker visit: nanoseconds in the track with the most visits, or, if the device counts, warp
-/// instructions of all visits.
+/// Overhead of one marker visit: nanoseconds in the track with the most visits, or, if the device counts,
+/// warp instructions of all visits.
 pub fn per_visit(cost: &Cost, bare: &Cost, passed: Passed, counts: bool) -> f64 {
     let more = quartile(cost, 2) as f64 - quartile(bare, 2) as f64;
     more / if counts { passed.all } else { passed.most }.max(1) as f64

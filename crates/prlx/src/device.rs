@@ -25,7 +25,7 @@ pub enum DeviceChoice {
 /// How launch files run. `None` and empty lists mean the device's defaults.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceOptions {
-    /// The device.
+    /// The device to open.
     pub device: DeviceChoice,
     /// CPU device: seed of the schedule, instead of the launch file's.
     pub seed: Option<u64>,

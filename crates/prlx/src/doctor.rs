@@ -1,8 +1,8 @@
 //! Finds out which GPU, driver and compilers this machine has, and what works with them.
 //!
 //! # Invariants
-//! - It changes nothing and needs nothing: it runs the tools that it finds with `--version`, and asks the CUDA driver
-//!   for its devices.
+//! - It changes nothing and needs nothing: it runs the tools that it finds with `--version`, and asks the
+//!   CUDA driver for its devices.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -19,8 +19,8 @@ pub type DeviceNotes = BTreeMap<String, Vec<String>>;
 
 /// The modules of a file, and what the CPU device says about their kernels.
 ///
-/// Modules of a recording are as the recording holds them, and come without notes. Code is planned for the `path`
-/// recorder.
+/// Modules of a recording are as the recording holds them, and come without notes. Code is planned for the
+/// `path` recorder.
 ///
 /// # Errors
 /// If the file cannot be read.

@@ -1,12 +1,14 @@
 //! PRLX as a library: everything the command line does, as functions over values.
 //!
-//! A function takes launch files, recordings or a program to run, options as plain data, and a [`Monitor`]. It returns
-//! a value: a trace, a report, the outcomes of many runs, a timeline, tables. Turning that value into text is the
-//! business of `prlx-present`; choosing what to call is the business of the command line.
+//! A function takes launch files, recordings or a program to run, options as plain data, and a [`Monitor`].
+//! It returns a value: a trace, a report, the outcomes of many runs, a timeline, tables. Turning that value
+//! into text is the business of `prlx-present`; choosing what to call is the business of the command line.
 //!
 //! # Invariants
-//! - Nothing here prints, parses arguments or ends the process. Progress, notes and warnings go to the [`Monitor`].
-//! - Long work asks [`Monitor::check`] between two steps and ends with [`Cancelled`] if the caller wants it to.
+//! - Nothing here prints, parses arguments or ends the process. Progress, notes and warnings go to the
+//!   [`Monitor`].
+//! - Long work asks [`Monitor::check`] between two steps and ends with [`Cancelled`] if the caller wants it
+//!   to.
 //! - Files are written where the options say so, and nowhere else but in the temporary folder.
 //!
 //! # Limitations

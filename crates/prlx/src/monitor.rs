@@ -19,12 +19,12 @@ pub enum Event<'a> {
     },
     /// One step of an activity is done.
     Step {
-        /// The activity.
+        /// The activity, as in its [`Event::Begin`].
         activity: u64,
     },
     /// An activity has ended, well or not.
     End {
-        /// The activity.
+        /// The activity, as in its [`Event::Begin`].
         activity: u64,
     },
     /// Information that the user may want to read.

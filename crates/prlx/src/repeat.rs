@@ -1,14 +1,16 @@
-//! Runs a launch file or a program many times, groups equal outcomes, and compares each group with the largest.
+//! Runs a launch file or a program many times, groups equal outcomes, and compares each group with the
+//! largest.
 //!
 //! # Invariants
-//! - One recording is kept for each outcome, so disk and memory are in proportion to the outcomes, not to the runs.
-//! - On the CPU device, run `n` has the seed `n` after the launch file's, so that each run can be made again. Both runs
-//!   of a comparison are then made again to see the operands.
+//! - One recording is kept for each outcome, so disk and memory are in proportion to the outcomes, not to the
+//!   runs.
+//! - On the CPU device, run `n` has the seed `n` after the launch file's, so that each run can be made again.
+//!   Both runs of a comparison are then made again to see the operands.
 //!
 //! # Limitations
 //! - A GPU and a program never run twice in the same way, so their findings have no operands.
-//! - Outcomes are told apart by digests of what was recorded. If two digests differ and decoding shows equal behaviour,
-//!   the outcomes are joined; this is noticed against the most frequent outcome only.
+//! - Outcomes differ if the digests of their recordings differ. If two digests differ and decoding shows
+//!   equal behaviour, the outcomes are joined; this is noticed against the most frequent outcome only.
 
 use std::cmp::Reverse;
 use std::ffi::OsString;

@@ -1,13 +1,14 @@
 //! Runs launch files under many schedules, groups equal outcomes, and compares the two most frequent ones.
 //!
 //! # Invariants
-//! - A run is one seed on a CPU device of one host thread, so it has the same outcome each time. The result does not
-//!   depend on how many runs work side by side.
+//! - A run is one seed on a CPU device of one host thread, so it has the same outcome each time. The result
+//!   does not depend on how many runs work side by side.
 //! - Inputs are the launch file's under every seed.
 //! - Memory is in proportion to the number of outcomes, not of runs.
 //!
 //! # Limitations
-//! - An outcome is what the outputs hold at the end. Runs that take different paths to the same outputs count as equal.
+//! - An outcome is what the outputs hold at the end. Runs that take different paths to the same outputs count
+//!   as equal.
 //! - Stopped runs are grouped by how they were stopped (a fault, or stuck), not by where.
 
 use std::cmp::Reverse;
@@ -74,10 +75,12 @@ struct RunResult {
     outputs: Vec<OutputContent>,
 }
 
-/// Runs the launch files, one or two, under every seed, and compares the first runs of the two most frequent outcomes.
+/// Runs the launch files, one or two, under every seed, and compares the first runs of the two most frequent
+/// outcomes.
 ///
 /// # Errors
-/// If the options choose a GPU, a file cannot be read, has no outputs, or a run fails for another reason than a fault.
+/// If the options choose a GPU, a file cannot be read, has no outputs, or a run fails for another reason than
+/// a fault.
 pub fn explore(
     files: &[&Path],
     seeds: &Range<u64>,
@@ -138,8 +141,8 @@ pub fn unexpected(schedules: &Schedules) -> bool {
     schedules.outcomes.iter().flat_map(|o| &o.outputs).any(|o| o.wrong.is_some_and(|n| n > 0))
 }
 
-/// Runs every job under every seed and groups equal endings: the most frequent first, then the one that came first.
-/// Run `n` is that of job `n % jobs.len()` under the seed `n / jobs.len()` after the first.
+/// Runs every job under every seed and groups equal endings: the most frequent first, then the one that came
+/// first. Run `n` is that of job `n % jobs.len()` under the seed `n / jobs.len()` after the first.
 fn run_all(
     jobs: &[Job],
     seeds: &Range<u64>,

@@ -16,7 +16,7 @@ pub struct SessionSummary {
     pub markers: bool,
     /// Processes that used the driver.
     pub processes: u64,
-    /// Their launches.
+    /// Launches of these processes.
     pub launches: u64,
     /// The launches that were recorded.
     pub recorded: u64,

@@ -1,4 +1,5 @@
-//! Reads timelines from recordings with markers and from the buffers of other profilers, and writes such buffers.
+//! Reads timelines from recordings with markers and from the buffers of other profilers, and writes such
+//! buffers.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +19,7 @@ use crate::diff::read_file;
 /// Which launches of a recording a timeline shows; empty lists mean all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaunchFilter<'a> {
-    /// By kernel.
+    /// Name patterns of kernels.
     pub kernels: &'a [Pattern],
     /// By half-open ranges of launch numbers.
     pub launches: &'a [(u64, u64)],

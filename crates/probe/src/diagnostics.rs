@@ -7,11 +7,11 @@ use prlx_isa::view::{FuncId, InstId, Module};
 use prlx_plan::{Missed, ProbeProgram};
 
 /// How [`nowhere`] ends.
-pub const NOWHERE: &str = " lands nowhere";
+pub const NO_MATCH: &str = " matches no instruction";
 
 /// That a clause does nothing in a module.
 pub fn nowhere(program: &dyn ProbeProgram, clause: usize) -> String {
-    format!("clause {} ({}){NOWHERE}", clause + 1, program.clause(clause))
+    format!("clause {} ({}){NO_MATCH}", clause + 1, program.clause(clause))
 }
 
 /// An instruction of a module whose text is `source`, with its place there or in the text that it was compiled from; without an

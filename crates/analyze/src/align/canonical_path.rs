@@ -5,13 +5,12 @@
 //!
 //! # Invariants
 //! The visits of a body are in the order of A's code; visits of one place keep their order. Visits that are
-//! not compared
-//! are counted and dropped. A loop has as many trips as its counting copies show, or as have visits.
+//! not compared are counted and dropped. A loop has as many trips as its counting copies show, or as have
+//! visits.
 //!
 //! # Limitations
 //! Calls inside unrolled loops are not compared. Memory grows with the lane's visits; a lane of more than
-//! [`MAX_ENTRIES`]
-//! is refused.
+//! [`MAX_ENTRIES`] is refused.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +26,7 @@ use super::execution_tree::{Entry, EntryKind, LaneTree, TreeNodeKind};
 pub(crate) struct CanonicalPath {
     pub tree: LaneTree,
     /// By site: the number of visits that are not compared.
-    pub left: BTreeMap<SiteId, u64>,
+    pub uncompared: BTreeMap<SiteId, u64>,
 }
 
 /// The content of the kernel, a call or a trip.
@@ -136,7 +135,7 @@ pub(crate) fn build(
     with_masks: bool,
 ) -> Result<CanonicalPath, Error> {
     let mut decoder = decoder.with_blocks();
-    let mut out = CanonicalPath { tree: LaneTree::default(), left: BTreeMap::new() };
+    let mut out = CanonicalPath { tree: LaneTree::default(), uncompared: BTreeMap::new() };
     let mut seen: Vec<u32> = vec![0; side.sites.len()];
     let open = |function, depth| Frame { function, body: PathBody::default(), loops: Vec::new(), depth };
     let mut stack = vec![open(kernel, 0)];
@@ -155,7 +154,7 @@ pub(crate) fn build(
                             body.visits.push((side.names.site(site), entry, mask));
                         }
                     }
-                    _ => *out.left.entry(site).or_default() += 1,
+                    _ => *out.uncompared.entry(site).or_default() += 1,
                 }
             }
             PathItem::At(block) => {
@@ -183,7 +182,7 @@ pub(crate) fn build(
                 let Some(done) = stack.pop() else { break };
                 let Some(top) = stack.last_mut() else { break };
                 let around = top.loops.last().map(|(l, _)| side.loops.get(&(top.function, *l)));
-                let plain = |p: &&CanonicalSite| p.levels.iter().all(|l| l.factor == 1 && l.offset == 0);
+                let undivided = |p: &&CanonicalSite| p.levels.iter().all(|l| l.factor == 1 && l.offset == 0);
                 // The other side does not have this function, but may have the functions that it calls.
                 let calls = match side.unmatched_functions.contains(&done.function) {
                     true => done.body.calls,
@@ -191,7 +190,7 @@ pub(crate) fn build(
                 };
                 match around {
                     None => top.body.calls.extend(calls),
-                    Some(Some(place)) if plain(&place) => {
+                    Some(Some(place)) if undivided(&place) => {
                         if let Some((run, trip)) = top.run(side, place) {
                             run.trips.entry(trip).or_default().calls.extend(calls);
                         } else {
@@ -199,7 +198,7 @@ pub(crate) fn build(
                         }
                     }
                     // The source trip of this call is unknown.
-                    Some(_) => calls.iter().for_each(|(_, b)| count_uncompared(b, &mut out.left)),
+                    Some(_) => calls.iter().for_each(|(_, b)| count_uncompared(b, &mut out.uncompared)),
                 }
             }
             PathItem::Branch { .. } | PathItem::Join(_) | PathItem::Skipped(_) | PathItem::Barrier(_) => {}
@@ -223,10 +222,10 @@ pub(crate) fn build(
     Ok(out)
 }
 
-fn count_uncompared(body: &PathBody, left: &mut BTreeMap<SiteId, u64>) {
-    body.visits.iter().for_each(|(_, e, _)| *left.entry(SiteId(e.id())).or_default() += 1);
-    body.runs.values().flat_map(|r| r.trips.values()).for_each(|b| count_uncompared(b, left));
-    body.calls.iter().for_each(|(_, b)| count_uncompared(b, left));
+fn count_uncompared(body: &PathBody, uncompared: &mut BTreeMap<SiteId, u64>) {
+    body.visits.iter().for_each(|(_, e, _)| *uncompared.entry(SiteId(e.id())).or_default() += 1);
+    body.runs.values().flat_map(|r| r.trips.values()).for_each(|b| count_uncompared(b, uncompared));
+    body.calls.iter().for_each(|(_, b)| count_uncompared(b, uncompared));
 }
 
 /// Appends a body to the tree. Returns its node.

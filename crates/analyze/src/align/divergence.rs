@@ -2,11 +2,9 @@
 //!
 //! # Invariants
 //! Subtrees with equal hashes are skipped, so the work grows with the differences. A decision that differs is
-//! one finding.
-//! What only one side executes because of it, up to the reconvergence of its branch, *follows* from it and is
-//! counted with
-//! it. Places match by execution index: only the children of one node are aligned, and nothing is searched
-//! further ahead.
+//! one finding. What only one side executes because of it, up to the reconvergence of its branch, *follows*
+//! from it and is counted with it. Places match by execution index: only the children of one node are
+//! aligned, and nothing is searched further ahead.
 //!
 //! # Limitations
 //! A difference that follows through data (a value is stored and loaded again later) is a second finding.
@@ -145,17 +143,18 @@ impl LaneComparison<'_> {
         token(self.sides, self.trees, side, e)
     }
 
-    fn note(&mut self, raw: Difference, side: u8) {
-        let site = raw.sites[0].map(|s| self.common(0, s)).or(raw.sites[1].map(|s| self.common(1, s)));
-        let key = (raw.kind, site.unwrap_or(u32::MAX), side);
+    fn note(&mut self, difference: Difference, side: u8) {
+        let site =
+            difference.sites[0].map(|s| self.common(0, s)).or(difference.sites[1].map(|s| self.common(1, s)));
+        let key = (difference.kind, site.unwrap_or(u32::MAX), side);
         let root = self.out.found.is_empty();
-        let way = if raw.kind == FindingKind::Branch {
-            [raw.values[0] > raw.values[1], raw.values[0] < raw.values[1]]
+        let way = if difference.kind == FindingKind::Branch {
+            [difference.values[0] > difference.values[1], difference.values[0] < difference.values[1]]
         } else {
             [false; 2]
         };
         let found = self.out.found.entry(key).or_insert(LaneFinding {
-            first: raw,
+            first: difference,
             count: 0,
             ways: [0; 2],
             follows: [0; 2],
@@ -221,7 +220,7 @@ impl LaneComparison<'_> {
         }
     }
 
-    fn raw(&self, kind: FindingKind) -> Difference {
+    fn new_difference(&self, kind: FindingKind) -> Difference {
         Difference { position: self.position, trips: self.trips.clone(), ..Difference::new(kind) }
     }
 
@@ -249,8 +248,8 @@ impl LaneComparison<'_> {
     /// Passes what both sides have alike to the recorder.
     fn record_both(&mut self, a: &[Entry], b: &[Entry]) {
         if self.recorder.is_some() {
-            let told = |e: &&Entry| matches!(e.what(), EntryKind::Visit | EntryKind::Child);
-            for (x, y) in a.iter().filter(told).zip(b.iter().filter(told)) {
+            let compared = |e: &&Entry| matches!(e.what(), EntryKind::Visit | EntryKind::Child);
+            for (x, y) in a.iter().filter(compared).zip(b.iter().filter(compared)) {
                 self.record([Some(*x), Some(*y)]);
             }
         }
@@ -304,17 +303,17 @@ impl LaneComparison<'_> {
             self.out.incomparable += u64::from(a.value != b.value);
             return false;
         };
-        let raw = Difference {
+        let difference = Difference {
             sites: [Some(site), Some(tree::site(b))],
             nth: [Some(a.nth), Some(b.nth)],
             values: [a.value, b.value],
             masks,
-            ..self.raw(kind)
+            ..self.new_difference(kind)
         };
         if kind == FindingKind::Branch {
             self.diverged_sites.insert(self.common(0, site));
         }
-        self.note(raw, 0);
+        self.note(difference, 0);
         kind == FindingKind::Branch
     }
 
@@ -432,8 +431,11 @@ impl LaneComparison<'_> {
         if self.diverged_sites.is_empty() {
             // No recorded decision explains it: another build, or a decision that was not recorded.
             let function = self.trees[0].node(nodes[0]).function;
-            let raw = Difference { block: Some((0, function, blocks[0])), ..self.raw(FindingKind::Path) };
-            self.note(raw, 0);
+            let difference = Difference {
+                block: Some((0, function, blocks[0])),
+                ..self.new_difference(FindingKind::Path)
+            };
+            self.note(difference, 0);
         }
         let point = |side: usize| {
             let program = self.sides.programs[side];
@@ -530,14 +532,14 @@ impl LaneComparison<'_> {
             (None, Some(_)) => (FindingKind::ExtraEvents, 1),
             (None, None) => return,
         };
-        let raw = Difference {
+        let difference = Difference {
             sites: [x.map(tree::site), y.map(tree::site)],
             nth: [x.map(|e| e.nth), y.map(|e| e.nth)],
             values: [x.map_or(0, |e| e.value), y.map_or(0, |e| e.value)],
             extra_visits: visits,
-            ..self.raw(kind)
+            ..self.new_difference(kind)
         };
-        self.note(raw, side);
+        self.note(difference, side);
     }
 
     /// Compares two runs of a loop.
@@ -582,7 +584,7 @@ impl LaneComparison<'_> {
         // The number of trips passed to the recorder, by side.
         let mut shown = [0, 0];
         // The last trip that both sides have differs, and only one side continues.
-        let mut parted = false;
+        let mut diverged = false;
         let past_end = |past: [usize; 2], all: [u64; 2]| past.iter().zip(all).any(|(p, n)| *p as u64 == n);
         for step in steps {
             let (to, past) = match &step {
@@ -600,7 +602,7 @@ impl LaneComparison<'_> {
                 trips: all,
             };
             // Trips that only one side continues with follow from the decision of the last common trip.
-            let follows = parted && to.iter().zip(all).any(|(t, n)| *t as u64 == n);
+            let follows = diverged && to.iter().zip(all).any(|(t, n)| *t as u64 == n);
             match step {
                 TripStep::Pair(i, j) => {
                     let found = self.out.found.len();
@@ -610,7 +612,7 @@ impl LaneComparison<'_> {
                     let went =
                         self.body([a[i], b[j]], [cut[0] && i + 1 == a.len(), cut[1] && j + 1 == b.len()]);
                     self.trips.pop();
-                    parted =
+                    diverged =
                         self.sides.canonical.is_some() && self.out.found.len() > found && past_end(past, all);
                     if let BodyEnd::Diverged(_) = went {
                         let rest = |t: &LaneTree, ids: &[u32]| ids.iter().map(|&n| t.node(n).visits).sum();
@@ -658,15 +660,15 @@ impl LaneComparison<'_> {
         self.trips.push(place);
         let tree = self.trees[side];
         let first = trips.iter().find_map(|&n| tree.first_visit(n));
-        let mut raw = self.raw(FindingKind::ExtraEvents);
+        let mut difference = self.new_difference(FindingKind::ExtraEvents);
         self.trips.pop();
-        raw.sites[side] = first.map(tree::site);
-        raw.nth[side] = first.map(|e| e.nth);
-        raw.extra_trips[side] = trips.len() as u64;
-        raw.extra_visits[side] = trips.iter().map(|&n| tree.node(n).visits).sum();
+        difference.sites[side] = first.map(tree::site);
+        difference.nth[side] = first.map(|e| e.nth);
+        difference.extra_trips[side] = trips.len() as u64;
+        difference.extra_visits[side] = trips.iter().map(|&n| tree.node(n).visits).sum();
         let function = self.sides.programs[place.side].functions.get(place.function.index());
         let header = function.and_then(|f| f.function.loops.get(place.of.index())).map(|l| l.header);
-        raw.block = header.map(|h| (place.side, place.function, h));
-        self.note(raw, side as u8);
+        difference.block = header.map(|h| (place.side, place.function, h));
+        self.note(difference, side as u8);
     }
 }

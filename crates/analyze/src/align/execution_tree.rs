@@ -5,10 +5,8 @@
 //!
 //! # Invariants
 //! Hashes cover common site numbers, decision values and structure, and nothing else. Divergence
-//! ([`EntryKind::Branch`])
-//! and reconvergence ([`EntryKind::Join`]) follow from the decisions and are not hashed. A visit knows how
-//! often its lane
-//! had visited the site before.
+//! ([`EntryKind::Branch`]) and reconvergence ([`EntryKind::Join`]) follow from the decisions and are not
+//! hashed. A visit knows how often its lane had visited the site before.
 //!
 //! # Limitations
 //! A lane of more than [`MAX_ENTRIES`] entries, or nested deeper than [`MAX_DEPTH`], is refused.

@@ -25,19 +25,19 @@ pub(crate) struct StepRecorder {
 
 /// A loop or call whose counts are still growing.
 pub(crate) struct ScopeBuilder {
-    pub told: Scope,
+    pub scope: Scope,
     pub side: usize,
     pub function: FuncId,
     pub of: Option<LoopId>,
 }
 
 impl ScopeBuilder {
-    pub fn tell(&self, modules: [&Module; 2]) -> Scope {
+    pub fn finish(&self, modules: [&Module; 2]) -> Scope {
         let m = modules[self.side];
         Scope {
             function: describe::function_name(m, self.function),
             location: self.of.and_then(|l| describe::loop_location(m, self.function, l)),
-            ..self.told.clone()
+            ..self.scope.clone()
         }
     }
 }
@@ -65,26 +65,26 @@ pub(crate) struct StepWindow {
 
 impl StepWindow {
     /// Whether this step is the target. Without a target, the first step that differs is.
-    fn is_target(&self, seen: &RecordedStep) -> bool {
+    fn is_target(&self, step: &RecordedStep) -> bool {
         if self.target == [None; 2] {
-            return seen.mark != StepMatch::Same;
+            return step.mark != StepMatch::Same;
         }
-        self.target.iter().zip(&seen.entries).all(|(t, e)| match (t, e) {
+        self.target.iter().zip(&step.entries).all(|(t, e)| match (t, e) {
             (Some((site, visit)), Some(e)) => *site == tree::site(*e) && *visit == u64::from(e.nth),
             (Some(_), None) => false,
             (None, _) => true,
         })
     }
 
-    fn push(&mut self, seen: RecordedStep) {
-        if self.at.is_none() && self.is_target(&seen) {
+    fn push(&mut self, step: RecordedStep) {
+        if self.at.is_none() && self.is_target(&step) {
             self.at = Some(self.steps.len());
         }
         match self.at {
             Some(at) if self.steps.len() >= at.saturating_add(self.after_most) => self.after += 1,
-            Some(_) => self.steps.push_back(seen),
+            Some(_) => self.steps.push_back(step),
             None => {
-                self.steps.push_back(seen);
+                self.steps.push_back(step);
                 if self.steps.len() > self.before_most {
                     self.steps.pop_front();
                     self.before += 1;
@@ -160,11 +160,11 @@ impl StepRecorder {
         self.map.push(mark);
         let Some(window) = &mut self.window else { return };
         for w in &self.open {
-            let told = &mut self.nest[w.nest as usize].told;
-            for (n, e) in told.visits.iter_mut().zip(entries) {
+            let scope = &mut self.nest[w.nest as usize].scope;
+            for (n, e) in scope.visits.iter_mut().zip(entries) {
                 *n += u64::from(e.is_some());
             }
-            told.differ += u64::from(mark != StepMatch::Same);
+            scope.differ += u64::from(mark != StepMatch::Same);
         }
         window.push(RecordedStep { mark, entries, within: self.open.clone() });
     }
@@ -175,11 +175,11 @@ impl StepRecorder {
         let next = self.nest.len() as u64;
         let nest = *self.known.entry((parent, token)).or_insert(next);
         if nest == next {
-            let told =
+            let scope =
                 Scope { parent, depth: self.open.len() as u64, looping: of.is_some(), ..Scope::default() };
-            self.nest.push(ScopeBuilder { told, side: usize::from(!sides[0]), function, of });
+            self.nest.push(ScopeBuilder { scope, side: usize::from(!sides[0]), function, of });
         }
-        for (n, is) in self.nest[nest as usize].told.entered.iter_mut().zip(sides) {
+        for (n, is) in self.nest[nest as usize].scope.entered.iter_mut().zip(sides) {
             *n += u64::from(is);
         }
         self.open.push(OpenScope { nest, trip: [0; 2] });
@@ -189,12 +189,12 @@ impl StepRecorder {
     /// A trip of the innermost loop begins, on the given sides.
     pub fn trip(&mut self, sides: [bool; 2]) {
         let (Some(within), Some(begun)) = (self.open.last_mut(), self.begun.last_mut()) else { return };
-        let told = &mut self.nest[within.nest as usize].told;
+        let scope = &mut self.nest[within.nest as usize].scope;
         for side in 0..2 {
             if sides[side] {
                 within.trip[side] = begun[side];
                 begun[side] += 1;
-                told.trips[side] += 1;
+                scope.trips[side] += 1;
             }
         }
     }

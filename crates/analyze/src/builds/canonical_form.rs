@@ -1,8 +1,7 @@
 //! The canonical form that two builds share: which place in the source each site is, and in which loop trips.
 //!
 //! A *source loop* is a loop as the source has it. One build may have it as several loops, or as straight
-//! code. See
-//! [`super::unroll_match`] for how it is found.
+//! code. See [`super::unroll_match`] for how it is found.
 
 use std::collections::{BTreeMap, BTreeSet};
 

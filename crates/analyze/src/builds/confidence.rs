@@ -9,8 +9,7 @@
 //!   after it.
 //!
 //! Calls match with certainty only if both builds call a function from equally many places.
-//! [`super::polarity`] decides
-//! about the operands of decisions.
+//! [`super::polarity`] decides about the operands of decisions.
 //!
 //! # Limitations
 //! A loop whose tests count something else, such as addresses, is uncertain even if it is the same.

@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! Every site that the recording level includes and that is not compared is listed once, under its line. Only
-//! visited sites
-//! make a gap: code that never ran hides no difference.
+//! visited sites make a gap: code that never ran hides no difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +72,7 @@ pub(crate) fn list(
     sides: &[CanonicalForm; 2],
     reach: [&BTreeSet<FuncId>; 2],
     level: Level,
-    left: &UncomparedVisits,
+    uncompared: &UncomparedVisits,
 ) -> Vec<Uncompared> {
     let mut out = Vec::new();
     for side in 0..2 {
@@ -82,7 +81,7 @@ pub(crate) fn list(
         let mut places: BTreeMap<(FuncId, Option<LocId>, SiteClass, WhyUncompared), usize> = BTreeMap::new();
         for (i, (s, part)) in m.sites.iter().zip(&sides[side].sites).enumerate() {
             let id = SiteId(i as u32);
-            let visits = left.visits[side].get(&id).copied().unwrap_or_default();
+            let visits = uncompared.visits[side].get(&id).copied().unwrap_or_default();
             let why = match part {
                 SiteRole::Excluded(why) => *why,
                 // Visited inside a call or a trip that may not match.
@@ -110,7 +109,7 @@ pub(crate) fn list(
 }
 
 /// Adds a gap for each reason for which a difference could be hidden.
-pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps) {
+pub(crate) fn gaps(list: &[Uncompared], uncompared: &UncomparedVisits, gaps: &mut Gaps) {
     for why in [WhyUncompared::Alone, WhyUncompared::Copies, WhyUncompared::Opposite, WhyUncompared::Doubtful]
     {
         for side in 0..2u8 {
@@ -161,8 +160,8 @@ pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps
     if let Some(text) = unread(list) {
         gaps.insert("2 source".into(), text);
     }
-    if left.incomparable > 0 {
-        let n = left.incomparable;
+    if uncompared.incomparable > 0 {
+        let n = uncompared.incomparable;
         let text = format!(
             "{n} {} other lanes in each build: not compared",
             if n == 1 { "memory digest covers" } else { "memory digests cover" }

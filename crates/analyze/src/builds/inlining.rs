@@ -1,22 +1,18 @@
 //! Inlines calls in a module, as its compiler could have done.
 //!
 //! If one build inlined a function that the other calls, both are compared in this form, provided that the
-//! plain comparison
-//! left something out. A difference in this form is uncertain and never a finding: compilers change code
-//! further once it is
-//! inlined.
+//! plain comparison left something out. A difference in this form is uncertain and never a finding: compilers
+//! change code further once it is inlined.
 //!
 //! # Invariants
 //! A function is inlined at all calls of both sides, or at none, and only if a location shows that a compiler
-//! inlined it.
-//! The result decodes the same streams as the recorded module, step by step. Each of its sites is one of the
-//! recorded
-//! module's ([`InlinedModule::recorded`]). Its locations name the call, as compilers' locations do.
+//! inlined it. The result decodes the same streams as the recorded module, step by step. Each of its sites is
+//! one of the recorded module's ([`InlinedModule::recorded`]). Its locations name the call, as compilers'
+//! locations do.
 //!
 //! # Limitations
 //! Some calls stay calls on both sides: guarded calls, calls without a line (recordings before version 8),
-//! recursive
-//! functions, and functions of which nothing was recorded.
+//! recursive functions, and functions of which nothing was recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,12 +45,12 @@ pub(crate) fn inline_both(modules: [&Module; 2], kernels: [FuncId; 2]) -> Option
         .filter_map(|(side, f)| modules[side].functions.get(f.index()).map(|f| f.name.as_str()))
         .collect();
     let named = |name: &&str| modules.iter().any(|m| m.locs.iter().any(|l| l.function == **name));
-    let fits = |name: &&str| modules.iter().all(|m| fits(m, name));
-    let wanted: BTreeSet<&str> = called.into_iter().filter(named).filter(fits).collect();
-    if wanted.is_empty() {
+    let possible = |name: &&str| modules.iter().all(|m| can_inline(m, name));
+    let to_inline: BTreeSet<&str> = called.into_iter().filter(named).filter(possible).collect();
+    if to_inline.is_empty() {
         return None;
     }
-    let [a, b] = [0, 1].map(|side| inline_calls(modules[side], &reach[side], &wanted));
+    let [a, b] = [0, 1].map(|side| inline_calls(modules[side], &reach[side], &to_inline));
     a.zip(b).map(|(a, b)| [a, b])
 }
 
@@ -79,7 +75,7 @@ pub(crate) fn reachable(m: &Module, from: FuncId) -> BTreeSet<FuncId> {
 }
 
 /// Whether all calls of a function can be inlined. True for a function that the module does not have.
-fn fits(m: &Module, name: &str) -> bool {
+fn can_inline(m: &Module, name: &str) -> bool {
     let mut named = m.functions.iter().enumerate().filter(|(_, f)| f.name == name);
     let Some((id, f)) = named.next() else { return true };
     let id = FuncId(id as u32);
@@ -93,22 +89,22 @@ fn fits(m: &Module, name: &str) -> bool {
     });
     // A decision that was not recorded can make its function undecodable. Its callers stay decodable only if
     // it is not inlined.
-    let whole = m.sites.iter().filter(|s| s.function == id).all(|s| s.skipped.is_none());
+    let recorded = m.sites.iter().filter(|s| s.function == id).all(|s| s.skipped.is_none());
     named.next().is_none()
         && !f.kernel
         && f.skipped.is_none()
         && !f.blocks.is_empty()
-        && whole
+        && recorded
         && m.functions.iter().flat_map(calls).all(plain)
         && !callees.collect::<BTreeSet<_>>().into_iter().any(|c| reachable(m, c).contains(&id))
 }
 
 /// Inlines the calls of one side. `None` if the module becomes too large.
-fn inline_calls(m: &Module, reach: &BTreeSet<FuncId>, wanted: &BTreeSet<&str>) -> Option<InlinedModule> {
-    let of = |f: &FuncId| m.functions.get(f.index()).is_some_and(|f| wanted.contains(f.name.as_str()));
+fn inline_calls(m: &Module, reach: &BTreeSet<FuncId>, to_inline: &BTreeSet<&str>) -> Option<InlinedModule> {
+    let of = |f: &FuncId| m.functions.get(f.index()).is_some_and(|f| to_inline.contains(f.name.as_str()));
     let mut work = Inliner {
         from: m,
-        wanted: reach.iter().copied().filter(of).collect(),
+        to_inline: reach.iter().copied().filter(of).collect(),
         sites: BTreeMap::new(),
         locs: BTreeMap::new(),
         out: InlinedModule { module: m.clone(), recorded: (0..m.sites.len() as u32).map(SiteId).collect() },
@@ -117,7 +113,7 @@ fn inline_calls(m: &Module, reach: &BTreeSet<FuncId>, wanted: &BTreeSet<&str>) -
         work.sites.entry(s.function).or_default().push(SiteId(i as u32));
     }
     // A function that is inlined everywhere is not called any more, and may stay as it is.
-    for f in reach.iter().filter(|f| !work.wanted.contains(f)).copied().collect::<Vec<_>>() {
+    for f in reach.iter().filter(|f| !work.to_inline.contains(f)).copied().collect::<Vec<_>>() {
         work.function(f)?;
     }
     Some(work.out)
@@ -125,7 +121,7 @@ fn inline_calls(m: &Module, reach: &BTreeSet<FuncId>, wanted: &BTreeSet<&str>) -
 
 struct Inliner<'a> {
     from: &'a Module,
-    wanted: BTreeSet<FuncId>,
+    to_inline: BTreeSet<FuncId>,
     /// By function of `from`: its sites.
     sites: BTreeMap<FuncId, Vec<SiteId>>,
     /// By location and call: the location in the caller.
@@ -168,7 +164,7 @@ impl Inliner<'_> {
         let mut at = 0;
         while at < f.blocks.len() {
             let call = f.blocks[at].steps.iter().enumerate().find_map(|(i, s)| match s {
-                Step::Call { function, loc: Some(loc), .. } if self.wanted.contains(function) => {
+                Step::Call { function, loc: Some(loc), .. } if self.to_inline.contains(function) => {
                     Some((i, *function, *loc))
                 }
                 _ => None,

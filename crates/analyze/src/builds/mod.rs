@@ -1,8 +1,7 @@
 //! Matches two builds of one source: which function, loop and site of one is which of the other.
 //!
 //! [`site_match`] is the entry. It matches lines by a [`source_diff`], and sites by [`match_key`]. Code that
-//! a compiler
-//! unrolled, peeled or duplicated is matched by [`unroll_match`].
+//! a compiler unrolled, peeled or duplicated is matched by [`unroll_match`].
 
 pub(crate) mod canonical_form;
 mod common_ids;

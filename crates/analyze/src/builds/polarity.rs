@@ -3,17 +3,13 @@
 //!
 //! # Invariants
 //! The polarity follows from what a decision leads to: for a branch, the matched sites on each side of it;
-//! for a guard,
-//! whether it is negated; for a select, its constants. The comparison itself must not contradict. Only
-//! decisions that
-//! compare values of the same origin in the same way match with certainty. For others, equal outcomes are all
-//! that can be
-//! said. A decision that may be the opposite is not compared.
+//! for a guard, whether it is negated; for a select, its constants. The comparison itself must not
+//! contradict. Only decisions that compare values of the same origin in the same way match with certainty.
+//! For others, equal outcomes are all that can be said. A decision that may be the opposite is not compared.
 //!
 //! # Limitations
 //! Operands are compared by the kind of their origin only. Comparisons that a compiler rewrote into others
-//! (`a < 1 << n`
-//! into `a >> n == 0`) are not recognised.
+//! (`a < 1 << n` into `a >> n == 0`) are not recognised.
 
 use std::collections::BTreeSet;
 
@@ -254,17 +250,17 @@ pub(crate) fn known_different(a: &DecisionTraits, b: &DecisionTraits) -> bool {
 
 /// How two decisions relate. `edited` says that their source lines differ.
 pub(crate) fn relate(a: &DecisionTraits, b: &DecisionTraits, edited: bool) -> PolarityMatch {
-    let told = |same: bool, opposite: bool| (same != opposite).then_some(opposite);
+    let decided = |same: bool, opposite: bool| (same != opposite).then_some(opposite);
     if !edited && a.made != b.made {
         // One may be a single condition, the other a conjunction.
         return PolarityMatch::Ambiguous;
     }
     let meet = |x: &BTreeSet<u32>, y: &BTreeSet<u32>| x.intersection(y).next().is_some();
     let both = a.ways.as_ref().zip(b.ways.as_ref());
-    let ways = both.and_then(|([t, f], [u, g])| told(meet(t, u) || meet(f, g), meet(t, g) || meet(f, u)));
+    let ways = both.and_then(|([t, f], [u, g])| decided(meet(t, u) || meet(f, g), meet(t, g) || meet(f, u)));
     let guards = a.guards.zip(b.guards).map(|(x, y)| x != y);
     let both = a.chooses.as_ref().zip(b.chooses.as_ref());
-    let chooses = both.and_then(|([t, f], [u, g])| told((t, f) == (u, g), (t, f) == (g, u)));
+    let chooses = both.and_then(|([t, f], [u, g])| decided((t, f) == (u, g), (t, f) == (g, u)));
     let leads = ways.or(guards).or(chooses);
     let written = written(a, b);
     match (leads, written) {

@@ -1,17 +1,13 @@
 //! Matches the functions, loops and sites of two modules.
 //!
 //! Identical decode programs match by number. Otherwise functions match by name, and kernels also by their
-//! name in the
-//! source ([`kernel_names`]). Source lines match by a diff of the stored texts ([`super::source_diff`]).
-//! Sites match by
-//! their key, then by line and class, then by class and order between matched sites. Loops match by the line
-//! of their
-//! header, and order.
+//! name in the source ([`kernel_names`]). Source lines match by a diff of the stored texts
+//! ([`super::source_diff`]). Sites match by their key, then by line and class, then by class and order
+//! between matched sites. Loops match by the line of their header, and order.
 //!
 //! # Invariants
 //! Common numbers are A's numbers; what only B has gets the numbers after them. A site without a match is
-//! counted, never
-//! guessed. [`super::unroll_match`] handles copies of one place.
+//! counted, never guessed. [`super::unroll_match`] handles copies of one place.
 //!
 //! # Limitations
 //! Renamed device functions do not match.
@@ -20,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::{Module, Site, SiteClass};
 
-use crate::launches::kernel_names as mangled;
+use crate::launches::kernel_names;
 use crate::report::describe;
 
 use super::canonical_form::{CanonicalForm, MatchInput};
@@ -84,7 +80,7 @@ pub(crate) fn match_builds(a: &Module, b: &Module, forced: ForcedKernels<'_>) ->
     let mut extra = a.functions.len() as u32;
     let by_name: BTreeMap<&str, u32> = a.functions.iter().map(|f| f.name.as_str()).zip(0..).collect();
     let [ours, theirs] = [a, b].map(kernels);
-    let mut renamed = mangled::renamed(&ours, &theirs);
+    let mut renamed = kernel_names::renamed(&ours, &theirs);
     renamed.extend(forced.map(|[x, y]| (y, x)));
     for f in &b.functions {
         let name = renamed.get(f.name.as_str()).copied().unwrap_or(&f.name);

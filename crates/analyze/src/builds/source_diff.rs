@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! Lines that occur once in both texts, in the same order, match whatever the edit around them (the anchors
-//! of a patience
-//! diff). Between anchors the smallest edit decides. White space at the end of a line is ignored.
+//! of a patience diff). Between anchors the smallest edit decides. White space at the end of a line is
+//! ignored.
 //!
 //! # Limitations
 //! A line that moved past others counts as new.

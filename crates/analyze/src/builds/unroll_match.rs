@@ -2,22 +2,19 @@
 //! unrolling, peeling or specialising) is one place again.
 //!
 //! Sites of the same place, class and operand types form a *group*; its members are *copies*. Loops that
-//! contain the same
-//! groups form a *source loop*: a main loop and its remainder, or two versions of which one runs. The
-//! *factor* of a loop is
-//! how many source trips one trip makes, inferred from its copies: a loop unrolled by four has a factor of
-//! four. Copies
-//! outside of the loops were peeled off them, and are source trips as well.
+//! contain the same groups form a *source loop*: a main loop and its remainder, or two versions of which one
+//! runs. The *factor* of a loop is how many source trips one trip makes, inferred from its copies: a loop
+//! unrolled by four has a factor of four. Copies outside of the loops were peeled off them, and are source
+//! trips as well.
 //!
 //! # Invariants
 //! A group is compared only if its copies account for all loops of its source loop. Other groups, and sites
-//! without a
-//! match, are excluded with a reason. Only certain matches ([`super::confidence`]) can become findings.
+//! without a match, are excluded with a reason. Only certain matches ([`super::confidence`]) can become
+//! findings.
 //!
 //! # Limitations
 //! Sites without source lines are matched by order only. Code moved into or out of loops, and branches that
-//! became selects,
-//! are not matched. Calls that one build inlined are handled by [`super::inlining`].
+//! became selects, are not matched. Calls that one build inlined are handled by [`super::inlining`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -349,8 +346,8 @@ fn enter_loops(own: &mut CanonicalForm, function: FuncId, g: &CopyGroup, place: 
     }
 }
 
-/// Chooses, for each source loop, the group that counts its trips, and marks the blocks of its copies. Excludes
-/// loop tests that no group counts. `partial` says whether a group may be incomplete.
+/// Chooses, for each source loop, the group that counts its trips, and marks the blocks of its copies.
+/// Excludes loop tests that no group counts. `partial` says whether a group may be incomplete.
 fn trip_counters(
     pair: &FunctionPair<'_>,
     groups: &[(u32, CopyGroup)],

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! Copies of which a trip visits only one count once; copies that follow one another count each. Loops that
-//! contain the
-//! same groups at the same depth are one source loop, and so are loops that the same decisions exit.
+//! contain the same groups at the same depth are one source loop, and so are loops that the same decisions
+//! exit.
 //!
 //! # Limitations
 //! As [`super::unroll_match`].

@@ -20,16 +20,16 @@ pub(super) fn compare_canonical(
     let [a, b] = [one(0)?, one(1)?];
     for (side, lane) in [&a, &b].into_iter().enumerate() {
         add_counts(&mut out.visits[side], lane.tree.counts);
-        for (site, n) in &lane.left {
-            *out.left[side].entry(*site).or_default() += n;
+        for (site, n) in &lane.uncompared {
+            *out.uncompared[side].entry(*site).or_default() += n;
         }
     }
     if !a.tree.complete || !b.tree.complete {
         return Ok(LaneOutcome::Truncated);
     }
     let diff = divergence::compare_lanes(&cx.sides, &a.tree, &b.tree, None);
-    for (left, doubted) in out.left.iter_mut().zip(diff.uncertain_visits) {
-        doubted.into_iter().for_each(|(site, n)| *left.entry(site).or_default() += n);
+    for (uncompared, doubted) in out.uncompared.iter_mut().zip(diff.uncertain_visits) {
+        doubted.into_iter().for_each(|(site, n)| *uncompared.entry(site).or_default() += n);
     }
     out.incomparable += diff.incomparable;
     out.add(at[0].1, diff.found);

@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! Warps are added in ascending order, so the result does not depend on threads. The representative is the
-//! warp that
-//! diverges here earliest (fewest visits before), then the lowest.
+//! warp that diverges here earliest (fewest visits before), then the lowest.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +34,7 @@ pub(crate) struct FindingClusters<'a> {
 struct Cluster {
     /// Whether only lanes that had diverged before have it; the visits before it; the warp.
     rank: (bool, u64, u64),
-    raw: Difference,
+    difference: Difference,
     lane: Lane,
     lanes: LaneMask,
     at: Vec<LaneAt>,
@@ -56,17 +55,17 @@ impl FindingClusters<'_> {
 
     /// Removes what the filter rejects, and adds the gaps that this makes.
     pub fn apply_filter(&mut self, coverage: &Coverage, gaps: &mut Gaps) {
-        let mut left = 0;
+        let mut removed = 0;
         let before = self.by_key.len();
         self.by_key.retain(|key, c| {
-            let takes = self.filter.takes(key.0, c.raw.sites);
-            left += if takes { 0 } else { c.count };
-            takes
+            let selected = self.filter.selects(key.0, c.difference.sites);
+            removed += if selected { 0 } else { c.count };
+            selected
         });
         if self.by_key.is_empty() && before > 0 {
             self.differing = 0;
         }
-        self.filter.gaps(coverage, left, gaps);
+        self.filter.gaps(coverage, removed, gaps);
     }
 
     /// The sums over all findings.
@@ -101,7 +100,8 @@ impl FindingClusters<'_> {
                         old.warps.append(&mut new.warps);
                     }
                     if new.rank < old.rank {
-                        (old.rank, old.raw, old.lane, old.lanes) = (new.rank, new.raw, new.lane, new.lanes);
+                        (old.rank, old.difference, old.lane, old.lanes) =
+                            (new.rank, new.difference, new.lane, new.lanes);
                         (old.at, old.hashes) = (new.at, new.hashes);
                     }
                 }
@@ -169,7 +169,7 @@ fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFinding) -> Option<Cluster> 
     };
     Some(Cluster {
         rank: (rank(shown).0, rank(shown).1, warp),
-        raw: shown.first.clone(),
+        difference: shown.first.clone(),
         lane: *lane,
         lanes,
         at,
@@ -191,14 +191,14 @@ fn finding(
     c: Cluster,
     theirs: &BTreeMap<u32, SiteId>,
 ) -> Finding {
-    let raw = &c.raw;
-    let site = [0, 1].map(|side| raw.sites[side].and_then(|s| describe::site_info(modules[side], s)));
-    let side = (raw.kind == FindingKind::ExtraEvents).then_some(key.2);
-    let place = raw.block.and_then(|(side, f, b)| {
+    let difference = &c.difference;
+    let site = [0, 1].map(|side| difference.sites[side].and_then(|s| describe::site_info(modules[side], s)));
+    let side = (difference.kind == FindingKind::ExtraEvents).then_some(key.2);
+    let place = difference.block.and_then(|(side, f, b)| {
         let function = modules[side].functions.get(f.index())?;
         describe::location(modules[side], function.blocks.get(b.index())?.loc)
     });
-    let trips = raw
+    let trips = difference
         .trips
         .iter()
         .map(|t| TripInfo {
@@ -207,11 +207,11 @@ fn finding(
             trips: t.trips,
         })
         .collect();
-    let from = if raw.sites[0].is_some() { 0 } else { 1 };
-    let mut slice = raw.sites[from].map(|s| describe::slice(modules[from], s)).unwrap_or_default();
-    if let Some(s) = raw.sites[from].and_then(|s| modules[from].sites.get(s.index())) {
+    let from = if difference.sites[0].is_some() { 0 } else { 1 };
+    let mut slice = difference.sites[from].map(|s| describe::slice(modules[from], s)).unwrap_or_default();
+    if let Some(s) = difference.sites[from].and_then(|s| modules[from].sites.get(s.index())) {
         // Of several copies of a load, take the one in the slice of B's decision.
-        let other = raw.sites[1].and_then(|s| modules[1].sites.get(s.index())).filter(|_| from == 0);
+        let other = difference.sites[1].and_then(|s| modules[1].sites.get(s.index())).filter(|_| from == 0);
         let near = other.map(|s| describe::loads(modules[1], s)).unwrap_or_default();
         let partner = |load: SiteId| {
             let name = cx.sides.names[0].site(load);
@@ -228,13 +228,14 @@ fn finding(
     let launch = cx.launches[0];
     let per_cta = launch.warps_per_cta().max(1);
     let warp = c.rank.2;
-    let decided = raw.kind == FindingKind::Branch && raw.sites[0].is_some() || raw.kind == FindingKind::Value;
+    let decided = difference.kind == FindingKind::Branch && difference.sites[0].is_some()
+        || difference.kind == FindingKind::Value;
     Finding {
-        kind: raw.kind,
+        kind: difference.kind,
         site,
         place,
         side,
-        values: decided.then_some(raw.values),
+        values: decided.then_some(difference.values),
         ways: c.ways,
         warp: WarpPlace {
             warp,
@@ -244,12 +245,12 @@ fn finding(
         },
         lanes: c.lanes,
         lane: c.lane.0,
-        visit: raw.nth.map(|n| n.map(u64::from)),
-        position: raw.position,
+        visit: difference.nth.map(|n| n.map(u64::from)),
+        position: difference.position,
         trips,
-        extra_trips: raw.extra_trips,
-        extra_visits: raw.extra_visits,
-        masks: (raw.masks != [LaneMask(0); 2]).then(|| raw.masks.map(|lanes| Mask { lanes })),
+        extra_trips: difference.extra_trips,
+        extra_visits: difference.extra_visits,
+        masks: (difference.masks != [LaneMask(0); 2]).then(|| difference.masks.map(|lanes| Mask { lanes })),
         hashes: c.hashes,
         roots: c.roots,
         lanes_total: c.lanes_total,

@@ -2,10 +2,8 @@
 //!
 //! # Invariants
 //! The report depends on the inputs only, not on threads. Memory is bounded by 32 frames of each side, the
-//! trees of the
-//! lanes being compared, and the findings kept. The verdict is `same` only if everything was seen: lost,
-//! filtered,
-//! truncated or unreadable parts are gaps.
+//! trees of the lanes being compared, and the findings kept. The verdict is `same` only if everything was
+//! seen: lost, filtered, truncated or unreadable parts are gaps.
 //!
 //! Launches match by [`launch_match`](crate::launch_match), processes by the caller
 //! ([`crate::match_processes`]).
@@ -21,7 +19,7 @@ use crate::launches::{launch_match::match_launches, process_match};
 use crate::report::{LaunchReport, ProcessPair, Report, UnmatchedLaunch, UnmatchedProcess};
 
 use super::launch_pair::compare_launches;
-use super::launch_selection::{SelectedLaunch, items, kernel_name, wanted};
+use super::launch_selection::{SelectedLaunch, kernel_name, launch_keys, selected_launches};
 use super::module_cache::{ModuleCache, inline_modules};
 use super::options::DiffOptions;
 
@@ -53,7 +51,8 @@ impl Report {
         for (trace, side) in traces.iter().zip(["A", "B"]) {
             // Launches without streams would agree with everything.
             if trace.launches.iter().any(|r| r.launch.level == Level::Probe) {
-                let what = "this recording of a probe has tables, but no streams to compare: print it with `prlx probe show`";
+                let what = "this recording of a probe has tables, but no streams to compare: print it with \
+                            `prlx probe show`";
                 return Err(Error::new(side, what));
             }
         }
@@ -65,21 +64,22 @@ impl Report {
             names: traces.map(|t| t.process.as_ref().map_or_else(String::new, process_match::name)),
             cut: traces.map(|t| t.cut.as_ref().map(ToString::to_string)),
         });
-        let sides = traces.map(|t| wanted(t, options));
-        let [a, b] = items(traces, [&sides[0], &sides[1]], options.force);
+        let sides = traces.map(|t| selected_launches(t, options));
+        let [a, b] = launch_keys(traces, [&sides[0], &sides[1]], options.force);
         let pairs = match_launches(&a, &b);
-        let asked = |w: &SelectedLaunch| {
+        let selected = |w: &SelectedLaunch| {
             options.launches.is_empty()
                 || options.launches.iter().any(|(first, end)| (*first..*end).contains(&w.number))
         };
-        let paired = pairs.iter().map(|(i, j)| [&sides[0][*i], &sides[1][*j]]).filter(|both| asked(both[0]));
+        let paired =
+            pairs.iter().map(|(i, j)| [&sides[0][*i], &sides[1][*j]]).filter(|both| selected(both[0]));
         let launches_of =
             |both: [&SelectedLaunch; 2]| [0, 1].map(|side| &traces[side].launches[both[side].index].launch);
         let inlined = inline_modules(traces, paired.map(launches_of));
         let mut shared = ModuleCache::new(&inlined);
         for (i, j) in &pairs {
             let both = [&sides[0][*i], &sides[1][*j]];
-            if !asked(both[0]) {
+            if !selected(both[0]) {
                 continue;
             }
             if options.shard.is_none_or(|s| self.pairs % s.of.max(1) == s.index) {
@@ -90,7 +90,7 @@ impl Report {
         }
         for (side, all) in (0u8..).zip(&sides) {
             let paired: BTreeSet<usize> = pairs.iter().map(|p| [p.0, p.1][usize::from(side)]).collect();
-            let alone = all.iter().enumerate().filter(|(i, w)| !paired.contains(i) && asked(w));
+            let alone = all.iter().enumerate().filter(|(i, w)| !paired.contains(i) && selected(w));
             let unpaired = |(_, w): (usize, &SelectedLaunch)| UnmatchedLaunch {
                 process,
                 side,

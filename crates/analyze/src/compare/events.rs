@@ -42,7 +42,7 @@ pub(super) fn events(
     }
     let whole = complete_streams(cx, warps);
     // First find the lanes that diverge, then compare masks without them.
-    let mut parted = LaneMask(0);
+    let mut diverged = LaneMask(0);
     let mut trees = Vec::new();
     for lane in lanes.lanes() {
         let tree = |side: usize| event_tree(cx, side, &whole[side], lane);
@@ -59,16 +59,16 @@ pub(super) fn events(
         }
         let diff = divergence::compare_lanes(&cx.sides, &ta, &tb, None);
         if !diff.found.is_empty() {
-            parted.insert(lane);
+            diverged.insert(lane);
         }
         out.count(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared });
         out.add(lane, diff.found);
         trees.push((lane, ta, tb));
     }
     for (lane, a, b) in &trees {
-        let diff = divergence::compare_lanes(&cx.sides, a, b, Some(parted));
+        let diff = divergence::compare_lanes(&cx.sides, a, b, Some(diverged));
         let masks = diff.found.into_iter().filter(|(k, _)| k.0 == FindingKind::ActiveMask);
-        let first = |f: &mut LaneFinding| f.root &= !parted.has(*lane);
+        let first = |f: &mut LaneFinding| f.root &= !diverged.has(*lane);
         out.add(
             *lane,
             masks

@@ -30,8 +30,8 @@ impl<'a> FinalHashes<'a> {
             differ = [false; 4];
         }
         // Signatures show which lanes differ. If none does, any lane may.
-        let told = lanes.lanes().any(|l| of(l)[0] != of(l)[1]);
-        FinalHashes::Warp { differ, any: !told, signatures: [sa, sb] }
+        let shown = lanes.lanes().any(|l| of(l)[0] != of(l)[1]);
+        FinalHashes::Warp { differ, any: !shown, signatures: [sa, sb] }
     }
 
     /// Which hashes of a lane differ: control, loads, stores, synchronisation. `None` if the lane did not end
@@ -105,15 +105,16 @@ pub(super) fn fingerprints(
         });
         let agree = equal.is_none() && differ == [false; 4];
         // Hashes do not cover computed decisions. If their inputs may differ, equal hashes prove nothing.
-        let told = ended && (cx.equal_words_suffice || !agree);
-        out.count(if told { LaneOutcome::Compared } else { LaneOutcome::Truncated });
+        let compared = ended && (cx.equal_words_suffice || !agree);
+        out.count(if compared { LaneOutcome::Compared } else { LaneOutcome::Truncated });
         if agree {
             continue;
         }
         let kind = if differ[0] || !ended { FindingKind::Branch } else { FindingKind::Value };
         let bits = differ.iter().enumerate().fold(0, |n, (i, d)| n | u8::from(*d) << i);
-        let raw = Difference { position: equal.map_or(u64::MAX >> 1, |c| c as u64), ..Difference::new(kind) };
-        let found = LaneFinding { first: raw, count: 1, ways: [0; 2], follows: [0; 2], root: true };
+        let difference =
+            Difference { position: equal.map_or(u64::MAX >> 1, |c| c as u64), ..Difference::new(kind) };
+        let found = LaneFinding { first: difference, count: 1, ways: [0; 2], follows: [0; 2], root: true };
         out.add(lane, BTreeMap::from([((kind, u32::MAX, bits), found)]));
         let info = HashInfo {
             differ,

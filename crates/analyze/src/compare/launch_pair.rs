@@ -10,7 +10,7 @@ use crate::builds::site_match::ModuleMatch;
 use crate::decode::CheckedModule;
 use crate::error::Error;
 use crate::launches::gaps::{Gaps, coverage_gaps, dilation, recorded_at_level, static_gaps};
-use crate::launches::kernel_names as mangled;
+use crate::launches::kernel_names;
 use crate::launches::{culprit, differences};
 use crate::report::{
     Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, Sites, Verdict, Warps, WhyUncompared,
@@ -51,7 +51,7 @@ pub(super) fn compare_launches<'a>(
         ..LaunchReport::default()
     };
     if at[0].kernel != at[1].kernel {
-        let values = mangled::apart([&at[0].kernel, &at[1].kernel]);
+        let values = kernel_names::distinguish([&at[0].kernel, &at[1].kernel]);
         out.differences.push(LaunchDifference { what: LaunchPart::Code, name: "kernel".into(), values });
     }
     out.culprit = culprit::culprit([la, lb], &out.differences);
@@ -83,12 +83,13 @@ pub(super) fn compare_launches<'a>(
     shared.prepare_inlined(traces, [la, lb])?;
     let cx = shared.context([la, lb], options.limits);
     let Some(view) = shared.inlined_context(&cx) else { return Ok(plain) };
-    let (inlined, left) = compare_lanes(&view, recordings, false, options, (out, forced))?;
+    let (inlined, uncompared) = compare_lanes(&view, recordings, false, options, (out, forced))?;
     // An uncertain difference must be listed in the report.
-    let told = !left.has_matched_sites(view.canonical)
+    let listed = !uncompared.has_matched_sites(view.canonical)
         || inlined.uncompared.iter().any(|u| u.why == WhyUncompared::Doubtful && u.hides);
-    let whole = inlined.findings_total == 0 && inlined.coverage.lanes.failed <= plain.coverage.lanes.failed;
-    Ok(if told && whole && hidden(&inlined) < hidden(&plain) { inlined } else { plain })
+    let complete =
+        inlined.findings_total == 0 && inlined.coverage.lanes.failed <= plain.coverage.lanes.failed;
+    Ok(if listed && complete && hidden(&inlined) < hidden(&plain) { inlined } else { plain })
 }
 
 /// The number of uncompared visits that could hide a difference.
@@ -96,7 +97,8 @@ fn hidden(l: &LaunchReport) -> u64 {
     l.uncompared.iter().filter(|u| u.hides).map(|u| u.visits).sum()
 }
 
-/// Compares the lanes. Also returns what was not compared. `equal_digests_suffice`: equal digests imply equal paths.
+/// Compares the lanes. Also returns what was not compared. `equal_digests_suffice`: equal digests imply equal
+/// paths.
 fn compare_lanes(
     cx: &Context<'_>,
     recordings: [&Recording; 2],
@@ -117,19 +119,20 @@ fn compare_lanes(
         static_gaps(program.module, l, program, reach, side, &mut gaps);
     }
     let mut clusters = FindingClusters::new(options.warps, &options.filter);
-    let mut left = UncomparedVisits::default();
-    streams(cx, recordings, equal_digests_suffice, coverage, &mut clusters, &mut left, &mut gaps)?;
+    let mut uncompared = UncomparedVisits::default();
+    streams(cx, recordings, equal_digests_suffice, coverage, &mut clusters, &mut uncompared, &mut gaps)?;
     coverage_gaps(coverage, cx.launches, &mut gaps);
     clusters.apply_filter(coverage, &mut gaps);
     if let Some(sides) = cx.canonical {
-        out.uncompared = uncompared::list(cx.sides.programs, sides, cx.reach, cx.launches[0].level, &left);
-        uncompared::gaps(&out.uncompared, &left, &mut gaps);
+        out.uncompared =
+            uncompared::list(cx.sides.programs, sides, cx.reach, cx.launches[0].level, &uncompared);
+        uncompared::gaps(&out.uncompared, &uncompared, &mut gaps);
     }
     out.differing = clusters.totals();
     out.findings = clusters.findings(cx, cx.sides.programs.map(|p| p.module));
     out.findings_total = out.findings.len() as u64;
     out.findings.truncate(options.findings);
-    Ok((with_verdict(out, gaps), left))
+    Ok((with_verdict(out, gaps), uncompared))
 }
 
 /// Why recordings that hash values in different ways cannot be compared. `None` if the level records no
@@ -137,8 +140,8 @@ fn compare_lanes(
 fn hashing_differs(level: Level) -> Option<String> {
     let level = matches!(level, Level::Fingerprint | Level::Events).then(|| level.label())?;
     Some(format!(
-        "one side was recorded by an older version that hashes values differently, so level {level} cannot be \
-         compared: record it again"
+        "one side was recorded by an older version that hashes values differently, so level {level} cannot \
+         be compared: record it again"
     ))
 }
 

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use prlx_trace::{Launch, Recording, Trace};
 
 use crate::glob::matches;
-use crate::launches::kernel_names as mangled;
+use crate::launches::kernel_names;
 use crate::launches::launch_match::LaunchKey;
 
 use super::options::DiffOptions;
@@ -32,7 +32,7 @@ pub(crate) fn at_number(t: &Trace, wanted: u64) -> Option<&Recording> {
 }
 
 /// The launches of a side to compare, in the order of their launch.
-pub(super) fn wanted(t: &Trace, options: &DiffOptions) -> Vec<SelectedLaunch> {
+pub(super) fn selected_launches(t: &Trace, options: &DiffOptions) -> Vec<SelectedLaunch> {
     let kernels = &options.kernels;
     let mut all: Vec<SelectedLaunch> = t
         .launches
@@ -64,7 +64,11 @@ fn forced<'n>(
 }
 
 /// What is known of both sides' launches before their lanes are decoded.
-pub(super) fn items(traces: [&Trace; 2], sides: [&[SelectedLaunch]; 2], force: bool) -> [Vec<LaunchKey>; 2] {
+pub(super) fn launch_keys(
+    traces: [&Trace; 2],
+    sides: [&[SelectedLaunch]; 2],
+    force: bool,
+) -> [Vec<LaunchKey>; 2] {
     let module = |side: usize, w: &SelectedLaunch| {
         let t = traces[side];
         t.modules.get(t.launches[w.index].launch.module.index()).map_or("", |m| &m.name)
@@ -74,17 +78,20 @@ pub(super) fn items(traces: [&Trace; 2], sides: [&[SelectedLaunch]; 2], force: b
     let devices =
         [0, 1].map(|side| traces[side].launches.iter().map(|r| r.launch.ordinal).collect::<BTreeSet<u32>>());
     let [ours, theirs] = sides.map(|all| all.iter().map(|w| w.kernel.as_str()).collect::<BTreeSet<&str>>());
-    let renamed = mangled::renamed(&ours, &theirs);
+    let renamed = kernel_names::renamed(&ours, &theirs);
     let forced = if force { forced(sides, [&ours, &theirs], &renamed) } else { BTreeMap::new() };
-    let told: BTreeSet<&str> = forced.iter().flat_map(|(b, a)| [*a, *b]).collect();
+    let forced_kernels: BTreeSet<&str> = forced.iter().flat_map(|(b, a)| [*a, *b]).collect();
     let mut numbers: BTreeMap<(&str, &str, Option<u32>), u64> = BTreeMap::new();
     [0, 1].map(|side| {
         let item = |w| {
             let SelectedLaunch { index, kernel, .. }: &SelectedLaunch = w;
             // A module name that only one side has proves nothing: the module may have been renamed.
             let name = module(side, w);
-            let name =
-                if names[1 - side].contains(name) && !told.contains(kernel.as_str()) { name } else { "" };
+            let name = if names[1 - side].contains(name) && !forced_kernels.contains(kernel.as_str()) {
+                name
+            } else {
+                ""
+            };
             let Recording { launch: l, streams } = &traces[side].launches[*index];
             // A device that only one side used proves nothing either.
             let device = Some(l.ordinal).filter(|d| devices[1 - side].contains(d));
@@ -92,11 +99,11 @@ pub(super) fn items(traces: [&Trace; 2], sides: [&[SelectedLaunch]; 2], force: b
             let ours = renamed.get(kernel.as_str()).or_else(|| forced.get(kernel.as_str()));
             let kernel = ours.filter(|_| side == 1).copied().unwrap_or(kernel);
             let kernel = *numbers.entry((name, kernel, device)).or_insert(next);
-            let mut whole = DefaultHasher::new();
-            (l.grid, l.block, streams.root(), &l.skipped).hash(&mut whole);
-            l.args.iter().for_each(|a| (a.before, a.after).hash(&mut whole));
-            l.pointees.iter().for_each(|p| (p.before, p.after).hash(&mut whole));
-            LaunchKey { kernel, whole: whole.finish() }
+            let mut digest = DefaultHasher::new();
+            (l.grid, l.block, streams.root(), &l.skipped).hash(&mut digest);
+            l.args.iter().for_each(|a| (a.before, a.after).hash(&mut digest));
+            l.pointees.iter().for_each(|p| (p.before, p.after).hash(&mut digest));
+            LaunchKey { kernel, digest: digest.finish() }
         };
         sides[side].iter().map(item).collect()
     })

@@ -3,8 +3,7 @@
 //!
 //! # Invariants
 //! Results are merged in ascending order of warps, whatever the threads do. Memory is bounded by 32 frames of
-//! each side
-//! and the trees of the lanes being compared.
+//! each side and the trees of the lanes being compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +32,7 @@ pub(crate) fn streams(
     equal_digests_suffice: bool,
     coverage: &mut Coverage,
     clusters: &mut FindingClusters,
-    left: &mut UncomparedVisits,
+    uncompared: &mut UncomparedVisits,
     gaps: &mut BTreeMap<String, String>,
 ) -> Result<(), Error> {
     let [ra, rb] = recordings;
@@ -46,14 +45,14 @@ pub(crate) fn streams(
     let mut warps = Warps { total, ..Warps::default() };
     let mut lanes = Lanes { total: threads[0].max(threads[1]), ..Lanes::default() };
     // The warps to unpack and compare.
-    let mut suspects = Vec::new();
+    let mut to_compare = Vec::new();
     let known: BTreeSet<WarpId> = rb.streams.infos().map(|i| i.warp).filter(|_| by_thread).collect();
     let mut infos_b = rb.streams.infos().peekable();
     let filter = clusters.filter;
-    for info in ra.streams.infos().filter(|i| filter.takes_warp(i.warp)) {
+    for info in ra.streams.infos().filter(|i| filter.selects_warp(i.warp)) {
         if by_thread && info.warp.0 < total {
             if cx.partners(info.warp).iter().all(|w| known.contains(w)) {
-                suspects.push(info.warp);
+                to_compare.push(info.warp);
             }
             continue;
         }
@@ -68,13 +67,13 @@ pub(crate) fn streams(
             warps.equal += 1;
             lanes.in_equal_warps += lanes_of(info.warp);
         } else {
-            suspects.push(info.warp);
+            to_compare.push(info.warp);
         }
     }
-    let mut rest = &suspects[..];
-    while !rest.is_empty() {
-        let (now, later) = rest.split_at(batch(recordings, rest));
-        rest = later;
+    let mut remaining = &to_compare[..];
+    while !remaining.is_empty() {
+        let (now, later) = remaining.split_at(batch(recordings, remaining));
+        remaining = later;
         let mut theirs = now.to_vec();
         if by_thread {
             theirs = now.iter().flat_map(|w| cx.partners(*w)).collect();
@@ -116,7 +115,7 @@ pub(crate) fn streams(
             if let Some(why) = &r.failure {
                 gaps.entry("failed".into()).or_insert_with(|| format!("first decoding error: {why}"));
             }
-            left.add(&r.left, r.incomparable);
+            uncompared.add(&r.uncompared, r.incomparable);
             clusters.add(cx, r);
         }
     }

@@ -16,7 +16,7 @@ use crate::builds::inlining::{self, InlinedModule};
 use crate::builds::site_match::{self, ForcedKernels, ModuleMatch};
 use crate::decode::{CheckedModule, DecodeLimits};
 use crate::error::Error;
-use crate::launches::kernel_names as mangled;
+use crate::launches::kernel_names;
 
 use super::context::Context;
 
@@ -85,7 +85,7 @@ fn module_pair_key(launches: [&Launch; 2], names: ForcedKernels<'_>) -> ModulePa
 pub(crate) fn forced_names<'a>(modules: [&'a Module; 2], launches: [&Launch; 2]) -> ForcedKernels<'a> {
     let [a, b] =
         [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map(|f| f.name.as_str()));
-    a.zip(b).map(|(a, b)| [a, b]).filter(|[a, b]| !mangled::alike(a, b))
+    a.zip(b).map(|(a, b)| [a, b]).filter(|[a, b]| !kernel_names::same_in_source(a, b))
 }
 
 /// A checked module, with the guards of its sites.

@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! The operands are those of each lane's diverging visit, not of the site's last visit. The value of a load
-//! is that of its
-//! last visit before the decision, in the lane's own order.
+//! is that of its last visit before the decision, in the lane's own order.
 //!
 //! # Limitations
 //! Only the first two operands of an instruction are shown. Loads without a site have no value.
@@ -16,7 +15,7 @@ use prlx_trace::{Lane, LaneMask, Recording, SiteId, Trace, WarpId};
 
 use crate::decode::lane_part;
 use crate::error::Error;
-use crate::launches::kernel_names as mangled;
+use crate::launches::kernel_names;
 use crate::report::{
     Finding, FindingKind, LaneAt, LaunchReport, OperandCell, OperandColumn, OperandRow, Operands, Report,
     SiteInfo,
@@ -131,9 +130,12 @@ fn recording<'a>(t: &'a Trace, launch: &LaunchReport, side: usize) -> Option<(&'
             && r.launch.skipped.is_none()
             && f.is_some_and(|f| same(&f.name, &launch.kernel))
     };
-    let same = t.launches.iter().find(|r| r.launch.number == launch.launch[side] && fits(r, mangled::alike));
+    let same = t
+        .launches
+        .iter()
+        .find(|r| r.launch.number == launch.launch[side] && fits(r, kernel_names::same_in_source));
     let first = |how| t.launches.iter().find(|r| fits(r, how));
-    let r = same.or_else(|| first(|a, b| a == b)).or_else(|| first(mangled::alike))?;
+    let r = same.or_else(|| first(|a, b| a == b)).or_else(|| first(kernel_names::same_in_source))?;
     Some((t.modules.get(r.launch.module.index())?, r))
 }
 

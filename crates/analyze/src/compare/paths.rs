@@ -12,7 +12,7 @@ use super::lane_trees::{decoder, ended, path_trees};
 use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
 
 pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
-    let whole = a.dropped == 0 && b.dropped == 0;
+    let complete = a.dropped == 0 && b.dropped == 0;
     let mut given_up = false;
     for lane in lanes.lanes() {
         if given_up {
@@ -21,7 +21,7 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
         }
         let words = |w| lane_words(w, lane);
         if cx.equal_words_suffice
-            && whole
+            && complete
             && ended(cx, a, lane)
             && let (Ok(Some(x)), Ok(Some(y))) = (words(a), words(b))
             && x == y
@@ -57,8 +57,8 @@ fn lane_paths(
         for (sum, d) in out.visits.iter_mut().zip([&x, &y]) {
             add_counts(sum, d.counts());
         }
-        let whole = x.outcome() == DecodeOutcome::Ended && y.outcome() == DecodeOutcome::Ended;
-        return Ok(if whole { LaneOutcome::Compared } else { LaneOutcome::Truncated });
+        let complete = x.outcome() == DecodeOutcome::Ended && y.outcome() == DecodeOutcome::Ended;
+        return Ok(if complete { LaneOutcome::Compared } else { LaneOutcome::Truncated });
     }
     let [ta, tb] = path_trees(cx, [(a, lane), (b, lane)])?;
     for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {

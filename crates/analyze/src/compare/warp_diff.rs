@@ -35,7 +35,7 @@ pub(crate) struct WarpDiff {
     pub outcomes: [u64; 4],
     pub visits: [VisitCounts; 2],
     /// By side and site: visits that are not compared.
-    pub left: [BTreeMap<SiteId, u64>; 2],
+    pub uncompared: [BTreeMap<SiteId, u64>; 2],
     /// The number of memory digests that differ, but cover other lanes on each side.
     pub incomparable: u64,
     /// The first error.

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! Lanes with equal words are not decoded where equal words imply equal paths. Other lanes are first decoded
-//! side by side
-//! without keeping anything; only lanes that differ become trees. Nothing depends on the order of work.
+//! side by side without keeping anything; only lanes that differ become trees. Nothing depends on the order
+//! of work.
 
 use std::collections::BTreeMap;
 

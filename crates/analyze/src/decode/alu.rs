@@ -2,11 +2,9 @@
 //!
 //! # Invariants
 //! Arguments are truncated to the type's width before use, results after. Results are zero-extended to 64
-//! bits.
-//! [`Alu::Mov`] and [`Alu::Extend`] of a signed type sign-extend instead; a consumer truncates to its own
-//! width. Shift
-//! amounts have 32 bits and bit positions 8, whatever the type. The third argument of `mad.wide` has twice
-//! the width.
+//! bits. [`Alu::Mov`] and [`Alu::Extend`] of a signed type sign-extend instead; a consumer truncates to its
+//! own width. Shift amounts have 32 bits and bit positions 8, whatever the type. The third argument of
+//! `mad.wide` has twice the width.
 //!
 //! # Limitations
 //! No floating-point arithmetic. Floating-point and 128-bit types are refused, except to move their bits.

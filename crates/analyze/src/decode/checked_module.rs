@@ -2,13 +2,12 @@
 //! once.
 //!
 //! A decision that was not recorded has no value. Decoder registers that depend on such a decision are
-//! *unknown*. Visits
-//! guarded by an unknown register are omitted; a function whose branches depend on one cannot be decoded.
+//! *unknown*. Visits guarded by an unknown register are omitted; a function whose branches depend on one
+//! cannot be decoded.
 //!
 //! # Invariants
 //! After [`CheckedModule::new`], every index that decoding uses is in range. Every operation is defined and
-//! has its
-//! arguments, and loops nest. Decoding therefore fails only on errors in a stream.
+//! has its arguments, and loops nest. Decoding therefore fails only on errors in a stream.
 
 use prlx_trace::device::COUNT_EVENT;
 use prlx_trace::kernel::{Arg, End, Function, Guard, Module, SiteClass, Source, Step};

@@ -2,19 +2,15 @@
 //! code.
 //!
 //! The recorder omits events of computed branches, of the kernel's entry, of exits, and of the trips of
-//! counted loops
-//! (`prlx_probe` decides which). A [`Decoder`] reconstructs these visits for one lane. This module decides
-//! which lanes
-//! share an event: lanes that were converged at the kernel's entry, at an event, or at a barrier of whole
-//! warps, and that
-//! took the same path since. It walks all lanes of a warp side by side, in such groups.
+//! counted loops (`prlx_probe` decides which). A [`Decoder`] reconstructs these visits for one lane. This
+//! module decides which lanes share an event: lanes that were converged at the kernel's entry, at an event,
+//! or at a barrier of whole warps, and that took the same path since. It walks all lanes of a warp side by
+//! side, in such groups.
 //!
 //! # Invariants
 //! Every event of the stream is kept, in order; a trip count is replaced by its trips. A reconstructed event
-//! comes after
-//! the event or barrier that it follows from. A lane that cannot be decoded appears only in recorded events.
-//! A complete
-//! stream is returned unchanged.
+//! comes after the event or barrier that it follows from. A lane that cannot be decoded appears only in
+//! recorded events. A complete stream is returned unchanged.
 //!
 //! # Limitations
 //! A reconstructed event has the clock of the event before it.

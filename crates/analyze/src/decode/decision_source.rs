@@ -8,29 +8,29 @@ use prlx_trace::launch::Event;
 pub(super) struct BitReader<'a> {
     pub words: std::slice::Iter<'a, u32>,
     pub word: u32,
-    pub left: u32,
+    pub remaining: u32,
 }
 
 impl BitReader<'_> {
     /// Takes the next `n` bits (at most 30), first bit highest. `None` if fewer are left.
     pub fn take(&mut self, n: u32) -> Option<u64> {
-        if n <= self.left {
-            self.left -= n;
-            return Some(u64::from(self.word >> self.left) & ((1 << n) - 1));
+        if n <= self.remaining {
+            self.remaining -= n;
+            return Some(u64::from(self.word >> self.remaining) & ((1 << n) - 1));
         }
         (0..n).try_fold(0u64, |acc, _| Some(acc << 1 | self.bit()?))
     }
     pub fn bit(&mut self) -> Option<u64> {
-        while self.left == 0 {
+        while self.remaining == 0 {
             self.word = *self.words.find(|w| *w & COUNT_WORD == 0)?;
             // A zero word carries no bits, as a word without decisions.
-            self.left = self.word.checked_ilog2().unwrap_or(0);
+            self.remaining = self.word.checked_ilog2().unwrap_or(0);
         }
-        self.left -= 1;
-        Some(u64::from(self.word >> self.left & 1))
+        self.remaining -= 1;
+        Some(u64::from(self.word >> self.remaining & 1))
     }
-    pub fn any_left(&mut self) -> bool {
-        self.left > 0 || self.words.any(|w| w & COUNT_WORD == 0 && *w > 1)
+    pub fn any_remaining(&mut self) -> bool {
+        self.remaining > 0 || self.words.any(|w| w & COUNT_WORD == 0 && *w > 1)
     }
 }
 

@@ -5,16 +5,13 @@
 //!
 //! # Invariants
 //! Each decision is one [`PathItem::Visit`], in execution order, whether its value was recorded, counted or
-//! computed. Loop,
-//! call and branch items give visits their execution index. A lane whose recording ends early, or whose
-//! launch was
-//! stopped, ends as [`DecodeOutcome::Truncated`]. No input makes the decoder panic; endless paths reach
-//! [`DecodeLimits`].
+//! computed. Loop, call and branch items give visits their execution index. A lane whose recording ends
+//! early, or whose launch was stopped, ends as [`DecodeOutcome::Truncated`]. No input makes the decoder
+//! panic; endless paths reach [`DecodeLimits`].
 //!
 //! # Limitations
 //! Functions that were not recorded are stepped over. After a launch was stopped, the walk continues through
-//! decisions that
-//! can be computed, as far as the lane would have gone.
+//! decisions that can be computed, as far as the lane would have gone.
 
 use std::collections::VecDeque;
 
@@ -96,7 +93,7 @@ impl<'a> Decoder<'a> {
             Lanes::Path { words, ends } => {
                 let words = lane_part(words, ends, stream.warp, lane)?;
                 DecisionSource::Words(
-                    BitReader { words: words.iter(), word: 0, left: 0 },
+                    BitReader { words: words.iter(), word: 0, remaining: 0 },
                     TripCountReader(words.iter()),
                 )
             }
@@ -546,7 +543,7 @@ impl<'a> Decoder<'a> {
         self.outcome = if self.stopped { DecodeOutcome::Truncated } else { DecodeOutcome::Ended };
         let lane = self.lane;
         let left = match &mut self.source {
-            DecisionSource::Words(bits, trips) => bits.any_left() || trips.word().is_some(),
+            DecisionSource::Words(bits, trips) => bits.any_remaining() || trips.word().is_some(),
             DecisionSource::Events(events) => events.any(|(_, e)| e.mask.has(lane)),
         };
         if left { Err(self.error("the lane ended, but its recording continues")) } else { Ok(()) }

@@ -10,7 +10,7 @@ pub(crate) const MAX_ENTRIES: usize = 1 << 25;
 pub enum PathItem {
     /// The lane visited a site.
     Visit {
-        /// The site.
+        /// The site that was visited.
         site: SiteId,
         /// A decision's value; at level `events`, the event's value for this lane; otherwise 0.
         value: u64,
@@ -34,7 +34,7 @@ pub enum PathItem {
     Return,
     /// The lane left a block that has several successors.
     Branch {
-        /// The block.
+        /// The block that was left.
         block: BlockId,
         /// The successor taken: the predicate's value, or the index of a switch.
         to: u32,

@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! Geometry and outputs decide the verdict. Kernel names and inputs that differ are reported but do not
-//! decide it: the same
-//! path from other data is still the same path.
+//! decide it: the same path from other data is still the same path.
 
 use std::collections::BTreeSet;
 

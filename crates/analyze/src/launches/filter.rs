@@ -23,12 +23,12 @@ pub struct Filter {
 
 impl Filter {
     /// Whether a warp is compared.
-    pub(crate) fn takes_warp(&self, warp: WarpId) -> bool {
+    pub(crate) fn selects_warp(&self, warp: WarpId) -> bool {
         self.warps.is_empty() || self.warps.iter().any(|(first, last)| (*first..=*last).contains(&warp.0))
     }
 
     /// Whether a finding is reported.
-    pub(crate) fn takes(&self, kind: FindingKind, sites: [Option<SiteId>; 2]) -> bool {
+    pub(crate) fn selects(&self, kind: FindingKind, sites: [Option<SiteId>; 2]) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&kind))
             && (self.sites.is_empty() || sites.iter().flatten().any(|s| self.sites.contains(&s.0)))
     }
@@ -45,15 +45,15 @@ impl Filter {
             }
         };
         put("4 findings", visits, "difference was", "differences were");
-        let left = self.left_out(coverage.warps.total);
-        put("4 warps", left, "warp was", "warps were");
-        if left == coverage.warps.missing {
+        let removed = self.removed_warps(coverage.warps.total);
+        put("4 warps", removed, "warp was", "warps were");
+        if removed == coverage.warps.missing {
             gaps.remove("5");
         }
     }
 
     /// The number of the launch's warps that the filter removes.
-    fn left_out(&self, total: u64) -> u64 {
+    fn removed_warps(&self, total: u64) -> u64 {
         if self.warps.is_empty() {
             return 0;
         }
@@ -75,15 +75,19 @@ mod tests {
 
     #[test]
     fn warps_count_once() {
-        for (warps, left) in [
+        for (warps, removed) in [
             (vec![], 0),
             (vec![(0, 9)], 0),
             (vec![(3, 5), (4, 6), (3, 3)], 6),
             (vec![(8, u64::MAX), (20, 30)], 8),
         ] {
             let filter = Filter { warps, ..Filter::default() };
-            assert_eq!(filter.left_out(10), left, "{filter:?}");
-            assert_eq!((0..10).filter(|w| !filter.takes_warp(WarpId(*w))).count() as u64, left, "{filter:?}");
+            assert_eq!(filter.removed_warps(10), removed, "{filter:?}");
+            assert_eq!(
+                (0..10).filter(|w| !filter.selects_warp(WarpId(*w))).count() as u64,
+                removed,
+                "{filter:?}"
+            );
         }
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! [`renamed`] pairs two kernels only if nothing else could be meant: each is the only one of its side that
-//! has no match by
-//! its exact name and has this name in the source.
+//! has no match by its exact name and has this name in the source.
 //!
 //! # Limitations
 //! Only C++ names are demangled. Names that other languages mangle are compared as they are.
@@ -13,20 +12,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_trace::names::demangle;
 
 /// A kernel's name alone, without namespaces, template arguments and parameters.
-fn base(name: &str) -> String {
-    let Some(whole) = demangle(name) else { return name.to_owned() };
-    let whole = whole.replace("(anonymous namespace)", "");
-    let bare = whole.split('<').next().unwrap_or_default();
+fn base_name(name: &str) -> String {
+    let Some(full) = demangle(name) else { return name.to_owned() };
+    let full = full.replace("(anonymous namespace)", "");
+    let bare = full.split('<').next().unwrap_or_default();
     bare.rsplit("::").next().unwrap_or_default().to_owned()
 }
 
 /// Whether two kernels have the same name in the source.
-pub(crate) fn alike(a: &str, b: &str) -> bool {
-    a == b || base(a) == base(b)
+pub(crate) fn same_in_source(a: &str, b: &str) -> bool {
+    a == b || base_name(a) == base_name(b)
 }
 
 /// The names of two kernels as the source spells them, or mangled if the source spells both alike.
-pub(crate) fn apart(names: [&str; 2]) -> [String; 2] {
+pub(crate) fn distinguish(names: [&str; 2]) -> [String; 2] {
     match names.map(demangle) {
         [Some(a), Some(b)] if a != b => [a, b],
         _ => names.map(str::to_owned),
@@ -38,16 +37,18 @@ pub(crate) fn renamed<'n>(a: &BTreeSet<&'n str>, b: &BTreeSet<&'n str>) -> BTree
     let by_base = |names: &BTreeSet<&'n str>, other: &BTreeSet<&'n str>| {
         let mut out: BTreeMap<String, Vec<&'n str>> = BTreeMap::new();
         for name in names.difference(other) {
-            out.entry(base(name)).or_default().push(name);
+            out.entry(base_name(name)).or_default().push(name);
         }
         out
     };
     let (ours, theirs) = (by_base(a, b), by_base(b, a));
-    let pair =
-        |(base, theirs): (&String, &Vec<&'n str>)| match (ours.get(base)?.as_slice(), theirs.as_slice()) {
-            ([x], [y]) => Some((*y, *x)),
-            _ => None,
-        };
+    let pair = |(base_name, theirs): (&String, &Vec<&'n str>)| match (
+        ours.get(base_name)?.as_slice(),
+        theirs.as_slice(),
+    ) {
+        ([x], [y]) => Some((*y, *x)),
+        _ => None,
+    };
     theirs.iter().filter_map(pair).collect()
 }
 
@@ -64,12 +65,12 @@ mod tests {
             ("scale", "scale"),
             ("_Znonsense", "_Znonsense"),
         ] {
-            assert_eq!(base(name), want, "{name}");
+            assert_eq!(base_name(name), want, "{name}");
         }
         let names = ["_Z5scaleIfEvPT_", "_Z5scaleIdEvPT_"];
-        assert_eq!(apart(names), ["scale<float>", "scale<double>"]);
+        assert_eq!(distinguish(names), ["scale<float>", "scale<double>"]);
         // Only the types of parameters differ.
-        assert_eq!(apart(["_Z5scalePf", "_Z5scalePd"]), ["_Z5scalePf", "_Z5scalePd"]);
+        assert_eq!(distinguish(["_Z5scalePf", "_Z5scalePd"]), ["_Z5scalePf", "_Z5scalePd"]);
     }
 
     #[test]

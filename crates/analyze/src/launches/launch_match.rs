@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! Matched launches have the same kernel. Where several launches could be the inserted one, the choice that
-//! makes most
-//! launches agree is taken. Launches in another order, such as those of racing streams, still get a match.
+//! makes most launches agree is taken. Launches in another order, such as those of racing streams, still get
+//! a match.
 //!
 //! # Limitations
 //! If the edit exceeds the bound of [`edit_script::edits`], launches match by order within their kernel.
@@ -18,7 +18,7 @@ pub struct LaunchKey {
     /// Its kernel, as a number that both sides share.
     pub kernel: u64,
     /// A digest of everything that was recorded of it.
-    pub whole: u64,
+    pub digest: u64,
 }
 
 /// The matched launches, by index, ascending in `a`.
@@ -27,24 +27,24 @@ pub fn match_launches(a: &[LaunchKey], b: &[LaunchKey]) -> Vec<(usize, usize)> {
     let runs = edit_script::edits(&kernels(a), &kernels(b))
         .unwrap_or_else(|| vec![Edit { a: 0..a.len(), b: 0..b.len() }]);
     let mut pairs = Vec::new();
-    let mut left = [Vec::new(), Vec::new()];
+    let mut unmatched = [Vec::new(), Vec::new()];
     let mut at = (0, 0);
     for (i, run) in runs.iter().enumerate() {
         let next = runs.get(i + 1).map_or((a.len(), b.len()), |r| (r.a.start, r.b.start));
         let run = slide(a, b, at, run.clone(), next);
         pairs.extend((at.0..run.a.start).zip(at.1..run.b.start));
         at = (run.a.end, run.b.end);
-        left[0].extend(run.a);
-        left[1].extend(run.b);
+        unmatched[0].extend(run.a);
+        unmatched[1].extend(run.b);
     }
     pairs.extend((at.0..a.len()).zip(at.1..b.len()));
     // The remaining launches match elsewhere or not at all.
     let mut partners: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
-    for j in &left[1] {
+    for j in &unmatched[1] {
         partners.entry(b[*j].kernel).or_default().push_back(*j);
     }
     let partner = |i: &usize| Some((*i, partners.get_mut(&a[*i].kernel)?.pop_front()?));
-    pairs.extend(left[0].iter().filter_map(partner));
+    pairs.extend(unmatched[0].iter().filter_map(partner));
     pairs.sort_unstable();
     pairs
 }
@@ -61,7 +61,7 @@ fn slide(a: &[LaunchKey], b: &[LaunchKey], from: (usize, usize), run: Edit, to: 
         _ => return run,
     };
     let (start, end) = (range.start, range.end);
-    let agrees = |i: usize, j: usize| i64::from(other[i].whole == longer[j].whole);
+    let agrees = |i: usize, j: usize| i64::from(other[i].digest == longer[j].digest);
     let (mut best, mut most) = (0i64, 1i64);
     let mut gain = 0;
     for t in 0..room.1 {
@@ -97,7 +97,7 @@ mod tests {
     fn items(text: &str) -> Vec<LaunchKey> {
         let item = |w: &str| LaunchKey {
             kernel: w.as_bytes()[0].into(),
-            whole: w.bytes().fold(0, |n, b| n * 256 + u64::from(b)),
+            digest: w.bytes().fold(0, |n, b| n * 256 + u64::from(b)),
         };
         text.split_whitespace().map(item).collect()
     }
@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn large_edits_pair_by_order_within_kernels() {
-        let a: Vec<LaunchKey> = (0..3000).map(|i| LaunchKey { kernel: i % 2, whole: i }).collect();
+        let a: Vec<LaunchKey> = (0..3000).map(|i| LaunchKey { kernel: i % 2, digest: i }).collect();
         let b: Vec<LaunchKey> =
-            (0..3000).map(|i| LaunchKey { kernel: 2 + i % 2, whole: i }).chain(a[..4].to_vec()).collect();
+            (0..3000).map(|i| LaunchKey { kernel: 2 + i % 2, digest: i }).chain(a[..4].to_vec()).collect();
         assert_eq!(match_launches(&a, &b), [(0, 3000), (1, 3001), (2, 3002), (3, 3003)]);
     }
 }

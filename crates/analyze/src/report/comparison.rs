@@ -61,16 +61,17 @@ data! {
 }
 
 impl Report {
-    /// The first launch that differs.
+    /// The first launch whose verdict is `differs`.
     pub fn first_launch(&self) -> Option<&LaunchReport> {
         self.launches.iter().find(|l| l.verdict == Verdict::Differs)
     }
-    /// The first launch into which the same went, and out of which something else came.
+    /// The first launch whose inputs are known and equal, and whose outputs differ.
     pub fn culprit(&self) -> Option<&LaunchReport> {
         self.launches.iter().find(|l| l.culprit)
     }
-    /// Of launches before the culprit, the first that may be it: something else came out, and what differs of what went in may
-    /// be padding. With how many other launches of its kernel have the same bytes differ, and left the same.
+    /// Before the culprit: the first launch whose outputs differ and whose inputs differ only in bytes that
+    /// may be padding. Also returns how many other launches of its kernel differ in the same bytes and have
+    /// equal outputs.
     pub fn suspect(&self) -> Option<(&LaunchReport, u64)> {
         let other = |l: &LaunchReport| l.differences.iter().any(|d| d.what == LaunchPart::Output);
         let mut before = self.launches.iter().take_while(|l| !l.culprit);
@@ -79,24 +80,25 @@ impl Report {
             |l: &&LaunchReport| (&l.kernel, &l.padding) == (&suspect.kernel, &suspect.padding) && !other(l);
         Some((suspect, self.launches.iter().filter(alike).count() as u64))
     }
-    /// The finding to look at first: of the first launch that has any.
+    /// The finding to read first: the first finding of the first launch that has any.
     pub fn first(&self) -> Option<(&LaunchReport, &Finding)> {
         self.launches.iter().find_map(|l| l.findings.first().map(|f| (l, f)))
     }
-    /// A comparison in which nothing was seen yet.
+    /// A comparison without any processes yet.
     pub fn new(names: [String; 2]) -> Report {
         let mut report = Report { names, ..Report::default() };
         report.conclude();
         report
     }
 
-    /// Whether what only one side has may be what the other was to do when it was cut off.
+    /// Whether a launch that only one side has may be missing on the other because that side's recording is
+    /// truncated.
     pub(crate) fn cut_off(&self, u: &UnmatchedLaunch) -> bool {
         let process = self.processes.get(u.process as usize);
         process.is_some_and(|p| p.cut[usize::from(u.side == 0)].is_some())
     }
 
-    /// Sets the verdict from those of the launches.
+    /// Computes the report's gaps and verdict from its launches and processes.
     pub fn conclude(&mut self) {
         self.gaps.clear();
         if self.pairs == 0 && self.unpaired.is_empty() && self.alone.iter().all(|p| p.launches == 0) {

@@ -68,15 +68,20 @@ data! {
     struct Sites {
         /// All.
         total: u64,
-        /// UncomparedVisits out, or hidden because what they depend on was.
+        /// Left out, or hidden because what they depend on was.
         skipped: u64,
-        /// Without a partner on the other side ([`Uncompared`] says which).
+        /// Without a match on the other side ([`Uncompared`](super::launch::Uncompared) lists them).
+        #[cfg_attr(
+            feature = "schema",
+            schemars(description = "Without a partner on the other side ([`Uncompared`] says which).")
+        )]
         unmatched: u64,
     }
 }
 
 impl Lanes {
-    /// Those seen to their end on both sides, in percent, cut to hundredths: 100 only if all were.
+    /// The lanes that were seen to their end on both sides, in percent, rounded down to hundredths. 100 only
+    /// if all were.
     pub fn percent(&self) -> f64 {
         let seen = self.in_equal_warps + self.same_words + self.compared;
         if seen >= self.total {

@@ -137,7 +137,7 @@ data! {
 }
 
 impl Finding {
-    /// The site shown: side A's, or B's where A has none.
+    /// The site to show: A's, or B's if only B has the finding.
     pub fn shown(&self) -> Option<&SiteInfo> {
         let [a, b] = &self.site;
         match self.side {
@@ -145,7 +145,7 @@ impl Finding {
             _ => a.as_ref().or(b.as_ref()),
         }
     }
-    /// Where it is.
+    /// The source location to show.
     pub fn location(&self) -> Option<&Location> {
         self.shown().and_then(|s| s.location.as_ref()).or(self.place.as_ref())
     }

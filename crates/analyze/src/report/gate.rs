@@ -2,9 +2,8 @@
 //!
 //! # Invariants
 //! Every difference that decides the report's verdict is one [`JudgedDifference`], with or without a rule
-//! that allows it.
-//! Findings beyond the report's limit are never allowed. A report with gaps never passes: it fails, or is
-//! unknown.
+//! that allows it. Findings beyond the report's limit are never allowed. A report with gaps never passes: it
+//! fails, or is unknown.
 //!
 //! # Limitations
 //! What lanes do differently because of an allowed difference may be a finding of its own, and needs a rule
@@ -206,7 +205,7 @@ pub struct Judgement {
 
 impl Judgement {
     /// The differences of one launch that no rule allows; `None`: those outside of launches.
-    pub fn left(&self, launch: Option<u64>) -> impl Iterator<Item = &JudgedDifference> {
+    pub fn remaining(&self, launch: Option<u64>) -> impl Iterator<Item = &JudgedDifference> {
         self.items.iter().filter(move |i| i.launch == launch && i.rule.is_none())
     }
 }

@@ -89,7 +89,11 @@ data! {
         lanes: u64,
         /// Warps that they are in.
         warps: u64,
-        /// Visits that have a finding, by its [`FindingKind`], in the order of those.
+        /// Visits that have a finding, in the order of [`FindingKind::ALL`](crate::FindingKind::ALL).
+        #[cfg_attr(
+            feature = "schema",
+            schemars(description = "Visits that have a finding, by its [`Kind`], in the order of those.")
+        )]
         kinds: [u64; 5],
     }
     /// What stopped a launch before its end.
@@ -113,8 +117,8 @@ data! {
 }
 
 impl LaunchDifference {
-    /// Whether this difference alone makes the verdict `differs`: geometry and outputs do. Code and inputs do not, for
-    /// the same path from other data is still the same path.
+    /// Whether this difference alone makes the verdict `differs`. Geometry and outputs do. Code and inputs do
+    /// not: the same path from other data is still the same path.
     pub fn is_decisive(&self) -> bool {
         !matches!(self.what, LaunchPart::Code | LaunchPart::Input)
     }

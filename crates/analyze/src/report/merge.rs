@@ -1,13 +1,11 @@
 //! Merges parts of one report.
 //!
 //! A part holds some of the launch pairs ([`crate::DiffOptions::shard`]). Each pair is compared as a whole,
-//! so parts can be
-//! made on any machine and merged in any order.
+//! so parts can be made on any machine and merged in any order.
 //!
 //! # Invariants
 //! Merging is associative, commutative and idempotent. All parts together give the report of an undivided
-//! comparison, byte
-//! for byte. Fewer parts give a report with a gap.
+//! comparison, byte for byte. Fewer parts give a report with a gap.
 //!
 //! # Limitations
 //! A launch that is too large for one machine cannot be divided.

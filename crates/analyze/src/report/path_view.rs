@@ -105,7 +105,7 @@ data! {
     }
     /// All steps of one lane, as characters.
     struct LaneRow {
-        /// The lane.
+        /// The lane's number in its warp.
         lane: u8,
         /// Its steps, [`PathView::per_cell`] to a character: `.` equal, `#` some differ, `a` and `b` some
         /// only on that side.

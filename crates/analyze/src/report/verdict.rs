@@ -1,4 +1,5 @@
-//! The few values that reports are made of: verdicts, kinds of findings, parts of launches, reasons.
+//! The enumerations of a report: verdicts, kinds of findings, parts of launches, and reasons for not
+//! comparing code.
 
 /// Whether two recordings agree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -15,7 +16,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Its name in texts.
+    /// The verdict's name in texts.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Same => "same",
@@ -23,7 +24,7 @@ impl Verdict {
             Verdict::Differs => "differs",
         }
     }
-    /// The exit code of a command that compares (2 is for errors).
+    /// The exit code of commands that compare (2 is for errors).
     pub const fn exit_code(self) -> u8 {
         match self {
             Verdict::Same => 0,
@@ -52,7 +53,7 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// All of them, in order.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [FindingKind; 5] = [
         FindingKind::Branch,
         FindingKind::ActiveMask,
@@ -61,7 +62,7 @@ impl FindingKind {
         FindingKind::ExtraEvents,
     ];
 
-    /// Its name in texts.
+    /// The kind's name in texts.
     pub const fn name(self) -> &'static str {
         match self {
             FindingKind::Branch => "Branch",
@@ -94,7 +95,7 @@ pub enum WhyUncompared {
 }
 
 impl WhyUncompared {
-    /// Whether a difference could hide in it.
+    /// Whether a difference could be hidden in code that is not compared for this reason.
     pub const fn hides(self) -> bool {
         matches!(
             self,
@@ -120,7 +121,7 @@ pub enum LaunchPart {
 }
 
 impl LaunchPart {
-    /// Its name in texts.
+    /// The part's name in texts.
     pub const fn name(self) -> &'static str {
         match self {
             LaunchPart::Geometry => "geometry",

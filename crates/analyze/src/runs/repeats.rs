@@ -40,7 +40,7 @@ pub struct RunOutcome {
     pub launches: u64,
     /// The path of the first run's recording, if it was kept.
     pub kept: Option<String>,
-    /// The first run of the most frequent outcome compared with the first run of this one.
-    /// `None` for the most frequent outcome, and for outcomes beyond the limit of comparisons.
+    /// The first run of the most frequent outcome compared with the first run of this one. `None` for the
+    /// most frequent outcome, and for outcomes beyond the limit of comparisons.
     pub report: Option<Report>,
 }

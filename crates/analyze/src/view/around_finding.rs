@@ -7,9 +7,8 @@
 //!
 //! # Limitations
 //! Levels `fingerprint` and `operands` record no path and have no view. What one side executed after the
-//! other's recording
-//! ended is not shown. Each lane's steps are counted separately: equal columns of two lanes are not one
-//! moment.
+//! other's recording ended is not shown. Each lane's steps are counted separately: equal columns of two lanes
+//! are not one moment.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +73,7 @@ pub fn path_view(
         );
         divergence::record_steps(&cx.sides, &ta, &tb, &mut watch);
         if let Some(window) = watch.window.take() {
-            tell(&cx, &mut out, window, &watch.nest);
+            fill_in(&cx, &mut out, window, &watch.nest);
         }
         rows.push((lane, watch.map));
     }
@@ -95,7 +94,7 @@ fn lay_out(out: &mut PathView, mut rows: Vec<(Lane, LaneStrip)>) {
 }
 
 /// Fills in the steps and loops of the lane shown.
-fn tell(cx: &Context<'_>, out: &mut PathView, window: StepWindow, nest: &[ScopeBuilder]) {
+fn fill_in(cx: &Context<'_>, out: &mut PathView, window: StepWindow, nest: &[ScopeBuilder]) {
     let modules = cx.sides.programs.map(|p| p.module);
     (out.before, out.after) = (window.before, window.after);
     out.at = window.at.map(|i| i as u64);
@@ -115,5 +114,5 @@ fn tell(cx: &Context<'_>, out: &mut PathView, window: StepWindow, nest: &[ScopeB
         }
         out.steps.push(step);
     }
-    out.nest = nest.iter().map(|n| n.tell(modules)).collect();
+    out.nest = nest.iter().map(|n| n.finish(modules)).collect();
 }

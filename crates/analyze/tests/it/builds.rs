@@ -1,5 +1,5 @@
-//! Two builds of one toy source: what is the same execution is the same, and what differs is found where the
-//! source has it.
+//! Two builds of one toy source: equal executions are equal, and a difference is found at its place in the
+//! source.
 
 use crate::toy::{Choose, Hashed, Lived, S, live, module, stream, trace};
 use prlx_analyze::report::{Finding, Report, Uncompared, WhyUncompared};
@@ -9,15 +9,15 @@ use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{LocId, SiteId, Streams, Trace, WarpId};
 
-/// What the source does: by line, and by the trips of the loops around it, outermost first. Two builds that
-/// ask the same get the same answer, whatever their sites and loops are.
+/// What the source does at each line, by the trips of the loops around it, outermost first. Two builds that
+/// make the same decision get the same answer, whatever their sites and loops are.
 struct Source<'a> {
     hashed: Hashed,
-    /// By site: its line.
+    /// The source line of each site.
     lines: &'a [u32],
-    /// The source's trips, of a site and the trips of the build's own loops.
+    /// The source's trips, from a site and the trips of the build's own loops.
     trips: &'a dyn Fn(u32, &[u64]) -> Vec<u64>,
-    /// How many trips each of the build's loops makes, by the site of its decision and the trips around it.
+    /// The number of trips of each of the build's loops, by the site of its decision and the trips around it.
     shape: &'a dyn Fn(u32, &[u64]) -> u64,
 }
 
@@ -31,7 +31,7 @@ impl Choose for Source<'_> {
     }
 }
 
-/// One build: its code, and the source's line of each site.
+/// One build: its code, and the source line of each site.
 struct Build {
     code: Vec<Vec<S>>,
     lines: Vec<u32>,
@@ -52,7 +52,7 @@ impl Build {
         }
         m
     }
-    /// A recording of one warp, whose lanes do what the source does but for `edit`.
+    /// Records one warp whose lanes do what the source does, except for `edit`.
     fn run(
         &self,
         trips: &dyn Fn(u32, &[u64]) -> Vec<u64>,
@@ -96,7 +96,7 @@ fn run_rolled(n: u64, edit: impl Fn(u64, &mut Hashed)) -> Trace {
     rolled().run(&|_, t| t.to_vec(), &|_, _| n, edit)
 }
 
-/// Three trips of four, then what remains of `n`.
+/// A loop unrolled by four, three trips, then a remainder loop for the rest of `n`.
 fn run_unrolled(n: u64, edit: impl Fn(u64, &mut Hashed)) -> Trace {
     let trips = |site: u32, t: &[u64]| match (site, t) {
         (0..=7, [t]) => vec![t * 4 + u64::from(site / 2)],
@@ -268,7 +268,7 @@ fn code_that_never_ran_hides_nothing() {
     assert_eq!((u.visits, u.hides), (0, false));
 }
 
-/// A build whose decision at line 1 is the opposite one: what it steers stands on the other way.
+/// A build whose decision at line 1 is inverted: its targets are swapped.
 fn turned(proved: bool, edit: impl Fn(u64, &mut Hashed)) -> Trace {
     let way = if proved { vec![S::Select] } else { vec![] };
     let lines: &[u32] = if proved { &[1, 2, 3, 4] } else { &[1, 3, 4] };
@@ -344,7 +344,7 @@ fn sized(b: &Build, size: u8, edit: impl Fn(u64, &mut Hashed)) -> Trace {
     t
 }
 
-/// The second look: every visit of a window gives the thread's number, and the visit's.
+/// Records every visit of a window; the operands are the thread's number and the visit's.
 fn again(t: &Trace, w: &Window, base: u64) -> Trace {
     let size = u64::from(t.launches[0].launch.warp_size);
     let warp = |warp: u64| {
@@ -369,7 +369,7 @@ fn again(t: &Trace, w: &Window, base: u64) -> Trace {
     t
 }
 
-/// Both sides' operands are those of the same threads, and what viewers show is of them too.
+/// The operands of both sides belong to the same threads, and so does the path view.
 fn threads_seen_again(a: &Trace, b: &Trace) {
     let mut r = compare(a, b);
     let windows = [0, 1].map(|side| operand_window(&r.launches[0].findings[0], side).unwrap());
@@ -477,8 +477,8 @@ fn a_test_before_each_trip_is_the_test_after_the_last() {
     }
 }
 
-/// Takes the test of a loop's trips out of its header, into a block that the header jumps to (a call would
-/// end a block so), or that another decision leads to.
+/// Moves the loop test out of the header, into a block that the header jumps to (as after a call), or that
+/// another decision leads to.
 fn test_behind(mut t: Trace, decided: bool) -> Trace {
     let f = &mut t.modules[0].functions[0];
     let header = f.loops[0].header;
@@ -629,9 +629,9 @@ fn what_compares_something_else_must_do_the_same() {
     );
 }
 
-/// A kernel that calls a function at lines 10 and 11 (lines 1 to 4; between the calls, 20 and 21), and the
-/// same kernel with both calls inlined, whose loops make `trips` trips and in which `edit` changes what lanes
-/// do.
+/// A kernel that calls a function at lines 10 and 11, and the same kernel with both calls inlined. The
+/// function has lines 1 to 4; lines 20 and 21 are between the calls. Its loops make `trips` trips, and `edit`
+/// changes what lanes do.
 fn called_and_inlined(trips: u64, edit: impl Fn(u64, &mut Hashed)) -> [Trace; 2] {
     let function = || vec![S::Loop(vec![body()]), S::Store];
     let between = || S::If(vec![S::Store], vec![]);
@@ -659,7 +659,7 @@ fn called_and_inlined(trips: u64, edit: impl Fn(u64, &mut Hashed)) -> [Trace; 2]
     [a, b]
 }
 
-/// By side: the lines of what seems to be the same and is not, with that of the call.
+/// By side: the lines of uncertain sites, with the line of the call.
 fn doubted(r: &Report) -> [Vec<[u32; 2]>; 2] {
     [0, 1].map(|side| {
         let doubted = |u: &&Uncompared| u.why == WhyUncompared::Doubtful && u.side == side && u.hides;
@@ -701,7 +701,7 @@ fn decisions(m: &Module) -> u64 {
 
 #[test]
 fn what_differs_in_a_function_that_one_build_inlined_is_listed() {
-    // One lane decides otherwise in the third trip, in both calls.
+    // One lane takes the other branch in the third trip, in both calls.
     let [a, b] = called_and_inlined(5, |l, h| {
         if l == 5 {
             h.flips.push((SiteId(1), vec![2]));

@@ -1,4 +1,4 @@
-//! The decoder against an independent walk of a toy program, and against streams that lie.
+//! Compares the decoder with an independent walk of a toy program, and feeds it damaged streams.
 
 use crate::toy::{Hashed, S, live, module, stream, trace};
 use prlx_analyze::{
@@ -170,7 +170,7 @@ fn ill_formed_modules_are_refused() {
 }
 
 proptest! {
-    /// Words cut short are a truncated lane whose visits are a prefix; never an end.
+    /// A truncated stream gives a truncated lane whose visits are a prefix, never an ended lane.
     #[test]
     fn cut_streams_are_truncated(seed in 0u64..500, keep in 0.0f64..1.0) {
         let toy = everything();
@@ -185,9 +185,12 @@ proptest! {
         prop_assert!(lived.visits.starts_with(&got.visits));
     }
 
-    /// Random words never panic, and never decode for ever.
+    /// Random words never cause a panic or endless decoding.
     #[test]
-    fn random_words_do_not_panic(words in prop::collection::vec(any::<u32>(), 0..40), ends in prop::collection::vec(0u32..50, 0..34)) {
+    fn random_words_do_not_panic(
+        words in prop::collection::vec(any::<u32>(), 0..40),
+        ends in prop::collection::vec(0u32..50, 0..34),
+    ) {
         let toy = everything();
         let m = module(&toy);
         let mut s = stream(0, &[]);
@@ -203,7 +206,7 @@ proptest! {
         }
     }
 
-    /// Whatever the events of a warp are: those that are no counts stay, in their order, and what is made
+    /// For any events of a warp: recorded events other than counts stay in order, and the completed stream
     /// decodes or fails.
     #[test]
     fn random_events_stay(

@@ -1,4 +1,4 @@
-//! Edit a recording in a known way; the comparison must find exactly that edit.
+//! Edits a recording in a known way. The comparison must find exactly that edit.
 
 use crate::toy::{Hashed, Lived, S, live, module, stream, trace};
 use prlx_analyze::report::{Finding, LaunchPart, Report};
@@ -8,8 +8,8 @@ use prlx_trace::launch::*;
 use prlx_trace::{Lane, LaneMask, ModuleId, SiteId, Trace, WarpId};
 use proptest::prelude::*;
 
-/// Sites: 0 store; outer loop: 1 if, 2 store, 3 select, inner loop: 4 guard, 5 its store, 6 the inner
-/// decision; 7 store; 8 the outer decision; 9 the last if, 10 store, 11 store.
+/// The sites. 0: store. Outer loop: 1 if, 2 store, 3 select. Inner loop: 4 guard, 5 its store, 6 the inner
+/// decision. Then 7 store, 8 the outer decision, 9 the last if, 10 store, 11 store.
 fn toy() -> Vec<Vec<S>> {
     vec![vec![
         S::Store,
@@ -76,7 +76,7 @@ fn equal_runs_are_the_same() {
     assert!(r.launches[0].coverage.visits[0].recorded > 0);
 }
 
-/// A recording that was cut off never proves that nothing differs, nor that a launch is missing.
+/// A truncated recording never proves that nothing differs, nor that a launch is missing.
 #[test]
 fn one_side_was_cut_off() {
     let a = run(4, &[5, 3], |_, _, _| {});
@@ -94,7 +94,7 @@ fn one_side_was_cut_off() {
     assert_eq!(compare(&a, &cut(&longer)).verdict, Verdict::Differs);
 }
 
-/// A launch that was not recorded is in its place, and nothing is known of it.
+/// A launch that was not recorded keeps its place, and its content is unknown.
 #[test]
 fn one_side_was_skipped() {
     let a = run(4, &[5, 3], |_, _, _| {});
@@ -119,7 +119,7 @@ fn one_side_was_skipped() {
     }
 }
 
-/// Hashes of another kind say nothing of these.
+/// Hashes of different kinds are not compared.
 #[test]
 fn values_are_hashed_in_two_ways() {
     let mut a = run(4, &[5, 3], |_, _, _| {});
@@ -142,7 +142,7 @@ fn values_are_hashed_in_two_ways() {
     assert!(gaps.len() == 3 && gaps[0].contains("hashes values differently"), "{gaps:?}");
 }
 
-/// As if the launch had been stopped, before these lanes came to their end.
+/// A launch that was stopped before these lanes ended.
 fn stopped(t: &Trace, unfinished: Option<Vec<(WarpId, LaneMask)>>) -> Trace {
     let mut t = t.clone();
     t.launches[0].launch.fault =
@@ -537,7 +537,7 @@ fn threads_do_not_matter() {
     }
 }
 
-/// Frames are unpacked several at a time; the first damaged one is told all the same.
+/// Frames are unpacked in parallel, and the first damaged frame is reported.
 #[test]
 fn frames_of_a_file() {
     let a = run(1500, &[5, 3], |_, _, _| {});
@@ -567,7 +567,7 @@ fn frames_of_a_file() {
     }
 }
 
-/// A second version of the source: a line above, and another file name; sites keep their keys.
+/// A second version of the source with one more line at the top and another file name. Sites keep their keys.
 fn edited(m: &Module) -> Module {
     let mut m = m.clone();
     m.name = "edited".into();
@@ -597,8 +597,7 @@ fn an_edited_source_still_matches() {
     assert_eq!(r.launches[0].coverage.sites[0].unmatched, 0);
 }
 
-/// The same kernel with another template argument is the same kernel; how it is called is told, and decides
-/// nothing.
+/// A kernel with another template argument still matches. Its name is reported and decides nothing.
 #[test]
 fn a_kernel_with_other_template_arguments_still_matches() {
     let called = |name: &str, flip: bool| {
@@ -630,8 +629,8 @@ fn a_kernel_with_other_template_arguments_still_matches() {
     assert_eq!((r.launches.len(), r.unpaired.len()), (0, 3));
 }
 
-/// Two builds with CTAs of other sizes, or another grid, share the work out otherwise: no lane is another's
-/// partner, and why is said.
+/// Two builds with other CTA sizes or grids distribute the work differently: lanes are not compared, and the
+/// report says why.
 #[test]
 fn lanes_with_other_shares_do_not_compare() {
     let a = run(4, &[5, 3], |_, _, _| {});
@@ -687,7 +686,7 @@ fn lanes_with_other_shares_do_not_compare() {
     assert_eq!(shared(a.modules[0].digest + 1), (Verdict::Same, LaunchPart::Code));
 }
 
-/// Kernels of other names are one if the user says so; what they do alike is never `same` then.
+/// Kernels with different names match if the user forces it. The verdict is then never `same`.
 #[test]
 fn kernels_of_other_names_compare_by_force() {
     let called = |name: &str, flip: bool| {
@@ -768,7 +767,7 @@ fn fingerprints_are_searched() {
     assert_eq!(h.differ, [false, false, true, false]);
 }
 
-/// Events of a warp in lockstep from its lanes' lives, which must have the same length.
+/// The events of a warp in lockstep, from its lanes' runs, which must have equal lengths.
 fn events(lanes: &[Lived], m: &Module) -> WarpStream {
     let mut out: Vec<Event> = Vec::new();
     let longest = lanes.iter().map(|l| l.visits.len()).max().unwrap_or(0);
@@ -819,7 +818,7 @@ fn events_show_masks_that_differ_on_their_own() {
 }
 
 proptest! {
-    /// Any few edits of one lane in different outer trips: each is found, and nothing else.
+    /// A few edits of one lane in different outer trips: each is found, and nothing else.
     #[test]
     fn edits_come_back(seed in 0u64..1000, edits in prop::collection::btree_map(0u64..30, 0u8..4, 1..4)) {
         let toy = toy();
@@ -851,7 +850,7 @@ proptest! {
         prop_assert_eq!(got, want);
     }
 
-    /// Damaged streams are an error or a verdict, never a panic.
+    /// Damaged streams give an error or a verdict, never a panic.
     #[test]
     fn damage_does_not_panic(at in 0usize..400, with in any::<u32>(), cut in 0usize..40) {
         let a = run(2, &[4, 2], |_, _, _| {});
@@ -868,7 +867,7 @@ proptest! {
         let _ = diff(&a, &b, &DiffOptions { limits, ..DiffOptions::default() });
     }
 
-    /// Damaged modules are an error or a verdict, never a panic.
+    /// Damaged modules give an error or a verdict, never a panic.
     #[test]
     fn damaged_modules_do_not_panic(seed in any::<u64>()) {
         let a = run(1, &[3, 2], |_, l, h| if l == 1 { h.flips.push((SiteId(1), vec![1])) });
@@ -892,7 +891,10 @@ proptest! {
                 3 => f.blocks[at].steps.clear(),
                 4 => f.loops.truncate(random(3) as usize),
                 5 => f.loops.iter_mut().skip(random(2) as usize).for_each(|l| l.header = to),
-                6 => m.sites[random(8) as usize].source = [Source::None, Source::Computed, Source::Bits(7)][random(3) as usize],
+                6 => {
+                    let sources = [Source::None, Source::Computed, Source::Bits(7)];
+                    m.sites[random(8) as usize].source = sources[random(3) as usize]
+                }
                 7 => m.locs.truncate(random(4) as usize),
                 _ => m.sites.iter_mut().for_each(|s| s.loc = Some(prlx_trace::LocId(77))),
             }

@@ -1,5 +1,5 @@
-//! Integration tests of `prlx-analyze`. [`toy`] writes programs and their traces; the other modules check
-//! what is made of them.
+//! Integration tests of `prlx-analyze`. [`toy`] writes programs and their traces; the other modules check the
+//! results.
 
 mod builds;
 mod decode;

@@ -1,4 +1,4 @@
-//! The second look: windows, and what they say, one after the other.
+//! Operands recorded in a second run: which visits to record, and how they appear in findings.
 
 use crate::toy::{Hashed, S, module, trace};
 use prlx_analyze::{DiffOptions, Report, attach_operands, diff, operand_window};
@@ -6,7 +6,7 @@ use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{SiteId, Streams, Trace, WarpId};
 
-/// Two flips in one warp: lane 2 at the branch, lane 9 at the select.
+/// Two inverted decisions in one warp: lane 2 at the branch, lane 9 at the select.
 fn parted() -> (Trace, Trace, Report) {
     let toy = vec![vec![S::Loop(vec![S::If(vec![S::Store], vec![]), S::Select])]];
     let mut m = module(&toy);
@@ -34,7 +34,7 @@ fn parted() -> (Trace, Trace, Report) {
     (a, b, r)
 }
 
-/// Every visit in the window: the load, then the decisions; the load gives `base + visit`.
+/// Records every visit in the window: the load, then the decisions. The load gives `base + visit`.
 fn record(t: &Trace, w: &Window, base: u64) -> Trace {
     let (mut records, mut ends) = (Vec::new(), Vec::new());
     for lane in 0..32u64 {

@@ -1,5 +1,4 @@
-//! What viewers are shown, held against the decoder: of each side, the steps shown are exactly its visits, in
-//! order.
+//! Compares path views with the decoder: the steps shown of each side are exactly its visits, in order.
 
 use crate::toy::{Hashed, S, live, module, stream, trace};
 use prlx_analyze::view::{PathView, PathViewOptions, StepMatch};
@@ -45,7 +44,7 @@ fn first_look(traces: &[Trace; 2], options: &PathViewOptions) -> Option<PathView
     Some(path_view([a, b], launch, finding, options).unwrap().expect("streams"))
 }
 
-/// Everything, so that nothing is cut.
+/// Options under which nothing is left out.
 fn all() -> PathViewOptions {
     PathViewOptions { before: usize::MAX, after: usize::MAX, columns: 64, ..PathViewOptions::default() }
 }

@@ -1,9 +1,9 @@
-//! Traces from nothing: a structured toy program, compiled to a module, and runs of it, encoded by a walk of
-//! the toy program that shares no code with the decoder.
+//! Makes traces without any tool: a structured toy program is compiled to a module, and a separate walk of
+//! the toy program encodes its runs. The walk shares no code with the decoder.
 //!
-//! A run is a function of the *identity* of trips, not of their position: loop trips have names, and every
-//! decision is chosen by its site and the names of the trips that it is in. So dropping a trip leaves all
-//! others as they were.
+//! A run depends on the *identity* of trips, not on their position. Loop trips have names, and each decision
+//! is chosen by its site and the names of the trips around it. Dropping a trip therefore leaves all others
+//! unchanged.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -14,19 +14,18 @@ use prlx_trace::{
     WarpId,
 };
 
-/// A statement of the toy program. Sites are numbered in the order of the text, and stand on lines of their
-/// own.
+/// A statement of the toy program. Sites are numbered in the order of the text, each on a line of its own.
 #[derive(Clone, Debug)]
 pub enum S {
-    /// A store.
+    /// One store instruction.
     Store,
     /// A recorded decision, and what it steers.
     If(Vec<S>, Vec<S>),
-    /// Body, then a decision whether to stay.
+    /// The body, then a decision whether to stay in the loop.
     Loop(Vec<S>),
     /// A decision whether there is another trip, then the body.
     While(Vec<S>),
-    /// The same, with its trips counted.
+    /// As `While`, with its trips recorded as a count.
     Counted(Vec<S>),
     /// A decision that guards a store.
     Guard,
@@ -34,20 +33,20 @@ pub enum S {
     Select,
     /// A decision that the decoder computes: `tid.x < n`.
     Computed(u64),
-    /// Leaves the innermost loop if the decision holds.
+    /// Leaves the innermost loop if the decision is true.
     Break,
-    /// Returns if the decision holds.
+    /// Returns if the decision is true.
     Leave,
     /// Calls the function of that number (0 is the kernel).
     Call(u32),
 }
 
-/// Builds modules.
+/// Builds the module of a toy program.
 struct Compiler {
     module: Module,
     function: u32,
     f: Function,
-    /// Blocks that a break goes to.
+    /// The blocks that a break jumps to, innermost loop last.
     breaks: Vec<BlockId>,
     ret: BlockId,
 }
@@ -117,7 +116,7 @@ impl Compiler {
             self.f.blocks[at.index()].end = End::Jump(to);
         }
     }
-    /// Compiles statements from block `at` on; gives the block where they end.
+    /// Compiles statements from block `at` on. Returns the block where they end.
     fn all(&mut self, mut at: BlockId, body: &[S], of: Option<LoopId>) -> BlockId {
         for s in body {
             at = self.one(at, s, of);
@@ -266,9 +265,9 @@ pub fn module(functions: &[Vec<S>]) -> Module {
     c.module
 }
 
-/// Chooses what a lane does. Trips have names; `trips` are those of the open loops, outermost first.
+/// Chooses what a lane does. Trips have names; `trips` holds those of the open loops, outermost first.
 pub trait Choose {
-    /// Whether the decision at `site` holds.
+    /// Whether the decision at `site` is true.
     fn decide(&mut self, site: SiteId, trips: &[u64]) -> bool;
     /// The names of the trips of the loop that the decision at `site` closes; at least one.
     fn trips(&mut self, site: SiteId, trips: &[u64]) -> Vec<u64>;
@@ -283,7 +282,7 @@ pub struct Lived {
 }
 
 impl Lived {
-    /// The words that a device would have written.
+    /// The words that a device would write for the lane.
     pub fn words(&self) -> Vec<u32> {
         let mut words: Vec<u32> =
             self.bits.chunks(30).map(|c| c.iter().fold(1, |w, b| w << 1 | u32::from(*b))).collect();
@@ -319,7 +318,7 @@ struct Walk<'a> {
     trips: Vec<u64>,
 }
 
-/// How many sites statements have.
+/// The number of sites in the statements.
 fn sites(body: &[S]) -> u32 {
     body.iter()
         .map(|s| match s {
@@ -332,7 +331,7 @@ fn sites(body: &[S]) -> u32 {
         .sum()
 }
 
-/// Bits of small counts of the counted loop whose decision is site `site`: both ways of counting occur.
+/// The width of the small count for the counted loop at `site`. Both encodings of counts occur.
 fn small_counts(site: u32) -> u8 {
     if site % 2 == 1 { 3 } else { 0 }
 }
@@ -442,16 +441,16 @@ pub fn live(functions: &[Vec<S>], tid: u64, choose: &mut dyn Choose) -> Lived {
     walk.out
 }
 
-/// A pseudo-random choice by site and trip names; `shape` gives the trips of loops by their depth.
+/// A pseudo-random choice by site and trip names. `shape` gives the number of trips by loop depth.
 #[derive(Clone)]
 pub struct Hashed {
     pub seed: u64,
     pub shape: Vec<u64>,
-    /// Decisions to turn round: site and trip names.
+    /// Decisions to invert: site and trip names.
     pub flips: Vec<(SiteId, Vec<u64>)>,
-    /// Trips to leave out: the loop's decision, the trips around it, the name.
+    /// Trips to drop: the loop's decision, the trips around it, and the trip's name.
     pub drops: Vec<(SiteId, Vec<u64>, u64)>,
-    /// Trips to add at the end: the loop's decision, the trips around it, how many.
+    /// Trips to add at the end: the loop's decision, the trips around it, and how many.
     pub adds: Vec<(SiteId, Vec<u64>, u64)>,
 }
 
@@ -483,7 +482,7 @@ impl Choose for Hashed {
     }
 }
 
-/// A warp's stream of level `path` from its lanes' lives.
+/// A warp's stream of level `path`, from its lanes' runs.
 pub fn stream(warp: u64, lanes: &[Lived]) -> WarpStream {
     let (mut words, mut ends) = (Vec::new(), Vec::new());
     for lane in lanes {
@@ -525,7 +524,7 @@ fn elements(w: &WarpStream) -> u64 {
     }
 }
 
-/// A warp in which every lane lives by `choose`.
+/// A warp in which each lane runs by `choose`.
 pub fn warp(functions: &[Vec<S>], warp: u64, mut choose: impl FnMut(Lane) -> Hashed) -> WarpStream {
     let lanes: Vec<Lived> = (0..32).map(|l| live(functions, u64::from(l), &mut choose(Lane(l)))).collect();
     stream(warp, &lanes)

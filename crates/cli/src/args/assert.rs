@@ -15,7 +15,7 @@ use super::parse;
 pub struct AssertArgs {
     /// Golden recording: a file, or a program's directory
     pub golden: PathBuf,
-    /// New recording
+    /// New recording, compared with the golden one
     pub new: PathBuf,
     /// Allow the differences that this rule names; may be repeated
     #[arg(long, value_name = "RULE", value_parser = Rule::from_str)]

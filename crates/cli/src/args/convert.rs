@@ -14,7 +14,7 @@ pub struct ConvertArgs {
     /// Output file, or new directory for Parquet files
     #[arg(long, short, value_name = "PATH")]
     pub output: PathBuf,
-    /// Output format
+    /// Format of the output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ConvertFormat::Plain)]
     pub to: ConvertFormat,
     /// For a file of PRLX 0.x: the launch to store, counted from 0 [default: 0]

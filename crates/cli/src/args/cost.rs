@@ -15,10 +15,11 @@ use super::profile::AutoMarker;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CostArgs {
-    /// Launch files
+    /// Launch files to measure (docs/launch-file.md)
     #[arg(required = true)]
     pub launches: Vec<PathBuf>,
-    /// Measure this recorder: `fingerprint`, `path` or `events`; may be repeated [default: all three, unless --probe or
+    /// Measure this recorder: `fingerprint`, `path` or `events`; may be repeated [default: all three, unless
+    /// --probe or
     /// --markers is given]
     #[arg(long, value_parser = measured)]
     pub level: Vec<Level>,
@@ -36,8 +37,8 @@ pub struct CostArgs {
     /// Also measure a kernel of the same name and parameters in this PTX file; may be repeated
     #[arg(long, value_name = "PTX")]
     pub also: Vec<PathBuf>,
-    /// Number of measured rounds; each runs every form of the kernel once [default: 21 on a GPU; 1 on the CPU device,
-    /// which counts instructions]
+    /// Number of measured rounds; each runs every form of the kernel once [default: 21 on a GPU; 1 on the CPU
+    /// device, which counts instructions]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
     /// Keep the GPU's caches between runs, instead of flushing them
@@ -48,7 +49,7 @@ pub struct CostArgs {
     pub memory: u64,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Print JSON
+    /// Print the results as JSON
     #[arg(long)]
     pub json: bool,
 }

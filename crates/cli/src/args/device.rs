@@ -25,18 +25,20 @@ pub struct DeviceArgs {
     /// GPU: stop a kernel as stuck after so many seconds; a flight recorder's contents are read all the same
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub timeout: Option<Duration>,
-    /// CPU device: check while the kernel runs: bounds, init, race, sync, async, notes, or all (docs/checks.md)
+    /// CPU device: check while the kernel runs: bounds, init, race, sync, async, notes, or all
+    /// (docs/checks.md)
     #[arg(long, value_name = "LIST", value_parser = parse::checks)]
     pub check: Option<Checks>,
-    /// CPU device: number of host threads under seed 0 (other seeds always use one); with --seeds, number of schedules
-    /// that run at the same time [default: one for each core; one if the order of CTAs can change results]
+    /// CPU device: number of host threads under seed 0 (other seeds always use one); with --seeds, number of
+    /// schedules that run at the same time [default: one for each core; one if the order of CTAs can change
+    /// results]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
     /// CPU device: maximum memory for buffers, running CTAs, checks and recordings, in MiB [default: 16384]
     #[arg(long, value_name = "MIB")]
     pub max_memory: Option<u64>,
-    /// CPU device: compute an approximate operation as hardware does, from this file (docs/internals/calibration.md);
-    /// may be repeated
+    /// CPU device: compute an approximate operation as hardware does, from this file
+    /// (docs/internals/calibration.md); may be repeated
     #[arg(long, value_name = "FILE")]
     pub calibration: Vec<PathBuf>,
 }

@@ -16,7 +16,7 @@ use super::report::ReportArgs;
 pub struct DiffArgs {
     /// First recording: a file, or a program's directory
     pub a: PathBuf,
-    /// Second recording
+    /// Second recording, compared with the first
     pub b: PathBuf,
     /// Compare only kernels whose names match (`*` and `?` match; or a regular expression between two `/`)
     #[arg(long, value_name = "NAME", value_parser = parse::pattern)]

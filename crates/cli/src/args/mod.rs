@@ -1,6 +1,7 @@
 //! The command line, declared once: names, defaults and help texts.
 //!
-//! Parsing has no side effects. Each file declares one command, or options that commands share; `commands/` does the work.
+//! Parsing has no side effects. Each file declares one command, or options that commands share; `commands/`
+//! does the work.
 
 mod assert;
 mod compare;
@@ -56,23 +57,23 @@ pub use timeline::{TimelineArgs, ViewArgs};
     max_term_width = 100
 )]
 pub struct Cli {
-    /// Use colours
+    /// Use colours in the output
     #[arg(long, value_enum, default_value_t = When::Auto, global = true)]
     pub color: When,
     /// Show no progress and no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// The command
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 same (or done), 1 differs, 2 error, 3 unknown: part of the work was not seen, and it could differ.
+Exit codes: 0 same (or done), 1 differs, 2 error, 3 unknown: what was not recorded may differ.
 
 Start here:  prlx compare examples/threshold/good.toml examples/threshold/bad.toml";
 
-/// The commands.
+/// The commands of `prlx`.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Run a launch file and show its buffers
@@ -123,7 +124,7 @@ pub enum When {
     Auto,
     /// Also in files and pipes
     Always,
-    /// Never
+    /// Never use colour
     Never,
 }
 

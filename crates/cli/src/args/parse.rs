@@ -51,7 +51,7 @@ pub fn target(text: &str) -> Result<Target, String> {
     Target::parse(text).ok_or_else(|| "an architecture, as sm_90".into())
 }
 
-/// A device.
+/// A device: `cpu`, `cuda`, `cuda:N` or `auto`.
 pub fn device(text: &str) -> Result<DeviceChoice, String> {
     match (text, text.strip_prefix("cuda:").map(str::parse)) {
         ("cpu", _) => Ok(DeviceChoice::Cpu),

@@ -28,11 +28,12 @@ pub struct ProbeArgs {
     /// Read the probe program from this file; a `.toml` file is a probe of Neutrino
     #[arg(long, short = 'f', value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Probe only kernels whose names match (`*` and `?` match) [default: the launched kernel; in a program all]
+    /// Probe only kernels whose names match (`*` and `?` match) [default: the launched kernel; in a program
+    /// all]
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
-    /// On the CPU device, probe with instrumented code, as on a GPU. By default the CPU device runs the probe by itself,
-    /// which does not change the schedule.
+    /// On the CPU device, probe with instrumented code, as on a GPU. By default the CPU device runs the probe
+    /// by itself, which does not change the schedule.
     #[arg(long)]
     pub rewritten: bool,
     /// Also keep the recording, for `prlx probe show`: a file, or a new directory for a program
@@ -82,8 +83,8 @@ pub enum ProbeCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  prlx probe check 'inst:ld.global { @n++; }' kernel.ptx")]
 pub struct ProbeCheckArgs {
-    /// Probe program, as text or as a tool's name (unless -f gives a file); then PTX files, files with PTX, or launch
-    /// files
+    /// Probe program, as text or as a tool's name (unless -f gives a file); then PTX files, files with PTX,
+    /// or launch files
     #[arg(value_name = "PROGRAM MODULE…", required_unless_present = "file")]
     pub words: Vec<OsString>,
     /// Read the probe program from this file; a `.toml` file is a probe of Neutrino
@@ -98,8 +99,8 @@ pub struct ProbeCheckArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  prlx probe explain 'inst:ld.global { @n++; }' kernel.ptx")]
 pub struct ProbeExplainArgs {
-    /// Probe program, as text or as a tool's name (unless -f gives a file); then a PTX file, a file with PTX, or a launch
-    /// file
+    /// Probe program, as text or as a tool's name (unless -f gives a file); then a PTX file, a file with PTX,
+    /// or a launch file
     #[arg(value_name = "PROGRAM MODULE", required = true)]
     pub words: Vec<OsString>,
     /// Read the probe program from this file; a `.toml` file is a probe of Neutrino
@@ -132,8 +133,8 @@ pub struct ProbeEngineArgs {
     pub workdir: PathBuf,
     /// Name of the kernel in the code (`*` and `?` match, if one kernel does)
     pub kernel: String,
-    /// Probe program: a file, a tool's name, or a text [default: probe.toml or probe.prlx in the directory, then the
-    /// variable NEUTRINO_PROBES, which holds the text of a .toml file]
+    /// Probe program: a file, a tool's name, or a text [default: probe.toml or probe.prlx in the directory,
+    /// then the variable NEUTRINO_PROBES, which holds the text of a .toml file]
     #[arg(long, value_name = "PROBE")]
     pub probe: Option<OsString>,
     /// Assemble for this architecture, as `sm_90` [default: the code's own]

@@ -28,8 +28,8 @@ pub struct ProfileArgs {
     /// Launch files (docs/launch-file.md)
     #[arg(value_name = "LAUNCH", required_unless_present = "command", conflicts_with = "command")]
     pub launches: Vec<PathBuf>,
-    /// Also insert markers, without changing the source: around waits, arrivals and asynchronous work, or code of these
-    /// kinds
+    /// Also insert markers, without changing the source: around waits, arrivals and asynchronous work, or
+    /// code of these kinds
     #[arg(long, value_enum, value_name = "KIND,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
           default_missing_value = AutoMarker::USUAL)]
     pub auto: Vec<AutoMarker>,
@@ -39,34 +39,36 @@ pub struct ProfileArgs {
     /// Record a track for every lane, not only for the lowest lane of a warp or the leader of a group
     #[arg(long)]
     pub lanes: bool,
-    /// Write one record for each region, when it ends, instead of two: 2.5 instructions for each marker instead of 3. A
-    /// kernel that hangs leaves no record of open regions (docs/markers.md).
+    /// Write one record for each region, when it ends, instead of two: 2.5 instructions for each marker
+    /// instead of 3. A kernel that hangs leaves no record of open regions (docs/markers.md).
     #[arg(long, conflicts_with_all = ["sums", "flight_recorder"])]
     pub spans: bool,
-    /// Add up the time of each region instead of recording each visit: 1.5 to 2 instructions for each marker, and no
-    /// memory traffic before the kernel ends (docs/markers.md)
+    /// Add up the time of each region instead of recording each visit: 1.5 to 2 instructions for each marker,
+    /// and no memory traffic before the kernel ends (docs/markers.md)
     #[arg(long)]
     pub sums: bool,
-    /// Keep the last N records of each track instead of the first ones: what warps did before a hang, a fault or a kill
+    /// Keep the last N records of each track instead of the first ones: what warps did before a hang, a fault
+    /// or a kill
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "60", conflicts_with = "sums",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_ENTRIES)))]
     pub flight_recorder: Option<u32>,
-    /// Compare regions with the machine code from ptxas, and report instructions that left them; on a GPU this is the
-    /// default
+    /// Compare regions with the machine code from ptxas, and report instructions that left them; on a GPU
+    /// this is the default
     #[arg(long)]
     pub machine_code: bool,
     /// Record only warps FIRST to END-1
     #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds)]
     pub warps: Option<std::ops::Range<u64>>,
-    /// Programs: record only kernels whose names match (`*` and `?` match; or a regular expression between two `/`)
+    /// Programs: record only kernels whose names match (`*` and `?` match; or a regular expression between
+    /// two `/`)
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
-    /// Device memory for tracks, in MiB; records that do not fit are counted [default: 256; on a GPU 1024; for a program
-    /// 512 on each device]
+    /// Device memory for tracks, in MiB; records that do not fit are counted [default: 256; on a GPU 1024;
+    /// for a program 512 on each device]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
     pub memory: Option<u64>,
-    /// On the CPU device, record with instrumented code, as on a GPU. By default the CPU device records by itself, which
-    /// does not change the schedule.
+    /// On the CPU device, record with instrumented code, as on a GPU. By default the CPU device records by
+    /// itself, which does not change the schedule.
     #[arg(long)]
     pub rewritten: bool,
     /// Keep the recording: a file, or a new directory for a program
@@ -145,7 +147,7 @@ Exit codes: 0 same or faster, 1 slower, 2 error, 3 unknown: too few samples for 
 /// The format of a kept recording.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProfileFormat {
-    /// A recording
+    /// A recording of PRLX
     Prlx,
     /// A buffer of TVM's CudaProfiler, as a .npy file
     Cudaprofiler,
@@ -179,7 +181,7 @@ pub enum AutoMarker {
     Wgmma,
     /// Iterations of loops
     Trip,
-    /// Functions
+    /// Bodies of functions
     Function,
 }
 

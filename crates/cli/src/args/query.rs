@@ -8,12 +8,12 @@ use clap::Args;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct QueryArgs {
-    /// The query
+    /// Query in SQL, of the tables in docs/tables.md
     pub sql: String,
     /// One or two recordings: files, or programs' directories
     #[arg(required = true, num_args = 1..=2, value_name = "RECORDING")]
     pub recordings: Vec<PathBuf>,
-    /// Print CSV
+    /// Print the rows as CSV
     #[arg(long)]
     pub csv: bool,
 }

@@ -16,8 +16,8 @@ use super::parse;
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Recorder options")]
 pub struct RecorderArgs {
-    /// Record hashes (`fingerprint`), every branch decision of every thread (`path`), events of 16 bytes with exact active
-    /// masks (`events`), or all operands (`operands`)
+    /// Record hashes (`fingerprint`), every branch decision of every thread (`path`), events of 16 bytes with
+    /// exact active masks (`events`), or all operands (`operands`)
     #[arg(long, default_value = "path", value_parser = parse::level)]
     pub level: Level,
     /// Record every decision, also those that can be reconstructed
@@ -41,11 +41,12 @@ pub struct RecorderArgs {
     /// Launch files: record only CTAs FIRST-LAST of the grid
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range, conflicts_with = "warps")]
     pub ctas: Option<(u64, u64)>,
-    /// On the CPU device, record with instrumented code, as on a GPU. By default the CPU device records by itself, which
-    /// does not change the schedule.
+    /// On the CPU device, record with instrumented code, as on a GPU. By default the CPU device records by
+    /// itself, which does not change the schedule.
     #[arg(long)]
     pub rewritten: bool,
-    /// Device memory for recorded streams, in MiB [default: 64 for a launch file, 256 on each device for a program]
+    /// Device memory for recorded streams, in MiB [default: 64 for a launch file, 256 on each device for a
+    /// program]
     #[arg(long, value_name = "MIB")]
     pub memory: Option<u64>,
 }
@@ -109,8 +110,8 @@ pub struct LaunchSelectionArgs {
     /// Record only launches in this time, in seconds since their process started: FIRST-LAST
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse::time_range)]
     pub time: Option<(u64, u64)>,
-    /// Digest the memory behind pointer parameters before and after each launch, at most MIB of it [default: 256]. This
-    /// finds the first launch with equal inputs and different outputs.
+    /// Digest the memory behind pointer parameters before and after each launch, at most MIB of it [default:
+    /// 256]. This finds the first launch with equal inputs and different outputs.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "256")]
     pub digest: Option<u64>,
     /// Host memory of each process for recorded data that is not yet written, in MiB [default: 1024]

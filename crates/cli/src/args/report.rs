@@ -14,7 +14,8 @@ pub struct ReportArgs {
     /// Show at most N findings
     #[arg(long, short = 'n', visible_alias = "max-shown", value_name = "N", default_value_t = 10)]
     pub findings: usize,
-    /// Also write the report as an HTML page: source, threads over time, the path of both sides (docs/html.md)
+    /// Also write the report as an HTML page: source, threads over time, the path of both sides
+    /// (docs/html.md)
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Also write a flame graph of the source lines that differ, as SVG

@@ -23,7 +23,7 @@ pub struct RunArgs {
     /// Run under the schedules FIRST to END-1, list the outcomes, and compare the two most frequent ones
     #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds, conflicts_with_all = ["seed", "check"])]
     pub seeds: Option<Range<u64>>,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }

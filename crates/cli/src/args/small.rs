@@ -20,7 +20,7 @@ pub struct MergeArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  prlx doctor --json")]
 pub struct DoctorArgs {
-    /// Print JSON
+    /// Print the table as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -37,7 +37,7 @@ pub struct ManArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  prlx completions bash > ~/.local/share/bash-completion/completions/prlx")]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell to print completions for
     #[arg(value_enum)]
     pub shell: Shell,
 }
@@ -45,15 +45,15 @@ pub struct CompletionsArgs {
 /// A shell with completions.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shell {
-    /// GNU Bash
+    /// The GNU Bash shell
     Bash,
-    /// Elvish
+    /// The Elvish shell
     Elvish,
-    /// fish
+    /// The fish shell
     Fish,
-    /// PowerShell
+    /// The PowerShell of Microsoft
     Powershell,
-    /// Z shell
+    /// The Z shell
     Zsh,
 }
 

@@ -68,7 +68,7 @@ Exit codes: 0 done, 2 error. The output lists what was repaired in a buffer or i
 pub enum BufferWriter {
     /// TVM's CudaProfiler, or FlashInfer without SM numbers
     Cudaprofiler,
-    /// FlashInfer
+    /// FlashInfer's profiler, with SM numbers
     Flashinfer,
 }
 

@@ -1,4 +1,5 @@
-//! `prlx assert`: a gate for continuous integration. A new recording may differ from a golden one only where rules allow.
+//! `prlx assert`: a gate for continuous integration. A new recording may differ from a golden one only where
+//! rules allow.
 
 use std::fs;
 use std::io::{self, Write};

@@ -1,4 +1,5 @@
-//! `prlx diff` of recordings of PRLX 0.x: files or sessions, with the flags, keys and columns that its scripts know.
+//! `prlx diff` of recordings of PRLX 0.x: files or sessions, with the flags, keys and columns that its
+//! scripts know.
 
 use std::fs;
 use std::io::{self, Write};

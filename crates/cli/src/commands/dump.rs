@@ -12,7 +12,8 @@ use prlx_trace::WarpId;
 
 use crate::args::DiffArgs;
 
-/// Prints the warp of each launch that the options select. Recordings of PRLX 0.x print text, also with `--json`.
+/// Prints the warp of each launch that the options select. Recordings of PRLX 0.x print text, also with
+/// `--json`.
 pub fn run(path: &Path, warp: u32, args: &DiffArgs) -> Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let kernel = |name: &str| args.kernel.is_empty() || args.kernel.iter().any(|p: &Pattern| p.takes(name));

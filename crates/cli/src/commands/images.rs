@@ -7,8 +7,8 @@ use anyhow::Result;
 use prlx::code::{image_file, images};
 use prlx_isa::image::{self, Compression, Image, Kind, Target};
 
-/// Lists the images of a file; `false` if it is a file without images. A `*` marks the images that the driver takes for
-/// the architecture `arch`.
+/// Lists the images of a file; `false` if it is a file without images. A `*` marks the images that the driver
+/// takes for the architecture `arch`.
 pub fn list(path: &Path, arch: Option<Target>, out: &mut impl Write) -> Result<bool> {
     let Some(bytes) = image_file(path)? else { return Ok(false) };
     let images = images(&bytes, path)?;
@@ -36,7 +36,8 @@ pub fn list(path: &Path, arch: Option<Target>, out: &mut impl Write) -> Result<b
     Ok(true)
 }
 
-/// Whether an image can be read, whether machine code has PTX with it, its name and the options it was compiled with.
+/// Whether an image can be read, whether machine code has PTX with it, its name and the options it was
+/// compiled with.
 fn details(image: &Image<'_>) -> String {
     let mut text = match (image.kind, image.ptx()) {
         (_, Err(e)) => return format!(": {e}"),

@@ -13,7 +13,7 @@ use crate::args::{InspectArgs, Show};
 use crate::commands::images;
 use crate::ui::Ui;
 
-/// Prints it.
+/// Prints what the options ask for.
 pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     let show = args.show.unwrap_or(if args.input.is_dir() { Show::Launches } else { Show::Kernels });

@@ -1,4 +1,5 @@
-//! `prlx man` and `prlx completions`: print the manual page and completions, made from the command line's declaration.
+//! `prlx man` and `prlx completions`: print the manual page and completions, made from the command line's
+//! declaration.
 
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
 //! `prlx query`: SQL over the tables of one recording, or of two and what differs between them.
 //!
 //! # Invariants
-//! - A thread makes the rows of a table as the query reads them, a batch at a time, so memory does not grow with the
-//!   recording. [`MEMORY`] bounds what the query itself holds, as for a sort or a join.
+//! - A thread makes the rows of a table as the query reads them, a batch at a time, so memory does not grow
+//!   with the recording. [`MEMORY`] bounds what the query itself holds, as for a sort or a join.
 //! - Rows have the order of the tables, unless the query asks for another.
 //! - Nothing is written: statements that are no queries are refused.
 
@@ -60,7 +60,8 @@ pub fn run(args: &QueryArgs, ui: &Ui) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tables: those of the first recording by their names, those of each also as `a.NAME` and `b.NAME`, and `findings` of two.
+/// Registers the tables: those of the first recording by name, those of each recording also as `a.NAME` and
+/// `b.NAME`, and the findings between two recordings as `findings`.
 fn context(sessions: &[Session], names: &[String]) -> Result<SessionContext> {
     let runtime =
         RuntimeEnvBuilder::new().with_memory_limit(MEMORY, 1.0).build_arc().map_err(engine_error)?;

@@ -131,7 +131,7 @@ fn shape(o: &Output) -> String {
     format!("[{}]", sizes.join(" x "))
 }
 
-/// What the elements are like: the first few, their range, and whether some are no numbers.
+/// A summary of a buffer's elements: the first few, the range and mean of finite ones, the number of others.
 struct Numbers {
     first: Vec<String>,
     count: usize,

@@ -10,22 +10,22 @@ use prlx_timeline::Timeline;
 
 use crate::features::missing;
 
-/// Fails.
+/// Fails: this build writes no findings.
 pub fn write_findings(_: &Report, _: &Path) -> Result<()> {
     Err(missing("Parquet files", "parquet"))
 }
 
-/// Fails.
+/// Fails: this build writes no recordings.
 pub fn write_recording(_: &Session, _: &Path) -> Result<()> {
     Err(missing("Parquet files", "parquet"))
 }
 
-/// Fails.
+/// Fails: this build writes no spans.
 pub fn write_spans(_: &Timeline, _: &Path) -> Result<()> {
     Err(missing("Parquet files", "parquet"))
 }
 
-/// Fails.
+/// Fails: this build writes no tables of probe programs.
 pub fn write_tables(_: &[TallyTable], _: &[String], _: &Path) -> Result<()> {
     Err(missing("Parquet files", "parquet"))
 }

@@ -1,5 +1,5 @@
-//! The terminal: colour, progress, notes, warnings, errors. Results go to standard output, everything else to standard
-//! error.
+//! The terminal: colour, progress, notes, warnings, errors. Results go to standard output, everything else to
+//! standard error.
 
 mod progress;
 
@@ -50,7 +50,8 @@ impl Ui {
         }
     }
 
-    /// The callbacks for library calls: their events are shown here. Signals end the process, so nothing is cancelled.
+    /// The callbacks for library calls: their events are shown here. Signals end the process, so nothing is
+    /// cancelled.
     pub fn monitor(&self) -> Monitor<'_> {
         Monitor::new(&*self.events, &|| false)
     }

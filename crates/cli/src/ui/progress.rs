@@ -1,6 +1,7 @@
 //! One line on the terminal that shows what is being done.
 //!
-//! A thread of its own draws the line, so that it moves during a long call. Work of under 150 ms draws nothing.
+//! A thread of its own draws the line, so that it moves during a long call. Work of under 150 ms draws
+//! nothing.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};

@@ -1,8 +1,14 @@
-//! `--check all` on kernels with one planted fault each (`tests/cases/check`), on their right twins, and on the corpus.
+//! `--check all` on kernels with one planted fault each (`tests/cases/check`), on their corrected versions,
+//! and on the corpus.
 //!
-//! Holds: under the fair schedule and under hostile ones, a fault gives findings of its check alone, with the lines that the
-//! source marks and no others; a right kernel gives none, but for notes. The text that `prlx` prints is beside each case.
-//! Misses: how often a finding is seen, but for what that text says of the fair schedule.
+//! # Invariants
+//! - Under the fair schedule and under hostile ones, a fault gives findings of its check alone, at the lines
+//!   that the source marks and at no others.
+//! - A corrected kernel gives no findings except notes.
+//! - The text that `prlx` prints is in a file beside each case.
+//!
+//! # Limitations
+//! - The number of findings is checked under the fair schedule only.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -123,7 +129,7 @@ fn cases() -> Vec<PathBuf> {
     all
 }
 
-/// The trials.
+/// One trial for each case, module and seed.
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for path in cases() {

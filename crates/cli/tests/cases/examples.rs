@@ -1,7 +1,8 @@
-//! Every example's `expect.toml`, held against what `prlx compare --json` says (see `examples/README.md`).
+//! Compares every example's `expect.toml` with the report of `prlx compare --json` (see
+//! `examples/README.md`).
 //!
-//! The expectations were derived without PRLX. A comparison passes if the verdict is as expected, its first finding has the
-//! expected kind and source line, and the warps, lanes and visits that part there are exactly those expected.
+//! The expectations were derived without PRLX. A comparison passes if three things are as expected: the
+//! verdict; the kind and the source line of the first finding; the warps, lanes and visits that differ there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,7 @@ use std::process::Command;
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
-/// The trials.
+/// One trial for each comparison of each example.
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for folder in examples() {
@@ -93,7 +94,8 @@ fn compare(folder: &Path, expected: &toml::Value) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Files and lines of a finding's decision, and of what it steers: a compare may stand on another line than its `if`.
+/// Files and lines of a finding's decision, and of what it steers: a compare may stand on another line than
+/// its `if`.
 fn places(finding: &Value, side: usize) -> Vec<(Value, Value)> {
     let site = &finding["site"][side];
     let steered = site["steers"].as_array().into_iter().flatten().map(|s| &s["location"]);

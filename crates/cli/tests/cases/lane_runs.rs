@@ -1,7 +1,10 @@
-//! What tests of whole recordings share: one job run with hooks or with rewritten code, and two runs compared lane by lane.
+//! Runs a job with hooks or with rewritten code, and compares two runs lane by lane.
 //!
-//! Holds: nothing here knows what a test expects; every failure is a text that names the place.
-//! Misses: what an event says of memory is not compared, for it is no lane's own.
+//! # Invariants
+//! - Nothing here knows what a test expects. Every failure is a text that names the place.
+//!
+//! # Limitations
+//! - Values of memory events are not compared, because an event belongs to a warp and not to a lane.
 
 use std::error::Error;
 

@@ -1,7 +1,9 @@
-//! Tests of the command line and of whole recordings over files: kernels of the corpus, examples, checks, probe programs.
+//! Tests of the command line and of whole recordings over files: kernels of the corpus, examples, checks,
+//! probe programs.
 //!
-//! A trial is named after its group and its case, as `master/cuda/saxpy path`. `cargo test -p prlx-cli --test cases NAME`
-//! runs the trials whose name contains NAME. The test program is also the program that trials of `program` record.
+//! A trial is named after its group and its case, as `master/cuda/saxpy path`. `cargo test -p prlx-cli --test
+//! cases NAME` runs the trials whose name contains NAME. The test program is also the program that trials of
+//! `program` record.
 
 mod checks;
 mod corpus;

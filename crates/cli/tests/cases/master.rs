@@ -1,14 +1,19 @@
-//! The master test (DESIGN.md, house rule 7): one trace, however made.
+//! The master test: one trace, however it is made (DESIGN.md, house rule 7).
 //!
-//! For every kernel of the corpus and every level, hooks in the emulator (the original code, every decision one bit) and
-//! rewritten code in the emulator (with elision, under hostile schedules) must give the same per-lane streams, and the
-//! outputs that the kernel's independent reference says. (Hashes of `print` are not decoded: elision is on for both.)
+//! For every kernel of the corpus and every level, the emulator runs the original code with hooks (every
+//! decision is one bit) and rewritten code (with elision, under hostile schedules). Both must give the same
+//! streams for each lane, and the outputs of the kernel's independent reference. Hashes of level
+//! `fingerprint` cannot be decoded, so elision is on for both.
 //!
-//! Two lists beside the kernels say what is otherwise, and why; both must be exact, so that no kernel enters or leaves them
-//! unnoticed. `schedule.txt`: kernels that legally do other things under other schedules (spin loops, `activemask`, atomics
-//! whose result decides), by level; only damage is looked for there. `refused.txt`: kernels that the CPU device refuses (a line
-//! with a target concerns that target's module, which `crates/emu/tests/cases/outputs.rs` runs and this test does not).
-//! `PRLX_MASTER=name` runs the kernels whose folder name contains that text.
+//! Two lists beside the kernels name the exceptions and give reasons. Both must be exact, so that no kernel
+//! enters or leaves them unnoticed.
+//!
+//! - `schedule.txt`: kernels that legally behave differently under other schedules (spin loops, `activemask`,
+//!   branches on the result of an atomic), by level. Only damage is checked there.
+//! - `refused.txt`: kernels that the CPU device refuses. A line with a target is about that target's module,
+//!   which `crates/emu/tests/cases/outputs.rs` runs and this test does not.
+//!
+//! `PRLX_MASTER=name` runs the kernels whose directory name contains that text.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +29,7 @@ use prlx_trace::{Level, SiteId, WarpId};
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.
 const SEEDS: &[u64] = &[0, 1, 7];
 
-/// The trials.
+/// One trial for each kernel of the corpus and each level.
 pub fn trials() -> Vec<Trial> {
     let only = std::env::var("PRLX_MASTER").unwrap_or_default();
     let folders: Vec<PathBuf> = kernels().into_iter().filter(|f| label(f).contains(&only)).collect();
@@ -66,7 +71,8 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
     let mut job = Job::load(&folder.join("launch.toml"))?;
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(level, true, &job), &|_| None)?;
     let (view, _) = prlx_isa::ptx::read(&job.text);
-    // Hashes are not decoded: what they hold is what the plan says, and that computed decisions are right is for `path` to show.
+    // Hashes are not decoded: what they hold is what the plan says, and that computed decisions are right is
+    // for `path` to show.
     let elide = level == Level::Fingerprint;
     let reference = Plan::resolve(&program(level, elide, &job), &view, &job.text, &job.module, &|_| None);
     let mut hooks = Vec::new();
@@ -93,7 +99,8 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
         // Under the fair schedule, who is together is what the code says.
         together(&hooks[0], &code[0])?;
     }
-    // What does not fit is counted, and harms nothing. How many events a warp has depends on who came together.
+    // What does not fit is counted, and harms nothing. How many events a warp has depends on who came
+    // together.
     let counts = level != Level::Events && !scheduled;
     let complete_events = code.last().map_or(0, |run| run.launch.totals.recorded);
     for pool in [0, 16 << 10] {
@@ -111,7 +118,8 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Compares who was together at each visit of two runs at level `events`, of which one may have left events out.
+/// Compares who was together at each visit of two runs at level `events`, of which one may have left events
+/// out.
 fn together(a: &Run, b: &Run) -> Result<(), String> {
     let all = |run: &Run, warp| -> Result<Vec<Vec<(SiteId, u64)>>, String> {
         let program = CheckedModule::new(&run.module).map_err(|e| e.to_string())?;
@@ -134,7 +142,8 @@ fn together(a: &Run, b: &Run) -> Result<(), String> {
     };
     for warp in (0..a.launch.warps()).map(WarpId) {
         for (lane, (p, q)) in all(a, warp)?.iter().zip(&all(b, warp)?).enumerate() {
-            // A site that has no event on one side tells nothing there; nor does an exit, at which nobody waits.
+            // A site that has no event on one side tells nothing there; nor does an exit, at which nobody
+            // waits.
             let told = |i: usize| {
                 a.module.sites[p[i].0.index()].class != SiteClass::Exit && p[i].1 != 0 && q[i].1 != 0
             };

@@ -1,12 +1,18 @@
-//! Planted faults: what the master test relies on must notice when the instrumenter or the CPU device is wrong.
+//! Planted faults: the oracles of the master test must notice a wrong instrumenter and a wrong CPU device.
 //!
-//! Two tables. *Instrumenter*: rewritten text is changed as if the lowering had the fault (the verifier is not asked), and
-//! runs against hooks under the master test's seeds. *Device*: the original text is changed as if the device executed
-//! another operation, and runs against the kernel's NumPy reference.
+//! There are two tables. *Instrumenter*: the rewritten text is changed as if the lowering had the fault. The
+//! verifier is not asked. The result runs against hooks under the master test's seeds. *Device*: the original
+//! text is changed as if the device executed another operation, and runs against the kernel's NumPy
+//! reference.
 //!
-//! Holds: every change applies exactly as often as its row says; the unchanged text passes the same oracle; a fault
-//! that is noticed by another oracle than its row says fails too.
-//! Misses: faults that the verifier alone can see (`crates/instrument/tests/faults.rs`), and faults of the hooks.
+//! # Invariants
+//! - Every change applies exactly as often as its row says.
+//! - The unchanged text passes the same oracle.
+//! - A fault that another oracle notices, not the one in its row, fails too.
+//!
+//! # Limitations
+//! - Faults of the hooks are not planted, nor faults that only the verifier can notice
+//!   (`crates/instrument/tests/it/faults.rs`).
 
 use crate::lane_runs::{emulator, observe, program, record, record_in, same};
 use libtest_mimic::{Failed, Trial};
@@ -119,7 +125,7 @@ const DEVICE: &[InDevice] = &[
         When::Raced),
 ];
 
-/// The trials.
+/// One trial for each planted fault.
 pub fn trials() -> Vec<Trial> {
     let code =
         INSTRUMENTER.iter().map(|row| Trial::test(format!("planted/code: {}", row.0), || in_code(row)));

@@ -1,12 +1,16 @@
-//! The master test of probe programs (DESIGN.md, house rule 7): what a program keeps is the same, however it is run.
+//! The master test of probe programs: a program records the same, however it is run (DESIGN.md, house rule
+//! 7).
 //!
-//! For every kernel of the corpus and each program of `tests/cases/probe`, hooks in the emulator and rewritten code in the emulator (also
-//! under hostile schedules) must gather the same rows and records, and leave the kernel's outputs as its independent
-//! reference says. The programs ask nothing that a schedule decides: no clocks, no masks, no sums of floats. Those of [`TOGETHER`], and
-//! tools that compare lanes, ask which lanes are together: they keep the same at seed 0, where lanes meet again as soon as they can, but
-//! for the kernels of [`PARTED`], and elsewhere only have to run. So do kernels that do other things under other schedules
-//! (`tests/kernels/schedule.txt`).
-//! `PRLX_MASTER=name` runs the kernels whose folder name contains that text.
+//! For every kernel of the corpus and each program of `tests/cases/probe`, the emulator runs the original
+//! code with hooks and rewritten code, also under hostile schedules. Both must give the same rows and
+//! records, and the outputs of the kernel's independent reference.
+//!
+//! The programs read nothing that a schedule decides: no clocks, no masks, no sums of floating-point numbers.
+//! The programs of [`TOGETHER`], and tools that compare lanes, depend on which lanes are converged. They must
+//! agree at seed 0, where lanes reconverge as early as they can, except for the kernels of [`PARTED`].
+//! Elsewhere they only have to run. The same is true of kernels in `tests/kernels/schedule.txt`.
+//!
+//! `PRLX_MASTER=name` runs the kernels whose directory name contains that text.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,12 +27,13 @@ use prlx_trace::TableContents;
 const SEEDS: &[u64] = &[0, 7];
 /// How programs begin that ask which lanes are together.
 const TOGETHER: &str = "// Lanes that are together";
-/// Kernels whose lanes go through loops at paces of their own: which of them meet depends on how long a loop's trip is.
+/// Kernels whose lanes go through loops at paces of their own: which of them meet depends on how long a
+/// loop's trip is.
 const PARTED: [&str; 2] = ["cuda/levenshtein", "cuda/quicksort_local"];
 /// Tools that compare lanes.
 const COMPARE: [&str; 3] = ["bank-conflicts", "coalescing", "transactions"];
 
-/// The trials.
+/// One trial for each kernel of the corpus and each probe program.
 pub fn trials() -> Vec<Trial> {
     let only = std::env::var("PRLX_MASTER").unwrap_or_default();
     let refused = list("refused.txt");

@@ -1,7 +1,11 @@
-//! Programs under `prlx record` and `prlx compare`: streams, signals, exit codes, folders, what is said when something is wrong.
+//! Programs under `prlx record` and `prlx compare`: streams, signals, exit codes, directories, error
+//! messages.
 //!
-//! The program is this test itself, started as `program app …`: it does what the recorder inside a real one would do, with
-//! the same library. Misses: recording; `crates/preload` has its own tests.
+//! The program is this test itself, started as `cases app …`. It does what the recorder inside a real program
+//! does, with the same library.
+//!
+//! # Limitations
+//! - Nothing is recorded here: `crates/preload` has its own tests.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,7 +22,7 @@ use prlx_trace::{FuncId, Launch, Streams, Writer};
 
 type Test = fn() -> Result<(), Failed>;
 
-/// The trials.
+/// One trial for each test of this file.
 pub fn trials() -> Vec<Trial> {
     let tests: &[(&str, Test)] = &[
         ("a_recording_is_a_folder", a_recording_is_a_folder),
@@ -243,7 +247,8 @@ fn options_reach_the_recorder() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A real program, of `tests/programs`, on the mock: from its fourth launch on something else is in memory, and the next one decides by it.
+/// A real program, of `tests/programs`, on the mock: from its fourth launch on something else is in memory,
+/// and the next one decides by it.
 fn programs_are_looked_at_closer() -> Result<(), Failed> {
     let here = folder("closer");
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

@@ -1,6 +1,8 @@
-//! `--device cuda`, with a libcuda that runs kernels on the CPU device: the command line's own path to a GPU, whole.
+//! `--device cuda` with a libcuda that runs kernels on the CPU device: the complete path from the command
+//! line to a GPU.
 //!
-//! Misses: what only hardware has.
+//! # Limitations
+//! - Behaviour that only hardware has is not tested.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -140,7 +142,8 @@ fn a_fault_of_the_kernel_is_cudas_error_and_no_same() {
     assert!(code == 3 && out.contains("both sides fault"), "{out}");
 }
 
-/// What a flight recorder holds lies in the host's memory, and outlives a fault; a kernel that does not end is not waited for.
+/// What a flight recorder holds lies in the host's memory, and outlives a fault; a kernel that does not end
+/// is not waited for.
 #[test]
 fn a_flight_recorder_outlives_the_kernel() {
     let stops = "tests/cases/cli/stops.in";
@@ -162,7 +165,8 @@ fn a_flight_recorder_outlives_the_kernel() {
     assert!(code == 2 && err.contains("--timeout needs a GPU: for the CPU device, use --max-steps"), "{err}");
 }
 
-/// The script of `cargo xtask gpu-bundle`, on kernels that agree, that may differ, that print, and that no device runs.
+/// The script of `cargo xtask gpu-bundle`, on kernels that agree, that may differ, that print, and that no
+/// device runs.
 #[test]
 fn the_bundles_script_finds_everything_right_here() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gpu-bundle");
@@ -213,7 +217,7 @@ fn the_bundles_script_finds_everything_right_here() {
     assert!(
         example("uninit: good.toml bad.toml")["verdict"].as_str().unwrap().contains("CPU device's alone")
     );
-    // What goes wrong is told, with the kernel's name, and the exit code says so.
+    // An error names the kernel, and the exit code reports it.
     let out = run("collatz/", &[("PRLX_MOCK_FAIL", "cuLaunchKernelEx:701")]).unwrap();
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(
@@ -342,7 +346,8 @@ fn cost_measures_markers() {
             );
         }
     }
-    // What finds no room is counted all the same, and said. From outside there are more; without any nothing is done.
+    // What finds no room is counted all the same, and said. From outside there are more; without any nothing
+    // is done.
     let small = of("tests/cases/marks/plain.toml --markers=records --memory 0");
     assert!(small[2]["full"] == true && small[2]["passed"]["all"] == 0, "{}", small[2]);
     let outside = of("tests/kernels/cuda/reduce_tree/launch.toml --markers=ring --auto");
@@ -433,8 +438,8 @@ fn measures(name: &str, options: &[&str], wanted: &[&str]) {
     assert!(folder.join("overhead.json").is_file());
 }
 
-/// The bundle's script for markers: all forms of its kernels give right results, the seed's scheme leaves the regions that PRLX records, and each
-/// form has a row; a form that leaves others is told.
+/// The bundle's script for markers: all forms of its kernels give right results, the seed's scheme leaves the
+/// regions that PRLX records, and each form has a row. The script reports a form that leaves other regions.
 #[test]
 fn the_bundles_script_measures_markers() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("markers");

@@ -1,7 +1,7 @@
 //! `prlx probe-engine`: each of its steps is on disk, and the module that comes out keeps the right tables.
 //!
-//! Originals are kernels of the corpus as PTX, as cubins that `ptxas` of `cargo xtask setup` makes of them, and fatbins; where there is no `ptxas`
-//! the tests that need it say so and pass.
+//! Originals are kernels of the corpus as PTX, as cubins that `ptxas` of `cargo xtask setup` makes of them,
+//! and fatbins; where there is no `ptxas` the tests that need it say so and pass.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,9 @@ use prlx_present::tallies::Tallies;
 
 const PROBE: &str = "record @ends(cta: u64) per warp keep 1;
 inst:* { @mix[opcode]++; }
-inst:ld.global, inst:st.global { @bytes[opcode, ctaid.x] = sum(size); @lowest = min(lanes_min(u32(address & 0xff))); }
+inst:ld.global, inst:st.global {
+  @bytes[opcode, ctaid.x] = sum(size); @lowest = min(lanes_min(u32(address & 0xff)));
+}
 kernel:end { save @ends(cta); }";
 
 const FILES: [&str; 7] =
@@ -83,7 +85,8 @@ fn rewritten(source: &str, kernel: &str) -> Rewrite {
     prlx_instrument::rewrite(source, "x", &program, &|_| None).unwrap()
 }
 
-/// Runs the engine on an original of `job`, whose launch must then keep what hooks keep of the job's own module.
+/// Runs the engine on an original of `job`, whose launch must then keep what hooks keep of the job's own
+/// module.
 fn agrees(name: &str, original: &[u8], job: &Job) -> PathBuf {
     let folder = folder(name, original, Some(("probe.prlx", PROBE)));
     let out = engine(&folder, &[&job.kernel], &[]);

@@ -1,6 +1,6 @@
-//! What the fuzz targets of `fuzz/` have once reached, again: every input that is kept in `fuzz/corpus`, without libFuzzer.
+//! Runs the fuzz targets on every input in `fuzz/corpus`, without libFuzzer.
 //!
-//! Holds: an input that failed and was fixed is kept there, and fails here if it fails again.
+//! An input that failed once and was fixed stays in `fuzz/corpus`, and fails here if it fails again.
 
 use std::fs;
 use std::path::Path;
@@ -38,4 +38,7 @@ macro_rules! targets {
     };
 }
 
-targets! { checks image_read instrument_vs_observe launch_file probe_program ptx_read timeline_read trace_read tracks_read v1_read }
+targets! {
+    checks image_read instrument_vs_observe launch_file probe_program
+    ptx_read timeline_read trace_read tracks_read v1_read
+}

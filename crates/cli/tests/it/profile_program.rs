@@ -1,6 +1,6 @@
-//! `prlx profile … -- program`: a C program of the driver API on the stand-in for the driver, with the library preloaded, to the recording
-//! and what is printed of it. What each launch leaves is held against what the same kernel leaves as a launch file. Skipped where there is
-//! no `cc`.
+//! `prlx profile … -- program`: a C program of the driver API on the stand-in for the driver, with the
+//! library preloaded, to the recording and what is printed of it. What each launch leaves is held against
+//! what the same kernel leaves as a launch file. Skipped where there is no `cc`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,8 @@ fn told(trace: &Trace, marks: &Marks) -> BTreeMap<WarpId, Vec<(String, [u32; 2])
     marks.tracks.iter().map(|t| (t.warp, of(t))).collect()
 }
 
-/// Every launch leaves what it leaves as a launch file, however it is launched; what has no markers runs as it is.
+/// Every launch leaves what it leaves as a launch file, however it is launched; what has no markers runs as
+/// it is.
 #[test]
 fn launches_leave_what_they_leave_alone() {
     let here = folder("profile-program", "all");
@@ -216,7 +217,8 @@ fn a_flight_recorder_outlives_its_process() {
     let Some(app) = program(&here, "marks") else { return };
     let ptx = case("plain.ptx");
     let words = ["profile", "--flight-recorder", "--memory", "8", "-o", "kept", "--", &app, &ptx, "1", "0"];
-    // The first kernel has no markers; the stand-in has done all of the second one when it begins to take long.
+    // The first kernel has no markers; the stand-in has done all of the second one when it begins to take
+    // long.
     let slow = [("PRLX_MOCK_KERNEL_MICROS", "5000000")];
     let mut hangs = command(&here, &words, &slow);
     let hangs = hangs.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -327,8 +329,8 @@ fn each_process_and_each_kernel_by_itself() {
     );
 }
 
-/// Launch calls and kernels lie on one axis, whatever the timer shows and however fast it runs: no kernel begins before its call, or ends after
-/// its end was seen, and files have both with arrows.
+/// Launch calls and kernels lie on one axis, whatever the timer shows and however fast it runs: no kernel
+/// begins before its call, or ends after its end was seen, and files have both with arrows.
 #[test]
 fn host_and_kernels_are_on_one_axis() {
     let here = folder("profile-program", "host");

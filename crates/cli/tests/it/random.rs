@@ -1,7 +1,11 @@
-//! The master test's comparison on kernels that nobody wrote: the generator of `fuzz/src/instrument_vs_observe.rs`
-//! with a fixed sequence of bytes.
+//! The master test's comparison on random kernels: the generator of `fuzz/src/instrument_vs_observe.rs` with
+//! a fixed sequence of bytes.
 //!
-//! Holds: the same kernels on every machine; a failure prints the kernel. Misses: what the generator's header lists.
+//! # Invariants
+//! - The kernels are the same on every machine, and a failure prints its kernel.
+//!
+//! # Limitations
+//! - Those of the generator (`fuzz/src/generate.rs`).
 
 use crate::generate;
 

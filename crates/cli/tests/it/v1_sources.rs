@@ -1,4 +1,5 @@
-//! Recordings of PRLX 0.x and the sources that their site tables name: lines are shown where the file is at hand.
+//! Recordings of PRLX 0.x and the sources that their site tables name: lines are shown where the file is at
+//! hand.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ const SOURCE: &str = "// Sums.\n__global__ void sum(int n)\n{\n    for (int i = 
 /// Before the recordings were made, as they say.
 const BEFORE: u64 = 1_749_000_000;
 
-/// A folder with both recordings; the table of sites in `table`, and there a source of this name, as old as it says.
+/// A folder with both recordings; the table of sites in `table`, and there a source of this name, as old as
+/// it says.
 fn folder(name: &str, table: &str, source: &str, age: u64) -> PathBuf {
     let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&root);

@@ -1,11 +1,11 @@
 //! Results of arithmetic instructions in inserted code, as the PTX ISA defines them: on bits of the width
 //! that they name.
 
-use prlx_isa::ptx::{Form, Op};
+use prlx_isa::ptx::{Op, Opcode};
 use prlx_isa::view::Type;
 
 /// Result of an instruction with the sources `a`, `b`, `c`; `None` if it is not one of those modelled.
-pub(super) fn compute(form: &Form, a: Option<u64>, b: Option<u64>, c: Option<u64>) -> Option<u64> {
+pub(super) fn compute(form: &Opcode, a: Option<u64>, b: Option<u64>, c: Option<u64>) -> Option<u64> {
     let ty = form.ty(0)?;
     let bits = ty.bits();
     let extended = |v: u64| if ty.is_signed() { signed(ty, v).cast_unsigned() } else { v & mask(ty) };
@@ -88,7 +88,7 @@ fn number(ty: Type, bits: u64) -> f64 {
 }
 
 /// Arithmetic and comparisons of floats, and conversions to them.
-fn float(form: &Form, ty: Type, a: u64, b: Option<u64>) -> Option<u64> {
+fn float(form: &Opcode, ty: Type, a: u64, b: Option<u64>) -> Option<u64> {
     if form.op? == Op::Cvt {
         return convert(form, a);
     }
@@ -125,7 +125,7 @@ fn float(form: &Form, ty: Type, a: u64, b: Option<u64>) -> Option<u64> {
     }
 }
 
-fn convert(form: &Form, a: u64) -> Option<u64> {
+fn convert(form: &Opcode, a: u64) -> Option<u64> {
     let (to, from) = (form.ty(0)?, form.ty(1)?);
     let a = a & mask(from);
     let float = |ty: Type| matches!(ty, Type::F32 | Type::F64);

@@ -30,6 +30,7 @@ st.global.u32 [%rd1+16], %r5;
 bar.sync 0;
 ret;
 }
+
 ";
 
 fn program(form: Form) -> RecordingRequest {

@@ -28,6 +28,7 @@ pub enum Def {
     /// An instruction. A guarded one does not end earlier definitions.
     Inst(InstId),
 }
+
 /// Def-use chains of a function.
 #[derive(Clone, Debug, Default)]
 pub struct DefUse {

@@ -21,6 +21,7 @@ struct Node {
     /// Start of the values whose definitions count too, in [`Values::others`].
     others: u32,
 }
+
 /// The values of all registers that have no single definition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Values {
@@ -118,6 +119,7 @@ pub(super) fn walk<'s>(from: Value, mut visit: impl FnMut(Value) -> &'s [Value])
         }
     }
 }
+
 pub(super) fn id(i: usize) -> u32 {
     u32::try_from(i).unwrap_or(u32::MAX)
 }

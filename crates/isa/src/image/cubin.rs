@@ -18,16 +18,20 @@ use super::target::Target;
 /// `STO_CUDA_ENTRY` in `st_other`: the symbol is a kernel.
 const ENTRY: u8 = 0x10;
 const FUNCTION: u8 = 2;
+
 /// Section with the PTX that was assembled: its lines, each terminated by NUL.
 const PTX: &str = ".nv_debug_ptx_txt";
+
 /// Prefix of the sections with a function's machine code.
 const CODE: &str = ".text.";
+
 /// Section with attributes of all functions. Its entries of format `EIFMT_SVAL` include `EIATTR_REGCOUNT` and
 /// `EIATTR_FRAME_SIZE`.
 const INFO: &str = ".nv.info";
 const SIZED: u8 = 4;
 const REGISTERS: u8 = 0x2f;
 const FRAME: u8 = 0x11;
+
 /// Section that names the assembler and its options.
 const TOOL: &str = ".note.nv.tkinfo";
 

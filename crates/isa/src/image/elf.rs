@@ -11,6 +11,7 @@ use super::little_endian::number;
 
 /// First bytes of every ELF file.
 pub const MAGIC: &[u8] = b"\x7fELF";
+
 /// `e_machine` of NVIDIA machine code.
 pub const CUDA: u16 = 190;
 const NOBITS: u32 = 8;

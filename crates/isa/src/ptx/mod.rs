@@ -10,9 +10,9 @@ mod prune;
 mod resolve;
 mod syntax;
 
-pub use opcode::Form;
+pub use opcode::Opcode;
 pub use ops::{Op, TableClass};
 pub use prune::{Pruned, prune};
 pub use resolve::{read, view, view_of};
 pub use syntax::parser::parse;
-pub use syntax::tree::{Function, Item, ItemKind, Kind, Module, Statement};
+pub use syntax::tree::{FunctionSyntax, Item, ItemKind, Statement, StatementKind, SyntaxTree};

@@ -9,7 +9,7 @@ use super::ops::{Op, TableClass};
 /// Inline assembly writes modifiers in any order, so they are a set. The order of the types matters. Where
 /// the order of modifiers matters too, as in `mma….row.col`, read it from `text`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Form {
+pub struct Opcode {
     /// The opcode as written.
     pub text: String,
     /// The operation; `None` if the table lacks it.
@@ -20,12 +20,12 @@ pub struct Form {
     pub mods: Vec<String>,
 }
 
-impl Form {
+impl Opcode {
     /// Splits an opcode.
-    pub fn parse(text: &str) -> Form {
+    pub fn parse(text: &str) -> Opcode {
         let mut parts = text.split('.');
         let op = parts.next().and_then(Op::from_mnemonic);
-        let mut form = Form { text: text.to_owned(), op, ..Form::default() };
+        let mut form = Opcode { text: text.to_owned(), op, ..Opcode::default() };
         for part in parts {
             match Type::from_name(part) {
                 Some(t) => form.types.push(t),

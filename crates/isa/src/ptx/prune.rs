@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::syntax::header::header;
-use super::syntax::tree::{self, Item, ItemKind, Kind, Module};
+use super::syntax::tree::{self, Item, ItemKind, StatementKind, SyntaxTree};
 use super::syntax::{parser, scan};
 use crate::view::{FunctionKind, Span};
 
@@ -33,7 +33,8 @@ pub struct Pruned {
 /// Removes everything from `source` that `kernel` cannot reach; `None` if there is no such kernel.
 pub fn prune(source: &str, kernel: &str) -> Option<Pruned> {
     let (module, _) = parser::parse(source);
-    let is_kernel = |f: &tree::Function| f.kind == FunctionKind::Kernel && module.text(f.name) == kernel;
+    let is_kernel =
+        |f: &tree::FunctionSyntax| f.kind == FunctionKind::Kernel && module.text(f.name) == kernel;
     module.functions.iter().find(|f| is_kernel(f))?;
     let graph = References::new(&module);
     let reached = graph.reached(kernel);
@@ -69,13 +70,13 @@ struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    fn new(module: &Module<'a>) -> References<'a> {
+    fn new(module: &SyntaxTree<'a>) -> References<'a> {
         let nodes: Vec<Vec<&str>> = module.items.iter().map(|item| nodes(module, item)).collect();
         let functions: BTreeSet<&str> = nodes.iter().flatten().copied().collect();
         // Labels in bodies. Debug sections mention them.
         let mut labels: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for f in &module.functions {
-            for label in module.body(f).iter().filter(|s| s.kind == Kind::Label) {
+            for label in module.body(f).iter().filter(|s| s.kind == StatementKind::Label) {
                 let label = module.text(label.span).trim_end_matches(':').trim_end();
                 labels.entry(label).or_default().insert(module.text(f.name));
             }
@@ -114,7 +115,7 @@ impl<'a> References<'a> {
 }
 
 /// Names of functions that an item declares. An alias stays with either of its two names.
-fn nodes<'a>(module: &Module<'a>, item: &Item) -> Vec<&'a str> {
+fn nodes<'a>(module: &SyntaxTree<'a>, item: &Item) -> Vec<&'a str> {
     let mut all = words(module, item.span);
     match item.kind {
         ItemKind::Function(f) => vec![module.text(module.functions[f as usize].name)],
@@ -129,7 +130,7 @@ fn nodes<'a>(module: &Module<'a>, item: &Item) -> Vec<&'a str> {
 }
 
 /// Words of a span, outside comments and strings.
-fn words<'a>(module: &Module<'a>, span: Span) -> impl Iterator<Item = &'a str> {
+fn words<'a>(module: &SyntaxTree<'a>, span: Span) -> impl Iterator<Item = &'a str> {
     let (source, end) = (module.source, span.end as usize);
     let bytes = source.as_bytes();
     let mut i = span.start as usize;
@@ -169,11 +170,13 @@ mod tests {
 	.file 2 "far.cuh"
 	ret;
 }
+
 .func near ()
 {
 	call.uni twin, ();
 	ret;
 }
+
 .func lonely () { call far, (0); ret; }
 .func one () { ret; }
 .func twin ();
@@ -188,6 +191,7 @@ mod tests {
 	call near, ();
 	ret;
 }
+
 .file 1 "a.cu"
 .section .debug_str { $L_s: .b8 0 }
 "#;

@@ -7,7 +7,7 @@ use super::ids::{BlockId, LocId, Reg};
 use super::operand::Operand;
 use super::span::Span;
 use super::types::{Space, Type};
-use crate::ptx::Form;
+use crate::ptx::Opcode;
 
 /// The predicate that guards an instruction: `@p` or `@!p`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +29,7 @@ pub struct Inst {
     pub guard: Option<Guard>,
     /// The opcode of the instruction set: operation, types, modifiers. Instructions that are written alike
     /// share it.
-    pub form: Arc<Form>,
+    pub form: Arc<Opcode>,
     /// Operands, in source order.
     pub operands: Vec<Operand>,
     /// Roles of the operands, one each.

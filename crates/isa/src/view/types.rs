@@ -33,6 +33,7 @@ pub enum Type {
     E4m3, E5m2, E4m3x2, E5m2x2, U16x2, S16x2,
     E2m1, E2m1x2, E2m3, E2m3x2, E3m2, E3m2x2, Ue8m0, Ue8m0x2,
 }
+
 /// Declares the name and width of each type once. Both directions of the conversion are derived.
 macro_rules! types { ($($name:literal = $ty:ident $bits:literal;)*) => {
     impl Type {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::common::Random;
 use prlx_isa::cfg::Cfg;
 use prlx_isa::dataflow::{DefUse, decisions};
-use prlx_isa::ptx::{self, ItemKind, Kind};
+use prlx_isa::ptx::{self, ItemKind, StatementKind};
 use prlx_isa::view::{Operand, Role, Span};
 
 const FOLDERS: [&str; 3] = ["tests/kernels", "tests/cases", "examples"];
@@ -63,7 +63,7 @@ fn check(source: &str) {
     for statement in &module.statements {
         let text = module.text(statement.span);
         assert!(!text.is_empty());
-        if statement.kind == Kind::Inst {
+        if statement.kind == StatementKind::Inst {
             let form = module.form(statement).expect("an instruction has a form");
             assert!(module.source[statement.opcode as usize..].starts_with(&form.text));
             assert!(text.contains(&form.text));
@@ -71,7 +71,7 @@ fn check(source: &str) {
     }
     let (view, _) = ptx::view(&module);
     for (f, parsed) in view.functions.iter().zip(&module.functions) {
-        let insts = module.body(parsed).iter().filter(|s| s.kind == Kind::Inst);
+        let insts = module.body(parsed).iter().filter(|s| s.kind == StatementKind::Inst);
         assert!(f.insts.iter().map(|i| i.span).eq(insts.map(|s| s.span)), "every instruction, in order");
         let mut at = 0;
         for (b, block) in f.blocks.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The table of operations: what holds for every row.
 
-use prlx_isa::ptx::{Form, Op, TableClass};
+use prlx_isa::ptx::{Op, Opcode, TableClass};
 use prlx_isa::view::{Class, Role, Space, Type};
 
 #[test]
@@ -23,15 +23,15 @@ fn every_row_is_whole() {
 
 #[test]
 fn forms_are_taken_apart() {
-    let form = Form::parse("ld.global.nc.L1::no_allocate.L2::128B.v4.f32");
+    let form = Opcode::parse("ld.global.nc.L1::no_allocate.L2::128B.v4.f32");
     assert_eq!(form.op, Some(Op::Ld));
     assert_eq!(form.types, [Type::F32]);
     assert_eq!(form.mods, ["L1::no_allocate", "L2::128B", "global", "nc", "v4"]);
     assert_eq!((form.space(), form.class()), (Space::Global, Class::Load));
-    let form = Form::parse("cvt.rn.bf16x2.f32");
+    let form = Opcode::parse("cvt.rn.bf16x2.f32");
     assert_eq!(form.types, [Type::Bf16x2, Type::F32]);
     assert!(form.has("rn") && !form.has("r"));
-    let class = |text: &str| Form::parse(text).class();
+    let class = |text: &str| Opcode::parse(text).class();
     assert_eq!(class("add.f32"), Class::Float);
     assert_eq!(class("add.u32"), Class::Integer);
     assert_eq!(class("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32"), Class::AsyncCopy);

@@ -38,8 +38,9 @@ pub fn junit(out: &mut impl Write, j: &Judgement, r: &Report) -> io::Result<()> 
     let (mut failures, mut errors) = (0, 0);
     let failed = j.outcome == GateOutcome::Failed;
     // Within thresholds, findings fail nothing.
-    let left =
-        |launch| j.left(launch).filter(|i| failed || i.finding.is_none()).collect::<Vec<&JudgedDifference>>();
+    let left = |launch| {
+        j.remaining(launch).filter(|i| failed || i.finding.is_none()).collect::<Vec<&JudgedDifference>>()
+    };
     let mut case = |name: &str, class: &str, items: &[&JudgedDifference], gaps: &[String], text: &str| {
         let mut body = String::new();
         if let [first, ..] = items {

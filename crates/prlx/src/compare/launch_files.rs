@@ -40,11 +40,11 @@ pub struct CompareOptions {
 /// A comparison of two launch files.
 #[derive(Debug)]
 pub struct LaunchComparison {
-    /// The report.
+    /// The report of the comparison.
     pub report: Report,
     /// What viewers show.
     pub scene: ViewModel,
-    /// Both recordings.
+    /// The recordings of both sides.
     pub traces: [Rc<Trace>; 2],
     /// What the checks found on each side.
     pub checks: [Findings; 2],
@@ -83,8 +83,8 @@ pub fn compare_launch_files(
     Ok(LaunchComparison { report, scene, traces: [Rc::new(a), Rc::new(b)], checks: [checks_a, checks_b] })
 }
 
-/// Records both sides again around the first `most` findings of a report and attaches all operands there. Does nothing
-/// for recordings at a level that does not locate visits.
+/// Records both sides again around the first `most` findings of a report and attaches all operands there.
+/// Does nothing for recordings at a level that does not locate visits.
 ///
 /// # Errors
 /// If a side cannot be recorded again.

@@ -1,4 +1,5 @@
-//! Records two sides, compares them, and records them again around the first findings to see all operands there.
+//! Records two sides, compares them, and records them again around the first findings to see all operands
+//! there.
 
 mod launch_files;
 mod programs;

@@ -20,11 +20,11 @@ use crate::record::{
 /// A comparison of two programs.
 #[derive(Debug)]
 pub struct ProgramComparison {
-    /// The report.
+    /// The report of the comparison.
     pub report: Report,
     /// What viewers show.
     pub scene: ViewModel,
-    /// Both recordings.
+    /// The recordings of both sides.
     pub sides: [Session; 2],
     /// Where they are. A temporary folder goes when this value is dropped.
     pub folder: RecordingFolder,
@@ -83,8 +83,8 @@ impl Programs<'_> {
     }
 }
 
-/// Runs both programs again for all operands around the first finding of the first launch that differs. If a program
-/// does not make that launch again, or takes another path there, the finding stays without operands.
+/// Runs both programs again for all operands around the first finding of the first launch that differs. If a
+/// program does not make that launch again, or takes another path there, the finding stays without operands.
 fn attach_operands(
     report: &mut Report,
     sides: &[Session; 2],

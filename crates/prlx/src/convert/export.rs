@@ -1,8 +1,8 @@
 //! Exports a launch of a recording as a file of PRLX 0.x.
 //!
 //! # Limitations
-//! - The reverse does not work: a recording of this version holds the control flow of the code, and no file of version 1
-//!   does.
+//! - The reverse does not work: a recording of this version holds the control flow of the code, and no file
+//!   of version 1 does.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,8 +24,8 @@ use crate::diff::read_file;
 /// Writes one launch of a recording, counted from 0, as a file of PRLX 0.x. Returns the table of its sites.
 ///
 /// # Errors
-/// If the recording has more than one file or no such launch, if a file of PRLX 0.x would misrepresent the launch, or
-/// if a file cannot be read or written.
+/// If the recording has more than one file or no such launch, if a file of PRLX 0.x would misrepresent the
+/// launch, or if a file cannot be read or written.
 pub fn export_launch(
     input: &Path,
     launch: u64,
@@ -131,7 +131,7 @@ fn event(site: u32, kind: EventKind, mask: u32, value: u64, losses: &mut Losses)
     let (mut dir, mut word) = (0, value as u32);
     match kind {
         EventKind::Branch => {
-            // The leader's, as PRLX has it.
+            // PRLX 0.x stores the direction of the lowest active lane.
             dir = (value as u32 >> mask.trailing_zeros().min(31) & 1) as u8;
             word = 0;
             if value as u32 & mask != 0 && value as u32 & mask != mask {
@@ -166,7 +166,7 @@ fn sites(module: &Module) -> (Vec<Named>, Vec<SiteEntry>) {
             Some(_) => format!("{file}:{function}:{line}:{column}:{}", kind as u8),
             None => format!("{function}:{}:ord{n}", kind as u8),
         };
-        // Sites of one place are told apart, and so are places whose hashes collide.
+        // Sites of one place, and places whose hashes collide, get different ids.
         let mut id = site_id(&key);
         let mut again = 0;
         while !taken.insert(id) {

@@ -51,7 +51,7 @@ pub type Histories = [Vec<HistoryEntry>; 2];
 /// A comparison of recordings of PRLX 0.x.
 #[derive(Debug)]
 pub struct LegacyComparison {
-    /// The report.
+    /// The report of the comparison.
     pub report: Report,
     /// The source files that it names.
     pub scene: ViewModel,

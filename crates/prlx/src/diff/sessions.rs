@@ -14,7 +14,7 @@ use crate::Monitor;
 /// A comparison: the report, and what viewers show of its findings.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// The report.
+    /// The report of the comparison.
     pub report: Report,
     /// Source text and views of findings, as many as were asked for.
     pub scene: ViewModel,
@@ -39,8 +39,8 @@ pub fn diff_traces(
 
 /// Compares two sessions, or single recordings, process by process.
 ///
-/// Only launches whose kernel matches one of `kernels` count; an empty list means all. With `views`, the scene holds
-/// what viewers show of so many findings of each launch.
+/// Only launches whose kernel matches one of `kernels` count; an empty list means all. With `views`, the
+/// scene holds what viewers show of so many findings of each launch.
 ///
 /// # Errors
 /// If a recording cannot be read or decoded, or no launch matches the filters.
@@ -143,7 +143,8 @@ pub fn launches_by_number(t: &Trace) -> Vec<(u64, &Recording)> {
     all
 }
 
-/// Reads a file of a session. In a folder, a file that cannot be read becomes a trace that is cut at its start.
+/// Reads a file of a session. In a folder, a file that cannot be read becomes a trace that is cut at its
+/// start.
 ///
 /// # Errors
 /// If a single recording cannot be read.

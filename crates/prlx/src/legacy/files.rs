@@ -34,9 +34,10 @@ impl MappedFile {
     pub fn open(path: &Path) -> Result<MappedFile> {
         let file = fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         #[allow(unsafe_code, reason = "mapping a file")]
-        // SAFETY: `Mmap::map` requires that the file does not change while it is mapped. Another process may change it:
-        // then a read sees old or new bytes, and every reader of these bytes checks them. If the file is truncated, an
-        // access raises SIGBUS, as in any program that maps files; no Rust value is left in an invalid state.
+        // SAFETY: `Mmap::map` requires that the file does not change while it is mapped. Another process may
+        // change it: then a read sees old or new bytes, and every reader of these bytes checks them. If the
+        // file is truncated, an access raises SIGBUS, as in any program that maps files; no Rust value is
+        // left in an invalid state.
         let map = unsafe { Mmap::map(&file) }.with_context(|| format!("cannot map {}", path.display()))?;
         Ok(MappedFile { path: path.to_owned(), map })
     }
@@ -51,16 +52,17 @@ impl MappedFile {
 
     /// Releases the pages of bytes that are not needed any more, so that large files take little memory.
     ///
-    /// `bytes` are offsets in the mapped file. Do not call this for a packed file, whose offsets count unpacked bytes.
+    /// `bytes` are offsets in the mapped file. Do not call this for a packed file, whose offsets count
+    /// unpacked bytes.
     pub fn release(&self, bytes: Range<u64>) {
         const PAGE: u64 = 4096;
         let (start, end) =
             (bytes.start.next_multiple_of(PAGE), bytes.end.min(self.map.len() as u64) / PAGE * PAGE);
         if start < end {
             #[allow(unsafe_code, reason = "giving back pages")]
-            // SAFETY: `unchecked_advise_range` with `DontNeed` requires that no data is lost. The mapping is read-only and
-            // backed by the file, so a released page is read from the file again on the next access. The range is inside
-            // the mapping: `end` is at most its length.
+            // SAFETY: `unchecked_advise_range` with `DontNeed` requires that no data is lost. The mapping is
+            // read-only and backed by the file, so a released page is read from the file again on the next
+            // access. The range is inside the mapping: `end` is at most its length.
             let _ = unsafe {
                 self.map.unchecked_advise_range(
                     UncheckedAdvice::DontNeed,
@@ -72,8 +74,8 @@ impl MappedFile {
     }
 }
 
-/// When a recording was made: its header's time stamp, in seconds or microseconds depending on the writer; without one,
-/// the file's modification time.
+/// When a recording was made: its header's time stamp, in seconds or microseconds depending on the writer;
+/// without one, the file's modification time.
 pub fn recorded_at(recording: &MappedFile, file: &File<'_>) -> Option<SystemTime> {
     let since = match file.header.timestamp {
         0 => return fs::metadata(&recording.path).and_then(|m| m.modified()).ok(),

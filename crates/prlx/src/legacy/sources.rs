@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 
 /// Maximum size of a source file, in bytes.
 const MAX_SOURCE: u64 = 4 << 20;
-/// Extensions of source files. A site table may name any file, and users share the pages that show sources, so other
-/// files are not read.
+/// Extensions of source files. A site table may name any file, and users share the pages that show sources,
+/// so other files are not read.
 const EXTENSIONS: [&str; 24] = [
     "c", "cc", "cl", "cpp", "cu", "cuh", "cxx", "f90", "h", "hh", "hip", "hpp", "hxx", "inc", "inl", "ipp",
     "jl", "ll", "mlir", "mojo", "ptx", "py", "rs", "ttir",
@@ -31,8 +31,9 @@ pub struct SourceFiles {
 impl SourceFiles {
     /// The text of a source file as a side's table spells its name.
     ///
-    /// The search goes through the side's folders with the name, the working directory, and the side's folders with
-    /// the last part of the name. `None` if no file is found, or if it is too large or no source file.
+    /// The search goes through the side's folders with the name, the working directory, and the side's
+    /// folders with the last part of the name. `None` if no file is found, or if it is too large or no source
+    /// file.
     pub fn text(&mut self, side: usize, name: &str) -> Option<String> {
         let name = Path::new(name);
         let below = self.folders[side].iter().map(|f| f.join(name));

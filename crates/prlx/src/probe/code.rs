@@ -31,7 +31,8 @@ impl Code {
         Ok(Code { name, text, module, kernel })
     }
 
-    /// Names of the kernels to probe: those that the user names, or the one that is launched. An empty list means all.
+    /// Names of the kernels to probe: those that the user names, or the one that is launched. An empty list
+    /// means all.
     pub(super) fn kernels(&self, named: &[String]) -> Vec<String> {
         if named.is_empty() { self.kernel.iter().cloned().collect() } else { named.to_vec() }
     }

@@ -1,7 +1,7 @@
 //! Inserts a probe into one kernel of a binary, step by step, with the result of every step in a file.
 //!
-//! The steps and files are those of Neutrino's probe engine: objdump, prune, probe, assemble. The instrumentation is the
-//! one that every other command uses.
+//! The steps and files are those of Neutrino's probe engine: objdump, prune, probe, assemble. The
+//! instrumentation is the one that every other command uses.
 //!
 //! # Invariants
 //! - `process.log` describes each step, also one that failed.
@@ -45,7 +45,8 @@ pub struct EngineOptions {
     pub workdir: PathBuf,
     /// Name pattern of the kernel.
     pub kernel: String,
-    /// The probe: a file, a tool's name or a text. `None` looks for a file in the folder, then at `NEUTRINO_PROBES`.
+    /// The probe: a file, a tool's name or a text. `None` looks for a file in the folder, then at
+    /// `NEUTRINO_PROBES`.
     pub probe: Option<OsString>,
     /// Architecture to assemble for; `None` means the code's own.
     pub arch: Option<Target>,
@@ -143,14 +144,14 @@ impl Workdir {
         fs::write(self.path.join(name), bytes).with_context(|| format!("cannot write {name}"))
     }
 
-    /// `original.asm`: of the images with PTX, of those with the kernel, of those that can be assembled for the architecture,
-    /// that with PTX of its own for the highest target.
+    /// Writes `original.asm`: the PTX of the best image. An image with the kernel is better than one without,
+    /// then one that assembles for the architecture, then a PTX image, then one for a higher target.
     fn objdump(&self, args: &EngineOptions) -> Result<(Original, String)> {
         let bytes = self.read("original.bin")?;
         let images = image::read(&bytes)?;
         let mut all: Vec<(usize, &Image<'_>, String)> = Vec::new();
         for (n, image) in images.iter().enumerate() {
-            // Machine code that can't be read does not keep the PTX beside it from being found.
+            // Unreadable machine code does not hide the PTX of other images.
             let ptx = if image.kind == Kind::Ptx { image.ptx()? } else { image.ptx().unwrap_or_default() };
             all.extend(ptx.map(|text| (n, image, text)));
         }
@@ -160,7 +161,7 @@ impl Workdir {
             let found = find(&kernels(&module), &args.kernel).is_ok();
             (found, fits, image.kind == Kind::Ptx, image.target.number)
         };
-        // Of equals, the first.
+        // `max_by_key` returns the last of equal images, so the reverse order returns the first.
         let Some((n, image, text)) = all.iter().rev().max_by_key(|i| rank(i)) else {
             bail!(
                 "{} without PTX; nvcc keeps it with -gencode arch=compute_90,code=compute_90 or with -lineinfo",
@@ -173,7 +174,7 @@ impl Workdir {
         Ok((Original { options: assemble::kept(&image.options) }, what))
     }
 
-    /// `pruned.asm`: gives the kernel's name.
+    /// Writes `pruned.asm`. Returns the kernel's name.
     fn prune(&self, wanted: &str) -> Result<(String, String)> {
         let text = self.text("original.asm")?;
         let (module, _) = prlx_isa::ptx::read(&text);
@@ -185,7 +186,7 @@ impl Workdir {
         Ok((kernel, what))
     }
 
-    /// `probed.asm`: gives the plan.
+    /// Writes `probed.asm`. Returns the plan.
     fn probe(&self, script: &Arc<Script>, kernel: &str, monitor: &Monitor<'_>) -> Result<(Plan, String)> {
         let text = self.text("pruned.asm")?;
         let (module, _) = prlx_isa::ptx::read(&text);
@@ -216,7 +217,7 @@ impl Workdir {
         Ok((rewrite.plan, what.join("; ")))
     }
 
-    /// `NAME.bin`.
+    /// Assembles `NAME.asm` into `NAME.bin`.
     fn assemble(&self, name: &str, original: &Original, arch: Option<Target>) -> Result<((), String)> {
         let text = self.text(&format!("{name}.asm"))?;
         let (module, _) = prlx_isa::ptx::read(&text);
@@ -244,7 +245,8 @@ impl Workdir {
         }
     }
 
-    /// `kernel.info`: the kernel, how many parameters it has, Neutrino's lines of maps; then ours, a word and its value.
+    /// Writes `kernel.info`: the kernel, its number of parameters and Neutrino's lines of maps; then PRLX's
+    /// own lines, each a word and its value.
     fn describe(&self, kernel: &str, plan: &Plan) -> Result<((), String)> {
         let view = |text: &str| prlx_isa::ptx::read(text).0;
         let (pruned, probed) = (view(&self.text("pruned.asm")?), view(&self.text("probed.asm")?));

@@ -1,7 +1,7 @@
 //! Explains what a probe program inserts into a module, clause by clause.
 //!
-//! Each clause is inserted alone, so that its code is told from the others'. What the clauses share (initialisation,
-//! flushing counters when a thread ends) appears once, in the totals.
+//! Each clause is inserted alone, so that its code is separate from that of the others. What the clauses
+//! share (initialisation, flushing counters when a thread ends) appears once, in the totals.
 //!
 //! # Limitations
 //! - Costs are counts of inserted instructions, without weights. `prlx cost` measures.
@@ -27,7 +27,7 @@ use super::plan::recording_request;
 pub struct Explanation {
     /// The module's name.
     pub module: String,
-    /// By clause.
+    /// What each clause inserts, in the order of the program.
     pub clauses: Vec<ClauseExplanation>,
     /// Why some tracepoints match nothing.
     pub unmatched: Vec<String>,
@@ -63,7 +63,7 @@ pub struct ClauseExplanation {
 pub struct InsertedCode {
     /// Where it is.
     pub place: String,
-    /// The PTX.
+    /// The inserted PTX.
     pub text: String,
 }
 
@@ -86,7 +86,8 @@ pub struct Totals {
     pub record_bytes: u64,
 }
 
-/// Explains a program in a launch file's module, or in a file that is or holds PTX; in kernels that match one of `kernels`.
+/// Explains a program in a launch file's module, or in a file that is or holds PTX; in kernels that match one
+/// of `kernels`.
 ///
 /// # Errors
 /// If the file cannot be read, the program matches nothing, or cannot be inserted.

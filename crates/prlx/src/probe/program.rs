@@ -28,8 +28,8 @@ pub struct ProgramProbe {
 /// Receives the tables so far, and the time since the program started.
 pub type LiveTables<'a> = &'a (dyn Fn(Duration, &Tallies) + Sync);
 
-/// Runs a program with the script of `options` inserted. `is_tool` says that a clause without a match is no surprise.
-/// With `live`, the callback receives the tables so far once per interval.
+/// Runs a program with the script of `options` inserted. `is_tool` says that a clause without a match is no
+/// surprise. With `live`, the callback receives the tables so far once per interval.
 ///
 /// # Errors
 /// If the program cannot be run, or if it succeeds and nothing was probed.

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use prlx_driver::session::Session;
 use prlx_plan::IDLE;
 use prlx_present::tallies::{Tallies, Unavailable};
-use prlx_probe::diagnostics::NOWHERE;
+use prlx_probe::diagnostics::NO_MATCH;
 use prlx_trace::{Level, Trace};
 
 use super::count::count;
@@ -68,13 +68,14 @@ pub fn tables(traces: &[(String, Trace)]) -> Tallies {
     Tallies { missed, ..Tallies::of(&named) }
 }
 
-/// Modules, launches and instructions that were not probed, and why. A module without a match is not one of them.
+/// Modules, launches and instructions that were not probed, and why. A module without a match is not one of
+/// them.
 pub(super) fn not_probed(traces: &[(String, Trace)]) -> Vec<String> {
     let (mut places, mut modules, mut launches) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
     for trace in traces.iter().map(|(_, trace)| trace) {
         for skipped in trace.skipped.iter().filter(|s| s.reason != IDLE) {
             match skipped.kernel {
-                Some(_) if skipped.reason.ends_with(NOWHERE) => {}
+                Some(_) if skipped.reason.ends_with(NO_MATCH) => {}
                 Some(_) => drop(places.insert(skipped.reason.clone())),
                 None => *modules.entry(&skipped.reason).or_insert(0) += 1,
             }
@@ -98,7 +99,7 @@ pub(super) fn unmatched_clauses(traces: &[(String, Trace)]) -> Vec<String> {
         for module in trace.modules.iter().filter(|m| !m.tables.is_empty()) {
             *modules.entry((i, &module.name)).or_default() += 1;
         }
-        for skipped in trace.skipped.iter().filter(|s| s.reason.ends_with(NOWHERE)) {
+        for skipped in trace.skipped.iter().filter(|s| s.reason.ends_with(NO_MATCH)) {
             *idle.entry(&skipped.reason).or_default().entry((i, &skipped.module)).or_default() += 1;
         }
     }

@@ -17,9 +17,10 @@ const MISTAKES: usize = 10;
 /// A program, and the words of the command line after it.
 #[derive(Debug)]
 pub struct SelectedScript<'a> {
-    /// The program.
+    /// The parsed program.
     pub script: Arc<Script>,
-    /// It is a tool in the box. Tools are for kernels of every kind, so a clause without a match is no surprise.
+    /// It is a tool in the box. Tools are for kernels of every kind, so a clause without a match is no
+    /// surprise.
     pub is_tool: bool,
     /// The words after the program.
     pub rest: &'a [OsString],
@@ -30,11 +31,12 @@ pub struct SelectedScript<'a> {
 pub struct NamedScript {
     /// A tool's name, a file's, or the program's text in one line.
     pub name: String,
-    /// The program.
+    /// The parsed program.
     pub script: Arc<Script>,
 }
 
-/// Selects the program that a command line names: `file`, or the first of `words` as a tool's name or a program's text.
+/// Selects the program that a command line names: `file`, or the first of `words` as a tool's name or a
+/// program's text.
 ///
 /// # Errors
 /// If there is none, it cannot be read, or it has mistakes.

@@ -1,5 +1,5 @@
-//! Measures the overhead of markers: the cycles that an empty region seems to take, how much longer the kernel runs, and
-//! what it takes of a multiprocessor.
+//! Measures the overhead of markers: the cycles that an empty region seems to take, how much longer the
+//! kernel runs, and what it takes of a multiprocessor.
 
 use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::{CostOptions, Error, Form, Job, RecordOptions};

@@ -1,4 +1,5 @@
-//! What a kernel takes of a multiprocessor with and without code for markers, and the choice between two instrumentations.
+//! What a kernel takes of a multiprocessor with and without code for markers, and the choice between two
+//! instrumentations.
 
 use prlx_driver::{Job, Needs};
 use prlx_instrument::Rewrite;
@@ -18,8 +19,8 @@ pub(super) fn resources(device: &mut Device, job: &Job, rewrite: Option<&Rewrite
     needs
 }
 
-/// Chooses between two instrumentations by occupancy: `first`, unless it reduces the number of resident threads and
-/// `second` allows more of them.
+/// Chooses between two instrumentations by occupancy: `first`, unless it reduces the number of resident
+/// threads and `second` allows more of them.
 pub(super) fn higher_occupancy(
     first: Rewrite,
     second: impl FnOnce() -> Option<Rewrite>,

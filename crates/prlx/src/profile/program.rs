@@ -81,7 +81,8 @@ fn reduced_occupancy(timeline: &Timeline) -> Vec<String> {
     timeline.calibrations.iter().filter_map(said).collect()
 }
 
-/// Modules, launches and markers that were not recorded, and why. A kernel without markers is not one of them.
+/// Modules, launches and markers that were not recorded, and why. A kernel without markers is not one of
+/// them.
 fn not_profiled(traces: &[Trace]) -> Vec<String> {
     let (mut markers, mut modules, mut launches) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for trace in traces {

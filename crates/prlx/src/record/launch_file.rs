@@ -33,7 +33,8 @@ pub fn load(path: &Path, device: &DeviceOptions) -> Result<Job> {
     Ok(job)
 }
 
-/// Whether the file begins as a recording of this version or of PRLX 0.x does. A file that cannot be read does not.
+/// Whether the file begins as a recording of this version or of PRLX 0.x does. A file that cannot be read
+/// does not.
 fn is_recording(path: &Path) -> bool {
     let mut magic = [0; 8];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));

@@ -12,7 +12,7 @@ use prlx_trace::kernel::SiteClass;
 /// Which recorder to use, and what it records. Empty lists and `None` mean everything.
 #[derive(Clone, Debug, Default)]
 pub struct RecorderOptions {
-    /// The recorder.
+    /// The recorder's level.
     pub level: Level,
     /// Record every decision, also those that the decoder could reconstruct.
     pub no_elide: bool,

@@ -62,7 +62,8 @@ impl Ended {
 /// Reports an [`Event::Recorded`] at the end, or a warning if nothing was recorded.
 ///
 /// # Errors
-/// If the folder is not empty or not writable, the recorder's library is missing, or the program does not start.
+/// If the folder is not empty or not writable, the recorder's library is missing, or the program does not
+/// start.
 pub fn run_program(
     command: &[OsString],
     options: &Options,

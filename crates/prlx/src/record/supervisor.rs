@@ -32,8 +32,9 @@ impl Supervisor {
         Ok(Supervisor { idle })
     }
 
-    /// Runs a program to its end and forwards the signals that another process sends to this one. The terminal sends
-    /// its signals to the program itself. Returns the exit status, and whether one of the signals asks for an end.
+    /// Runs a program to its end and forwards the signals that another process sends to this one. The
+    /// terminal sends its signals to the program itself. Returns the exit status, and whether one of the
+    /// signals asks for an end.
     pub(super) fn run(&self, command: &mut Command) -> io::Result<(ExitStatus, bool)> {
         let mut signals = SignalsInfo::<WithOrigin>::new(SIGNALS)?;
         let handle = signals.handle();

@@ -10,7 +10,7 @@ use prlx::probe::{self, ClauseExplanation, Totals, count};
 use crate::args::ProbeExplainArgs;
 use crate::ui::Ui;
 
-/// Explains it.
+/// Prints each clause, then the totals.
 pub fn run(args: &ProbeExplainArgs, ui: &Ui) -> Result<ExitCode> {
     let selected = probe::select(&args.words, args.file.as_deref(), &ui.monitor())?;
     let [path] = selected.rest else { bail!("name one PTX file or launch file after the probe program") };

@@ -9,7 +9,7 @@ use super::tables;
 use crate::args::ProbeShowArgs;
 use crate::ui::Ui;
 
-/// Prints them.
+/// Prints the tables of all recordings together.
 pub fn run(args: &ProbeShowArgs, ui: &Ui) -> Result<ExitCode> {
     let found = tables_of_recordings(&args.recordings, &ui.monitor())?;
     let names: Vec<String> = args.recordings.iter().map(|p| p.display().to_string()).collect();

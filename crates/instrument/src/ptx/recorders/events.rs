@@ -30,33 +30,33 @@ impl Lowering<'_> {
             }
         };
         let written = Plan::rows(events);
-        let mut parts: Vec<LaneGroup> = Vec::new();
-        let mut told: Vec<[String; 2]> = Vec::new();
+        let mut groups: Vec<LaneGroup> = Vec::new();
+        let mut recorded: Vec<[String; 2]> = Vec::new();
         let mut waits = false;
         for (i, event) in events.iter().enumerate() {
             let Action::Event { site, of, value, bits } = &event.action else { continue };
-            let part = parts.iter().position(|part| part.of == *of).unwrap_or_else(|| {
-                parts.push(LaneGroup { of: *of, mask: of.is_none().then(|| "%~mask".to_owned()), by: None });
-                parts.len() - 1
+            let group = groups.iter().position(|group| group.of == *of).unwrap_or_else(|| {
+                groups.push(LaneGroup { of: *of, mask: of.is_none().then(|| "%~mask".to_owned()), by: None });
+                groups.len() - 1
             });
             let to = own(s, "value", i);
             let values = self.moved(value.as_slice(), *bits);
             // The lanes of an event that follows another one are known.
             let ballot = matches!(values[..], [OperandValue::Named(_, Type::Pred) | OperandValue::Not(_)]);
             if ballot || written.iter().any(|w| std::ptr::eq(w.first, *event)) {
-                waits |= self.mask(s, &mut parts[part], i);
+                waits |= self.mask(s, &mut groups[group], i);
             }
-            waits |= self.value(s, *site, &values, &mut parts[part], &to);
-            told.push([parts[part].mask.clone().unwrap_or_default(), to]);
+            waits |= self.value(s, *site, &values, &mut groups[group], &to);
+            recorded.push([groups[group].mask.clone().unwrap_or_default(), to]);
         }
         if !waits {
             s.ptx("bar.warp.sync %~mask;");
         }
         s.ptx(LEAD);
         let mut rows: Vec<String> = Vec::new();
-        let mut told = told.into_iter();
+        let mut recorded = recorded.into_iter();
         for (i, Written { first, more }) in written.iter().enumerate() {
-            let (Action::Event { site, .. }, Some([mask, value])) = (&first.action, told.next()) else {
+            let (Action::Event { site, .. }, Some([mask, value])) = (&first.action, recorded.next()) else {
                 continue;
             };
             let number = own(s, "site", i);
@@ -65,7 +65,7 @@ impl Lowering<'_> {
             rows.push(format!("{{{number}, {mask}, {value}, %~clock}}"));
             if let Some(more) = more {
                 let values: Vec<String> =
-                    told.by_ref().take(more.count as usize).map(|[_, value]| value).collect();
+                    recorded.by_ref().take(more.count as usize).map(|[_, value]| value).collect();
                 rows.push(format!("{{{}}}", values.join(", ")));
             }
         }
@@ -73,14 +73,14 @@ impl Lowering<'_> {
     }
 
     /// Puts the lanes of a group into a register. Returns whether the lanes have synchronised.
-    fn mask(&self, s: &mut Snippet<'_>, part: &mut LaneGroup, number: usize) -> bool {
-        let (Some(guard), None) = (part.of, &part.mask) else { return false };
+    fn mask(&self, s: &mut Snippet<'_>, group: &mut LaneGroup, number: usize) -> bool {
+        let (Some(guard), None) = (group.of, &group.mask) else { return false };
         let name = format!("mask{number}");
         let mask = format!("%~{name}");
         s.declare(".b32", name);
         let holds = guard_text(self.function, guard, false);
         s.ptx(&format!("vote.sync.ballot.b32 {mask}, {}, %~mask;", holds.trim_start_matches('@')));
-        part.mask = Some(mask);
+        group.mask = Some(mask);
         true
     }
 
@@ -90,13 +90,13 @@ impl Lowering<'_> {
         s: &mut Snippet<'_>,
         site: SiteId,
         values: &[OperandValue],
-        part: &mut LaneGroup,
+        group: &mut LaneGroup,
         to: &str,
     ) -> bool {
         let switch = self.plan.module.sites.get(site.index()).is_some_and(|s| s.class == SiteClass::Switch);
         let ballot = |s: &mut Snippet<'_>, of: String| {
             s.ptx(&format!("vote.sync.ballot.b32 {to}, {of}, %~mask;"));
-            if let (Some(_), Some(mask)) = (part.of, &part.mask) {
+            if let (Some(_), Some(mask)) = (group.of, &group.mask) {
                 s.ptx(&format!("and.b32 {to}, {to}, {mask};"));
             }
         };
@@ -110,7 +110,7 @@ impl Lowering<'_> {
                 s.ptx(&format!("match.any.sync.b32 %~a, {to}, %~mask;\nmov.b32 %~mask, %~a;"));
             }
             [_, ..] if self.arch >= 80 => {
-                let by = part.by.get_or_insert_with(|| self.multiplier(s, part.of, to));
+                let by = group.by.get_or_insert_with(|| self.multiplier(s, group.of, to));
                 digest(s, values, by);
                 s.ptx(&format!("redux.sync.xor.b32 {to}, %~hash, %~mask;"));
             }

@@ -10,20 +10,20 @@
 //! Of two labels with the same name in one scope, the later one counts.
 
 use super::builder::{Builder, before_semicolon};
-use super::labels::{Label, label_name, mark, scopes};
+use super::labels::{Label, label_name, label_scopes, mark_named};
 use super::markers::placed;
 use super::operands::Reader;
 use super::scopes::Meaning;
 use super::semantics;
-use crate::ptx::syntax::tree::{Function, Kind, Statement, span};
+use crate::ptx::syntax::tree::{FunctionSyntax, Statement, StatementKind, span};
 use crate::ptx::syntax::{declaration, scan};
 use crate::view::{self, FuncId, Guard, Inst, InstId, Marker, MarkerKind, PassedBy, Span, Type};
 
 impl<'a> Builder<'_, 'a> {
     /// Reads the body of `f` into `out`, whose parameters are declared already.
-    pub(super) fn body(&mut self, f: &Function, id: FuncId, out: &mut view::Function) {
+    pub(super) fn body(&mut self, f: &FunctionSyntax, id: FuncId, out: &mut view::Function) {
         let m = self.m;
-        let scopes = scopes(m, f);
+        let scopes = label_scopes(m, f);
         let mut labels: Vec<Label> = vec![Label::default(); scopes.labels.iter().map(Vec::len).sum()];
         let mut stack = vec![0usize];
         let mut opened = 0usize;
@@ -34,11 +34,11 @@ impl<'a> Builder<'_, 'a> {
             self.names.declare_label(name, *n);
         }
         // Reserved at once: a vector that grows touches twice the memory.
-        out.insts.reserve_exact(m.body(f).iter().filter(|s| s.kind == Kind::Inst).count());
+        out.insts.reserve_exact(m.body(f).iter().filter(|s| s.kind == StatementKind::Inst).count());
         for statement in m.body(f) {
             let scope = stack.last().copied().unwrap_or(0);
             match statement.kind {
-                Kind::Open => {
+                StatementKind::Open => {
                     opened += 1;
                     stack.push(opened);
                     self.names.open();
@@ -46,11 +46,11 @@ impl<'a> Builder<'_, 'a> {
                         self.names.declare_label(name, *n);
                     }
                 }
-                Kind::Close => {
+                StatementKind::Close => {
                     stack.pop();
                     self.names.close();
                 }
-                Kind::Label => {
+                StatementKind::Label => {
                     labels[next_label].at = span(0, out.insts.len()).end;
                     if let Some((kind, name)) = MarkerKind::of_label(label_name(m, statement)) {
                         let at = InstId(labels[next_label].at);
@@ -63,7 +63,7 @@ impl<'a> Builder<'_, 'a> {
                     }
                     next_label += 1;
                 }
-                Kind::Table => {
+                StatementKind::Table => {
                     if let Some(label) = next_label.checked_sub(1) {
                         let table = self.table(statement);
                         for n in &table {
@@ -72,16 +72,16 @@ impl<'a> Builder<'_, 'a> {
                         labels[label].table = Some(table);
                     }
                 }
-                Kind::Loc => loc = self.loc(statement.span).or(loc),
-                Kind::Reg => self.registers(statement, scopes.ends[scope]),
-                Kind::Variable => self.local(statement, id),
-                Kind::Inst => {
+                StatementKind::Loc => loc = self.loc(statement.span).or(loc),
+                StatementKind::Reg => self.registers(statement, scopes.ends[scope]),
+                StatementKind::Variable => self.local(statement, id),
+                StatementKind::Inst => {
                     let mut inst = self.instruction(statement, out, scopes.ends[scope]);
                     inst.loc = loc;
-                    mark(&inst.operands, &mut labels);
+                    mark_named(&inst.operands, &mut labels);
                     out.insts.push(inst);
                 }
-                Kind::File | Kind::Directive | Kind::Unknown => {}
+                StatementKind::File | StatementKind::Directive | StatementKind::Unknown => {}
             }
         }
         out.regs = std::mem::take(&mut self.names.regs);
@@ -180,7 +180,7 @@ impl<'a> Builder<'_, 'a> {
             Some(Meaning::Reg(reg)) => reg,
             _ => {
                 // The instruction stays guarded, by a register about which nothing else is known.
-                self.say(statement.span, "the guard is not a register that is declared here");
+                self.diagnose(statement.span, "the guard is not a register that is declared here");
                 self.names.register(name, Type::Pred, Span { start: statement.span.start, end: scope_end })
             }
         };

@@ -4,12 +4,12 @@ use rustc_hash::FxHashMap;
 
 use super::scopes::Names;
 use crate::ptx::syntax::declaration;
-use crate::ptx::syntax::tree::{Module, span};
+use crate::ptx::syntax::tree::{SyntaxTree, span};
 use crate::view::{self, Diagnostic, FuncId, LocId, Space, Span, Symbol, SymbolId};
 
 /// The state while the view of a module is built.
 pub(super) struct Builder<'p, 'a> {
-    pub m: &'p Module<'a>,
+    pub m: &'p SyntaxTree<'a>,
     pub names: Names<'a>,
     pub diagnostics: Vec<Diagnostic>,
     pub out: view::Module,
@@ -30,8 +30,9 @@ pub(super) struct Builder<'p, 'a> {
     /// Bytes of initial values that may still be stored.
     pub budget: usize,
 }
+
 impl<'a> Builder<'_, 'a> {
-    pub(super) fn say(&mut self, span: Span, message: &str) {
+    pub(super) fn diagnose(&mut self, span: Span, message: &str) {
         if self.diagnostics.len() < 1000 {
             self.diagnostics.push(Diagnostic { span, message: message.to_owned() });
         }
@@ -91,7 +92,7 @@ impl<'a> Builder<'_, 'a> {
 }
 
 /// The end of a statement's text, without the `;`.
-pub(super) fn before_semicolon(m: &Module<'_>, span: Span) -> usize {
+pub(super) fn before_semicolon(m: &SyntaxTree<'_>, span: Span) -> usize {
     let end = span.end as usize;
     end - usize::from(m.text(span).ends_with(';'))
 }

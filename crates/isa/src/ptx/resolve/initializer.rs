@@ -62,14 +62,14 @@ impl<'a> Builder<'_, 'a> {
                 Some(b',') => i += 1,
                 Some(_) => {
                     let Some((value, end)) = self.value(b, i) else {
-                        self.say(init, "initial value not understood");
+                        self.diagnose(init, "initial value not understood");
                         break;
                     };
                     let width = usize::try_from(unit).unwrap_or(8);
                     let (Ok(start), true) = (usize::try_from(at), at < u64::from(u32::MAX)) else { break };
                     let needed = (start + width).saturating_sub(bytes.len());
                     let Some(left) = self.budget.checked_sub(needed) else {
-                        self.say(init, "initial value too large: the rest is taken as zeros");
+                        self.diagnose(init, "initial value too large: the rest is taken as zeros");
                         break;
                     };
                     self.budget = left;
@@ -89,7 +89,7 @@ impl<'a> Builder<'_, 'a> {
                             part =
                                 if byte == 0 || expected { Some((at + 1, byte + 1, address)) } else { None };
                             if part.is_none() || unit != 1 {
-                                self.say(init, "part of an address: taken as zero");
+                                self.diagnose(init, "part of an address: taken as zero");
                             } else if byte == 7 {
                                 let (symbol, addend, generic) = address;
                                 relocs.push((at - 7, symbol, addend, generic));

@@ -10,7 +10,7 @@
 use rustc_hash::FxHashMap;
 
 use super::builder::Builder;
-use crate::ptx::syntax::tree::{ItemKind, Module, span};
+use crate::ptx::syntax::tree::{ItemKind, SyntaxTree, span};
 use crate::ptx::syntax::{constant, scan};
 use crate::view::{File, Loc, LocId, Span};
 
@@ -129,7 +129,7 @@ fn place(text: &str, i: usize) -> Option<((u32, u32, u32), usize)> {
 }
 
 /// Reads all of `.debug_str`, with its labels.
-fn debug_strings<'a>(m: &Module<'a>) -> (Vec<u8>, FxHashMap<&'a str, usize>) {
+fn debug_strings<'a>(m: &SyntaxTree<'a>) -> (Vec<u8>, FxHashMap<&'a str, usize>) {
     let mut bytes = vec![];
     let mut labels = FxHashMap::default();
     for item in m.items.iter().filter(|i| i.kind == ItemKind::Section) {

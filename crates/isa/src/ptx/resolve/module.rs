@@ -14,7 +14,7 @@ use super::builder::{Builder, before_semicolon};
 use super::scopes::Names;
 use crate::ptx::syntax::header::header;
 use crate::ptx::syntax::parser;
-use crate::ptx::syntax::tree::{self, Item, ItemKind, Module, span};
+use crate::ptx::syntax::tree::{self, Item, ItemKind, SyntaxTree, span};
 use crate::ptx::syntax::{constant, declaration, scan};
 use crate::view::{self, Diagnostic, File, FuncId, Function, Reg, Space, Span, Symbol, SymbolId};
 
@@ -27,12 +27,12 @@ pub fn read(source: &str) -> (view::Module, Vec<Diagnostic>) {
 }
 
 /// Resolves all functions of a module.
-pub fn view(m: &Module<'_>) -> (view::Module, Vec<Diagnostic>) {
+pub fn view(m: &SyntaxTree<'_>) -> (view::Module, Vec<Diagnostic>) {
     view_of(m, |_| true)
 }
 
 /// Resolves the functions of a module whose names are wanted.
-pub fn view_of(m: &Module<'_>, wanted: impl Fn(&str) -> bool) -> (view::Module, Vec<Diagnostic>) {
+pub fn view_of(m: &SyntaxTree<'_>, wanted: impl Fn(&str) -> bool) -> (view::Module, Vec<Diagnostic>) {
     let mut b = Builder {
         m,
         names: Names::default(),
@@ -50,6 +50,7 @@ pub fn view_of(m: &Module<'_>, wanted: impl Fn(&str) -> bool) -> (view::Module, 
     b.module(wanted);
     (b.out, b.diagnostics)
 }
+
 impl<'a> Builder<'_, 'a> {
     fn module(&mut self, wanted: impl Fn(&str) -> bool) {
         let m = self.m;
@@ -120,7 +121,7 @@ impl<'a> Builder<'_, 'a> {
         let other = scan::trivia(b, (scan::trivia(b, end) + 1).min(b.len()));
         let of = |i: usize, j: usize| text.get(i..j).and_then(|name| self.names.globals.get(name)).copied();
         let (Some(alias), Some(function)) = (of(start, end), of(other, scan::name(b, other))) else {
-            return self.say(at, "an alias of names that are not declared");
+            return self.diagnose(at, "an alias of names that are not declared");
         };
         self.out.symbols[alias.index()].function = self.out.symbols[function.index()].function;
     }
@@ -168,7 +169,7 @@ impl<'a> Builder<'_, 'a> {
         self.names.globals.insert(text, id);
     }
 
-    fn function(&mut self, f: &tree::Function, id: FuncId) -> Function {
+    fn function(&mut self, f: &tree::FunctionSyntax, id: FuncId) -> Function {
         self.names.reset();
         self.places.clear();
         let mut out = Function {
@@ -257,7 +258,7 @@ impl<'a> Builder<'_, 'a> {
 
     /// Reads the performance directives between parameters and body (PTX ISA, 11.4 Performance-Tuning
     /// Directives).
-    fn limits(&self, f: &tree::Function) -> Vec<(String, Vec<u32>)> {
+    fn limits(&self, f: &tree::FunctionSyntax) -> Vec<(String, Vec<u32>)> {
         let source = self.m.source;
         let b = &source.as_bytes()[..f.body.start as usize];
         let mut limits: Vec<(String, Vec<u32>)> = vec![];
@@ -287,7 +288,7 @@ impl<'a> Builder<'_, 'a> {
 }
 
 /// The position just after the `.entry` or `.func` of a declaration.
-fn keyword(m: &Module<'_>, item: Span) -> Option<usize> {
+fn keyword(m: &SyntaxTree<'_>, item: Span) -> Option<usize> {
     let b = m.source.as_bytes();
     let mut i = item.start as usize;
     while i < item.end as usize && b.get(i) == Some(&b'.') {

@@ -57,14 +57,14 @@ impl<'a> Reader<'_, 'a> {
                     let comma = comma(b, i);
                     let text = span(i, comma);
                     operands.push(Operand::Text(text));
-                    self.say(i, comma, "operand not understood");
+                    self.diagnose(i, comma, "operand not understood");
                     i = comma + 1;
                 }
             }
         }
     }
 
-    fn say(&mut self, start: usize, end: usize, message: &str) {
+    fn diagnose(&mut self, start: usize, end: usize, message: &str) {
         if self.diagnostics.len() < 1000 {
             self.diagnostics.push(Diagnostic { span: span(start, end), message: message.to_owned() });
         }
@@ -163,7 +163,7 @@ impl<'a> Reader<'_, 'a> {
                 stop = scan::name(b, end + 1);
             }
             if !is_special(name) {
-                self.say(i, stop, "neither a declared register nor a known special register");
+                self.diagnose(i, stop, "neither a declared register nor a known special register");
             }
             return Some((Operand::Special(self.source.get(i..stop)?.to_owned()), stop));
         }

@@ -8,12 +8,12 @@
 //! # Limitations
 //! The carry flag of `.cc` is no operand. Instructions that use it have no [`Eval`].
 
-use crate::ptx::opcode::Form;
+use crate::ptx::opcode::Opcode;
 use crate::ptx::ops::Op;
 use crate::view::{Base, Eval, Function, FunctionKind, Operand, Role, Space, Type};
 
 /// Roles of the operands of an instruction.
-pub fn roles(form: &Form, operands: &[Operand]) -> Vec<Role> {
+pub fn roles(form: &Opcode, operands: &[Operand]) -> Vec<Role> {
     use Role::*;
     let in_brackets = |o: &Operand| matches!(o, Operand::Address(..) | Operand::Tensor(..));
     let first_is_address = operands.first().is_some_and(in_brackets);
@@ -91,7 +91,7 @@ fn call(operands: &[Operand]) -> Vec<Role> {
 }
 
 /// The arithmetic of an instruction, if a decoder can evaluate it from the operands alone.
-pub fn eval(form: &Form, operands: &[Operand], function: &Function) -> Option<(Eval, Type)> {
+pub fn eval(form: &Opcode, operands: &[Operand], function: &Function) -> Option<(Eval, Type)> {
     let op = form.op?;
     let ty = form.ty(0).or(match op {
         Op::Cvta => Some(Type::U64),
@@ -156,7 +156,7 @@ pub fn eval(form: &Form, operands: &[Operand], function: &Function) -> Option<(E
     Some((what, ty))
 }
 
-fn compare(form: &Form) -> Option<Eval> {
+fn compare(form: &Opcode) -> Option<Eval> {
     Some(match form.one_of(&["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"])? {
         "eq" => Eval::Eq,
         "ne" => Eval::Ne,
@@ -168,7 +168,7 @@ fn compare(form: &Form) -> Option<Eval> {
 }
 
 /// A load of a kernel parameter at a constant address.
-fn load_param(form: &Form, operands: &[Operand], function: &Function, ty: Type) -> Option<(Eval, Type)> {
+fn load_param(form: &Opcode, operands: &[Operand], function: &Function, ty: Type) -> Option<(Eval, Type)> {
     if function.kind != FunctionKind::Kernel || form.space() != Space::Param || !ty.is_integer() {
         return None;
     }

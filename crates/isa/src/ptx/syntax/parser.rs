@@ -18,25 +18,25 @@ use rustc_hash::FxHashMap;
 
 use super::header::header;
 use super::scan::{self, End};
-use super::tree::{Function, Item, ItemKind, Kind, Module, Statement, span};
-use crate::ptx::opcode::Form;
+use super::tree::{FunctionSyntax, Item, ItemKind, Statement, StatementKind, SyntaxTree, span};
+use crate::ptx::opcode::Opcode;
 use crate::view::{Diagnostic, FunctionKind};
 
 /// Maximum number of diagnostics, so that a garbage file does not fill memory with them.
 const MOST_DIAGNOSTICS: usize = 1000;
 
 /// Parses a module.
-pub fn parse(source: &str) -> (Module<'_>, Vec<Diagnostic>) {
+pub fn parse(source: &str) -> (SyntaxTree<'_>, Vec<Diagnostic>) {
     let mut p = Parser {
         source,
         b: source.as_bytes(),
-        m: Module { source, ..Module::default() },
+        m: SyntaxTree { source, ..SyntaxTree::default() },
         diagnostics: vec![],
         known: FxHashMap::default(),
         recent: vec![(0, 0, u32::MAX); RECENT],
     };
     if u32::try_from(source.len()).is_err() {
-        p.say(0, 0, "the module is larger than 4 GiB: not read");
+        p.diagnose(0, 0, "the module is larger than 4 GiB: not read");
     } else {
         p.module();
     }
@@ -49,7 +49,7 @@ const RECENT: usize = 512;
 struct Parser<'a> {
     source: &'a str,
     b: &'a [u8],
-    m: Module<'a>,
+    m: SyntaxTree<'a>,
     diagnostics: Vec<Diagnostic>,
     known: FxHashMap<&'a str, u32>,
     /// By a cheap hash: start, end and number of a recent opcode. The hash map behind it resists provoked
@@ -58,7 +58,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn say(&mut self, start: usize, end: usize, message: &str) {
+    fn diagnose(&mut self, start: usize, end: usize, message: &str) {
         if self.diagnostics.len() < MOST_DIAGNOSTICS {
             self.diagnostics.push(Diagnostic { span: span(start, end), message: message.to_owned() });
         }
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
             };
             // Old compilers wrote debug information this way.
             if !b[start..].starts_with(b"@@DWARF") {
-                self.say(start, end, "not understood at module level");
+                self.diagnose(start, end, "not understood at module level");
             }
             return (end, ItemKind::Unknown);
         }
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
             }
             last = i;
         }
-        self.say(start, last, "unknown directive");
+        self.diagnose(start, last, "unknown directive");
         (last, ItemKind::Directive)
     }
 
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         match scan::statement(self.b, i) {
             End::Semicolon(end) => (end, ItemKind::Variable),
             other => {
-                self.say(start, other.at(), "a declaration without its `;`");
+                self.diagnose(start, other.at(), "a declaration without its `;`");
                 (other.at(), ItemKind::Unknown)
             }
         }
@@ -177,15 +177,20 @@ impl<'a> Parser<'a> {
 
     fn function(&mut self, start: usize, after: usize, kind: FunctionKind) -> (usize, ItemKind) {
         let h = header(self.b, after);
-        let mut f =
-            Function { kind, name: h.name, returns: h.returns, params: h.params, ..Function::default() };
+        let mut f = FunctionSyntax {
+            kind,
+            name: h.name,
+            returns: h.returns,
+            params: h.params,
+            ..FunctionSyntax::default()
+        };
         if h.name.start == h.name.end {
-            self.say(start, h.end, "a function without a name");
+            self.diagnose(start, h.end, "a function without a name");
         }
         if self.b.get(h.end) != Some(&b'{') {
             let end = if self.b.get(h.end) == Some(&b';') { h.end + 1 } else { h.end };
             if end == h.end {
-                self.say(start, end, "a function header without a body or `;`");
+                self.diagnose(start, end, "a function header without a body or `;`");
             }
             return (end, ItemKind::Declaration);
         }
@@ -205,7 +210,7 @@ impl<'a> Parser<'a> {
         loop {
             i = scan::trivia(b, i);
             let Some(c) = b.get(i) else {
-                self.say(i, i, "the body of a function does not end");
+                self.diagnose(i, i, "the body of a function does not end");
                 return b.len();
             };
             let start = i;
@@ -215,7 +220,7 @@ impl<'a> Parser<'a> {
                 b'{' => {
                     depth += 1;
                     i += 1;
-                    Kind::Open
+                    StatementKind::Open
                 }
                 b'}' => {
                     depth -= 1;
@@ -223,28 +228,28 @@ impl<'a> Parser<'a> {
                     if depth == 0 {
                         return i;
                     }
-                    Kind::Close
+                    StatementKind::Close
                 }
                 b'.' => {
                     let end = scan::name(b, i + 1);
                     match &b[i + 1..end] {
                         b"loc" => {
                             i = scan::loc(b, end);
-                            Kind::Loc
+                            StatementKind::Loc
                         }
                         b"file" => {
                             i = scan::file(b, end);
                             self.m.files.push(span(start, i));
-                            Kind::File
+                            StatementKind::File
                         }
                         word => {
                             let kind = match word {
-                                b"reg" => Kind::Reg,
+                                b"reg" => StatementKind::Reg,
                                 b"local" | b"shared" | b"param" | b"global" | b"const" | b"tex" => {
-                                    Kind::Variable
+                                    StatementKind::Variable
                                 }
-                                b"branchtargets" | b"calltargets" | b"callprototype" => Kind::Table,
-                                _ => Kind::Directive,
+                                b"branchtargets" | b"calltargets" | b"callprototype" => StatementKind::Table,
+                                _ => StatementKind::Directive,
                             };
                             i = self.end_of_statement(start, end);
                             kind
@@ -260,24 +265,24 @@ impl<'a> Parser<'a> {
                     let end = scan::opcode(b, opcode);
                     form = if end > opcode { self.form(opcode, end) } else { u32::MAX };
                     i = self.end_of_statement(start, end);
-                    if form == u32::MAX { Kind::Unknown } else { Kind::Inst }
+                    if form == u32::MAX { StatementKind::Unknown } else { StatementKind::Inst }
                 }
                 c if scan::is_name(*c) => {
                     let end = scan::opcode(b, i);
                     let colon = if b.get(end) == Some(&b':') { end } else { scan::trivia(b, end) };
                     if b.get(colon) == Some(&b':') {
                         i = colon + 1;
-                        Kind::Label
+                        StatementKind::Label
                     } else {
                         form = self.form(start, end);
                         i = self.end_of_statement(start, end);
-                        Kind::Inst
+                        StatementKind::Inst
                     }
                 }
                 _ => {
                     i = self.end_of_statement(start, i).max(start + 1);
-                    self.say(start, i, "not understood in a function");
-                    Kind::Unknown
+                    self.diagnose(start, i, "not understood in a function");
+                    StatementKind::Unknown
                 }
             };
             self.m.statements.push(Statement {
@@ -298,7 +303,7 @@ impl<'a> Parser<'a> {
                 while end > i && self.b[end - 1] <= b' ' {
                     end -= 1;
                 }
-                self.say(start, end, "a statement without its `;`");
+                self.diagnose(start, end, "a statement without its `;`");
                 end
             }
         }
@@ -316,7 +321,7 @@ impl<'a> Parser<'a> {
         let next = span(0, self.m.forms.len()).end;
         let form = *self.known.entry(text).or_insert(next);
         if form == next {
-            self.m.forms.push(Arc::new(Form::parse(text)));
+            self.m.forms.push(Arc::new(Opcode::parse(text)));
         }
         let at = span(start, end);
         self.recent[slot] = (at.start, at.end, form);

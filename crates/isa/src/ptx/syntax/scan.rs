@@ -9,9 +9,11 @@
 
 /// White space. NUL counts: modules end with a terminator.
 const SPACE: u8 = 1;
+
 /// Part of a name: letters, digits, `_`, `$`, and every byte of UTF-8 beyond ASCII. `%` only begins a name
 /// (PTX ISA, 4.3 Statements; 4.4 Identifiers).
 const NAME: u8 = 2;
+
 /// Bytes at which the search for the end of a statement stops.
 const STOP: u8 = 4;
 

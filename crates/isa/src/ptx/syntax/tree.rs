@@ -3,39 +3,39 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::ptx::opcode::Form;
+use crate::ptx::opcode::Opcode;
 use crate::view::{FunctionKind, Span};
 
 /// The syntax tree of a module.
 #[derive(Clone, Debug, Default)]
-pub struct Module<'a> {
+pub struct SyntaxTree<'a> {
     /// Source text of the module.
     pub source: &'a str,
     /// Items at module level, in order.
     pub items: Vec<Item>,
     /// Functions that have a body, in order.
-    pub functions: Vec<Function>,
+    pub functions: Vec<FunctionSyntax>,
     /// Statements of all functions, in order.
     pub statements: Vec<Statement>,
     /// Every distinct opcode.
-    pub forms: Vec<Arc<Form>>,
+    pub forms: Vec<Arc<Opcode>>,
     /// Every `.file` directive, wherever it is.
     pub files: Vec<Span>,
 }
 
-impl<'a> Module<'a> {
+impl<'a> SyntaxTree<'a> {
     /// Text of a span.
     pub fn text(&self, span: Span) -> &'a str {
         span.of(self.source)
     }
     /// Statements of a function.
-    pub fn body(&self, function: &Function) -> &[Statement] {
+    pub fn body(&self, function: &FunctionSyntax) -> &[Statement] {
         self.statements
             .get(function.statements.start as usize..function.statements.end as usize)
             .unwrap_or_default()
     }
     /// Opcode of an instruction.
-    pub fn form(&self, statement: &Statement) -> Option<&Arc<Form>> {
+    pub fn form(&self, statement: &Statement) -> Option<&Arc<Opcode>> {
         self.forms.get(statement.form as usize)
     }
 }
@@ -45,7 +45,7 @@ impl<'a> Module<'a> {
 pub struct Item {
     /// Text of the item.
     pub span: Span,
-    /// Kind of the item.
+    /// StatementKind of the item.
     pub kind: ItemKind,
 }
 
@@ -68,7 +68,7 @@ pub enum ItemKind {
 
 /// A function that has a body.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Function {
+pub struct FunctionSyntax {
     /// Whether it is a kernel (`.entry`) or a device function (`.func`).
     pub kind: FunctionKind,
     /// Text from the first directive to the closing brace.
@@ -94,13 +94,13 @@ pub struct Statement {
     pub opcode: u32,
     /// Index into [`Module::forms`] (instructions).
     pub form: u32,
-    /// Kind of the statement.
-    pub kind: Kind,
+    /// StatementKind of the statement.
+    pub kind: StatementKind,
 }
 
 /// What a [`Statement`] is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum StatementKind {
     /// An instruction, with its guard.
     Inst,
     /// `name:`
