@@ -1,8 +1,9 @@
-//! Rewrites every module of the corpus at every level, for the assembler to judge: `rewrite_all DIR [WORD…]`
-//! writes `DIR/LEVEL/NAME.ptx` and the originals to `DIR/none/NAME.ptx`; words choose modules by their path.
-//! Level `operands` watches eight sites, as a real window may. The programs of `tests/cases/probe`, and tools
-//! that compare lanes, make `DIR/probe-PROGRAM`, markers put in from outside `DIR/probe-marks`. Ends with 1
-//! if any module is refused.
+//! Rewrites every module of the corpus at every level, as input for the assembler.
+//!
+//! `rewrite_all DIR [WORD…]` writes `DIR/LEVEL/NAME.ptx`, and the originals to `DIR/none/NAME.ptx`. Words
+//! select modules by their path. Level `operands` watches eight sites. The programs of `tests/cases/probe`,
+//! and tools that compare lanes, produce `DIR/probe-PROGRAM`; automatic markers produce `DIR/probe-marks`.
+//! The exit code is 1 if a module is refused.
 
 #[path = "../tests/it/support.rs"]
 mod support;

@@ -1,6 +1,7 @@
-//! Prints PTX from standard input with its markers recorded; an argument names kinds of markers from outside,
-//! a second one, `spans`, `sums` or `ring`, says that regions leave one record each, are added up, or that
-//! the last records are kept.
+//! Reads PTX from standard input and prints it with its markers recorded.
+//!
+//! The first argument names kinds of automatic markers. The second selects the form: `spans` (one record per
+//! region), `sums` (regions are added up) or `ring` (the last records are kept).
 
 use std::io::Read;
 

@@ -1,4 +1,5 @@
-//! How fast timelines of kernels are made of records, looked at, and written: `cargo xtask bench timeline`. Prints Markdown.
+//! How fast timelines of kernels are made of records, looked at, and written: `cargo xtask bench timeline`.
+//! Prints Markdown.
 
 #[path = "../../../bench/clock.rs"]
 mod clock;

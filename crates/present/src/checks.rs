@@ -1,6 +1,7 @@
-//! What checks found, as text like a compiler's errors and as JSON.
+//! The findings of checks as text, in the form of a compiler's errors, and as JSON.
 //!
-//! Each side is shown with its source line, its instruction, its threads and its memory; the first side is what is wrong.
+//! Each side of a finding has its source line, instruction, threads and memory. The first side is the faulty
+//! one.
 
 use std::io::{self, Write};
 

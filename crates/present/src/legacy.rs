@@ -1,10 +1,13 @@
-//! What PRLX 0.5's scripts read: its JSON keys, its CSV, its Chrome trace of divergences.
+//! The outputs of PRLX 0.5 that scripts read: JSON keys, CSV, and a Chrome trace of divergences.
 //!
-//! Holds: every key and column that PRLX 0.5.1 wrote is there under its name, in its form; the report's own keys stand beside
-//! them. `status` is never `identical` and `passed` never true when something was not seen. CSV fields are quoted where they
-//! must be; control characters go to no file.
+//! # Invariants
+//! - Every key and column of PRLX 0.5.1 is present under its name and in its form, beside the report's own
+//!   keys.
+//! - `status` is never `identical`, and `passed` never true, if something was not compared.
+//! - CSV fields are quoted where RFC 4180 requires it. No control characters are written.
 //!
-//! Misses: single divergences are listed up to the room that the comparison gave them; totals count all.
+//! # Limitations
+//! The number of single divergences is limited by the comparison. The totals count all of them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,42 +20,42 @@ use serde_json::{Map, Value, json};
 use crate::format::clean;
 use crate::report::json::json_with;
 
-/// One divergence, as PRLX lists them.
+/// One divergence in the list of PRLX 0.5.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DivergenceRow {
-    /// Warp of the grid.
+    /// Number of the warp in the grid.
     pub warp: u64,
-    /// Number of A's event, or where it would be.
+    /// Index of A's event, or where it would be.
     pub event: u64,
     /// Site id: A's, or B's where A has none.
     pub site: u32,
-    /// FindingKind.
+    /// Kind of the divergence.
     pub kind: FindingKind,
-    /// Both sides in words.
+    /// The values of both sides, as `dir_a=0 dir_b=1`.
     pub details: String,
     /// `file:function:line:column`, if known.
     pub location: Option<String>,
 }
 
-/// A pair of launches and what PRLX counts of it.
+/// The divergences of a pair of launches.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct DivergenceCounts {
     /// Divergences in all, by [`FindingKind`] in its order.
     pub kinds: [u64; 5],
-    /// Warps that have some.
+    /// Number of warps with a divergence.
     pub warps: u64,
-    /// By side: events recorded.
+    /// Events recorded, by side.
     pub events: [u64; 2],
-    /// The first of them.
+    /// The first divergences; the comparison limits their number.
     pub rows: Vec<DivergenceRow>,
 }
 
-/// What a gate lets pass.
+/// The conditions under which a report passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LegacyGate {
-    /// Most divergences.
+    /// Maximum number of divergences that passes.
     pub threshold: u64,
-    /// Active masks do not count.
+    /// Whether differing active masks are not counted.
     pub ignore_masks: bool,
 }
 
@@ -60,7 +63,8 @@ fn place(l: &Location) -> String {
     format!("{}:{}:{}:{}", clean(&l.file), clean(&l.function), l.line, l.column)
 }
 
-/// What a finding of an own recording is in a warp: both sides of the lane shown, where it is shown, and how many visits have it.
+/// The details of a finding in one warp: both sides' values if it is the warp shown, and the number of
+/// visits.
 fn details(f: &Finding, w: &WarpHit, shown: bool) -> String {
     let count = w.count;
     let sides = match (f.kind, f.values.filter(|_| shown), f.masks.as_ref().filter(|_| shown)) {
@@ -79,7 +83,7 @@ fn details(f: &Finding, w: &WarpHit, shown: bool) -> String {
 }
 
 impl DivergenceRow {
-    /// From a single difference of version 1 recordings.
+    /// The row for one difference of version 1 recordings.
     pub fn new(d: &Divergence, tables: [&SiteTable; 2]) -> DivergenceRow {
         let [a, b] = d.events;
         let site = a.or(b).map_or(0, |e| e.site);
@@ -111,7 +115,7 @@ impl DivergenceRow {
 }
 
 impl DivergenceCounts {
-    /// Of a launch of which only the report is at hand: each warp's first difference of each finding that is listed.
+    /// Rows from a launch's report alone: the first difference of each finding in each listed warp.
     pub fn of(launch: &LaunchReport) -> DivergenceCounts {
         let d = &launch.differing;
         let mut out = DivergenceCounts { kinds: d.kinds, warps: d.warps, ..DivergenceCounts::default() };
@@ -144,7 +148,7 @@ impl DivergenceCounts {
     }
 }
 
-/// Whether a gate lets a report pass: few enough divergences, nothing else that differs, and nothing that was not seen.
+/// Whether a report passes: at most the threshold of divergences, no other difference, and no gaps.
 pub fn passes(report: &Report, counts: &[DivergenceCounts], gate: LegacyGate) -> bool {
     let counted: u64 = counts.iter().map(|c| c.counted(gate)).sum();
     let seen = report.gaps.is_empty() && report.launches.iter().all(|l| l.gaps.is_empty());
@@ -162,7 +166,7 @@ fn status(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Writes a report with PRLX's keys before its own; `session`: in the form of its sessions.
+/// Writes a report with the keys of PRLX 0.5 before its own. `session` selects the form for sessions.
 ///
 /// # Errors
 /// Those of `out`.
@@ -243,7 +247,8 @@ pub fn legacy_json(
     json_with(out, report, keys)
 }
 
-/// A text as a field of CSV: quoted where it must be, and nothing in it that a terminal or a spreadsheet would run.
+/// `text` as a CSV field: quoted where needed, and without anything that a terminal or a spreadsheet would
+/// execute.
 pub fn csv_field(text: &str) -> String {
     let text = clean(text);
     let formula = text.starts_with(['=', '+', '@', '-']);
@@ -251,7 +256,7 @@ pub fn csv_field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-/// Writes the listed divergences as PRLX's CSV.
+/// Writes the listed divergences as the CSV of PRLX 0.5.
 ///
 /// # Errors
 /// Those of `out`.
@@ -265,7 +270,8 @@ pub fn legacy_csv(out: &mut impl Write, counts: &[DivergenceCounts]) -> io::Resu
     Ok(())
 }
 
-/// Writes the listed divergences as a Chrome trace: a process a CTA, a thread a warp, an event's number for its time.
+/// Writes the listed divergences as a Chrome trace. A CTA is a process, a warp a thread, an event's index its
+/// time.
 ///
 /// # Errors
 /// Those of `out`.

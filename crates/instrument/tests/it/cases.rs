@@ -1,5 +1,5 @@
-//! Case files: `tests/cases/instrument/NAME.ptx`, and what it is rewritten to in `NAME.LEVEL`. `BLESS=1`
-//! writes those.
+//! Case files: `tests/cases/instrument/NAME.ptx`, with the expected rewritten text in `NAME.LEVEL`. `BLESS=1`
+//! writes the expected files.
 
 use std::fs;
 
@@ -38,9 +38,9 @@ fn cases_are_rewritten_as_written_down() {
     assert!(wrong.is_empty(), "not as written (look at them with BLESS=1): {wrong:#?}");
 }
 
-/// Words of PTX are names as well: `add` of an instruction, or of a kernel.
+/// Keywords of PTX are valid names of kernels too: `add` is an instruction, or a kernel.
 #[test]
-fn kernels_may_be_called_like_words_of_ptx() {
+fn kernels_may_be_named_like_ptx_keywords() {
     for name in ["add", "wide", "u32", "ret", "reg", "global", "tid", "b32"] {
         let source = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry {name}(.param .u64 {name}_param_0)\n{{\n\
@@ -60,7 +60,7 @@ fn kernels_may_be_called_like_words_of_ptx() {
     }
 }
 
-/// Writes a probe into a kernel that loads through a generic address.
+/// Inserts a probe into a kernel that loads through a generic address.
 fn probed(probe: &str, version: &str, target: &str) -> Result<String, prlx_instrument::Error> {
     let source = format!(
         ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
@@ -72,7 +72,7 @@ fn probed(probe: &str, version: &str, target: &str) -> Result<String, prlx_instr
 }
 
 #[test]
-fn lanes_are_brought_together_since_sm_80() {
+fn warp_reductions_need_sm_80() {
     let probe = "inst:st.global { @all = sum(lanes_sum(in0)); }";
     let error = probed(probe, "8.3", "sm_75").unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported);
@@ -80,7 +80,8 @@ fn lanes_are_brought_together_since_sm_80() {
     assert!(probed(probe, "8.3", "sm_80").unwrap().contains("redux.sync.add.u32"));
 }
 
-/// Where PTX can tell, a kernel's parameter is no global memory, though its window lies in that.
+/// Where PTX can test for it, a kernel's parameter is not global memory, although its window lies in global
+/// memory.
 #[test]
 fn a_parameter_is_not_global_memory() {
     let probe = "inst:ld.global { @n++; }";

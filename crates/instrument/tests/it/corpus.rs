@@ -1,4 +1,4 @@
-//! Every module of the corpus at every level: it lowers, and the verifier agrees.
+//! Every module of the corpus at every level lowers, and the verifier accepts the result.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,7 +22,7 @@ fn the_corpus_is_rewritten_and_verified() {
     });
 }
 
-/// An action at every place, in a few modules that have one of everything.
+/// An action at every position, in a few modules that contain one of everything.
 #[test]
 fn dense_plans_are_rewritten_and_verified() {
     let wanted = ["device_calls", "recursion", "threshold", "debug_reduce", "warp_specialised", "atomics"];

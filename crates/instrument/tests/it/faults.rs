@@ -1,4 +1,4 @@
-//! Faults planted in rewritten text: the verifier finds each, and says what is wrong.
+//! Faults planted in rewritten text: the verifier detects each of them and names it.
 
 use prlx_instrument::{Rewrite, rewrite, verify};
 use prlx_trace::kernel::Level;
@@ -13,7 +13,7 @@ fn rewritten(name: &str, level: Level) -> (String, Rewrite) {
     (source, rewrite)
 }
 
-/// Level, case, what is replaced (its first occurrence), by what, and a part of the complaint.
+/// Level, case, text to replace (its first occurrence), replacement, and a part of the message.
 #[rustfmt::skip]
 const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
     // The original's bytes.
@@ -92,9 +92,9 @@ fn planted_faults_are_found() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// A plan that asks for something else than what was lowered.
+/// A plan that differs from the lowered one is rejected.
 #[test]
-fn another_plan_is_not_this_one() {
+fn a_different_plan_is_rejected() {
     let (source, mut good) = rewritten("guards", Level::Path);
     let insertions = &mut good.plan.functions[0].insertions;
     let guarded = insertions.iter().position(|i| i.guard.is_some()).unwrap();

@@ -1,5 +1,5 @@
-//! Broken PTX: whatever the text, rewriting ends with a rewritten text that the verifier accepts, or with an
-//! error.
+//! Broken PTX: whatever the text, rewriting ends in an error or in a text that the verifier accepts. It never
+//! panics.
 
 use prlx_trace::kernel::Level;
 
@@ -42,6 +42,6 @@ fn no_text_makes_it_panic() {
             }
         }
     }
-    // The verifier refuses what it can't follow; that costs a recording, no more. It should stay rare.
+    // The verifier refuses text that it cannot follow. That costs one recording, and must stay rare.
     assert!(refused.len() < 50, "{} refused, the first: {}", refused.len(), refused[0]);
 }

@@ -1,5 +1,5 @@
-//! What left a region in machine code. The listings are written here, in the form of `nvdisasm -c -gp`, with
-//! the lines of [`LineMapped`]'s text.
+//! Instructions that the assembler moved out of a region. The listings are written here in the format of
+//! `nvdisasm -c -gp`, with the lines of [`LineMapped`]'s text.
 
 use std::fmt::Write;
 
@@ -105,13 +105,13 @@ fn every_instruction_has_a_line_and_the_code_stays_the_same() {
 }
 
 #[test]
-fn what_stays_is_told_to_stay() {
+fn instructions_that_stay_are_located() {
     let ops = [OUTER, LOAD_BEGINS, FIRST, ADD, SECOND, STORE_BEGINS, STORE, STORE_ENDS, BARRIER];
     assert_eq!(reorderings(&ops), ["load 2/2", "store 1/1"]);
 }
 
 #[test]
-fn what_leaves_is_named_with_the_way_it_went() {
+fn moved_instructions_are_named_with_their_direction() {
     let ops = [FIRST, LOAD_BEGINS, OUTER, STORE_BEGINS, SECOND, STORE_ENDS, STORE, BARRIER];
     let expected = [
         "load 2/2 Before ld.global.u32 After ld.global.v2.u32 Inside ld.global.u32",
@@ -121,7 +121,7 @@ fn what_leaves_is_named_with_the_way_it_went() {
 }
 
 #[test]
-fn copies_of_a_block_are_held_against_their_own_markers() {
+fn copies_of_a_block_are_compared_with_their_own_markers() {
     let once = [OUTER, LOAD_BEGINS, FIRST, SECOND, STORE_BEGINS, STORE, STORE_ENDS, BARRIER];
     assert_eq!(reorderings(&[once, once].concat()), ["load 2/2", "store 1/1"]);
     let mut late = once;
@@ -130,7 +130,7 @@ fn copies_of_a_block_are_held_against_their_own_markers() {
 }
 
 #[test]
-fn what_other_blocks_hold_is_not_told() {
+fn instructions_in_other_blocks_are_not_located() {
     let ops = [LOAD_BEGINS, FIRST, ("|", "", 0), SECOND, STORE_BEGINS, STORE, STORE_ENDS];
     // The end of the first region is in another block than its begin.
     assert_eq!(reorderings(&ops), ["load 0/2", "store 1/1"]);

@@ -1,5 +1,5 @@
-//! Plans made without the matcher: every action at every place that it could stand at. What the matcher makes
-//! is a subset of it in kind, so a lowering that survives this survives the matcher.
+//! Plans made without the planner: every action at every position where it could be. The planner's plans are
+//! a subset in kind, so a lowering that handles these handles the planner's.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::path::{Path, PathBuf};

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn only_loads_at_constant_places_tell_bytes_apart() {
+    fn only_loads_at_constant_offsets_distinguish_bytes() {
         let all = "ld.param.u32 %r1, [s]; ld.param.v2.u64 {%rd1, %rd2}, [s+8]; ld.param.u8 %rs1, [flag]; \
                    ld.param.u64 %rd3, [p];";
         let gaps = vec![(4, 8), (25, 32)];
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_calls_are_others() {
+    fn call_parameters_are_not_kernel_parameters() {
         let call = "{ .param .b64 given; st.param.b64 [given], %rd1; .param .b64 got; call (got), f, (given); \
                     ld.param.b64 %rd2, [got]; }";
         let text = format!(

@@ -1,5 +1,5 @@
-//! `tests/cases/isa/*.ptx`: what the neutral view, the graph and the decisions of each are. The expectation
-//! is the file beside it, `*.view`; `BLESS=1` writes it anew.
+//! Case files: `tests/cases/isa/*.ptx`, with the expected view, control-flow graph and decisions in `*.view`
+//! beside it. `BLESS=1` writes the expected files.
 
 use std::fmt::Write;
 

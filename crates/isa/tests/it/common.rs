@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a deterministic source of random numbers, and the files of the
+//! Shared by the tests of this crate: a deterministic random number generator, and the files of the
 //! repository.
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Files that hold kernels: what is in those of `tests/images`, which image a device takes, and that no bytes
-//! do harm.
+//! Files that hold kernels: the contents of `tests/images`, the image that a device takes, and arbitrary
+//! bytes, which must do no harm.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn files() -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_in_them() {
+fn images_are_listed() {
     let mut got = String::new();
     for (name, bytes) in files() {
         writeln!(got, "{name}").unwrap();

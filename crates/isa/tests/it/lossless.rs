@@ -1,5 +1,4 @@
-//! Reading loses nothing, whatever the text: over the corpus, over the cases, over mutations of the worst
-//! case.
+//! Reading is lossless, whatever the text: over the corpus, the cases, and mutations of the cases.
 
 use std::collections::BTreeSet;
 
@@ -152,7 +151,7 @@ fn corpus_is_understood() {
 }
 
 #[test]
-fn depth_of_stack() {
+fn recursion_is_found() {
     let found = crate::common::ptx_files(&["tests/kernels"]).into_iter().filter(|path| {
         let source = std::fs::read_to_string(path).expect("a file of the corpus");
         ptx::read(&source).0.recursive()
@@ -163,7 +162,7 @@ fn depth_of_stack() {
 }
 
 #[test]
-fn chosen_functions_are_as_in_the_whole() {
+fn chosen_functions_match_the_full_view() {
     let path = crate::common::root().join("tests/cases/isa/torture.ptx");
     let source = std::fs::read_to_string(path).expect("the case is there");
     let (module, _) = ptx::parse(&source);
@@ -223,7 +222,7 @@ fn mutations_are_read_without_panic_or_loss() {
 }
 
 #[test]
-fn depth_and_size_cost_no_more_than_they_are() {
+fn time_and_memory_are_linear_in_depth_and_size() {
     // Deep nesting, long lists and many declarations: linear, and on the heap.
     let n = 200_000;
     let head = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n.reg .b32 %r<4294967295>;\n.reg .pred %p<9>;\n";

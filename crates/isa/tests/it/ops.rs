@@ -1,10 +1,10 @@
-//! The table of operations: what holds for every row.
+//! The table of operations: properties of every row.
 
 use prlx_isa::ptx::{Op, Opcode, TableClass};
 use prlx_isa::view::{Class, Role, Space, Type};
 
 #[test]
-fn every_row_is_whole() {
+fn every_row_is_complete() {
     assert!(Op::ALL.len() >= 135);
     for op in Op::ALL {
         assert_eq!(Op::from_mnemonic(op.mnemonic()), Some(*op));
@@ -22,7 +22,7 @@ fn every_row_is_whole() {
 }
 
 #[test]
-fn forms_are_taken_apart() {
+fn opcodes_are_split() {
     let form = Opcode::parse("ld.global.nc.L1::no_allocate.L2::128B.v4.f32");
     assert_eq!(form.op, Some(Op::Ld));
     assert_eq!(form.types, [Type::F32]);

@@ -1,5 +1,5 @@
-//! Random functions, as text: dominators, loops and data flow against their definitions, computed the slow
-//! way.
+//! Random functions, as text: dominators, loops and data flow are compared with their definitions, computed
+//! by brute force.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

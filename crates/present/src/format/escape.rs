@@ -1,7 +1,7 @@
 //! Escapes text from traces for terminals.
 
-/// Makes one line of text from a trace safe for a terminal. A tab becomes four spaces. Other control characters, and
-/// characters that reorder text, become their escapes.
+/// Makes one line of text from a trace safe for a terminal. A tab becomes four spaces. Other control
+/// characters, and characters that reorder text, become their escapes.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -38,8 +38,8 @@ impl Grid {
         Ok(())
     }
 
-    /// Prints all rows in full. If a row is wider than the terminal and its last column is text, that column is printed
-    /// on lines of its own below each row.
+    /// Prints all rows in full. If a row is wider than the terminal and its last column is text, that column
+    /// is printed on lines of its own below each row.
     pub fn print_whole(mut self, out: &mut impl Write, style: Style) -> io::Result<()> {
         let width = |i: usize| {
             self.rows.iter().filter_map(|r| r.1.get(i)).map(|c| c.chars().count()).max().unwrap_or(0)

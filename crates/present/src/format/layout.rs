@@ -10,7 +10,8 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
     out
 }
 
-/// `text` in lines of at most `width` characters, broken between words. Text with colour codes stays on one line.
+/// `text` in lines of at most `width` characters, broken between words. Text with colour codes stays on one
+/// line.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     if text.contains('\x1b') || text.chars().count() <= width {
         return vec![text.into()];
@@ -30,8 +31,8 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The names in a mangled C++ name, without template arguments and parameters: `_Z9take_beatffRfPi` gives `take_beat`.
-/// A name that is not mangled, or has no plain name in it, is returned unchanged.
+/// The names in a mangled C++ name, without template arguments and parameters: `_Z9take_beatffRfPi` gives
+/// `take_beat`. A name that is not mangled, or has no plain name in it, is returned unchanged.
 pub(crate) fn plain_name(name: &str) -> String {
     let Some(rest) = name.strip_prefix("_Z") else { return name.into() };
     let nested = rest.starts_with('N');

@@ -1,8 +1,8 @@
 //! Text for terminals: colour, escaping, layout, aligned columns.
 //!
 //! # Invariants
-//! Text from a trace passes through [`clean`] before it is printed, so that it cannot move the cursor, change colours or
-//! reorder the line. No colour codes are written unless [`Style::color`] is set.
+//! Text from a trace passes through [`clean`] before it is printed, so that it cannot move the cursor, change
+//! colours or reorder the line. No colour codes are written unless [`Style::color`] is set.
 
 mod escape;
 mod grid;

@@ -26,13 +26,13 @@ pub(crate) enum Ink {
     Bad,
     /// What is unknown or deserves a warning.
     Warning,
-    /// A heading.
+    /// A heading or another emphasised text.
     Strong,
     /// Less important than the rest.
     Faint,
     /// A source location.
     Location,
-    /// Ordinary text.
+    /// Text without colour.
     Plain,
 }
 

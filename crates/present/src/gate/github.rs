@@ -12,18 +12,18 @@ use crate::words;
 /// Annotations of one kind that GitHub shows for one step.
 const ANNOTATIONS: usize = 10;
 
-/// A message of a workflow command.
+/// `text` escaped as the message of a workflow command.
 fn message(text: &str) -> String {
     clean(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property of one.
+/// `text` escaped as a property of a workflow command.
 fn property(text: &str) -> String {
     message(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Writes GitHub's annotations: errors for what is left, notices for what was allowed, a warning for what was not seen; of each the
-/// first few. Paths below `root` are told from there, as GitHub knows them.
+/// Writes GitHub's annotations, at most [`ANNOTATIONS`] of each kind: errors for counted differences, notices
+/// for allowed ones, and a warning for what was not compared. Paths below `root` are written relative to it.
 ///
 /// # Errors
 /// Those of `out`.

@@ -10,7 +10,7 @@ use crate::format::{Style, clean};
 use crate::report::text::text;
 use crate::words;
 
-/// Text as XML has it; what XML can't hold is left out.
+/// `text` escaped for XML. Characters that XML cannot hold are dropped.
 fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -28,7 +28,8 @@ fn xml(text: &str) -> String {
     out
 }
 
-/// Writes JUnit XML: a test case for each pair of launches, one for what has no partner, one for the recordings as a whole.
+/// Writes JUnit XML: one test case for each pair of launches, and one for the recordings as a whole, which
+/// includes launches without a match.
 ///
 /// # Errors
 /// Those of `out`.

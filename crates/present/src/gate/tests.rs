@@ -1,4 +1,4 @@
-//! Hostile names in gate outputs.
+//! Names from traces cannot break out of a gate's outputs.
 
 use std::io;
 

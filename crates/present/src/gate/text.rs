@@ -10,9 +10,10 @@ use crate::format::Style;
 use crate::format::{Ink, clean, count, number, pad};
 use crate::report::text::text;
 
-/// Differences that the text lists.
+/// Maximum number of differences listed.
 const LISTED: usize = 20;
-/// Writes it for people: the outcome, what is left and what was allowed; then the report, with at most `findings` of each launch.
+/// Writes the outcome, the counted and the allowed differences, and then the report with at most `findings`
+/// findings of each launch.
 ///
 /// # Errors
 /// Those of `out`.
@@ -54,7 +55,7 @@ pub fn gate(
     text(out, &shown, style)
 }
 
-/// What came of it, in a sentence.
+/// The outcome in one sentence.
 fn headline(j: &Judgement) -> String {
     let allowed = j.items.iter().filter(|i| i.rule.is_some()).count() as u64;
     let other = j.items.iter().filter(|i| i.rule.is_none() && i.finding.is_none()).count() as u64;

@@ -1,13 +1,16 @@
-//! Perfetto's trace files: tracks, and slices and instants on them, as <https://ui.perfetto.dev> and its trace processor read them.
+//! Perfetto's trace files: tracks with slices and instants, as <https://ui.perfetto.dev> reads them.
 //!
-//! Each track is a packet sequence of its own, with its own table of interned names and its own incremental clock: an event
-//! costs the bytes of what is new in it. A writer keeps only the names of each track, so a trace may be longer than memory.
+//! Each track is a packet sequence with its own table of interned names and its own incremental clock. The
+//! writer keeps only the names of each track, so a trace may be larger than memory. Field numbers are those
+//! of Perfetto's `protos/perfetto/trace` (version 52).
 //!
-//! Holds: times on a track never go back, and a slice ends that was begun: what Perfetto would read as something else is refused.
-//! Slices that are open at the end are closed at their track's last time. The same calls give the same bytes.
+//! # Invariants
+//! - Times on a track ascend, and only an open slice can end. The writer refuses anything else.
+//! - Slices that are open at the end are closed at the last time of their track.
+//! - The same calls give the same bytes.
 //!
-//! Misses: counters, threads of the operating system, tracks of unordered events. Field numbers are those of Perfetto's
-//! `protos/perfetto/trace` (version 52), which has its meaning of them.
+//! # Limitations
+//! Counters, operating-system threads and tracks with unordered events are not supported.
 
 mod wire;
 
@@ -21,50 +24,51 @@ const OWN_CLOCK: u64 = 64;
 /// `BUILTIN_CLOCK_BOOTTIME`, the trace's time.
 const BOOT_CLOCK: u64 = 6;
 
-/// A track: a row of its own, or a group of them.
+/// A track of a trace: a row, or a group of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TrackId(usize);
 
-/// What is said of an event besides its name and time.
+/// The details of an event besides its name and time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Details {
-    /// What kind of event it is; empty for none.
+    /// Category of the event; empty for none.
     pub category: &'static str,
-    /// Names and values, in the order shown.
+    /// Names and values, in the order in which the viewer shows them.
     pub args: Vec<(&'static str, Arg)>,
-    /// Arrows: events that have one of the same number are joined, by time.
+    /// Ids of arrows. Events with the same id are joined in order of time.
     pub flows: Vec<u64>,
 }
 
 /// A value of an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Arg {
-    /// A number.
+    /// An unsigned integer.
     Number(u64),
-    /// Yes or no.
+    /// A boolean value.
     Flag(bool),
-    /// A text.
+    /// A string value.
     Text(String),
 }
 
 /// The state of a track's sequence.
 struct TrackState {
     uuid: u64,
-    /// Whether its first packet is written.
+    /// Whether the first packet is written.
     begun: bool,
     /// The last time on it.
     now: u64,
     /// How many slices are open.
     open: u64,
-    /// Interned texts: categories, names, names of arguments.
+    /// Ids of interned strings: categories, event names, argument names.
     interned_ids: [HashMap<String, u64>; 3],
 }
 
-/// Writes a trace, event by event; any order among tracks, ascending times on each.
+/// Writes a trace event by event. Times ascend on each track; events of different tracks may come in any
+/// order.
 pub struct Writer<W> {
     out: W,
     tracks: Vec<TrackState>,
-    /// Room for an event, its names and its packet, kept from one to the next.
+    /// Buffers for an event, its interned names and its packet, reused for every event.
     buffers: [Message; 3],
 }
 

@@ -1,43 +1,46 @@
-//! Protocol buffers as bytes: as much of the encoding as Perfetto's packets need.
+//! Encodes protocol buffer messages, as far as Perfetto's packets need it.
 //!
-//! Holds: the same calls give the same bytes; fields come in the order of the calls. Misses: groups, signed zigzag numbers, packed
-//! repeats; nothing here knows which field means what (`mod.rs` has the numbers).
+//! # Invariants
+//! The same calls give the same bytes; fields are written in the order of the calls.
+//!
+//! # Limitations
+//! Groups, zigzag numbers and packed repeated fields are not supported. Field numbers have no meaning here.
 
-/// A message in the making.
+/// A message that is being encoded.
 #[derive(Default)]
 pub(super) struct Message(Vec<u8>);
 
 impl Message {
-    /// A number.
+    /// Appends a varint field.
     pub fn number(&mut self, field: u32, value: u64) -> &mut Message {
         self.tag(field, 0);
         self.varint(value);
         self
     }
-    /// A number of a fixed eight bytes.
+    /// Appends a fixed 64-bit field.
     pub fn fixed(&mut self, field: u32, value: u64) -> &mut Message {
         self.tag(field, 1);
         self.0.extend(value.to_le_bytes());
         self
     }
-    /// A text, or a message that is done.
+    /// Appends a length-delimited field: a string or an encoded message.
     pub fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Message {
         self.tag(field, 2);
         self.varint(value.len() as u64);
         self.0.extend_from_slice(value);
         self
     }
-    /// A message inside.
+    /// Appends a nested message, which `fill` encodes.
     pub fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message) -> &mut Message) -> &mut Message {
         let mut inner = Message::default();
         fill(&mut inner);
         self.bytes(field, &inner.0)
     }
-    /// Empties it; its room stays.
+    /// Removes the content and keeps the allocation.
     pub fn clear(&mut self) {
         self.0.clear();
     }
-    /// What there is so far.
+    /// The bytes encoded so far.
     pub fn written(&self) -> &[u8] {
         &self.0
     }
@@ -45,7 +48,7 @@ impl Message {
     fn tag(&mut self, field: u32, kind: u64) {
         self.varint(u64::from(field) << 3 | kind);
     }
-    /// Seven bits a byte, the lowest first; the highest bit says that more come.
+    /// Seven bits per byte, lowest first. The highest bit of a byte is set if more bytes follow.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -55,7 +58,7 @@ impl Message {
     }
 }
 
-/// What comes before the bytes of a field of so many: the bytes, and how many of them count.
+/// The tag and length before a field of `length` bytes: a buffer, and how many of its bytes are used.
 pub(super) fn head(field: u32, length: usize) -> ([u8; 20], usize) {
     let (mut out, mut at) = ([0; 20], 0);
     for mut value in [u64::from(field) << 3 | 2, length as u64] {

@@ -1,4 +1,4 @@
-//! Two timelines held against each other, as text and as JSON.
+//! Two timelines compared, as text and JSON.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::format::Style;
 use crate::format::time;
 use crate::format::{Ink, clean, clip, count, number};
 
-/// The number that changes when a key changes its meaning or goes; new keys do not change it.
+/// Changes when a key changes its meaning or is removed; a new key does not change it.
 const VERSION: u32 = 2;
 
 /// Writes it as one object and a line end.
@@ -31,7 +31,7 @@ fn interval(change: &Change) -> String {
     change.interval.map(|[low, high]| format!("{:+.1} to {}", low * 100.0, percent(high))).unwrap_or_default()
 }
 
-/// Prints it, with at most `top` regions.
+/// Writes the comparison as text, with at most `top` regions.
 ///
 /// # Errors
 /// Those of `out`.

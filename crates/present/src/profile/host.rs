@@ -1,6 +1,10 @@
-//! Launch calls of a program's host beside its kernels: as text, and as rows of a timeline.
+//! Launch calls of the host beside the kernels that they launch: as text, and as rows of a timeline.
 //!
-//! Holds: what recording adds is shown apart from what the program does. Misses: a row of a stream has its launches as long as their tracks say.
+//! # Invariants
+//! Time added by recording is shown apart from the program's own time.
+//!
+//! # Limitations
+//! On a stream's row, a launch is as long as its recorded tracks.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,7 +16,7 @@ use crate::format::percent;
 use crate::format::time;
 use crate::format::{Ink, clean, count, wrap};
 
-/// HostSpanKind a device's clock is within, in words.
+/// How accurately the clocks of the host and a device are aligned.
 pub(super) fn clock_accuracy(clock: &HostClock) -> String {
     let HostClock { device, within, bounds: [_, begun] } = clock;
     match within {
@@ -30,7 +34,7 @@ pub(super) fn clock_accuracy(clock: &HostClock) -> String {
     }
 }
 
-/// HostSpanKind was found, but for the table of gaps.
+/// Writes the analysis of the host without its table of gaps.
 ///
 /// # Errors
 /// Those of `out`.
@@ -103,31 +107,31 @@ pub(super) fn summary(out: &mut impl Write, found: &Together, style: &Style) -> 
     Ok(())
 }
 
-/// HostSpanKind is drawn of a host and its devices: rows, and which of their spans are one launch.
+/// The rows of the host's threads and of the devices' streams.
 pub(super) struct HostRows {
-    /// Picoseconds by which all begins before the axis does.
+    /// Picoseconds between the first event of the host and time 0 of the timeline.
     pub lead: u64,
-    /// HostRows: of the host's threads first.
+    /// The rows, those of the host's threads first.
     pub rows: Vec<HostRow>,
 }
 
-/// A row: spans that do not overlap, by time.
+/// A row of spans that do not overlap, sorted by time.
 pub(super) struct HostRow {
-    /// HostSpanKind it is called.
+    /// Name of the thread or stream.
     pub name: String,
     pub spans: Vec<HostSpan>,
 }
 
-/// HostSpanKind a span is.
+/// What the host or the device does during a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum HostSpanKind {
-    /// The driver is called for a launch.
+    /// The host is inside the driver's launch call.
     Call,
-    /// Recording holds the host.
+    /// Recording delays the host.
     Recording,
     /// The host waits for a device.
     Wait,
-    /// A kernel runs.
+    /// The device runs a kernel.
     Kernel,
 }
 
@@ -140,18 +144,18 @@ pub(super) struct HostSpan {
     /// The launch's number and kernel.
     pub launch: u64,
     pub kernel: String,
-    /// Others of the same call, which is a graph's.
+    /// Numbers of the other launches of the same call (a graph launch).
     pub more: Vec<u64>,
 }
 
 impl HostSpan {
-    /// The launches that it is of, by number, where arrows go from it or to it.
+    /// Numbers of the launches whose arrows start or end at this span.
     pub fn launches(&self) -> impl Iterator<Item = u64> {
         let joined = matches!(self.what, HostSpanKind::Call | HostSpanKind::Kernel);
         std::iter::once(self.launch).chain(self.more.iter().copied()).filter(move |_| joined)
     }
 
-    /// HostSpanKind it is called.
+    /// The label of the span.
     pub fn name(&self) -> String {
         match self.what {
             HostSpanKind::Call | HostSpanKind::Kernel => {
@@ -168,7 +172,7 @@ impl HostSpan {
     }
 }
 
-/// HostSpanKind of a timeline's host is drawn: of launches that it has calls of.
+/// The rows of a timeline's host and streams.
 pub(super) fn rows(t: &Timeline) -> HostRows {
     let early = |c: &Call| c.waited.map_or(c.start, |[at, ..]| at.min(c.start)).min(c.at());
     let first = t.host.calls.iter().map(early).min().unwrap_or(0);
@@ -224,7 +228,7 @@ pub(super) fn rows(t: &Timeline) -> HostRows {
     HostRows { lead, rows: rows.collect() }
 }
 
-/// Spans in rows in which none overlaps another: one row, if nothing runs beside anything.
+/// Distributes spans over as few rows as needed so that none overlap.
 fn non_overlapping(mut spans: Vec<HostSpan>) -> Vec<Vec<HostSpan>> {
     spans.sort_by_key(|s| (s.begin, s.end, s.launch));
     let mut rows: Vec<Vec<HostSpan>> = Vec::new();

@@ -1,11 +1,11 @@
-//! A profile as JSON. docs/profile.md says what the keys mean.
+//! A profile as JSON. `docs/profile.md` describes the keys.
 
 use std::io::{self, Write};
 
 use prlx_timeline::{Analysis, Calibration, Timeline};
 use serde_json::{Value, json};
 
-/// Raised when a key changes its meaning or goes away; new keys do not raise it.
+/// Changes when a key changes its meaning or is removed; a new key does not change it.
 const VERSION: u32 = 1;
 
 fn calibration(c: &Calibration) -> Value {

@@ -1,6 +1,7 @@
-//! Timelines of kernels and what is found in them: as text, as JSON, and their spans for viewers and tables.
+//! Timelines of kernels and their analysis: as text, JSON and HTML, and their spans for viewers and tables.
 //!
-//! Holds: the same timeline gives the same bytes; what a timeline notes is said in text and JSON.
+//! # Invariants
+//! The same timeline gives the same bytes. Text and JSON contain all notes of a timeline.
 
 mod diff;
 mod host;

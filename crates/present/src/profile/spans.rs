@@ -1,10 +1,11 @@
-//! The spans of a timeline for viewers (Perfetto, Chrome) and as a table (CSV, Parquet).
+//! The spans of a timeline for Perfetto and Chrome, and as a table for CSV and Parquet.
 //!
-//! Holds: spans that lie in one another share a row of their track; asynchronous work has rows of its own below, as many as run beside
-//! one another, so that no viewer takes one's end for another's. What Perfetto gets of many spans is their names and times alone
-//! ([`DETAILED`]); Chrome and tables get all.
+//! Nested spans share the row of their track. Asynchronous work has its own rows below, as many as overlap,
+//! so that a viewer always matches the right begin and end. Above [`DETAILED`] spans, Perfetto gets names and
+//! times only; Chrome and the tables always get everything.
 //!
-//! Misses: Perfetto counts nanoseconds; where a clock is finer, the rest is in the tables and in Chrome's file.
+//! # Limitations
+//! Perfetto counts nanoseconds. Finer times are in the tables and in Chrome's file only.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -17,10 +18,10 @@ use crate::perfetto::{self, Arg, Details, Writer};
 use crate::tables::ColumnKind::{Flag, Number, Text};
 use crate::tables::{Batch, Cell, ROWS, TableSchema};
 
-/// Most spans of a timeline that go to Perfetto with all that is known of them.
+/// Maximum number of spans for which Perfetto gets all details.
 pub const DETAILED: usize = 100_000;
 
-/// Spans and moments.
+/// The table of spans and moments.
 pub const SPANS: TableSchema = TableSchema {
     name: "spans",
     columns: &[
@@ -50,7 +51,7 @@ pub const SPANS: TableSchema = TableSchema {
     ],
 };
 
-/// The table's rows, in batches.
+/// Passes the table's rows to `sink` in batches.
 ///
 /// # Errors
 /// Those of `sink`.
@@ -136,7 +137,7 @@ pub fn csv(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
     })
 }
 
-/// What a track's row is called.
+/// The name of a track's row.
 pub(super) fn track_name(track: &Track) -> String {
     let group = track.group.map(|g| format!(", group {g}")).unwrap_or_default();
     let warp = track.warp.map(|w| format!(", warp {w}")).unwrap_or_default();
@@ -151,7 +152,7 @@ fn launch_heading(launch: Option<&Launch>) -> String {
     }
 }
 
-/// The asynchronous work of a track in rows in which nothing runs beside anything else.
+/// The asynchronous spans of a track, in rows without overlaps.
 pub(super) fn async_rows(track: &Track) -> Vec<Vec<&Span>> {
     let mut rows: Vec<(u64, Vec<&Span>)> = Vec::new();
     for span in track.spans.iter().filter(|s| s.asynchronous) {
@@ -166,18 +167,18 @@ pub(super) fn async_rows(track: &Track) -> Vec<Vec<&Span>> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// What rows of the host and of streams are headed with: how exact they are beside one another, too.
+/// The heading of the rows of host and streams, with the accuracy of their clocks.
 fn heading(t: &Timeline) -> String {
     let clocks: Vec<String> = t.host.clocks.iter().map(host::clock_accuracy).collect();
     format!("host and devices; {}", clocks.join("; "))
 }
 
-/// The arrow of a launch.
+/// The id of a launch's arrow.
 fn flow(launch: u64) -> u64 {
     launch.wrapping_add(1)
 }
 
-/// By launch with a call: the track whose first span begins first, and the launch's number.
+/// For each launch with a launch call: the track that begins first, and the launch's number.
 fn first_tracks(t: &Timeline) -> HashMap<usize, (&Track, u64)> {
     let called: HashMap<usize, u64> =
         t.host.calls.iter().filter_map(|c| Some((c.tracks?, c.number))).collect();
@@ -193,7 +194,7 @@ fn first_tracks(t: &Timeline) -> HashMap<usize, (&Track, u64)> {
     first
 }
 
-/// Writes it for Perfetto: a process each launch, a group each multiprocessor, a row each track.
+/// Writes a Perfetto trace: a process for each launch, a group for each SM, a row for each track.
 ///
 /// # Errors
 /// Those of `out`.
@@ -303,7 +304,7 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
     writer.finish().map(drop)
 }
 
-/// Writes it in Chrome's JSON format, an event a line.
+/// Writes a trace in Chrome's JSON format, one event on each line.
 ///
 /// # Errors
 /// Those of `out`.

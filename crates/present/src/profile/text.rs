@@ -1,4 +1,4 @@
-//! A profile for people: what holds the kernel up first, then the tables that say so.
+//! A profile as text: the bottlenecks first, then the tables that they follow from.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use crate::format::time;
 use crate::format::{Grid, percent};
 use crate::format::{Ink, clean, clip, count, number, wrap};
 
-/// Widest name in a column.
+/// Maximum width of a name in a column.
 const NAME: usize = 32;
 
-/// Prints it, of each table at most `top` rows.
+/// Writes the whole profile, with at most `top` rows of each table.
 ///
 /// # Errors
 /// Those of `out`.
@@ -37,7 +37,7 @@ pub fn profile(
     page.host(out)
 }
 
-/// Prints what it is of, and what is to be known of it: of what is found the host's part alone, for that is of all kernels.
+/// Writes the heading and the host's part, which belong to all kernels.
 ///
 /// # Errors
 /// Those of `out`.
@@ -53,7 +53,7 @@ pub fn profile_head(
     page.host(out)
 }
 
-/// What recording costs, in words: of so many kernels at most, and of those that changed.
+/// The cost of recording, one line for each kernel that it changes, at most `top` of them.
 pub(super) fn calibrations(t: &Timeline, top: usize) -> Vec<String> {
     let several = t.calibrations.len() > 1;
     let mut all = t.calibrations.iter().filter(|c| !several || changed(c));
@@ -70,7 +70,7 @@ pub(super) fn calibrations(t: &Timeline, top: usize) -> Vec<String> {
     lines
 }
 
-/// Whether a kernel takes anything else with its markers recorded.
+/// Whether recording the markers changes a kernel's time or resources.
 fn changed(c: &Calibration) -> bool {
     let other = |of: Option<[u32; 2]>| of.is_some_and(|[bare, marked]| bare != marked);
     c.empty.is_some()
@@ -102,7 +102,7 @@ struct ProfileText<'a> {
     style: Style,
 }
 
-/// A column: its head, and whether it is aligned to the right.
+/// A column: its heading, and whether it is aligned to the right.
 type Column = (&'static str, bool);
 
 fn name(text: &str) -> String {

@@ -1,6 +1,7 @@
-//! What a recording holds, as tables: its process, its launches, its kernels.
+//! The process, launches and kernels of a recording as text.
 //!
-//! Holds: the same recording gives the same text; rows of the kernels' table add up to the launches.
+//! # Invariants
+//! The same recording gives the same text. The rows of the kernels add up to the launches.
 
 use std::io::{self, Write};
 
@@ -11,10 +12,10 @@ use prlx_trace::{Launch, Trace};
 use crate::format::Style;
 use crate::format::{Ink, clean, clip, count, number, pad, plain_name};
 
-/// Most characters of a kernel's name.
+/// Maximum width of a kernel's name.
 const NAME: usize = 48;
 
-/// Writes who launched, and a line for each launch whose kernel `wanted` takes, in the order of launching.
+/// Writes the process, and a line for each launch whose kernel `wanted` accepts, in launch order.
 ///
 /// # Errors
 /// When `out` does.
@@ -66,7 +67,7 @@ pub fn launches(
     table(out, ["launch", "kernel", "grid", "block", "stream", "recorded"].map(String::from), &rows, style)
 }
 
-/// Nanoseconds, in words.
+/// A time in nanoseconds with its unit.
 fn time(nanos: u64) -> String {
     match nanos {
         0..10_000_000 => format!("{:.1} µs", nanos as f64 / 1e3),
@@ -116,7 +117,7 @@ fn process(out: &mut impl Write, trace: &Trace, style: &Style) -> io::Result<()>
     Ok(())
 }
 
-/// Writes a line for each kernel: its launches, and why some were not recorded.
+/// Writes a line for each kernel: its launches, and the reasons why some were not recorded.
 ///
 /// # Errors
 /// When `out` does.
@@ -133,7 +134,7 @@ pub fn kernels(out: &mut impl Write, kernels: &[KernelCounts], style: &Style) ->
     table(out, head, &rows, style)
 }
 
-/// Columns as wide as what is in them; the last is not filled up.
+/// Writes aligned columns.
 fn table(out: &mut impl Write, head: [String; 6], rows: &[[String; 6]], style: &Style) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! What a recording holds: its launches, its modules, the visits of a warp, its launches on a timeline.
+//! Shows the content of a recording: its launches, its modules, the visits of a warp, its launches on a
+//! timeline.
 
 pub mod launches;
 pub mod module;

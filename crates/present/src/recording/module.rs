@@ -1,6 +1,10 @@
-//! The static half of a recording as text: kernels, control flow, loops, sites.
+//! The static part of a recording as text: kernels, control flow, loops, sites.
 //!
-//! Holds: the same module gives the same text. Misses: instructions that are neither sites nor the end of a block.
+//! # Invariants
+//! The same module gives the same text.
+//!
+//! # Limitations
+//! Only sites and the ends of blocks are shown, not every instruction.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -8,10 +12,10 @@ use std::io::{self, Write};
 use prlx_trace::kernel::{Block, End, Function, Module, Site, Source};
 use prlx_trace::{BlockId, FuncId, LocId};
 
-/// What of a module is shown.
+/// The part of a module that is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ModuleView {
-    /// A line for each function.
+    /// One line for each function.
     Functions,
     /// Blocks and edges.
     Blocks,
@@ -21,7 +25,8 @@ pub enum ModuleView {
     Sites,
 }
 
-/// Prints the functions of `module` that `wanted` takes; in [`ModuleView::Functions`] with the `notes` on each, a line a note.
+/// Writes the functions of `module` that `wanted` accepts. With [`ModuleView::Functions`], also the `notes`
+/// on each.
 ///
 /// # Errors
 /// When `out` does.

@@ -1,11 +1,16 @@
-//! When launches were made and how long they ran, as rows of events: what goes into Perfetto's and Chrome's viewers.
+//! The launches of a recording over time, as rows of events for Perfetto and Chrome.
 //!
-//! Holds: a launch is on two rows of its process, where it was made and on its stream, joined by an arrow; those of a comparison
-//! say what came of it, and the ones that differ are on a row of their own. Events of a row ascend and do not overlap.
+//! Each launch is on two rows of its process, joined by an arrow: where it was made, and on its stream.
+//! Launches of a comparison carry its result; those that differ are also on a row of their own.
 //!
-//! Misses: when a launch began on its device is in no recording: it is drawn from where it was made, or from the end of the one
-//! before it on its stream, whichever is later. A launch that was not timed (from a graph, or not recorded) has no width.
-//! On the CPU device a launch is as wide as its instructions, a nanosecond each.
+//! # Invariants
+//! The events of a row ascend and do not overlap.
+//!
+//! # Limitations
+//! - A recording does not contain when a launch started on its device. It is drawn from its launch call, or
+//!   from the end of the launch before it on the stream, whichever is later.
+//! - A launch without a time (from a graph, or not recorded) has no width.
+//! - On the CPU device a launch is as wide as its instructions, one nanosecond each.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -19,10 +24,10 @@ use crate::format::{clean, plain_name};
 use crate::perfetto::{Arg, Details, Writer};
 use crate::words;
 
-/// The last time that there is; all are nanoseconds.
+/// The last time that a trace can hold, in nanoseconds.
 const LAST: u64 = i64::MAX as u64;
 
-/// Rows by process.
+/// The launches of several recordings, as rows for each process.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LaunchTimeline {
     groups: Vec<ProcessRows>,
@@ -49,28 +54,29 @@ struct TimelineEvent {
     details: Details,
 }
 
-/// Which part of a comparison a recording was.
+/// The role of a recording in a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
-    /// What came of it.
+    /// The report of the comparison.
     pub report: &'a Report,
-    /// Which side.
+    /// The recording's side: 0 for A, 1 for B.
     pub side: u8,
-    /// Which pair of processes; `None`: it had no partner.
+    /// Index of the pair of processes; `None` if the process has no match.
     pub process: Option<u64>,
 }
 
-/// What a comparison says of a launch.
+/// The result of a comparison for one launch.
 #[derive(Clone, Copy)]
 enum ComparedLaunch<'a> {
-    /// It has a partner: the pair's place in the report.
+    /// A pair of launches: its index in the report, and its report.
     Pair(usize, &'a LaunchReport),
     /// Only this side has it.
     Alone,
 }
 
 impl<'a> Compared<'a> {
-    /// By launch: what is compared_launches of it. Launches that were left out of the comparison are not there.
+    /// By launch: what is compared_launches of it. Launches that were left out of the comparison are not
+    /// there.
     fn compared_launches(&self, launches: &[&Launch]) -> HashMap<u64, ComparedLaunch<'a>> {
         let side = usize::from(self.side.min(1));
         let Some(process) = self.process else {
@@ -87,7 +93,8 @@ impl<'a> Compared<'a> {
 }
 
 impl LaunchTimeline {
-    /// Adds a recording, whose streams are not looked at; time 0 is `origin`, in nanoseconds since 1970, if it is of a program.
+    /// Adds the launches of a recording; its streams are not read. For a recording of a program, time 0 is
+    /// `origin`, in nanoseconds since 1970.
     pub fn add(&mut self, trace: &Trace, origin: u64, compared: Option<Compared<'_>>) {
         let mut launches: Vec<&Launch> = trace.launches.iter().map(|r| &r.launch).collect();
         launches.sort_by_key(|l| l.number);
@@ -167,7 +174,7 @@ impl LaunchTimeline {
         writer.finish().map(drop)
     }
 
-    /// Writes a trace in Chrome's JSON format, an event a line.
+    /// Writes a trace in Chrome's JSON format, one event on each line.
     ///
     /// # Errors
     /// Those of `out`.
@@ -213,7 +220,7 @@ impl LaunchTimeline {
 }
 
 impl Details {
-    /// Adds what a comparison says of a launch; gives what it is called among the differences.
+    /// Adds the result of a comparison. Returns the launch's label on the row of differences, if it differs.
     fn compare(&mut self, compared_launches: ComparedLaunch<'_>, c: &Compared<'_>) -> Option<String> {
         let (i, l) = match compared_launches {
             ComparedLaunch::Alone => {
@@ -252,7 +259,7 @@ impl Details {
     }
 }
 
-/// What a recording says of a launch.
+/// The arguments of a launch's event.
 fn args(l: &Launch) -> Vec<(&'static str, Arg)> {
     let mut all = vec![
         ("launch", Arg::Number(l.number)),
@@ -278,7 +285,7 @@ fn args(l: &Launch) -> Vec<(&'static str, Arg)> {
     all
 }
 
-/// What a stream's row is called.
+/// The name of a stream's row.
 fn device(trace: &Trace, l: &Launch) -> String {
     let name = clean(&l.device);
     match trace.process {
@@ -295,7 +302,7 @@ fn value(arg: &Arg) -> Value {
     }
 }
 
-/// Nanoseconds as Chrome wants them, in microseconds.
+/// Nanoseconds as microseconds, Chrome's unit.
 fn micros(nanos: u64) -> f64 {
     nanos as f64 / 1e3
 }

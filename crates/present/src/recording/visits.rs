@@ -1,7 +1,11 @@
-//! What one warp did, as text or JSON: the visits of its lanes, decoded, with lanes that did the same together.
+//! The visits of one warp as text or JSON, decoded; lanes with the same visits are shown together.
 //!
-//! Holds: each lane of the launch in the warp is in one group; memory is bounded by one lane's decoder, however long lanes are.
-//! Misses: levels `print` and `operands`, which record no path: what their streams hold is printed as it is.
+//! # Invariants
+//! Every lane of the launch in the warp is in exactly one group. Memory is bounded by the decoder of one
+//! lane.
+//!
+//! # Limitations
+//! The levels `fingerprint` and `operands` record no path. Their streams are printed as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,11 +22,12 @@ use serde_json::Value;
 use crate::format::{clean, count, pad, plain_name};
 use crate::words;
 
-/// Columns of a place, and of a class and value.
+/// Widths of the columns for the place, and for class and value.
 const PLACE: usize = 24;
 const VALUE: usize = 14;
 
-/// Writes what warp `warp` did in a launch of `trace`, which the user calls `number`; says whether it was recorded.
+/// Writes the visits of warp `warp` in a launch of `trace`; `launch` is the number that the user gave, and
+/// the launch. Returns whether the warp was recorded.
 ///
 /// # Errors
 /// When `out` does, or the recording is damaged.
@@ -74,7 +79,7 @@ pub fn visits(
     Ok(true)
 }
 
-/// The same as one JSON object on a line.
+/// Writes the visits as one JSON object on one line.
 ///
 /// # Errors
 /// As those of [`visits`].
@@ -122,7 +127,7 @@ fn dims(d: Dim3) -> [u32; 3] {
     [d.x, d.y, d.z]
 }
 
-/// A warp of a launch, to be shown.
+/// A recorded warp with its launch and module.
 struct RecordedWarp<'a> {
     number: u64,
     launch: &'a Launch,
@@ -135,7 +140,8 @@ struct RecordedWarp<'a> {
 }
 
 impl<'a> RecordedWarp<'a> {
-    /// `None` if it was not recorded. Of levels that record paths the stream has all events, those too that are computed.
+    /// `None` if the warp was not recorded. At levels that record paths, the stream includes reconstructed
+    /// events.
     fn find(
         trace: &'a Trace,
         (number, r): (u64, &'a Recording),
@@ -156,12 +162,12 @@ impl<'a> RecordedWarp<'a> {
         Ok(Some(found))
     }
 
-    /// Whether its level records no path.
+    /// Whether the level of the launch records no path.
     fn bare(&self) -> bool {
         matches!(self.launch.level, Level::Fingerprint | Level::Operands)
     }
 
-    /// Its lanes, those together that did the same.
+    /// The lanes of the warp, grouped by equal visits.
     fn groups(&self) -> io::Result<Vec<LaneMask>> {
         let mut groups: BTreeMap<(u64, u64), LaneMask> = BTreeMap::new();
         for lane in self.launch.lanes(self.warp).lanes() {
@@ -180,7 +186,7 @@ impl<'a> RecordedWarp<'a> {
         Ok(groups)
     }
 
-    /// [`walk`] of the first of lanes that did the same.
+    /// [`walk`] over the first lane of a group.
     fn walk(
         &self,
         lanes: LaneMask,
@@ -197,7 +203,7 @@ impl<'a> RecordedWarp<'a> {
     }
 }
 
-/// Gives a lane's visits one by one, and then why there are no more, if it has not ended.
+/// Passes the visits of a lane to `give`. Returns why they stop, if the lane did not exit.
 fn walk(
     program: &CheckedModule<'_>,
     launch: &Launch,

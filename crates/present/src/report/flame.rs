@@ -1,11 +1,12 @@
-//! A flame graph of what differs: kernels, functions down to the inlined ones, lines, instructions; as wide as the visits that
-//! differ there.
+//! A flame graph of the differences: kernels, functions down to inlined ones, source lines, instructions. A
+//! frame is as wide as the number of visits that differ in it.
 //!
-//! Holds: a frame is as wide as what stands on it, and its own findings; the same report gives the same bytes; texts of traces
-//! are escaped.
+//! # Invariants
+//! - A frame's width is the sum of the frames on it and of its own findings.
+//! - The same report gives the same bytes. Text from traces is escaped.
 //!
-//! Misses: launches that differ without a finding. It is a picture: nothing in it moves. (The known library for these, inferno,
-//! is under the CDDL, which this project does not ship.)
+//! # Limitations
+//! Launches that differ without a finding are not shown. The image is static.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -20,15 +21,15 @@ use crate::words;
 const WIDE: f64 = 1200.0;
 const ROW: u64 = 20;
 const LETTER: f64 = 7.0;
-/// Frames that would be narrower are left out.
+/// Narrower frames are not drawn.
 const LEAST: f64 = 0.5;
 
-/// A frame: what stands on it by name, and its own visits.
+/// A frame: its children by name, and its own visits.
 #[derive(Default)]
 struct Frame {
     children: BTreeMap<String, Frame>,
     own: u64,
-    /// The findings that end here, in words.
+    /// The sentences of the findings at this frame.
     findings: Vec<String>,
 }
 
@@ -71,7 +72,7 @@ pub fn flame(out: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-/// From the kernel to the instruction.
+/// The names of the frames of a finding, from the kernel to the instruction.
 fn stack(l: &LaunchReport, f: &Finding) -> Vec<String> {
     let mut out = vec![words::kernel(l)];
     let function = f.shown().map_or(String::new(), |s| plain_name(&s.function));
@@ -90,7 +91,7 @@ fn stack(l: &LaunchReport, f: &Finding) -> Vec<String> {
     out
 }
 
-/// Draws a frame whose lower left is `at`, and what stands on it.
+/// Draws a frame with its lower left corner at `at`, and its children on it.
 fn draw(
     out: &mut impl Write,
     (name, frame): (&str, &Frame),

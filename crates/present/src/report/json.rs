@@ -1,7 +1,9 @@
-//! A report as JSON: the report's own fields, under a version. `docs/report.md` says what they mean.
+//! A report as JSON: the report's own fields, under a format and version. `docs/report.md` describes the
+//! keys.
 //!
-//! Holds: what is written is read as the same report, and written as the same bytes (but for what checks found, which is
-//! not read).
+//! # Invariants
+//! Reading what was written gives the same report, and writing that gives the same bytes. Results of checks
+//! are written but not read.
 
 use std::io::{self, Write};
 
@@ -12,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::checks::checks_json;
 use crate::document;
 
-/// The number that changes when a key changes its meaning or goes; new keys do not change it.
+/// Changes when a key changes its meaning or is removed; a new key does not change it.
 const VERSION: u32 = 1;
 const FORMAT: &str = "prlx-report";
 
@@ -26,7 +28,8 @@ struct Body<'a> {
     checks: Option<[Value; 2]>,
 }
 
-/// Writes `report` as one JSON object and a line end. `checks` holds what the checks of each side found, if they ran.
+/// Writes `report` as one JSON object and a line end. `checks` holds what the checks of each side found, if
+/// they ran.
 ///
 /// # Errors
 /// Those of `out`.
@@ -54,7 +57,7 @@ struct Written {
 /// Reads what [`json`] wrote.
 ///
 /// # Errors
-/// When the text is no JSON, no report, or one of a later version; in words.
+/// If the text is not JSON, not a report, or a report of another version.
 pub fn read_json(text: &[u8]) -> Result<Report, String> {
     let written: Written = serde_json::from_slice(text).map_err(|e| e.to_string())?;
     match written {

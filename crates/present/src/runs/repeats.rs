@@ -1,7 +1,10 @@
-//! What came of many runs of one thing, as text and as JSON.
+//! The outcomes of repeated runs as text and JSON.
 //!
-//! Holds: outcomes stand by how often they came, then by their first run. Misses: outcomes that did not come; the text says how
-//! many runs there were.
+//! # Invariants
+//! Outcomes are sorted by how often they occurred, then by their first run.
+//!
+//! # Limitations
+//! Outcomes that no run produced are unknown; the text gives the number of runs.
 
 use std::io::{self, Write};
 
@@ -17,10 +20,10 @@ const LISTED: usize = 12;
 /// Outcomes whose difference from the first is shown in full.
 const SHOWN: usize = 2;
 
-/// The number that changes when a key changes its meaning or goes; new keys do not change it.
+/// Changes when a key changes its meaning or is removed; a new key does not change it.
 const VERSION: u32 = 1;
 
-/// Writes it as one JSON object and a line end.
+/// Writes it as one JSON object, followed by a line end.
 ///
 /// # Errors
 /// Those of `out`.
@@ -28,7 +31,7 @@ pub fn repeats_json(out: &mut impl Write, r: &Repeats) -> io::Result<()> {
     document::write(out, "prlx-repeat", VERSION, r)
 }
 
-/// Writes it for people.
+/// Writes it as text.
 ///
 /// # Errors
 /// Those of `out`.

@@ -1,7 +1,10 @@
-//! What came of many schedules of a launch, as text and as JSON.
+//! The outcomes of a launch under many schedules as text and JSON.
 //!
-//! Holds: outcomes stand by how often they came, then by their first run. Misses: schedules that were not tried; the text
-//! says how many were.
+//! # Invariants
+//! Outcomes are sorted by how often they occurred, then by their first run.
+//!
+//! # Limitations
+//! Schedules that were not tried are unknown; the text gives their number.
 
 use std::io::{self, Write};
 
@@ -17,10 +20,10 @@ const LISTED: usize = 6;
 /// Where the text of an outcome begins.
 const INDENT: usize = 16;
 
-/// The number that changes when a key changes its meaning or goes; new keys do not change it.
+/// Changes when a key changes its meaning or is removed; a new key does not change it.
 const VERSION: u32 = 1;
 
-/// Writes it as one JSON object and a line end.
+/// Writes it as one JSON object, followed by a line end.
 ///
 /// # Errors
 /// Those of `out`.
@@ -28,7 +31,7 @@ pub fn schedules_json(out: &mut impl Write, s: &Schedules) -> io::Result<()> {
     document::write(out, "prlx-schedules", VERSION, s)
 }
 
-/// Writes it for people.
+/// Writes it as text.
 ///
 /// # Errors
 /// Those of `out`.

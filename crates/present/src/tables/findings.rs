@@ -1,4 +1,4 @@
-//! RowBatcher of a report's findings.
+//! The rows of the table of findings.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use super::model::{RowBatcher, Sink};
 use super::schema::FINDINGS;
 use crate::words;
 
-/// Gives the findings of a report.
+/// Passes the findings of a report to `sink`.
 ///
 /// # Errors
 /// Those of `sink`.

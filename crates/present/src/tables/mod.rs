@@ -1,13 +1,16 @@
 //! Recordings and reports as tables: launches, warps, sites, every visit of every lane, findings.
 //!
-//! Each table is declared once, names, types and what they mean; whoever writes tables ([`crate::parquet`]) goes by that. RowBatcher come in
-//! batches of at most [`ROWS`], so a table may be larger than memory.
+//! Each table declares its columns once, with names, types and meanings; writers such as [`parquet`] follow
+//! that declaration. Rows come in batches of at most [`ROWS`], so a table may be larger than memory.
 //!
-//! Holds: `process` and `launch`, and `process`, `module` and `site`, join the tables of a recording; the same input gives the same
-//! rows in the same order. Every text is as recorded: nothing is escaped.
+//! # Invariants
+//! - `process` and `launch`, and `process`, `module` and `site`, join the tables of a recording.
+//! - The same input gives the same rows in the same order.
+//! - Text is as recorded, without escapes.
 //!
-//! Misses: recordings at level `print` have no visits, those of PRLX 0.x no tables but findings; what an operand was is in the
-//! report only.
+//! # Limitations
+//! Recordings at level `fingerprint` have no visits. Recordings of PRLX 0.x have findings only. Operands are
+//! in the report only.
 
 mod findings;
 mod model;

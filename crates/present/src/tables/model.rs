@@ -5,40 +5,40 @@ use std::io;
 /// Most rows of a batch.
 pub const ROWS: usize = 1 << 16;
 
-/// What a column holds; every cell may be missing.
+/// The type of a column's cells. Every cell may be missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ColumnKind {
-    /// Numbers of 64 bits, without sign.
+    /// Unsigned 64-bit integers.
     Number,
-    /// Numbers of 64 bits, with one.
+    /// Signed 64-bit integers.
     Signed,
-    /// Floats of 64 bits.
+    /// 64-bit floats.
     Float,
-    /// Yes or no.
+    /// A boolean value.
     Flag,
-    /// Texts.
+    /// Strings in UTF-8.
     Text,
 }
 
-/// A cell.
+/// The value of a row in a column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cell {
-    /// Missing.
+    /// No value (null).
     None,
-    /// A number.
+    /// An unsigned integer.
     Number(u64),
-    /// A number with a sign.
+    /// A signed integer.
     Signed(i64),
-    /// A float: its bits.
+    /// The bits of a 64-bit float.
     Float(u64),
-    /// Yes or no.
+    /// A boolean value.
     Flag(bool),
-    /// A text.
+    /// A string in UTF-8.
     Text(String),
 }
 
 impl Cell {
-    /// As text; a missing one is empty.
+    /// The cell as text; empty if it is missing.
     pub fn plain(&self) -> String {
         match self {
             Cell::None => String::new(),
@@ -49,7 +49,7 @@ impl Cell {
             Cell::Text(text) => text.clone(),
         }
     }
-    /// As text in CSV (RFC 4180).
+    /// The cell as a CSV field (RFC 4180).
     pub fn csv(&self) -> String {
         let plain = self.plain();
         match plain.contains([',', '"', '\n', '\r']) {
@@ -85,22 +85,22 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
-/// A table: its name, and its columns with what they mean.
+/// The declaration of a table: its name, its columns, and their meanings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableSchema {
-    /// What it is called.
+    /// Name of the table.
     pub name: &'static str,
-    /// Name, kind and meaning of each column.
+    /// Name, type and meaning of each column.
     pub columns: &'static [(&'static str, ColumnKind, &'static str)],
 }
 
-/// RowBatcher of a table, by column.
+/// Rows of a table, as one vector of cells for each column.
 pub type Batch = Vec<Vec<Cell>>;
 
-/// Takes rows of a table.
+/// Receives batches of rows of a table.
 pub type Sink<'a> = dyn FnMut(&TableSchema, Batch) -> io::Result<()> + 'a;
 
-/// RowBatcher of a table in the making.
+/// Collects rows and passes them to a sink in batches.
 pub(super) struct RowBatcher<'a, 's> {
     table: &'static TableSchema,
     columns: Batch,

@@ -1,7 +1,8 @@
-//! Tables as Parquet files, for DuckDB, Polars, Spark and all else that reads them.
+//! Tables as Parquet files.
 //!
-//! Holds: a file for each table, a row group for each batch, packed with zstd; every column may be null; the same rows give the
-//! same bytes. Memory is in proportion to a batch.
+//! # Invariants
+//! One file for a table and one row group for a batch, compressed with zstd. Every column is nullable. The
+//! same rows give the same bytes. Memory is proportional to a batch.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -16,11 +17,11 @@ use ::parquet::schema::types::{Type, TypePtr};
 
 use super::model::{Batch, Cell, ColumnKind, TableSchema};
 
-/// Writes one table.
+/// Writes one table to a Parquet file.
 pub struct Writer<W: Write + Send>(SerializedFileWriter<W>);
 
 impl<W: Write + Send> Writer<W> {
-    /// Begins a file.
+    /// Starts a file for a declared table.
     ///
     /// # Errors
     /// Those of `out`.
@@ -28,7 +29,7 @@ impl<W: Write + Send> Writer<W> {
         Self::of(out, table.name, table.columns.iter().map(|(name, kind, _)| (*name, *kind)))
     }
 
-    /// Begins a file of columns that no table declares.
+    /// Starts a file with the given columns.
     ///
     /// # Errors
     /// Those of `out`.
@@ -45,10 +46,10 @@ impl<W: Write + Send> Writer<W> {
         SerializedFileWriter::new(out, schema, Arc::new(properties)).map(Writer).map_err(other)
     }
 
-    /// Writes rows, a column after the other.
+    /// Writes a batch of rows as one row group.
     ///
     /// # Errors
-    /// Those of the file; when the rows are another table's.
+    /// Those of the file; also if the batch does not have the file's columns.
     pub fn rows(&mut self, batch: &Batch) -> io::Result<()> {
         let mut group = self.0.next_row_group().map_err(other)?;
         let mut columns = batch.iter();
@@ -88,7 +89,7 @@ impl<W: Write + Send> Writer<W> {
         group.close().map_err(other).map(drop)
     }
 
-    /// Ends the file, and gives what was written to back.
+    /// Ends the file and returns the writer.
     ///
     /// # Errors
     /// Those of the file.

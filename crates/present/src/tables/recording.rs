@@ -1,4 +1,4 @@
-//! RowBatcher of a recording's tables.
+//! The rows of a recording's tables.
 
 use std::io;
 
@@ -10,8 +10,8 @@ use prlx_trace::{Lane, Level, Recording, SiteId, Trace, WarpStream};
 use super::model::{RowBatcher, Sink, TableSchema};
 use super::schema::{LAUNCHES, SITES, VISITS, WARPS};
 
-/// Gives a table of a recording, the `process`-th of its session. It fails as `sink` does, and when a stream can't be decoded: then
-/// with an error of kind `InvalidData`.
+/// Passes the rows of one table of a recording to a sink; the first argument is the index of its process. It
+/// fails with the sink's error, or with `InvalidData` if a stream cannot be decoded.
 pub type RowSource = fn(u64, &Trace, &mut Sink<'_>) -> io::Result<()>;
 
 /// The tables of a recording.
@@ -121,7 +121,7 @@ fn visits(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
     rows.flush()
 }
 
-/// The visits of one lane.
+/// Adds the visits of one lane.
 fn lane_visits(
     rows: &mut RowBatcher<'_, '_>,
     process: u64,

@@ -49,7 +49,7 @@ pub const WARPS: TableSchema = TableSchema {
     ],
 };
 
-/// The places with a probe.
+/// The sites of a recording's modules.
 pub const SITES: TableSchema = TableSchema {
     name: "sites",
     columns: &[
@@ -86,7 +86,7 @@ pub const VISITS: TableSchema = TableSchema {
     ],
 };
 
-/// What differs.
+/// The findings of a report.
 pub const FINDINGS: TableSchema = TableSchema {
     name: "findings",
     columns: &[

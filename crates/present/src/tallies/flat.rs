@@ -1,7 +1,8 @@
-//! A table of tallies, flat: columns of cells, as CSV and Parquet have them. docs/tallies.md says which.
+//! A table of tallies as columns of cells, for CSV and Parquet. `docs/tallies.md` describes the columns.
 //!
-//! Holds: no two columns have one name; the cells of a column are of its kind or missing. What is of no one kind (keys that are
-//! numbers in one module and texts in another) is text.
+//! # Invariants
+//! Column names are unique. All cells of a column have its kind or are missing. A key that is a number in one
+//! module and text in another becomes text.
 
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Shown};
@@ -12,7 +13,7 @@ use crate::tables::{Batch, Cell, ColumnKind};
 /// A table's columns and their cells.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FlatTable {
-    /// KeyNames and kinds.
+    /// Name and type of each column.
     pub columns: Vec<(String, ColumnKind)>,
     /// Cells, by column.
     pub cells: Batch,

@@ -1,6 +1,7 @@
-//! Tables as one page that needs nothing else: bars, and source listings in which lines are as warm as their values.
+//! Tables of tallies as one HTML page: bars, and source listings coloured by value.
 //!
-//! Holds: every text from a trace is escaped; the page's policy forbids it to load anything; same input, same bytes.
+//! # Invariants
+//! Every text from a trace is escaped. The page loads nothing. The same input gives the same bytes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

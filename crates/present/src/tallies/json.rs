@@ -1,4 +1,4 @@
-//! Tables for programs: one JSON document, or CSV of one table. docs/tallies.md says what is in them.
+//! Tables of tallies as JSON, or one table as CSV. `docs/tallies.md` describes both.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::tables::Cell;
 
 /// What the document says it is.
 const FORMAT: &str = "prlx-tallies";
-/// Raised when a key changes its meaning or goes away.
+/// Changes when a key changes its meaning or is removed.
 const VERSION: u32 = 1;
 
 /// Writes all tables whole, as JSON.

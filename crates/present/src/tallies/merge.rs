@@ -10,7 +10,7 @@ use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
 use super::model::{Tallies, TallyKey, TallyRow, TallyTable, wide};
 
 impl Tallies {
-    /// Gathers what is in recordings, each under a name that tells it from the others.
+    /// Merges the tables of recordings, each given with a unique name.
     pub fn of(recordings: &[(String, &Trace)]) -> Tallies {
         let mut tallies = Tallies::default();
         let mut groups: Vec<TableGroup<'_>> = Vec::new();
@@ -42,7 +42,7 @@ impl Tallies {
     }
 }
 
-/// Tables of recordings that are one.
+/// Tables that are merged into one.
 struct TableGroup<'a> {
     table: &'a table::Table,
     parts: Vec<TablePart<'a>>,

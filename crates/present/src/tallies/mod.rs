@@ -1,11 +1,14 @@
-//! What probe programs kept, as people and programs read it: tables of one or more recordings, merged.
+//! The tables that probe programs filled, merged over one or more recordings, as text, HTML, JSON and CSV.
 //!
-//! Tables of one name, aggregate and kind of keys come together, whatever module, launch or process they are of: rows whose
-//! keys *read* the same are one row, so a line that has three locations in two modules has one. Records stay apart: what
-//! tells them apart comes before their own keys.
+//! Tables with the same name, aggregate and kinds of keys become one, whatever module, launch or process they
+//! come from. Rows whose keys print the same become one row: a source line with three locations in two
+//! modules has one row. Records are never merged; the recording and launch become their first keys.
 //!
-//! Holds: the same recordings give the same bytes; values that found no room are said with their table. Misses: sums of
-//! floats depend on the order of recordings in their last bits.
+//! # Invariants
+//! The same recordings give the same bytes. A table reports the values that did not fit.
+//!
+//! # Limitations
+//! The last bits of sums of floats depend on the order of the recordings.
 
 mod flat;
 mod html;

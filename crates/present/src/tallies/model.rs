@@ -8,55 +8,56 @@ use prlx_trace::table::{Aggregate, Field, Shown};
 
 use crate::format::number;
 
-/// Everything that probe programs kept, in one or more recordings.
+/// The tables that probe programs filled, over one or more recordings.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Tallies {
     /// Tables and records, in the order of the program.
     pub tables: Vec<TallyTable>,
-    /// Source files that lines are of, by path.
+    /// Source files that keys refer to, by path.
     pub sources: BTreeMap<String, String>,
-    /// What the program could not be told, and where.
+    /// What was not available to the program, and where.
     pub missed: Vec<Unavailable>,
 }
 
-/// A table with the rows of all recordings.
+/// A table, merged over all recordings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TallyTable {
-    /// Its name without `@`, perhaps empty.
+    /// Name without `@`; may be empty.
     pub name: String,
-    /// What rows are told apart by.
+    /// The keys of the rows.
     pub keys: Vec<Field>,
-    /// How values came together.
+    /// How values are aggregated.
     pub aggregate: Aggregate,
-    /// What was aggregated; a record's fields.
+    /// The aggregated values; for records, their fields.
     pub values: Vec<Field>,
-    /// By value, greatest first; those of least values by value too, least first; histograms and records by key.
+    /// By value, greatest first; those of least values by value too, least first; histograms and records by
+    /// key.
     pub rows: Vec<TallyRow>,
-    /// Values that found no room, or records that were not kept.
+    /// Number of values that did not fit, or of records that were discarded.
     pub lost: u64,
 }
 
-/// A row.
+/// A row of a merged table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TallyRow {
-    /// Its keys.
+    /// One key for each of the table's keys.
     pub keys: Vec<TallyKey>,
-    /// As [`Aggregate::cells`] says.
+    /// The cells, as [`Aggregate::cells`] defines them.
     pub cells: Vec<u64>,
 }
 
-/// A key, in the order in which rows are shown.
+/// A key. Keys are ordered as rows are shown.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TallyKey {
-    /// A whole number.
+    /// An integer key.
     Int(i128),
-    /// A binary64: a number in whose order floats are, and its bits.
+    /// A float: an integer that sorts like it, and its bits.
     Float(u64, u64),
-    /// An address.
+    /// A memory address.
     Address(u64),
-    /// A text.
+    /// A string of the program.
     Word(String),
-    /// A recording: its place among the recordings, and its name.
+    /// A recording: its index and its name.
     Recording(usize, String),
     /// A source line: path and number.
     Line(String, u32),
@@ -64,36 +65,37 @@ pub enum TallyKey {
     Site(String, u32, String),
 }
 
-/// Something that a program could not be told at some places.
+/// A value that was not available to the program at some places.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Unavailable {
-    /// Tables that lack it, by name.
+    /// Names of the tables that lack it.
     pub tables: Vec<String>,
-    /// What and where, in a sentence.
+    /// What is missing and where, in one sentence.
     pub what: String,
 }
 
 impl Tallies {
-    /// Values that found no room, in all tables. Records that were not kept are not among them: the program asked for no more.
+    /// Number of values that did not fit, over all tables. Discarded records do not count: the program limits
+    /// them.
     pub fn lost(&self) -> u64 {
         let tables = self.tables.iter().filter(|t| !t.is_records());
         tables.fold(0, |n, t| n.saturating_add(t.lost))
     }
 
-    /// The text of a line, without the blanks around it, if it is known.
+    /// The trimmed text of a source line, if it is known.
     pub(super) fn source(&self, path: &str, line: u32) -> Option<&str> {
         let text = self.sources.get(path)?;
         text.lines().nth((line as usize).checked_sub(1)?).map(str::trim).filter(|l| !l.is_empty())
     }
 
-    /// What a table lacks.
+    /// The sentences about what a table lacks.
     pub(super) fn unavailable_for<'a>(&'a self, table: &'a TallyTable) -> impl Iterator<Item = &'a str> {
         self.missed.iter().filter(|m| m.tables.contains(&table.name)).map(|m| m.what.as_str())
     }
 }
 
 impl TallyKey {
-    /// Whether it stands at the right of its column.
+    /// Whether the key is aligned to the right.
     pub(super) fn is_number(&self) -> bool {
         matches!(self, TallyKey::Int(_) | TallyKey::Float(..) | TallyKey::Address(_))
     }
@@ -129,7 +131,7 @@ impl TallyTable {
         self.rows.sort_by_cached_key(rank);
     }
 
-    /// Rows but the first `top`, as one.
+    /// The rows after the first `top`, merged into one.
     pub(super) fn rest(&self, top: usize) -> Option<(usize, Vec<u64>)> {
         let rest = self.rows.get(top..).filter(|r| !r.is_empty())?;
         let mut sum = vec![0; rest[0].cells.len()];
@@ -137,13 +139,13 @@ impl TallyTable {
         Some((rest.len(), sum))
     }
 
-    /// What all rows add up to, if they are counts or sums.
+    /// The total of all rows, if they are counts or sums.
     pub(super) fn total(&self) -> Option<u64> {
         let adds = matches!(self.aggregate, Aggregate::Count | Aggregate::Sum);
         adds.then(|| self.rest(0)).flatten().and_then(|(_, cells)| cells.first().copied())
     }
 
-    /// A row's part of all, from 0 to 1: of counts, and of sums without a sign.
+    /// A row's share of the total, from 0 to 1, for counts and unsigned sums.
     pub(super) fn share(&self, row: &TallyRow, total: Option<u64>) -> Option<f64> {
         let positive = self.aggregate == Aggregate::Count || self.ty() == Scalar::U64;
         let total = total.filter(|t| *t > 0 && positive)?;
@@ -160,7 +162,7 @@ impl TallyTable {
         }
     }
 
-    /// How values came together, in a word or two; with the unit that its name speaks of.
+    /// The aggregate in words, with the unit that the name contains.
     pub(super) fn what(&self) -> String {
         let word = match self.aggregate {
             Aggregate::Count => "count".to_owned(),
@@ -185,12 +187,12 @@ impl TallyTable {
         }
     }
 
-    /// The unit that its name speaks of.
+    /// The unit in the table's name.
     pub(super) fn unit(&self) -> Option<&'static str> {
         unit(&self.name)
     }
 
-    /// KeyNames of a row's columns behind its keys; of a histogram none.
+    /// Headings of the value columns; none for a histogram.
     pub(super) fn columns(&self) -> Vec<String> {
         let own = |word: &str| match self.unit() {
             Some(unit) if word == "sum" => unit.to_owned(),
@@ -208,7 +210,7 @@ impl TallyTable {
         }
     }
 
-    /// What stands in them.
+    /// The value columns of a row as text.
     pub(super) fn cells(&self, cells: &[u64]) -> Vec<String> {
         let ty = self.ty();
         match (self.aggregate, cells) {
@@ -223,8 +225,8 @@ impl TallyTable {
         }
     }
 
-    /// A histogram's buckets from its first that holds something to its last: low bound, high bound (neither if there is
-    /// none), how many values.
+    /// A histogram's buckets from its first that holds something to its last: low bound, high bound (neither
+    /// if there is none), how many values.
     pub(super) fn buckets(&self, cells: &[u64]) -> Vec<Bucket> {
         let last = cells.len().saturating_sub(1);
         let bounds = |i: usize| match self.aggregate {
@@ -281,7 +283,7 @@ pub(super) fn short(n: i128) -> String {
     rest.to_string()
 }
 
-/// The unit that a name speaks of.
+/// The unit that is a word of a name.
 pub(super) fn unit(name: &str) -> Option<&'static str> {
     let words: Vec<&str> = name.split('_').collect();
     ["bytes", "cycles", "flops", "ns", "us", "ms"].into_iter().find(|unit| words.contains(unit))

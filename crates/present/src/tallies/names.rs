@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{Tallies, TallyKey, float};
 
-/// Which paths are shown whole: those whose last names are the same.
+/// The paths that are shown in full because another path has the same file name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct KeyNames(BTreeSet<String>);
 
@@ -24,7 +24,7 @@ impl KeyNames {
         if self.0.contains(path) { path } else { last_name(path) }
     }
 
-    /// A key, as it is read.
+    /// A key as text.
     pub(super) fn key(&self, key: &TallyKey) -> String {
         match key {
             TallyKey::Int(n) => n.to_string(),

@@ -313,7 +313,8 @@ fn columns_are_of_one_kind_and_of_one_name() {
     assert_eq!(csv(&kept.tables[0]).lines().nth(1), Some("a.cu,1,no line,,7,-5,3"));
 }
 
-/// A key that is a number in one module and a text in another, next to floats: a reader gives what was written.
+/// A key that is a number in one module and a text in another, next to floats: a reader gives what was
+/// written.
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_holds_what_csv_says() {

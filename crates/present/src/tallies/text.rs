@@ -1,4 +1,4 @@
-//! Tables as text: aligned columns, histograms with bars.
+//! Tables of tallies as text: aligned columns, and histograms with bars.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ const BAR: usize = 40;
 /// Widest text that a key has in its column.
 const KEY: usize = 60;
 
-/// Prints what a program kept, of each table at most `top` rows.
+/// Writes the tables of a program, with at most `top` rows of each.
 ///
 /// # Errors
 /// When `out` does.
@@ -71,7 +71,7 @@ impl TableText<'_> {
         Ok(())
     }
 
-    /// Rows one below the other.
+    /// Writes rows with their columns aligned.
     fn columns(&self, out: &mut impl Write) -> io::Result<()> {
         let table = self.table;
         let total = table.total();
@@ -142,7 +142,7 @@ impl TableText<'_> {
         })
     }
 
-    /// One picture for each row.
+    /// Writes a histogram for each row.
     fn histograms(&self, out: &mut impl Write) -> io::Result<()> {
         let table = self.table;
         for (i, row) in table.rows.iter().take(self.top).enumerate() {
@@ -183,7 +183,7 @@ impl TableText<'_> {
     }
 }
 
-/// What is to be said below a table: what was lost, and what it lacks.
+/// The notes below a table: values that did not fit, and what it lacks.
 pub(super) fn below(tallies: &Tallies, table: &TallyTable) -> Vec<String> {
     let mut said = Vec::new();
     if table.lost > 0 && table.is_records() {

@@ -101,7 +101,8 @@ pub(crate) enum Fact {
     Sides([String; 2]),
 }
 
-/// When it happened and what was decided. Each fact has a name; a fact with an empty name continues the one before it.
+/// When it happened and what was decided. Each fact has a name; a fact with an empty name continues the one
+/// before it.
 pub(crate) fn facts(f: &Finding) -> Vec<(&'static str, Fact)> {
     let mut out = when(f);
     if let Some(values) = f.values.filter(|_| f.kind == FindingKind::Branch) {
@@ -115,7 +116,8 @@ pub(crate) fn facts(f: &Finding) -> Vec<(&'static str, Fact)> {
     out
 }
 
-/// The iterations of the loops around the finding, outermost first, and how often the lane had executed the line.
+/// The iterations of the loops around the finding, outermost first, and how often the lane had executed the
+/// line.
 fn when(f: &Finding) -> Vec<(&'static str, Fact)> {
     let of = |v: u64| format!("{} execution of this line", ordinal(v));
     let visit = match f.visit {

@@ -88,8 +88,8 @@ fn differing_parts(l: &LaunchReport) -> String {
     if names.is_empty() { "it differs".into() } else { format!("{} differ", names.join(" and ")) }
 }
 
-/// `what`, for a report of one launch. For several launches, also how many differ and which one is first; `of` is the
-/// launch that `what` describes.
+/// `what`, for a report of one launch. For several launches, also how many differ and which one is first;
+/// `of` is the launch that `what` describes.
 fn among_launches(r: &Report, of: Option<&LaunchReport>, what: &str) -> String {
     if r.launches.len() == 1 {
         return what.to_owned();
@@ -105,8 +105,8 @@ fn among_launches(r: &Report, of: Option<&LaunchReport>, what: &str) -> String {
     format!("{} of {all} {verb}{first}; {what}", number(differ))
 }
 
-/// The launch that got the same inputs and left different outputs. A report of one launch does not name it: its headline
-/// already does.
+/// The launch that got the same inputs and left different outputs. A report of one launch does not name it:
+/// its headline already does.
 pub(crate) fn culprit(r: &Report) -> Option<String> {
     let l = r.culprit().filter(|_| r.launches.len() > 1)?;
     let which = format!("{}, {}", launch(&r.processes, l), kernel(l));

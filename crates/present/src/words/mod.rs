@@ -1,7 +1,8 @@
 //! The words of a report. Text, HTML, Perfetto and the terminal viewer all take their sentences from here.
 //!
-//! `slice` draws the tree of a value's origin, `names` names things (launches, kernels, places, lanes), `headline` sums up a report, `finding` describes one
-//! finding, and `coverage` says how much was compared and how it was recorded.
+//! `slice` draws the tree of a value's origin, `names` names things (launches, kernels, places, lanes),
+//! `headline` sums up a report, `finding` describes one finding, and `coverage` says how much was compared
+//! and how it was recorded.
 //!
 //! # Invariants
 //! Every string that comes from a trace is escaped for a terminal ([`crate::format::clean`]).

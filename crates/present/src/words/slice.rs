@@ -2,7 +2,8 @@
 
 use prlx_analyze::report::SliceNode;
 
-/// The lines that connect node `i` of a slice to the node that uses it. Only the first `most` nodes are shown.
+/// The lines that connect node `i` of a slice to the node that uses it. Only the first `most` nodes are
+/// shown.
 pub(crate) fn lead(slice: &[SliceNode], i: usize, most: usize) -> String {
     // Whether a sibling of the node's ancestor at that depth (or of the node) follows.
     let follows = |depth: u32| {

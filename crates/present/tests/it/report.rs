@@ -1,4 +1,5 @@
-//! Reports as text and JSON, against files: `tests/cases/report/NAME.txt` and `NAME.json`. `BLESS=1` writes them.
+//! Reports as text and JSON, against files: `tests/cases/report/NAME.txt` and `NAME.json`. `BLESS=1` writes
+//! them.
 
 use std::path::PathBuf;
 

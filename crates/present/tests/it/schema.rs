@@ -1,5 +1,5 @@
-//! The schema of `--json`: `docs/report.schema.json` is what the report's types say, and what is written fits it. `BLESS=1` writes
-//! it.
+//! The schema of `--json`: `docs/report.schema.json` is what the report's types say, and what is written fits
+//! it. `BLESS=1` writes it.
 
 use std::path::PathBuf;
 

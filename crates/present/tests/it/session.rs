@@ -1,4 +1,5 @@
-//! Sessions made by hand: a training run of two processes, changed in known ways; reports and tables as blessed.
+//! Sessions made by hand: a training run of two processes, changed in known ways; reports and tables as
+//! blessed.
 
 use crate::build::{Hashed, S, module, trace};
 use crate::golden::check;
@@ -19,7 +20,8 @@ fn toy() -> Vec<Vec<S>> {
     vec![vec![S::Store, S::Loop(vec![S::If(vec![S::Store], vec![])])]]
 }
 
-/// A process that launches `steps`, each with one buffer `x` that holds `content` after it, and its number before it.
+/// A process that launches `steps`, each with one buffer `x` that holds `content` after it, and its number
+/// before it.
 fn process(rank: u32, steps: &[Step<'_>]) -> Trace {
     let mut names: Vec<&str> = steps.iter().map(|s| s.0).collect();
     names.sort_unstable();
@@ -222,7 +224,8 @@ fn who_may_be_the_culprit_is_suspected() {
     steps[1].1 = 22;
     let r = compare(&a, &[with(9, &steps)], &all());
     assert_eq!(r.suspect().map(|(l, alike)| (l.launch, alike)), Some(([1, 1], 0)));
-    // What comes behind the culprit is no suspect; a first byte is no padding; nor is anything said where something else differs.
+    // What comes behind the culprit is no suspect; a first byte is no padding; nor is anything said where
+    // something else differs.
     (steps[0].1, steps[1].1) = (11, 2);
     let r = compare(&a, &[with(9, &steps)], &all());
     assert_eq!((r.culprit().map(|l| l.launch), r.suspect()), (Some([0, 0]), None));

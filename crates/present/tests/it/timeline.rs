@@ -1,5 +1,5 @@
-//! Timelines: what is written for Perfetto, read by a reader of the encoding's rules that knows nothing of the writer; Chrome's
-//! JSON; and what the writer refuses.
+//! Timelines: what is written for Perfetto, read by a reader of the encoding's rules that knows nothing of
+//! the writer; Chrome's JSON; and what the writer refuses.
 
 use std::collections::HashMap;
 
@@ -71,7 +71,8 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Packets as Perfetto understands them, a line each: descriptors, and events with times since the trace began.
+/// Packets as Perfetto understands them, a line each: descriptors, and events with times since the trace
+/// began.
 fn read(file: &[u8]) -> String {
     #[derive(Default)]
     struct Sequence {
@@ -301,7 +302,8 @@ fn nested_slices_and_what_is_refused() {
     assert_eq!(read(&file), expected);
 }
 
-/// Spans in spans on a track's row, asynchronous work on rows of its own, moments among them; and what Chrome and tables get.
+/// Spans in spans on a track's row, asynchronous work on rows of its own, moments among them; and what Chrome
+/// and tables get.
 #[test]
 fn spans_of_a_kernel() {
     use prlx_present::profile;

@@ -126,8 +126,8 @@ fn attributes(source: &str, b: &[u8], start: usize, d: &mut Declaration<'_>) -> 
     }
 }
 
-/// Reads one name with its dimensions and initial value. Returns it and the position after it; `None` if there is no
-/// name, or a dimension is not understood.
+/// Reads one name with its dimensions and initial value. Returns it and the position after it; `None` if
+/// there is no name, or a dimension is not understood.
 fn declarator<'a>(source: &'a str, b: &[u8], start: usize) -> Option<(Declarator<'a>, usize)> {
     let mut i = scan::trivia(b, start);
     let from = i;

@@ -1,8 +1,11 @@
-//! Timelines as one page that needs nothing else: chosen CTAs with a row each track, all multiprocessors, who waited for whom; two runs one
-//! below the other. The page draws; what it draws lies in it as JSON.
+//! Timelines of kernels as one HTML page: selected CTAs with a row for each track, all SMs, and arrows
+//! between waits and arrivals. Two runs are drawn one below the other. The page contains its data as JSON and
+//! draws it.
 //!
-//! Holds: names from traces are data, never markup; the page's policy forbids it to load anything; the same input gives the same bytes. HostSpanKind is
-//! not in the page is said in it.
+//! # Invariants
+//! - Names from traces are data, never markup. The page's policy forbids it to load anything.
+//! - The same input gives the same bytes.
+//! - The page lists everything that it leaves out.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
@@ -16,20 +19,20 @@ use crate::format::html::esc;
 use crate::format::time;
 use crate::format::{clean, count, number};
 
-/// CTAs of a launch that are drawn, where more are there.
+/// Maximum number of CTAs drawn.
 const CTAS: usize = 8;
-/// Spans of a side that are drawn.
+/// Maximum number of spans drawn for a side.
 const SPANS: usize = 200_000;
-/// CTAs of the overview.
+/// Maximum number of CTAs in the overview.
 const OVERVIEW: usize = 100_000;
 
 /// One of the timelines of a page.
 pub struct ProfilePage<'a> {
-    /// HostSpanKind it is called.
+    /// The heading of this timeline.
     pub name: &'a str,
-    /// The timeline.
+    /// The timeline that is drawn.
     pub timeline: &'a Timeline,
-    /// HostSpanKind was found in it.
+    /// The analysis of the timeline.
     pub analysis: &'a Analysis,
 }
 
@@ -173,7 +176,8 @@ fn side_data(page: &ProfilePage<'_>) -> Value {
     })
 }
 
-/// The CTAs that are drawn: all of few; else the longest, the shortest, and some between.
+/// The CTAs that are drawn: all if there are at most [`CTAS`], else the longest, the shortest and some in
+/// between.
 fn choose(t: &Timeline) -> BTreeSet<(usize, u64)> {
     let mut ranges: BTreeMap<(usize, u64), [u64; 2]> = BTreeMap::new();
     for track in &t.tracks {

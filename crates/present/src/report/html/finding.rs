@@ -1,4 +1,4 @@
-//! One finding as a card.
+//! One finding as a card of the page.
 
 use prlx_analyze::report::{Finding, LaunchReport, Operands};
 use prlx_analyze::view::{AlignedStep, PathView, StepMatch, ViewModel};

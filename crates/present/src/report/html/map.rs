@@ -1,4 +1,4 @@
-//! Pictures: lanes over time, and the warps of the launch.
+//! Drawings for a finding: its lanes over time, and its warps in the grid.
 
 use prlx_analyze::report::{Finding, LaunchReport};
 use prlx_analyze::view::PathView;
@@ -6,18 +6,18 @@ use prlx_analyze::view::PathView;
 use crate::format::html::{el, esc};
 use crate::format::{count, number};
 
-/// Height of a lane, in pixels.
+/// Height of a lane's row, in pixels.
 const LANE: u64 = 9;
-/// Width of the picture, about; cells are as wide as that allows.
+/// Approximate width of the drawing, in pixels; cells are as wide as that allows.
 const WIDE: u64 = 960;
-/// Width of the labels.
+/// Width of the lane labels, in pixels.
 const LABEL: u64 = 28;
-/// Warps' cells, at most.
+/// Maximum number of cells for warps.
 const WARPS: u64 = 2048;
-/// Their columns.
+/// Number of cells in a row of the drawing.
 const ACROSS: u64 = 128;
 
-/// Each lane of the warp from its first step to its last.
+/// A row for each lane of the warp, from its first step to its last.
 pub(super) fn lanes(look: &PathView) -> String {
     let wide = look.lanes.iter().map(|l| l.cells.len() as u64).max().unwrap_or(0);
     let cell = (WIDE / wide.max(1)).clamp(3, 32);
@@ -69,7 +69,7 @@ pub(super) fn lanes(look: &PathView) -> String {
     el("div", "scroll", out) + &el("p", "faint", format!("{key}. {}", esc(&text)))
 }
 
-/// Equal characters in a row: from, to, which.
+/// Runs of equal characters: start, end, character.
 fn runs(cells: &str) -> Vec<(u64, u64, char)> {
     let mut out: Vec<(u64, u64, char)> = Vec::new();
     for (i, c) in (0u64..).zip(cells.chars()) {
@@ -81,7 +81,7 @@ fn runs(cells: &str) -> Vec<(u64, u64, char)> {
     out
 }
 
-/// Where in the grid the finding is; nothing for a launch of one warp.
+/// The warps of the grid that have the finding; empty for a launch of one warp.
 pub(super) fn warps(l: &LaunchReport, f: &Finding) -> String {
     let total = l.coverage.warps.total;
     if total < 2 {

@@ -1,11 +1,12 @@
-//! A report as one page that needs nothing else: no network, no other file.
+//! A report as one HTML page that loads nothing else: verdict, launches, findings, coverage. It contains the
+//! report as JSON.
 //!
-//! Order: verdict; launches; of each that differs its findings with source, lanes over time, both sides' steps, operands and
-//! loops; what was looked at. The report itself, as JSON, lies in the page.
+//! # Invariants
+//! - Every text from a trace is escaped. The page's policy forbids it to load anything.
+//! - The same input gives the same bytes.
 //!
-//! Holds: every text from a trace is escaped; the page's policy forbids it to load anything; same input, same bytes.
-//!
-//! Misses: nothing is drawn of findings that the [`ViewModel`] has no look at.
+//! # Limitations
+//! A finding without a path view in the [`ViewModel`] has no drawings.
 
 use std::io::{self, Write};
 

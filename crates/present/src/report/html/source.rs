@@ -1,4 +1,4 @@
-//! Source files with the lines that a finding names.
+//! Source files with the lines that a finding refers to.
 
 use std::collections::BTreeMap;
 

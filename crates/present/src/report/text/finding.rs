@@ -1,4 +1,4 @@
-//! One finding: where, who, when, with which operands, and why.
+//! One finding as text: where, which lanes, when, with which operands, and why.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ const NODES: usize = 12;
 /// Where values begin, behind their names.
 const INDENT: usize = 12;
 
-/// A short form: one line.
+/// Writes a finding on one line.
 pub(super) fn brief(out: &mut impl Write, style: Style, number: usize, f: &Finding) -> io::Result<()> {
     let place = f.location().map(place).unwrap_or_default();
     let after = if f.roots == 0 { ", after an earlier difference" } else { "" };
@@ -33,7 +33,7 @@ pub(super) fn brief(out: &mut impl Write, style: Style, number: usize, f: &Findi
     )
 }
 
-/// The whole story.
+/// Writes a finding in full.
 pub(super) fn full(
     out: &mut impl Write,
     style: Style,
@@ -228,7 +228,7 @@ fn table(out: &mut impl Write, style: Style, o: &Operands) -> io::Result<()> {
     Ok(())
 }
 
-/// What is to be said of a lane that differs.
+/// The mark at the end of a row of operands that differ.
 fn mark(r: &OperandRow, o: &Operands, has: [bool; 2]) -> String {
     let which = r.cells.iter().zip(&o.columns).filter(|(c, _)| c.differs).map(|(_, c)| {
         let [a, b] = c.name.each_ref().map(|n| clean(n));

@@ -1,7 +1,7 @@
-//! A report as text: what a person reads first.
+//! A report as text.
 //!
-//! Order: the verdict; what differs before any code ran; findings, first things first, the first few in full; what was
-//! looked at and what it cost. Launches that agree take one line together.
+//! Order: the verdict; what differs before any code ran; the findings, the first few in full; coverage and
+//! cost. Launches without a difference share one line.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What the user has chosen, and what keys and clicks do to it.
+//! The state of the viewer, and how keys and clicks change it.
 
 use prlx_analyze::report::Verdict;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -8,25 +8,25 @@ use super::pane::{Pane, PaneView};
 use super::subject::{ListRow, Subject};
 use crate::words;
 
-/// What is to be done after an event.
+/// What the event loop does after an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Draw, and wait for the next.
+    /// Draw, and wait for the next event.
     Continue,
-    /// Put this text into the clipboard.
+    /// Copy this text to the clipboard.
     Copy(String),
-    /// Give the terminal back.
+    /// Leave the viewer and restore the terminal.
     Quit,
 }
 
-/// What keys go to.
+/// The part of the screen that receives keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Focus {
     List,
     View,
 }
 
-/// What is being typed, if anything.
+/// What keys mean at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     Navigate,
@@ -60,7 +60,7 @@ pub struct App<'a> {
 }
 
 impl<'a> App<'a> {
-    /// At the first finding.
+    /// Creates the viewer with the first finding selected.
     pub fn new(subject: Subject<'a>, color: bool) -> App<'a> {
         let mut app = App {
             subject,
@@ -100,7 +100,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Lists what the filter leaves: rows that have all of its words; a launch stays with any of its findings.
+    /// Lists the rows that contain all words of the filter. A launch stays if any of its findings does.
     fn list(&mut self) {
         let before = self.rows.get(self.selected).copied();
         let wanted: Vec<String> = self.filter.to_lowercase().split_whitespace().map(String::from).collect();
@@ -140,7 +140,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// A key was pressed.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Action {
         self.message.clear();
         if key.modifiers.contains(KeyModifiers::CONTROL) && matches!(key.code, KeyCode::Char('c' | 'd')) {
@@ -220,7 +220,7 @@ impl<'a> App<'a> {
         Action::Continue
     }
 
-    /// A click or the wheel.
+    /// Handles a click or the mouse wheel.
     pub fn mouse(&mut self, mouse: MouseEvent) -> Action {
         let at = |area: &Rect| area.contains((mouse.column, mouse.row).into());
         let (list, view) = (self.areas.0, self.areas.1);

@@ -1,4 +1,4 @@
-//! The state in a frame.
+//! Draws the state of the viewer into a frame.
 
 use prlx_analyze::report::Verdict;
 use ratatui::Frame;

@@ -1,12 +1,15 @@
-//! A report to walk through on a terminal: findings, source, both sides' steps, lanes, loops, operands.
+//! A report in an interactive viewer on a terminal.
 //!
-//! [`App`] is the state and knows no terminal: keys and clicks go in, [`App::draw`] puts it into a frame of any size.
-//! [`run`] is the loop around it. `pane` says what each view shows, line by line.
+//! [`App`] holds the state and does not depend on a terminal: it receives keys and clicks, and [`App::draw`]
+//! draws it into a frame of any size. [`run`] is the event loop. `pane` produces the lines of each view.
 //!
-//! Holds: what is selected, searched for and filtered survives every change of size; texts of traces are escaped; nothing is
-//! read from the recordings before it is looked at.
+//! # Invariants
+//! - Selection, search and filter survive every change of size.
+//! - Text from traces is escaped.
+//! - A recording is read only when a view needs it.
 //!
-//! Misses: editing anything. It shows one finding at a time.
+//! # Limitations
+//! The viewer shows one finding at a time.
 
 mod app;
 mod draw;

@@ -1,4 +1,4 @@
-//! What each view shows, as lines.
+//! The lines of each view.
 
 use prlx_analyze::report::{Finding, LaunchReport, Operands, SiteInfo};
 use prlx_analyze::view::{AlignedStep, PathView, Scope, StepMatch};
@@ -67,7 +67,7 @@ impl Pane {
         Pane { lines: Vec::new(), marks: Vec::new(), start: 0, head: 0 }
     }
 
-    /// One line.
+    /// A pane with one line of text.
     pub fn message(text: &str) -> Pane {
         let mut pane = Pane::new();
         pane.put(vec![text.to_owned().into()], false);

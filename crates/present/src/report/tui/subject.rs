@@ -3,20 +3,21 @@
 use prlx_analyze::report::Report;
 use prlx_analyze::view::{PathView, ViewModel};
 
-/// Looks at a finding: launch and finding by index; `Err` says why it can't.
+/// Builds the path view of a finding, given the indices of the launch and of the finding. `Ok(None)` means
+/// that the level records no paths; `Err` gives the reason for a failure.
 pub type Looker<'a> = Box<dyn FnMut(usize, usize) -> Result<Option<PathView>, String> + 'a>;
 
-/// What viewers need of a comparison.
+/// A comparison that the viewer shows.
 pub struct Subject<'a> {
-    /// What was found.
+    /// The report of the comparison.
     pub report: &'a Report,
-    /// Sources. Its looks are not used.
+    /// The source files. Its path views are not used.
     pub scene: &'a ViewModel,
-    /// Gives what there is to see around a finding.
+    /// Builds the path view of a finding on demand.
     pub look: Looker<'a>,
 }
 
-/// What a line of the list stands for: a launch, or one of its findings; by index.
+/// A line of the list: a launch, or one of its findings, by index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ListRow {
     Launch(usize),

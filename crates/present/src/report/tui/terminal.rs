@@ -9,7 +9,7 @@ use ratatui::crossterm::execute;
 use super::app::{Action, App};
 use super::subject::Subject;
 
-/// Shows a report on this terminal until the user leaves.
+/// Shows a report on this terminal until the user quits.
 ///
 /// # Errors
 /// Those of the terminal.

@@ -1,12 +1,13 @@
-//! How evenly a launch fills the device: waves, multiprocessors without work, CTAs and multiprocessors that are slower than others.
+//! How evenly a launch fills the device: waves, idle SMs, slow CTAs and slow SMs.
 //!
-//! Holds: what multiprocessors do that ran no recorded CTA is not known; idle time is of those that are seen.
+//! # Limitations
+//! SMs that ran no recorded CTA are not seen. Idle time counts the SMs that were seen.
 
 use std::collections::BTreeMap;
 
-use crate::Timeline;
-use crate::add;
-use crate::regions::median;
+use crate::model::Timeline;
+use crate::statistics::add;
+use crate::statistics::median;
 
 /// A CTA or multiprocessor is slow when it takes so many times the median.
 const SLOW: f64 = 1.3;
@@ -16,7 +17,7 @@ const LISTED: usize = 10;
 /// A launch's evenness.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Tail {
-    /// Its number.
+    /// Number of the launch in its process.
     pub launch: u64,
     /// From its first record to its last; picoseconds.
     pub time: u64,
@@ -48,7 +49,7 @@ pub struct Tail {
 type Ctas = BTreeMap<u64, ([u64; 2], Option<u32>)>;
 
 /// One row a launch.
-pub(super) fn tails(timeline: &Timeline) -> Vec<Tail> {
+pub(crate) fn tails(timeline: &Timeline) -> Vec<Tail> {
     let mut launches: BTreeMap<usize, Ctas> = BTreeMap::new();
     for t in &timeline.tracks {
         let Some([begin, end]) = t.range() else { continue };

@@ -1,7 +1,8 @@
-//! Which launch of one session is which of another.
+//! Matches the launches of two sessions.
 //!
-//! Holds: launches pair as those of own recordings do ([`prlx_analyze::launch_match`]). Files are read for it only where it is open which of several
-//! launches of a kernel is the one too many.
+//! # Invariants
+//! Launches match as those of current recordings do ([`prlx_analyze::launch_match`]). Files are read only if it is unclear
+//! which of several launches of a kernel is the extra one.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::v1::{File, Flags, SessionEntry, Warp};
 
 use prlx_analyze::Error;
-use prlx_analyze::launch_match::{self, LaunchKey};
+use prlx_analyze::launch_match::{self as current_match, LaunchKey};
 use prlx_analyze::report::UnmatchedLaunch;
 
 /// A digest of a launch's shape and events.
@@ -55,7 +56,7 @@ pub fn pair<E>(
             items.push(LaunchKey { kernel, digest: if open { digest(side, i)? } else { 0 } });
         }
     }
-    let pairs = launch_match::match_launches(&items[0], &items[1]);
+    let pairs = current_match::match_launches(&items[0], &items[1]);
     let mut alone = Vec::new();
     for (side, entries) in sides.into_iter().enumerate() {
         let mut partner = vec![false; entries.len()];

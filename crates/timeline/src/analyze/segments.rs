@@ -1,12 +1,13 @@
-//! Tracks without nesting: at every time the innermost region alone.
+//! Flattens the nested spans of a track: at each time, the innermost region alone.
 //!
-//! Holds: the segments of a track join, from its begin to its end; between regions it is in none.
+//! # Invariants
+//! The segments of a track adjoin, from its begin to its end. A segment without a span lies between regions.
 
-use crate::Track;
+use crate::model::Track;
 
 /// Time in one region, and in none inside of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     pub begin: u64,
     pub end: u64,
     /// Which of [`Track::spans`].
@@ -14,7 +15,7 @@ pub(super) struct Segment {
 }
 
 /// The segments of a track; those without length are there too, where a span has none.
-pub(super) fn segments(track: &Track) -> Vec<Segment> {
+pub(crate) fn segments(track: &Track) -> Vec<Segment> {
     let Some([begin, end]) = track.range() else { return Vec::new() };
     // Asynchronous work may end after its track.
     let end = track.life[1].unwrap_or_else(|| {

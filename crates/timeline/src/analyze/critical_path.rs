@@ -10,10 +10,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::add;
-use crate::lines::{Segment, segments};
-use crate::waits::{Late, Waits, is_wait};
-use crate::{Role, Timeline};
+use crate::analyze::segments::{Segment, segments};
+use crate::analyze::waits::{Late, Waits, is_wait};
+use crate::model::{Role, Timeline};
+use crate::statistics::add;
 
 /// Regions that are run again faster.
 const TRIED: usize = 16;
@@ -31,7 +31,7 @@ pub struct OnPath {
     pub name: String,
     /// Which of [`Timeline::regions`], if it is one.
     pub region: Option<u32>,
-    /// Whose.
+    /// Role of the tracks whose time it is.
     pub role: String,
     /// Picoseconds on the path, of all launches.
     pub time: u64,
@@ -57,7 +57,7 @@ struct Graph<'a> {
 }
 
 /// The parts of the critical path, the longest first.
-pub(super) fn path(timeline: &Timeline, waits: &Waits) -> Vec<OnPath> {
+pub(crate) fn path(timeline: &Timeline, waits: &Waits) -> Vec<OnPath> {
     let mut by_launch: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (i, t) in timeline.tracks.iter().enumerate().filter(|(_, t)| t.range().is_some()) {
         by_launch.entry(t.launch).or_default().push(i);
@@ -285,7 +285,7 @@ impl<'a> Graph<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Moment, Region, Span, Track};
+    use crate::model::{Moment, Region, Span, Track};
     use prlx_trace::mark::Via;
 
     fn made() -> Timeline {
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn parts_add_up_and_running_again_gives_the_same() {
         let t = made();
-        let waits = crate::waits::waits(&t);
+        let waits = crate::analyze::waits::waits(&t);
         let rows = path(&t, &waits);
         let shown: Vec<_> = rows.iter().map(|r| (r.name.as_str(), r.role.as_str(), r.time)).collect();
         assert_eq!(shown, [("work", "warp 0", 60), ("more", "warp 1", 38), ("wait", "warp 1", 2)]);
@@ -322,7 +322,7 @@ mod tests {
     fn a_wait_in_parts() {
         let mut t = made();
         t.tracks[1].spans.insert(2, Span { region: 2, begin: 25, end: 30, ..Span::default() });
-        let waits = crate::waits::waits(&t);
+        let waits = crate::analyze::waits::waits(&t);
         let g = Graph::new(&t, &waits, vec![0, 1]);
         assert_eq!(g.again(&g.order(), None, 1.0), 100.0);
         // With half of the work the first arrives as what lies in the wait ends, and the news takes two.

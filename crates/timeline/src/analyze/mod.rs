@@ -1,22 +1,33 @@
-//! All analyses of a timeline, one after the other.
+//! Runs all analyses of a timeline and collects their results.
 
-use crate::calls::{Together, together};
-use crate::causes::{Cause, Seen, causes};
-use crate::overlap::{Overlap, overlaps};
-use crate::path::{OnPath, path};
-use crate::pipeline::{Loop, Stage, loops, stages};
-use crate::regions::{Times, times};
-use crate::stops::{Stop, stops};
-use crate::tail::{Tail, tails};
-use crate::waits::{Wait, summary, waits};
-use crate::{Timeline, Track};
+pub(crate) mod causes;
+pub(crate) mod critical_path;
+pub(crate) mod host;
+pub(crate) mod overlap;
+pub(crate) mod pipeline;
+pub(crate) mod region_times;
+mod segments;
+pub(crate) mod stopped;
+pub(crate) mod tail;
+pub(crate) mod waits;
+
+use crate::analyze::causes::{Cause, Seen, causes};
+use crate::analyze::critical_path::{OnPath, path};
+use crate::analyze::host::{Together, together};
+use crate::analyze::overlap::{Overlap, overlaps};
+use crate::analyze::pipeline::{Loop, Stage, loops, stages};
+use crate::analyze::region_times::{Times, times};
+use crate::analyze::stopped::{Stop, stops};
+use crate::analyze::tail::{Tail, tails};
+use crate::analyze::waits::{Wait, summary, waits};
+use crate::model::{Timeline, Track};
 
 /// What a timeline says of its kernel. Times are picoseconds.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Analysis {
     /// From the first to the last moment.
     pub time: u64,
-    /// Tracks.
+    /// Number of tracks.
     pub tracks: u64,
     /// Spans of all tracks.
     pub spans: u64,

@@ -1,11 +1,12 @@
-//! Begins and ends of one track become spans.
+//! Pairs the begins and ends of one track into spans.
 //!
-//! An end closes the innermost open begin of its region. What then lies across another span, and not in it, is marked as
-//! asynchronous; a begin without end is cut where the span around it ends, or the track.
+//! An end closes the innermost open begin of its region. A span that then crosses another span is marked as asynchronous. A
+//! begin without end is cut at the end of the enclosing span, or of the track.
 //!
-//! Holds: what is not asynchronous lies in one another, also where times are equal: the order of records decides.
+//! # Invariants
+//! Spans that are not asynchronous nest, even where times are equal: the order of records decides.
 
-use crate::Span;
+use crate::model::Span;
 
 /// Numbers of records before the first: of ends whose begins are lost.
 const FIRST: u64 = 1 << 32;
@@ -40,7 +41,7 @@ pub struct PairingFaults {
 
 impl PairingFaults {
     /// Adds a note to the timeline for each kind of fault.
-    pub fn notes(self, to: &mut crate::Timeline) {
+    pub fn notes(self, to: &mut crate::model::Timeline) {
         to.note("orphan-end", self.orphans, "ends without a begin were left out");
         to.note(
             "open",

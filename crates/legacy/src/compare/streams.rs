@@ -1,11 +1,12 @@
-//! Two streams of one warp, side by side.
+//! Aligns two event streams of one warp.
 //!
-//! A stream is a body of events and loops, and a loop is trips, each a body again. Equal parts are skipped by hash. Events and
-//! loops of a body are paired by site, trips of a loop by number, unless the numbers are off; so a difference stays where it is,
-//! and what comes after it is compared.
+//! A stream is a sequence of events and loops; a loop is a sequence of trips, each of which is a stream again. Equal parts are
+//! skipped by hash. Events and loops match by site, trips by number, unless the numbers are shifted. A difference therefore
+//! stays local, and what follows it is compared.
 //!
-//! Holds: streams of the same sites in the same order are paired one by one. What only one side did right after a decision that
-//! differed follows from that decision and is no finding of its own.
+//! # Invariants
+//! Streams with the same sites in the same order match one to one. What only one side did right after a differing decision
+//! follows from that decision and is not a separate finding.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,10 +16,10 @@ use crate::v1::{Event, EventBytes, EventKind};
 use prlx_analyze::edit_script::{self, TripStep};
 use prlx_analyze::report::FindingKind;
 
-use super::fast::Fast;
-use super::found::{Found, Moment, Place, Sink, Trip};
+use super::differences::{Found, Moment, Place, Sink, Trip};
+use super::event_order::{self, Stream};
+use super::fast_hash::FastHash;
 use super::loops::{Loops, NONE};
-use super::order::{self, Stream};
 use super::{Options, both};
 
 /// What of an event is compared.
@@ -71,7 +72,7 @@ pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, sink: &mut Sin
     }
     // Direction and kind too, but not company.
     let told = |e: &EventBytes| eyes.words(e).0;
-    if order::same_but_for_company(ea, eb, told) {
+    if event_order::same_but_for_company(ea, eb, told) {
         let i =
             ea.iter().zip(eb).take_while(|(x, y)| eyes.equal(x, y)).count().min(ea.len().min(eb.len()) - 1);
         sink.put(FindingKind::ActiveMask, at([i, i]), [Some(&ea[i]), Some(&eb[i])], &[]);
@@ -320,7 +321,7 @@ impl Compare<'_, '_, '_> {
             return self.sink.follows(found, visits, trips);
         }
         let lanes =
-            [0, 1].map(|s| self.events[s][ranges[s].clone()].iter().fold(0, |m, e| m | order::mask(e)));
+            [0, 1].map(|s| self.events[s][ranges[s].clone()].iter().fold(0, |m, e| m | event_order::mask(e)));
         let first = [0, 1].map(|s| self.events[s].get(ranges[s].start).filter(|_| !ranges[s].is_empty()));
         let kind =
             if first.iter().all(Option::is_some) { FindingKind::Path } else { FindingKind::ExtraEvents };
@@ -403,7 +404,7 @@ fn paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     if a == b {
         return (0..a.len()).map(|i| (i, i)).collect();
     }
-    let mut seen: HashMap<u32, u32, Fast> = HashMap::default();
+    let mut seen: HashMap<u32, u32, FastHash> = HashMap::default();
     let mut numbered = |keys: &[u32]| -> Vec<u64> {
         seen.clear();
         let number = |k: &u32| {
@@ -414,7 +415,7 @@ fn paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
         keys.iter().map(number).collect()
     };
     let (ka, kb) = (numbered(a), numbered(b));
-    let places: HashMap<u64, usize, Fast> = kb.iter().enumerate().map(|(j, k)| (*k, j)).collect();
+    let places: HashMap<u64, usize, FastHash> = kb.iter().enumerate().map(|(j, k)| (*k, j)).collect();
     // The longest run of A's items whose places in B ascend.
     let common: Vec<(usize, usize)> =
         ka.iter().enumerate().filter_map(|(i, k)| Some((i, *places.get(k)?))).collect();

@@ -1,7 +1,8 @@
-//! Which CTA of a cluster an address in shared memory is of.
+//! Maps addresses in distributed shared memory to CTAs of a cluster.
 //!
-//! An address of 32 bits in `.shared::cluster` has the CTA in the bits from 24 on. On a GPU these are its rank, also in what a CTA says of its own
-//! (`SR_CgaCtaId` is part of each such address, and `mapa` puts another rank there); on the CPU device the rank counted from 1, or 0 for its own.
+//! The bits from 24 upwards of a 32-bit `.shared::cluster` address select the CTA. On a GPU they hold its rank, even in a
+//! CTA's addresses of its own memory (`SR_CgaCtaId` is part of each address; `mapa` replaces it by another rank). On the CPU
+//! device they hold the rank plus one, or 0 for the CTA's own memory.
 
 use prlx_trace::Dim3;
 use prlx_trace::launch::Launch;

@@ -1,7 +1,8 @@
-//! The same finding in many warps, put together, and in words.
+//! Merges equal differences of many warps into findings.
 //!
-//! Holds: warps come in ascending order, so what is kept does not depend on threads; memory is bounded by [`FINDINGS`] and
-//! [`WARPS`]. The representative is the warp that has it earliest, then the lowest.
+//! # Invariants
+//! Warps arrive in ascending order, so the result does not depend on threads. Memory is bounded by [`FINDINGS`] and [`WARPS`].
+//! The representative is the warp with the earliest occurrence, then the lowest warp.
 
 use std::collections::HashMap;
 
@@ -15,8 +16,8 @@ use prlx_analyze::report::{
 };
 use prlx_analyze::value;
 
-use super::fast::Fast;
-use super::found::{self, First, Key, Known, Rank};
+use super::differences::{self, First, Key, Known, Rank};
+use super::fast_hash::FastHash;
 use super::{Shape, SiteTable};
 
 /// Findings of a launch that are told apart.
@@ -27,14 +28,14 @@ pub(super) const WARPS: usize = 64;
 /// All findings of a launch.
 #[derive(Default)]
 pub(super) struct Gathered {
-    pub known: HashMap<Key, Known, Fast>,
-    ids: HashMap<Key, usize, Fast>,
+    pub known: HashMap<Key, Known, FastHash>,
+    ids: HashMap<Key, usize, FastHash>,
     all: Vec<(Key, Cluster)>,
 }
 
 pub(super) struct Cluster {
     rank: Rank,
-    /// The representative.
+    /// The occurrence that the report shows.
     warp: u32,
     pub first: First,
     roots: u64,
@@ -54,7 +55,7 @@ impl Cluster {
 
 impl Gathered {
     /// Adds a warp's findings; warps must ascend.
-    pub fn add(&mut self, warp: u32, shape: &Shape, found: Vec<(Key, found::Finding)>) {
+    pub fn add(&mut self, warp: u32, shape: &Shape, found: Vec<(Key, differences::Finding)>) {
         for (key, f) in found {
             let rank = (f.roots == 0, f.first.place.at[0]);
             let (cta, in_cta) = shape.place(warp);

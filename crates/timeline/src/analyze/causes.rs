@@ -1,14 +1,18 @@
-//! What holds a kernel up, in words: the rest of the analysis held against what is known to go wrong.
+//! Names what holds a kernel up: rules over the results of the other analyses.
 //!
-//! Holds: every cause names who and where, and the share of the launches' time that it stands for, by which they are sorted. Below a
-//! twentieth nothing is named. These are rules, not proofs: each says what it saw.
+//! # Invariants
+//! Every cause names a role or CTA, a region, and its share of the launches' time. Causes are sorted by that share. A share
+//! below five percent is not reported.
+//!
+//! # Limitations
+//! These are rules, not proofs. Each cause therefore states what was observed.
 
-use crate::overlap::Overlap;
-use crate::path::OnPath;
-use crate::pipeline::Loop;
-use crate::tail::Tail;
-use crate::waits::{Side, Wait};
-use crate::{Timeline, Track};
+use crate::analyze::critical_path::OnPath;
+use crate::analyze::overlap::Overlap;
+use crate::analyze::pipeline::Loop;
+use crate::analyze::tail::Tail;
+use crate::analyze::waits::{Side, Wait};
+use crate::model::{Timeline, Track};
 
 /// The least share that is named.
 const LEAST: f64 = 0.05;
@@ -34,7 +38,7 @@ pub struct Cause {
 }
 
 /// What the causes are found from.
-pub(super) struct Seen<'a> {
+pub(crate) struct Seen<'a> {
     pub timeline: &'a Timeline,
     pub waits: &'a [Wait],
     pub loops: &'a [Loop],
@@ -53,7 +57,7 @@ fn held(wait: &Wait) -> f64 {
 }
 
 /// The causes, the heaviest first.
-pub(super) fn causes(seen: &Seen<'_>) -> Vec<Cause> {
+pub(crate) fn causes(seen: &Seen<'_>) -> Vec<Cause> {
     let mut out = Vec::new();
     pipelines(seen, &mut out);
     epilogues(seen, &mut out);
@@ -218,7 +222,9 @@ fn slow_region(timeline: &Timeline, cta: u64) -> Option<String> {
         .max(1);
     let mut more = vec![0i128; timeline.regions.len()];
     for t in &timeline.tracks {
-        for s in t.spans.iter().filter(|s| !s.asynchronous && !super::waits::is_wait(timeline, s.region)) {
+        for s in
+            t.spans.iter().filter(|s| !s.asynchronous && !crate::analyze::waits::is_wait(timeline, s.region))
+        {
             more[s.region as usize] +=
                 i128::from(s.time()) * if t.cta == cta { ctas as i128 - 1 } else { -1 };
         }
@@ -255,7 +261,10 @@ fn barriers(seen: &Seen<'_>, out: &mut Vec<Cause>) {
 
 /// The region with the most of the path, if nothing above says it.
 fn exposed(seen: &Seen<'_>, out: &mut Vec<Cause>) {
-    let on = seen.path.iter().find(|p| p.region.is_some_and(|r| !super::waits::is_wait(seen.timeline, r)));
+    let on = seen
+        .path
+        .iter()
+        .find(|p| p.region.is_some_and(|r| !crate::analyze::waits::is_wait(seen.timeline, r)));
     let Some(on) = on.filter(|p| !out.iter().any(|c| c.region == p.name)) else { return };
     let gain =
         on.what_if.map(|w| format!("; a tenth faster, the launch is {w:.1} % shorter")).unwrap_or_default();

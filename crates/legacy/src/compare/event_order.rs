@@ -1,10 +1,11 @@
-//! One order for a warp's events, whatever order its fragments ran in.
+//! A canonical order for the events of a warp, independent of the order in which its fragments ran.
 //!
-//! When a warp's lanes part, the parts run one after another, and which comes first means nothing. Two events whose masks
-//! share no lane may change places; events that share a lane may not.
+//! When the lanes of a warp diverge, the fragments run one after another in an arbitrary order. Two events whose masks share
+//! no lane commute; events that share a lane do not.
 //!
-//! Holds: two streams that differ in such changes alone get the same order: of all events whose lanes have done what they did
-//! before, the one with the lowest lane comes first.
+//! # Invariants
+//! Two streams that differ only by such exchanges get the same order: of all events whose lanes have completed their earlier
+//! events, the one with the lowest lane comes first.
 
 use std::borrow::Cow;
 

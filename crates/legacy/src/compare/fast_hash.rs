@@ -1,23 +1,24 @@
-//! A fast hash for maps of small numbers that files choose.
+//! A fast hash for maps whose keys are small numbers from files.
 //!
-//! Holds: which numbers collide depends on seeds that are drawn once a process, so no file can be made of them. No output
-//! depends on the seeds: maps with this hash are never walked but to be sorted.
+//! # Invariants
+//! Collisions depend on seeds drawn once per process, so no file can provoke them. No output depends on the seeds: maps with
+//! this hash are iterated only to be sorted.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
 
 /// Makes hashers of the process's seeds.
 #[derive(Clone)]
-pub(super) struct Fast([u64; 2]);
+pub(super) struct FastHash([u64; 2]);
 
-impl Default for Fast {
-    fn default() -> Fast {
+impl Default for FastHash {
+    fn default() -> FastHash {
         static SEEDS: OnceLock<[u64; 2]> = OnceLock::new();
-        Fast(*SEEDS.get_or_init(|| [0, 1].map(|n| RandomState::new().hash_one(n) | 1)))
+        FastHash(*SEEDS.get_or_init(|| [0, 1].map(|n| RandomState::new().hash_one(n) | 1)))
     }
 }
 
-impl BuildHasher for Fast {
+impl BuildHasher for FastHash {
     type Hasher = Mix;
     fn build_hasher(&self) -> Mix {
         Mix { state: self.0[0], by: self.0[1] }

@@ -1,25 +1,28 @@
-//! One time axis for all multiprocessors: each has a clock, and all share a timer that ticks rarely.
+//! One time axis for all SMs. Each SM has its own clock; all share a global timer that ticks rarely.
 //!
-//! An anchor is one moment by both: when the timer showed `g`, the time was at least `g` and less than `g + tick`, but for a little, by which
-//! ticks come early or late. What was seen on an H200 (bench/runs/2026-11-23-h200-clocks.md): clocks of the multiprocessors of one GPC
-//! show the same within some cycles; those of two GPCs have nothing in common, not even the rate, which changes within a launch by
-//! ten percent. So clocks that show the same are found and put together, and each such group gets one line
-//! ([`Curve`]) through all of its anchors: a tick's width of error goes with the root of how many there are.
+//! An anchor reads both clocks at one moment. If the timer showed `g`, the true time was between `g` and `g + tick`, apart
+//! from a small jitter of the ticks. On an H200 (bench/runs/2026-11-23-h200-clocks.md) the SMs of one GPC show the same clock
+//! to within a few cycles. SMs of different GPCs share nothing, not even the rate, which changes by ten percent within a
+//! launch. So SMs whose clocks agree form a group, and each group gets one curve ([`Curve`]) through all its anchors: the
+//! error of one tick shrinks with the square root of their number.
 //!
-//! Where many warps ask the timer, it takes its time: what it shows may be of any moment until it has answered. Anchors between a track's ends say how
-//! long that was.
+//! When many warps read the timer at once, it answers late. Anchors between a track's ends record how long the answer took.
 //!
-//! Holds: [`Fit::error`] is two standard errors, which 95 of 100 times near anchors are within, if ticks come as they did there. Where no
-//! line fits, what it misses counts as error too.
+//! # Invariants
+//! [`Fit::error`] is two standard errors: 95 of 100 times near anchors are within it. Misfit of the curve counts as error.
 //!
-//! Misses: that multiprocessors whose clocks agree within a tick are of one GPC is taken for granted; so are those few cycles.
+//! # Limitations
+//! SMs whose clocks agree within a tick are assumed to belong to one GPC.
+
+mod curve;
+pub(crate) mod host_clock;
 
 use std::collections::BTreeMap;
 
 use prlx_trace::ids::Nanos;
 use prlx_trace::mark::Anchor;
 
-use crate::curve::{Curve, Moment, Rate};
+use crate::clock::curve::{Curve, Moment, Rate};
 
 /// Nanoseconds between ticks where too few moments tell: those of NVIDIA's GPUs since Hopper.
 const TICK: u64 = 32;
@@ -449,7 +452,7 @@ mod tests {
     #[test]
     fn anchors_of_an_h200_fit() {
         for text in
-            [include_str!("../tests/data/h200-s2.txt"), include_str!("../tests/data/h200-epilogue.txt")]
+            [include_str!("../../tests/data/h200-s2.txt"), include_str!("../../tests/data/h200-epilogue.txt")]
         {
             let all = seen(text);
             let [fitted, left] = [0, 1].map(|half| all.chunks(2).skip(half).step_by(2).flatten());
@@ -474,7 +477,7 @@ mod tests {
     /// Where many warps ask the timer, those that it answers at once tell the line; all together would make it nanoseconds late.
     #[test]
     fn late_answers_are_left_out() {
-        let all = seen(include_str!("../tests/data/h200-auto.txt"));
+        let all = seen(include_str!("../../tests/data/h200-auto.txt"));
         let told = Fit::new(&by_sm(all.iter()), Nanos(0));
         let untold: Vec<_> = all.iter().map(|(sm, a)| (*sm, Anchor { took: None, ..*a })).collect();
         let untold = Fit::new(&by_sm(untold.iter()), Nanos(0));

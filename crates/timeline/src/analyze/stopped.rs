@@ -1,11 +1,16 @@
-//! Where tracks of a launch that was stopped were, which never ended or ended inside of a region: what warps were in that hang or fault.
+//! Where tracks stopped in a launch that hung or faulted.
 //!
-//! Tracks that stopped alike are one row: of one launch and role, in the same regions, behind the same last marker. Holds: every track
-//! of such a launch that began and did not end is in one row. Misses: what a warp did behind its last marker.
+//! Tracks of one launch and role that stopped in the same regions, after the same last marker, form one row.
+//!
+//! # Invariants
+//! Every track of such a launch that began and did not end is in exactly one row.
+//!
+//! # Limitations
+//! What a warp did after its last marker is not known.
 
 use std::collections::BTreeMap;
 
-use crate::{Timeline, Track};
+use crate::model::{Timeline, Track};
 
 /// Tracks that stopped alike.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
@@ -36,14 +41,14 @@ pub struct Stop {
 type Where = (Vec<u32>, Option<u32>);
 
 /// Where tracks stopped, the longest ago first.
-pub(super) fn stops(timeline: &Timeline) -> Vec<Stop> {
+pub(crate) fn stops(timeline: &Timeline) -> Vec<Stop> {
     let stopped = |t: &&Track| {
         let launch = timeline.launches.get(t.launch).is_some_and(|l| l.stopped);
         let inside = || t.spans.iter().any(|s| s.open[1] && !s.asynchronous);
         launch && t.life[0].is_some() && (t.life[1].is_none() || inside())
     };
     let latest = timeline.tracks.iter().filter_map(|t| last(t).map(|(at, _)| at)).max().unwrap_or(0);
-    let mut all: BTreeMap<(usize, super::Role, Where), Stop> = BTreeMap::new();
+    let mut all: BTreeMap<(usize, crate::model::Role, Where), Stop> = BTreeMap::new();
     for track in timeline.tracks.iter().filter(stopped) {
         let mut open: Vec<_> = track.spans.iter().filter(|s| s.open[1] && !s.asynchronous).collect();
         open.sort_by_key(|s| s.depth);
@@ -86,7 +91,7 @@ fn last(track: &Track) -> Option<(u64, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Launch, Region, Span};
+    use crate::model::{Launch, Region, Span};
 
     fn track(warp: u32, end: Option<u64>, spans: Vec<Span>) -> Track {
         Track { warp: Some(warp), group: Some(3), life: [Some(5), end], spans, ..Track::default() }

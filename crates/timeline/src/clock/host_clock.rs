@@ -1,23 +1,26 @@
 //! The host's clock on the axis of a device's global timer.
 //!
-//! By how much the timer is ahead of the clock changes slowly, for both are quartz and the host's is disciplined. Each launch bounds it: its
-//! kernel did not begin before the driver was called to launch it, and had ended when the host saw that. What satisfies all bounds is a
-//! polygon of lines (ahead at the beginning, and drift), and at each moment the middle of what the polygon leaves is taken.
+//! The offset between the two clocks drifts slowly: both are quartz, and the host's is disciplined. Each launch bounds the
+//! offset: its kernel did not begin before the host called the driver, and had ended when the host saw its end. The offsets
+//! and drifts that satisfy all bounds form a polygon. At each moment the middle of the polygon is taken.
 //!
-//! Holds: no kernel begins before its launch, nor ends after its end was seen, but for the timer's ticks; [`Ahead::within`] is half of what is
-//! left, a hard bound if the drift is no more than [`DRIFT`] and even. Misses: a clock that is put forward or back, or stands
-//! still while the machine sleeps: then nothing satisfies all bounds, which is said.
+//! # Invariants
+//! No kernel begins before its launch or ends after its end was seen, apart from the timer's ticks. [`Ahead::within`] is half
+//! of the remaining range: a hard bound if the drift is constant and at most [`DRIFT`].
+//!
+//! # Limitations
+//! If the host's clock is stepped, or stops while the machine sleeps, no offset satisfies all bounds. A note reports that.
 
 /// By how much the timer may run faster or slower than the host's clock: that is slewed by 500 millionths at most, and quartz is within 100.
 const DRIFT: f64 = 1e-3;
 
 /// A bound: when by the host's clock, and how far the timer was ahead then, at most or at least. Nanoseconds, since some beginning of each,
 /// so that 53 bits hold them.
-pub(super) type Bound = (f64, f64);
+pub(crate) type Bound = (f64, f64);
 
 /// By how much the timer is ahead of the host's clock.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Ahead {
+pub(crate) struct Ahead {
     /// Corners of the polygon: ahead at time 0, and by how much more each nanosecond.
     corners: Vec<[f64; 2]>,
     /// Whether there are bounds of both kinds; without those of one kind the others' tightest is taken.

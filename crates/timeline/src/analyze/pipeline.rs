@@ -1,13 +1,13 @@
-//! Pipelines: what of each stage was waited for, how often a loop's trips begin, and what lies before and after it.
+//! Pipelines: waits by stage, and the interval, fill and drain time of each role's loop.
 //!
-//! A stage is what is waited at (the first word of waits): a region has as many as there are words. The loop of a role is the region it
-//! visits most often, three times a track at least, that is no wait.
+//! A stage is what a wait waits for: the first payload word. The loop of a role is the region that it visits most often, at
+//! least three times per track, and that is not a wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::regions::{median, part};
-use crate::waits::{Side, Wait, Waits, is_wait};
-use crate::{Role, Timeline};
+use crate::analyze::waits::{Side, Wait, Waits, is_wait};
+use crate::model::{Role, Timeline};
+use crate::statistics::{median, percentile};
 
 /// Visits of a region that make it a loop's.
 const TRIPS: usize = 3;
@@ -17,15 +17,15 @@ const TRIPS: usize = 3;
 pub struct Stage {
     /// The waits' region.
     pub name: String,
-    /// Who waits.
+    /// Role of the waiting tracks.
     pub role: String,
     /// Which end of the pipeline.
     pub side: Side,
     /// The first word: an mbarrier's address, a barrier's number, or what the source says.
     pub word: u32,
-    /// Waits.
+    /// Number of waits.
     pub count: u64,
-    /// Picoseconds.
+    /// Total waiting time in picoseconds.
     pub total: u64,
     /// The median of them.
     pub median: u64,
@@ -34,7 +34,7 @@ pub struct Stage {
 /// A role's loop.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Loop {
-    /// Whose.
+    /// Role of the tracks that run it.
     pub role: String,
     /// The region that it visits each trip.
     pub name: String,
@@ -51,7 +51,7 @@ pub struct Loop {
 }
 
 /// Stages, by region, role and word.
-pub(super) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<Stage> {
+pub(crate) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<Stage> {
     let mut all: BTreeMap<(u32, String, u32), Vec<u64>> = BTreeMap::new();
     for (track, span) in waits.keys() {
         let t = &timeline.tracks[*track];
@@ -74,7 +74,7 @@ pub(super) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<S
 }
 
 /// The loop of each role.
-pub(super) fn loops(timeline: &Timeline) -> Vec<Loop> {
+pub(crate) fn loops(timeline: &Timeline) -> Vec<Loop> {
     let mut visits: HashMap<(Role, u32), usize> = HashMap::new();
     let mut tracks: HashMap<(Role, u32), usize> = HashMap::new();
     for t in &timeline.tracks {
@@ -108,7 +108,7 @@ pub(super) fn loops(timeline: &Timeline) -> Vec<Loop> {
             }
         }
         intervals.sort_unstable();
-        let interval = [50, 95].map(|p| part(&intervals, p).unwrap_or(0));
+        let interval = [50, 95].map(|p| percentile(&intervals, p).unwrap_or(0));
         out.push(Loop {
             role: role.to_string(),
             name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),

@@ -1,6 +1,7 @@
-//! What was found in one warp: differences of the same kind at the same sites are one, with counts.
+//! Differences of one warp: those of the same kind at the same sites are counted together.
 //!
-//! Holds: memory is bounded by [`KINDS`] and the room for single differences, however many there are.
+//! # Invariants
+//! Memory is bounded by [`KINDS`] and the number of listed differences.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -9,9 +10,9 @@ use crate::v1::{Event, EventBytes, EventKind};
 
 use prlx_analyze::report::FindingKind;
 
-use super::fast::Fast;
+use super::event_order::{self, Stream};
+use super::fast_hash::FastHash;
 use super::loops::Loops;
-use super::order::{self, Stream};
 use super::{Options, both};
 
 /// Findings of one warp that are told apart.
@@ -25,7 +26,7 @@ pub(super) struct Found(usize);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key {
     pub kind: FindingKind,
-    /// By side.
+    /// Per side, A first.
     pub sites: [Option<u32>; 2],
 }
 
@@ -110,7 +111,7 @@ pub struct Divergence {
     pub warp: u32,
     /// The event's number, by side; where it would be on a side that does not have it.
     pub at: [u32; 2],
-    /// Its kind.
+    /// Kind of the difference.
     pub kind: FindingKind,
     /// The events; for extra events and other paths the first of them.
     pub events: [Option<Event>; 2],
@@ -134,8 +135,8 @@ pub(super) struct Known {
 pub(super) struct Sink<'a> {
     options: &'a Options,
     warp: u32,
-    known: &'a HashMap<Key, Known, Fast>,
-    ids: HashMap<Key, u32, Fast>,
+    known: &'a HashMap<Key, Known, FastHash>,
+    ids: HashMap<Key, u32, FastHash>,
     /// Keys met last, each at a place that its sites give, and their number ([`u32::MAX`]: not kept).
     near: Vec<(Word, u32)>,
     pub found: Vec<(Key, Finding)>,
@@ -165,7 +166,7 @@ impl<'a> Sink<'a> {
     pub fn new(
         options: &'a Options,
         warp: u32,
-        known: &'a HashMap<Key, Known, Fast>,
+        known: &'a HashMap<Key, Known, FastHash>,
         room: usize,
         lossy: [bool; 2],
         moved: bool,
@@ -204,7 +205,7 @@ impl<'a> Sink<'a> {
             self.filtered += 1;
             return Found(usize::MAX);
         }
-        let masks = events.map(|e| e.map_or(0, order::mask));
+        let masks = events.map(|e| e.map_or(0, event_order::mask));
         let lanes = place.lanes.unwrap_or(if kind == FindingKind::ActiveMask {
             masks[0] ^ masks[1]
         } else {
@@ -261,10 +262,10 @@ impl<'a> Sink<'a> {
             a[6] ^ b[6],
             a[7] ^ b[7],
         ]);
-        let mask = order::mask(a);
+        let mask = event_order::mask(a);
         if a[4] != EventKind::Branch as u8
             || other != 0
-            || mask != order::mask(b)
+            || mask != event_order::mask(b)
             || self.listed.len() < self.room
         {
             return false;
@@ -380,7 +381,7 @@ impl<'a> Sink<'a> {
 mod tests {
     use super::*;
 
-    fn sink<'a>(options: &'a Options, known: &'a HashMap<Key, Known, Fast>) -> Sink<'a> {
+    fn sink<'a>(options: &'a Options, known: &'a HashMap<Key, Known, FastHash>) -> Sink<'a> {
         Sink::new(options, 0, known, 0, [false; 2], false)
     }
 

@@ -1,12 +1,10 @@
 //! The file: what is written is read, damage is told, what was written long ago is read still.
 
-mod made;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use made::{Random, trace, warp};
+use crate::made::{Random, trace, warp};
 use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{End, Level, Module, Source};
 use prlx_trace::launch::{Lanes, Pointee};

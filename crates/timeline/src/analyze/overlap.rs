@@ -1,16 +1,18 @@
-//! What runs beside what: of each region, how long a CTA is in it, and how long in nothing else.
+//! How long each region runs at the same time as other work of its CTA, and how long alone.
 //!
-//! A track is in its innermost region; asynchronous work runs beside that. Waits are nothing to be in. Holds: `alone` is part
-//! of `time`; both are of the CTAs' own time, all CTAs together.
+//! A track is in its innermost region; asynchronous work runs beside it. Waits do not count as work.
+//!
+//! # Invariants
+//! `alone` is part of `time`. Both sum over the lifetimes of all CTAs.
 
 use std::collections::{BTreeMap, HashMap};
 
 use prlx_trace::mark::Via;
 
-use crate::add;
-use crate::lines::segments;
-use crate::waits::is_wait;
-use crate::{Region, Timeline};
+use crate::analyze::segments::segments;
+use crate::analyze::waits::is_wait;
+use crate::model::{Region, Timeline};
+use crate::statistics::add;
 
 /// How long a region, or a kind of regions, ran beside others.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
@@ -26,7 +28,7 @@ pub struct Overlap {
 }
 
 /// Whether a region is work of tensor cores.
-pub(super) fn is_tensor(region: &Region) -> bool {
+pub(crate) fn is_tensor(region: &Region) -> bool {
     let name = region.name.to_ascii_lowercase();
     region.via == Via::Wgmma || ["mma", "gemm", "tensor", "product"].iter().any(|w| name.contains(w))
 }
@@ -35,7 +37,7 @@ pub(super) fn is_tensor(region: &Region) -> bool {
 const KINDS: [&str; 2] = ["tensor work", "asynchronous work"];
 
 /// All rows; the most alone first.
-pub(super) fn overlaps(timeline: &Timeline) -> Vec<Overlap> {
+pub(crate) fn overlaps(timeline: &Timeline) -> Vec<Overlap> {
     let regions = timeline.regions.len();
     let wait: Vec<bool> = (0..regions).map(|r| is_wait(timeline, r as u32)).collect();
     let tensor: Vec<bool> = timeline.regions.iter().map(is_tensor).collect();

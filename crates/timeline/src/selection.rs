@@ -1,21 +1,23 @@
-//! Parts of a timeline: by multiprocessor, CTA, role, and time.
+//! Selects part of a timeline: by SM, CTA, role and time.
 //!
-//! Holds: what is left out is counted in a note. Spans at the edges of the time stay whole, and so do the spans around those that stay.
+//! # Invariants
+//! Notes count everything that was dropped. Spans across the edge of the time window stay whole, and so do the spans around
+//! those that stay.
 
-use crate::{Role, Timeline, Track};
+use crate::model::{Role, Timeline, Track};
 
 /// What stays. Lists that are empty keep all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Cut {
     /// Multiprocessors: first, and end.
     pub sms: Vec<(u64, u64)>,
-    /// CTAs.
+    /// CTAs by linear index: first, and one past the last.
     pub ctas: Vec<(u64, u64)>,
     /// Groups, or warps where no groups are known.
     pub groups: Vec<(u64, u64)>,
     /// The first picosecond.
     pub from: Option<u64>,
-    /// The last.
+    /// The last picosecond.
     pub to: Option<u64>,
 }
 

@@ -1,19 +1,20 @@
-//! How long regions take: visit by visit, and together by track, CTA, multiprocessor and launch.
+//! How long regions take: per visit, and in total per track, CTA, SM and launch.
 //!
-//! Holds: a row for each region and role that has visits; the longest first. `own` is what no region inside took, of all visits
-//! together; asynchronous work is all its own.
+//! # Invariants
+//! Every region and role with visits has one row; the longest comes first. `own` is the time of all visits outside nested
+//! regions. Asynchronous work counts as its own time entirely.
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::add;
-use crate::{Role, Timeline};
+use crate::model::{Role, Timeline};
+use crate::statistics::{add, percentile};
 
 /// A region's visits by tracks of one role.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Times {
     /// Which of [`Timeline::regions`].
     pub region: u32,
-    /// Its name.
+    /// Name of the region.
     pub name: String,
     /// Who visits it.
     pub role: String,
@@ -38,7 +39,7 @@ pub struct Over {
     pub count: u64,
     /// The median of their totals; picoseconds.
     pub median: u64,
-    /// The largest.
+    /// The largest total; picoseconds.
     pub max: u64,
     /// Whose that is: its number.
     pub worst: u64,
@@ -53,7 +54,7 @@ struct Gathered {
     over: [BTreeMap<(u64, u64), u64>; 4],
 }
 
-/// The rows.
+/// One row per region and role; the largest total first.
 pub fn times(timeline: &Timeline) -> Vec<Times> {
     let mut all: HashMap<(u32, Role), Gathered> = HashMap::new();
     for (number, track) in timeline.tracks.iter().enumerate() {
@@ -126,13 +127,13 @@ fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> Times 
         Over {
             of: kind,
             count: sorted.len() as u64,
-            median: part(&sorted, 50).unwrap_or(0),
+            median: percentile(&sorted, 50).unwrap_or(0),
             max: sorted.last().copied().unwrap_or(0),
             worst: worst.map_or(0, |((_, n), _)| *n),
         }
     });
     let over: Vec<Over> = over.collect();
-    let visits = || Some([0, 50, 95, 100].map(|p| part(&of.visits, p)).map(Option::unwrap_or_default));
+    let visits = || Some([0, 50, 95, 100].map(|p| percentile(&of.visits, p)).map(Option::unwrap_or_default));
     Times {
         region,
         name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),
@@ -143,16 +144,4 @@ fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> Times 
         visits: if of.visits.is_empty() { None } else { visits() },
         over: over.try_into().unwrap_or_default(),
     }
-}
-
-/// The value below which so many percent of sorted values lie: the nearest rank.
-pub(super) fn part(sorted: &[u64], percent: u64) -> Option<u64> {
-    let rank = (sorted.len() as u64 * percent).div_ceil(100).max(1);
-    sorted.get(rank as usize - 1).copied()
-}
-
-/// The median of values in any order; 0 of none.
-pub(super) fn median(mut values: Vec<u64>) -> u64 {
-    values.sort_unstable();
-    part(&values, 50).unwrap_or(0)
 }

@@ -1,10 +1,15 @@
-//! Timelines of recordings: clocks come to one axis ([`super::clock`]), and what markers left becomes spans.
+//! Timelines of recordings: markers become spans and moments on one time axis ([`crate::clock`]).
 //!
-//! Holds: every record is in a span, is a moment, names a group, or is counted in a note. Asynchronous work is on the track that issued it. All work of
-//! a first word that is under way ends as its completion is seen: on that track, or, of copies and of markers in the source,
-//! by any of the CTA. A copy that nobody completes is done as a wait at its mbarrier ends.
+//! # Invariants
+//! Every record becomes part of a span, a moment or a group name, or is counted in a note. Asynchronous work lies on the
+//! track that issued it. A completion ends all pending work of its first payload word: on its own track, or, for copies and
+//! source markers, on any track of the CTA. A copy without completion ends when a wait at its mbarrier ends.
 //!
-//! Misses: launches of a recording that has none of them by number have no kernel's name.
+//! # Limitations
+//! A launch that the recording does not list has no kernel name.
+
+mod host_calls;
+pub mod pairing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,11 +18,10 @@ use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Track as Recorded, Via};
 use prlx_trace::{FuncId, ModuleId, Trace};
 
-use crate::calls;
 use crate::clock::Fit;
-use crate::cluster::Clusters;
-use crate::spans::{Pairing, PairingFaults};
-use crate::{Axis, Calibration, Launch, Moment, Region, Span, Sum, Timeline, Track};
+use crate::clusters::Clusters;
+use crate::model::{Axis, Calibration, Launch, Moment, Region, Span, Sum, Timeline, Track};
+use crate::read::pairing::{Pairing, PairingFaults};
 use prlx_trace::names::display_name;
 
 /// Picoseconds that times are moved by while they are made: they may lie a little before the first anchor.
@@ -102,7 +106,7 @@ pub fn timeline(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Timeline {
     found.notes(&mut out);
     let mhz = if rates.is_empty() { 0.0 } else { rates.iter().sum::<f64>() / rates.len() as f64 };
     out.axis = Axis { mhz, ..out.axis };
-    calls::host(trace, origin, out.axis.tick / 1000, ROOM, &mut out);
+    host_calls::place(trace, origin, out.axis.tick / 1000, ROOM, &mut out);
     out.calibrations = needs(trace, threads_per_sm);
     out.settle();
     out

@@ -1,27 +1,36 @@
-//! Waits, and who was late: of each wait the last that arrived at what it waits for.
+//! Waits, and which arrival ended each of them.
 //!
-//! A wait is a span at a barrier or an mbarrier, or of a region of the source whose name begins with `wait`; its first word says at what.
-//! To arrive is a moment that says so, the issue of asynchronous work whose first word is the same, or, at a barrier of the CTA, to begin to wait
-//! there. An mbarrier's address says whose CTA's of the cluster it is ([`super::Clusters`]), and a copy that goes to many arrives in each; at the cluster's
-//! barrier all of it meet. The last that arrived before a wait ends made it end: what lies before that is lateness, what comes after is the way of
-//! the news (of a copy: its flight).
+//! A wait is a span at a barrier or an mbarrier, or a source region whose name begins with `wait`. Its first payload word
+//! identifies what it waits for. An arrival is one of:
 //!
-//! Holds: late and after add up to no more than the wait. Misses: arrivals at other CTAs of the
-//! cluster by markers of the source, whose words may be anything.
+//! - a moment marked as arrival with the same word,
+//! - the issue of asynchronous work with the same word,
+//! - at a barrier of the CTA, the begin of another track's wait there.
+//!
+//! An mbarrier's address names a CTA of the cluster ([`Clusters`]), and a multicast copy arrives in each destination CTA. At
+//! the cluster's barrier all CTAs of the cluster arrive. The last arrival before a wait's end ended the wait. The time before
+//! that arrival is lateness; the time after it is signal latency, or a copy's flight time.
+//!
+//! # Invariants
+//! Lateness and latency add up to no more than the wait.
+//!
+//! # Limitations
+//! Arrivals that source markers make at other CTAs of the cluster are not matched: their words may be anything.
 
 use std::collections::{BTreeMap, HashMap};
 
 use prlx_trace::mark::Via;
 
-use crate::add;
-use crate::{Clusters, Role, Span, Timeline, Track};
+use crate::clusters::Clusters;
+use crate::model::{Role, Span, Timeline, Track};
+use crate::statistics::add;
 
 /// Spans that are looked at, to say what a track was doing.
 const BACK: usize = 64;
 
 /// What a wait waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Late {
+pub(crate) struct Late {
     /// The track of the last that arrived.
     pub track: usize,
     /// When it did.
@@ -31,20 +40,20 @@ pub(super) struct Late {
 }
 
 /// All waits, by track and span.
-pub(super) type Waits = HashMap<(usize, u32), Option<Late>>;
+pub(crate) type Waits = HashMap<(usize, u32), Option<Late>>;
 
 /// The waits of a role in a region, together.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Wait {
-    /// The region.
+    /// Name of the waits' region.
     pub name: String,
     /// Which of [`Timeline::regions`].
     pub region: u32,
-    /// Who waits.
+    /// Role of the waiting tracks.
     pub role: String,
-    /// How often.
+    /// Number of waits.
     pub count: u64,
-    /// Picoseconds.
+    /// Total waiting time in picoseconds.
     pub total: u64,
     /// The part of that before the last had arrived.
     pub late: u64,
@@ -74,7 +83,7 @@ pub enum Side {
     Blocked,
     /// All of a barrier, for one another.
     Barrier,
-    /// Not known.
+    /// Neither names nor arrivals tell.
     #[default]
     Other,
 }
@@ -82,7 +91,7 @@ pub enum Side {
 /// Somebody others waited for.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Blame {
-    /// Who.
+    /// Role of the late tracks.
     pub role: String,
     /// What it did before it arrived; empty if that is not known.
     pub region: String,
@@ -97,7 +106,7 @@ pub struct Blame {
 }
 
 /// Whether spans of a region are waits.
-pub(super) fn is_wait(timeline: &Timeline, region: u32) -> bool {
+pub(crate) fn is_wait(timeline: &Timeline, region: u32) -> bool {
     timeline.regions.get(region as usize).is_some_and(|r| match r.via {
         Via::Barrier | Via::Mbarrier => true,
         Via::Source => r.name.get(..4).is_some_and(|w| w.eq_ignore_ascii_case("wait")),
@@ -120,7 +129,7 @@ struct Barrier {
 }
 
 /// Who was late, for all waits.
-pub(super) fn waits(timeline: &Timeline) -> Waits {
+pub(crate) fn waits(timeline: &Timeline) -> Waits {
     let wait: Vec<bool> = (0..timeline.regions.len()).map(|r| is_wait(timeline, r as u32)).collect();
     let via = |region: u32| timeline.regions.get(region as usize).map_or(Via::Source, |r| r.via);
     let mut arrivals: HashMap<Place, Vec<Arrival>> = HashMap::new();
@@ -232,7 +241,7 @@ pub fn arrows(timeline: &Timeline) -> Vec<Arrow> {
 }
 
 /// What a track did as it arrived: the innermost region around that time, or the last one before it; no wait.
-pub(super) fn doing<'a>(timeline: &Timeline, track: &'a Track, at: u64) -> Option<&'a Span> {
+pub(crate) fn doing<'a>(timeline: &Timeline, track: &'a Track, at: u64) -> Option<&'a Span> {
     let end = track.spans.partition_point(|s| s.begin <= at);
     let mut before: Option<&Span> = None;
     for span in track.spans[..end].iter().rev().take(BACK) {
@@ -261,7 +270,7 @@ fn flight(mut flown: Vec<(u64, u64)>) -> Option<[u64; 2]> {
 }
 
 /// The waits, by region and role.
-pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
+pub(crate) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
     let mut rows: BTreeMap<(u32, Role), Wait> = BTreeMap::new();
     let mut blames: HashMap<(u32, Role, Role, Option<u32>, bool), Blame> = HashMap::new();
     let mut flights: BTreeMap<(u32, Role), [u64; 2]> = BTreeMap::new();

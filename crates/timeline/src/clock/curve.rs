@@ -1,16 +1,20 @@
-//! The line that moments by two clocks lie on, where the one clock's rate may change.
+//! A smooth curve from one clock to another whose rate may change.
 //!
-//! The line is straight between knots that lie evenly, and its slope walks at random from knot to knot: a smoothing spline with a penalty
-//! on second differences (Eilers and Marx, Flexible smoothing with B-splines and penalties, 1996). How fast the slope walks is not known
-//! before: of some paces the slowest is taken under which the moments are about as likely as under any (marginal likelihood; the noise is known).
+//! The curve is linear between equidistant knots, and its slope is a random walk from knot to knot: a smoothing spline with a
+//! penalty on second differences (Eilers and Marx, Flexible smoothing with B-splines and penalties, 1996). The variance of the
+//! walk is unknown. Of several candidates, the stiffest is taken that is about as likely as any other (marginal likelihood;
+//! the noise is known).
 //!
-//! A moment that lies far off the line of the others was not read at once (a warp can lose its turn between two reads); it is left out. Where moments lie
-//! about their line a little wider than ticks explain, but with no more in common with those beside them than by chance, that is how they were read, and
-//! counts as noise. What those of one multiprocessor have in common is its timer's skew: more moments of it do not make it less.
+//! A moment far from the curve of the others was not read at once, because a warp can lose its turn between two reads. Such
+//! moments are dropped. If moments scatter a little more than ticks explain, without correlation between neighbours, the
+//! excess counts as noise. What the moments of one SM have in common is its timer's skew: more moments do not reduce it.
 //!
-//! Holds: [`Curve::time`] never falls as the clock grows; everything is computed in one order, so the same moments give the same bits.
-//! Misses: a rate that jumps is drawn as one that changes over a knot or two; what happens between moments that are far apart is a guess,
-//! and [`Curve::between`] says how far off it may be.
+//! # Invariants
+//! [`Curve::time`] never decreases as the clock grows. Computation is sequential, so equal moments give equal bits.
+//!
+//! # Limitations
+//! A jump of the rate appears as a change over one or two knots. Between distant moments the curve is a guess;
+//! [`Curve::between`] bounds its error.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +44,7 @@ const TRIES: i32 = 24;
 
 /// A moment: cycles and nanoseconds, since some beginning.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(crate) struct Moment {
     pub cycles: f64,
     pub nanos: f64,
     /// The standard deviation of that.
@@ -53,7 +57,7 @@ pub(super) struct Moment {
 
 /// What is known of the rate before any moment is looked at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     /// Nanoseconds in a cycle.
     pub middle: f64,
     /// How far from that it may be (one standard deviation).
@@ -62,7 +66,7 @@ pub(super) struct Rate {
 
 /// Nanoseconds by cycles.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Curve {
+pub(crate) struct Curve {
     /// The first knot's and the distance between knots, in cycles.
     first: f64,
     step: f64,
