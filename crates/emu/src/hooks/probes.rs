@@ -1,7 +1,11 @@
-//! A probe program's code, run beside the original: what its tables and records should hold.
+//! Runs the code of a probe program beside the original code, and collects its tables and records.
 //!
-//! Holds: nothing of the machine is changed. Rows are found by their keys, whatever the device's tables have room for; sums of
-//! floats come together by CTA, in order. Misses: the launch's number, which is 0.
+//! # Invariants
+//! Probe code does not change the machine. Rows are found by their keys, whatever capacity the tables of a
+//! GPU would have. Floating-point sums are added CTA by CTA, in order.
+//!
+//! # Limitations
+//! The launch number that a probe sees is 0.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,25 +23,25 @@ use prlx_trace::{FuncId, ModuleId, TableContents, WarpId};
 
 use crate::code::{Hook, HookValue, window};
 use crate::exec::time::EPOCH;
-use crate::hooks::marks;
-use crate::hooks::value::{Asked, value};
+use crate::hooks::tracks;
+use crate::hooks::value::{HookContext, value};
 use crate::mem::access;
 use prlx_lanes::{LANES, Planes};
 
 /// What came together so far, by table; records behind.
 #[derive(Clone, Debug, Default)]
-pub struct Gathered {
+pub struct ProbeResults {
     tables: Vec<BTreeMap<Vec<u64>, Vec<u64>>>,
     lost: Vec<u64>,
     /// What markers left.
     pub tracks: Vec<Track>,
 }
 
-impl Gathered {
-    /// Nothing yet.
-    pub fn new(kept: &Kept) -> Gathered {
+impl ProbeResults {
+    /// No results yet.
+    pub fn new(kept: &Kept) -> ProbeResults {
         let n = kept.tables.len() + kept.records.parts.len();
-        Gathered { tables: vec![BTreeMap::new(); n], lost: vec![0; n], tracks: Vec::new() }
+        ProbeResults { tables: vec![BTreeMap::new(); n], lost: vec![0; n], tracks: Vec::new() }
     }
     /// A row takes a value.
     fn take(&mut self, kept: &Kept, table: usize, key: Vec<u64>, value: u64) {
@@ -63,7 +67,7 @@ impl Gathered {
         cells[0] = cells[0].wrapping_add(sum);
     }
     /// Takes what others gathered.
-    pub fn merge(&mut self, kept: &Kept, other: Gathered) {
+    pub fn merge(&mut self, kept: &Kept, other: ProbeResults) {
         self.tracks.extend(other.tracks);
         for (i, rows) in other.tables.into_iter().enumerate() {
             for (key, cells) in rows {
@@ -141,11 +145,11 @@ pub struct Warp {
     /// The warp's own, by number in [`Kept::held`].
     held: Vec<u64>,
     counters: Vec<[u64; LANES]>,
-    gathered: Gathered,
+    gathered: ProbeResults,
     /// By record and lane (a warp's: lane 0).
     saved: Vec<Vec<Saved>>,
     /// What its lanes' markers leave.
-    pub marks: marks::Warp,
+    pub marks: tracks::Warp,
 }
 
 impl Warp {
@@ -155,13 +159,21 @@ impl Warp {
             vars: kept.vars.iter().map(|v| [v.init; LANES]).collect(),
             held: vec![0; kept.held.len()],
             counters: vec![[0; LANES]; kept.counters.len()],
-            gathered: Gathered::new(kept),
+            gathered: ProbeResults::new(kept),
             saved: vec![vec![Saved::default(); LANES]; kept.records.parts.len()],
-            marks: marks::Warp::new(kernel, warp),
+            marks: tracks::Warp::new(kernel, warp),
         }
     }
     /// Runs a piece of the program for the lanes `m`.
-    pub fn run(&mut self, kept: &Kept, hook: &Hook, code: &Code, planes: &Planes, m: u32, asked: Asked<'_>) {
+    pub fn run(
+        &mut self,
+        kept: &Kept,
+        hook: &Hook,
+        code: &Code,
+        planes: &Planes,
+        m: u32,
+        asked: HookContext<'_>,
+    ) {
         eval::run(code, &mut Running { warp: self, kept, values: &hook.values, planes, asked }, m);
     }
     /// Adds to a counter.
@@ -171,7 +183,7 @@ impl Warp {
         }
     }
     /// Lanes end; `kernel`: in the kernel itself; `trap`: they stop it.
-    pub fn end(&mut self, kept: &Kept, m: u32, kernel: bool, trap: bool, asked: Asked<'_>) {
+    pub fn end(&mut self, kept: &Kept, m: u32, kernel: bool, trap: bool, asked: HookContext<'_>) {
         if let Some(layout) = kept.tracks.as_ref().filter(|t| t.ends(trap)) {
             self.marks.end(layout, m, kernel, asked);
         }
@@ -187,7 +199,7 @@ impl Warp {
         self.gathered.bytes() + self.marks.bytes() + saved.map(|s| 32 + 8 * s.1.len() as u64).sum::<u64>()
     }
     /// What came together; `warp` is its number in the grid.
-    pub fn finish(mut self, kept: &Kept, warp: u64) -> Gathered {
+    pub fn finish(mut self, kept: &Kept, warp: u64) -> ProbeResults {
         for (i, (part, holders)) in kept.records.parts.iter().zip(self.saved).enumerate() {
             let table = kept.tables.len() + i;
             for (lane, saved) in holders.into_iter().enumerate() {
@@ -210,7 +222,7 @@ struct Running<'a> {
     kept: &'a Kept,
     values: &'a [HookValue],
     planes: &'a Planes,
-    asked: Asked<'a>,
+    asked: HookContext<'a>,
 }
 
 impl Host for Running<'_> {

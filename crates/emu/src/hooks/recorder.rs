@@ -1,7 +1,9 @@
-//! A plan's actions, run beside the original code: what rewritten code should write down, without rewriting.
+//! Runs the actions of a recording plan beside the original code, and writes the streams that instrumented
+//! code writes.
 //!
-//! Holds: hooks read registers and never write any but a plan's own counters; the code runs as it would without them. The
-//! words, hashes and records are those of `prlx_trace::device` and `prlx_plan::Fold`. Nothing is ever dropped.
+//! # Invariants
+//! - Hooks write no register except the plan's own counters. The code executes as it does without hooks.
+//! - Words, hashes and records are those of `prlx_trace::device` and `prlx_plan::Fold`. Nothing is dropped.
 
 use prlx_plan::{Action, Fold, Kept, Plan};
 use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest, low};
@@ -11,17 +13,17 @@ use prlx_trace::{FuncId, LaneMask, SiteId, WarpId};
 use rustc_hash::FxHashMap;
 
 use crate::code::Hook;
-use crate::hooks::probes::{self, Gathered};
-use crate::hooks::value::{Asked, value};
+use crate::hooks::probes::{self, ProbeResults};
+use crate::hooks::value::{HookContext, value};
 use crate::mem::access::each;
 use prlx_lanes::{LANES, Planes};
 
 /// What a launch writes down.
 #[derive(Clone, Copy, Debug)]
 pub struct Observe<'a> {
-    /// The plan.
+    /// The recording plan that runs.
     pub plan: &'a Plan,
-    /// Which function of the plan's module is run.
+    /// Number of the kernel among the functions of the plan's module.
     pub kernel: FuncId,
 }
 
@@ -47,7 +49,7 @@ pub struct Recorder {
     hashes: [[u64; 4]; LANES],
     edges: [u64; LANES],
     checkpoints: Vec<Vec<u64>>,
-    /// Which hashes a lane gives at its end.
+    /// The hashes that a lane writes when it ends.
     folds: [bool; 4],
     finals: [u64; 4],
     signatures: [u8; LANES],
@@ -58,7 +60,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Nothing yet.
+    /// A recorder that has recorded nothing.
     pub fn new(o: &Observe<'_>, warp: WarpId) -> Recorder {
         let p = &o.plan.request;
         Recorder {
@@ -89,12 +91,12 @@ impl Recorder {
             }
         });
     }
-    /// Which warp.
+    /// The warp that is recorded.
     pub fn warp(&self) -> WarpId {
         self.warp
     }
     /// Runs an action for the lanes `m`.
-    pub fn act(&mut self, kept: &Kept, hook: &Hook, planes: &mut Planes, m: u32, asked: Asked<'_>) {
+    pub fn act(&mut self, kept: &Kept, hook: &Hook, planes: &mut Planes, m: u32, asked: HookContext<'_>) {
         if m == 0 {
             return;
         }
@@ -282,7 +284,7 @@ impl Recorder {
             + self.probes.bytes()
     }
     /// What a probe program kept.
-    pub fn gathered(self, kept: &Kept) -> Gathered {
+    pub fn gathered(self, kept: &Kept) -> ProbeResults {
         self.probes.finish(kept, self.warp.0)
     }
     /// What was written, also by lanes that never came to their end; a probe program writes no stream.

@@ -1,48 +1,48 @@
-//! How threads meet: at barriers, in exchanges of a warp, at mbarriers; and whether all of them wait, of a CTA, of a cluster or of
-//! the whole grid.
+//! Check of synchronisation: barriers, warp exchanges, mbarriers, and deadlocks of a CTA, a cluster or the
+//! grid.
 
-mod asking;
-mod barriers;
-mod exchange;
+mod cta_barriers;
+mod deadlock;
+mod exchanges;
 mod mbarriers;
-mod stuck;
+mod polling;
 
 use prlx_trace::check::Space;
 
 use crate::code::{Atomic, MemAccess, Op, Plane};
-use crate::exec::cta_state::Block;
-use crate::exec::deadlock::{Part, Waiting};
+use crate::exec::cta_state::CtaState;
+use crate::exec::deadlock::{PausedCta, WaitingLanes};
 use crate::exec::launch::Launch;
-use crate::exec::warp_state::{Warp, reach};
+use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::access;
 
-use super::found::{self, Found, Who};
-use super::touch::{self, Touch};
-use asking::{Asking, What};
-use barriers::Barriers;
+use crate::check::accesses::{self, WarpAccess};
+use crate::check::findings::{self, FindingLog, WarpStep};
+use cta_barriers::Barriers;
 use mbarriers::Mbarriers;
+use polling::{Polling, What};
 
 /// What is known of the CTAs under way.
 #[derive(Debug, Default)]
-pub struct Meet {
+pub struct BarrierCheck {
     barriers: Barriers,
     mbarriers: Mbarriers,
-    asking: Asking,
+    asking: Polling,
 }
 
-impl Meet {
+impl BarrierCheck {
     /// Lanes are about to run a step; those that may.
     pub fn step(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut Found,
+        found: &mut FindingLog,
         warp: &Warp,
-        block: &Block,
-        touches: &[Touch],
-        here: Who,
+        block: &CtaState,
+        accesses: &[WarpAccess],
+        here: WarpStep,
     ) -> u32 {
         let code = launch.code;
-        match (code.steps[here.step as usize].op, touches) {
+        match (code.steps[here.step as usize].op, accesses) {
             (Op::Mbarrier(_), [t]) => {
                 return self.mbarriers.work(launch, found, warp, block, (t, &mut self.asking), here);
             }
@@ -76,10 +76,10 @@ impl Meet {
         here.lanes
     }
     /// Lanes look at memory that others may change.
-    fn reads(&mut self, launch: &Launch<'_>, warp: &Warp, block: &Block, t: &Touch, here: Who) {
-        let r = reach(launch, block, &warp.local);
+    fn reads(&mut self, launch: &Launch<'_>, warp: &Warp, block: &CtaState, t: &WarpAccess, here: WarpStep) {
+        let r = visible_memory(launch, block, &warp.local);
         self.asking.reads(warp, here, |l| {
-            let (space, at) = (touch::space(t.space, t.addr.0[l]), touch::within(t.space, t.addr.0[l]));
+            let (space, at) = (accesses::space(t.space, t.addr.0[l]), accesses::within(t.space, t.addr.0[l]));
             let value = t.at(&r, l).map_or(0, |(region, at)| region.load(at, t.bytes[l].min(8) as u8));
             What::Memory { space, at, bytes: t.bytes[l], value }
         });
@@ -89,26 +89,40 @@ impl Meet {
         self.asking.changed();
     }
     /// Lanes come to an exchange; those that may take part.
-    pub fn comes(&self, launch: &Launch<'_>, found: &mut Found, warp: &Warp, here: Who) -> u32 {
+    pub fn comes(&self, launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, here: WarpStep) -> u32 {
         match launch.code.steps[here.step as usize].op {
-            Op::WarpOp(i) => exchange::named(launch, found, warp, &launch.code.warp_ops[i as usize], here),
+            Op::WarpOp(i) => exchanges::named(launch, found, warp, &launch.code.warp_ops[i as usize], here),
             _ => here.lanes,
         }
     }
     /// All lanes of an exchange have come; those that receive nobody's value.
-    pub fn exchange(&self, launch: &Launch<'_>, found: &mut Found, warp: &Warp, here: Who) -> u32 {
+    pub fn exchange(&self, launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, here: WarpStep) -> u32 {
         match launch.code.steps[here.step as usize].op {
-            Op::WarpOp(i) => exchange::shuffled(launch, found, warp, &launch.code.warp_ops[i as usize], here),
+            Op::WarpOp(i) => {
+                exchanges::shuffled(launch, found, warp, &launch.code.warp_ops[i as usize], here)
+            }
             _ => 0,
         }
     }
     /// A barrier of a CTA is complete.
-    pub fn completed(&mut self, launch: &Launch<'_>, found: &mut Found, cta: u64, id: usize, warps: &[Warp]) {
+    pub fn completed(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        cta: u64,
+        id: usize,
+        warps: &[Warp],
+    ) {
         self.barriers.complete(launch, found, cta, id as u32, warps);
     }
-    /// Who waits, if all threads of these CTAs do, for ever. `grid`: they are all that there are; else what lies outside of
-    /// their shared memory may yet change.
-    pub fn waits(&self, launch: &Launch<'_>, parts: &[Part<'_>], grid: bool) -> Option<Vec<Waiting>> {
+    /// The waiting threads, if all threads of these CTAs wait forever. `grid`: they are all that there are; else
+    /// what lies outside of their shared memory may yet change.
+    pub fn waits(
+        &self,
+        launch: &Launch<'_>,
+        parts: &[PausedCta<'_>],
+        grid: bool,
+    ) -> Option<Vec<WaitingLanes>> {
         let mut asking = Vec::new();
         for part in parts {
             let under_way = !part.block.transfers.is_empty() || part.warps.iter().any(|w| w.copies.any());
@@ -122,13 +136,13 @@ impl Meet {
         if asking.is_empty() || !grid && asking.iter().any(|a| !a.what.inside()) {
             return None;
         }
-        let name = |space: Space, at: u64| match found::allocation(launch, space, at) {
+        let name = |space: Space, at: u64| match findings::allocation(launch, space, at) {
             Some(a) => format!("`{}` + {}", a.name, at.wrapping_sub(a.base)),
             None => "no allocation".into(),
         };
-        let words = |a: &asking::Waiting| {
-            let Who { cta, warp, lanes, step } = a.who;
-            Waiting { cta, warp, lanes, step, what: a.what.words(name) }
+        let words = |a: &polling::Waiting| {
+            let WarpStep { cta, warp, lanes, step } = a.who;
+            WaitingLanes { cta, warp, lanes, step, what: a.what.words(name) }
         };
         let mut all = crate::exec::deadlock::waiting(launch, parts);
         all.extend(asking.iter().map(words));
@@ -136,8 +150,8 @@ impl Meet {
         Some(all)
     }
     /// Nobody of `whole` can go on: a finding.
-    pub fn stuck(&self, launch: &Launch<'_>, found: &mut Found, whole: &str, waiting: &[Waiting]) {
-        stuck::report(launch, found, whole, waiting);
+    pub fn stuck(&self, launch: &Launch<'_>, found: &mut FindingLog, whole: &str, waiting: &[WaitingLanes]) {
+        deadlock::report(launch, found, whole, waiting);
     }
     /// A CTA has ended.
     pub fn end(&mut self, cta: u64) {
@@ -148,8 +162,15 @@ impl Meet {
 }
 
 /// Whether a store changes memory.
-fn stores(launch: &Launch<'_>, warp: &Warp, block: &Block, mem: &MemAccess, t: &Touch, here: Who) -> bool {
-    let r = reach(launch, block, &warp.local);
+fn stores(
+    launch: &Launch<'_>,
+    warp: &Warp,
+    block: &CtaState,
+    mem: &MemAccess,
+    t: &WarpAccess,
+    here: WarpStep,
+) -> bool {
+    let r = visible_memory(launch, block, &warp.local);
     let mut changes = false;
     access::each(here.lanes, |l| {
         let Some((region, at)) = t.at(&r, l).filter(|_| !changes) else { return };
@@ -165,12 +186,19 @@ fn stores(launch: &Launch<'_>, warp: &Warp, block: &Block, mem: &MemAccess, t: &
 }
 
 /// Whether an atomic changes memory.
-fn updates(launch: &Launch<'_>, warp: &Warp, block: &Block, atom: &Atomic, t: &Touch, here: Who) -> bool {
+fn updates(
+    launch: &Launch<'_>,
+    warp: &Warp,
+    block: &CtaState,
+    atom: &Atomic,
+    t: &WarpAccess,
+    here: WarpStep,
+) -> bool {
     let [value] = atom.values[..] else { return true };
     if matches!(value, Plane::W128(_)) {
         return true;
     }
-    let r = reach(launch, block, &warp.local);
+    let r = visible_memory(launch, block, &warp.local);
     let (mut changes, size) = (false, atom.mem.size);
     access::each(here.lanes, |l| {
         let Some((region, at)) = t.at(&r, l) else { return };

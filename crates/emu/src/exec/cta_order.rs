@@ -1,11 +1,15 @@
-//! Whether the order of CTAs can show in what a kernel leaves behind, though it has no race.
+//! Decides whether the order of CTAs can change the result of a kernel without races.
 //!
-//! CTAs on several host threads come in another order each time. Plain loads and stores of a kernel without races don't see
-//! it, and neither do additions of integers; what an atomic gives back does, and so do sums of floating point.
+//! CTAs on several host threads run in a different order each time. Plain loads and stores of a kernel
+//! without races do not depend on it, and neither do integer additions. The values that atomics return do,
+//! and so do floating-point sums.
 //!
-//! Holds: a kernel of which this says no, and which has no race between CTAs, does the same on any number of host threads.
-//! Misses: it looks at the code alone, so that much which does not depend on the order counts as if it did (generic addresses
-//! may be global, an atomic's result may not be used).
+//! # Invariants
+//! A kernel whose result cannot depend on the order, and whose CTAs do not race, gives the same result on any
+//! number of host threads.
+//!
+//! # Limitations
+//! Only the code is examined. A generic address counts as global, and the result of an atomic counts as used.
 
 use crate::code::{AddrSpace, Builtin, Callee, Code, MemAccess, Op, Plane, Rmw};
 

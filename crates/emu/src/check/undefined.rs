@@ -1,4 +1,4 @@
-//! One bit a byte of memory: whether nothing has written it.
+//! One bit per byte of memory: whether the byte was never written.
 
 use rustc_hash::FxHashMap;
 
@@ -60,7 +60,7 @@ impl Undefined {
     pub fn get(&self, region: &Region, at: u64, n: u32) -> u64 {
         self.regions.get(&region.id()).map_or(0, |b| b.get(at, n))
     }
-    /// Sets them.
+    /// Sets the bits of `n` bytes at `at`.
     pub fn set(&mut self, region: &Region, at: u64, n: u32, v: u64) {
         if let Some(b) = self.regions.get_mut(&region.id()) {
             b.set(at, n, v);

@@ -1,5 +1,7 @@
-//! The blocks of `malloc`, one by one: with the check on, bytes that belong to none lie between them, and a freed block is
-//! not given out again for a while.
+//! Blocks of `malloc`, tracked one by one for the bounds check.
+//!
+//! With the check on, unused bytes separate the blocks, and a freed block is not handed out again for a
+//! while.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,28 +11,28 @@ use crate::exec::launch::Launch;
 use crate::mem::access::each;
 use crate::mem::heap;
 
-use super::found::{self, Found, Who};
-use super::touch::{self, Touch};
+use super::accesses::{self, WarpAccess};
+use super::findings::{self, FindingLog, WarpStep};
 
 /// Bytes between two blocks.
 const APART: u64 = 32;
 /// Bytes of freed blocks that wait before they are given out again.
 const HELD: u64 = heap::SIZE / 4;
 
-/// A block.
+/// A block that `malloc` returned.
 #[derive(Clone, Copy, Debug)]
-pub struct BlockOf {
-    /// Its address.
+pub struct HeapBlock {
+    /// The address of the block.
     pub at: u64,
     /// Its bytes, as asked for.
     pub bytes: u64,
-    /// Who asked.
-    pub by: Who,
-    /// Who freed it.
-    pub freed: Option<Who>,
+    /// The lane that called `malloc`.
+    pub by: WarpStep,
+    /// The step that freed the block.
+    pub freed: Option<WarpStep>,
 }
 
-impl BlockOf {
+impl HeapBlock {
     /// Whether an address is in it.
     pub fn holds(&self, at: u64) -> bool {
         at >= self.at && at - self.at < self.bytes
@@ -43,17 +45,17 @@ impl BlockOf {
 
 /// The blocks of a launch.
 #[derive(Debug, Default)]
-pub struct Blocks {
-    by_address: BTreeMap<u64, BlockOf>,
+pub struct HeapBlocks {
+    by_address: BTreeMap<u64, HeapBlock>,
     held: VecDeque<u64>,
     held_bytes: u64,
     /// First and last address that a block ever had, so that other accesses are told apart at once.
     range: (u64, u64),
 }
 
-impl Blocks {
+impl HeapBlocks {
     /// A new block; 0 if there is no room.
-    pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, by: Who) -> u64 {
+    pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, by: WarpStep) -> u64 {
         let room = bytes.saturating_add(APART);
         let mut at = launch.heap.malloc(room);
         while at == 0 && !self.held.is_empty() {
@@ -64,12 +66,12 @@ impl Blocks {
             let end = at.saturating_add(room);
             self.range =
                 if self.range.1 == 0 { (at, end) } else { (self.range.0.min(at), self.range.1.max(end)) };
-            self.by_address.insert(at, BlockOf { at, bytes, by, freed: None });
+            self.by_address.insert(at, HeapBlock { at, bytes, by, freed: None });
         }
         at
     }
     /// Takes a block back.
-    pub fn free(&mut self, launch: &Launch<'_>, found: &mut Found, at: u64, by: Who) {
+    pub fn free(&mut self, launch: &Launch<'_>, found: &mut FindingLog, at: u64, by: WarpStep) {
         if at == 0 {
             return;
         }
@@ -85,16 +87,16 @@ impl Blocks {
             twice => {
                 let before = twice.and_then(|b| b.freed.map(|f| (b.by, f)));
                 found.add(launch, Kind::BadFree, by, before.map(|b| b.1.step), 0, || {
-                    let mut sides = vec![found::side(launch, "this `free`", by)];
+                    let mut sides = vec![findings::side(launch, "this `free`", by)];
                     let what = match before {
                         Some((by, freed)) => {
-                            sides.push(found::side(launch, "freed before here", freed));
-                            sides.push(found::side(launch, "allocated here", by));
+                            sides.push(findings::side(launch, "freed before here", freed));
+                            sides.push(findings::side(launch, "allocated here", by));
                             format!("frees the block at {at:#x} again")
                         }
                         None => format!("frees {at:#x}, which `malloc` did not give"),
                     };
-                    found::finding(Kind::BadFree, what, sides)
+                    findings::finding(Kind::BadFree, what, sides)
                 });
             }
         }
@@ -107,34 +109,35 @@ impl Blocks {
         }
     }
     /// The lanes among `lanes` that touch bytes of the heap which no live block has.
-    pub fn foreign(&self, t: &Touch, lanes: u32) -> u32 {
+    pub fn foreign(&self, t: &WarpAccess, lanes: u32) -> u32 {
         let mut foreign = 0;
         if self.range.1 != 0 {
             each(lanes, |l| {
                 let (at, bytes) = (t.addr.0[l], u64::from(t.bytes[l]));
-                if at < self.range.0 || at >= self.range.1 || touch::space(t.space, at) != Space::Global {
+                if at < self.range.0 || at >= self.range.1 || accesses::space(t.space, at) != Space::Global {
                     return;
                 }
-                let whole = |b: &BlockOf| b.freed.is_none() && b.holds(at) && b.bytes - (at - b.at) >= bytes;
+                let whole =
+                    |b: &HeapBlock| b.freed.is_none() && b.holds(at) && b.bytes - (at - b.at) >= bytes;
                 foreign |= u32::from(!self.near(at).is_some_and(|b| whole(&b))) << l;
             });
         }
         foreign
     }
     /// The last block that begins at or before an address.
-    pub fn near(&self, at: u64) -> Option<BlockOf> {
+    pub fn near(&self, at: u64) -> Option<HeapBlock> {
         if at < self.range.0 || at >= self.range.1 {
             return None;
         }
         self.by_address.range(..=at).next_back().map(|(_, b)| *b)
     }
-    /// Notes the blocks that nothing freed, by the place that asked for them.
-    pub fn leaks(&self, launch: &Launch<'_>, found: &mut Found) {
+    /// Reports the blocks that were not freed, by the source line of their `malloc`.
+    pub fn leaks(&self, launch: &Launch<'_>, found: &mut FindingLog) {
         let live = |step: u32| {
             let each = self.by_address.values().filter(|b| b.freed.is_none() && b.by.step == step);
             each.fold((0u64, 0u64), |(n, bytes), b| (n + 1, bytes + b.bytes))
         };
-        let mut steps: Vec<Who> =
+        let mut steps: Vec<WarpStep> =
             self.by_address.values().filter(|b| b.freed.is_none()).map(|b| b.by).collect();
         steps.sort_by_key(|w| (w.step, w.cta, w.warp, w.lanes));
         steps.dedup_by_key(|w| w.step);
@@ -144,7 +147,7 @@ impl Blocks {
                 let what = format!(
                     "{n} blocks of `malloc`, {bytes} bytes in all, were not freed by the end of the launch"
                 );
-                found::finding(Kind::Leak, what, vec![found::side(launch, "allocated here", by)])
+                findings::finding(Kind::Leak, what, vec![findings::side(launch, "allocated here", by)])
             });
         }
     }

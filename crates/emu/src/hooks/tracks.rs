@@ -1,6 +1,8 @@
-//! What markers leave, recorded beside the original: the tracks that rewritten code should write.
+//! Records the tracks of markers beside the original code: the tracks that instrumented code writes.
 //!
-//! Holds: nothing is lost but what a ring leaves behind: there is room for all, anchors too. Clocks count the CTA's instructions, as `%clock` does here.
+//! # Invariants
+//! Only a ring drops records; there is room for everything else, anchors included. Clocks count the
+//! instructions of the CTA, as `%clock` does on this device.
 
 use std::collections::VecDeque;
 
@@ -12,7 +14,7 @@ use prlx_trace::{FuncId, WarpId};
 
 use crate::code::Hook;
 use crate::exec::time::EPOCH;
-use crate::hooks::value::Asked;
+use crate::hooks::value::HookContext;
 use crate::hooks::value::value;
 use crate::mem::access::each;
 use prlx_lanes::{LANES, Planes};
@@ -41,12 +43,12 @@ struct Lane {
     next: u64,
 }
 
-fn now(asked: Asked<'_>) -> Anchor {
+fn now(asked: HookContext<'_>) -> Anchor {
     Anchor { cycles: Cycles(asked.clock), nanos: Nanos(EPOCH + asked.clock / 2), took: None }
 }
 
 impl Lane {
-    fn begun(layout: &Layout, warp: WarpId, lane: usize, asked: Asked<'_>) -> Lane {
+    fn begun(layout: &Layout, warp: WarpId, lane: usize, asked: HookContext<'_>) -> Lane {
         let track = Track { lane: lane as u8, sm: asked.sm, begin: Some(now(asked)), ..Track::default() };
         let next = layout.first(warp.0).into();
         Lane { track, written: VecDeque::new(), words: vec![0; layout.words as usize], slots: 0, next }
@@ -59,14 +61,14 @@ impl Warp {
         Warp { kernel, warp, lanes: Vec::new() }
     }
     /// Lanes `m` begin a kernel.
-    pub fn begin(&mut self, layout: &Layout, m: u32, asked: Asked<'_>) {
+    pub fn begin(&mut self, layout: &Layout, m: u32, asked: HookContext<'_>) {
         self.lanes.resize(LANES, None);
         each(if layout.lanes { m } else { m & 1 }, |l| {
             self.lanes[l] = Some(Lane::begun(layout, self.warp, l, asked))
         });
     }
     /// They end; `kernel`: in the kernel itself.
-    pub fn end(&mut self, layout: &Layout, m: u32, kernel: bool, asked: Asked<'_>) {
+    pub fn end(&mut self, layout: &Layout, m: u32, kernel: bool, asked: HookContext<'_>) {
         let of = self.kernel;
         self.of(m, |_, lane| {
             lane.track.end = Some(now(asked));
@@ -86,7 +88,7 @@ impl Warp {
         });
     }
     /// They pass a marker or join a group, with a second word one that one of the warp leads.
-    pub fn act(&mut self, layout: &Layout, hook: &Hook, planes: &Planes, m: u32, asked: Asked<'_>) {
+    pub fn act(&mut self, layout: &Layout, hook: &Hook, planes: &Planes, m: u32, asked: HookContext<'_>) {
         match &hook.action {
             Action::Room { slots } => self.of(m, |_, lane| lane.slots += u64::from(*slots)),
             Action::Anchor => self.of(m, |_, lane| {

@@ -1,13 +1,20 @@
-//! A warp: its lanes, where each is, and the loop that runs them.
+//! The interpreter: runs the lanes of a warp, group by group.
 //!
-//! Every lane has a step of its own. A *group* is the lanes that run together: those deepest in calls, and of these those
-//! at the lowest step, which lets lanes that parted meet again where their paths join. A group that runs long while others
-//! could is set aside for a while, so that a lane that waits for another lane of its warp gets what it waits for.
+//! Every lane has a position: the depth of its calls, and a step. A *group* is the set of lanes that run
+//! together: the deepest in calls, and among these the ones at the lowest step. Lanes that took different
+//! branches meet again where their paths join. A group that runs for long while others are ready is set
+//! aside, so that a lane may wait for another lane of its warp.
 //!
-//! Holds: an inactive lane's registers never change. `.sync` operations run when every lane of their mask that is alive is
-//! there.
+//! The dispatch over [`Op`] is one match inside the loop over steps. Splitting its arms into functions costs
+//! a call and spilled registers per step, so the hot match stays whole; every arm that does more than a few
+//! statements calls a method.
 //!
-//! Misses: what the hardware's own convergence barriers do; groups may be larger here than there.
+//! # Invariants
+//! - The registers of an inactive lane never change.
+//! - A `.sync` operation runs when every living lane of its mask has arrived.
+//!
+//! # Limitations
+//! Groups may be larger than on hardware, whose convergence barriers are not modelled.
 
 use crate::check::Checking;
 use crate::exec::warp_state::Key;
@@ -15,19 +22,19 @@ use crate::exec::warp_state::PARKED;
 use crate::exec::warp_state::STEP;
 use crate::exec::warp_state::Stop;
 use crate::exec::warp_state::Warp;
-use crate::exec::warp_state::reach;
+use crate::exec::warp_state::visible_memory;
 use prlx_driver::ErrorKind;
 
 use crate::exec::time::SMS;
-use crate::exec::warp_state::PATIENCE;
+use crate::exec::warp_state::GROUP_QUANTUM;
 
 use crate::code::{BarrierKind, BarrierOp, Clock, Code, Correction, MbarrierKind, NEGATE, NO_GUARD, Op};
-use crate::exec::cta_state::{Block, CLUSTER};
+use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
-use crate::hooks::value::Asked;
-use crate::mem::access::{self, Bad, each};
+use crate::hooks::value::HookContext;
+use crate::mem::access::{self, AccessError, each};
 use prlx_lanes::{LANES, V32, V64};
 
 /// Steps that an atomic or volatile access counts for.
@@ -44,11 +51,11 @@ struct Group {
 impl Warp {
     #[inline(always)]
     fn put(&mut self, launch: &Launch<'_>, lanes: u32, k: Key) {
-        (launch.host.put)(&mut self.key, lanes, k);
+        (launch.simd.put)(&mut self.key, lanes, k);
     }
     #[inline(always)]
     fn pick(&mut self, launch: &Launch<'_>) -> Option<Group> {
-        let (key, mask, limit) = (launch.host.lowest)(&self.key);
+        let (key, mask, limit) = (launch.simd.lowest)(&self.key);
         (key != PARKED).then_some(Group { key, mask, limit })
     }
     /// The group whose turn it is when the lowest has had its share: the groups in order, again and again.
@@ -56,7 +63,7 @@ impl Warp {
         let lowest = self.pick(launch)?;
         if lowest.limit == PARKED {
             self.turn = None;
-            self.patience = PATIENCE;
+            self.group_budget = GROUP_QUANTUM;
             return Some(lowest);
         }
         let Some(last) = self.turn else { return Some(lowest) };
@@ -80,10 +87,18 @@ impl Warp {
         }
         Some(Group { key: k, mask, limit: PARKED })
     }
-    /// Runs the hooks at `pc` for the lanes of `mask`, those that belong to the instruction before or (not `after`) to the
-    /// one behind; the first step past them. The former run with that instruction and the latter with theirs, so lanes
-    /// only ever rest where they would without hooks, and a hook sees the lanes that run its instruction together.
-    fn past_hooks(&mut self, launch: &Launch<'_>, mut pc: u32, mask: u32, block: &Block, after: bool) -> u32 {
+    /// Runs the hooks at `pc` for the lanes of `mask`, those that belong to the instruction before or (not
+    /// `after`) to the one behind; the first step past them. The former run with that instruction and the
+    /// latter with theirs, so lanes only ever rest where they would without hooks, and a hook sees the lanes
+    /// that run its instruction together.
+    fn past_hooks(
+        &mut self,
+        launch: &Launch<'_>,
+        mut pc: u32,
+        mask: u32,
+        block: &CtaState,
+        after: bool,
+    ) -> u32 {
         while let Some(step) = launch.code.steps.get(pc as usize)
             && let Op::Hook(i) = step.op
             && launch.code.hooks[i as usize].after == after
@@ -97,7 +112,7 @@ impl Warp {
             };
             if let (Some(r), Some(o)) = (&mut self.recorder, &launch.observe) {
                 let sm = (block.index % u64::from(SMS)) as u32;
-                let asked = Asked {
+                let asked = HookContext {
                     clock: block.clock,
                     params: launch.params,
                     rank: block.rank,
@@ -112,7 +127,7 @@ impl Warp {
         pc
     }
     /// Takes lanes that come back from a wait past the hooks of what they waited for.
-    fn settle(&mut self, launch: &Launch<'_>, block: &Block) {
+    fn settle(&mut self, launch: &Launch<'_>, block: &CtaState) {
         let mut left = self.alive;
         while left != 0 {
             let k = self.key[left.trailing_zeros() as usize];
@@ -135,15 +150,15 @@ impl Warp {
     pub fn run(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         check: &mut Checking,
         budget: u32,
         mut rng: Option<&mut Rng>,
     ) -> Result<Stop, Box<Fault>> {
         let code = launch.code;
         let mut left = budget;
-        // Hooks take no step, no time and no turn, also in warps that are not recorded: the schedule is that of the code
-        // without them.
+        // Hooks take no step, no time and no turn, also in warps that are not recorded: the schedule is that
+        // of the code without them.
         let hooked = launch.observe.is_some();
         let checked = check.is_some();
         'group: loop {
@@ -216,16 +231,16 @@ impl Warp {
                             left = left.saturating_sub(SPIN);
                             block.spins += 1;
                         }
-                        let r = reach(launch, block, &self.local);
-                        if let Err(bad) = (launch.host.load)(&mut self.planes, &r, &mut self.hint, mem, m) {
+                        let r = visible_memory(launch, block, &self.local);
+                        if let Err(bad) = (launch.simd.load)(&mut self.planes, &r, &mut self.hint, mem, m) {
                             return Err(access_fault(bad, pc, "reads"));
                         }
                         pc += 1;
                     }
                     Op::St(i) => {
-                        let r = reach(launch, block, &self.local);
+                        let r = visible_memory(launch, block, &self.local);
                         let mem = &code.mems[i as usize];
-                        if let Err(bad) = (launch.host.store)(&self.planes, &r, &mut self.hint, mem, m) {
+                        if let Err(bad) = (launch.simd.store)(&self.planes, &r, &mut self.hint, mem, m) {
                             return Err(access_fault(bad, pc, "writes"));
                         }
                         pc += 1;
@@ -233,7 +248,7 @@ impl Warp {
                     Op::Atom(i) => {
                         left = left.saturating_sub(SPIN);
                         block.spins += 1;
-                        let r = reach(launch, block, &self.local);
+                        let r = visible_memory(launch, block, &self.local);
                         let atom = &code.atoms[i as usize];
                         if let Err(bad) = access::atomic(&mut self.planes, &r, &mut self.hint, atom, m) {
                             return Err(access_fault(bad, pc, "updates"));
@@ -349,7 +364,7 @@ impl Warp {
                     Op::Yield => {
                         self.put(launch, m, base | (pc + 1));
                         self.put(launch, mask & !m, base | (pc + 1));
-                        self.tire(first, PATIENCE);
+                        self.tire(first, GROUP_QUANTUM);
                         return Ok(Stop::Budget);
                     }
                     Op::Brx(i) => {
@@ -407,13 +422,13 @@ impl Warp {
     }
     /// Lets others of the warp go first after a while.
     fn tire(&mut self, first: Key, steps: u32) {
-        self.patience = self.patience.saturating_sub(steps.max(1));
-        if self.patience == 0 {
-            self.patience = PATIENCE / 8;
+        self.group_budget = self.group_budget.saturating_sub(steps.max(1));
+        if self.group_budget == 0 {
+            self.group_budget = GROUP_QUANTUM / 8;
             self.turn.get_or_insert(first);
         }
     }
-    fn clock(&mut self, block: &Block, which: Clock, dst: u16, m: u32) {
+    fn clock(&mut self, block: &CtaState, which: Clock, dst: u16, m: u32) {
         // A step is a cycle, and a cycle half a nanosecond.
         let (cycles, nanos) = (block.clock, block.epoch.wrapping_add(block.clock / 2));
         match which {
@@ -429,7 +444,7 @@ impl Warp {
     pub fn leave(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         check: &mut Checking,
         lanes: u32,
     ) -> Result<(), Box<Fault>> {
@@ -443,7 +458,13 @@ impl Warp {
         }
         Ok(())
     }
-    fn arrive_bar(&mut self, block: &mut Block, bar: &BarrierOp, m: u32, at: Key) -> Result<(), Box<Fault>> {
+    fn arrive_bar(
+        &mut self,
+        block: &mut CtaState,
+        bar: &BarrierOp,
+        m: u32,
+        at: Key,
+    ) -> Result<(), Box<Fault>> {
         let pc = at & STEP;
         let mut wrong = None;
         each(m, |l| {
@@ -543,7 +564,7 @@ impl Warp {
 
 #[cold]
 #[allow(clippy::boxed_local, reason = "it comes boxed")]
-fn access_fault(bad: Box<Bad>, step: u32, verb: &str) -> Box<Fault> {
+fn access_fault(bad: Box<AccessError>, step: u32, verb: &str) -> Box<Fault> {
     Box::new(Fault {
         kind: ErrorKind::Fault,
         step,

@@ -1,9 +1,12 @@
-//! Barriers of a CTA: whether those who arrive are those for whom it waits.
+//! Check of CTA barriers: the threads that arrive must be the threads that the barrier waits for.
 //!
-//! Holds: a barrier is judged when it completes, not when a lane arrives, so that a warp whose lanes come one after the other
-//! (a hostile schedule) is no fault. Lanes that have ended are not missed: hardware does not wait for them.
+//! # Invariants
+//! A barrier is judged when it completes, not when a lane arrives. A warp whose lanes arrive one after the
+//! other (under a hostile schedule) is therefore no error. Lanes that have ended do not count as missing:
+//! hardware does not wait for them.
 //!
-//! Misses: barriers of clusters.
+//! # Limitations
+//! Barriers of clusters are not checked.
 
 use prlx_isa::ptx;
 use prlx_trace::check::{Kind, Side};
@@ -15,12 +18,12 @@ use crate::exec::warp_state::Warp;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 
-use super::super::found::{self, Found, Who};
+use crate::check::findings::{self, FindingLog, WarpStep};
 
 /// Arrivals at one barrier, of the lanes of a warp that came together.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
-    who: Who,
+    who: WarpStep,
     kind: BarrierKind,
     count: Option<u32>,
     aligned: bool,
@@ -37,10 +40,10 @@ impl Barriers {
     pub fn arrive(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut Found,
+        found: &mut FindingLog,
         warp: &Warp,
         bar: &BarrierOp,
-        here: Who,
+        here: WarpStep,
     ) {
         if matches!(bar.kind, BarrierKind::ClusterArrive | BarrierKind::ClusterWait) {
             return;
@@ -54,7 +57,7 @@ impl Barriers {
             each(rest, |l| lanes |= u32::from(asks(l) == (id, count)) << l);
             rest &= !lanes;
             let now = Arrival {
-                who: Who { lanes, ..here },
+                who: WarpStep { lanes, ..here },
                 kind: bar.kind,
                 count,
                 aligned: aligned(launch, here.step),
@@ -66,7 +69,14 @@ impl Barriers {
         }
     }
     /// A barrier is complete: whether whole warps came to it, each at one instruction.
-    pub fn complete(&mut self, launch: &Launch<'_>, found: &mut Found, cta: u64, id: u32, warps: &[Warp]) {
+    pub fn complete(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        cta: u64,
+        id: u32,
+        warps: &[Warp],
+    ) {
         let arrivals = self.open.remove(&(cta, id)).unwrap_or_default();
         for warp in warps {
             // By instruction: the lanes that arrived there.
@@ -90,7 +100,7 @@ impl Barriers {
             {
                 let l = missing.trailing_zeros() as usize;
                 let step = Warp::step_of(warp.key[l].min(warp.at[l]));
-                let other = Who { lanes: missing, step, ..one.who };
+                let other = WarpStep { lanes: missing, step, ..one.who };
                 divergent(launch, found, id, one.who, other, "complete it without its other lanes");
             }
         }
@@ -103,29 +113,37 @@ impl Barriers {
 
 /// Whether a barrier's lanes must come as one: `bar`, and `barrier` with `.aligned`.
 fn aligned(launch: &Launch<'_>, step: u32) -> bool {
-    found::instruction(launch, step).is_some_and(|i| i.form.op == Some(ptx::Op::Bar) || i.form.has("aligned"))
+    findings::instruction(launch, step)
+        .is_some_and(|i| i.form.op == Some(ptx::Op::Bar) || i.form.has("aligned"))
 }
 
-fn divergent(launch: &Launch<'_>, found: &mut Found, id: u32, here: Who, other: Who, what: &str) {
+fn divergent(
+    launch: &Launch<'_>,
+    found: &mut FindingLog,
+    id: u32,
+    here: WarpStep,
+    other: WarpStep,
+    what: &str,
+) {
     found.add(launch, Kind::DivergentBarrier, here, Some(other.step), 0, || {
         let sides = vec![
-            found::side(launch, format!("these lanes wait for barrier {id} here"), here),
-            found::side(launch, "the others of their warp are here", other),
+            findings::side(launch, format!("these lanes wait for barrier {id} here"), here),
+            findings::side(launch, "the others of their warp are here", other),
         ];
         let what = format!("lanes of a warp come alone to barrier {id}, which is aligned, and {what}");
-        let mut f = found::finding(Kind::DivergentBarrier, what, sides);
+        let mut f = findings::finding(Kind::DivergentBarrier, what, sides);
         f.help = Some("move it out of the branch, or use `barrier.sync` without `.aligned`".into());
         f
     });
 }
 
 /// The thread counts that it is given.
-fn counts(launch: &Launch<'_>, found: &mut Found, id: u32, now: &Arrival, open: &[Arrival]) {
+fn counts(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
     let mut add = |other: Option<&Arrival>, what: String| {
         found.add(launch, Kind::BarrierCount, now.who, other.map(|o| o.who.step), 0, || {
-            let mut sides = vec![found::side(launch, "this barrier", now.who)];
-            sides.extend(other.map(|o| found::side(launch, "others wait for it here", o.who)));
-            found::finding(Kind::BarrierCount, what, sides)
+            let mut sides = vec![findings::side(launch, "this barrier", now.who)];
+            sides.extend(other.map(|o| findings::side(launch, "others wait for it here", o.who)));
+            findings::finding(Kind::BarrierCount, what, sides)
         });
     };
     let words = |c: Option<u32>| c.map_or("all threads".to_string(), |n| format!("{n} threads"));
@@ -151,7 +169,7 @@ fn counts(launch: &Launch<'_>, found: &mut Found, id: u32, now: &Arrival, open: 
 }
 
 /// Waiting and reducing do not mix, nor do reductions of different kinds.
-fn kinds(launch: &Launch<'_>, found: &mut Found, id: u32, now: &Arrival, open: &[Arrival]) {
+fn kinds(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
     let class = |k: BarrierKind| match k {
         BarrierKind::Popc => "counts predicates",
         BarrierKind::And => "asks whether all predicates hold",
@@ -161,10 +179,10 @@ fn kinds(launch: &Launch<'_>, found: &mut Found, id: u32, now: &Arrival, open: &
     let Some(other) = open.iter().find(|o| class(o.kind) != class(now.kind)) else { return };
     found.add(launch, Kind::MixedBarrier, now.who, Some(other.who.step), 0, || {
         let sides: Vec<Side> = vec![
-            found::side(launch, "this barrier", now.who),
-            found::side(launch, "others came to it here", other.who),
+            findings::side(launch, "this barrier", now.who),
+            findings::side(launch, "others came to it here", other.who),
         ];
         let what = format!("barrier {id} {} here, and {} for others", class(now.kind), class(other.kind));
-        found::finding(Kind::MixedBarrier, what, sides)
+        findings::finding(Kind::MixedBarrier, what, sides)
     });
 }

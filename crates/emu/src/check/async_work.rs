@@ -1,12 +1,18 @@
-//! Asynchronous copies and products under way: what they still write must not be touched, what they still read not be written.
+//! Check of asynchronous copies and products in flight: their destination must not be accessed, their source
+//! not be written.
 //!
-//! Each begins at its instruction and is over when a thread has waited for it: for its group, by the thread that put it there;
-//! for the phase of its mbarrier, by anybody of the CTA. In between, its bytes and accumulators are marked, whenever the copy
-//! is really done. So what is found does not hang on the schedule.
+//! Asynchronous work begins at its instruction. It is over when a thread has waited for it: for its group, in
+//! the thread that owns the group; or for the phase of its mbarrier, in any thread of the CTA. Until then its
+//! bytes and accumulators are marked, no matter when the copy really happens. Findings therefore do not
+//! depend on the schedule.
 //!
-//! Holds: only accesses of the CTA that began the copy count for global memory; races with others are another check's.
+//! # Invariants
+//! In global memory only accesses of the CTA that began the copy count. Races with other CTAs belong to the
+//! race check.
 //!
-//! Misses: what multicasts do in other CTAs; `cp.async` that is under way when its thread ends, which does no harm.
+//! # Limitations
+//! Effects of multicasts in other CTAs are not checked. `cp.async` in flight when its thread ends is not
+//! reported; it does no harm.
 
 use prlx_isa::ptx;
 use prlx_isa::view::Operand;
@@ -15,31 +21,31 @@ use rustc_hash::FxHashMap;
 
 use crate::code::{MbarrierKind, Op, WarpOpKind, WgmmaA, WgmmaStep};
 use crate::copies::mbarrier::{self, State};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
-use crate::exec::warp_state::{Warp, reach};
+use crate::exec::warp_state::{Warp, visible_memory};
 use crate::matrix::product::{Matrix, ROWS};
 use crate::matrix::wgmma_state::WARPS;
-use crate::mem::access::{Reach, each};
+use crate::mem::access::{VisibleMemory, each};
 use prlx_lanes::LANES;
 
+use super::accesses::{self, AccessKind, WarpAccess};
 use super::facts::Facts;
-use super::found::{self, Found, Who};
+use super::findings::{self, FindingLog, WarpStep};
 use super::proxy::Proxy;
-use super::touch::{self, Deed, Touch};
 
 /// Bytes that are marked together: the least that a copy moves.
 const WORD: u64 = 4;
 
-/// Of one warp, this many may be under way; then the oldest count as over.
+/// The most asynchronous operations of one warp that are tracked; beyond it the oldest count as complete.
 const MOST: usize = 1 << 14;
 
 /// Bytes in memory.
 #[derive(Clone, Copy, Debug)]
 enum Span {
-    /// Of a CTA's shared memory.
+    /// Bytes of a CTA's shared memory: CTA, first and one past the last address.
     Shared(u64, u64, u64),
-    /// Of global memory.
+    /// Bytes of global memory: first and one past the last address.
     Global(u64, u64),
 }
 
@@ -59,7 +65,7 @@ enum Group {
 /// Something under way.
 #[derive(Clone, Debug)]
 struct Pending {
-    who: Who,
+    who: WarpStep,
     writes: Vec<Span>,
     reads: Vec<Span>,
     /// It joins what it writes to what is there: others may do so at the same time.
@@ -71,14 +77,14 @@ struct Pending {
     group: Group,
     /// The parity of the phase of its mbarrier that completes it.
     phase: Option<bool>,
-    /// Of a product: warps of its warpgroup that have waited for it, one bit each.
+    /// For a product: the warps of the warpgroup that have waited for it, one bit each.
     waited: u8,
 }
 
 impl Pending {
-    /// Whether what it reads must not be written by `who`: nobody has waited for it, or not this warp of its warpgroup. The
-    /// wait of one warp is for the parts of all four; others learn of it through that warp.
-    fn reads_on(&self, who: Who) -> bool {
+    /// Whether what it reads must not be written by `who`: nobody has waited for it, or not this warp of its
+    /// warpgroup. The wait of one warp is for the parts of all four; others learn of it through that warp.
+    fn reads_on(&self, who: WarpStep) -> bool {
         let (group, place) = (who.warp / WARPS as u32, who.warp % WARPS as u32);
         let inside = who.cta == self.who.cta && group == self.who.warp / WARPS as u32;
         self.waited == 0 || inside && self.waited >> place & 1 == 0
@@ -120,22 +126,22 @@ enum Act {
 
 /// All that is under way.
 #[derive(Debug)]
-pub struct Flight {
+pub struct AsyncCheck {
     pending: FxHashMap<u64, Pending>,
     next: u64,
     groups: FxHashMap<(u64, u32), Groups>,
     phases: FxHashMap<(u64, u64), Vec<u64>>,
     shared: FxHashMap<u64, Words>,
-    /// Those that have a side in global memory.
+    /// Operations with a source or destination in global memory.
     global: Vec<u64>,
     acts: Vec<Act>,
     proxy: Proxy,
 }
 
-impl Flight {
+impl AsyncCheck {
     /// For a launch.
-    pub fn new(launch: &Launch<'_>) -> Flight {
-        Flight {
+    pub fn new(launch: &Launch<'_>) -> AsyncCheck {
+        AsyncCheck {
             pending: FxHashMap::default(),
             next: 0,
             groups: FxHashMap::default(),
@@ -150,30 +156,32 @@ impl Flight {
     pub fn step(
         &mut self,
         launch: &Launch<'_>,
-        (facts, found): (&Facts, &mut Found),
+        (facts, found): (&Facts, &mut FindingLog),
         warp: &Warp,
-        block: &Block,
-        touches: &[Touch],
-        here: Who,
+        block: &CtaState,
+        accesses: &[WarpAccess],
+        here: WarpStep,
     ) {
         self.registers(launch, facts, found, here);
         let op = launch.code.steps[here.step as usize].op;
-        for t in touches {
+        for t in accesses {
             self.touched(launch, found, block, t, here);
-            if !matches!(op, Op::BulkCopy(_) | Op::TensorCopy(_) | Op::LaneCopy(_)) && t.deed != Deed::Read {
+            if !matches!(op, Op::BulkCopy(_) | Op::TensorCopy(_) | Op::LaneCopy(_))
+                && t.deed != AccessKind::Read
+            {
                 self.proxy.wrote(launch, block, t, here);
             }
         }
         match op {
-            Op::LaneCopy(_) => self.copy(launch, block, touches, here),
+            Op::LaneCopy(_) => self.copy(launch, block, accesses, here),
             Op::LaneCopyCommit => each(here.lanes, |l| self.groups(here).copies[l] += 1),
             Op::LaneCopyWait(left) => self.wait(here, |g, groups| match g {
                 Group::Copy(l, n) => here.lanes >> l & 1 == 1 && over(n, groups.copies[l], left),
                 _ => false,
             }),
-            Op::BulkCopy(_) | Op::TensorCopy(_) => self.bulk(launch, found, warp, block, touches, here),
-            Op::AsyncStore(_) => self.send(launch, warp, block, touches, here),
-            Op::Mbarrier(i) => self.mbarrier(launch, warp, block, i, touches, here),
+            Op::BulkCopy(_) | Op::TensorCopy(_) => self.bulk(launch, found, warp, block, accesses, here),
+            Op::AsyncStore(_) => self.send(launch, warp, block, accesses, here),
+            Op::Mbarrier(i) => self.mbarrier(launch, warp, block, i, accesses, here),
             Op::WarpOp(i) => {
                 self.proxy.synced(here);
                 if let WarpOpKind::Wgmma(what) = launch.code.warp_ops[i as usize].kind {
@@ -188,11 +196,11 @@ impl Flight {
             },
         }
     }
-    fn groups(&mut self, here: Who) -> &mut Groups {
+    fn groups(&mut self, here: WarpStep) -> &mut Groups {
         self.groups.entry((here.cta, here.warp)).or_default()
     }
     /// A CTA has ended, and with it its shared memory.
-    pub fn end(&mut self, launch: &Launch<'_>, found: &mut Found, cta: u64) {
+    pub fn end(&mut self, launch: &Launch<'_>, found: &mut FindingLog, cta: u64) {
         let own = |s: &Span| matches!(*s, Span::Shared(c, ..) if c == cta);
         let theirs = |s: &Span| matches!(*s, Span::Shared(c, ..) if c != cta);
         let mut ended: Vec<u64> = Vec::new();
@@ -218,7 +226,7 @@ impl Flight {
         self.proxy.end(cta);
     }
     /// A barrier of the CTA let these go on.
-    pub fn passed(&mut self, who: Who) {
+    pub fn passed(&mut self, who: WarpStep) {
         self.proxy.synced(who);
     }
     /// Marks what was begun.
@@ -302,19 +310,19 @@ impl Flight {
         }
     }
     /// Ends what a warp waits for.
-    fn wait(&mut self, here: Who, due: impl Fn(Group, &Groups) -> bool) {
+    fn wait(&mut self, here: WarpStep, due: impl Fn(Group, &Groups) -> bool) {
         let Some(groups) = self.groups.get(&(here.cta, here.warp)) else { return };
         let due = |n: &&u64| self.pending.get(n).is_some_and(|p| due(p.group, groups));
         let all: Vec<u64> = groups.pending.iter().filter(due).copied().collect();
         all.into_iter().for_each(|n| self.over(n));
     }
-    fn copy(&mut self, launch: &Launch<'_>, block: &Block, touches: &[Touch], here: Who) {
-        let [from, to] = touches else { return };
+    fn copy(&mut self, launch: &Launch<'_>, block: &CtaState, accesses: &[WarpAccess], here: WarpStep) {
+        let [from, to] = accesses else { return };
         each(here.lanes & to.lanes, |l| {
             let reads = if from.lanes >> l & 1 == 1 { span(launch, block, from, l) } else { None };
             let group = Group::Copy(l, self.groups(here).copies[l]);
             self.begin(Pending {
-                who: Who { lanes: 1 << l, ..here },
+                who: WarpStep { lanes: 1 << l, ..here },
                 writes: span(launch, block, to, l).into_iter().collect(),
                 reads: reads.into_iter().collect(),
                 updates: false,
@@ -329,11 +337,11 @@ impl Flight {
     fn bulk(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut Found,
+        found: &mut FindingLog,
         warp: &Warp,
-        block: &Block,
-        touches: &[Touch],
-        here: Who,
+        block: &CtaState,
+        accesses: &[WarpAccess],
+        here: WarpStep,
     ) {
         let code = launch.code;
         let (counted, ranks) = match code.steps[here.step as usize].op {
@@ -345,30 +353,30 @@ impl Flight {
             }
             _ => return,
         };
-        let r = reach(launch, block, &warp.local);
+        let r = visible_memory(launch, block, &warp.local);
         each(here.lanes, |l| {
             // What only others receive is theirs to wait for.
             if ranks.is_some_and(|p| warp.planes.w32[usize::from(p)].0[l] >> block.rank & 1 == 0) {
                 return;
             }
-            let who = Who { lanes: 1 << l, ..here };
+            let who = WarpStep { lanes: 1 << l, ..here };
             let (mut reads, mut writes, mut updates) = (Vec::new(), Vec::new(), false);
-            let moved = touches.iter().enumerate().filter(|(i, _)| Some(*i) != counted);
+            let moved = accesses.iter().enumerate().filter(|(i, _)| Some(*i) != counted);
             for (_, t) in moved.filter(|(_, t)| t.lanes >> l & 1 == 1) {
                 let Some(span) = span(launch, block, t, l) else { continue };
-                updates |= t.deed == Deed::Update;
+                updates |= t.deed == AccessKind::Update;
                 match (span, t.deed) {
-                    (Span::Shared(cta, at, bytes), Deed::Read) => {
+                    (Span::Shared(cta, at, bytes), AccessKind::Read) => {
                         self.proxy.read(launch, found, (cta, at, bytes), who);
                     }
                     (Span::Shared(cta, at, bytes), _) => self.proxy.replaced(cta, at, bytes),
                     _ => {}
                 }
-                if t.deed == Deed::Read { reads.push(span) } else { writes.push(span) }
+                if t.deed == AccessKind::Read { reads.push(span) } else { writes.push(span) }
             }
             let phase = counted
-                .and_then(|i| touches.get(i))
-                .and_then(|t| phase_of(t, &r, l).map(|p| (touch::owner(launch, block, t, l), p)));
+                .and_then(|i| accesses.get(i))
+                .and_then(|t| phase_of(t, &r, l).map(|p| (accesses::owner(launch, block, t, l), p)));
             let group = match phase {
                 Some(_) => Group::None,
                 None => Group::Bulk(l, self.groups(here).bulks[l]),
@@ -389,26 +397,33 @@ impl Flight {
             }
         });
     }
-    fn send(&mut self, launch: &Launch<'_>, warp: &Warp, block: &Block, touches: &[Touch], here: Who) {
-        let [to, counted] = touches else { return };
-        let r = reach(launch, block, &warp.local);
+    fn send(
+        &mut self,
+        launch: &Launch<'_>,
+        warp: &Warp,
+        block: &CtaState,
+        accesses: &[WarpAccess],
+        here: WarpStep,
+    ) {
+        let [to, counted] = accesses else { return };
+        let r = visible_memory(launch, block, &warp.local);
         each(here.lanes & to.lanes, |l| {
             let Some((at, parity)) = phase_of(counted, &r, l) else { return };
             let n = self.begin(Pending {
-                who: Who { lanes: 1 << l, ..here },
+                who: WarpStep { lanes: 1 << l, ..here },
                 writes: span(launch, block, to, l).into_iter().collect(),
                 reads: Vec::new(),
-                updates: to.deed == Deed::Update,
+                updates: to.deed == AccessKind::Update,
                 registers: Vec::new(),
                 operands: Vec::new(),
                 group: Group::None,
                 phase: Some(parity),
                 waited: 0,
             });
-            self.completes((touch::owner(launch, block, counted, l), at), n);
+            self.completes((accesses::owner(launch, block, counted, l), at), n);
         });
     }
-    fn bulk_wait(&mut self, here: Who, left: u32, read: bool) {
+    fn bulk_wait(&mut self, here: WarpStep, left: u32, read: bool) {
         let bulks = self.groups(here).bulks;
         let due =
             |g: Group| matches!(g, Group::Bulk(l, n) if here.lanes >> l & 1 == 1 && over(n, bulks[l], left));
@@ -421,7 +436,7 @@ impl Flight {
         }
     }
     /// What a warp has under way in groups that are due.
-    fn due(&self, of: Who, due: impl Fn(Group) -> bool) -> Vec<u64> {
+    fn due(&self, of: WarpStep, due: impl Fn(Group) -> bool) -> Vec<u64> {
         let pending = self.groups.get(&(of.cta, of.warp)).map_or(&[][..], |g| &g.pending);
         pending.iter().copied().filter(|n| self.pending.get(n).is_some_and(|p| due(p.group))).collect()
     }
@@ -429,16 +444,16 @@ impl Flight {
         &mut self,
         launch: &Launch<'_>,
         warp: &Warp,
-        block: &Block,
+        block: &CtaState,
         i: u32,
-        touches: &[Touch],
-        here: Who,
+        accesses: &[WarpAccess],
+        here: WarpStep,
     ) {
-        let (bar, r) = (&launch.code.mbarriers[i as usize], reach(launch, block, &warp.local));
-        let [t] = touches else { return };
+        let (bar, r) = (&launch.code.mbarriers[i as usize], visible_memory(launch, block, &warp.local));
+        let [t] = accesses else { return };
         each(here.lanes, |l| {
             let Some((at, parity)) = phase_of(t, &r, l) else { return };
-            let key = (touch::owner(launch, block, t, l), at);
+            let key = (accesses::owner(launch, block, t, l), at);
             match bar.kind {
                 MbarrierKind::ArriveCopies { .. } => {
                     // The lane's copies so far are over with this phase, too.
@@ -455,7 +470,7 @@ impl Flight {
                     if parity == asked {
                         return;
                     }
-                    self.proxy.synced(Who { lanes: 1 << l, ..here });
+                    self.proxy.synced(WarpStep { lanes: 1 << l, ..here });
                     let Some(mut waiting) = self.phases.remove(&key) else { return };
                     waiting.retain(|n| {
                         let phase = self.pending.get(n).map(|p| p.phase);
@@ -475,11 +490,11 @@ impl Flight {
     fn products(
         &mut self,
         launch: &Launch<'_>,
-        (facts, found): (&Facts, &mut Found),
+        (facts, found): (&Facts, &mut FindingLog),
         warp: &Warp,
-        block: &Block,
+        block: &CtaState,
         what: WgmmaStep,
-        here: Who,
+        here: WarpStep,
     ) {
         match what {
             WgmmaStep::Fence => {}
@@ -489,7 +504,7 @@ impl Flight {
                 let due = |g: Group| matches!(g, Group::Products(n) if over(n, begun, left));
                 let first = here.warp / WARPS as u32 * WARPS as u32;
                 for warp in first..first + WARPS as u32 {
-                    for n in self.due(Who { warp, ..here }, due) {
+                    for n in self.due(WarpStep { warp, ..here }, due) {
                         let Some(p) = self.pending.get_mut(&n) else { continue };
                         p.waited |= 1 << (here.warp - first);
                         let whole = p.waited == (1 << WARPS) - 1;
@@ -539,9 +554,12 @@ impl Flight {
             }
         }
     }
-    /// Who still reads some bytes: the last that began, or the first of those that are left.
+    /// The operation that still reads some bytes: the last one that began, or the first of those in flight.
     fn reader(&self, last: u64, cta: u64, at: u64, bytes: u64) -> u64 {
-        let reads = |s: &Span| matches!(*s, Span::Shared(c, from, n) if c == cta && at < from + n && from < at + bytes);
+        let reads = |s: &Span| {
+            matches!(*s, Span::Shared(c, from, n) if c == cta && at < from + n
+            && from < at + bytes)
+        };
         if self.pending.contains_key(&last) {
             return last;
         }
@@ -549,23 +567,24 @@ impl Flight {
         left.min().unwrap_or(last)
     }
     /// A product reads a piece of shared memory that a copy may still write.
-    fn product_reads(&self, launch: &Launch<'_>, found: &mut Found, here: Who, at: u64) {
+    fn product_reads(&self, launch: &Launch<'_>, found: &mut FindingLog, here: WarpStep, at: u64) {
         let words = self.shared.get(&here.cta).map_or(&[][..], |w| &w.written);
         let mark = words.iter().skip((at / WORD) as usize).take(4).find(|&&n| n != 0);
         if let Some(p) = mark.and_then(|n| self.pending.get(n)) {
-            let allocation = found::allocation(launch, Space::Shared, at);
+            let allocation = findings::allocation(launch, Space::Shared, at);
             report(
                 launch,
                 found,
-                (here, Deed::Read),
+                (here, AccessKind::Read),
                 p,
                 true,
                 Memory { space: Space::Shared, address: at, bytes: 16, allocation },
             );
         }
     }
-    /// An instruction other than a product uses accumulators of one that is under way, or changes what one still reads.
-    fn registers(&self, launch: &Launch<'_>, facts: &Facts, found: &mut Found, here: Who) {
+    /// An instruction other than a product uses accumulators of one that is under way, or changes what one
+    /// still reads.
+    fn registers(&self, launch: &Launch<'_>, facts: &Facts, found: &mut FindingLog, here: WarpStep) {
         if self.pending.is_empty() {
             return;
         }
@@ -583,12 +602,12 @@ impl Flight {
         if let Some((&reg, p)) = changed.find_map(|r| Some((r, self.pending.get(groups.operands.get(r)?)?))) {
             found.add(launch, Kind::StillRead, here, Some(p.who.step), 0, || {
                 let sides = vec![
-                    found::side(launch, "this change", here),
-                    found::side(launch, "the product that is under way", p.who),
+                    findings::side(launch, "this change", here),
+                    findings::side(launch, "the product that is under way", p.who),
                 ];
                 let what =
                     format!("changes register `{}`, which a product may still read", facts.name(launch, reg));
-                let mut f = found::finding(Kind::StillRead, what, sides);
+                let mut f = findings::finding(Kind::StillRead, what, sides);
                 f.help = Some("wait for it with `wgmma.wait_group`".into());
                 f
             });
@@ -598,18 +617,25 @@ impl Flight {
         let Some(p) = self.pending.get(&n) else { return };
         found.add(launch, Kind::Accumulator, here, Some(p.who.step), 0, || {
             let sides = vec![
-                found::side(launch, "this use", here),
-                found::side(launch, "the product that it is an accumulator of", p.who),
+                findings::side(launch, "this use", here),
+                findings::side(launch, "the product that it is an accumulator of", p.who),
             ];
             let what =
                 format!("uses register `{}` while a product may still write it", facts.name(launch, reg));
-            let mut f = found::finding(Kind::Accumulator, what, sides);
+            let mut f = findings::finding(Kind::Accumulator, what, sides);
             f.help = Some("wait with `wgmma.wait_group` first".into());
             f
         });
     }
-    /// Looks for marks on what an access touches.
-    fn touched(&self, launch: &Launch<'_>, found: &mut Found, block: &Block, t: &Touch, here: Who) {
+    /// Looks for marks on what an access accesses.
+    fn touched(
+        &self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        block: &CtaState,
+        t: &WarpAccess,
+        here: WarpStep,
+    ) {
         if self.pending.is_empty() {
             return;
         }
@@ -618,7 +644,7 @@ impl Flight {
         each(t.lanes, |l| {
             let mut hit = |n: u64, writes: bool| {
                 let Some(p) = self.pending.get(&n) else { return };
-                if writes && p.updates && t.deed == Deed::Update {
+                if writes && p.updates && t.deed == AccessKind::Update {
                     return;
                 }
                 let same = |&&mut (m, w, _): &&mut (u64, bool, u32)| {
@@ -638,7 +664,7 @@ impl Flight {
                         hit(n, true);
                     }
                     let read = words.read.iter().take(range.end).skip(range.start).find(|r| r.1 > 0);
-                    if let Some(&(n, _)) = read.filter(|_| t.deed != Deed::Read) {
+                    if let Some(&(n, _)) = read.filter(|_| t.deed != AccessKind::Read) {
                         let n = self.reader(n, cta, at, bytes);
                         if self.pending.get(&n).is_some_and(|p| p.reads_on(here)) {
                             hit(n, false);
@@ -653,7 +679,7 @@ impl Flight {
                         if p.writes.iter().any(|s| s.meets(at, bytes)) {
                             hit(n, true);
                         }
-                        if t.deed != Deed::Read && p.reads.iter().any(|s| s.meets(at, bytes)) {
+                        if t.deed != AccessKind::Read && p.reads.iter().any(|s| s.meets(at, bytes)) {
                             hit(n, false);
                         }
                     }
@@ -667,10 +693,10 @@ impl Flight {
                 report(
                     launch,
                     found,
-                    (Who { lanes, ..here }, t.deed),
+                    (WarpStep { lanes, ..here }, t.deed),
                     p,
                     writes,
-                    found::memory(launch, t, first),
+                    findings::memory(launch, t, first),
                 );
             }
         }
@@ -680,7 +706,8 @@ impl Flight {
 impl Span {
     /// Whether it has some of these bytes of global memory.
     fn meets(self, at: u64, bytes: u64) -> bool {
-        matches!(self, Span::Global(from, n) if at < from.saturating_add(n) && from < at.saturating_add(bytes))
+        matches!(self, Span::Global(from, n) if at < from.saturating_add(n)
+            && from < at.saturating_add(bytes))
     }
 }
 
@@ -690,15 +717,15 @@ fn over(n: u32, begun: u32, left: u32) -> bool {
 }
 
 /// The bytes of a lane's access.
-fn span(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> Option<Span> {
+fn span(launch: &Launch<'_>, block: &CtaState, t: &WarpAccess, l: usize) -> Option<Span> {
     let (at, bytes) = (t.addr.0[l], u64::from(t.bytes[l]));
-    match touch::space(t.space, at) {
+    match accesses::space(t.space, at) {
         _ if bytes == 0 => None,
         Space::Shared => {
             // All CTAs have the same; what lies outside is another check's.
-            let at = touch::within(t.space, at);
+            let at = accesses::within(t.space, at);
             let inside = block.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
-            inside.then(|| Span::Shared(touch::owner(launch, block, t, l), at, bytes))
+            inside.then(|| Span::Shared(accesses::owner(launch, block, t, l), at, bytes))
         }
         Space::Global => Some(Span::Global(at, bytes)),
         _ => None,
@@ -706,15 +733,15 @@ fn span(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> Option<Span>
 }
 
 /// Where a lane's mbarrier is, and the parity of its phase.
-fn phase_of(t: &Touch, r: &Reach<'_>, l: usize) -> Option<(u64, bool)> {
+fn phase_of(t: &WarpAccess, r: &VisibleMemory<'_>, l: usize) -> Option<(u64, bool)> {
     let (region, at) = t.at(r, l)?;
     Some((at, State::read(region.load64(at)).parity()))
 }
 
 fn report(
     launch: &Launch<'_>,
-    found: &mut Found,
-    (who, deed): (Who, Deed),
+    found: &mut FindingLog,
+    (who, deed): (WarpStep, AccessKind),
     p: &Pending,
     writes: bool,
     memory: Memory,
@@ -722,13 +749,13 @@ fn report(
     let kind = if writes { Kind::NotLanded } else { Kind::StillRead };
     let base = memory.allocation.as_ref().map_or(0, |a: &Allocation| a.base);
     found.add(launch, kind, who, Some(p.who.step), base, || {
-        let mut first = found::side(launch, format!("this {}", deed.noun()), who);
+        let mut first = findings::side(launch, format!("this {}", deed.noun()), who);
         first.memory = Some(memory);
         let by = if matches!(p.group, Group::Products(_)) { "product" } else { "copy" };
         let does = if writes { "write" } else { "read" };
         let role = format!("the {by} that is under way");
         let what = format!("{} memory that a {by} may still {does}", deed.verb());
-        let mut f = found::finding(kind, what, vec![first, found::side(launch, role, p.who)]);
+        let mut f = findings::finding(kind, what, vec![first, findings::side(launch, role, p.who)]);
         f.help = Some(
             match (p.group, writes) {
                 (Group::Copy(..), _) => "wait for it with `cp.async.wait_group`, once it is committed",
@@ -744,16 +771,16 @@ fn report(
 }
 
 /// A copy is under way when the CTA ends whose shared memory it uses.
-fn abandoned(launch: &Launch<'_>, found: &mut Found, p: &Pending, span: Span) {
+fn abandoned(launch: &Launch<'_>, found: &mut FindingLog, p: &Pending, span: Span) {
     let Span::Shared(cta, at, bytes) = span else { return };
     found.add(launch, Kind::LeftUnderWay, p.who, None, 0, || {
-        let mut side = found::side(launch, "begun here", p.who);
-        let allocation = found::allocation(launch, Space::Shared, at);
+        let mut side = findings::side(launch, "begun here", p.who);
+        let allocation = findings::allocation(launch, Space::Shared, at);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         side.memory = Some(Memory { space: Space::Shared, address: at, bytes, allocation });
         let place = launch.config.grid.position(cta);
         let what = format!("nobody has waited for a copy when CTA {place} ends, whose shared memory it uses");
-        let mut f = found::finding(Kind::LeftUnderWay, what, vec![side]);
+        let mut f = findings::finding(Kind::LeftUnderWay, what, vec![side]);
         f.help = Some(
             match p.group {
                 Group::Bulk(..) => {
@@ -769,7 +796,7 @@ fn abandoned(launch: &Launch<'_>, found: &mut Found, p: &Pending, span: Span) {
 
 /// What a step is, from its instruction.
 fn act(launch: &Launch<'_>, step: u32) -> Act {
-    let Some(i) = found::instruction(launch, step).filter(|_| launch.code.steps[step as usize].cost > 0)
+    let Some(i) = findings::instruction(launch, step).filter(|_| launch.code.steps[step as usize].cost > 0)
     else {
         return Act::None;
     };

@@ -1,13 +1,17 @@
-//! Lanes that ask memory again and again: mbarriers, and words that others are to change.
+//! Lanes that poll memory: mbarriers, and words that other threads are expected to change.
 //!
-//! A lane asks *in vain* when what it sees will stay so for as long as nobody changes memory. At an mbarrier that is so after
-//! many tests with one answer. At other memory (strong loads, and atomics that change nothing) it is proved: the lane came
-//! twice to one instruction with the same registers, and nothing was changed in between, so that it goes round for ever.
+//! A lane polls *in vain* when what it reads will not change unless another thread writes memory. At an
+//! mbarrier this is assumed after many tests with the same result. At other memory (strong loads, and atomics
+//! that change nothing) it is proved: the lane came twice to one instruction with the same registers, and no
+//! memory changed in between.
 //!
-//! Holds: whatever may change memory that others see makes everybody ask anew; whatever a lane does that is more than asking
-//! makes it begin anew.
+//! # Invariants
+//! Anything that may change memory visible to others resets every polling lane. Anything a lane does besides
+//! polling resets that lane.
 //!
-//! Misses: loops that ask by an exchange of the warp (`while (!__any_sync(…))`), by plain loads, or that count their rounds.
+//! # Limitations
+//! Loops that poll by a warp exchange (`while (!__any_sync(…))`) or by plain loads, and loops that count
+//! their iterations, are not recognised.
 
 use std::hash::{Hash, Hasher};
 
@@ -19,17 +23,17 @@ use crate::exec::warp_state::Warp;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 
-use super::super::found::Who;
+use crate::check::findings::WarpStep;
 
 /// How often a lane asks an mbarrier in vain before it counts as waiting.
-const PATIENCE: u32 = 1 << 12;
+const GROUP_QUANTUM: u32 = 1 << 12;
 /// How often it asks other memory before its registers are looked at.
 const LOOK: u32 = 64;
 
 /// What a lane asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum What {
-    /// Nothing.
+    /// The lane does not poll.
     #[default]
     Nothing,
     /// An mbarrier of shared memory, whether a phase is complete; its bits.
@@ -55,34 +59,34 @@ struct Asked {
 /// Some lanes that ask in vain.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
-    /// They.
-    pub who: Who,
+    /// The polling lanes and their step.
+    pub who: WarpStep,
     /// What they ask.
     pub what: What,
 }
 
 /// What the lanes of CTAs under way ask.
 #[derive(Debug, Default)]
-pub struct Asking {
+pub struct Polling {
     /// By CTA and warp.
     asked: FxHashMap<(u64, u32), [Asked; LANES]>,
     /// How often memory was changed.
     changes: u64,
 }
 
-impl Asking {
+impl Polling {
     /// Memory is about to change, or may have.
     pub fn changed(&mut self) {
         self.changes += 1;
     }
     /// Lanes do something other than ask.
-    pub fn busy(&mut self, here: Who) {
+    pub fn busy(&mut self, here: WarpStep) {
         if let Some(asked) = self.asked.get_mut(&(here.cta, here.warp)) {
             each(here.lanes, |l| asked[l] = Asked::default());
         }
     }
     /// Lanes test mbarriers; `what` says of each which, if it is in vain.
-    pub fn tests(&mut self, here: Who, mut what: impl FnMut(usize) -> Option<What>) {
+    pub fn tests(&mut self, here: WarpStep, mut what: impl FnMut(usize) -> Option<What>) {
         let asked = self.asked.entry((here.cta, here.warp)).or_default();
         each(here.lanes, |l| {
             let now = what(l).unwrap_or_default();
@@ -93,12 +97,12 @@ impl Asking {
                 _ if again => a.times.saturating_add(1),
                 _ => 1,
             };
-            let vain = times >= PATIENCE;
+            let vain = times >= GROUP_QUANTUM;
             asked[l] = Asked { what: now, step: here.step, times, changes: self.changes, before: 0, vain };
         });
     }
     /// Lanes read memory that others may change, and change nothing; `what` says of each which.
-    pub fn reads(&mut self, warp: &Warp, here: Who, mut what: impl FnMut(usize) -> What) {
+    pub fn reads(&mut self, warp: &Warp, here: WarpStep, mut what: impl FnMut(usize) -> What) {
         let asked = self.asked.entry((here.cta, here.warp)).or_default();
         each(here.lanes, |l| {
             let a = &mut asked[l];
@@ -140,7 +144,7 @@ impl Asking {
             });
             rest &= !lanes;
             all.push(Waiting {
-                who: Who { cta, warp: warp.index, lanes, step: first.step },
+                who: WarpStep { cta, warp: warp.index, lanes, step: first.step },
                 what: first.what,
             });
         }

@@ -1,13 +1,16 @@
-//! Who touched each word of shared and global memory last.
+//! Shadow memory of the race check: the last accesses to each word of shared and global memory.
 //!
-//! A cell holds up to four records of four bytes: accesses of lanes of one warp in one instruction. A record goes when a later
-//! access that is ordered behind it says as much; a fifth drives out the oldest read.
+//! A cell holds up to four records of four bytes. A record describes the lanes of one warp in one
+//! instruction. A later access replaces the records that it is ordered after; a fifth record replaces the
+//! oldest read.
 //!
-//! Misses: more than four unordered readers of a word. Memory beyond [`LIMIT`] of shadow, which is said.
+//! # Limitations
+//! At most four unordered readers of a word are remembered. Memory beyond [`LIMIT`] bytes of shadow is not
+//! checked, which the report says.
 
 use rustc_hash::FxHashMap;
 
-use super::known::CtaNumber;
+use super::happens_before::CtaNumber;
 
 /// Bytes of shadow, at most.
 pub const LIMIT: usize = 1 << 30;
@@ -16,12 +19,12 @@ const PAGE: u64 = 256;
 /// Records of a cell.
 const RECORDS: usize = 4;
 
-/// An access.
+/// An access of lanes of one warp to one word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Record {
+pub struct AccessRecord {
     /// The lanes; 0: no record.
     pub lanes: u32,
-    /// Their CTA.
+    /// The number of the CTA.
     pub cta: CtaNumber,
     /// The CTA's time.
     pub time: u32,
@@ -29,8 +32,8 @@ pub struct Record {
     packed: u32,
 }
 
-impl Record {
-    /// Of lanes of a warp.
+impl AccessRecord {
+    /// A record of lanes of a warp.
     pub fn new(
         cta: CtaNumber,
         time: u32,
@@ -39,19 +42,19 @@ impl Record {
         step: u32,
         bytes: u32,
         write: bool,
-    ) -> Record {
+    ) -> AccessRecord {
         let packed = (step & 0x3f_ffff) << 10 | (warp & 31) << 5 | (bytes & 15) << 1 | u32::from(write);
-        Record { lanes, cta, time, packed }
+        AccessRecord { lanes, cta, time, packed }
     }
-    /// The step.
+    /// The step that accessed the word.
     pub fn step(self) -> u32 {
         self.packed >> 10
     }
-    /// The warp.
+    /// The warp that accessed the word.
     pub fn warp(self) -> u32 {
         self.packed >> 5 & 31
     }
-    /// Which bytes of the word.
+    /// The bytes of the word that were accessed, one bit each.
     pub fn bytes(self) -> u32 {
         self.packed >> 1 & 15
     }
@@ -60,18 +63,18 @@ impl Record {
         self.packed & 1 == 1
     }
     /// Whether both are of the same instruction at the same time, on the same bytes.
-    pub fn same(self, other: Record) -> bool {
+    pub fn same(self, other: AccessRecord) -> bool {
         (self.cta, self.time, self.packed) == (other.cta, other.time, other.packed)
     }
 }
 
-/// A word.
+/// The records of one word.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cell(pub [Record; RECORDS]);
+pub struct ShadowCell(pub [AccessRecord; RECORDS]);
 
-impl Cell {
+impl ShadowCell {
     /// Adds an access.
-    pub fn add(&mut self, new: Record) {
+    pub fn add(&mut self, new: AccessRecord) {
         if let Some(r) = self.0.iter_mut().find(|r| r.lanes != 0 && r.same(new)) {
             r.lanes |= new.lanes;
             return;
@@ -87,11 +90,11 @@ impl Cell {
     }
 }
 
-type Page = Box<[Cell]>;
+type Page = Box<[ShadowCell]>;
 
 /// All words that were touched, by region ([`crate::mem::Region::id`]).
 #[derive(Debug, Default)]
-pub struct Cells {
+pub struct ShadowMemory {
     regions: FxHashMap<usize, Vec<Option<Page>>>,
     bytes: usize,
     /// Bytes that they may take.
@@ -100,13 +103,16 @@ pub struct Cells {
     pub full: bool,
 }
 
-impl Cells {
+impl ShadowMemory {
     /// In at most so many bytes.
-    pub fn new(room: u64) -> Cells {
-        Cells { limit: usize::try_from(room).unwrap_or(usize::MAX).min(LIMIT), ..Cells::default() }
+    pub fn new(room: u64) -> ShadowMemory {
+        ShadowMemory {
+            limit: usize::try_from(room).unwrap_or(usize::MAX).min(LIMIT),
+            ..ShadowMemory::default()
+        }
     }
     /// The cell of the word `word` of a region; `None` when there is no room.
-    pub fn at(&mut self, region: usize, word: u64) -> Option<&mut Cell> {
+    pub fn at(&mut self, region: usize, word: u64) -> Option<&mut ShadowCell> {
         let pages = self.regions.entry(region).or_default();
         let page = (word / PAGE) as usize;
         if pages.len() <= page {
@@ -115,20 +121,20 @@ impl Cells {
         }
         let slot = &mut pages[page];
         if slot.is_none() {
-            let size = PAGE as usize * size_of::<Cell>();
+            let size = PAGE as usize * size_of::<ShadowCell>();
             if self.bytes + size > self.limit {
                 self.full = true;
                 return None;
             }
             self.bytes += size;
-            *slot = Some(vec![Cell::default(); PAGE as usize].into());
+            *slot = Some(vec![ShadowCell::default(); PAGE as usize].into());
         }
         slot.as_mut()?.get_mut((word % PAGE) as usize)
     }
     /// Forgets a region.
     pub fn end(&mut self, region: usize) {
         if let Some(pages) = self.regions.remove(&region) {
-            let used = pages.iter().flatten().count() * PAGE as usize * size_of::<Cell>();
+            let used = pages.iter().flatten().count() * PAGE as usize * size_of::<ShadowCell>();
             self.bytes -= used + pages.len() * size_of::<Option<Page>>();
         }
     }
@@ -140,20 +146,20 @@ mod tests {
 
     #[test]
     fn records_and_cells() {
-        let r = Record::new(7, 9, 31, 0b11, 12345, 0b1010, true);
+        let r = AccessRecord::new(7, 9, 31, 0b11, 12345, 0b1010, true);
         assert_eq!((r.step(), r.warp(), r.bytes(), r.writes()), (12345, 31, 0b1010, true));
-        let mut c = Cell::default();
-        let read = |step| Record::new(0, 1, 0, 1, step, 15, false);
-        c.add(Record::new(0, 1, 0, 1, 0, 15, true));
+        let mut c = ShadowCell::default();
+        let read = |step| AccessRecord::new(0, 1, 0, 1, step, 15, false);
+        c.add(AccessRecord::new(0, 1, 0, 1, 0, 15, true));
         (1..=4).for_each(|s| c.add(read(s)));
-        c.add(Record { lanes: 2, ..read(4) });
+        c.add(AccessRecord { lanes: 2, ..read(4) });
         assert_eq!(c.0.map(|r| (r.step(), r.lanes)), [(0, 1), (2, 1), (3, 1), (4, 3)]);
-        let mut cells = Cells::new(1 << 20);
+        let mut cells = ShadowMemory::new(1 << 20);
         cells.at(5, 1000).unwrap().add(r);
         assert_eq!(cells.at(5, 1000).unwrap().0[0], r);
         cells.end(5);
         assert_eq!((cells.bytes, cells.at(5, 1000).unwrap().0[0].lanes), (0, 0));
-        let mut none = Cells::new(100);
+        let mut none = ShadowMemory::new(100);
         assert!(none.at(5, 0).is_none() && none.full);
     }
 }

@@ -1,53 +1,54 @@
-//! The memory that a step is about to touch, lane by lane.
+//! The memory accesses of a step, lane by lane, before the step runs.
 //!
-//! Misses: tiles of `wmma`; shared memory that only a multicast reaches.
+//! # Limitations
+//! Tiles of `wmma` are missing, and shared memory that only a multicast reaches.
 
 use prlx_trace::check::Space;
 
 use crate::code::{AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, TensorCopy, WarpOpKind, window};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::grid_shape;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::Warp;
 use crate::mem::Region;
-use crate::mem::access::{self, Reach, each};
+use crate::mem::access::{self, VisibleMemory, each};
 use prlx_lanes::{LANES, V64};
 
 /// What is done to the memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Deed {
-    /// Read.
+pub enum AccessKind {
+    /// The lanes read the bytes.
     Read,
-    /// Written.
+    /// The lanes write the bytes.
     Write,
     /// Read and written at once.
     Update,
 }
 
-impl Deed {
+impl AccessKind {
     /// As a verb: `reads`.
     pub fn verb(self) -> &'static str {
         match self {
-            Deed::Read => "reads",
-            Deed::Write => "writes",
-            Deed::Update => "updates",
+            AccessKind::Read => "reads",
+            AccessKind::Write => "writes",
+            AccessKind::Update => "updates",
         }
     }
     /// As a noun.
     pub fn noun(self) -> &'static str {
         match self {
-            Deed::Read => "read",
-            Deed::Write => "write",
-            Deed::Update => "update",
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::Update => "update",
         }
     }
 }
 
 /// One access of some lanes.
 #[derive(Clone, Debug)]
-pub struct Touch {
-    /// What.
-    pub deed: Deed,
+pub struct WarpAccess {
+    /// What the access does to the bytes.
+    pub deed: AccessKind,
     /// In which space.
     pub space: AddrSpace,
     /// By lane: where.
@@ -56,17 +57,17 @@ pub struct Touch {
     pub bytes: [u32; LANES],
     /// Addresses must be multiples of this.
     pub align: u64,
-    /// The lanes.
+    /// The lanes that access memory.
     pub lanes: u32,
 }
 
-impl Touch {
-    fn new(warp: &Warp, deed: Deed, mem: &MemAccess, bytes: u32, lanes: u32) -> Touch {
+impl WarpAccess {
+    fn new(warp: &Warp, deed: AccessKind, mem: &MemAccess, bytes: u32, lanes: u32) -> WarpAccess {
         let addr = access::all_addresses(&warp.planes, mem);
-        Touch { deed, space: mem.space, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
+        WarpAccess { deed, space: mem.space, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
     }
     /// The lanes whose access no memory answers.
-    pub fn bad(&self, r: &Reach<'_>, hint: &mut usize) -> u32 {
+    pub fn bad(&self, r: &VisibleMemory<'_>, hint: &mut usize) -> u32 {
         let mut bad = 0;
         let first = self.bytes[self.lanes.trailing_zeros() as usize & 31];
         let mut even = first.is_power_of_two() && self.align == u64::from(first);
@@ -79,17 +80,17 @@ impl Touch {
         } else {
             each(self.lanes, |l| bad |= u32::from(self.at(r, l).is_none()) << l);
         }
-        if self.deed != Deed::Read {
+        if self.deed != AccessKind::Read {
             each(self.lanes & !bad, |l| bad |= u32::from(self.read_only(r, l)) << l);
         }
         bad
     }
     /// The region of a lane's access, and where in it.
-    pub fn at<'a>(&self, r: &Reach<'a>, l: usize) -> Option<(&'a Region, u64)> {
+    pub fn at<'a>(&self, r: &VisibleMemory<'a>, l: usize) -> Option<(&'a Region, u64)> {
         let (at, bytes) = (self.addr.0[l], self.bytes[l].into());
         if at.is_multiple_of(self.align.max(1)) { access::run(r, self.space, l, at, bytes) } else { None }
     }
-    fn read_only(&self, r: &Reach<'_>, l: usize) -> bool {
+    fn read_only(&self, r: &VisibleMemory<'_>, l: usize) -> bool {
         match space(self.space, self.addr.0[l]) {
             Space::Params => true,
             Space::Global => r.memory.is_constant(self.addr.0[l]),
@@ -121,8 +122,8 @@ pub fn within(space: AddrSpace, at: u64) -> u64 {
     }
 }
 
-/// The number of the CTA whose shared memory a lane touches.
-pub fn owner(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> u64 {
+/// The number of the CTA whose shared memory a lane accesses.
+pub fn owner(launch: &Launch<'_>, block: &CtaState, t: &WarpAccess, l: usize) -> u64 {
     let at = t.addr.0[l];
     let inside = if at >= window::SHARED { at - window::SHARED } else { at };
     match inside / window::CTA {
@@ -131,70 +132,76 @@ pub fn owner(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> u64 {
     }
 }
 
-/// What a step touches when the lanes `m` run it; first what it reads.
-pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
+/// What a step accesses when the lanes `m` run it; first what it reads.
+pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
     let whole = |mem: &MemAccess| u32::from(mem.size) * mem.planes.len() as u32;
     match *op {
         Op::Ld(i) => {
             let mem = &code.mems[i as usize];
-            vec![Touch::new(warp, Deed::Read, mem, whole(mem), m)]
+            vec![WarpAccess::new(warp, AccessKind::Read, mem, whole(mem), m)]
         }
         Op::St(i) => {
             let mem = &code.mems[i as usize];
-            vec![Touch::new(warp, Deed::Write, mem, whole(mem), m)]
+            vec![WarpAccess::new(warp, AccessKind::Write, mem, whole(mem), m)]
         }
         Op::Atom(i) => {
             let atom = &code.atoms[i as usize];
             let bytes = u32::from(atom.mem.size) * atom.values.len() as u32;
-            vec![Touch::new(warp, Deed::Update, &atom.mem, bytes, m)]
+            vec![WarpAccess::new(warp, AccessKind::Update, &atom.mem, bytes, m)]
         }
         Op::LaneCopy(i) => {
             let copy = &code.copies[i as usize];
             let taken = warp.taken(copy, m);
-            let mut from = Touch::new(warp, Deed::Read, &copy.src, copy.dst.size.into(), m);
+            let mut from = WarpAccess::new(warp, AccessKind::Read, &copy.src, copy.dst.size.into(), m);
             each(m, |l| {
                 from.bytes[l] = taken[l].into();
                 // What is not read need not be there.
                 from.lanes &= !(u32::from(taken[l] == 0) << l);
             });
-            vec![from, Touch::new(warp, Deed::Write, &copy.dst, copy.dst.size.into(), m)]
+            vec![from, WarpAccess::new(warp, AccessKind::Write, &copy.dst, copy.dst.size.into(), m)]
         }
         Op::BulkCopy(i) => {
             let bulk = &code.bulks[i as usize];
             let sizes = &warp.planes.w32[usize::from(bulk.size)];
-            let mut both = [(Deed::Read, &bulk.src), (Deed::Write, &bulk.dst)].map(|(deed, mem)| {
-                let mut t = Touch::new(warp, deed, mem, 16, m);
-                t.bytes = sizes.0;
-                t
-            });
+            let mut both =
+                [(AccessKind::Read, &bulk.src), (AccessKind::Write, &bulk.dst)].map(|(deed, mem)| {
+                    let mut t = WarpAccess::new(warp, deed, mem, 16, m);
+                    t.bytes = sizes.0;
+                    t
+                });
             if bulk.reduce.is_some() {
-                both[1].deed = Deed::Update;
+                both[1].deed = AccessKind::Update;
             }
             let mut all = Vec::from(both);
-            all.extend(bulk.mbarrier.as_ref().map(|mem| Touch::new(warp, Deed::Update, mem, 8, m)));
+            all.extend(
+                bulk.mbarrier.as_ref().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8, m)),
+            );
             all
         }
         Op::AsyncStore(i) => {
             let send = &code.async_stores[i as usize];
             let (deed, mem) = match &send.kind {
-                AsyncStoreKind::Store(mem) => (Deed::Write, mem),
-                AsyncStoreKind::Update(atom) => (Deed::Update, &atom.mem),
+                AsyncStoreKind::Store(mem) => (AccessKind::Write, mem),
+                AsyncStoreKind::Update(atom) => (AccessKind::Update, &atom.mem),
             };
             let elements = match &send.kind {
                 AsyncStoreKind::Store(mem) => mem.planes.len(),
                 AsyncStoreKind::Update(atom) => atom.values.len(),
             };
             let bytes = u32::from(mem.size) * elements as u32;
-            vec![Touch::new(warp, deed, mem, bytes, m), Touch::new(warp, Deed::Update, &send.mbarrier, 8, m)]
+            vec![
+                WarpAccess::new(warp, deed, mem, bytes, m),
+                WarpAccess::new(warp, AccessKind::Update, &send.mbarrier, 8, m),
+            ]
         }
         Op::Mbarrier(i) => {
             let bar = &code.mbarriers[i as usize];
-            bar.mem.iter().map(|mem| Touch::new(warp, Deed::Update, mem, 8, m)).collect()
+            bar.mem.iter().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8, m)).collect()
         }
         Op::WarpOp(i) => match code.warp_ops[i as usize].kind {
             WarpOpKind::Matrix(t) => match &code.matrix[t as usize] {
-                MatrixOp::Load { mem, .. } => rows(warp, Deed::Read, mem, m),
-                MatrixOp::Store { mem, .. } => rows(warp, Deed::Write, mem, m),
+                MatrixOp::Load { mem, .. } => rows(warp, AccessKind::Read, mem, m),
+                MatrixOp::Store { mem, .. } => rows(warp, AccessKind::Write, mem, m),
                 _ => Vec::new(),
             },
             _ => Vec::new(),
@@ -203,23 +210,23 @@ pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
     }
 }
 
-/// What a copy of tiles touches: the tiles of lanes whose maps are right, in shared memory; their mbarriers; and what there is of
-/// them in global memory, row by row.
-pub fn tiles(warp: &Warp, r: &Reach<'_>, copy: &TensorCopy, m: u32) -> Vec<Touch> {
-    let deed = if copy.load { Deed::Write } else { Deed::Read };
-    let mut tile = Touch::new(warp, deed, &copy.shared, 128, m);
-    let mut rows: Vec<Touch> = Vec::new();
+/// What a copy of tiles accesses: the tiles of lanes whose maps are right, in shared memory; their mbarriers;
+/// and what there is of them in global memory, row by row.
+pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> Vec<WarpAccess> {
+    let deed = if copy.load { AccessKind::Write } else { AccessKind::Read };
+    let mut tile = WarpAccess::new(warp, deed, &copy.shared, 128, m);
+    let mut rows: Vec<WarpAccess> = Vec::new();
     let far = match (copy.load, copy.reduce) {
-        (true, _) => Deed::Read,
-        (false, None) => Deed::Write,
-        (false, Some(_)) => Deed::Update,
+        (true, _) => AccessKind::Read,
+        (false, None) => AccessKind::Write,
+        (false, Some(_)) => AccessKind::Update,
     };
     each(m, |l| match warp.tile(r, copy, l).ok().and_then(|t| Some((u32::try_from(t.bytes()).ok()?, t))) {
         // What does not fit shared memory is a fault of the copy.
         Some((bytes, t)) if u64::from(bytes) <= r.shared.len() => {
             tile.bytes[l] = bytes;
             for row in t.rows().filter(|row| row.bytes > 0) {
-                let mut touch = Touch {
+                let mut touch = WarpAccess {
                     deed: far,
                     space: AddrSpace::Global,
                     addr: V64([0; LANES]),
@@ -242,12 +249,13 @@ pub fn tiles(warp: &Warp, r: &Reach<'_>, copy: &TensorCopy, m: u32) -> Vec<Touch
         Some((bytes, _)) => tile.bytes[l] = bytes,
         None => tile.lanes &= !(1 << l),
     });
-    let counted = copy.mbarrier.as_ref().map(|mem| Touch::new(warp, Deed::Update, mem, 8, tile.lanes));
+    let counted =
+        copy.mbarrier.as_ref().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8, tile.lanes));
     [Some(tile), counted].into_iter().flatten().chain(rows).collect()
 }
 
 /// Each lane gives the address of a row of 16 bytes, as many lanes as there are rows.
-fn rows(warp: &Warp, deed: Deed, mem: &MemAccess, m: u32) -> Vec<Touch> {
+fn rows(warp: &Warp, deed: AccessKind, mem: &MemAccess, m: u32) -> Vec<WarpAccess> {
     let lanes = u32::MAX >> (LANES - (mem.planes.len() * 8).min(LANES));
-    vec![Touch::new(warp, deed, mem, 16, lanes & m)]
+    vec![WarpAccess::new(warp, deed, mem, 16, lanes & m)]
 }

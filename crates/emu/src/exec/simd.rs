@@ -1,4 +1,5 @@
-//! The hot functions, compiled once for each [`Simd`] of the host's processor.
+//! The hot functions of the interpreter, compiled once for each vector instruction set ([`Simd`]) of the
+//! host.
 
 #![allow(
     unsafe_code,
@@ -8,27 +9,27 @@
 use crate::code::{MemAccess, Mma, WarpOp, Wgmma};
 use crate::exec::exchange;
 use crate::matrix::product::{self, ROWS};
-use crate::mem::access::{self, Bad, Reach};
+use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::Simd;
 use prlx_lanes::{LANES, Planes, V32};
 
 /// One value a lane.
 pub type Row = [u32; LANES];
 
-type Load = fn(&mut Planes, &Reach<'_>, &mut usize, &MemAccess, u32) -> Result<(), Box<Bad>>;
+type Load = fn(&mut Planes, &VisibleMemory<'_>, &mut usize, &MemAccess, u32) -> Result<(), Box<AccessError>>;
 type Product = fn(&Wgmma, bool, &[product::Row; ROWS], &[product::Row], &mut [V32]);
-type Store = fn(&Planes, &Reach<'_>, &mut usize, &MemAccess, u32) -> Result<(), Box<Bad>>;
+type Store = fn(&Planes, &VisibleMemory<'_>, &mut usize, &MemAccess, u32) -> Result<(), Box<AccessError>>;
 
-/// Hot functions.
+/// The hot functions for one instruction set.
 #[derive(Clone, Copy, Debug)]
-pub struct Host {
+pub struct SimdFunctions {
     /// The lowest value, the lanes that have it, and the lowest of the others.
     pub lowest: fn(&Row) -> (u32, u32, u32),
     /// Writes a value to the lanes of a mask.
     pub put: fn(&mut Row, u32, u32),
-    /// A load.
+    /// Loads the elements of an access.
     pub load: Load,
-    /// A store.
+    /// Stores the elements of an access.
     pub store: Store,
     /// An exchange in the warp.
     pub exchange: fn(&mut Planes, &WarpOp, u32),
@@ -66,7 +67,7 @@ fn put(row: &mut Row, mask: u32, v: u32) {
     }
 }
 
-/// Functions for one level, behind a module that only `Host::of` enters.
+/// Functions for one level, behind a module that only `SimdFunctions::of` enters.
 macro_rules! level {
     ($name:ident $(#[$f:meta])?) => {
         mod $name {
@@ -80,11 +81,13 @@ macro_rules! level {
                 super::put(row, mask, v);
             }
             $(#[$f])?
-            fn load(p: &mut Planes, r: &Reach<'_>, hint: &mut usize, mem: &MemAccess, mask: u32) -> Result<(), Box<Bad>> {
+            fn load(p: &mut Planes, r: &VisibleMemory<'_>, hint: &mut usize, mem: &MemAccess,
+                mask: u32) -> Result<(), Box<AccessError>> {
                 access::load(p, r, hint, mem, mask)
             }
             $(#[$f])?
-            fn store(p: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &MemAccess, mask: u32) -> Result<(), Box<Bad>> {
+            fn store(p: &Planes, r: &VisibleMemory<'_>, hint: &mut usize, mem: &MemAccess,
+                mask: u32) -> Result<(), Box<AccessError>> {
                 access::store(p, r, hint, mem, mask)
             }
             $(#[$f])?
@@ -100,8 +103,8 @@ macro_rules! level {
                 product::multiply(op, add, a, b, d);
             }
             $(#[$f])?
-            pub fn host() -> Host {
-                Host { lowest, put, load, store, exchange, mma, product }
+            pub fn host() -> SimdFunctions {
+                SimdFunctions { lowest, put, load, store, exchange, mma, product }
             }
         }
     };
@@ -112,14 +115,15 @@ level!(avx2 #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,popcnt,lzcnt")]);
 #[cfg(target_arch = "x86_64")]
 level!(avx512 #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,popcnt,lzcnt,avx512f,avx512bw,avx512dq,avx512vl")]);
 
-impl Host {
-    /// Those for a level, or for what the processor has of it.
-    pub fn of(simd: Simd) -> Host {
+impl SimdFunctions {
+    /// The functions for an instruction set, or for the best one below it that the processor has.
+    pub fn of(simd: Simd) -> SimdFunctions {
         #[cfg(target_arch = "x86_64")]
         {
             let simd = simd.min(Simd::detect());
             if simd >= Simd::Avx512 {
-                // SAFETY: `detect` found the level's features (`popcnt`, `lzcnt` and `bmi1` come with AVX2 processors).
+                // SAFETY: `detect` found the level's features (`popcnt`, `lzcnt` and `bmi1` come with AVX2
+                // processors).
                 return unsafe { avx512::host() };
             }
             if simd >= Simd::Avx2 {

@@ -1,8 +1,8 @@
-//! What a thread knows that others have done: the happens-before relation, compressed by the structure of the grid.
+//! Vector clocks: which accesses of other threads are ordered before the current step.
 //!
-//! Every CTA has a clock that moves on at every release. An access carries its CTA's time. A thread *knows* all that a thread
-//! did up to some time; by CTA that is a *floor* for all its threads (what a full barrier gives) and later times for single
-//! ones.
+//! Every CTA has a clock that advances at every release, and an access carries the time of its CTA. A vector
+//! clock says up to which time the accesses of each thread happened before. It is compressed by CTA: a floor
+//! for all threads of the CTA (which a full barrier raises), and later times for single threads.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ pub type CtaNumber = u32;
 
 /// What is known of one CTA.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Part {
+struct CtaClock {
     /// Up to this time, what all its threads did.
     floor: u32,
     /// By thread, in order: later times. (Thread 0 to 1023.)
     over: Vec<(u16, u32)>,
 }
 
-impl Part {
+impl CtaClock {
     fn time(&self, thread: u16) -> u32 {
         let over = self.over.binary_search_by_key(&thread, |o| o.0).map_or(0, |i| self.over[i].1);
         over.max(self.floor)
@@ -32,7 +32,7 @@ impl Part {
             Err(i) => self.over.insert(i, (thread, time)),
         }
     }
-    fn join(&mut self, other: &Part) {
+    fn join(&mut self, other: &CtaClock) {
         if other.floor > self.floor {
             self.floor = other.floor;
             self.over.retain(|o| o.1 > other.floor);
@@ -47,14 +47,14 @@ impl Part {
 
 /// What is known of all CTAs, in the order of their numbers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Known(Vec<(CtaNumber, Part)>);
+pub struct VectorClock(Vec<(CtaNumber, CtaClock)>);
 
-impl Known {
-    fn part(&mut self, cta: CtaNumber) -> &mut Part {
+impl VectorClock {
+    fn part(&mut self, cta: CtaNumber) -> &mut CtaClock {
         let i = match self.0.binary_search_by_key(&cta, |p| p.0) {
             Ok(i) => i,
             Err(i) => {
-                self.0.insert(i, (cta, Part::default()));
+                self.0.insert(i, (cta, CtaClock::default()));
                 i
             }
         };
@@ -84,7 +84,7 @@ impl Known {
         part.over.retain(|o| o.1 > floor);
     }
     /// Learns what another knows.
-    pub fn join(&mut self, other: &Known) {
+    pub fn join(&mut self, other: &VectorClock) {
         for (cta, part) in &other.0 {
             self.part(*cta).join(part);
         }
@@ -97,7 +97,7 @@ fn thread(warp: u32, l: usize) -> u16 {
 }
 
 /// `a` and `b`, without a copy where one says it all.
-pub fn joined(a: &Arc<Known>, b: &Arc<Known>) -> Arc<Known> {
+pub fn joined(a: &Arc<VectorClock>, b: &Arc<VectorClock>) -> Arc<VectorClock> {
     if Arc::ptr_eq(a, b) || b.0.is_empty() || a == b {
         return a.clone();
     }
@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn floors_and_single_threads() {
-        let mut a = Known::default();
+        let mut a = VectorClock::default();
         a.learn(3, 1, 0b101, 7);
         assert_eq!(a.unknown(3, 1, 0b111, 7), 0b010);
         assert_eq!((a.unknown(3, 1, 0b101, 8), a.unknown(2, 1, 1, 1)), (0b101, 1));
-        let mut b = Known::default();
+        let mut b = VectorClock::default();
         b.learn_all(3, 6);
         b.learn(5, 0, 1, 2);
         a.join(&b);

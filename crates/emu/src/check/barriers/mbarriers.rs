@@ -1,30 +1,32 @@
-//! mbarriers: whether they are set up, counted and waited for as PTX asks.
+//! Check of mbarriers: whether they are initialised, counted and waited for as PTX requires.
 //!
-//! Holds: lanes whose operation is refused leave the mbarrier as it is, and the kernel goes on.
+//! # Invariants
+//! Lanes whose operation is refused leave the mbarrier unchanged, and the kernel continues.
 //!
-//! Misses: memory of an mbarrier that is used for something else without `inval`.
+//! # Limitations
+//! Reuse of the memory of an mbarrier without `inval` is not reported.
 
 use prlx_trace::check::{Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{MbarrierKind, Op};
 use crate::copies::mbarrier::{self, State};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
-use crate::exec::warp_state::{Warp, reach};
+use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::access::each;
 
-use super::super::found::{self, Found, Who};
-use super::super::touch::{self, Touch};
-use super::asking::{Asking, What};
+use super::polling::{Polling, What};
+use crate::check::accesses::{self, WarpAccess};
+use crate::check::findings::{self, FindingLog, WarpStep};
 
 /// Why a lane may not do what it is about to.
 #[derive(Clone, Debug)]
 struct Refusal {
     kind: Kind,
-    /// Who set the mbarrier up, if anybody.
-    set_up: Option<Who>,
-    /// In words.
+    /// The step that initialised the mbarrier.
+    set_up: Option<WarpStep>,
+    /// Description of the operation, for the finding.
     what: String,
 }
 
@@ -32,7 +34,7 @@ struct Refusal {
 #[derive(Debug, Default)]
 pub struct Mbarriers {
     /// By CTA and place in its shared memory: who set it up.
-    live: FxHashMap<(u64, u64), Who>,
+    live: FxHashMap<(u64, u64), WarpStep>,
 }
 
 impl Mbarriers {
@@ -40,28 +42,28 @@ impl Mbarriers {
     pub fn work(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut Found,
+        found: &mut FindingLog,
         warp: &Warp,
-        block: &Block,
-        (t, asking): (&Touch, &mut Asking),
-        here: Who,
+        block: &CtaState,
+        (t, asking): (&WarpAccess, &mut Polling),
+        here: WarpStep,
     ) -> u32 {
         let Op::Mbarrier(i) = launch.code.steps[here.step as usize].op else { return here.lanes };
         let bar = &launch.code.mbarriers[i as usize];
         let mut good = here.lanes;
         let mut bits: FxHashMap<(u64, u64), u64> = FxHashMap::default();
         let mut refused: Vec<(Refusal, u32)> = Vec::new();
-        let r = reach(launch, block, &warp.local);
+        let r = visible_memory(launch, block, &warp.local);
         each(here.lanes, |l| {
             let Some((region, at)) =
-                t.at(&r, l).filter(|_| touch::space(t.space, t.addr.0[l]) == Space::Shared)
+                t.at(&r, l).filter(|_| accesses::space(t.space, t.addr.0[l]) == Space::Shared)
             else {
                 return;
             };
-            let key = (touch::owner(launch, block, t, l), at);
+            let key = (accesses::owner(launch, block, t, l), at);
             let old = *bits.entry(key).or_insert_with(|| region.load64(at));
             let operand = mbarrier::operand(bar, &warp.planes, l);
-            match self.judge(bar.kind, key, old, operand, Who { lanes: 1 << l, ..here }) {
+            match self.judge(bar.kind, key, old, operand, WarpStep { lanes: 1 << l, ..here }) {
                 Ok(new) => _ = bits.insert(key, new),
                 Err(why) => {
                     good &= !(1 << l);
@@ -73,10 +75,10 @@ impl Mbarriers {
             }
         });
         for (why, lanes) in refused {
-            let memory = found::memory(launch, t, lanes.trailing_zeros() as usize);
-            add(launch, found, Who { lanes, ..here }, why, memory);
+            let memory = findings::memory(launch, t, lanes.trailing_zeros() as usize);
+            add(launch, found, WarpStep { lanes, ..here }, why, memory);
         }
-        let here = Who { lanes: good, ..here };
+        let here = WarpStep { lanes: good, ..here };
         if !matches!(bar.kind, MbarrierKind::Test { .. }) {
             asking.changed();
             asking.busy(here);
@@ -96,7 +98,7 @@ impl Mbarriers {
         key: (u64, u64),
         old: u64,
         operand: Option<u64>,
-        who: Who,
+        who: WarpStep,
     ) -> Result<u64, Refusal> {
         let set_up = self.live.get(&key).copied();
         let refuse = |kind, what: String| Err(Refusal { kind, set_up, what });
@@ -128,12 +130,12 @@ impl Mbarriers {
     }
 }
 
-fn add(launch: &Launch<'_>, found: &mut Found, who: Who, why: Refusal, memory: Memory) {
+fn add(launch: &Launch<'_>, found: &mut FindingLog, who: WarpStep, why: Refusal, memory: Memory) {
     found.add(launch, why.kind, who, why.set_up.map(|o| o.step), 0, || {
-        let mut first = found::side(launch, "this operation", who);
+        let mut first = findings::side(launch, "this operation", who);
         first.memory = Some(memory);
         let mut sides = vec![first];
-        sides.extend(why.set_up.map(|o| found::side(launch, "set up here", o)));
-        found::finding(why.kind, why.what, sides)
+        sides.extend(why.set_up.map(|o| findings::side(launch, "set up here", o)));
+        findings::finding(why.kind, why.what, sides)
     });
 }

@@ -1,4 +1,5 @@
-//! Findings as they are made: each pair of places once for each kind, with counts; and the words for places.
+//! The log of findings: each pair of source lines once per kind, with counts; and the text that describes
+//! places.
 
 use std::collections::HashSet;
 
@@ -14,15 +15,15 @@ use crate::exec::launch::Launch;
 use crate::mem::Owner;
 use prlx_lanes::LANES;
 
+use super::accesses::{self, WarpAccess};
 use super::facts::Facts;
-use super::touch::{self, Touch};
 
 /// Findings that are kept; more are counted.
 const KEPT: usize = 1000;
 
 /// Some lanes of a warp at a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Who {
+pub struct WarpStep {
     /// Number of the CTA.
     pub cta: u64,
     /// Warp in it.
@@ -34,15 +35,15 @@ pub struct Who {
 }
 
 /// What checks work with at a step.
-pub struct Look<'a, 'l> {
-    /// The launch.
+pub struct CheckContext<'a, 'l> {
+    /// The launch that is checked.
     pub launch: &'a Launch<'l>,
-    /// Its steps.
+    /// Facts about its steps.
     pub facts: &'a Facts,
     /// Where findings go.
-    pub found: &'a mut Found,
-    /// What runs.
-    pub who: Who,
+    pub found: &'a mut FindingLog,
+    /// The lanes and the step that are checked now.
+    pub who: WarpStep,
 }
 
 /// A place by its source location or, where there is none, by its instruction.
@@ -50,7 +51,7 @@ pub type Spot = (FuncId, Option<LocId>, Option<InstId>);
 
 /// The findings so far.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FindingLog {
     index: FxHashMap<(Kind, Spot, Option<Spot>, u64), Option<Seen>>,
     findings: Findings,
     /// Steps looked at so far.
@@ -65,18 +66,19 @@ struct Seen {
     lanes: u32,
 }
 
-impl Found {
+impl FindingLog {
     /// Another step is looked at.
     pub fn step(&mut self) {
         self.now += 1;
     }
-    /// Counts a visit of `who` at which something of this kind was seen, against the step `other` if there is another side,
-    /// in the allocation that begins at `base` (0 where that is not the point). `make` is called the first time.
+    /// Counts a visit of `who` at which something of this kind was seen, against the step `other` if there is
+    /// another side, in the allocation that begins at `base` (0 where that is not the point). `make` is
+    /// called the first time.
     pub fn add(
         &mut self,
         launch: &Launch<'_>,
         kind: Kind,
-        who: Who,
+        who: WarpStep,
         other: Option<u32>,
         base: u64,
         make: impl FnOnce() -> Finding,
@@ -123,8 +125,8 @@ impl Found {
             self.findings.dropped += 1;
         }
     }
-    /// All of it. A value that was read before somebody wrote it, or before a copy of another thread landed, because nothing
-    /// orders the two, is told by the race alone.
+    /// All of it. A value that was read before somebody wrote it, or before a copy of another thread landed,
+    /// because nothing orders the two, is told by the race alone.
     pub fn finish(mut self) -> Findings {
         let races = self.findings.list.iter().filter(|f| f.kind == Kind::Race);
         let both = |f: &Finding| Some((f.sides.first()?.place.clone()?, f.sides.get(1)?.place.clone()?));
@@ -133,7 +135,7 @@ impl Found {
         let raced: HashSet<Place> = races.flat_map(|f| &f.sides).filter_map(|s| s.place.clone()).collect();
         let early =
             |f: &Finding| f.sides.get(1).and_then(|s| s.place.as_ref()).is_some_and(|p| raced.contains(p));
-        // Who could not wait, because the mbarrier is wrong, has said so.
+        // A thread that could not wait, because the mbarrier is wrong, has its own finding.
         let broken =
             |f: &Finding| matches!(f.kind, Kind::MbarrierBytes | Kind::MbarrierCount | Kind::MbarrierNotInit);
         let broken = self.findings.list.iter().any(broken);
@@ -181,8 +183,8 @@ pub fn place(launch: &Launch<'_>, step: u32) -> Option<Place> {
     Some(Place { function: function.name.clone(), instruction, module_line, source })
 }
 
-/// Who does it, in the grid.
-pub fn threads(launch: &Launch<'_>, who: Who) -> Option<Threads> {
+/// The threads of a step, by their place in the grid.
+pub fn threads(launch: &Launch<'_>, who: WarpStep) -> Option<Threads> {
     let first = u64::from(who.warp) * LANES as u64 + u64::from(who.lanes.trailing_zeros());
     (who.lanes != 0).then(|| Threads {
         cta: launch.config.grid.position(who.cta),
@@ -193,14 +195,14 @@ pub fn threads(launch: &Launch<'_>, who: Who) -> Option<Threads> {
 }
 
 /// A side: who, where in the code.
-pub fn side(launch: &Launch<'_>, role: impl Into<String>, who: Who) -> Side {
+pub fn side(launch: &Launch<'_>, role: impl Into<String>, who: WarpStep) -> Side {
     Side { role: role.into(), place: place(launch, who.step), threads: threads(launch, who), memory: None }
 }
 
 /// The memory of a lane's access.
-pub fn memory(launch: &Launch<'_>, t: &Touch, l: usize) -> Memory {
-    let space = touch::space(t.space, t.addr.0[l]);
-    let address = touch::within(t.space, t.addr.0[l]);
+pub fn memory(launch: &Launch<'_>, t: &WarpAccess, l: usize) -> Memory {
+    let space = accesses::space(t.space, t.addr.0[l]);
+    let address = accesses::within(t.space, t.addr.0[l]);
     Memory { space, address, bytes: t.bytes[l], allocation: allocation(launch, space, address) }
 }
 
