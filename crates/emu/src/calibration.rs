@@ -1,11 +1,16 @@
-//! Corrections of approximate operations: where hardware gives another result than the CPU device, and which.
+//! Corrections of approximate operations: for which inputs a GPU gives another result than the CPU device,
+//! and which.
 //!
-//! A file is for one operation. Its first line is `calibration 1 OP`, OP as PTX writes it (`ex2.approx.ftz.f32`); then come, in
-//! ascending order, lines `FIRST LAST CHANGE` for the inputs from FIRST to LAST, which are bits of binary32 in hexadecimal:
-//! `+N` and `-N` move the result to the N-th binary32 above or below it, `=BITS` replaces it. `#` begins a comment.
+//! A file describes one operation. Its first line is `calibration 1 OP`, with OP as PTX writes it
+//! (`ex2.approx.ftz.f32`). The other lines are `FIRST LAST CHANGE`, in ascending order, for the inputs from
+//! FIRST to LAST, which are binary32 bits in hexadecimal. A change `+N` or `-N` moves the result to the N-th
+//! binary32 above or below it; `=BITS` replaces it. `#` starts a comment.
 //!
-//! Holds: inputs in no line keep the CPU device's result.
-//! Misses: operations with other than one operand of binary32; 16-bit formats.
+//! # Invariants
+//! Inputs that no line names keep the CPU device's result.
+//!
+//! # Limitations
+//! Only operations with one binary32 operand can be calibrated.
 
 use prlx_driver::{Error, ErrorKind};
 
@@ -34,7 +39,7 @@ const OPS: [&str; 16] = [
 enum Change {
     /// So many binary32 values up.
     By(i32),
-    /// These bits.
+    /// Replace the result by these binary32 bits.
     To(u32),
 }
 

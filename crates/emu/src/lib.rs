@@ -1,15 +1,21 @@
-//! A GPU on the CPU: implements [`prlx_driver::Driver`], with seeded schedules, and runs plans as hooks.
+//! A GPU on the CPU: implements [`prlx_driver::Driver`], with seeded schedules, and runs recording plans as
+//! hooks.
 //!
-//! A kernel is decoded once ([`code`]) into steps over planes of 32 lanes ([`planes`]); a [`warp`] runs groups of lanes, a
-//! [`cta`] its warps, a [`cluster`] its CTAs, and the clusters of a launch run on the host's threads. Data operations are in
-//! `select`.
+//! A kernel is decoded once (`decode`) into steps over planes of 32 lanes (`code`, `prlx-lanes`). The
+//! interpreter runs the lanes of a warp in groups, a CTA runs its warps, a cluster its CTAs, and the host's
+//! threads run the clusters of a launch (`exec`). Asynchronous copies (`copies`), matrix products (`matrix`),
+//! checks (`check`) and recording (`hooks`) are folders of their own.
 //!
-//! Holds: the same module, launch and seed give the same execution; on several host threads (seed 0 alone) as long as the
-//! kernel has no race between CTAs. Every access is checked against the allocations. What the device can't do is refused
-//! before the kernel runs, naming instruction and line.
+//! # Invariants
+//! - The same module, launch and seed give the same execution. On several host threads (seed 0 only) this
+//!   holds as long as CTAs do not race.
+//! - Every access is checked against the allocations.
+//! - The device refuses a kernel that it cannot run before the kernel starts, and names the instruction and
+//!   its line.
 //!
-//! Misses: weak memory orders; textures; dynamic parallelism. Approximate operations are within their documented
-//! error, not equal to a GPU's, unless a [`Calibration`] says what that gives.
+//! # Limitations
+//! Weak memory orders, textures and dynamic parallelism are missing. Approximate operations stay within their
+//! documented error, but do not give the bits of a GPU unless a [`Calibration`] says what those are.
 
 mod calibration;
 mod check;

@@ -1,8 +1,10 @@
-//! `printf` in kernels: the format and the buffer of arguments that compilers hand to `vprintf`.
+//! `printf` in kernels: formats the argument buffer that compilers pass to `vprintf`.
 //!
-//! Holds: a call prints at most [`CALL`] bytes, a CTA [`CTA`]; more is a fault.
+//! # Invariants
+//! A call prints at most [`CALL`] bytes and a CTA at most [`CTA`]; more is a fault.
 //!
-//! Misses: `%n` and wide characters.
+//! # Limitations
+//! `%n` and wide characters are not supported.
 
 /// Bytes that one call may print: as many as CUDA's whole buffer holds by default.
 const CALL: usize = 1 << 20;

@@ -90,7 +90,7 @@ pub fn turn(x: f32, quarter: u64) -> f64 {
     f64::from_bits(r.to_bits() ^ (q & 2) << 62)
 }
 
-/// Hyperbolic tangent.
+/// The hyperbolic tangent of `x`.
 #[inline(always)]
 pub fn tanh(x: f64) -> f64 {
     let z = x * x;

@@ -66,7 +66,8 @@ ops! {
     /// `szext.wrap.u32`.
     ZextWrap(a: u32, b: u32) -> u32 { a & ((1 << (b & 31)) - 1) }
     /// `szext.clamp.s32`.
-    SextClamp(a: i32, b: u32) -> i32 { if b >= 32 { a } else if b == 0 { 0 } else { a << (32 - b) >> (32 - b) } }
+    SextClamp(a: i32, b: u32) -> i32 { if b >= 32 { a } else if b == 0 { 0 } else {
+        a << (32 - b) >> (32 - b) } }
     /// `szext.wrap.s32`.
     SextWrap(a: i32, b: u32) -> i32 { let b = b & 31; if b == 0 { 0 } else { a << (32 - b) >> (32 - b) } }
 }

@@ -41,9 +41,9 @@ impl<T: Int> LaneOp for Selp<T> {
 
 /// A type with comparisons.
 pub trait Ordered: LaneValue {
-    /// Equal.
+    /// Whether the values are equal.
     fn eq(self, o: Self) -> bool;
-    /// Less.
+    /// Whether this value is less.
     fn lt(self, o: Self) -> bool;
     /// Less or equal.
     fn le(self, o: Self) -> bool;
@@ -72,7 +72,8 @@ macro_rules! ordered_floats { ($($t:ty)*) => { $(
         #[inline(always)] fn le(self, o: Self) -> bool { self <= o }
         #[inline(always)] fn lg(self, o: Self) -> bool { self != o && self.num(o) }
         #[inline(always)] fn num(self, o: Self) -> bool { !self.is_nan() && !o.is_nan() }
-        #[inline(always)] fn flushed(self) -> Self { if self.abs() < Self::MIN_POSITIVE { self * 0.0 } else { self } }
+        #[inline(always)] fn flushed(self) -> Self { if self.abs() < Self::MIN_POSITIVE { self * 0.0 }
+            else { self } }
     }
 )* } }
 ordered_floats! { f32 f64 }
@@ -83,7 +84,8 @@ macro_rules! ordered_halves { ($($t:ident)*) => { $(
         #[inline(always)] fn le(self, o: Self) -> bool { self.0 <= o.0 }
         #[inline(always)] fn lg(self, o: Self) -> bool { self.0.lg(o.0) }
         #[inline(always)] fn num(self, o: Self) -> bool { self.0.num(o.0) }
-        #[inline(always)] fn flushed(self) -> Self { if self.0.abs() < Self::widen(Self::MIN_NORMAL) { $t(0.0) } else { self } }
+        #[inline(always)] fn flushed(self) -> Self { if self.0.abs() < Self::widen(Self::MIN_NORMAL) {
+            $t(0.0) } else { self } }
     }
 )* } }
 ordered_halves! { F16 Bf16 }

@@ -75,7 +75,7 @@ impl<A: Int, B: Int> LaneOp for IntSat<A, B> {
 
 /// A floating-point lane type.
 pub trait Real: LaneValue {
-    /// Its value.
+    /// The value in binary64; a NaN keeps its payload.
     fn to64(self) -> f64;
     /// Its value; of a NaN, any NaN.
     fn number(self) -> f64;
@@ -265,7 +265,7 @@ impl<A: Int, B: FromInt> LaneOp for IntFloat<A, B> {
 }
 /// What [`IntFloat`] makes.
 pub trait FromInt: LaneValue {
-    /// Rounded once.
+    /// The integer rounded once to the format.
     fn from_int(v: i128, mode: Round, sat: bool) -> Self;
 }
 /// `.sat` of an integer.

@@ -110,7 +110,7 @@ impl Float for f64 {
 pub trait Lane<T> {
     /// How many operands it reads.
     const OPERANDS: usize;
-    /// Its value.
+    /// The result before NaNs are made canonical.
     fn of(a: T, b: T, c: T, mode: Round) -> T;
     /// Its value with NaNs as they must be.
     #[inline(always)]
@@ -210,7 +210,8 @@ impl<T: Float, O: Lane<T>> LaneOp for Every<O, T> {
 }
 
 macro_rules! lanes {
-    ($($(#[$m:meta])* $name:ident<$t:ty>: $n:literal ($a:ident, $b:ident, $c:ident, $mode:ident) $body:block $({ $($extra:item)* })?;)*) => { $(
+    ($($(#[$m:meta])* $name:ident<$t:ty>: $n:literal ($a:ident, $b:ident, $c:ident,
+        $mode:ident) $body:block $({ $($extra:item)* })?;)*) => { $(
         $(#[$m])*
         impl Lane<$t> for $name {
             const OPERANDS: usize = $n;
@@ -312,9 +313,11 @@ lanes! {
     Add<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a + b } else { soft::add(a, b, mode) } };
     Sub<f32>: 2 (a, b, c, mode) { if mode == Round::Near { a - b } else { add32(a, -b, mode) } };
     Sub<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a - b } else { soft::add(a, -b, mode) } };
-    Mul<f32>: 2 (a, b, c, mode) { if mode == Round::Near { a * b } else { narrow(f64::from(a) * f64::from(b), mode) } } {
+    Mul<f32>: 2 (a, b, c, mode) { if mode == Round::Near { a * b } else {
+        narrow(f64::from(a) * f64::from(b), mode) } } {
         #[inline(always)]
-        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c); is_tiny(f64::from(a) * f64::from(b), mode) }
+        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c);
+            is_tiny(f64::from(a) * f64::from(b), mode) }
     };
     Mul<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a * b } else { soft::mul(a, b, mode) } };
     Fma<f32>: 3 (a, b, c, mode) {
@@ -326,21 +329,26 @@ lanes! {
         }
     } {
         #[inline(always)]
-        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c); is_tiny(sum_odd(f64::from(a) * f64::from(b), f64::from(c)), mode) }
+        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c);
+            is_tiny(sum_odd(f64::from(a) * f64::from(b), f64::from(c)), mode) }
     };
-    Fma<f64>: 3 (a, b, c, mode) { if mode == Round::Near { a.mul_add(b, c) } else { soft::fma(a, b, c, mode) } };
+    Fma<f64>: 3 (a, b, c, mode) { if mode == Round::Near { a.mul_add(b, c) } else { soft::fma(a, b, c,
+        mode) } };
     Div<f32>: 2 (a, b, c, mode) { div32(a, b, mode) } {
         #[inline(always)]
-        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c); is_tiny(quotient(a, b), mode) }
+        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c); is_tiny(quotient(a, b),
+            mode) }
     };
     Div<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a / b } else { soft::div(a, b, mode) } };
     DivApprox<f32>: 2 (a, b, c, mode) {
         // PTX ISA: beyond 2^126 the reciprocal is 0.
-        if b.abs() > f32::from_bits(0x7e80_0000) && b.abs() < f32::INFINITY { a * 0f32.copysign(b) } else { a / b }
+        if b.abs() > f32::from_bits(0x7e80_0000) && b.abs() < f32::INFINITY { a * 0f32.copysign(b) } else {
+            a / b }
     };
     Rcp<f32>: 1 (a, b, c, mode) { div32(1.0, a, mode) } {
         #[inline(always)]
-        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c); is_tiny(quotient(1.0, a), mode) }
+        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c); is_tiny(quotient(1.0, a),
+            mode) }
     };
     Rcp<f64>: 1 (a, b, c, mode) { if mode == Round::Near { 1.0 / a } else { soft::div(1.0, a, mode) } };
     Sqrt<f32>: 1 (a, b, c, mode) {
@@ -386,8 +394,10 @@ lanes! {
     MaxNan<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { -least(-a, -b) } };
     MinXorSign<f32>: 2 (a, b, c, mode) { xor_sign(a, b, least(a.abs(), b.abs())) };
     MaxXorSign<f32>: 2 (a, b, c, mode) { xor_sign(a, b, -least(-a.abs(), -b.abs())) };
-    MinNanXorSign<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, least(a.abs(), b.abs())) } };
-    MaxNanXorSign<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, -least(-a.abs(), -b.abs())) } };
+    MinNanXorSign<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b,
+        least(a.abs(), b.abs())) } };
+    MaxNanXorSign<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b,
+        -least(-a.abs(), -b.abs())) } };
 }
 
 /// The lesser; -0 is less than +0; a NaN gives way to the other.
@@ -397,7 +407,7 @@ fn least<T: Least>(a: T, b: T) -> T {
 }
 /// Types with [`least`].
 pub trait Least {
-    /// The lesser.
+    /// The lesser of two values; -0 is less than +0.
     fn least(a: Self, b: Self) -> Self;
 }
 macro_rules! leasts { ($($t:ty)*) => { $(

@@ -10,23 +10,23 @@ use crate::value::LaneValue;
 
 /// A 16-bit format.
 pub trait Half: LaneValue {
-    /// Infinity.
+    /// The bits of positive infinity.
     const INF: u16;
     /// The least normal value.
     const MIN_NORMAL: u16;
     /// Half a unit of a normal value's last place below it.
     const TINY: f32;
-    /// 1.
+    /// The bits of 1.
     const ONE: u16;
     /// Whether its products can leave binary32's range.
     const WIDE: bool;
-    /// Exact.
+    /// The value of the bits as binary32; exact.
     fn widen(bits: u16) -> f32;
     /// To nearest even.
     fn near(x: f32) -> u16;
     /// From its value.
     fn new(x: f32) -> Self;
-    /// Its value.
+    /// The value as binary32.
     fn get(self) -> f32;
 
     /// In a mode.

@@ -130,9 +130,11 @@ half_ops! {
     /// `max.xorsign.abs`.
     MaxXorSign: 2 (a, b, c) xor_sign(a, b, -least(-a.abs(), -b.abs()));
     /// `min.NaN.xorsign.abs`.
-    MinNanXorSign: 2 (a, b, c) if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, least(a.abs(), b.abs())) };
+    MinNanXorSign: 2 (a, b, c) if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, least(a.abs(),
+        b.abs())) };
     /// `max.NaN.xorsign.abs`.
-    MaxNanXorSign: 2 (a, b, c) if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, -least(-a.abs(), -b.abs())) };
+    MaxNanXorSign: 2 (a, b, c) if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b,
+        -least(-a.abs(), -b.abs())) };
     /// `ex2.approx`.
     Ex2: 1 (a, b, c) narrow_odd(approx::ex2(f64::from(a)));
     /// `tanh.approx`.

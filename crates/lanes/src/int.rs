@@ -14,19 +14,19 @@ pub trait Int: LaneValue + Eq + Ord {
     fn bits(self) -> u64;
     /// From the low bits of a value.
     fn wrap(v: i128) -> Self;
-    /// Its value.
+    /// The value in 128 bits.
     fn wide(self) -> i128;
     /// Extended to 64 bits by its own sign.
     fn ext(self) -> i64;
     /// The low bits of a value.
     fn low(v: u64) -> Self;
-    /// Width.
+    /// The width in bits.
     const BITS: u32;
     /// Whether negative values exist.
     const SIGNED: bool;
-    /// Wrapping sum.
+    /// The sum, wrapped to the width.
     fn add(self, o: Self) -> Self;
-    /// Wrapping difference.
+    /// The difference, wrapped to the width.
     fn sub(self, o: Self) -> Self;
     /// Low half of the product.
     fn mul(self, o: Self) -> Self;
@@ -40,21 +40,21 @@ pub trait Int: LaneValue + Eq + Ord {
     fn shr(self, n: u32) -> Self;
     /// High half of the product.
     fn mul_hi(self, o: Self) -> Self;
-    /// Saturating sum.
+    /// The sum, clamped to the range of the type.
     fn add_sat(self, o: Self) -> Self;
-    /// Saturating difference.
+    /// The difference, clamped to the range of the type.
     fn sub_sat(self, o: Self) -> Self;
-    /// Two's complement.
+    /// The two's complement of the value.
     fn neg(self) -> Self;
     /// Magnitude; the smallest value stays.
     fn abs(self) -> Self;
-    /// Bitwise and.
+    /// The bitwise AND of the values.
     fn and(self, o: Self) -> Self;
-    /// Bitwise or.
+    /// The bitwise OR of the values.
     fn or(self, o: Self) -> Self;
     /// Bitwise exclusive or.
     fn xor(self, o: Self) -> Self;
-    /// Bitwise complement.
+    /// The bitwise complement of the value.
     fn not(self) -> Self;
 }
 
@@ -77,7 +77,8 @@ macro_rules! ints {
             #[inline(always)] fn shr(self, n: u32) -> Self {
                 if n >= Self::BITS { if $signed { self >> (Self::BITS - 1) } else { 0 } } else { self >> n }
             }
-            #[inline(always)] fn mul_hi(self, o: Self) -> Self { ((self as $w * o as $w) >> Self::BITS) as $t }
+            #[inline(always)] fn mul_hi(self, o: Self) -> Self {
+                ((self as $w * o as $w) >> Self::BITS) as $t }
             #[inline(always)] fn add_sat(self, o: Self) -> Self { self.saturating_add(o) }
             #[inline(always)] fn sub_sat(self, o: Self) -> Self { self.saturating_sub(o) }
             #[inline(always)] fn neg(self) -> Self { (0 as $t).wrapping_sub(self) }
@@ -90,7 +91,8 @@ macro_rules! ints {
         }
     )* };
 }
-ints! { u8 u8 u16 false; i8 u8 i16 true; u16 u16 u32 false; i16 u16 i32 true; u32 u32 u64 false; i32 u32 i64 true; u64 u64 u128 false; i64 u64 i128 true; }
+ints! { u8 u8 u16 false; i8 u8 i16 true; u16 u16 u32 false; i16 u16 i32 true; u32 u32 u64 false;
+i32 u32 i64 true; u64 u64 u128 false; i64 u64 i128 true; }
 
 ops! {
     /// `add`.
@@ -136,15 +138,20 @@ ops! {
     /// `mul24.hi.s32`.
     Mul24HiS(a: i32, b: i32) -> i32 { ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32 }
     /// `mad24.lo.u32`.
-    Mad24LoU(a: u32, b: u32, c: u32) -> u32 { ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) as u32).wrapping_add(c) }
+    Mad24LoU(a: u32, b: u32, c: u32) -> u32 {
+        ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) as u32).wrapping_add(c) }
     /// `mad24.lo.s32`.
-    Mad24LoS(a: i32, b: i32, c: i32) -> i32 { ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) as i32).wrapping_add(c) }
+    Mad24LoS(a: i32, b: i32, c: i32) -> i32 {
+        ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) as i32).wrapping_add(c) }
     /// `mad24.hi.u32`.
-    Mad24HiU(a: u32, b: u32, c: u32) -> u32 { (((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 16) as u32).wrapping_add(c) }
+    Mad24HiU(a: u32, b: u32, c: u32) -> u32 {
+        (((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 16) as u32).wrapping_add(c) }
     /// `mad24.hi.s32`.
-    Mad24HiS(a: i32, b: i32, c: i32) -> i32 { ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16).wrapping_add(i64::from(c)) as i32 }
+    Mad24HiS(a: i32, b: i32, c: i32) -> i32 {
+        ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16).wrapping_add(i64::from(c)) as i32 }
     /// `mad24.hi.sat.s32`.
-    Mad24HiSat(a: i32, b: i32, c: i32) -> i32 { (((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32).saturating_add(c) }
+    Mad24HiSat(a: i32, b: i32, c: i32) -> i32 {
+        (((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32).saturating_add(c) }
     /// `sad`: c + |a - b|.
     Sad<T: Int>(a: T, b: T, c: T) -> T { c.add(if a < b { b.sub(a) } else { a.sub(b) }) }
     /// `div`.
@@ -154,7 +161,8 @@ ops! {
     /// `div.u32`, in vectors.
     DivU32(a: u32, b: u32) -> u32 { quotient(f64::from(a), f64::from(b)) | if b == 0 { u32::MAX } else { 0 } }
     /// `div.s32`, in vectors.
-    DivS32(a: i32, b: i32) -> i32 { quotient(f64::from(a), f64::from(b)) as i32 | if b == 0 { -1 } else { 0 } }
+    DivS32(a: i32, b: i32) -> i32 { quotient(f64::from(a), f64::from(b)) as i32 | if b == 0 { -1 } else {
+        0 } }
     /// `rem.u32`, in vectors.
     RemU32(a: u32, b: u32) -> u32 {
         let q = quotient(f64::from(a), f64::from(b));

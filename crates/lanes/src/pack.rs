@@ -85,7 +85,7 @@ impl LaneOp for Pack128 {
     }
 }
 
-/// And back.
+/// Splits 128 bits into [`Args::imm`] parts: two of 64 or four of 32.
 pub struct Unpack128;
 impl LaneOp for Unpack128 {
     #[inline(always)]

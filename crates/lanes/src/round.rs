@@ -13,11 +13,11 @@
 pub enum Round {
     /// To nearest, ties to even.
     Near,
-    /// Towards zero.
+    /// Round towards zero.
     Zero,
-    /// Down.
+    /// Round towards negative infinity.
     Down,
-    /// Up.
+    /// Round towards positive infinity.
     Up,
     /// To the neighbour whose last bit is 1, if inexact.
     Odd,

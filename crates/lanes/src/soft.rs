@@ -175,7 +175,7 @@ pub fn div(a: f64, b: f64, mode: Round) -> f64 {
     pack(Parts { negative: a.negative != b.negative, exponent, mantissa: q | u128::from(rest != 0) }, mode)
 }
 
-/// Square root.
+/// The square root of `a`.
 #[inline]
 pub fn sqrt(a: f64, mode: Round) -> f64 {
     if !a.is_finite() || a <= 0.0 {

@@ -68,7 +68,8 @@ impl LaneValue for bool {
 /// Declares operations: `name<T>(a: T, b: u32) -> T { … }`, one lane at a time; with `<…>` generic over lane
 /// types.
 macro_rules! ops {
-    ($($(#[$m:meta])* $name:ident $(<$g:ident: $b:path>)? ($($a:ident: $t:ty),*) -> $r:ty $body:block)*) => { $(
+    ($($(#[$m:meta])* $name:ident $(<$g:ident: $b:path>)? ($($a:ident: $t:ty),*) -> $r:ty $body:block)*) =>
+        { $(
         $(#[$m])*
         #[allow(non_camel_case_types, reason = "the name is the operation's")]
         pub struct $name $(<$g>(std::marker::PhantomData<$g>))?;

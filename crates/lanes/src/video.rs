@@ -16,9 +16,9 @@ use crate::planes::{LANES, Planes, V32};
 /// The first operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum First {
-    /// Sum.
+    /// The sum of the parts.
     Add,
-    /// Difference.
+    /// The difference of the parts.
     Sub,
     /// Absolute value of the difference.
     AbsDiff,
@@ -28,9 +28,9 @@ pub enum First {
     Max,
     /// Average, rounded away from zero for sums of at least 0.
     Average,
-    /// Left shift.
+    /// Shift to the left.
     Shl,
-    /// Right shift.
+    /// Shift to the right.
     Shr,
     /// Product plus the third source.
     Mad,

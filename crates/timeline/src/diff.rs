@@ -1,21 +1,24 @@
-//! Two timelines, region by region: which take longer or shorter, and whether that is more than chance.
+//! Compares two timelines region by region: what takes longer or shorter, and whether that exceeds chance.
 //!
-//! Visits pair by kernel, role, region and trip, never by time: of each pair of tracks' worth of trips what CTAs tell is compared: how often each visits, how long all its
-//! visits take, and its median one. What CTAs (of all launches) tell is drawn again and again from those that there are (bootstrap, from a seed of its own):
-//! where 95 of 100 draws lie is the interval.
+//! Visits match by kernel, role, region and trip, never by time. Each CTA gives three samples per region: its number of
+//! visits, their total time, and their median. A bootstrap with a fixed seed draws CTAs from all launches; the interval covers
+//! 95 of 100 draws.
 //!
-//! Holds: the same two timelines give the same numbers. A region differs when the interval of its total leaves out no change and the change is
-//! as large as asked. Where too few CTAs are there, or records are lost, what does not differ is unknown.
+//! # Invariants
+//! The same two timelines give the same numbers. A region differs if the interval of its total excludes zero and the change
+//! reaches the given threshold. With too few CTAs, or lost records, a region without a difference is unknown.
 //!
-//! Misses: launches are one sample each however long they are; a change of the clock's rate is a change of all; kernels of several that are called
-//! otherwise in the other timeline have no pair.
+//! # Limitations
+//! A launch is one sample, however long it is. A change of the clock rate changes all regions. If there are several kernels,
+//! a kernel with another name in the other timeline has no match.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::regions::median;
-use crate::{Role, Timeline, add};
+use crate::model::{Role, Timeline};
+use crate::statistics::add;
+use crate::statistics::median;
 
-/// Draws.
+/// Bootstrap draws.
 const DRAWS: usize = 1000;
 /// The fewest CTAs of a side that tell of chance.
 const FEWEST: usize = 3;
@@ -26,7 +29,7 @@ const TRIPS: u32 = 4096;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pace {
-    /// Nothing differs.
+    /// No region and no kernel differs.
     #[default]
     Same,
     /// What differs takes less time, all together.
@@ -99,11 +102,11 @@ pub struct Change {
 pub struct RegionChange {
     /// Its kernel, as [`KernelChange`] has it.
     pub kernel: String,
-    /// Its name.
+    /// Name of the region.
     pub name: String,
-    /// Whose.
+    /// Role of the tracks that visit it.
     pub role: String,
-    /// Visits.
+    /// Visits of all CTAs, by side.
     pub visits: [u64; 2],
     /// CTAs that visit it.
     pub ctas: [u64; 2],

@@ -1,9 +1,11 @@
-//! What a check of a running kernel found: plain data, for those who print it.
+//! Findings of the checks of a running kernel, as plain data for the reports.
 //!
-//! Holds: a finding has at least one side, the access or decision that is wrong; the others say what it is wrong against.
-//! Findings come in the order in which they were first seen, each pair of places once for each kind.
+//! # Invariants
+//! A finding has at least one side: the access or decision that is wrong. Further sides say what it conflicts with. Findings
+//! are in the order of their first occurrence; each pair of code locations appears once per kind.
 //!
-//! Misses: the text of source lines is filled in by whoever can read the files ([`Findings::sources`]).
+//! # Limitations
+//! The caller, who can read files, fills in the text of source lines ([`Findings::sources`]).
 
 use crate::{Dim3, LaneMask};
 
@@ -111,15 +113,15 @@ kinds! {
         BarrierCount "barrier-count" Error "a barrier that is given different thread counts, or one that is no multiple of 32";
         /// Waiting and reducing at once.
         MixedBarrier "mixed-barrier" Error "a barrier that some wait at and others reduce over";
-        /// Everybody waits.
+        /// All remaining threads wait.
         Deadlock "deadlock" Error "threads that wait for what can't come";
         /// A mask without the lane that gives it.
         MaskWithoutSelf "mask-without-self" Error "an exchange of a warp whose mask does not name a lane that runs it";
-        /// A value of nobody.
+        /// The source lane is not active.
         InactiveLane "inactive-lane" Error "a shuffle that reads a lane which does not take part";
-        /// No `mbarrier.init`.
+        /// There was no `mbarrier.init`.
         MbarrierNotInit "mbarrier-not-init" Error "an operation on an mbarrier that was not set up";
-        /// Two of them.
+        /// A second `mbarrier.init`.
         MbarrierInitTwice "mbarrier-init-twice" Error "an mbarrier that is set up again while in use";
         /// Too many arrivals.
         MbarrierCount "mbarrier-count" Error "more arrivals at an mbarrier than its phase expects";
@@ -143,15 +145,15 @@ kinds! {
     Notes "notes" {
         /// Words of one bank.
         BankConflict "bank-conflict" Note "an access to shared memory whose lanes touch different words of one bank";
-        /// Sectors.
+        /// More sectors than needed.
         Uncoalesced "uncoalesced" Note "an access to global memory that touches at least twice the sectors that its bytes need";
     }
 }
 
-/// A finding.
+/// One finding, with everything that a report shows of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// Of what kind.
+    /// Kind of the error.
     pub kind: Kind,
     /// What happened, without a full stop: ``reads 4 bytes past the end of `x` ``.
     pub what: String,
@@ -161,7 +163,7 @@ pub struct Finding {
     pub help: Option<String>,
     /// How many warp instructions it was seen at.
     pub visits: u64,
-    /// And in how many of their lanes.
+    /// Number of lanes over all these visits.
     pub lanes: u64,
 }
 
@@ -174,18 +176,18 @@ pub struct Side {
     pub place: Option<Place>,
     /// Who: those of the first visit.
     pub threads: Option<Threads>,
-    /// Which memory.
+    /// The memory that it accesses.
     pub memory: Option<Memory>,
 }
 
 /// Lanes of one warp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Threads {
-    /// Their CTA.
+    /// Position of their CTA in the grid.
     pub cta: Dim3,
     /// Their warp in it.
     pub warp: u32,
-    /// Them.
+    /// The lanes.
     pub lanes: LaneMask,
     /// The first one's place in the CTA (`threadIdx`).
     pub first: Dim3,
@@ -197,9 +199,9 @@ pub enum Space {
     /// The device's, constants too.
     #[default]
     Global,
-    /// A CTA's.
+    /// Shared memory of a CTA.
     Shared,
-    /// A lane's.
+    /// Local memory of a thread.
     Local,
     /// The kernel's parameters.
     Params,
@@ -220,7 +222,7 @@ impl Space {
 /// A place in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Of which space.
+    /// State space of the address.
     pub space: Space,
     /// The address of the first lane's access, in its space.
     pub address: u64,
@@ -230,14 +232,14 @@ pub struct Memory {
     pub allocation: Option<Allocation>,
 }
 
-/// Memory that has a name.
+/// A named allocation or variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Allocation {
     /// The argument's or variable's name, or a description.
     pub name: String,
-    /// Its address.
+    /// Address of its first byte.
     pub base: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 

@@ -1,12 +1,13 @@
-//! How values lie in files: one trait, and the table macro that gives every structure its type, its writer, its reader
-//! and its rows in `docs/format.md`.
+//! The encoding of values in files: one trait, and the table macros that give every structure its type, encoder, decoder
+//! and rows in `docs/format.md`.
 //!
-//! Numbers are little-endian base-128 (seven bits a byte, the top bit set when more follow) but for `u8`, `bool` and
-//! `u128`, which have 1, 1 and 16 bytes. `String` and `Vec` are a count, then that many; `Option` is 0, or 1 and the value;
-//! an enumeration is its number, then the fields.
+//! Numbers are little-endian base-128: seven bits per byte, the top bit set if more follow. Exceptions are `u8`, `bool` and
+//! `u128`, which take 1, 1 and 16 bytes. `String` and `Vec` are a count and that many items. `Option` is 0, or 1 and the value.
+//! An enumeration is its number, then its fields.
 //!
-//! Holds: reading never panics; memory is allocated in proportion to the bytes at hand ([`Codec::MIN`] bounds how many
-//! items they can hold); no type contains itself, so depth is bounded by the types.
+//! # Invariants
+//! Decoding never panics. Memory is proportional to the input ([`Codec::MIN`] bounds how many items the input can hold). No
+//! type contains itself, so the types bound the depth.
 
 use crate::Error;
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a recording's bytes.
+//! Errors in a recording's bytes.
 
 use std::fmt;
 

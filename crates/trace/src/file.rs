@@ -1,19 +1,20 @@
-//! The file that holds a recording: a header, then sections until the one that says that it is whole.
+//! The file of a recording: a header, then sections, the last of which marks the file as complete.
 //!
-//! **Header**: 8 bytes [`MAGIC`], 4 bytes version, 4 bytes checksum of those 12 (the low half). **Section**: a head of 40 bytes — kind, flags (4 bytes
-//! each), stored length, length when unpacked, checksum of what is stored, checksum of the head so far (8 bytes each) —
-//! and the stored bytes. All little-endian; checksums are XXH3-64.
+//! **Header**: 8 bytes [`MAGIC`], 4 bytes version, 4 bytes checksum (the low half of that of the 12 bytes before).
+//! **Section**: a head of 40 bytes, and the stored bytes. The head holds kind and flags (4 bytes each), stored length, length
+//! when decompressed, checksum of the stored bytes, and checksum of the head so far (8 bytes each). All numbers are
+//! little-endian; checksums are XXH3-64.
 //!
-//! Sections follow one another without a table in front, so that a recorder appends a launch when it has ended
-//! ([`crate::Writer`]) and what a killed one left is whole up to its last section ([`Trace::read_cut`]). A reader walks from
-//! head to head; the bytes of frames are left alone until they are asked for, and each frame has a checksum of its own in the
-//! index before it.
+//! There is no table of sections, so a recorder appends each launch when it has ended ([`crate::Writer`]), and the file of a
+//! killed process is complete up to its last section ([`Trace::read_cut`]). A reader goes from head to head and reads frames
+//! only on demand; the index before them holds a checksum for each.
 //!
-//! **Versions.** The magic changes when nothing of the old can be read. Every other change raises [`VERSION`]; a reader
-//! reads its own version and all before it, and refuses later ones. A field that is added says since when
-//! (`#[since]`), a kind or a number is never used again. A section of unknown kind whose flag [`SKIP`] is set is skipped.
+//! **Versions.** The magic changes when old files become unreadable. Every other change raises [`VERSION`]. A reader accepts
+//! its own version and all earlier ones, and refuses later ones. A new field states its version (`#[since]`). Kinds and numbers
+//! are never reused. A section of unknown kind with flag [`SKIP`] is skipped.
 //!
-//! Holds: reading never panics; what is held at once is in proportion to the file ([`Budget`]); every id is in range.
+//! # Invariants
+//! Reading never panics. Memory is proportional to the file ([`Budget`]). Every id is in range.
 
 use xxhash_rust::xxh3::xxh3_64;
 

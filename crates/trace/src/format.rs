@@ -1,4 +1,4 @@
-//! `docs/format.md`, made from the tables that the reader and the writer are made from.
+//! Generates `docs/format.md` from the tables that the reader and the writer use.
 
 use std::fmt::Write;
 

@@ -1,11 +1,12 @@
-//! Frames: the streams of a few hundred warps, column by column, packed with zstd.
+//! Frames: the streams of a few hundred warps, in columns, compressed with zstd.
 //!
-//! Unpacked, a frame is four lists of numbers for its warps — index of the warp in the launch's list, kind of stream (a
-//! [`Kind`]), number of lanes, elements by lane — and then columns. A column of n numbers of w bytes is w planes of n
-//! bytes: first all lowest bytes, last all highest. Elements of lanes lie row by row, as the device wrote them, each
-//! XORed with the one of the lane before it in its row: lanes that go together leave zeros.
+//! A decompressed frame starts with four lists for its warps: index of the warp in the launch, kind of stream ([`Kind`]),
+//! number of lanes, and elements per lane. Columns follow. A column of n numbers of w bytes is w planes of n bytes, the lowest
+//! bytes first. The elements of lanes lie row by row, as the device wrote them. Each is XORed with the one of the lane before
+//! it in its row, so lanes with equal elements leave zeros.
 //!
-//! Holds: reading never panics, ends, and allocates in proportion to the frame's bytes; a frame takes all of its bytes.
+//! # Invariants
+//! Reading never panics, terminates, and allocates in proportion to the frame's bytes. A frame must use all of its bytes.
 
 use std::cell::RefCell;
 use std::io::Read;
@@ -20,7 +21,7 @@ use crate::{Error, Level};
 
 /// Most bytes of an unpacked frame: as much as the host is willing to hold for one.
 pub const MOST: u64 = 1 << 30;
-/// zstd's level.
+/// Compression level of zstd.
 const LEVEL: i32 = 3;
 /// Frames are cut when they have this many warps …
 pub const WARPS: usize = 256;
@@ -346,7 +347,7 @@ thread_local! {
     static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Packs bytes.
+/// Compresses bytes with zstd.
 pub fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let packed = PACKER.try_with(|kept| match &mut *kept.borrow_mut() {
         Some(packer) => packer.compress(bytes),

@@ -1,4 +1,4 @@
-//! Readers of a file's parts without the checksums around them, which no fuzzer guesses.
+//! Decoders of a file's parts without their checksums, which a fuzzer cannot guess.
 
 use crate::codec::{Codec, Reader, VERSION};
 use crate::ids::WarpId;

@@ -1,13 +1,13 @@
-//! The static half of a recording: what the code is, as far as reading the dynamic half needs it.
+//! The static half of a recording: what decoding and reports need to know of the code.
 //!
-//! It is computed once, when a module is instrumented, and stored with the events; a trace explains itself with no module
-//! beside it. Its centre is the *decode program*: per basic block the [`Step`]s that a decoder takes. Walking it lane by
-//! lane, with the launch's parameters and the lane's recorded words, gives that lane's exact path. A decision that
-//! follows from parameters, ids, constants, induction variables and earlier decisions is not recorded at all: the
-//! decoder evaluates its slice again ([`Step::Let`]).
+//! It is computed once, when a module is instrumented, and stored with the events. Its core is the *decode program*: the
+//! [`Step`]s of each basic block. Walked lane by lane, with the launch's parameters and the lane's recorded words, it gives the
+//! lane's exact path. A decision that follows from parameters, ids, constants, induction variables and earlier decisions is not
+//! recorded: the decoder evaluates its slice again ([`Step::Let`]).
 //!
-//! Holds: every index is in range of the table that it names (the reader checks it); `Module::sites[i].function/block`
-//! name the block whose steps contain that site.
+//! # Invariants
+//! Every index is within the table that it refers to; the reader checks this. `Module::sites[i].function` and `block` name the
+//! block whose steps contain that site.
 
 use crate::ids::{BlockId, FileId, FuncId, LocId, LoopId, SiteId, Slot};
 use crate::mark::Mark;
@@ -33,7 +33,7 @@ structures! {
         pub sites: Vec<Site>,
         /// Tables and records of the probe program that was written into it.
         #[since(5)] pub tables: Vec<Table>,
-        /// Its markers.
+        /// Markers that were inserted into it.
         #[since(6)] pub marks: Vec<Mark>,
         /// In which way its recorder hashes values (levels `print` and `events`): [`crate::device::HASHING`], or 0, from before there
         /// was another one.
@@ -52,7 +52,7 @@ structures! {
     /// A source location, with the call sites it was inlined at.
     #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
     pub struct Loc {
-        /// Which file.
+        /// File of the line.
         pub file: FileId,
         /// Line, from 1.
         pub line: u32,
@@ -146,18 +146,18 @@ choices! {
         Let {
             /// Receives the result.
             to: Slot,
-            /// Operation.
+            /// Operation to evaluate.
             op: Alu,
             /// Type it works on; its width masks arguments and result.
             ty: Scalar,
-            /// Arguments.
+            /// Operands, in order.
             args: Vec<Arg>,
             /// The instruction's guard: without it, `to` keeps its value.
             guard: Option<Guard>,
         } = 0,
         /// A visit to a decision: its value, from where [`Site::source`] says, goes to `slot` and is one decoded event.
         Decide {
-            /// Which decision.
+            /// Site of the decision.
             site: SiteId,
             /// Holds the value afterwards (and before, when [`Source::Computed`]).
             slot: Slot,
@@ -166,7 +166,7 @@ choices! {
         } = 1,
         /// A visit to a site whose class is no decision (store, atomic, barrier …): one decoded event without a value.
         Visit {
-            /// Which site.
+            /// The visited site.
             site: SiteId,
             /// The instruction's guard: visited only if it holds.
             guard: Option<Guard>,
@@ -174,7 +174,7 @@ choices! {
         /// A call of a function of this module; the decoder walks it (unless that function is skipped). Since version 8 with its
         /// place in the source.
         Call {
-            /// Callee.
+            /// Called function.
             function: FuncId,
             /// The call's guard.
             guard: Option<Guard>,
@@ -188,7 +188,7 @@ structures! {
     /// `@p` or `@!p`, in decoder registers.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Guard {
-        /// Predicate.
+        /// Slot that holds the predicate.
         pub slot: Slot,
         /// True for `@!p`.
         pub negate: bool,
@@ -234,7 +234,7 @@ choices! {
         Special(register: Special) = 2,
         /// Bytes of the parameter buffer: offset and size.
         Param {
-            /// Byte offset.
+            /// Byte offset in the parameter buffer.
             offset: u32,
             /// 1, 2, 4 or 8.
             size: u8,
@@ -496,7 +496,7 @@ structures! {
     /// A probed point.
     #[derive(Clone, PartialEq, Debug, Default)]
     pub struct Site {
-        /// Which function.
+        /// Function that contains it.
         pub function: FuncId,
         /// Which block of it.
         pub block: BlockId,

@@ -1,8 +1,7 @@
 //! The dynamic half of a recording: launches and the streams of their warps.
 //!
-//! A [`WarpStream`] holds what the lanes of one warp wrote, as written; decoding it against the static half is
-//! `prlx-analyze`'s work. Streams of equal meaning have equal [`WarpStream::digest`]s, so equal warps are skipped
-//! without decoding.
+//! A [`WarpStream`] holds the words of the lanes of one warp as recorded. `prlx-analyze` decodes it against the static half.
+//! Streams of equal meaning have equal [`WarpStream::digest`]s, so equal warps are skipped without decoding.
 
 use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, SiteId, WarpId};
 use crate::kernel::{FaultKind, Fidelity, Level, Scalar};
@@ -11,13 +10,13 @@ structures! {
     /// What one launch was, and what was seen of it; its streams are kept apart (see `Trace`).
     #[derive(Clone, PartialEq, Debug, Default)]
     pub struct Launch {
-        /// Which module.
+        /// Module of the kernel: an index into `Trace::modules`.
         pub module: ModuleId,
-        /// Which kernel of it.
+        /// The kernel: an index into its functions.
         pub kernel: FuncId,
-        /// CTAs.
+        /// Grid size in CTAs.
         pub grid: Dim3,
-        /// Threads in a CTA.
+        /// CTA size in threads.
         pub block: Dim3,
         /// Dynamic shared memory, bytes.
         pub shared: u32,
@@ -141,7 +140,7 @@ structures! {
     pub struct ArgInfo {
         /// Name that reports use.
         pub name: String,
-        /// Element type.
+        /// Type of the scalar, or of a buffer's elements.
         pub ty: Scalar,
         /// For a buffer: its length in bytes; `None` for a scalar. A pointer to device memory is a buffer up to the end of its
         /// allocation.
@@ -171,7 +170,7 @@ structures! {
     /// What [`Level::Operands`] watches: visits of some sites by some warps.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Window {
-        /// Sites.
+        /// Sites whose operands are recorded.
         pub sites: Vec<SiteId>,
         /// Warps, first and one past the last.
         pub warps: (u64, u64),
@@ -182,7 +181,7 @@ structures! {
     /// What stopped a launch before its end.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Fault {
-        /// In which way.
+        /// Fault or deadlock.
         pub kind: FaultKind,
         /// What happened, with its place: instruction, line, thread.
         pub text: String,
@@ -210,7 +209,7 @@ structures! {
 /// What the lanes of one warp wrote.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct WarpStream {
-    /// Which warp.
+    /// The warp.
     pub warp: WarpId,
     /// XXH3-64 of everything that decoding this warp reads (streams, digest of the decode program, grid, parameters that
     /// slices use): equal digests, equal decoded streams. 0: not computed.
@@ -245,7 +244,7 @@ pub enum Lanes {
     },
     /// [`Level::Events`]: one stream a warp, in the order of its clock.
     Events(Vec<Event>),
-    /// [`Level::Operands`].
+    /// [`Level::Operands`]: the operands of each visit in the window.
     Operands {
         /// All lanes' records.
         records: Vec<OperandRecord>,
@@ -275,9 +274,9 @@ impl Default for Lanes {
 /// One visit of a warp's active lanes to a site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Event {
-    /// Which site.
+    /// The visited site.
     pub site: SiteId,
-    /// Which lanes were there: exact. At a switch: those of them that go this way, with an event for each way.
+    /// Exact mask of the active lanes. At a switch: those of them that go this way, with an event for each way.
     pub mask: LaneMask,
     /// Decision: the lanes whose predicate held. Switch: the index of all its lanes. Memory: a digest over the
     /// active lanes' values, comparable only between equal masks.
@@ -289,7 +288,7 @@ pub struct Event {
 /// All that one lane saw at one visit in the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OperandRecord {
-    /// Which site.
+    /// The visited site.
     pub site: SiteId,
     /// Which visit of the site by this lane, from 0.
     pub visit: u32,

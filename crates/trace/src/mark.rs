@@ -1,10 +1,14 @@
-//! What markers leave: in the static half the markers of a module, in the dynamic half what each of a launch's tracks recorded.
+//! Markers of a module, and what each track of a launch recorded at them.
 //!
-//! A track is what one lane of a warp saw, in its order. A record is a marker and the low half of the multiprocessor's clock;
-//! anchors at the track's ends, and now and then between, have the whole clock and, beside it, the global timer, from which all clocks come to one axis.
+//! A track is the sequence of records of one lane. A record has a marker and the low half of the SM's clock. Anchors at the
+//! ends of a track, and sometimes in between, hold the whole clock and the global timer; they put all clocks on one axis.
 //!
-//! Holds: reading allocates in proportion to the bytes. Misses: between two records of a track that are 2^32 cycles apart or
-//! more (two seconds) whole turns of the clock are lost; where a track has both anchors, they tell.
+//! # Invariants
+//! Reading allocates in proportion to the bytes.
+//!
+//! # Limitations
+//! If two records of a track are 2^32 cycles (about two seconds) apart or more, whole turns of the clock are lost. A track with
+//! both anchors shows that this happened.
 
 use crate::Error;
 use crate::codec::{Codec, Reader, put_number};
@@ -32,7 +36,7 @@ structures! {
     /// What the markers of one launch left. A file may have several of one launch: each has tracks of its own.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Marks {
-        /// Whose markers.
+        /// Module of the markers.
         pub module: ModuleId,
         /// Of which launch, by number.
         pub launch: u64,
@@ -45,9 +49,9 @@ structures! {
     /// What one lane recorded.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Track {
-        /// Its warp.
+        /// Warp of the lane.
         pub warp: WarpId,
-        /// The lane.
+        /// Lane that recorded.
         pub lane: u8,
         /// The multiprocessor on which it began.
         pub sm: u32,
@@ -87,12 +91,12 @@ structures! {
         pub mark: u32,
         /// How often it ended.
         pub count: u64,
-        /// Cycles.
+        /// Total cycles of all visits.
         pub cycles: Cycles,
     }
 }
 
-/// A record.
+/// A visit of a marker, as recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Record {
     /// Which of [`crate::kernel::Module::marks`].
@@ -182,7 +186,7 @@ codes! {
         Begin = 0 "begin",
         /// A region ends.
         End = 1 "end",
-        /// A moment.
+        /// A point in time, without duration.
         Instant = 2 "instant",
         /// The region that is open ends, and this one begins.
         Switch = 3 "switch",
@@ -201,17 +205,17 @@ codes! {
         Source = 0 "source",
         /// A barrier of the CTA or cluster.
         Barrier = 1 "barrier",
-        /// An mbarrier.
+        /// A wait or arrival at an mbarrier.
         Mbarrier = 2 "mbarrier",
         /// A tensor or bulk copy.
         Tma = 3 "tma",
-        /// `cp.async`.
+        /// A `cp.async` group.
         CpAsync = 4 "cp.async",
         /// A product of a warp group.
         Wgmma = 5 "wgmma",
         /// A trip of a loop.
         Trip = 6 "trip",
-        /// A function.
+        /// Entry and exit of a function.
         Function = 7 "function",
         /// A source line.
         Line = 8 "line",

@@ -24,7 +24,7 @@ const MIN_BYTES: usize = 128 << 10;
 pub struct Workers(Option<ThreadPool>);
 
 impl Workers {
-    /// No threads.
+    /// All work runs on the calling thread.
     pub const SERIAL: Workers = Workers(None);
 
     /// One thread per processor, eight at most. With one processor, or if no thread starts, the result is

@@ -1,10 +1,11 @@
-//! The process that a recording is of, and what of it runs untouched.
+//! The recorded process, and code that ran without instrumentation.
 //!
-//! A file holds one process at most: a recording of a launch file has none, one of a program has one a process. Which files
-//! belong together is said by the folder that they lie in (docs/sessions.md).
+//! A file holds at most one process: none for a recording of a launch file, one for each process of a program. The folder of
+//! the files says which of them belong together (docs/sessions.md).
 //!
-//! Misses: what a process learns late (a device that it first uses after its first launch) is not in its section, which is
-//! written first.
+//! # Limitations
+//! The process section is written first. What the process learns later, such as a device first used after the first launch, is
+//! not in it.
 
 use crate::ids::Nanos;
 
@@ -52,7 +53,7 @@ structures! {
         pub module: String,
         /// The kernel, as in the module; `None`: all that the module has.
         pub kernel: Option<String>,
-        /// Why.
+        /// Reason, for the user.
         pub reason: String,
     }
 }

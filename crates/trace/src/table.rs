@@ -1,7 +1,7 @@
-//! What probe programs keep: tables of rows, in the static half what they are, in the dynamic half what came together.
+//! Tables and records of probe programs: their declarations, and their contents.
 //!
-//! A program's records are tables too: their keys say whose a record is and which of the holder's. In device memory tables
-//! and records lie as [`crate::device`] says.
+//! Records of a program are tables too: the keys name the owner of a record and its index there. [`crate::device`] describes
+//! how both lie in device memory.
 
 use crate::ids::ModuleId;
 use crate::kernel::Scalar;
@@ -37,9 +37,9 @@ structures! {
     /// together as values do.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct TableContents {
-        /// Whose table.
+        /// Module of the table.
         pub module: ModuleId,
-        /// Which of [`crate::kernel::Module::tables`].
+        /// Index into [`crate::kernel::Module::tables`].
         pub table: u32,
         /// Of which launches, by number: first and last. `None`: of all launches of the module.
         pub launches: Option<(u64, u64)>,
@@ -49,10 +49,10 @@ structures! {
         pub lost: u64,
     }
 
-    /// A row.
+    /// One row of a table.
     #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
     pub struct Row {
-        /// Keys.
+        /// Values of the keys, in declared order.
         pub key: Vec<u64>,
         /// What [`Aggregate::cells`] says.
         pub cells: Vec<u64>,
@@ -98,9 +98,9 @@ choices! {
     /// What a key's number means.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     pub enum Shown {
-        /// Itself.
+        /// A plain number.
         Number = 0,
-        /// An address.
+        /// A memory address.
         Address = 1,
         /// One of the table's words.
         Word = 2,

@@ -1,8 +1,8 @@
 //! A whole recording in memory.
 //!
-//! Streams stay in frames of a few hundred warps, packed as they lie in the file (or left in it: [`Bytes`]), and are unpacked a frame at a time; what
-//! is needed to skip equal warps ([`WarpInfo`]) is at hand without unpacking. Frames are independent: any number of threads
-//! may unpack at a time.
+//! Streams stay in frames of a few hundred warps, compressed as in the file, or left in the file ([`Bytes`]). They are
+//! decompressed one frame at a time. [`WarpInfo`], which is needed to skip equal warps, is available without decompression.
+//! Frames are independent: any number of threads may decompress at a time.
 
 use std::fmt;
 use std::ops::Range;
@@ -54,7 +54,7 @@ pub struct Recording {
 /// What is known of a warp's stream without unpacking it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WarpInfo {
-    /// Which warp.
+    /// The warp.
     pub warp: WarpId,
     /// See [`WarpStream::digest`].
     pub digest: u64,

@@ -1,7 +1,8 @@
-//! Whether what was read keeps the promises of the types: every id in range of its table, no cycles, sane shapes.
+//! Checks what was read: every id within its table, no cycles, plausible shapes.
 //!
-//! Misses: whether the decode program means anything. A decoder has to bound its steps; an argument's place in the parameter
-//! buffer is checked where it is read.
+//! # Limitations
+//! Whether the decode program makes sense is not checked. A decoder bounds its steps, and checks an argument's place in the
+//! parameter buffer when it reads it.
 
 use crate::device::COUNT_EVENT;
 use crate::ids::{BlockId, Dim3, LocId};
@@ -31,7 +32,7 @@ fn below(field: impl FnOnce() -> String, id: u32, len: usize) -> Result<(), Wron
     if (id as usize) < len { Ok(()) } else { wrong(field(), format!("{id} is not less than {len}")) }
 }
 
-/// A module.
+/// Checks the ids and shapes of a module.
 pub fn module(m: &Module) -> Result<(), Wrong> {
     for (i, loc) in m.locs.iter().enumerate() {
         below(|| format!("locs[{i}].file"), loc.file.0, m.files.len())?;
@@ -229,7 +230,7 @@ fn site(s: &Site, m: &Module) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// A launch.
+/// Checks the ids and shapes of a launch.
 pub fn launch(l: &Launch, modules: &[Module]) -> Result<(), Wrong> {
     below(|| "module".into(), l.module.0, modules.len())?;
     let m = &modules[l.module.index()];

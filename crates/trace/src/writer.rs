@@ -1,7 +1,8 @@
-//! Writes a file as it comes about: a section at a time, appended and flushed.
+//! Writes a file while its content arrives: one section at a time, appended and flushed.
 //!
-//! Holds: what lies in the file is whole sections, but for the last while it is written; nothing follows a section that could
-//! not be written whole; a file without [`Writer::finish`] does not read as whole.
+//! # Invariants
+//! The file consists of whole sections, except for the last one while it is written. Nothing follows a section that could not
+//! be written completely. A file without [`Writer::finish`] reads as cut off.
 
 use std::io::{self, Write};
 

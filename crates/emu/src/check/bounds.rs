@@ -1,27 +1,27 @@
-//! Accesses out of bounds, misaligned, to freed memory and to constants, in words.
+//! Findings of the bounds check: accesses out of bounds, misaligned, to freed memory and to constants.
 
 use prlx_trace::check::{Kind, Memory, Side, Space};
 
 use crate::exec::launch::Launch;
 
-use super::blocks::Blocks;
-use super::found::{self, Found, Who};
-use super::touch::{self, Touch};
+use super::accesses::{self, WarpAccess};
+use super::findings::{self, FindingLog, WarpStep};
+use super::heap_blocks::HeapBlocks;
 
-/// Reports the lanes that `bad` and `foreign` name: nothing answers the former; the latter are inside the heap of `malloc`
-/// but in no block.
+/// Reports the lanes that `bad` and `foreign` name: nothing answers the former; the latter are inside the
+/// heap of `malloc` but in no block.
 pub fn report(
     launch: &Launch<'_>,
-    found: &mut Found,
-    blocks: &Blocks,
-    t: &Touch,
+    found: &mut FindingLog,
+    blocks: &HeapBlocks,
+    t: &WarpAccess,
     bad: u32,
     foreign: u32,
-    here: Who,
+    here: WarpStep,
 ) {
     // Lanes of one kind at one allocation are one finding: the first lane's words stand for them.
     let about = |l: usize| {
-        let m = found::memory(launch, t, l);
+        let m = findings::memory(launch, t, l);
         let block = blocks.near(t.addr.0[l]).map(|b| b.allocation());
         let m = Memory { allocation: block.or(m.allocation), ..m };
         (kind(launch, blocks, t, l), m.allocation.as_ref().map_or(0, |a| a.base), m)
@@ -36,28 +36,28 @@ pub fn report(
             same |= u32::from((k, b) == (kind, base)) << i;
         });
         rest &= !same;
-        let who = Who { lanes: same, ..here };
+        let who = WarpStep { lanes: same, ..here };
         found.add(launch, kind, who, None, base, || {
             let what = words(launch, blocks, t, l, kind, &memory);
             let role = format!("this {}", t.deed.noun());
-            let mut sides = vec![Side { memory: Some(memory), ..found::side(launch, role, who) }];
+            let mut sides = vec![Side { memory: Some(memory), ..findings::side(launch, role, who) }];
             if let Some(b) = blocks.near(t.addr.0[l]) {
-                sides.push(found::side(launch, "allocated here", b.by));
-                sides.extend(b.freed.map(|by| found::side(launch, "freed here", by)));
+                sides.push(findings::side(launch, "allocated here", b.by));
+                sides.extend(b.freed.map(|by| findings::side(launch, "freed here", by)));
             }
-            found::finding(kind, what, sides)
+            findings::finding(kind, what, sides)
         });
     }
 }
 
-fn kind(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize) -> Kind {
+fn kind(launch: &Launch<'_>, blocks: &HeapBlocks, t: &WarpAccess, l: usize) -> Kind {
     let at = t.addr.0[l];
     if !at.is_multiple_of(t.align.max(1)) {
         return Kind::Misaligned;
     }
-    let space = touch::space(t.space, at);
+    let space = accesses::space(t.space, at);
     let constant = space == Space::Global && launch.memory.is_constant(at) || space == Space::Params;
-    if constant && t.deed != touch::Deed::Read && inside(launch, t, l) {
+    if constant && t.deed != accesses::AccessKind::Read && inside(launch, t, l) {
         return Kind::ReadOnly;
     }
     let freed = blocks.near(at).is_some_and(|b| b.freed.is_some() && b.holds(at));
@@ -68,15 +68,22 @@ fn kind(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize) -> Kind {
     }
 }
 
-fn inside(launch: &Launch<'_>, t: &Touch, l: usize) -> bool {
-    let (at, bytes) = (touch::within(t.space, t.addr.0[l]), u64::from(t.bytes[l]));
-    match touch::space(t.space, t.addr.0[l]) {
+fn inside(launch: &Launch<'_>, t: &WarpAccess, l: usize) -> bool {
+    let (at, bytes) = (accesses::within(t.space, t.addr.0[l]), u64::from(t.bytes[l]));
+    match accesses::space(t.space, t.addr.0[l]) {
         Space::Params => launch.params.len().checked_sub(bytes).is_some_and(|last| at <= last),
         _ => launch.memory.range(at, bytes).is_some(),
     }
 }
 
-fn words(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize, kind: Kind, m: &Memory) -> String {
+fn words(
+    launch: &Launch<'_>,
+    blocks: &HeapBlocks,
+    t: &WarpAccess,
+    l: usize,
+    kind: Kind,
+    m: &Memory,
+) -> String {
     let (verb, bytes, at) = (t.deed.verb(), t.bytes[l], t.addr.0[l]);
     let does = format!("{verb} {}", count(bytes.into(), "byte"));
     let of = m

@@ -1,4 +1,4 @@
-//! What checks must know of each step and its instruction, looked up once for each launch.
+//! Facts about each step and its instruction that the checks need, computed once per launch.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use prlx_isa::view::{Function, Inst, Operand, Reg, Role};
 use crate::code::Code;
 use crate::exec::launch::Launch;
 
-/// Who may see an operation's effect in order.
+/// The threads that observe the effect of an operation in order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Scope {
-    /// The CTA.
+    /// Threads of the CTA.
     #[default]
     Cta,
-    /// Its cluster.
+    /// Threads of the cluster.
     Cluster,
     /// The device and beyond.
     Gpu,
@@ -29,7 +29,7 @@ pub struct Order {
     pub release: bool,
     /// What was released before what it sees is seen from here on.
     pub acquire: bool,
-    /// By whom.
+    /// The threads that observe the order.
     pub scope: Scope,
 }
 
@@ -38,13 +38,13 @@ pub struct Order {
 pub struct Fact {
     /// The step is its instruction, not something around it.
     pub main: bool,
-    /// The guard.
+    /// The predicate register of the guard.
     pub guard: Option<u32>,
     /// Registers of addresses.
     pub addr: Range<u32>,
     /// Registers read, but for those two.
     pub uses: Range<u32>,
-    /// Registers written.
+    /// The registers that the instruction writes, as a range of the table.
     pub defs: Range<u32>,
     /// A choice between the first two of `uses` by the third.
     pub select: bool,
@@ -64,7 +64,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of a kernel.
+    /// Computes the facts of every step of a kernel.
     pub fn of(launch: &Launch<'_>) -> Facts {
         let mut facts = Facts::default();
         for f in &launch.module.functions {
@@ -112,7 +112,7 @@ impl Facts {
         self.pool.extend(regs);
         from..self.pool.len() as u32
     }
-    /// A step.
+    /// The facts of a step.
     pub fn at(&self, step: u32) -> &Fact {
         &self.steps[step as usize]
     }

@@ -1,18 +1,22 @@
-//! Values that nothing wrote: which bytes of memory and which lanes of registers hold one, and where one is used.
+//! Check for uninitialised values: which bytes of memory and lanes of registers were never written, and where
+//! they are used.
 //!
-//! A result is undefined in a lane where a source is; `selp` follows the source that it chose, a shuffle the lane that it
-//! reads; a matrix product is undefined if one of its three matrices is so from end to end. Copying such a value into shared
-//! or local memory is no fault: its bytes are undefined then. A finding is a *use*: a guard or a branch, an address, a store
-//! to global memory, an operand of an atomic, an update of bytes that nothing wrote.
-//! What was reported counts as defined from there on, so that one cause is one finding.
+//! The result of an instruction is undefined in a lane if a source is. `selp` follows the source that it
+//! selects, and a shuffle the lane that it reads. A matrix product is undefined if one of its three matrices
+//! is entirely undefined. A copy of an undefined value into shared or local memory is no finding: the bytes
+//! become undefined. A finding is a *use*: a guard or a branch, an address, a store to global memory, an
+//! operand of an atomic, or an update of bytes that were never written. A value that was reported counts as
+//! defined afterwards, so that one cause gives one finding.
 //!
-//! Defined from the start: what the host wrote, module variables, parameters. Undefined: shared and local memory when a CTA
-//! begins, blocks of `malloc`, buffers that nobody wrote to or that are `uninit`, registers.
+//! Initially defined: what the host wrote, module variables and parameters. Initially undefined: registers,
+//! shared and local memory when a CTA begins, blocks of `malloc`, and buffers that nobody wrote or that are
+//! `uninit`.
 //!
-//! Misses: bits of a value (`x & 0` of an undefined `x` is undefined, and a byte of a register is all of it); the carry
-//! flag; registers of functions that call themselves; what `wgmma`, `wmma.load`, tensor copies and `vprintf`
-//! read. What one launch
-//! leaves undefined counts as written for the next.
+//! # Limitations
+//! - Registers are tracked whole: `x & 0` of an undefined `x` is undefined, and so is every byte of `x`.
+//! - The carry flag and the registers of recursive functions are not tracked.
+//! - Reads of `wgmma`, `wmma.load`, tensor copies and `vprintf` are not checked.
+//! - What one launch leaves undefined counts as defined in the next.
 
 use prlx_isa::view::FuncId;
 use prlx_trace::check::{Kind, Side, Space};
@@ -22,23 +26,23 @@ use crate::code::{
     AddrSpace, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, WarpOp, WarpOpKind, WgmmaStep,
 };
 use crate::copies::bulk;
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::exchange::exchange;
 use crate::exec::launch::Launch;
-use crate::exec::warp_state::{Warp, reach};
-use crate::mem::access::{Reach, each};
+use crate::exec::warp_state::{Warp, visible_memory};
+use crate::mem::access::{VisibleMemory, each};
 use prlx_lanes::{LANES, Planes, V32};
 
-use super::bits::Undefined;
+use super::accesses::{self, AccessKind, WarpAccess};
 use super::facts::Fact;
-use super::found::{self, Look, Who};
-use super::touch::{self, Deed, Touch};
+use super::findings::{self, CheckContext, WarpStep};
+use super::undefined::Undefined;
 
 /// Where an undefined value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Origin {
     /// Memory: who read it, its place and address, and how many bytes.
-    Memory(Who, AddrSpace, u64, u32),
+    Memory(WarpStep, AddrSpace, u64, u32),
     /// A register that nothing set.
     Register(u32),
 }
@@ -54,15 +58,15 @@ struct Registers {
 
 /// All that is known of a launch.
 #[derive(Debug, Default)]
-pub struct Init {
+pub struct InitCheck {
     memory: Undefined,
     warps: FxHashMap<(u64, u32), Registers>,
 }
 
-impl Init {
+impl InitCheck {
     /// At the begin of a launch.
-    pub fn new(launch: &Launch<'_>) -> Init {
-        let mut init = Init::default();
+    pub fn new(launch: &Launch<'_>) -> InitCheck {
+        let mut init = InitCheck::default();
         for (region, at, bytes) in launch.memory.never_written() {
             init.memory.forget(region, at, bytes);
         }
@@ -75,14 +79,14 @@ impl Init {
         }
     }
     /// A CTA is over: its storage goes to another.
-    pub fn end(&mut self, block: &Block, warps: &[Warp]) {
+    pub fn end(&mut self, block: &CtaState, warps: &[Warp]) {
         self.memory.end(&block.shared);
         for w in warps {
             self.memory.end(&w.local);
             self.warps.remove(&(block.index, w.index));
         }
     }
-    fn begin(&mut self, look: &Look<'_, '_>, warp: &Warp, block: &Block) -> Registers {
+    fn begin(&mut self, look: &CheckContext<'_, '_>, warp: &Warp, block: &CtaState) -> Registers {
         if !self.memory.follows(&block.shared) {
             self.memory.begin(&block.shared);
         }
@@ -105,13 +109,13 @@ impl Init {
     #[allow(clippy::too_many_arguments, reason = "all that a step is")]
     pub fn step(
         &mut self,
-        look: &mut Look<'_, '_>,
+        look: &mut CheckContext<'_, '_>,
         warp: &Warp,
-        block: &Block,
+        block: &CtaState,
         op: &Op,
         mask: u32,
         m: u32,
-        touches: &[Touch],
+        accesses: &[WarpAccess],
     ) {
         let fact = look.facts.at(look.who.step);
         if !fact.main {
@@ -126,16 +130,16 @@ impl Init {
             used(look, &mut regs, g, mask, Kind::UndefinedBranch, None);
         }
         for &r in look.facts.regs(&fact.addr) {
-            used(look, &mut regs, r, m, Kind::UndefinedAddress, touches.first());
+            used(look, &mut regs, r, m, Kind::UndefinedAddress, accesses.first());
         }
         if m != 0 {
-            let r = reach(look.launch, block, &warp.local);
-            self.act(look, warp, &r, op, fact, m, touches, &mut regs);
+            let r = visible_memory(look.launch, block, &warp.local);
+            self.act(look, warp, &r, op, fact, m, accesses, &mut regs);
         }
         self.warps.insert(key, regs);
     }
     /// Lanes whose access was left out have results all the same.
-    pub fn blank(&mut self, look: &Look<'_, '_>, lanes: u32) {
+    pub fn blank(&mut self, look: &CheckContext<'_, '_>, lanes: u32) {
         if lanes != 0
             && let Some(regs) = self.warps.get_mut(&(look.who.cta, look.who.warp))
         {
@@ -146,13 +150,13 @@ impl Init {
     #[allow(clippy::too_many_arguments, reason = "all that a step is")]
     fn act(
         &mut self,
-        look: &mut Look<'_, '_>,
+        look: &mut CheckContext<'_, '_>,
         warp: &Warp,
-        r: &Reach<'_>,
+        r: &VisibleMemory<'_>,
         op: &Op,
         fact: &Fact,
         m: u32,
-        touches: &[Touch],
+        accesses: &[WarpAccess],
         regs: &mut Registers,
     ) {
         let (facts, code) = (look.facts, look.launch.code);
@@ -175,23 +179,23 @@ impl Init {
                 let origin = from.map(|u| regs.origin_of(u));
                 defs.iter().for_each(|&d| regs.set(d, m, lanes, origin));
             }
-            Op::Ld(i) => self.load(look, r, &code.mems[i as usize], &touches[0], m, defs, regs),
-            Op::St(i) => self.store(look, r, &code.mems[i as usize], &touches[0], m, uses, regs),
+            Op::Ld(i) => self.load(look, r, &code.mems[i as usize], &accesses[0], m, defs, regs),
+            Op::St(i) => self.store(look, r, &code.mems[i as usize], &accesses[0], m, uses, regs),
             Op::Atom(i) => {
                 for &u in uses {
-                    used(look, regs, u, m, Kind::UndefinedStore, touches.first());
+                    used(look, regs, u, m, Kind::UndefinedStore, accesses.first());
                 }
                 let exchanged = code.atoms[i as usize].rmw == Rmw::Exch;
-                self.update(look, r, &touches[0], m, exchanged);
+                self.update(look, r, &accesses[0], m, exchanged);
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
             }
-            Op::AsyncStore(_) => touches.iter().for_each(|t| self.defines(r, t, m)),
+            Op::AsyncStore(_) => accesses.iter().for_each(|t| self.defines(r, t, m)),
             Op::LaneCopy(_) | Op::BulkCopy(_) => {
-                if let [from, to, counted @ ..] = touches {
+                if let [from, to, counted @ ..] = accesses {
                     each(to.lanes & m, |l| {
                         let Some(to_at) = to.at(r, l) else { return };
                         let read = if from.lanes >> l & 1 == 1 { from.bytes[l] } else { 0 };
-                        match from.at(r, l).filter(|_| read > 0 && to.deed == Deed::Write) {
+                        match from.at(r, l).filter(|_| read > 0 && to.deed == AccessKind::Write) {
                             Some(from_at) => self.memory.copy(from_at, to_at, read.into()),
                             None => self.memory.define(to_at.0, to_at.1, read.into()),
                         }
@@ -210,7 +214,7 @@ impl Init {
             }
             Op::TensorCopy(i) => {
                 let copy = &code.tensors[i as usize];
-                let Some((tile, rest)) = touches.split_first() else { return };
+                let Some((tile, rest)) = accesses.split_first() else { return };
                 let (counted, rows) = rest.split_at(usize::from(copy.mbarrier.is_some()).min(rest.len()));
                 each(tile.lanes & m, |l| {
                     let ranks = copy.multicast.map(|p| warp.planes.w32[usize::from(p)].0[l]);
@@ -237,10 +241,10 @@ impl Init {
             }
             Op::Mbarrier(i) => {
                 let begins = code.mbarriers[i as usize].kind == MbarrierKind::Init;
-                touches.iter().for_each(|t| self.update(look, r, t, m, begins));
+                accesses.iter().for_each(|t| self.update(look, r, t, m, begins));
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
             }
-            Op::WarpOp(i) => self.sync(look, warp, r, &code.warp_ops[i as usize], fact, m, touches, regs),
+            Op::WarpOp(i) => self.sync(look, warp, r, &code.warp_ops[i as usize], fact, m, accesses, regs),
             Op::Brx(_) => {
                 for &u in uses {
                     used(look, regs, u, m, Kind::UndefinedBranch, None);
@@ -274,7 +278,7 @@ impl Init {
         }
     }
     /// The bits of values that a call or a return passes; more targets than sources are defined.
-    fn pass(&mut self, r: &Reach<'_>, from: &[Slot], to: &[Slot], l: usize) {
+    fn pass(&mut self, r: &VisibleMemory<'_>, from: &[Slot], to: &[Slot], l: usize) {
         let base = l as u64 * r.stride;
         for (i, &to) in to.iter().enumerate() {
             let Slot::Bytes(b, n) = to else { continue };
@@ -290,10 +294,10 @@ impl Init {
     #[allow(clippy::too_many_arguments, reason = "all that a load is")]
     fn load(
         &mut self,
-        look: &Look<'_, '_>,
-        r: &Reach<'_>,
+        look: &CheckContext<'_, '_>,
+        r: &VisibleMemory<'_>,
         mem: &MemAccess,
-        t: &Touch,
+        t: &WarpAccess,
         m: u32,
         defs: &[u32],
         regs: &mut Registers,
@@ -316,7 +320,7 @@ impl Init {
         }
         let origin = first.map(|l| {
             let lanes = undefined.iter().fold(0, |a, b| a | b);
-            Origin::Memory(Who { lanes, ..look.who }, t.space, t.addr.0[l], t.bytes[l])
+            Origin::Memory(WarpStep { lanes, ..look.who }, t.space, t.addr.0[l], t.bytes[l])
         });
         let mut defs = defs.iter();
         for (plane, &u) in mem.planes.iter().zip(&undefined) {
@@ -330,17 +334,17 @@ impl Init {
     #[allow(clippy::too_many_arguments, reason = "all that a store is")]
     fn store(
         &mut self,
-        look: &mut Look<'_, '_>,
-        r: &Reach<'_>,
+        look: &mut CheckContext<'_, '_>,
+        r: &VisibleMemory<'_>,
         mem: &MemAccess,
-        t: &Touch,
+        t: &WarpAccess,
         m: u32,
         uses: &[u32],
         regs: &mut Registers,
     ) {
         let m = m & t.lanes;
         let mut global = 0;
-        each(m, |l| global |= u32::from(touch::space(t.space, t.addr.0[l]) == Space::Global) << l);
+        each(m, |l| global |= u32::from(accesses::space(t.space, t.addr.0[l]) == Space::Global) << l);
         for &u in uses {
             used(look, regs, u, global, Kind::UndefinedStore, Some(t));
         }
@@ -359,14 +363,14 @@ impl Init {
         });
     }
     /// What a bulk copy of a lane writes to shared memory, of these CTAs or its own.
-    fn receive(&mut self, r: &Reach<'_>, ranks: Option<u32>, t: &Touch, l: usize) {
+    fn receive(&mut self, r: &VisibleMemory<'_>, ranks: Option<u32>, t: &WarpAccess, l: usize) {
         for at in bulk::targets(ranks.map(|r| r as u16), t.addr.0[l]) {
             if let Ok((region, base)) = r.peers.find(r.rank, at) {
                 self.memory.define(region, at - base, t.bytes[l].into());
             }
         }
     }
-    fn defines(&mut self, r: &Reach<'_>, t: &Touch, m: u32) {
+    fn defines(&mut self, r: &VisibleMemory<'_>, t: &WarpAccess, m: u32) {
         each(t.lanes & m, |l| {
             if let Some((region, at)) = t.at(r, l) {
                 self.memory.define(region, at, t.bytes[l].into());
@@ -374,7 +378,14 @@ impl Init {
         });
     }
     /// A change of memory whose old value counts, unless it is `exchanged`.
-    fn update(&mut self, look: &mut Look<'_, '_>, r: &Reach<'_>, t: &Touch, m: u32, exchanged: bool) {
+    fn update(
+        &mut self,
+        look: &mut CheckContext<'_, '_>,
+        r: &VisibleMemory<'_>,
+        t: &WarpAccess,
+        m: u32,
+        exchanged: bool,
+    ) {
         let mut undefined = 0;
         each(t.lanes & m, |l| {
             let Some((region, at)) = t.at(r, l) else { return };
@@ -384,20 +395,20 @@ impl Init {
             }
         });
         if undefined != 0 {
-            let (launch, who) = (look.launch, Who { lanes: undefined, ..look.who });
+            let (launch, who) = (look.launch, WarpStep { lanes: undefined, ..look.who });
             look.found.add(launch, Kind::UndefinedUpdate, who, None, 0, || {
                 let l = undefined.trailing_zeros() as usize;
                 let what = format!(
                     "{} {} bytes of {} memory that nothing wrote",
                     t.deed.verb(),
                     t.bytes[l],
-                    touch::space(t.space, t.addr.0[l]).name()
+                    accesses::space(t.space, t.addr.0[l]).name()
                 );
-                let memory = Some(found::memory(launch, t, l));
-                found::finding(
+                let memory = Some(findings::memory(launch, t, l));
+                findings::finding(
                     Kind::UndefinedUpdate,
                     what,
-                    vec![Side { memory, ..found::side(launch, "this update", who) }],
+                    vec![Side { memory, ..findings::side(launch, "this update", who) }],
                 )
             });
         }
@@ -405,13 +416,13 @@ impl Init {
     #[allow(clippy::too_many_arguments, reason = "all that an exchange is")]
     fn sync(
         &mut self,
-        look: &Look<'_, '_>,
+        look: &CheckContext<'_, '_>,
         warp: &Warp,
-        r: &Reach<'_>,
+        r: &VisibleMemory<'_>,
         sync: &WarpOp,
         fact: &Fact,
         m: u32,
-        touches: &[Touch],
+        accesses: &[WarpAccess],
         regs: &mut Registers,
     ) {
         let (uses, defs) = (look.facts.regs(&fact.uses), look.facts.regs(&fact.defs));
@@ -430,19 +441,20 @@ impl Init {
                 MatrixOp::Load { mem, trans } => {
                     let rows: Vec<u64> = (0..8 * mem.planes.len())
                         .map(|l| {
-                            touches[0].at(r, l).map_or(0, |(region, at)| self.memory.get(region, at, 16))
+                            accesses[0].at(r, l).map_or(0, |(region, at)| self.memory.get(region, at, 16))
                         })
                         .collect();
                     for (tile, &d) in rows.chunks(8).zip(defs) {
                         let lanes = tile_lanes(tile, *trans);
                         let first = tile.iter().position(|&bits| bits != 0).unwrap_or(0);
-                        let at = touches[0].addr.0[first];
-                        let origin = Origin::Memory(Who { lanes, ..look.who }, touches[0].space, at, 16);
+                        let at = accesses[0].addr.0[first];
+                        let origin =
+                            Origin::Memory(WarpStep { lanes, ..look.who }, accesses[0].space, at, 16);
                         regs.set(d, m, lanes, Some(origin));
                     }
                 }
-                MatrixOp::Store { .. } => each(touches[0].lanes & m, |l| {
-                    if let Some((region, at)) = touches[0].at(r, l) {
+                MatrixOp::Store { .. } => each(accesses[0].lanes & m, |l| {
+                    if let Some((region, at)) = accesses[0].at(r, l) {
                         let undefined = if lanes & m != 0 { u64::MAX } else { 0 };
                         self.memory.set(region, at, 16, undefined);
                     }
@@ -492,8 +504,9 @@ impl Registers {
         };
         (first, lanes)
     }
-    /// Lanes begin a function: its own registers are not set yet. Those of one that calls itself are not followed.
-    fn enter(&mut self, look: &Look<'_, '_>, func: FuncId, recursive: bool, lanes: u32) {
+    /// Lanes begin a function: its own registers are not set yet. Those of one that calls itself are not
+    /// followed.
+    fn enter(&mut self, look: &CheckContext<'_, '_>, func: FuncId, recursive: bool, lanes: u32) {
         let Some(f) = look.launch.module.functions.get(func.index()).filter(|_| !recursive) else { return };
         let all = look.facts.of_function(func.index(), f);
         let first = all.start;
@@ -513,7 +526,7 @@ impl Registers {
     }
 }
 
-/// Which lanes of a shuffle receive an undefined value: the shuffle, of the bits.
+/// The lanes that receive an undefined value from a shuffle.
 fn moved(planes: &Planes, sync: &WarpOp, m: u32, undefined: u32) -> u32 {
     if undefined == 0 {
         return 0;
@@ -528,7 +541,7 @@ fn moved(planes: &Planes, sync: &WarpOp, m: u32, undefined: u32) -> u32 {
     (0..LANES).fold(0, |lanes, l| lanes | p.w32[3].0[l] << l)
 }
 
-/// Which lanes of a tile's register are undefined: row `l / 4` has lane `l`'s two elements of 16 bits.
+/// The lanes whose part of a tile is undefined: row `l / 4` holds the two 16-bit elements of lane `l`.
 fn tile_lanes(rows: &[u64], trans: bool) -> u32 {
     let element = |r: usize, c: usize| rows.get(r).is_some_and(|bits| bits >> (2 * c) & 3 != 0);
     (0..LANES).fold(0, |lanes, l| {
@@ -540,14 +553,21 @@ fn tile_lanes(rows: &[u64], trans: bool) -> u32 {
 }
 
 /// A use of a register by the lanes `m`: a finding where it is undefined.
-fn used(look: &mut Look<'_, '_>, regs: &mut Registers, reg: u32, m: u32, kind: Kind, touch: Option<&Touch>) {
+fn used(
+    look: &mut CheckContext<'_, '_>,
+    regs: &mut Registers,
+    reg: u32,
+    m: u32,
+    kind: Kind,
+    touch: Option<&WarpAccess>,
+) {
     let lanes = regs.undefined[reg as usize] & m;
     if lanes == 0 {
         return;
     }
     let origin = regs.origin_of(reg);
     regs.undefined[reg as usize] &= !lanes;
-    let (launch, facts, who) = (look.launch, look.facts, Who { lanes, ..look.who });
+    let (launch, facts, who) = (look.launch, look.facts, WarpStep { lanes, ..look.who });
     let other = match origin {
         Origin::Memory(by, ..) => Some(by.step),
         Origin::Register(_) => None,
@@ -565,18 +585,18 @@ fn used(look: &mut Look<'_, '_>, regs: &mut Registers, reg: u32, m: u32, kind: K
             }
             _ => (format!("stores a value that {from}"), "stored here"),
         };
-        let mut first = found::side(launch, role, who);
-        first.memory = touch.map(|t| found::memory(launch, t, lanes.trailing_zeros() as usize));
+        let mut first = findings::side(launch, role, who);
+        first.memory = touch.map(|t| findings::memory(launch, t, lanes.trailing_zeros() as usize));
         let mut sides = vec![first];
         if let Origin::Memory(by, place, at, bytes) = origin {
-            let (space, address) = (touch::space(place, at), touch::within(place, at));
-            let allocation = found::allocation(launch, space, address);
+            let (space, address) = (accesses::space(place, at), accesses::within(place, at));
+            let allocation = findings::allocation(launch, space, address);
             let memory = Some(prlx_trace::check::Memory { space, address, bytes, allocation });
             sides.push(Side {
                 memory,
-                ..found::side(launch, "read here, where nothing had been written", by)
+                ..findings::side(launch, "read here, where nothing had been written", by)
             });
         }
-        found::finding(kind, what, sides)
+        findings::finding(kind, what, sides)
     });
 }

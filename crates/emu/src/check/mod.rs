@@ -1,58 +1,62 @@
-//! Checks of a running kernel (`--check`): what it does wrong, said with both sides, while it goes on running.
+//! Checks of a running kernel (`--check`): report errors with both sides while the kernel continues.
 //!
-//! A launch with checks runs on one host thread. The [`Checker`] travels with the CTA that runs ([`Block::check`]) and is
-//! asked before every step, at every completed exchange of a warp, and where CTAs and blocks of memory begin and end. Off, it costs one test of a flag a step.
+//! A launch with checks runs on one host thread. The CTA that runs holds the [`Checker`]. The interpreter
+//! calls it before every step and before every completed exchange of a warp, and where CTAs and blocks of
+//! memory begin and end. Without checks the cost is one test of a flag per step.
 //!
-//! Holds: checks never change what a correct kernel does: not its results, not its schedule. After a bad access the kernel
-//! goes on (loads give 0, the rest is dropped), so that one run shows several findings; what can't go on is still a fault.
-//! Findings are the same for the same launch and seed.
+//! # Invariants
+//! - Checks never change what a correct kernel does, neither its results nor its schedule.
+//! - After a bad access the kernel continues: loads return 0, and everything else is dropped. One run
+//!   therefore shows several findings. An error after which the kernel cannot continue is still a fault.
+//! - The same launch and seed give the same findings.
 //!
-//! Misses: `wmma.load` and `wmma.store` out of bounds are faults, with or without checks.
+//! # Limitations
+//! `wmma.load` and `wmma.store` out of bounds are faults, with or without checks.
 
-mod bits;
-mod blocks;
+mod accesses;
+mod async_work;
+mod barriers;
 mod bounds;
-mod cells;
 mod facts;
-mod flight;
-mod found;
+mod findings;
+mod happens_before;
+mod heap_blocks;
 mod init;
-mod known;
-mod meet;
 mod notes;
 mod proxy;
 mod race;
-mod touch;
+mod shadow;
+mod undefined;
 
 use std::sync::Mutex;
 
 use prlx_trace::check::{Check, Findings};
 
 use crate::code::{MatrixOp, MbarrierKind, Op, Plane, WarpOpKind};
-use crate::exec::cta_state::Block;
-use crate::exec::deadlock::{Part, Waiting};
+use crate::exec::cta_state::CtaState;
+use crate::exec::deadlock::{PausedCta, WaitingLanes};
 use crate::exec::launch::Launch;
-use crate::exec::warp_state::{Warp, reach};
+use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::access::each;
 
-use blocks::Blocks;
+use accesses::WarpAccess;
+use async_work::AsyncCheck;
+use barriers::BarrierCheck;
 use facts::Facts;
-use flight::Flight;
-use found::{Found, Look, Who};
-use init::Init;
-use meet::Meet;
-use notes::Notes;
-use race::Race;
-use touch::Touch;
+use findings::{CheckContext, FindingLog, WarpStep};
+use heap_blocks::HeapBlocks;
+use init::InitCheck;
+use notes::PerformanceNotes;
+use race::RaceCheck;
 
-/// Which checks a launch runs with.
+/// The set of checks that a launch runs with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Checks(u32);
 
 impl Checks {
-    /// No check.
+    /// The empty set: the launch runs without checks.
     pub const NONE: Checks = Checks(0);
-    /// Every check.
+    /// The set of all checks.
     pub fn all() -> Checks {
         Check::ALL.iter().fold(Checks::NONE, |all, &c| all.with(c))
     }
@@ -75,16 +79,16 @@ impl Checks {
 #[derive(Debug)]
 pub struct Checker {
     checks: Checks,
-    found: Found,
+    found: FindingLog,
     facts: Facts,
-    blocks: Blocks,
-    init: Option<Init>,
-    meet: Option<Meet>,
-    flight: Option<Flight>,
-    notes: Option<Notes>,
-    race: Option<Race>,
+    blocks: HeapBlocks,
+    init: Option<InitCheck>,
+    meet: Option<BarrierCheck>,
+    flight: Option<AsyncCheck>,
+    notes: Option<PerformanceNotes>,
+    race: Option<RaceCheck>,
     /// What runs now: all lanes of the step.
-    here: Who,
+    here: WarpStep,
 }
 
 /// The checker while a CTA runs; `None` for a launch without checks.
@@ -94,10 +98,10 @@ pub type Checking = Option<Box<Checker>>;
 pub type SharedChecker = Mutex<Checking>;
 
 impl Checker {
-    /// Bytes of `room` that these checks need beside the launch, at most: the race check's, which does with less, and one bit a byte
-    /// of `used` memory.
+    /// Bytes of `room` that these checks need beside the launch, at most: the race check's, which does with
+    /// less, and one bit a byte of `used` memory.
     pub fn bytes(checks: Checks, used: u64, room: u64) -> u64 {
-        let race = if checks.has(Check::Race) { Race::room(room) } else { 0 };
+        let race = if checks.has(Check::Race) { RaceCheck::room(room) } else { 0 };
         let init = if checks.has(Check::Init) { used / 8 } else { 0 };
         race + init
     }
@@ -106,20 +110,20 @@ impl Checker {
         checks.any().then(|| {
             Box::new(Checker {
                 checks,
-                found: Found::default(),
+                found: FindingLog::default(),
                 facts: Facts::of(launch),
-                blocks: Blocks::default(),
-                init: checks.has(Check::Init).then(|| Init::new(launch)),
-                meet: checks.has(Check::Sync).then(Meet::default),
-                flight: checks.has(Check::Async).then(|| Flight::new(launch)),
-                notes: checks.has(Check::Notes).then(Notes::default),
-                race: checks.has(Check::Race).then(|| Race::new(room)),
-                here: Who::default(),
+                blocks: HeapBlocks::default(),
+                init: checks.has(Check::Init).then(|| InitCheck::new(launch)),
+                meet: checks.has(Check::Sync).then(BarrierCheck::default),
+                flight: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
+                notes: checks.has(Check::Notes).then(PerformanceNotes::default),
+                race: checks.has(Check::Race).then(|| RaceCheck::new(room)),
+                here: WarpStep::default(),
             })
         })
     }
     /// A CTA is over.
-    pub fn end(&mut self, launch: &Launch<'_>, block: &Block, warps: &[Warp]) {
+    pub fn end(&mut self, launch: &Launch<'_>, block: &CtaState, warps: &[Warp]) {
         if let Some(init) = &mut self.init {
             init.end(block, warps);
         }
@@ -134,7 +138,7 @@ impl Checker {
         }
     }
     /// The barrier of the cluster is complete, and those of this CTA who wait for it are about to go on.
-    pub fn meet(&mut self, launch: &Launch<'_>, block: &Block, warps: &[Warp]) {
+    pub fn meet(&mut self, launch: &Launch<'_>, block: &CtaState, warps: &[Warp]) {
         if let Some(race) = &mut self.race {
             race.meet(launch, block, warps);
         }
@@ -152,7 +156,7 @@ impl Checker {
     /// A block of `malloc` for a lane.
     pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, l: usize) -> u64 {
         let at = match self.checks.has(Check::Bounds) {
-            true => self.blocks.malloc(launch, bytes, Who { lanes: 1 << l, ..self.here }),
+            true => self.blocks.malloc(launch, bytes, WarpStep { lanes: 1 << l, ..self.here }),
             false => launch.heap.malloc(bytes),
         };
         if let Some(init) = &mut self.init {
@@ -166,57 +170,76 @@ impl Checker {
     /// When it is none and nobody checks it.
     pub fn free(&mut self, launch: &Launch<'_>, at: u64, l: usize) -> Result<(), String> {
         if self.checks.has(Check::Bounds) {
-            self.blocks.free(launch, &mut self.found, at, Who { lanes: 1 << l, ..self.here });
+            self.blocks.free(launch, &mut self.found, at, WarpStep { lanes: 1 << l, ..self.here });
             return Ok(());
         }
         launch.heap.free(at)
     }
     /// Looks at a step that the lanes `m` of `mask` are about to run; those that may.
-    fn step(&mut self, warp: &Warp, launch: &Launch<'_>, block: &Block, op: &Op, mask: u32, m: u32) -> u32 {
+    fn step(
+        &mut self,
+        warp: &Warp,
+        launch: &Launch<'_>,
+        block: &CtaState,
+        op: &Op,
+        mask: u32,
+        m: u32,
+    ) -> u32 {
         self.found.step();
-        let touches = match *op {
+        let accesses = match *op {
             _ if m == 0 => Vec::new(),
-            Op::TensorCopy(i) => {
-                touch::tiles(warp, &reach(launch, block, &warp.local), &launch.code.tensors[i as usize], m)
-            }
-            _ => touch::touches(warp, launch.code, op, m),
+            Op::TensorCopy(i) => accesses::tiles(
+                warp,
+                &visible_memory(launch, block, &warp.local),
+                &launch.code.tensors[i as usize],
+                m,
+            ),
+            _ => accesses::accesses(warp, launch.code, op, m),
         };
         let mut bad = 0;
         if self.checks.has(Check::Bounds) {
-            for t in &touches {
+            for t in &accesses {
                 bad |= self.bounds(warp, launch, block, t);
             }
         }
         let mut good = m & !bad;
         if let (Some(meet), true) = (&mut self.meet, good != 0) {
-            good =
-                meet.step(launch, &mut self.found, warp, block, &touches, Who { lanes: good, ..self.here });
+            good = meet.step(
+                launch,
+                &mut self.found,
+                warp,
+                block,
+                &accesses,
+                WarpStep { lanes: good, ..self.here },
+            );
             bad = m & !good;
         }
-        let here = Who { lanes: good, ..self.here };
+        let here = WarpStep { lanes: good, ..self.here };
         if let (Some(flight), true) = (&mut self.flight, good != 0) {
-            flight.step(launch, (&self.facts, &mut self.found), warp, block, &touches, here);
+            flight.step(launch, (&self.facts, &mut self.found), warp, block, &accesses, here);
         }
         if let (Some(notes), true) = (&mut self.notes, good == m) {
-            touches.iter().for_each(|t| notes.count(op, t, here));
+            accesses.iter().for_each(|t| notes.count(op, t, here));
         }
         if let Some(init) = &mut self.init {
-            let mut look = Look { launch, facts: &self.facts, found: &mut self.found, who: self.here };
-            init.step(&mut look, warp, block, op, mask, good, &touches);
+            let mut look =
+                CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
+            init.step(&mut look, warp, block, op, mask, good, &accesses);
             init.blank(&look, bad);
         }
         if let Some(race) =
             self.race.as_mut().filter(|_| good != 0 && !matches!(op, Op::Alu(..) | Op::Bra(_)))
         {
-            let mut look = Look { launch, facts: &self.facts, found: &mut self.found, who: self.here };
-            race.step(&mut look, warp, block, op, good, &touches);
+            let mut look =
+                CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
+            race.step(&mut look, warp, block, op, good, &accesses);
         }
         good
     }
     /// What these lanes get is no finding: why is one already.
     fn forgive(&mut self, launch: &Launch<'_>, lanes: u32) {
         if let Some(init) = &mut self.init {
-            let look = Look { launch, facts: &self.facts, found: &mut self.found, who: self.here };
+            let look = CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
             init.blank(&look, lanes);
         }
     }
@@ -229,7 +252,7 @@ impl Checker {
             for w in warps {
                 let mut lanes = 0;
                 each(w.at_bar, |l| lanes |= u32::from(usize::from(w.bar[l]) == id) << l);
-                flight.passed(Who { cta, warp: w.index, lanes, step: 0 });
+                flight.passed(WarpStep { cta, warp: w.index, lanes, step: 0 });
             }
         }
         if let Some(race) = &mut self.race {
@@ -242,18 +265,24 @@ impl Checker {
             meet.moved();
         }
     }
-    /// Who waits, if the check finds that all threads of these CTAs ask in vain, for ever. `grid`: they are all that there are.
-    pub fn waits(&self, launch: &Launch<'_>, parts: &[Part<'_>], grid: bool) -> Option<Vec<Waiting>> {
+    /// The waiting threads, if the check finds that all threads of these CTAs poll in vain. `grid`: they
+    /// are all that there are.
+    pub fn waits(
+        &self,
+        launch: &Launch<'_>,
+        parts: &[PausedCta<'_>],
+        grid: bool,
+    ) -> Option<Vec<WaitingLanes>> {
         self.meet.as_ref().and_then(|meet| meet.waits(launch, parts, grid))
     }
     /// Nobody of `whole` can go on.
-    pub fn stuck(&mut self, launch: &Launch<'_>, whole: &str, waiting: &[Waiting]) {
+    pub fn stuck(&mut self, launch: &Launch<'_>, whole: &str, waiting: &[WaitingLanes]) {
         if let Some(meet) = &self.meet {
             meet.stuck(launch, &mut self.found, whole, waiting);
         }
     }
-    fn bounds(&mut self, warp: &Warp, launch: &Launch<'_>, block: &Block, t: &Touch) -> u32 {
-        let r = reach(launch, block, &warp.local);
+    fn bounds(&mut self, warp: &Warp, launch: &Launch<'_>, block: &CtaState, t: &WarpAccess) -> u32 {
+        let r = visible_memory(launch, block, &warp.local);
         let bad = t.bad(&r, &mut warp.hint.clone());
         let foreign = self.blocks.foreign(t, t.lanes & !bad);
         if bad | foreign != 0 {
@@ -269,13 +298,13 @@ impl Checker {
         &mut self,
         warp: &mut Warp,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         pc: u32,
         mask: u32,
         m: u32,
     ) -> u32 {
         let op = &launch.code.steps[pc as usize].op;
-        self.here = Who { cta: block.index, warp: warp.index, lanes: m, step: pc };
+        self.here = WarpStep { cta: block.index, warp: warp.index, lanes: m, step: pc };
         let good = match op {
             // An exchange is checked when all its lanes have arrived, by `before_exchange`.
             Op::WarpOp(_) => {
@@ -298,12 +327,12 @@ impl Checker {
         &mut self,
         warp: &mut Warp,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         step: u32,
         there: u32,
     ) -> bool {
         let op = &launch.code.steps[step as usize].op;
-        self.here = Who { cta: block.index, warp: warp.index, lanes: there, step };
+        self.here = WarpStep { cta: block.index, warp: warp.index, lanes: there, step };
         let good = self.step(warp, launch, block, op, 0, there);
         if let Some(meet) = &self.meet {
             let lost = meet.exchange(launch, &mut self.found, warp, self.here);

@@ -1,12 +1,15 @@
-//! Accesses that take longer than they need: counted by line, never wrong.
+//! Performance notes: accesses that take more passes or sectors than necessary, counted by line.
 //!
-//! Shared memory has 32 banks of 4 bytes. A warp's access of up to 4 bytes a lane is one pass if no two lanes touch different
-//! words of one bank; of 8 bytes two passes of 16 lanes each, of 16 bytes four passes of 8. Global memory is read and written
-//! in sectors of 32 bytes.
+//! Shared memory has 32 banks of 4 bytes. An access of a warp with up to 4 bytes per lane takes one pass if
+//! no two lanes access different words of one bank. With 8 bytes per lane it takes two passes of 16 lanes,
+//! with 16 bytes four passes of 8 lanes. Global memory is accessed in sectors of 32 bytes.
 //!
-//! Holds: what is counted follows from the addresses alone. Lanes that touch the same word, or sector, share it.
+//! # Invariants
+//! The counts follow from the addresses alone. Lanes that access the same word or sector share it.
 //!
-//! Misses: atomics, which serialise for other reasons; caches; sectors that follow each other; asynchronous copies.
+//! # Limitations
+//! Atomics, which serialise for other reasons, caches, adjacent sectors and asynchronous copies are not
+//! modelled.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +20,8 @@ use crate::exec::launch::Launch;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 
-use super::found::{self, Found, Who};
-use super::touch::{self, Touch};
+use super::accesses::{self, WarpAccess};
+use super::findings::{self, FindingLog, WarpStep};
 
 /// Banks of shared memory.
 const BANKS: u64 = 32;
@@ -31,7 +34,7 @@ const SECTOR: u64 = 32;
 #[derive(Clone, Copy, Debug)]
 struct Tally {
     /// The first visit that took more than it needs.
-    first: Option<Who>,
+    first: Option<WarpStep>,
     visits: u64,
     lanes: u64,
     /// Passes or sectors.
@@ -42,17 +45,17 @@ struct Tally {
 
 /// What all steps did, by kind and step.
 #[derive(Debug, Default)]
-pub struct Notes {
+pub struct PerformanceNotes {
     tallies: BTreeMap<(Kind, u32), Tally>,
 }
 
-impl Notes {
+impl PerformanceNotes {
     /// Counts an access.
-    pub fn count(&mut self, op: &Op, t: &Touch, here: Who) {
+    pub fn count(&mut self, op: &Op, t: &WarpAccess, here: WarpStep) {
         if !matches!(op, Op::Ld(_) | Op::St(_) | Op::WarpOp(_)) || t.lanes == 0 {
             return;
         }
-        let space = |l: usize| touch::space(t.space, t.addr.0[l]);
+        let space = |l: usize| accesses::space(t.space, t.addr.0[l]);
         let (mut shared, mut global) = (0, 0);
         each(t.lanes, |l| match space(l) {
             Space::Shared => shared |= 1 << l,
@@ -72,16 +75,16 @@ impl Notes {
             tally.taken += taken;
             tally.least += least;
             if taken > least {
-                tally.first.get_or_insert(Who { lanes, ..here });
+                tally.first.get_or_insert(WarpStep { lanes, ..here });
             }
         }
     }
     /// Says what was counted, line by line: any conflict, and twice as many sectors as needed.
-    pub fn finish(self, launch: &Launch<'_>, found: &mut Found) {
+    pub fn finish(self, launch: &Launch<'_>, found: &mut FindingLog) {
         // Steps of one line are one note.
-        let mut lines: Vec<(Kind, found::Spot, Tally)> = Vec::new();
+        let mut lines: Vec<(Kind, findings::Spot, Tally)> = Vec::new();
         for ((kind, step), tally) in self.tallies {
-            let spot = found::spot(launch, step);
+            let spot = findings::spot(launch, step);
             match lines.iter_mut().find(|l| (l.0, l.1) == (kind, spot)) {
                 Some((.., sum)) => {
                     sum.first = sum.first.or(tally.first);
@@ -100,7 +103,7 @@ impl Notes {
                 Kind::Uncoalesced if t.taken < 2 * t.least => continue,
                 Kind::Uncoalesced => {
                     format!(
-                        "touches {} sectors of 32 bytes where {} would do ({times:.1} times)",
+                        "accesses {} sectors of 32 bytes where {} would do ({times:.1} times)",
                         t.taken, t.least
                     )
                 }
@@ -109,7 +112,7 @@ impl Notes {
                     t.taken, t.least
                 ),
             };
-            let mut f = found::finding(kind, what, vec![found::side(launch, "this access", first)]);
+            let mut f = findings::finding(kind, what, vec![findings::side(launch, "this access", first)]);
             (f.visits, f.lanes) = (t.visits, t.lanes);
             found.put(f);
         }
@@ -117,7 +120,7 @@ impl Notes {
 }
 
 /// Passes of an access to shared memory, and the least that its width needs.
-fn passes(t: &Touch, lanes: u32) -> (u64, u64) {
+fn passes(t: &WarpAccess, lanes: u32) -> (u64, u64) {
     let width = t.bytes[lanes.trailing_zeros() as usize & 31].max(1);
     let at_once = LANES * WORD as usize / (width as usize).clamp(WORD as usize, LANES);
     let (mut taken, mut least) = (0, 0);
@@ -125,7 +128,7 @@ fn passes(t: &Touch, lanes: u32) -> (u64, u64) {
         let mut words = Vec::new();
         each(lanes, |l| {
             if (first..first + at_once).contains(&l) {
-                let at = touch::within(t.space, t.addr.0[l]);
+                let at = accesses::within(t.space, t.addr.0[l]);
                 words.extend(at / WORD..=(at + u64::from(t.bytes[l].max(1)) - 1) / WORD);
             }
         });
@@ -140,7 +143,7 @@ fn passes(t: &Touch, lanes: u32) -> (u64, u64) {
 }
 
 /// Sectors of an access to global memory, and in how many its bytes would fit.
-fn sectors(t: &Touch, lanes: u32) -> (u64, u64) {
+fn sectors(t: &WarpAccess, lanes: u32) -> (u64, u64) {
     let mut spans: Vec<(u64, u64)> = Vec::new();
     each(lanes, |l| spans.push((t.addr.0[l], t.addr.0[l].saturating_add(t.bytes[l].into()))));
     spans.sort_unstable();
@@ -163,10 +166,10 @@ mod tests {
     use crate::code::AddrSpace;
     use prlx_lanes::V64;
 
-    fn touch(bytes: u32, at: impl Fn(u64) -> u64) -> Touch {
+    fn touch(bytes: u32, at: impl Fn(u64) -> u64) -> WarpAccess {
         let addr = V64(std::array::from_fn(|l| at(l as u64)));
-        let (deed, place) = (touch::Deed::Read, AddrSpace::Shared);
-        Touch { deed, space: place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
+        let (deed, place) = (accesses::AccessKind::Read, AddrSpace::Shared);
+        WarpAccess { deed, space: place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
     }
 
     #[test]

@@ -1,22 +1,28 @@
-//! The two ways to shared memory: ordinary accesses, and the asynchronous proxy of bulk copies and `wgmma`. What the one wrote
-//! the other may not see without `fence.proxy.async` between (PTX ISA, Memory Consistency Model: Proxies).
+//! Check of proxies: ordinary accesses to shared memory, and the asynchronous proxy of bulk copies and
+//! `wgmma`.
 //!
-//! Holds: a fence counts for what its thread wrote before, and for what anybody had written when its thread last met others, at
-//! a barrier, an exchange or an mbarrier. That finds no fault where there is none.
+//! Without `fence.proxy.async` in between, the asynchronous proxy may not observe what ordinary accesses
+//! wrote (PTX ISA, Memory Consistency Model: Proxies).
 //!
-//! Misses: `cp.async`, whose bytes compilers hand to `wgmma` without a fence. What the asynchronous proxy wrote and ordinary accesses read: waiting for a copy orders that. Global memory.
+//! # Invariants
+//! A fence covers what its thread wrote before, and what any thread had written when the fencing thread last
+//! passed a barrier, an exchange or an mbarrier. The check therefore reports no correct kernel.
+//!
+//! # Limitations
+//! `cp.async` is not checked: compilers pass its bytes to `wgmma` without a fence. Ordinary reads of what the
+//! asynchronous proxy wrote are not checked: the wait for the copy orders them. Global memory is not checked.
 
 use prlx_trace::check::{Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{AddrSpace, Code, WgmmaA};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 
-use super::found::{self, Found, Who};
-use super::touch::{self, Touch};
+use super::accesses::{self, WarpAccess};
+use super::findings::{self, FindingLog, WarpStep};
 
 /// Bytes that are marked together.
 const WORD: u64 = 4;
@@ -26,10 +32,10 @@ const WORD: u64 = 4;
 struct Write {
     /// When, counted in events; 0: never, or the asynchronous proxy wrote it since.
     time: u64,
-    who: Who,
+    who: WarpStep,
 }
 
-/// A CTA.
+/// What the check knows of a CTA.
 #[derive(Clone, Debug, Default)]
 struct Cta {
     words: Vec<Write>,
@@ -56,20 +62,20 @@ impl Proxy {
         Proxy { on: copies || products, ..Proxy::default() }
     }
     /// Lanes write as an ordinary instruction does.
-    pub fn wrote(&mut self, launch: &Launch<'_>, block: &Block, t: &Touch, here: Who) {
+    pub fn wrote(&mut self, launch: &Launch<'_>, block: &CtaState, t: &WarpAccess, here: WarpStep) {
         if !self.on {
             return;
         }
         each(t.lanes, |l| {
-            let (at, bytes) = (touch::within(t.space, t.addr.0[l]), u64::from(t.bytes[l]));
+            let (at, bytes) = (accesses::within(t.space, t.addr.0[l]), u64::from(t.bytes[l]));
             let inside = block.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
-            if inside && touch::space(t.space, t.addr.0[l]) == Space::Shared {
-                let cta = touch::owner(launch, block, t, l);
-                self.write(cta, at, bytes, Who { lanes: 1 << l, ..here });
+            if inside && accesses::space(t.space, t.addr.0[l]) == Space::Shared {
+                let cta = accesses::owner(launch, block, t, l);
+                self.write(cta, at, bytes, WarpStep { lanes: 1 << l, ..here });
             }
         });
     }
-    fn write(&mut self, cta: u64, at: u64, bytes: u64, who: Who) {
+    fn write(&mut self, cta: u64, at: u64, bytes: u64, who: WarpStep) {
         self.now += 1;
         let write = Write { time: self.now, who };
         let words = &mut self.ctas.entry(cta).or_default().words;
@@ -91,7 +97,7 @@ impl Proxy {
         }
     }
     /// Lanes run `fence.proxy.async`.
-    pub fn fence(&mut self, here: Who) {
+    pub fn fence(&mut self, here: WarpStep) {
         self.now += 1;
         let c = self.ctas.entry(here.cta).or_default();
         each(here.lanes, |l| {
@@ -101,7 +107,7 @@ impl Proxy {
         });
     }
     /// Lanes met others.
-    pub fn synced(&mut self, who: Who) {
+    pub fn synced(&mut self, who: WarpStep) {
         if !self.on {
             return;
         }
@@ -113,9 +119,9 @@ impl Proxy {
     pub fn read(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut Found,
+        found: &mut FindingLog,
         (cta, at, bytes): (u64, u64, u64),
-        who: Who,
+        who: WarpStep,
     ) {
         let Some(c) = self.ctas.get(&cta) else { return };
         let range = (at / WORD) as usize..(at + bytes).div_ceil(WORD) as usize;
@@ -126,13 +132,13 @@ impl Proxy {
         };
         let Some(write) = c.words.iter().take(range.end).skip(range.start).find(unseen) else { return };
         found.add(launch, Kind::ProxyFence, who, Some(write.who.step), 0, || {
-            let allocation = found::allocation(launch, Space::Shared, at);
-            let mut first = found::side(launch, "read here, through the asynchronous proxy", who);
+            let allocation = findings::allocation(launch, Space::Shared, at);
+            let mut first = findings::side(launch, "read here, through the asynchronous proxy", who);
             first.memory =
                 Some(Memory { space: Space::Shared, address: at, bytes: bytes as u32, allocation });
-            let sides = vec![first, found::side(launch, "written here, by an ordinary store", write.who)];
+            let sides = vec![first, findings::side(launch, "written here, by an ordinary store", write.who)];
             let what = "reads what was written with no `fence.proxy.async` since".into();
-            let mut f = found::finding(Kind::ProxyFence, what, sides);
+            let mut f = findings::finding(Kind::ProxyFence, what, sides);
             f.help = Some("run `fence.proxy.async` after the writes, before the barrier".into());
             f
         });

@@ -1,15 +1,21 @@
-//! Data races in shared and global memory, by happens-before (PTX ISA, Memory Consistency Model).
+//! Check for data races in shared and global memory, by happens-before (PTX ISA, Memory Consistency Model).
 //!
-//! Two accesses of different threads to a byte race if one of them writes, nothing orders them, and they are not both strong
-//! (atomic, volatile, relaxed or stronger) with scopes that hold both threads. What orders: a thread's own order; barriers of
-//! the CTA and of the cluster; `bar.warp.sync`; a release that an acquire sees, by `.release`/`.acquire` forms or by a fence before
-//! a strong write and one behind a strong read, at scopes that hold both; mbarriers, where an arrival releases and a wait
-//! acquires. Lanes of a warp are different threads: neither `shfl` nor an instruction in common orders them.
+//! Two accesses of different threads to a byte race if one of them writes, nothing orders them, and they are
+//! not both strong (atomic, volatile, relaxed or stronger) with scopes that include both threads. These order
+//! accesses: program order of a thread; barriers of the CTA and of the cluster; `bar.warp.sync`; a release
+//! that an acquire observes, by `.release` and `.acquire` forms or by fences around strong accesses, at
+//! scopes that include both threads; and mbarriers, where an arrival releases and a wait acquires. Lanes of a
+//! warp are different threads: neither `shfl` nor a common instruction orders them.
 //!
-//! Writes of the same value are a kind of their own, a note. Copies count as writes of the thread that began them.
+//! Two writes of the same value are a kind of their own, a note. A copy counts as a write of the thread that
+//! began it.
 //!
-//! Misses: more than four unordered readers of a word. A wait acquires what all arrivals so far released, also those for the
-//! next phase. Cluster scope counts as that of the device. `fence.mbarrier_init` counts as a fence of everything. What `wgmma` and `wmma.load` read. Order by `fence.sc` alone.
+//! # Limitations
+//! - At most four unordered readers of a word are remembered.
+//! - A wait acquires what all arrivals have released so far, including those for the next phase.
+//! - Cluster scope counts as device scope. `fence.mbarrier_init` counts as a full fence. Order by `fence.sc`
+//!   alone is ignored.
+//! - Reads of `wgmma` and `wmma.load` are not checked.
 
 use std::sync::Arc;
 
@@ -17,18 +23,18 @@ use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{BarrierKind, MbarrierKind, MemAccess, Op, Plane, WarpOpKind};
-use crate::exec::cta_state::{Block, CLUSTER};
+use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::launch::Launch;
-use crate::exec::warp_state::{Warp, reach};
+use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::Region;
-use crate::mem::access::{Reach, each, value};
+use crate::mem::access::{VisibleMemory, each, value};
 use prlx_lanes::LANES;
 
-use super::cells::{self, Cell, Cells, Record};
+use super::accesses::{self, AccessKind, WarpAccess};
 use super::facts::{Facts, Order, Scope};
-use super::found::{self, Look, Who};
-use super::known::{CtaNumber, Known, joined};
-use super::touch::{self, Deed, Touch};
+use super::findings::{self, CheckContext, WarpStep};
+use super::happens_before::{CtaNumber, VectorClock, joined};
+use super::shadow::{self, AccessRecord, ShadowCell, ShadowMemory};
 
 /// Places that may have released something at a time.
 const PLACES: usize = 1 << 20;
@@ -36,21 +42,21 @@ const PLACES: usize = 1 << 20;
 /// What a release publishes, for whom.
 #[derive(Clone, Debug, Default)]
 struct Published {
-    /// For everybody.
-    wide: Option<Arc<Known>>,
+    /// What the release published to every thread of the device.
+    wide: Option<Arc<VectorClock>>,
     /// For one CTA.
-    narrow: Option<(CtaNumber, Arc<Known>)>,
+    narrow: Option<(CtaNumber, Arc<VectorClock>)>,
 }
 
 impl Published {
-    /// Of a thread in a CTA; everybody includes its CTA.
-    fn of(cta: CtaNumber, scope: Scope, known: &Arc<Known>) -> Published {
+    /// What a thread of a CTA publishes at a scope. A wider scope includes the CTA.
+    fn of(cta: CtaNumber, scope: Scope, known: &Arc<VectorClock>) -> Published {
         Published { wide: (scope > Scope::Cta).then(|| known.clone()), narrow: Some((cta, known.clone())) }
     }
     fn is_empty(&self) -> bool {
         self.wide.is_none() && self.narrow.is_none()
     }
-    /// Joins two.
+    /// Adds everything that `other` published.
     fn join(&mut self, other: &Published) {
         if let Some(wide) = &other.wide {
             self.wide = Some(self.wide.as_ref().map_or_else(|| wide.clone(), |w| joined(w, wide)));
@@ -68,35 +74,35 @@ impl Published {
         }
     }
     /// Adds it to what is known.
-    fn acquired(&self, known: &Arc<Known>) -> Arc<Known> {
+    fn acquired(&self, known: &Arc<VectorClock>) -> Arc<VectorClock> {
         let narrow = self.narrow.as_ref().map(|n| &n.1);
         [narrow, self.wide.as_ref()].into_iter().flatten().fold(known.clone(), |k, more| joined(&k, more))
     }
 }
 
-/// What those who arrived at a barrier bring. A fence before it counts for strong writes of others behind it, and what was
-/// seen before it for their fences behind it, as `fence.sc` has it.
+/// What those who arrived at a barrier bring. A fence before it counts for strong writes of others behind it,
+/// and what was seen before it for their fences behind it, as `fence.sc` has it.
 #[derive(Clone, Debug, Default)]
-struct Gathered {
-    known: Known,
+struct ProbeResults {
+    known: VectorClock,
     /// What fences of its own scope released, by CTA: for that CTA alone.
-    narrow: Vec<(CtaNumber, Arc<Known>)>,
+    narrow: Vec<(CtaNumber, Arc<VectorClock>)>,
     fenced: Published,
     seen: Published,
     /// Some went on without waiting.
     went_on: bool,
 }
 
-impl Gathered {
+impl ProbeResults {
     fn is_empty(&self) -> bool {
-        self.known == Known::default() && self.narrow.is_empty()
+        self.known == VectorClock::default() && self.narrow.is_empty()
     }
 }
 
-/// A thread.
+/// What the check knows of a thread.
 #[derive(Clone, Debug, Default)]
 struct Thread {
-    known: Arc<Known>,
+    known: Arc<VectorClock>,
     /// What it has seen released, and a fence would acquire.
     seen: Published,
     /// What a fence has made ready to be released by a strong write.
@@ -111,23 +117,23 @@ struct Cta {
     time: u32,
     threads: Vec<Thread>,
     /// By barrier: what those who arrived know.
-    arrived: Vec<Option<Gathered>>,
+    arrived: Vec<Option<ProbeResults>>,
 }
 
 /// A cluster's barrier.
 #[derive(Debug, Default)]
 struct Meeting {
-    gathered: Gathered,
+    gathered: ProbeResults,
     /// What it gave when it was complete.
-    done: Arc<Gathered>,
+    done: Arc<ProbeResults>,
     /// CTAs that have ended.
     ended: u32,
 }
 
 /// All that is known of a launch.
 #[derive(Debug, Default)]
-pub struct Race {
-    cells: Cells,
+pub struct RaceCheck {
+    cells: ShadowMemory,
     ctas: FxHashMap<u64, Cta>,
     /// By place in memory: what was released there.
     places: FxHashMap<(usize, u64), Published>,
@@ -148,7 +154,7 @@ struct How<'a> {
 
 /// One access of lanes to the same place.
 struct Access<'a> {
-    touch: &'a Touch,
+    touch: &'a WarpAccess,
     /// Lanes with this place.
     lanes: u32,
     region: &'a Region,
@@ -160,17 +166,17 @@ struct Access<'a> {
     stores: Option<&'a MemAccess>,
 }
 
-impl Race {
+impl RaceCheck {
     /// Bytes for what is known of memory, where so many are left.
     pub fn room(left: u64) -> u64 {
-        (left / 4).min(cells::LIMIT as u64)
+        (left / 4).min(shadow::LIMIT as u64)
     }
     /// Where so many bytes are left.
-    pub fn new(left: u64) -> Race {
-        Race { cells: Cells::new(Race::room(left)), ..Race::default() }
+    pub fn new(left: u64) -> RaceCheck {
+        RaceCheck { cells: ShadowMemory::new(RaceCheck::room(left)), ..RaceCheck::default() }
     }
     /// A CTA is over: its storage goes to another.
-    pub fn end(&mut self, launch: &Launch<'_>, block: &Block) {
+    pub fn end(&mut self, launch: &Launch<'_>, block: &CtaState) {
         let id = block.shared.id();
         self.cells.end(id);
         self.places.retain(|p, _| p.0 != id);
@@ -186,12 +192,12 @@ impl Race {
     /// Looks at a step that lanes `m` are about to run, and at what they touch.
     pub fn step(
         &mut self,
-        look: &mut Look<'_, '_>,
+        look: &mut CheckContext<'_, '_>,
         warp: &Warp,
-        block: &Block,
+        block: &CtaState,
         op: &Op,
         m: u32,
-        touches: &[Touch],
+        accesses: &[WarpAccess],
     ) {
         let code = look.launch.code;
         let order = look.facts.at(look.who.step).order;
@@ -246,14 +252,14 @@ impl Race {
                 }
             }
             Op::WarpOp(i) if code.warp_ops[i as usize].kind == WarpOpKind::Warp => {
-                let mut all = Gathered::default();
+                let mut all = ProbeResults::default();
                 cta.arrive(look.who.warp, m, &mut all);
                 cta.learn(look.who.warp, m, &all);
             }
             _ => {}
         }
-        let r = reach(look.launch, block, &warp.local);
-        for (i, t) in touches.iter().enumerate() {
+        let r = visible_memory(look.launch, block, &warp.local);
+        for (i, t) in accesses.iter().enumerate() {
             // The mbarrier that counts the bytes of a copy.
             let counts = match op {
                 Op::BulkCopy(_) => i == 2,
@@ -265,7 +271,7 @@ impl Race {
                 _ if counts => Order { strong: true, release: true, acquire: false, scope: Scope::Cluster },
                 // What a copy reads and writes is not strong; what it updates is.
                 Op::BulkCopy(_) | Op::TensorCopy(_) | Op::AsyncStore(_) | Op::LaneCopy(_)
-                    if t.deed != Deed::Update =>
+                    if t.deed != AccessKind::Update =>
                 {
                     Order::default()
                 }
@@ -275,7 +281,8 @@ impl Race {
                 Op::St(i) => Some(&code.mems[i as usize]),
                 _ => None,
             };
-            let waits = matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind, MbarrierKind::Test { .. }));
+            let waits = matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind,
+                MbarrierKind::Test { .. }));
             let how = How { order, stores, waits, counts };
             self.touch(look, &mut cta, warp, &r, t, t.lanes & m, how);
         }
@@ -305,7 +312,7 @@ impl Race {
         }
     }
     /// The cluster's barrier is complete; called once for each of its CTAs.
-    pub fn meet(&mut self, launch: &Launch<'_>, block: &Block, warps: &[Warp]) {
+    pub fn meet(&mut self, launch: &Launch<'_>, block: &CtaState, warps: &[Warp]) {
         let Some(meeting) = self.clusters.get_mut(&cluster(launch, block)) else { return };
         if !meeting.gathered.is_empty() {
             meeting.done = Arc::new(std::mem::take(&mut meeting.gathered));
@@ -320,11 +327,11 @@ impl Race {
     #[allow(clippy::too_many_arguments, reason = "all that an access is")]
     fn touch(
         &mut self,
-        look: &mut Look<'_, '_>,
+        look: &mut CheckContext<'_, '_>,
         cta: &mut Cta,
         warp: &Warp,
-        r: &Reach<'_>,
-        t: &Touch,
+        r: &VisibleMemory<'_>,
+        t: &WarpAccess,
         m: u32,
         how: How<'_>,
     ) {
@@ -335,11 +342,11 @@ impl Race {
             let mut lanes = 0;
             each(rest, |i| lanes |= u32::from(t.addr.0[i] == t.addr.0[l] && t.bytes[i] == t.bytes[l]) << i);
             rest &= !lanes;
-            if !matches!(touch::space(t.space, t.addr.0[l]), Space::Shared | Space::Global) {
+            if !matches!(accesses::space(t.space, t.addr.0[l]), Space::Shared | Space::Global) {
                 continue;
             }
             let Some((region, at)) = t.at(r, l) else { continue };
-            let writes = t.deed != Deed::Read && !waits;
+            let writes = t.deed != AccessKind::Read && !waits;
             let access = Access { touch: t, lanes, region, at, bytes: t.bytes[l], writes, order, stores };
             if !counts {
                 self.access(look, cta, warp, &access);
@@ -349,16 +356,23 @@ impl Race {
             }
         }
     }
-    fn access(&mut self, look: &mut Look<'_, '_>, cta: &mut Cta, warp: &Warp, a: &Access<'_>) {
-        if a.writes && !a.order.strong && a.lanes.count_ones() > 1 && a.touch.deed == Deed::Write {
+    fn access(&mut self, look: &mut CheckContext<'_, '_>, cta: &mut Cta, warp: &Warp, a: &Access<'_>) {
+        if a.writes && !a.order.strong && a.lanes.count_ones() > 1 && a.touch.deed == AccessKind::Write {
             together(look, warp, a);
         }
         let end = a.at + u64::from(a.bytes);
         for word in a.at / 4..end.div_ceil(4) {
             let bytes = (0..4).fold(0, |b, i| b | u32::from((a.at..end).contains(&(word * 4 + i))) << i);
             let Some(cell) = self.cells.at(a.region.id(), word) else { return };
-            let new =
-                Record::new(cta.number, cta.time, look.who.warp, a.lanes, look.who.step, bytes, a.writes);
+            let new = AccessRecord::new(
+                cta.number,
+                cta.time,
+                look.who.warp,
+                a.lanes,
+                look.who.step,
+                bytes,
+                a.writes,
+            );
             let copy = *cell;
             cell.settle(cta, new);
             cell.add(new);
@@ -370,14 +384,14 @@ impl Race {
         }
     }
     /// What a strong access publishes and sees.
-    fn synchronise(&mut self, cta: &mut Cta, warp: u32, a: &Access<'_>, deed: Deed, waits: bool) {
+    fn synchronise(&mut self, cta: &mut Cta, warp: u32, a: &Access<'_>, deed: AccessKind, waits: bool) {
         let key = (a.region.id(), a.at);
         let number = cta.number;
         let mut released = false;
         each(a.lanes, |l| {
             let time = cta.time;
             let thread = &mut cta.threads[warp as usize * LANES + l];
-            if deed != Deed::Write
+            if deed != AccessKind::Write
                 && let Some(p) = self.places.get(&key)
             {
                 let seen = p.at(number, if waits { Scope::Gpu } else { a.order.scope });
@@ -387,7 +401,7 @@ impl Race {
                     thread.seen.join(&seen);
                 }
             }
-            if deed == Deed::Read || waits {
+            if deed == AccessKind::Read || waits {
                 return;
             }
             let published = if a.order.release {
@@ -399,7 +413,7 @@ impl Race {
                 thread.fenced.at(number, a.order.scope)
             };
             // A store begins anew; an update goes on with what was released there.
-            if deed == Deed::Write {
+            if deed == AccessKind::Write {
                 self.places.remove(&key);
             }
             if !published.is_empty() {
@@ -411,7 +425,7 @@ impl Race {
 }
 
 /// Number of a CTA's cluster.
-fn cluster(launch: &Launch<'_>, block: &Block) -> u64 {
+fn cluster(launch: &Launch<'_>, block: &CtaState) -> u64 {
     let (grid, size, at) = (launch.config.grid, launch.cluster, block.cta);
     let many = crate::exec::grid_shape::clusters(grid, size);
     let row = u64::from(at.z / size.z.max(1)) * u64::from(many.y) + u64::from(at.y / size.y.max(1));
@@ -420,8 +434,8 @@ fn cluster(launch: &Launch<'_>, block: &Block) -> u64 {
 
 impl Cta {
     /// Lanes give what they know, and what they did until now.
-    fn arrive(&mut self, warp: u32, m: u32, to: &mut Gathered) {
-        let mut last: Option<&Arc<Known>> = None;
+    fn arrive(&mut self, warp: u32, m: u32, to: &mut ProbeResults) {
+        let mut last: Option<&Arc<VectorClock>> = None;
         each(m, |l| {
             let thread = &self.threads[warp as usize * LANES + l];
             if last.is_none_or(|k| !Arc::ptr_eq(k, &thread.known)) {
@@ -435,7 +449,7 @@ impl Cta {
         self.time += 1;
     }
     /// The same of a relaxed arrival: it gives only what a fence before it has made ready.
-    fn arrive_relaxed(&mut self, warp: u32, m: u32, to: &mut Gathered) {
+    fn arrive_relaxed(&mut self, warp: u32, m: u32, to: &mut ProbeResults) {
         each(m, |l| {
             let fenced = &self.threads[warp as usize * LANES + l].fenced;
             if let Some(wide) = &fenced.wide {
@@ -451,8 +465,8 @@ impl Cta {
         });
     }
     /// Lanes learn all that was gathered.
-    fn learn(&mut self, warp: u32, m: u32, all: &Gathered) {
-        let mut last: Option<(Arc<Known>, Arc<Known>)> = None;
+    fn learn(&mut self, warp: u32, m: u32, all: &ProbeResults) {
+        let mut last: Option<(Arc<VectorClock>, Arc<VectorClock>)> = None;
         let mut known = Arc::new(all.known.clone());
         if let Some((_, narrow)) = all.narrow.iter().find(|n| n.0 == self.number) {
             known = joined(&known, narrow);
@@ -485,9 +499,9 @@ impl Cta {
         self.time += u32::from(order.release);
     }
     /// The lanes of `old` that no lane of `lanes` (of `warp`) is ordered behind; itself apart.
-    fn unordered(&self, warp: u32, lanes: u32, old: Record) -> u32 {
+    fn unordered(&self, warp: u32, lanes: u32, old: AccessRecord) -> u32 {
         let mut unordered = 0;
-        let mut last: Option<(*const Known, u32)> = None;
+        let mut last: Option<(*const VectorClock, u32)> = None;
         each(lanes, |l| {
             let known = &self.threads[warp as usize * LANES + l].known;
             let at = Arc::as_ptr(known);
@@ -503,22 +517,22 @@ impl Cta {
     }
 }
 
-impl Cell {
-    /// Drops the records that a new access stands for: ordered before it, no more bytes, and no write that it does not
-    /// replace.
-    fn settle(&mut self, cta: &Cta, new: Record) {
+impl ShadowCell {
+    /// Drops the records that a new access stands for: ordered before it, no more bytes, and no write that it
+    /// does not replace.
+    fn settle(&mut self, cta: &Cta, new: AccessRecord) {
         for old in &mut self.0 {
             let covered =
                 old.lanes != 0 && old.bytes() & !new.bytes() == 0 && (new.writes() || !old.writes());
             if covered && cta.unordered(new.warp(), new.lanes, *old) == 0 {
-                *old = Record::default();
+                *old = AccessRecord::default();
             }
         }
     }
 }
 
 /// Lanes of one instruction that store to the same bytes.
-fn together(look: &mut Look<'_, '_>, warp: &Warp, a: &Access<'_>) {
+fn together(look: &mut CheckContext<'_, '_>, warp: &Warp, a: &Access<'_>) {
     let Some(mem) = a.stores else { return };
     let first = a.lanes.trailing_zeros() as usize;
     let mut other = 0;
@@ -529,17 +543,17 @@ fn together(look: &mut Look<'_, '_>, warp: &Warp, a: &Access<'_>) {
     let kind = if other == 0 { Kind::SameValue } else { Kind::Race };
     let others = if other == 0 { a.lanes & !(1 << first) } else { other };
     let (launch, step) = (look.launch, look.who.step);
-    let here = Who { lanes: a.lanes & !others, ..look.who };
-    let there = Who { lanes: others, ..look.who };
-    let base = found::memory(launch, a.touch, first);
+    let here = WarpStep { lanes: a.lanes & !others, ..look.who };
+    let there = WarpStep { lanes: others, ..look.who };
+    let base = findings::memory(launch, a.touch, first);
     let of = base.allocation.as_ref().map_or(0, |a| a.base);
-    look.found.add(launch, kind, Who { lanes: a.lanes, ..look.who }, Some(step), of, || {
+    look.found.add(launch, kind, WarpStep { lanes: a.lanes, ..look.who }, Some(step), of, || {
         let what = match other {
             0 => format!("lanes of a warp write the same value to the same {} bytes at once", a.bytes),
             _ => format!("lanes of a warp write different values to the same {} bytes at once", a.bytes),
         };
-        let side = |role, who| Side { memory: Some(base.clone()), ..found::side(launch, role, who) };
-        let mut f = found::finding(
+        let side = |role, who| Side { memory: Some(base.clone()), ..findings::side(launch, role, who) };
+        let mut f = findings::finding(
             kind,
             what,
             vec![side("this write", here), side("the same write, by others", there)],
@@ -565,7 +579,14 @@ fn noun(launch: &Launch<'_>, facts: &Facts, step: u32, writes: bool) -> String {
 }
 
 /// Two accesses to a byte, one of which writes: a race if nothing orders them.
-fn conflict(look: &mut Look<'_, '_>, cta: &Cta, warp: &Warp, a: &Access<'_>, new: Record, old: Record) {
+fn conflict(
+    look: &mut CheckContext<'_, '_>,
+    cta: &Cta,
+    warp: &Warp,
+    a: &Access<'_>,
+    new: AccessRecord,
+    old: AccessRecord,
+) {
     let unordered = cta.unordered(new.warp(), new.lanes, old);
     if unordered == 0 {
         return;
@@ -581,12 +602,13 @@ fn conflict(look: &mut Look<'_, '_>, cta: &Cta, warp: &Warp, a: &Access<'_>, new
     let same = new.writes() && old.writes() && a.stores.is_some_and(|mem| stays(warp, mem, a, l));
     let kind = if same { Kind::SameValue } else { Kind::Race };
     let (launch, facts) = (look.launch, look.facts);
-    let there = Who { cta: old.cta.into(), warp: old.warp(), lanes: unordered, step: old.step() };
-    let memory = found::memory(launch, a.touch, l);
+    let there = WarpStep { cta: old.cta.into(), warp: old.warp(), lanes: unordered, step: old.step() };
+    let memory = findings::memory(launch, a.touch, l);
     let base = memory.allocation.as_ref().map_or(0, |m| m.base);
-    look.found.add(launch, kind, Who { lanes: new.lanes, ..look.who }, Some(old.step()), base, || {
+    look.found.add(launch, kind, WarpStep { lanes: new.lanes, ..look.who }, Some(old.step()), base, || {
         let (this, other) =
-            (noun(look.launch, facts, look.who.step, new.writes()), noun(look.launch, facts, old.step(), old.writes()));
+            (noun(look.launch, facts, look.who.step, new.writes()), noun(look.launch, facts, old.step(),
+                old.writes()));
         let an = |what: &str| format!("{} {what}", if what.starts_with('a') { "an" } else { "a" });
         let name = memory.allocation.as_ref().map_or_else(String::new, |m| format!(" of `{}`", m.name));
         let who = match (apart, old.warp() == new.warp()) {
@@ -599,12 +621,14 @@ fn conflict(look: &mut Look<'_, '_>, cta: &Cta, warp: &Warp, a: &Access<'_>, new
                 format!("a write{name} and {} {who} give the same value, and nothing orders them", an(&other))
             }
             (_, true) => format!("{}{name} and {} {who} whose scope is only the CTA", an(&this), an(&other)),
-            _ => format!("{}{name} and {} {who} touch the same bytes, and nothing orders them", an(&this), an(&other)),
+            _ => format!("{}{name} and {} {who} touch the same bytes, and nothing orders them", an(&this),
+                an(&other)),
         };
-        let mut first = found::side(launch, format!("this {this}"), Who { lanes: new.lanes, ..look.who });
+        let mut first = findings::side(launch, format!("this {this}"), WarpStep { lanes: new.lanes,
+            ..look.who });
         first.memory = Some(memory);
-        let second = found::side(launch, format!("the {other} {who}"), there);
-        let mut f = found::finding(kind, what, vec![first, second]);
+        let second = findings::side(launch, format!("the {other} {who}"), there);
+        let mut f = findings::finding(kind, what, vec![first, second]);
         f.help = Some(match (both, apart, old.warp() == new.warp()) {
             (true, ..) => "both need a scope that holds both threads: `.gpu` or `.sys`".into(),
             (_, true, _) => {

@@ -18,7 +18,7 @@ pub struct BranchTable {
 pub enum Slot {
     /// Bytes of the lane's parameter space: offset and size.
     Bytes(u32, u32),
-    /// A register.
+    /// A register of up to 128 bits.
     Plane(Plane),
     /// A predicate register.
     Pred(u16),
@@ -48,14 +48,14 @@ pub enum Builtin {
     Free,
 }
 
-/// A call.
+/// A call instruction.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The function.
+    /// The function that is called.
     pub callee: Callee,
-    /// The arguments.
+    /// Where the caller passes the arguments.
     pub args: Vec<Slot>,
-    /// The results.
+    /// Where the caller receives the results.
     pub rets: Vec<Slot>,
     /// Bytes of the caller's stack frame.
     pub frame: u32,
@@ -66,9 +66,9 @@ pub struct Call {
 pub struct FunctionEntry {
     /// The first step; `u32::MAX`: the kernel cannot reach the function.
     pub start: u32,
-    /// The parameters.
+    /// Where the function receives its parameters.
     pub params: Vec<Slot>,
-    /// The results.
+    /// Where the function leaves its results.
     pub returns: Vec<Slot>,
     /// Bytes of the stack frame.
     pub frame: u32,
@@ -76,14 +76,15 @@ pub struct FunctionEntry {
     pub saved: Option<SavedRegisters>,
 }
 
-/// What a recursive call saves: everything that the callee may write. Each range is first and one past the last.
+/// What a recursive call saves: everything that the callee may write. Each range is first and one past the
+/// last.
 #[derive(Clone, Debug, Default)]
 pub struct SavedRegisters {
     /// Planes of up to 32 bits.
     pub w32: (u16, u16),
     /// Planes of 64 bits.
     pub w64: (u16, u16),
-    /// Predicate planes.
+    /// Range of predicate planes.
     pub pred: (u16, u16),
     /// Bytes of the parameter space.
     pub bytes: (u32, u32),

@@ -5,9 +5,9 @@ use super::memory::{Atomic, MemAccess, Plane, Rmw};
 /// `cp.async`: each lane copies up to 16 bytes from global to shared memory.
 #[derive(Clone, Debug)]
 pub struct LaneCopy {
-    /// The destination.
+    /// The destination of the bytes.
     pub dst: MemAccess,
-    /// The source.
+    /// The source of the bytes.
     pub src: MemAccess,
     /// The plane of the number of bytes to copy, if the instruction has it; zeros fill the rest.
     pub size: Option<u16>,
@@ -26,7 +26,8 @@ pub struct BulkCopy {
     pub size: u16,
     /// The mbarrier that counts the bytes.
     pub mbarrier: Option<MemAccess>,
-    /// The reduction applied at the destination and the bytes of an element; `None`: the bytes are overwritten.
+    /// The reduction applied at the destination and the bytes of an element; `None`: the bytes are
+    /// overwritten.
     pub reduce: Option<(Rmw, u8)>,
     /// The plane of the mask of receiving CTAs of the cluster; `None`: the CTA that the address names.
     pub multicast: Option<u16>,
@@ -56,7 +57,7 @@ pub struct TensorCopy {
 pub struct TensorMapOp {
     /// The tensor map.
     pub map: MemAccess,
-    /// The edit.
+    /// The edit that the instruction makes.
     pub kind: TensorMapEdit,
 }
 

@@ -96,9 +96,9 @@ pub struct Mma {
     pub saturate: bool,
     /// Whether single bits are multiplied by `and`; else by `xor`.
     pub and: bool,
-    /// Whether the fragments have the layout that this device uses for `wmma`, which PTX leaves open. Element `i` of lane `l`,
-    /// with `n` elements per lane, is element `l·n + i` of the matrix, row by row (B: column by column). Registers beyond the
-    /// matrix repeat it.
+    /// Whether the fragments have the layout that this device uses for `wmma`, which PTX leaves open. Element
+    /// `i` of lane `l`, with `n` elements per lane, is element `l·n + i` of the matrix, row by row (B: column
+    /// by column). Registers beyond the matrix repeat it.
     pub linear: bool,
 }
 

@@ -52,7 +52,8 @@ pub struct MemAccess {
     pub offset: i64,
     /// Bytes of an element: 1, 2, 4, 8 or 16.
     pub size: u8,
-    /// Whether other threads may change the memory meanwhile: volatile, relaxed, acquire and release accesses.
+    /// Whether other threads may change the memory meanwhile: volatile, relaxed, acquire and release
+    /// accesses.
     pub strong: bool,
     /// The registers of the elements, in memory order.
     pub planes: Vec<Plane>,
@@ -90,12 +91,12 @@ pub enum Rmw {
     Cas,
 }
 
-/// An atomic.
+/// An atomic read-modify-write (PTX ISA, `atom`, `red`).
 #[derive(Clone, Debug)]
 pub struct Atomic {
     /// Address, element size, and the registers of the old values (none for `red`).
     pub mem: MemAccess,
-    /// The operation.
+    /// The operation on each element.
     pub rmw: Rmw,
     /// The operand of each element. For `cas`, `values[0]` is the value to compare with.
     pub values: Vec<Plane>,

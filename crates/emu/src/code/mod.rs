@@ -2,9 +2,10 @@
 //!
 //! # Invariants
 //! - A step is an index into [`Code::steps`].
-//! - The registers of each function have planes of their own, so that lanes in different functions do not share a plane.
-//! - What an instruction needs beyond its operation (the conversion of an operand, a local address) is done by extra steps
-//!   around it. Those steps cost no instruction.
+//! - The registers of each function have planes of their own, so that lanes in different functions do not
+//!   share a plane.
+//! - What an instruction needs beyond its operation (the conversion of an operand, a local address) is done
+//!   by extra steps around it. Those steps cost no instruction.
 
 mod calls;
 mod copies;

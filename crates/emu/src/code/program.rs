@@ -22,7 +22,7 @@ pub const NEGATE: GuardBits = 1 << 15;
 /// One step of the interpreter.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// The operation.
+    /// What the step does.
     pub op: Op,
     /// The lanes that execute it.
     pub guard: GuardBits,
@@ -30,8 +30,8 @@ pub struct Step {
     pub cost: u8,
 }
 
-/// The operation of a step. A `u32` is an index into the table of [`Code`] for that operation, unless a line says
-/// otherwise.
+/// The operation of a step. A `u32` is an index into the table of [`Code`] for that operation, unless a line
+/// says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// An operation on registers alone.
@@ -40,17 +40,17 @@ pub enum Op {
     Bra(u32),
     /// An indexed branch.
     Brx(u32),
-    /// A load.
+    /// A load (`ld`).
     Ld(u32),
-    /// A store.
+    /// A store (`st`).
     St(u32),
-    /// An atomic.
+    /// An atomic (`atom`, `red`).
     Atom(u32),
     /// A warp-level operation.
     WarpOp(u32),
     /// A barrier of the CTA or the cluster.
     Barrier(u32),
-    /// A call.
+    /// A call of a function.
     Call(u32),
     /// Return from a function.
     Ret,
@@ -64,7 +64,8 @@ pub enum Op {
     LaneCopy(u32),
     /// `cp.async.commit_group`: closes the lane's group of copies.
     LaneCopyCommit,
-    /// `cp.async.wait_group`: waits until at most this many groups are in flight; `u32::MAX` waits for all copies.
+    /// `cp.async.wait_group`: waits until at most this many groups are in flight; `u32::MAX` waits for all
+    /// copies.
     LaneCopyWait(u32),
     /// `cp.async.bulk`
     BulkCopy(u32),
@@ -72,8 +73,8 @@ pub enum Op {
     TensorCopy(u32),
     /// `cp.async.bulk.commit_group`
     BulkCommit,
-    /// `cp.async.bulk.wait_group`: waits until at most this many groups are in flight. If the flag is set (`.read`), it waits
-    /// only until their sources have been read.
+    /// `cp.async.bulk.wait_group`: waits until at most this many groups are in flight. If the flag is set
+    /// (`.read`), it waits only until their sources have been read.
     BulkWait(u32, bool),
     /// An edit of a tensor map.
     TensorMap(u32),
@@ -150,7 +151,7 @@ pub enum SpecialRegister {
     DynamicShared,
     /// `%total_smem_size`, `%aggr_smem_size`
     TotalShared,
-    /// A constant.
+    /// A register that always has this value.
     Value(u32),
     /// `%clusterid`, by axis.
     ClusterId(u8),
@@ -183,8 +184,8 @@ pub struct Code {
     pub kernel: FuncId,
     /// The number of 32-bit, 64-bit and predicate planes.
     pub planes: (u16, u16, u16),
-    /// Ranges of planes (first, one past the last) by kind, of variables that the code may read before it writes them. They
-    /// are zero when a CTA begins.
+    /// Ranges of planes (first, one past the last) by kind, of variables that the code may read before it
+    /// writes them. They are zero when a CTA begins.
     pub variable: [Vec<(u16, u16)>; 3],
     /// 32-bit planes that hold constants.
     pub const32: Vec<(u16, u32)>,
@@ -238,7 +239,8 @@ pub struct Code {
     pub calls: Vec<Call>,
     /// Table of the plan's actions.
     pub hooks: Vec<Hook>,
-    /// The module's constant variables: first address and bytes. `isspacep` does not count them as global memory.
+    /// The module's constant variables: first address and bytes. `isspacep` does not count them as global
+    /// memory.
     pub constants: (u64, u64),
 }
 
@@ -251,10 +253,11 @@ pub struct Hook {
     pub values: Vec<HookValue>,
     /// Predicate plane whose ballot is the value of the event.
     pub pred: Option<u16>,
-    /// Predicate plane that selects the lanes of the event, and whether it selects the lanes where it is false.
+    /// Predicate plane that selects the lanes of the event, and whether it selects the lanes where it is
+    /// false.
     pub of: Option<(u16, bool)>,
-    /// Whether the action belongs to the kernel (the state of the recorder begins and ends there); else to a device
-    /// function.
+    /// Whether the action belongs to the kernel (the state of the recorder begins and ends there); else to a
+    /// device function.
     pub kernel: bool,
     /// Whether the lane exits at the instruction.
     pub leaves: bool,
@@ -264,7 +267,8 @@ pub struct Hook {
     pub after: bool,
 }
 
-/// A value that a hook reads. It reads planes directly: a step that prepares the value would change the schedule.
+/// A value that a hook reads. It reads planes directly: a step that prepares the value would change the
+/// schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HookValue {
     /// A register or constant.

@@ -6,7 +6,7 @@ use super::memory::{MemAccess, Plane};
 /// An operation in which lanes of a warp exchange values or wait for each other.
 #[derive(Clone, Debug)]
 pub struct WarpOp {
-    /// Which operation.
+    /// Which operation the lanes execute.
     pub kind: WarpOpKind,
     /// The plane of the member mask; `None`: all lanes that are alive (`.aligned` operations).
     pub members: Option<u16>,
@@ -20,7 +20,8 @@ pub struct WarpOp {
     pub flag: bool,
 }
 
-/// Kinds of warp-level operations (PTX ISA, `shfl.sync`, `vote.sync`, `match.sync`, `redux.sync`, `elect.sync` …).
+/// Kinds of warp-level operations (PTX ISA, `shfl.sync`, `vote.sync`, `match.sync`, `redux.sync`,
+/// `elect.sync` …).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are those of PTX")]
 pub enum WarpOpKind {
@@ -86,7 +87,7 @@ pub enum MbarrierKind {
 /// An mbarrier instruction.
 #[derive(Clone, Debug)]
 pub struct MbarrierOp {
-    /// The operation.
+    /// The operation on the mbarrier.
     pub kind: MbarrierKind,
     /// The address of the mbarrier.
     pub mem: Option<MemAccess>,
@@ -118,7 +119,7 @@ pub enum BarrierKind {
 /// A barrier instruction.
 #[derive(Clone, Debug)]
 pub struct BarrierOp {
-    /// The operation.
+    /// The operation on the barrier.
     pub kind: BarrierKind,
     /// The plane of the barrier number.
     pub id: u16,

@@ -4,11 +4,11 @@
 pub const SHARED: u64 = 0x7ffe_0000_0000;
 /// Bytes that each of those takes.
 pub const CTA: u64 = 1 << 24;
-/// Local memory.
+/// First address of the window of local memory.
 pub const LOCAL: u64 = 0x7ffe_8000_0000;
-/// Kernel parameters.
+/// First address of the window of kernel parameters.
 pub const PARAMS: u64 = 0x7ffe_c000_0000;
-/// Functions.
+/// First address of the window of functions.
 pub const CODE: u64 = 0x7fff_0000_0000;
 /// Distance between two functions' addresses.
 pub const CODE_STRIDE: u64 = 256;

@@ -1,12 +1,13 @@
-//! Bulk copies: runs of bytes and tiles of tensors, which the CTA's copy engine moves while its threads go on; and what
-//! `st.async` and `red.async` send.
+//! Bulk and tensor copies, which the copy engine of the CTA performs while its threads continue; `st.async`
+//! and `red.async`.
 //!
-//! Under the fair schedule a copy is done when it begins. Under a hostile one the source is read and the destination written
-//! at seeded points of their own after that, in any order among copies: at the latest where a thread waits for its group
-//! (`.read`: only the source is read then), where the CTA ends or stands at the cluster's barrier. Who waits for an mbarrier
-//! waits until the bytes have been counted there.
+//! Under the fair schedule a copy is complete when it begins. Under a hostile schedule the source is read and
+//! the destination is written at two seeded points after that, in any order among copies. The latest point is
+//! the wait for the copy's group (for `.read`, only the source is read by then), the end of the CTA, or the
+//! barrier of the cluster. A wait for an mbarrier lasts until the bytes have been counted there.
 //!
-//! Misses: faults of a late copy are those of the moment when it is done.
+//! # Limitations
+//! A fault of a copy is reported when the copy is performed, not when it begins.
 
 use crate::code::{
     AddrSpace, AsyncStore, AsyncStoreKind, BulkCopy, MemAccess, Op, Plane, TensorCopy, TensorMapEdit,
@@ -16,26 +17,26 @@ use crate::copies::mbarrier;
 use crate::copies::state::Transfer;
 use crate::copies::state::TransferKind;
 use crate::copies::tensor::{self, Tile};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
-use crate::exec::warp_state::{Warp, reach};
+use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::Region;
-use crate::mem::access::{self, Reach};
+use crate::mem::access::{self, VisibleMemory};
 use prlx_lanes::LANES;
 
 /// Copies that may be under way in a CTA; the oldest ends when there are more.
 const MOST: usize = 256;
 
-/// TransferKind bulk copies reach: no local memory.
-fn everywhere<'a>(launch: &'a Launch<'_>, block: &'a Block) -> Reach<'a> {
-    Reach { stride: 0, ..reach(launch, block, launch.params) }
+/// The memory that bulk copies access: no local memory.
+fn everywhere<'a>(launch: &'a Launch<'_>, block: &'a CtaState) -> VisibleMemory<'a> {
+    VisibleMemory { stride: 0, ..visible_memory(launch, block, launch.params) }
 }
 
 impl Transfer {
     /// Reads the source, if that was not done.
-    fn read(&mut self, launch: &Launch<'_>, block: &Block) -> Result<(), String> {
+    fn read(&mut self, launch: &Launch<'_>, block: &CtaState) -> Result<(), String> {
         if self.data.is_some() {
             return Ok(());
         }
@@ -66,7 +67,7 @@ impl Transfer {
         Ok(())
     }
     /// Writes the destination and counts the bytes.
-    fn write(mut self, launch: &Launch<'_>, block: &Block) -> Result<(), String> {
+    fn write(mut self, launch: &Launch<'_>, block: &CtaState) -> Result<(), String> {
         self.read(launch, block)?;
         let (r, data) = (everywhere(launch, block), self.data.take().unwrap_or_default());
         match &self.what {
@@ -103,7 +104,7 @@ impl Transfer {
         }
         Ok(())
     }
-    /// TransferKind it does, as a verb.
+    /// The verb that describes the copy in messages.
     fn verb(&self) -> &'static str {
         if matches!(self.what, TransferKind::Send { .. }) { "sends" } else { "copies" }
     }
@@ -112,7 +113,8 @@ impl Transfer {
     }
 }
 
-/// The same address in the shared memory of each CTA that receives a copy: those of `ranks`, or the one that it is of.
+/// The same address in the shared memory of each CTA that receives a copy: those of `ranks`, or the one that
+/// it is of.
 pub fn targets(ranks: Option<u16>, at: u64) -> Vec<u64> {
     let Some(ranks) = ranks else { return vec![at] };
     let each = (0..16).filter(|r| ranks >> r & 1 == 1);
@@ -120,13 +122,18 @@ pub fn targets(ranks: Option<u16>, at: u64) -> Vec<u64> {
 }
 
 /// The region of a run of bytes, and where it begins.
-fn run<'a>(r: &Reach<'a>, space: AddrSpace, at: u64, bytes: u64) -> Result<(&'a Region, u64), String> {
+fn run<'a>(
+    r: &VisibleMemory<'a>,
+    space: AddrSpace,
+    at: u64,
+    bytes: u64,
+) -> Result<(&'a Region, u64), String> {
     access::run(r, space, 0, at, bytes)
         .ok_or_else(|| format!("{bytes} bytes at {at:#x}, which are not all there"))
 }
 
 /// No tile is larger than shared memory.
-fn fits(tile: &Tile, block: &Block) -> Result<(), String> {
+fn fits(tile: &Tile, block: &CtaState) -> Result<(), String> {
     let (bytes, room) = (tile.bytes(), block.shared.len());
     if bytes <= room {
         Ok(())
@@ -135,11 +142,11 @@ fn fits(tile: &Tile, block: &Block) -> Result<(), String> {
     }
 }
 
-impl Block {
+impl CtaState {
     /// Under a hostile schedule: a copy that is under way goes on.
     ///
     /// # Errors
-    /// TransferKind is wrong with it, and whose it is.
+    /// When the copy is wrong: the warp that began it, and the fault.
     pub fn bulk_turn(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Result<(), (usize, Box<Fault>)> {
         if self.transfers.is_empty() || rng.below(4) != 0 {
             return Ok(());
@@ -187,7 +194,7 @@ impl Warp {
     pub(crate) fn bulk(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         op: &BulkCopy,
         m: u32,
         step: u32,
@@ -215,7 +222,7 @@ impl Warp {
     pub(crate) fn tensor(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         op: &TensorCopy,
         m: u32,
         step: u32,
@@ -248,8 +255,8 @@ impl Warp {
     /// The tile that a lane copies.
     ///
     /// # Errors
-    /// TransferKind is wrong with its map or its space.
-    pub(crate) fn tile(&self, r: &Reach<'_>, op: &TensorCopy, l: usize) -> Result<Tile, String> {
+    /// When the tensor map or an address is wrong.
+    pub(crate) fn tile(&self, r: &VisibleMemory<'_>, op: &TensorCopy, l: usize) -> Result<Tile, String> {
         let at = access::address_of(&self.planes, &op.map, l);
         let coordinates: Vec<i32> =
             op.at.iter().map(|&p| self.planes.w32[usize::from(p)].0[l] as i32).collect();
@@ -261,7 +268,7 @@ impl Warp {
     fn transfer(
         &self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         (l, step): (usize, u32),
         what: TransferKind,
         (mbarrier, ranks): (Option<&MemAccess>, Option<u16>),
@@ -286,7 +293,7 @@ impl Warp {
     pub(crate) fn send(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         send: &AsyncStore,
         m: u32,
         step: u32,
@@ -299,8 +306,15 @@ impl Warp {
         let mut hint = 0;
         for (mem, width) in [(mem, bytes), (&send.mbarrier, 8)] {
             let addresses = access::all_addresses(&self.planes, mem);
-            access::fits(&reach(launch, block, &self.local), &mut hint, mem.space, &addresses, m, width)
-                .map_err(|bad| Fault::new(step, bad.lane, format!("sends {}", bad.text)))?;
+            access::fits(
+                &visible_memory(launch, block, &self.local),
+                &mut hint,
+                mem.space,
+                &addresses,
+                m,
+                width,
+            )
+            .map_err(|bad| Fault::new(step, bad.lane, format!("sends {}", bad.text)))?;
         }
         let mut done = Ok(());
         access::each(m, |l| {
@@ -332,7 +346,7 @@ impl Warp {
         done
     }
     /// Counts the bytes of copies that a check left out, for those who wait for them.
-    pub(crate) fn forgo(&self, launch: &Launch<'_>, block: &Block, op: &Op, lanes: u32) {
+    pub(crate) fn forgo(&self, launch: &Launch<'_>, block: &CtaState, op: &Op, lanes: u32) {
         let (code, r) = (launch.code, everywhere(launch, block));
         access::each(lanes, |l| {
             let (mem, bytes, ranks) = match *op {
@@ -355,11 +369,12 @@ impl Warp {
             }
         });
     }
-    /// Ends copies of some lanes: all but those of their last `left` groups. `read`: only their sources are read.
+    /// Ends copies of some lanes: all but those of their last `left` groups. `read`: only their sources are
+    /// read.
     pub(crate) fn bulk_wait(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         left: u32,
         read: bool,
         m: u32,
@@ -391,7 +406,7 @@ impl Warp {
     pub(crate) fn map_work(
         &mut self,
         launch: &Launch<'_>,
-        block: &Block,
+        block: &CtaState,
         work: &TensorMapOp,
         m: u32,
         step: u32,
@@ -426,7 +441,7 @@ impl Warp {
 }
 
 /// The bytes of a tensor map.
-fn map(r: &Reach<'_>, space: AddrSpace, at: u64) -> Result<[u8; 128], String> {
+fn map(r: &VisibleMemory<'_>, space: AddrSpace, at: u64) -> Result<[u8; 128], String> {
     let (region, off) = find(r, space, at)?;
     let mut bytes = [0; 128];
     region.read(off, &mut bytes);
@@ -434,7 +449,7 @@ fn map(r: &Reach<'_>, space: AddrSpace, at: u64) -> Result<[u8; 128], String> {
 }
 
 /// Where a tensor map lies.
-fn find<'a>(r: &Reach<'a>, space: AddrSpace, at: u64) -> Result<(&'a Region, u64), String> {
+fn find<'a>(r: &VisibleMemory<'a>, space: AddrSpace, at: u64) -> Result<(&'a Region, u64), String> {
     if !at.is_multiple_of(64) {
         return Err(format!("by a tensor map at {at:#x}, which is not a multiple of 64"));
     }

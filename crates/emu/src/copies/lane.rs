@@ -1,19 +1,20 @@
-//! `cp.async`: copies of each lane that may end late, and the arrivals at mbarriers that follow them.
+//! `cp.async`: copies of single lanes, and the arrivals at mbarriers that follow them.
 //!
-//! Under the fair schedule a copy is done when it begins. Under a hostile one it is done at a seeded point after that, in any
-//! order among a lane's copies, at the latest at the wait for its group or at the lane's end, so that a missing wait shows.
-//! `cp.async.mbarrier.arrive` arrives when the copies that the lane began before it are done.
+//! Under the fair schedule a copy is complete when it begins. Under a hostile schedule it is performed at a
+//! seeded point after that, in any order among the copies of a lane, at the latest at the wait for its group
+//! or at the end of the lane. A missing wait therefore shows. `cp.async.mbarrier.arrive` arrives when the
+//! copies that the lane began before it are complete.
 
 use crate::code::LaneCopy;
 use crate::copies::mbarrier;
 use crate::copies::state::PendingCopy;
 use crate::copies::state::PendingKind;
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
-use crate::exec::warp_state::{Warp, reach};
-use crate::mem::access::{self, Bad};
+use crate::exec::warp_state::{Warp, visible_memory};
+use crate::mem::access::{self, AccessError};
 use prlx_lanes::LANES;
 
 impl Warp {
@@ -34,15 +35,15 @@ impl Warp {
     pub(crate) fn copy(
         &mut self,
         launch: &Launch<'_>,
-        block: &Block,
+        block: &CtaState,
         copy: &LaneCopy,
         m: u32,
-    ) -> Result<(), Box<Bad>> {
+    ) -> Result<(), Box<AccessError>> {
         let bytes = copy.dst.size;
         let taken = self.taken(copy, m);
         // What is not read need not be there.
         let read = (0..LANES).fold(0, |r, l| r | u32::from(taken[l] > 0) << l) & m;
-        let r = reach(launch, block, &self.local);
+        let r = visible_memory(launch, block, &self.local);
         let mut from = [0; LANES];
         access::each_place(&self.planes, &r, &mut self.hint, &copy.src, read, |l, _, _| {
             from[l] = access::address_of(&self.planes, &copy.src, l);
@@ -59,8 +60,8 @@ impl Warp {
         });
         Ok(())
     }
-    /// Arrives for the lanes `m` at the mbarriers at `at` when their copies so far are done. A hostile schedule's doing: the
-    /// fair one has none under way.
+    /// Arrives for the lanes `m` at the mbarriers at `at` when their copies so far are done. A hostile
+    /// schedule's doing: the fair one has none under way.
     pub(crate) fn arrive_late(&mut self, m: u32, at: &[u64; LANES], step: u32) {
         access::each(m, |l| {
             let what = PendingKind::Arrive { at: at[l], step };
@@ -71,7 +72,7 @@ impl Warp {
     pub(crate) fn copies_turn(
         &mut self,
         launch: &Launch<'_>,
-        block: &Block,
+        block: &CtaState,
         rng: &mut Rng,
     ) -> Result<(), Box<Fault>> {
         if self.copies.pending.is_empty() || rng.below(4) != 0 {
@@ -83,7 +84,7 @@ impl Warp {
     fn settle_copies(
         &mut self,
         launch: &Launch<'_>,
-        block: &Block,
+        block: &CtaState,
         mut due: impl FnMut(&PendingCopy) -> bool,
     ) -> Result<(), Box<Fault>> {
         let (mut waiting, mut wrong) = (0u32, None);
@@ -98,7 +99,7 @@ impl Warp {
                     perform(launch, block, (bytes, taken), from, to)
                 }
                 PendingKind::Arrive { at, step } => {
-                    let done = mbarrier::arrive(&reach(launch, block, launch.params), at);
+                    let done = mbarrier::arrive(&visible_memory(launch, block, launch.params), at);
                     wrong = wrong
                         .take()
                         .or(done.err().map(|e| Fault::new(step, lane, format!("uses an mbarrier {e}"))));
@@ -112,7 +113,7 @@ impl Warp {
     pub(crate) fn copies_wait(
         &mut self,
         launch: &Launch<'_>,
-        block: &Block,
+        block: &CtaState,
         left: u32,
         m: u32,
     ) -> Result<(), Box<Fault>> {
@@ -128,7 +129,7 @@ impl Warp {
 }
 
 /// Copies as many bytes as are taken, and zeros.
-fn perform(launch: &Launch<'_>, block: &Block, (bytes, taken): (u8, u8), from: u64, to: u64) {
+fn perform(launch: &Launch<'_>, block: &CtaState, (bytes, taken): (u8, u8), from: u64, to: u64) {
     let mut data = [0; 16];
     let data = &mut data[..usize::from(bytes)];
     // Both places were checked when the copy began, and allocations do not go away during a launch.

@@ -1,14 +1,14 @@
-//! mbarriers: 64 bits in shared memory that count arrivals and bytes, phase by phase.
+//! mbarriers: 64-bit objects in shared memory that count arrivals and bytes, phase by phase.
 //!
-//! The layout is the device's own, as PTX leaves it open: bit 63 the phase's parity, then 20 bits each of expected and
-//! pending arrivals, then 22 bits of pending bytes, offset so that 0 lies in the middle.
+//! PTX leaves the layout open. This device uses bit 63 for the parity of the phase, then 20 bits each for
+//! expected and pending arrivals, then 22 bits for pending bytes, offset so that 0 lies in the middle.
 
 use crate::code::{AddrSpace, MbarrierKind, MbarrierOp, window};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
-use crate::exec::warp_state::{Warp, reach};
+use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::Region;
-use crate::mem::access::{self, Bad, Reach};
+use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::Planes;
 
 const COUNT: u64 = (1 << 20) - 1;
@@ -25,7 +25,7 @@ pub struct State {
 }
 
 impl State {
-    /// Unpacks it.
+    /// Unpacks the 64 bits of an mbarrier.
     pub fn read(v: u64) -> State {
         State {
             parity: v >> 63 == 1,
@@ -137,11 +137,11 @@ impl Warp {
     pub(crate) fn mbarrier(
         &mut self,
         launch: &Launch<'_>,
-        block: &Block,
+        block: &CtaState,
         bar: &MbarrierOp,
         m: u32,
         step: u32,
-    ) -> Result<(), Box<Bad>> {
+    ) -> Result<(), Box<AccessError>> {
         let Some(mem) = &bar.mem else {
             access::each(m, |l| {
                 let pending = State::read(operand(bar, &self.planes, l).unwrap_or(0)).pending;
@@ -161,7 +161,7 @@ impl Warp {
                 std::array::from_fn(|l| cluster_address(mem.space, access::address_of(&self.planes, mem, l)));
             self.arrive_late(m, &at, step);
         }
-        let r = reach(launch, block, &self.local);
+        let r = visible_memory(launch, block, &self.local);
         let (mut results, mut wrong) = ([0u64; prlx_lanes::LANES], None);
         access::each_place(&self.planes, &r, &mut self.hint, mem, m, |l, region, at| {
             let old = region.load64(at);
@@ -180,7 +180,7 @@ impl Warp {
             }
         })?;
         if let Some((l, text)) = wrong {
-            return Err(Box::new(Bad { lane: l as u32, text }));
+            return Err(Box::new(AccessError { lane: l as u32, text }));
         }
         if let Some(d) = bar.result {
             match bar.kind {
@@ -204,7 +204,7 @@ pub(crate) fn cluster_address(space: AddrSpace, at: u64) -> u64 {
 ///
 /// # Errors
 /// When none is there, or nobody is awaited.
-pub fn arrive(r: &Reach<'_>, at: u64) -> Result<(), String> {
+pub fn arrive(r: &VisibleMemory<'_>, at: u64) -> Result<(), String> {
     let found = access::run(r, AddrSpace::Cluster, 0, at, 8).filter(|_| at.is_multiple_of(8));
     let (region, off) = found.ok_or_else(|| format!("at {at:#x}, where none is"))?;
     let state = State::read(region.load64(off)).arrive(1, false)?;

@@ -44,7 +44,7 @@ impl Copies {
 /// What is moved.
 #[derive(Clone, Debug)]
 pub enum TransferKind {
-    /// Bytes.
+    /// Copy a range of bytes.
     Run { from: (AddrSpace, u64), to: (AddrSpace, u64), bytes: u64, reduce: Option<(Rmw, u8)> },
     /// A tile to shared memory.
     Load { tile: Tile, to: u64 },
@@ -58,7 +58,7 @@ pub enum TransferKind {
 #[derive(Clone, Debug)]
 pub struct Transfer {
     pub what: TransferKind,
-    /// Who began it: warp, lane, step.
+    /// Warp that began the copy.
     pub warp: u32,
     pub lane: u32,
     pub step: u32,

@@ -1,6 +1,7 @@
 //! Tensor maps as this device encodes them, and the tiles that tensor copies move.
 //!
-//! The 128 bytes of a map are opaque to programs (`CUtensorMap`), so the layout is the device's own, little-endian:
+//! The 128 bytes of a map are opaque to programs (`CUtensorMap`), so the layout is the device's own,
+//! little-endian:
 //!
 //! | bytes | |
 //! |---|---|
@@ -12,13 +13,16 @@
 //! | 80..100 | five sizes of the tile |
 //! | 100..120 | five steps |
 //!
-//! A tile is copied row by row, a row being its elements along the first dimension; in shared memory the rows lie one after
-//! the other and 16-byte pieces change places by their address (PTX ISA, Tensors: Tiled Mode, Swizzling Modes).
+//! A tile is copied row by row, a row being its elements along the first dimension; in shared memory the rows
+//! lie one after the other and 16-byte pieces change places by their address (PTX ISA, Tensors: Tiled Mode,
+//! Swizzling Modes).
 //!
-//! Holds: a map is checked by the rules of `cuTensorMapEncodeTiled` each time that it is used.
+//! # Invariants
+//! A map is checked by the rules of `cuTensorMapEncodeTiled` each time that it is used.
 //!
-//! Misses: interleaved layouts, im2col, types `f32.ftz` and `tf32`; swizzled tiles whose rows are not as wide as the pattern,
-//! for which no layout is documented. What fills a tile with NaN is the canonical NaN.
+//! # Limitations
+//! Missing are interleaved layouts, im2col, types `f32.ftz` and `tf32`; swizzled tiles whose rows are not as
+//! wide as the pattern, for which no layout is documented. What fills a tile with NaN is the canonical NaN.
 
 use prlx_driver::tensor_map::{BYTES, Swizzle, TensorMap};
 use prlx_trace::kernel::Scalar;
@@ -62,7 +66,7 @@ impl TensorMapField {
             TensorMapField::Step(i) => (100 + 4 * at(i, 4), 4),
         }
     }
-    /// Sets it.
+    /// Writes the field in a tensor map.
     pub fn set(self, map: &mut [u8; BYTES], v: u64) {
         let (at, n) = self.place();
         map[at..at + n].copy_from_slice(&v.to_le_bytes()[..n]);
@@ -157,7 +161,8 @@ pub struct Tile {
     first: [i32; 5],
 }
 
-/// A row of a tile in global memory: `bytes` from `from` on in the row lie at `at`; the rest lies outside the tensor.
+/// A row of a tile in global memory: `bytes` from `from` on in the row lie at `at`; the rest lies outside the
+/// tensor.
 pub struct Row {
     /// Where what there is of it begins.
     pub at: u64,
@@ -185,7 +190,8 @@ impl Tile {
         {
             return Err("a swizzle of rows that are not as wide as it is not implemented".into());
         }
-        // No document says so; an H200 answers "illegal instruction" (bench/runs/2026-11-20-h200-tensor-copies.md).
+        // No document says so; an H200 answers "illegal instruction"
+        // (bench/runs/2026-11-20-h200-tensor-copies.md).
         let begin = i64::from(first[0]) * map.element() as i64;
         if begin % 16 != 0 {
             return Err(format!(
@@ -243,8 +249,9 @@ impl Tile {
             Row { at, from: (from * size) as usize, bytes: (n * size) as usize }
         })
     }
-    /// Calls `f` with each part that has a place in global memory and one in shared memory, for a tile at `at` there: region and
-    /// place in global memory, place in shared memory, bytes. Parts are at most 16 bytes.
+    /// Calls `f` with each part that has a place in global memory and one in shared memory, for a tile at
+    /// `at` there: region and place in global memory, place in shared memory, bytes. Parts are at most 16
+    /// bytes.
     pub fn parts(&self, memory: &Memory, at: u64, mut f: impl FnMut(&Region, u64, u64, u64)) {
         let (rows, row): (Vec<Row>, usize) = (self.rows().collect(), self.row().max(1));
         self.pieces(at, |at, i| {
@@ -308,8 +315,8 @@ impl Tile {
         }
         Ok(())
     }
-    /// Calls `f` with each 16-byte piece: its place in shared memory for a tile at `at`, a multiple of 128, and in the tile's
-    /// bytes. A piece stays in its row, for a row is as wide as the pattern.
+    /// Calls `f` with each 16-byte piece: its place in shared memory for a tile at `at`, a multiple of 128,
+    /// and in the tile's bytes. A piece stays in its row, for a row is as wide as the pattern.
     pub fn pieces(&self, at: u64, mut f: impl FnMut(u64, usize)) {
         let phases = u64::from(self.map.swizzle.width() / 16 - 1);
         for i in (0..self.bytes()).step_by(16) {
@@ -352,7 +359,8 @@ impl TensorReduction {
         ];
         all.into_iter().find(|(n, _)| *n == name).map(|(_, r)| r)
     }
-    /// On elements of a type (PTX ISA, cp.reduce.async.bulk; what tensor copies take was tried on an H200 and is the same).
+    /// On elements of a type (PTX ISA, cp.reduce.async.bulk; what tensor copies take was tried on an H200 and
+    /// is the same).
     ///
     /// # Errors
     /// When there is no such reduction.

@@ -25,11 +25,11 @@ pub enum BranchFixup {
 /// The kind of plane that a type needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A mask.
+    /// A mask with one bit per lane.
     Pred,
-    /// 32-bit planes.
+    /// A plane of 32-bit values.
     W32,
-    /// 64-bit planes.
+    /// A plane of 64-bit values.
     W64,
     /// Two of those.
     W128,
@@ -63,17 +63,17 @@ pub fn signed(ty: Type) -> bool {
 /// Planes handed out, by kind.
 #[derive(Clone, Copy, Default)]
 pub struct Count {
-    /// 32 bits.
+    /// Number of 32-bit planes.
     pub w32: u32,
-    /// 64 bits.
+    /// Number of 64-bit planes.
     pub w64: u32,
-    /// Predicates.
+    /// Number of predicate planes.
     pub pred: u32,
 }
 
 /// What decoding one kernel builds up.
 pub struct Binder<'a> {
-    /// The module.
+    /// The module that is decoded.
     pub module: &'a Module,
     /// By symbol: its address, where it is the same for all.
     pub addresses: &'a [Option<u64>],
@@ -85,7 +85,7 @@ pub struct Binder<'a> {
     pub counters: Vec<(u16, u16)>,
     /// Planes so far.
     pub count: Count,
-    /// Those of registers.
+    /// Planes that hold registers of the code.
     pub registers: Count,
     /// By symbol: its address in the lane's parameter space, and whether it is relative to the stack pointer.
     pub local: FxHashMap<SymbolId, (u32, bool)>,
@@ -105,7 +105,7 @@ pub struct Binder<'a> {
     pub func: FuncId,
     /// The instruction being decoded.
     pub inst: InstId,
-    /// Its guard.
+    /// The guard of the instruction that is decoded.
     pub guard: GuardBits,
 }
 
@@ -219,7 +219,7 @@ impl<'a> Binder<'a> {
         self.code.const32.push((p, v));
         p
     }
-    /// Likewise, 64 bits.
+    /// The 64-bit plane of a constant.
     pub fn const64(&mut self, v: u64) -> u16 {
         if let Some(&p) = self.consts64.get(&v) {
             return p;
@@ -229,7 +229,7 @@ impl<'a> Binder<'a> {
         self.code.const64.push((p, v));
         p
     }
-    /// Likewise, a predicate.
+    /// The predicate plane of a constant.
     pub fn const_pred(&mut self, v: bool) -> u16 {
         if let Some(&p) = self.consts_pred.get(&v) {
             return p;
@@ -264,7 +264,8 @@ impl<'a> Binder<'a> {
         self.code.specials.push((p, s));
         p
     }
-    /// The address of a symbol, where it does not depend on the lane's stack; with the space that it is an address of.
+    /// The address of a symbol, where it does not depend on the lane's stack; with the space that it is an
+    /// address of.
     pub fn address(&self, s: SymbolId) -> Result<(Option<u64>, Space), String> {
         let Some(symbol) = self.module.symbols.get(s.index()) else { return Err("it names nothing".into()) };
         if symbol.is_function {

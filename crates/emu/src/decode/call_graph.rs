@@ -4,7 +4,8 @@ use prlx_isa::view::{Base, Class, FuncId, Module, Operand, SymbolId};
 
 use crate::code::FunctionEntry;
 
-/// For each function of the module, the functions that it may call; `None` for those that the kernel cannot reach.
+/// For each function of the module, the functions that it may call; `None` for those that the kernel cannot
+/// reach.
 ///
 /// A function whose address is taken may be called from every indirect call.
 pub fn reachable(module: &Module, kernel: FuncId) -> Vec<Option<Vec<FuncId>>> {

@@ -215,7 +215,8 @@ fn tensor(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     Ok(())
 }
 
-/// `tensormap.replace` and `tensormap.cp_fenceproxy` (PTX ISA, Data Movement and Conversion Instructions: tensormap.replace).
+/// `tensormap.replace` and `tensormap.cp_fenceproxy` (PTX ISA, Data Movement and Conversion Instructions:
+/// tensormap.replace).
 pub fn tensor_map(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let f = &inst.form;
     let [at, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };

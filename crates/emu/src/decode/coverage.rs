@@ -13,7 +13,8 @@ pub enum Coverage {
     Refused,
 }
 
-/// What the device does with `op`. An operation that is added to the table does not compile until it has its place here.
+/// What the device does with `op`. An operation that is added to the table does not compile until it has its
+/// place here.
 pub const fn coverage(op: Op) -> Coverage {
     use Coverage::{Hint, Refused, Runs};
     use Op::*;
@@ -48,8 +49,8 @@ pub const fn coverage(op: Op) -> Coverage {
     }
 }
 
-/// The tests that say of an operation alone that it is right, as `file::test` of `crates/emu/tests`; kernels that have it run
-/// under test besides.
+/// The tests that say of an operation alone that it is right, as `file::test` of `crates/emu/tests`; kernels
+/// that have it run under test besides.
 pub const fn tests(op: Op) -> &'static [&'static str] {
     use Op::*;
     match op {

@@ -359,7 +359,8 @@ fn cvta(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     Ok(())
 }
 
-/// `mapa`: an address in the shared memory of the CTA itself becomes the same one in that of another of its cluster.
+/// `mapa`: an address in the shared memory of the CTA itself becomes the same one in that of another of its
+/// cluster.
 fn mapa(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let [to, from, rank, ..] = inst.operands.as_slice() else { return Err("it needs three operands".into()) };
     let ty = inst.form.types.last().copied().unwrap_or(Type::U32);
@@ -389,7 +390,8 @@ fn shared_base(inst: &Inst) -> u64 {
 
 fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let (base, size) = match inst.space {
-        // Constants have a window of their own, and are in global memory's no more (what ptxas makes of it for sm_90a).
+        // Constants have a window of their own, and are in global memory's no more (what ptxas makes of it
+        // for sm_90a).
         Space::Const | Space::Global => b.code.constants,
         Space::Shared | Space::SharedCluster => (window::SHARED, window::LOCAL - window::SHARED),
         Space::Local => (window::LOCAL, window::PARAMS - window::LOCAL),
@@ -437,8 +439,8 @@ fn in_global(p: &mut Planes, a: &Args, m: u32) {
     p.put_pred(a.dst[0], m, out);
 }
 
-/// A shared address of the CTA itself for the CTA of a rank; what is no such address, and ranks that no cluster has, give
-/// one where nothing lies.
+/// A shared address of the CTA itself for the CTA of a rank; what is no such address, and ranks that no
+/// cluster has, give one where nothing lies.
 fn in_cta_of(at: u64, rank: u32) -> u64 {
     const NOWHERE: u64 = (window::LOCAL - window::SHARED) / window::CTA - 1;
     let rank = if at < window::CTA { u64::from(rank).saturating_add(1).min(NOWHERE) } else { NOWHERE };

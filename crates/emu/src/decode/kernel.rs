@@ -1,12 +1,15 @@
-//! Decoding: one kernel and all that it can reach become [`Code`], once.
+//! Decodes one kernel and all that it can reach, once, into [`Code`].
 //!
-//! Names are resolved to planes and addresses, operations to function pointers. An instruction that the device can't do is
-//! refused here, with all others of the kernel, before anything runs; what only other kernels of the module use does not
-//! matter.
+//! Names are resolved to planes and addresses, and operations to function pointers. An instruction that the
+//! device cannot run is refused here, with all others of the kernel, before anything runs. What only other
+//! kernels of the module use does not matter.
 //!
-//! Holds: blocks keep their order in the source, which is what "lowest step first" needs to meet again at joins.
+//! # Invariants
+//! Blocks keep their order in the source. The rule "the lowest step runs first" relies on it to reconverge
+//! lanes.
 //!
-//! Misses: registers are not shared between values that never live at once.
+//! # Limitations
+//! Registers are not shared between values whose lifetimes do not overlap.
 
 use std::sync::Arc;
 
@@ -23,9 +26,9 @@ use prlx_lanes::Simd;
 
 /// What decoding needs to know.
 pub struct Request<'a> {
-    /// The module.
+    /// The module of the kernel.
     pub module: &'a Module,
-    /// Its text.
+    /// The text of the module.
     pub source: &'a str,
     /// By symbol: address of global and constant variables.
     pub addresses: &'a [Option<u64>],
@@ -35,7 +38,7 @@ pub struct Request<'a> {
     pub plan: Option<&'a Plan>,
     /// Bytes of stack for a lane when calls recurse.
     pub stack: u32,
-    /// The host.
+    /// The instruction set that operations are compiled for.
     pub simd: Simd,
     /// Corrections of approximate operations.
     pub calibrations: &'a [Arc<Calibration>],

@@ -124,8 +124,8 @@ fn round(at: u32, align: u32) -> u32 {
     at.checked_next_multiple_of(align.max(1)).unwrap_or(u32::MAX)
 }
 
-/// Gives a variable the next free address. Variables that are far too large end at the largest address; the kernel is
-/// then refused for its size.
+/// Gives a variable the next free address. Variables that are far too large end at the largest address; the
+/// kernel is then refused for its size.
 fn lay(end: &mut u32, s: &Symbol) -> u32 {
     let at = round(*end, s.align);
     *end = at.saturating_add(u32::try_from(s.size).unwrap_or(u32::MAX));
@@ -167,7 +167,8 @@ pub fn save(b: &mut Binder<'_>, f: FuncId, from: Count, to: Count) {
     }
 }
 
-/// The address range of a module's constant variables: first address, bytes. They are allocated one after the other.
+/// The address range of a module's constant variables: first address, bytes. They are allocated one after the
+/// other.
 pub fn constants(module: &Module, addresses: &[Option<u64>]) -> (u64, u64) {
     let all = module.symbols.iter().zip(addresses).filter(|(s, _)| s.space == Space::Const);
     let ranges: Vec<_> = all.filter_map(|(s, at)| at.map(|at| (at, at.saturating_add(s.size)))).collect();

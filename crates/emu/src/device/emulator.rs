@@ -1,4 +1,4 @@
-//! The driver: modules, memory and launches.
+//! The device: loads modules, allocates memory and runs launches, as a [`Driver`].
 
 use std::sync::{Arc, Mutex};
 
@@ -18,10 +18,10 @@ use crate::check::{Checker, Checks};
 use crate::code::{Code, window};
 use crate::copies::tensor;
 use crate::decode::{Request, decode};
+use crate::exec::cta_order;
 use crate::exec::grid::{self, Outcome};
-use crate::exec::host::Host;
 use crate::exec::launch::Launch;
-use crate::exec::order;
+use crate::exec::simd::SimdFunctions;
 use crate::exec::time::EPOCH;
 use crate::hooks::recorder::Observe;
 use crate::mem::heap::{self, Heap};
@@ -37,8 +37,8 @@ pub struct Options {
     pub max_steps: u64,
     /// Bytes of global memory, of CTAs under way, of what checks note, and of what is printed and recorded.
     pub max_memory: u64,
-    /// Host threads under seed 0; 0: as many as there are processors, and one for a kernel in which the order of CTAs can
-    /// show ([`order::matters`]). Under any other seed it is always one.
+    /// Host threads under seed 0; 0: as many as there are processors, and one for a kernel in which
+    /// the order of CTAs can show ([`cta_order::matters`]). Under any other seed it is always one.
     pub threads: usize,
     /// Bytes of stack for a thread of a kernel whose calls recurse.
     pub stack: u32,
@@ -218,12 +218,12 @@ impl Emulator {
             max_steps: o.max_steps,
             epoch: o.epoch,
             observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
-            host: Host::of(o.simd),
+            simd: SimdFunctions::of(o.simd),
         };
         let threads = match o.threads {
             // So that a seed says all that happens; checks are one for all CTAs.
             _ if o.checks.any() || config.seed != 0 => 1,
-            0 if order::matters(&code) => 1,
+            0 if cta_order::matters(&code) => 1,
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
@@ -506,7 +506,7 @@ impl Driver for Emulator {
             let mut gathered = outcome.gathered.unwrap_or_default();
             let mut tracks = std::mem::take(&mut gathered.tracks);
             tracks.sort_by_key(|t| (t.warp, t.lane));
-            let tallies = gathered.tallies(&plan.kept);
+            let tallies = gathered.tallies(&plan.probe_state);
             let (ended, unfinished) = match outcome.stopped {
                 None => (Ok(stats), Vec::new()),
                 Some(s) => (Err(s.error), s.unfinished),

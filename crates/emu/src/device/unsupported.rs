@@ -1,8 +1,12 @@
-//! What the device can't run, without running anything.
+//! Lists what the device cannot run in a function, without running it.
 //!
-//! Holds: a kernel of which nothing is said here is not refused by a launch, and the reasons are those of the launch's error:
-//! both come from the same decoding. Misses: what depends on the launch (its shape, its shared memory), and modules that
-//! can't be loaded.
+//! # Invariants
+//! A launch refuses a kernel only for reasons that are listed here, with the same text: both come from the
+//! same decoding.
+//!
+//! # Limitations
+//! Reasons that depend on the launch (its shape, its shared memory) are not listed, nor are modules that
+//! cannot be loaded.
 
 use prlx_isa::view::{FuncId, InstId, Module};
 
@@ -26,7 +30,8 @@ pub struct Refusal {
     pub why: String,
 }
 
-/// What the device can't do of a function of the module (text `source`) and of all that it can reach, in source order.
+/// What the device can't do of a function of the module (text `source`) and of all that it can
+/// visible_memory, in source order.
 pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> {
     let Some(main) = module.functions.get(root.index()) else { return Vec::new() };
     // Any address does: decoding asks only whether there is one.

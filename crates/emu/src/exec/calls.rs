@@ -1,10 +1,10 @@
-//! Calls and returns, lane by lane.
+//! Calls and returns. Each lane has a call stack of its own.
 
 use crate::check::Checking;
 use prlx_isa::view::FuncId;
 
 use crate::code::{Builtin, Callee, Code, Plane, SavedRegisters, Slot, window};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{DEPTH, Frame, Key, Warp, key};
@@ -16,7 +16,7 @@ impl Warp {
     pub(crate) fn call(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         check: &mut Checking,
         index: u32,
         m: u32,
@@ -128,7 +128,8 @@ impl Warp {
         self.key[l] = frame.ret;
         true
     }
-    /// `alloca`: takes bytes from the end of the stack's memory, which call frames approach from its beginning.
+    /// `alloca`: takes bytes from the end of the stack's memory, which call frames approach from its
+    /// beginning.
     pub(crate) fn alloca(
         &mut self,
         launch: &Launch<'_>,
@@ -261,7 +262,7 @@ impl Warp {
     fn builtin(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         check: &mut Checking,
         b: Builtin,
         args: &[Slot],
@@ -313,7 +314,7 @@ impl Warp {
         }
     }
     /// A byte at a generic address, as lane `l` sees it.
-    fn peek(&self, launch: &Launch<'_>, block: &Block, l: usize, at: u64) -> Option<u8> {
+    fn peek(&self, launch: &Launch<'_>, block: &CtaState, l: usize, at: u64) -> Option<u8> {
         let inside =
             |r: &crate::mem::Region, base: u64, off: u64, n: u64| (off < n).then(|| r.load8(base + off));
         match at {

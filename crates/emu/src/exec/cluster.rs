@@ -1,34 +1,38 @@
-//! A cluster: CTAs that one host thread runs by turns, with each other's shared memory in reach and a barrier in common.
+//! Runs a cluster: its CTAs take turns on one host thread. They share a barrier and reach each other's shared
+//! memory.
 //!
-//! A launch without clusters is one of clusters of one CTA. Seed 0 gives the CTAs fair turns; any other seed draws whose turn
-//! it is and for how long.
+//! A launch without clusters runs as clusters of one CTA. Under seed 0 the CTAs take fair turns. Any other
+//! seed draws whose turn it is and how long it lasts.
 //!
-//! Addresses in `.shared::cluster` are those of `.shared::cta` with the CTA's rank, counted from 1, in the bits from 24 on; 0
-//! there means the CTA's own, so that the window of its own shared memory lies inside the cluster's (PTX ISA, State Spaces:
-//! shared; `mapa`, `getctarank`).
+//! An address in `.shared::cluster` is an address in `.shared::cta` with the rank of the CTA plus 1 in the
+//! bits from 24 on. A value of 0 there means the CTA itself, so that the window of its own shared memory lies
+//! inside the cluster's (PTX ISA, State Spaces: shared; `mapa`, `getctarank`).
 //!
-//! Holds: all CTAs of a cluster are under way at once. What a cluster does depends on its number, the launch and the seed.
-//! Shared memory of a CTA that has ended is out of reach.
+//! # Invariants
+//! - All CTAs of a cluster run at the same time.
+//! - The execution of a cluster depends only on its number, the launch and the seed.
+//! - The shared memory of a CTA that has ended cannot be accessed.
 //!
-//! Misses: a CTA may reach the shared memory of one that has not had its first turn yet, as on hardware that starts them
-//! together; PTX promises it only behind a barrier of the cluster.
+//! # Limitations
+//! A CTA may access the shared memory of a CTA that has not had its first turn. Hardware starts them
+//! together; PTX promises it only after a barrier of the cluster.
 
 use crate::check::SharedChecker;
 use crate::mem::peers::Peers;
 use std::sync::Arc;
 
 use prlx_driver::Error;
-use prlx_plan::Kept;
+use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
 use crate::exec::cta::{Cta, State};
-use crate::exec::deadlock::{self, Part, Waiting};
+use crate::exec::deadlock::{self, PausedCta, WaitingLanes};
 use crate::exec::grid_shape::{clusters, index_of};
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
 use crate::exec::warp_state::Warp;
-use crate::hooks::probes::Gathered;
+use crate::hooks::probes::ProbeResults;
 use crate::mem::Region;
 
 /// Instructions of a CTA before the next of its cluster has its turn.
@@ -46,10 +50,10 @@ pub enum Progress {
     },
 }
 
-/// A cluster.
+/// A cluster of CTAs that takes turns on a host thread.
 #[derive(Debug)]
 pub struct Cluster {
-    /// Its number.
+    /// Number of the cluster in the launch.
     pub index: u64,
     /// It looked as if it waited for another cluster when it was set aside.
     pub waits: bool,
@@ -186,7 +190,7 @@ impl Cluster {
         true
     }
     /// Its CTAs that have not ended.
-    pub fn parts(&self) -> Vec<Part<'_>> {
+    pub fn parts(&self) -> Vec<PausedCta<'_>> {
         self.ctas
             .iter()
             .zip(&self.states)
@@ -194,8 +198,8 @@ impl Cluster {
             .map(|(c, _)| c.paused())
             .collect()
     }
-    /// That its threads wait for each other.
-    fn stuck(&self, launch: &Launch<'_>, check: &SharedChecker, waiting: &[Waiting]) -> Error {
+    /// The error that the cluster's threads wait for each other.
+    fn stuck(&self, launch: &Launch<'_>, check: &SharedChecker, waiting: &[WaitingLanes]) -> Error {
         let name = match &self.ctas[..] {
             [cta] => format!("CTA {}", cta.block.cta),
             _ => format!("cluster {}", clusters(launch.config.grid, launch.cluster).position(self.index)),
@@ -205,8 +209,8 @@ impl Cluster {
         }
         deadlock::error(launch, &name, &self.parts(), waiting)
     }
-    /// Who waits, if a check finds that all its threads do, for ever.
-    fn waits(&self, launch: &Launch<'_>, check: &SharedChecker) -> Option<Vec<Waiting>> {
+    /// The waiting threads, if a check finds that all threads wait forever.
+    fn waits(&self, launch: &Launch<'_>, check: &SharedChecker) -> Option<Vec<WaitingLanes>> {
         let shelf = check.lock().ok()?;
         shelf.as_ref()?.waits(launch, &self.parts(), false)
     }
@@ -221,8 +225,8 @@ impl Cluster {
         all
     }
     /// What a probe program kept in its warps.
-    pub fn gathered(&mut self, kept: &Kept) -> Gathered {
-        let mut all = Gathered::new(kept);
+    pub fn gathered(&mut self, kept: &ProbeState) -> ProbeResults {
+        let mut all = ProbeResults::new(kept);
         self.ctas.iter_mut().for_each(|c| all.merge(kept, c.gathered(kept)));
         all
     }

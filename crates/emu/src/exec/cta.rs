@@ -1,30 +1,33 @@
-//! A CTA: its warps, its shared memory, its barriers, and who runs next.
+//! Runs a CTA: schedules its warps, completes its barriers, and advances asynchronous work.
 //!
-//! Seed 0 is a fair round of the warps. Any other seed draws every choice from a generator that the seed and the CTA's
-//! number begin: which warp, which lanes of it, for how many steps. It owes no convergence: PTX promises none.
+//! Seed 0 gives the warps fair turns. Any other seed draws every choice from a generator seeded with the seed
+//! and the CTA's number: which warp runs, which lanes of it, and for how many steps. Such a schedule does not
+//! reconverge lanes, because PTX does not promise it.
 //!
-//! Holds: what a CTA does depends on its number, the launch and the seed, never on host threads (as long as CTAs don't race).
+//! # Invariants
+//! The execution of a CTA depends only on its number, the launch and the seed, never on the host's threads,
+//! as long as CTAs do not race.
 
 use crate::check::Checking;
 use crate::exec::cta_state::Barrier;
-use crate::exec::cta_state::Block;
 use crate::exec::cta_state::CLUSTER;
+use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_plan::Kept;
+use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
 use crate::check::SharedChecker;
 use crate::code::Code;
-use crate::exec::deadlock::{self, Part, Waiting};
+use crate::exec::deadlock::{self, PausedCta, WaitingLanes};
 use crate::exec::fault::{self, Fault};
 use crate::exec::warp_state::Warp;
-use crate::hooks::probes::Gathered;
+use crate::hooks::probes::ProbeResults;
 use crate::hooks::recorder::Recorder;
 use crate::matrix::wgmma_state::WARPS;
 use crate::mem::Region;
@@ -33,7 +36,8 @@ use prlx_lanes::LANES;
 
 /// Steps that a warp runs before the next has its turn.
 const QUANTUM: u32 = 1 << 14;
-/// One atomic or volatile access in so many instructions looks like waiting; of a budget it takes as much as they.
+/// One atomic or volatile access in so many instructions looks like waiting; of a budget it takes as much as
+/// they.
 const SPIN: u64 = 64;
 
 /// Where a CTA came to.
@@ -50,12 +54,12 @@ pub enum State {
     Done,
 }
 
-/// A CTA.
+/// A CTA: its warps and their shared state.
 #[derive(Debug)]
 pub struct Cta {
     /// What its warps share.
-    pub block: Block,
-    /// Them.
+    pub block: CtaState,
+    /// The warps of the CTA.
     pub warps: Vec<Warp>,
     rng: Rng,
     next: usize,
@@ -65,7 +69,7 @@ impl Cta {
     /// Storage for the CTAs of a launch, one after the other, that have this rank in their clusters.
     pub fn new(launch: &Launch<'_>, rank: u32, peers: &Arc<Peers>, shared: &Arc<Region>) -> Cta {
         Cta {
-            block: Block {
+            block: CtaState {
                 cta: Dim3::default(),
                 index: 0,
                 shared: shared.clone(),
@@ -94,7 +98,7 @@ impl Cta {
         b.barriers = Default::default();
         b.warpgroups.clear();
         b.transfers.clear();
-        let held = launch.observe.as_ref().map_or(0, |o| o.plan.kept.held.len());
+        let held = launch.observe.as_ref().map_or(0, |o| o.plan.probe_state.shared_variables.len());
         b.held = std::iter::repeat_with(AtomicU64::default).take(held).collect();
         self.rng = Rng::new(launch.config.seed, index);
         self.next = 0;
@@ -201,15 +205,16 @@ impl Cta {
         }
     }
     /// The CTA as the search for deadlocks sees it.
-    pub fn paused(&self) -> Part<'_> {
-        Part { block: &self.block, warps: &self.warps }
+    pub fn paused(&self) -> PausedCta<'_> {
+        PausedCta { block: &self.block, warps: &self.warps }
     }
     /// The error of a fault in a warp.
     fn error(&self, launch: &Launch<'_>, (warp, f): (usize, Box<Fault>)) -> Error {
         let (cta, block) = (self.block.cta, launch.config.block);
         fault::error(&f, launch.module, launch.source, launch.code, cta, block, warp as u32)
     }
-    /// What goes on beside the warps' own steps: copies, products of warpgroups and the waits for them. An error has its warp.
+    /// What goes on beside the warps' own steps: copies, products of warpgroups and the waits for them. An
+    /// error has its warp.
     fn aside(&mut self, launch: &Launch<'_>, check: &mut Checking) -> Result<(), (usize, Box<Fault>)> {
         if launch.config.seed != 0 {
             let under_way = !self.block.transfers.is_empty() || self.warps.iter().any(|w| w.copies.any());
@@ -219,7 +224,7 @@ impl Cta {
             self.block.bulk_turn(launch, &mut self.rng)?;
             for (at, w) in self.warps.iter_mut().enumerate() {
                 w.copies_turn(launch, &self.block, &mut self.rng).map_err(|f| (at, f))?;
-                if w.flight.busy() {
+                if w.wgmma.busy() {
                     w.products_turn(launch, &mut self.block, &mut self.rng).map_err(|f| (at, f))?;
                 }
             }
@@ -228,7 +233,7 @@ impl Cta {
             return Ok(());
         }
         for at in 0..self.warps.len() {
-            if let Some((first, due)) = self.warps[at].flight.ready(at, &self.block.warpgroups) {
+            if let Some((first, due)) = self.warps[at].wgmma.ready(at, &self.block.warpgroups) {
                 for (i, w) in self.warps.iter_mut().enumerate().skip(first).take(WARPS) {
                     w.products_until(launch, &mut self.block, due).map_err(|f| (i, f))?;
                 }
@@ -309,8 +314,8 @@ impl Cta {
         )
         .help("raise the step limit if the kernel is only long")
     }
-    /// That its threads wait for each other.
-    fn stuck(&mut self, launch: &Launch<'_>, check: &mut Checking, waiting: &[Waiting]) -> Error {
+    /// The error that the CTA's threads wait for each other.
+    fn stuck(&mut self, launch: &Launch<'_>, check: &mut Checking, waiting: &[WaitingLanes]) -> Error {
         let rank =
             if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
         let name = format!("CTA {}{rank}", self.block.cta);
@@ -334,8 +339,8 @@ impl Cta {
         self.warps.iter_mut().filter_map(|w| w.recorder.take()).map(|r| r.finish()).collect()
     }
     /// What a probe program kept in its warps.
-    pub fn gathered(&mut self, kept: &Kept) -> Gathered {
-        let mut all = Gathered::new(kept);
+    pub fn gathered(&mut self, kept: &ProbeState) -> ProbeResults {
+        let mut all = ProbeResults::new(kept);
         self.warps
             .iter_mut()
             .filter_map(|w| w.recorder.take())

@@ -1,4 +1,4 @@
-//! What the warps of a CTA share.
+//! The state that the warps of a CTA share: shared memory, barriers, and asynchronous work in flight.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -17,7 +17,7 @@ pub const CLUSTER: usize = 16;
 /// Barriers of a CTA.
 const BARRIERS: usize = CLUSTER + 1;
 
-/// A barrier.
+/// The state of a CTA or cluster barrier.
 #[derive(Clone, Debug, Default)]
 pub struct Barrier {
     /// By warp: lanes that have arrived.
@@ -32,18 +32,18 @@ pub struct Barrier {
 
 /// What the warps of a CTA share.
 #[derive(Debug)]
-pub struct Block {
+pub struct CtaState {
     /// Its place in the grid.
     pub cta: Dim3,
-    /// And number.
+    /// Number of the CTA in the grid.
     pub index: u64,
     /// Its shared memory.
     pub shared: Arc<Region>,
-    /// That of its cluster.
+    /// The shared memory of the cluster.
     pub peers: Arc<Peers>,
     /// Its number in the cluster.
     pub rank: u32,
-    /// Its barriers.
+    /// The barriers of the CTA, and the cluster's.
     pub barriers: [Barrier; BARRIERS],
     /// What the warps of each warpgroup have begun; empty until one does.
     pub warpgroups: Vec<WarpgroupProducts>,

@@ -1,10 +1,10 @@
-//! Threads that wait for each other: who waits where, and for whom, for the error and for the check's finding.
+//! Threads that wait for each other: which lanes wait, at which instruction, and for what.
 
 use prlx_driver::{Error, ErrorKind};
 use prlx_trace::LaneMask;
 
 use crate::code::Op;
-use crate::exec::cta_state::{Block, CLUSTER};
+use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::fault;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::Warp;
@@ -15,16 +15,16 @@ const SHOWN: usize = 8;
 
 /// A CTA that nobody runs now.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct PausedCta<'a> {
     /// What its warps share.
-    pub block: &'a Block,
-    /// Them.
+    pub block: &'a CtaState,
+    /// The warps of the CTA.
     pub warps: &'a [Warp],
 }
 
 /// Lanes of a warp that wait at one place for the same.
 #[derive(Clone, Debug)]
-pub struct Waiting {
+pub struct WaitingLanes {
     /// Number of the CTA.
     pub cta: u64,
     /// Warp in it.
@@ -37,7 +37,7 @@ pub struct Waiting {
     pub what: String,
 }
 
-impl Part<'_> {
+impl PausedCta<'_> {
     /// In words: its place in the grid, and its rank where it is one of several.
     fn name(&self, launch: &Launch<'_>) -> String {
         let rank =
@@ -46,8 +46,8 @@ impl Part<'_> {
     }
 }
 
-/// Those who wait at barriers and exchanges.
-pub fn waiting(launch: &Launch<'_>, parts: &[Part<'_>]) -> Vec<Waiting> {
+/// The lanes that wait at barriers and exchanges.
+pub fn waiting(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> Vec<WaitingLanes> {
     let mut all = Vec::new();
     for part in parts {
         for w in part.warps {
@@ -58,7 +58,7 @@ pub fn waiting(launch: &Launch<'_>, parts: &[Part<'_>]) -> Vec<Waiting> {
                 let same = (0..LANES).fold(0, |m, i| m | u32::from(rest >> i & 1 == 1 && alike(i)) << i);
                 rest &= !same;
                 let what = awaited(launch, parts, part, w, (l, same));
-                all.push(Waiting {
+                all.push(WaitingLanes {
                     cta: part.block.index,
                     warp: w.index,
                     lanes: same,
@@ -74,14 +74,14 @@ pub fn waiting(launch: &Launch<'_>, parts: &[Part<'_>]) -> Vec<Waiting> {
 /// For what lane `l` of a warp waits together with those of `same`.
 fn awaited(
     launch: &Launch<'_>,
-    parts: &[Part<'_>],
-    part: &Part<'_>,
+    parts: &[PausedCta<'_>],
+    part: &PausedCta<'_>,
     w: &Warp,
     (l, same): (usize, u32),
 ) -> String {
     let step = Warp::step_of(w.at[l]);
-    if w.flight.waits() {
-        return w.flight.missing(w.index, &part.block.warpgroups);
+    if w.wgmma.waits() {
+        return w.wgmma.missing(w.index, &part.block.warpgroups);
     }
     if !matches!(launch.code.steps.get(step as usize).map(|s| s.op), Some(Op::Barrier(_))) {
         let missing = w.members[l] & w.alive & !same;
@@ -103,8 +103,8 @@ fn awaited(
 }
 
 /// The first threads of a CTA's cluster that have not come to its barrier.
-fn absent(launch: &Launch<'_>, parts: &[Part<'_>], of: &Part<'_>) -> String {
-    let cluster = |p: &&Part<'_>| std::ptr::eq(p.block.peers.as_ref(), of.block.peers.as_ref());
+fn absent(launch: &Launch<'_>, parts: &[PausedCta<'_>], of: &PausedCta<'_>) -> String {
+    let cluster = |p: &&PausedCta<'_>| std::ptr::eq(p.block.peers.as_ref(), of.block.peers.as_ref());
     let mut missing = parts.iter().filter(cluster).flat_map(|p| {
         p.warps.iter().map(move |w| (p, w, w.alive & !p.block.barriers[CLUSTER].arrived[w.index as usize]))
     });
@@ -115,8 +115,8 @@ fn absent(launch: &Launch<'_>, parts: &[Part<'_>], of: &Part<'_>) -> String {
 }
 
 /// The error of threads that wait for each other: those of `whole`, as `CTA (0,0,0)`.
-pub fn error(launch: &Launch<'_>, whole: &str, parts: &[Part<'_>], waiting: &[Waiting]) -> Error {
-    let line = |w: &Waiting| {
+pub fn error(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>], waiting: &[WaitingLanes]) -> Error {
+    let line = |w: &WaitingLanes| {
         let (func, inst) = launch.code.origin.get(w.step as usize).copied().unwrap_or_default();
         let at = fault::place(launch.module, launch.source, func, inst);
         let cta = parts.iter().filter(|_| parts.len() > 1).find(|p| p.block.index == w.cta);

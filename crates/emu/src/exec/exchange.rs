@@ -97,8 +97,8 @@ pub fn shuffled(p: &Planes, sync: &WarpOp) -> ([u32; LANES], [bool; LANES]) {
     }
 }
 
-/// By lane: from which lane it takes its value (its own if the one asked for is outside its segment), and whether it is
-/// inside. `f` gets lane, distance, first and last of the segment, and the segment's mask.
+/// By lane: from which lane it takes its value (its own if the one asked for is outside its segment), and
+/// whether it is inside. `f` gets lane, distance, first and last of the segment, and the segment's mask.
 #[inline(always)]
 fn sources(
     b: &V32,

@@ -1,4 +1,4 @@
-//! What stops a kernel, in words: the instruction, its line, the kernel, the CTA and the thread.
+//! Faults of a kernel, and the text that locates them: instruction, source line, kernel, CTA and thread.
 
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::view::{FuncId, InstId, Module, Span};
@@ -11,7 +11,7 @@ use crate::code::Code;
 pub struct Fault {
     /// Kind of error.
     pub kind: ErrorKind,
-    /// The step.
+    /// The step that faults.
     pub step: u32,
     /// The lane; `None`: not one in particular.
     pub lane: Option<u32>,

@@ -1,19 +1,23 @@
-//! The clusters of a launch, on the host's threads.
+//! Runs the clusters of a launch on the host's threads.
 //!
-//! Under seed 0 clusters begin in order, so that the lowest that has not ended is always running: a CTA may wait for earlier
-//! ones. One that seems to wait for others is set aside for a while and the next begins, so that it may wait for later ones
-//! too. Under any other seed one host thread has a window of clusters under way, in which the seed draws who runs, and for
-//! how long; the window grows while those in it seem to wait.
+//! Under seed 0 clusters start in order, so that the lowest unfinished cluster always runs and a CTA may wait
+//! for earlier ones. A cluster that seems to wait is set aside for a while and the next one starts, so that
+//! it may wait for later ones too. Under any other seed one host thread keeps a window of clusters in flight.
+//! The seed draws which of them runs, and for how long. The window grows while the clusters in it seem to
+//! wait.
 //!
-//! Holds: on one host thread all that happens follows from the launch and the seed, races between CTAs included, and the first
-//! error ends the launch. On several the lowest cluster's error is reported, with what it and those before it did until then.
+//! # Invariants
+//! - On one host thread the launch and the seed determine everything, including races between CTAs. The first
+//!   error ends the launch.
+//! - On several host threads the error of the lowest cluster is reported, with the results of that cluster
+//!   and those before it.
 
 use crate::check::SharedChecker;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_plan::Kept;
+use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{LaneMask, Level, WarpId};
 
@@ -22,7 +26,7 @@ use crate::exec::deadlock;
 use crate::exec::grid_shape::clusters;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
-use crate::hooks::probes::Gathered;
+use crate::hooks::probes::ProbeResults;
 
 /// Instructions before a cluster that seems to wait is set aside.
 const SHARE: u64 = 1 << 20;
@@ -38,34 +42,35 @@ const WINDOW: usize = 32;
 /// What all CTAs did.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Warp instructions.
+    /// Warp instructions that were executed.
     pub instructions: u64,
     /// By CTA: what it printed.
     pub output: Vec<(u64, Vec<u8>)>,
     /// What hooks wrote down, by warp.
     pub streams: Vec<WarpStream>,
     /// What a probe program kept.
-    pub gathered: Option<Gathered>,
-    /// What stopped the launch. On several host threads, all of it is then what the clusters before the one that was stopped
-    /// did, and that one until then: which later ones ran as well is the host threads' doing.
+    pub gathered: Option<ProbeResults>,
+    /// What stopped the launch. On several host threads, all of it is then what the clusters before the one
+    /// that was stopped did, and that one until then: which later ones ran as well is the host threads'
+    /// doing.
     pub stopped: Option<Stopped>,
 }
 
 /// The end of a launch that is stopped.
 #[derive(Debug)]
 pub struct Stopped {
-    /// Why.
+    /// The error that stopped the launch.
     pub error: Error,
     /// Recorded warps that have lanes which had not ended, ascending, and which.
     pub unfinished: Vec<(WarpId, LaneMask)>,
 }
 
 /// What one cluster left.
-struct Part {
+struct ClusterOutput {
     cluster: u64,
     output: Vec<(u64, Vec<u8>)>,
     streams: Vec<WarpStream>,
-    gathered: Option<Gathered>,
+    gathered: Option<ProbeResults>,
 }
 
 /// What host threads share.
@@ -79,7 +84,7 @@ struct Grid<'a> {
     /// Clusters from this one on need not run any more.
     stop: AtomicU64,
     failed: Mutex<Option<(u64, Stopped)>>,
-    whole: Mutex<(u64, Vec<Part>)>,
+    whole: Mutex<(u64, Vec<ClusterOutput>)>,
     threads: u64,
     /// Clusters that one thread may have under way.
     resident: usize,
@@ -133,7 +138,8 @@ pub fn run(launch: &Launch<'_>, check: &SharedChecker, threads: usize, room: u64
         parts.retain(|p| last.is_none_or(|last| p.cluster <= last));
     }
     let kept = probe(launch);
-    let mut out = Outcome { instructions, stopped, gathered: kept.map(Gathered::new), ..Outcome::default() };
+    let mut out =
+        Outcome { instructions, stopped, gathered: kept.map(ProbeResults::new), ..Outcome::default() };
     // In order: sums of floats depend on it.
     parts.sort_by_key(|p| p.cluster);
     for part in parts {
@@ -149,18 +155,18 @@ pub fn run(launch: &Launch<'_>, check: &SharedChecker, threads: usize, room: u64
 }
 
 /// What the probe program of a launch keeps, if that is what runs.
-fn probe<'a>(launch: &Launch<'a>) -> Option<&'a Kept> {
-    launch.observe.filter(|o| o.plan.request.level == Level::Probe).map(|o| &o.plan.kept)
+fn probe<'a>(launch: &Launch<'a>) -> Option<&'a ProbeState> {
+    launch.observe.filter(|o| o.plan.request.level == Level::Probe).map(|o| &o.plan.probe_state)
 }
 
-impl Part {
+impl ClusterOutput {
     /// Nothing of a cluster that left nothing: there may be billions of them.
-    fn of(launch: &Launch<'_>, cluster: &mut Cluster) -> Option<Part> {
+    fn of(launch: &Launch<'_>, cluster: &mut Cluster) -> Option<ClusterOutput> {
         let output: Vec<_> = cluster.output().filter(|(_, text)| !text.is_empty()).collect();
         let gathered = probe(launch).map(|kept| cluster.gathered(kept)).filter(|g| !g.is_empty());
         let streams: Vec<_> = cluster.streams().collect();
         let any = !output.is_empty() || !streams.is_empty() || gathered.is_some();
-        any.then_some(Part { cluster: cluster.index, output, streams, gathered })
+        any.then_some(ClusterOutput { cluster: cluster.index, output, streams, gathered })
     }
 }
 
@@ -218,7 +224,7 @@ impl Grid<'_> {
                 _ if index >= self.stop.load(SeqCst) => true,
                 Ok(Progress::Done) => {
                     instructions += cluster.instructions();
-                    parts.extend(Part::of(self.launch, cluster));
+                    parts.extend(ClusterOutput::of(self.launch, cluster));
                     true
                 }
                 Ok(Progress::Paused { waits }) => {
@@ -233,7 +239,7 @@ impl Grid<'_> {
                     let cut = if self.threads == 1 { &mut active[..] } else { std::slice::from_mut(cluster) };
                     let mut unfinished: Vec<_> = cut.iter().flat_map(Cluster::unfinished).collect();
                     unfinished.sort_unstable();
-                    parts.extend(cut.iter_mut().filter_map(|c| Part::of(self.launch, c)));
+                    parts.extend(cut.iter_mut().filter_map(|c| ClusterOutput::of(self.launch, c)));
                     self.stop(index, Stopped { error, unfinished });
                     true
                 }
@@ -249,12 +255,12 @@ impl Grid<'_> {
             w.1.append(&mut parts);
         }
     }
-    /// That all threads under way wait for each other, if a check finds so, and no other cluster can begin.
+    /// The error that all threads wait for each other, if a check finds so and no other cluster can begin.
     fn stuck(&self, active: &[Cluster]) -> Option<Error> {
         let launch = self.launch;
         let mut shelf = self.check.lock().ok()?;
         let checker = shelf.as_mut()?;
-        let parts: Vec<deadlock::Part<'_>> = active.iter().flat_map(Cluster::parts).collect();
+        let parts: Vec<deadlock::PausedCta<'_>> = active.iter().flat_map(Cluster::parts).collect();
         let waiting = checker.waits(launch, &parts, true)?;
         let ctas = launch.config.grid.volume();
         let begun = self.next.load(SeqCst).min(self.clusters) * launch.cluster.volume();

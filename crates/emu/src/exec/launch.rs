@@ -4,7 +4,7 @@ use prlx_driver::LaunchConfig;
 use prlx_isa::view::Module;
 use prlx_trace::Dim3;
 
-use super::host::Host;
+use super::simd::SimdFunctions;
 use crate::code::Code;
 use crate::hooks::recorder::Observe;
 use crate::mem::heap::Heap;
@@ -13,13 +13,13 @@ use crate::mem::{Memory, Region};
 /// All that CTAs of one launch share.
 #[derive(Debug)]
 pub struct Launch<'a> {
-    /// The kernel.
+    /// The decoded kernel.
     pub code: &'a Code,
-    /// Its module.
+    /// The module of the kernel.
     pub module: &'a Module,
-    /// And text.
+    /// The text of the module.
     pub source: &'a str,
-    /// Global memory.
+    /// The global allocations.
     pub memory: &'a Memory,
     /// Where `malloc` takes from.
     pub heap: &'a Heap,
@@ -29,7 +29,7 @@ pub struct Launch<'a> {
     pub cluster: Dim3,
     /// Whether somebody asked for clusters: the launch or the kernel.
     pub explicit: bool,
-    /// Parameters.
+    /// The parameters of the kernel.
     pub params: &'a Region,
     /// Bytes of a lane's local memory.
     pub stride: u64,
@@ -42,5 +42,5 @@ pub struct Launch<'a> {
     /// What to write down.
     pub observe: Option<Observe<'a>>,
     /// Hot functions for this host.
-    pub host: Host,
+    pub simd: SimdFunctions,
 }

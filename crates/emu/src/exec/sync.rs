@@ -1,16 +1,16 @@
-//! What lanes of a warp do together: exchanges, votes, reductions, and the waiting for it.
+//! Warp-level operations that wait for other lanes: shuffles, votes, reductions, matrix operations.
 //!
-//! A lane that arrives waits until every lane of its mask that is alive has arrived at the same operation with the same
-//! mask; then all do it at once.
+//! A lane that arrives waits until every living lane of its member mask has arrived at the same operation
+//! with the same mask. Then all of them execute it together.
 
 use crate::check::Checking;
 use prlx_driver::ErrorKind;
 
 use crate::code::{Code, MatrixOp, Op, Plane, WarpOp, WarpOpKind};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
-use crate::exec::warp_state::{Key, PARKED, Warp, reach};
+use crate::exec::warp_state::{Key, PARKED, Warp, visible_memory};
 use crate::matrix::mma::transposed;
 use crate::mem::access::{self, each};
 use prlx_lanes::{LANES, V32, V64};
@@ -21,7 +21,7 @@ impl Warp {
     pub(crate) fn sync_now(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         sync: &WarpOp,
         m: u32,
         step: u32,
@@ -40,14 +40,14 @@ impl Warp {
         if !same || first & self.alive != m {
             return Ok(false);
         }
-        (launch.host.exchange)(&mut self.planes, sync, m);
+        (launch.simd.exchange)(&mut self.planes, sync, m);
         Ok(true)
     }
     /// Lanes arrive and wait; whoever is complete goes on.
     pub(crate) fn arrive_sync(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         check: &mut Checking,
         sync: &WarpOp,
         m: u32,
@@ -75,7 +75,7 @@ impl Warp {
     pub(crate) fn poll_sync(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         check: &mut Checking,
     ) -> Result<(), Box<Fault>> {
         let mut rest = self.at_sync;
@@ -109,18 +109,19 @@ impl Warp {
                 }
                 WarpOpKind::Matrix(t) => self.tiles(launch, block, &code.matrix[t as usize], there, step)?,
                 WarpOpKind::Warp => {}
-                _ => (launch.host.exchange)(&mut self.planes, sync, there),
+                _ => (launch.simd.exchange)(&mut self.planes, sync, there),
             }
             self.at_sync &= !there;
             each(there, |i| self.key[i] = self.at[i] + 1);
         }
         Ok(())
     }
-    /// Loads, stores and transposes 8×8 tiles of 16-bit elements: row `l / 4` of a tile has lane `l`'s two elements.
+    /// Loads, stores and transposes 8×8 tiles of 16-bit elements: row `l / 4` of a tile has lane `l`'s two
+    /// elements.
     fn tiles(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         t: &MatrixOp,
         m: u32,
         step: u32,
@@ -130,8 +131,9 @@ impl Warp {
             let text = format!("needs all 32 lanes; only {:#010x} are left", m);
             return Err(Box::new(Fault { kind, step, lane: Some(m.trailing_zeros()), text }));
         }
-        let reach = reach(launch, block, &self.local);
-        let fault = |b: Box<access::Bad>| Fault::new(step, b.lane, format!("uses a matrix {}", b.text));
+        let reach = visible_memory(launch, block, &self.local);
+        let fault =
+            |b: Box<access::AccessError>| Fault::new(step, b.lane, format!("uses a matrix {}", b.text));
         match t {
             MatrixOp::Load { mem, trans } => {
                 let (lower, upper) =
@@ -162,7 +164,7 @@ impl Warp {
             MatrixOp::Tile(t) => {
                 crate::matrix::mma::tile(&mut self.planes, &reach, &mut self.hint, t).map_err(fault)?
             }
-            MatrixOp::Mma(op) => (launch.host.mma)(&mut self.planes, op),
+            MatrixOp::Mma(op) => (launch.simd.mma)(&mut self.planes, op),
             MatrixOp::Transpose { dst, src } => {
                 let out = transposed(&self.planes.get32(*src));
                 self.planes.put32(*dst, m, out);

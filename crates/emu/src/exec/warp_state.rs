@@ -1,9 +1,9 @@
-//! A warp: registers, the position of each lane, calls, and what it waits for.
+//! The state of a warp: registers, the position and calls of each lane, and what the lanes wait for.
 
 use prlx_lanes::{LANES, Planes, V32, V64};
 use prlx_trace::Dim3;
 
-use super::cta_state::Block;
+use super::cta_state::CtaState;
 use super::launch::Launch;
 use super::time::SMS;
 use crate::code::{Code, SpecialRegister};
@@ -11,7 +11,7 @@ use crate::copies::state::{Copies, Groups};
 use crate::hooks::recorder::Recorder;
 use crate::matrix::wgmma_state::WarpProducts;
 use crate::mem::Region;
-use crate::mem::access::{Reach, each};
+use crate::mem::access::{VisibleMemory, each};
 
 /// A key orders lanes: deeper calls first, then lower steps.
 pub type Key = u32;
@@ -28,16 +28,16 @@ pub const STEP: u32 = (1 << STEP_BITS) - 1;
 pub const DEPTH: u32 = (1 << (32 - STEP_BITS)) - 2;
 
 /// After this many steps of one group (or fewer with many atomics) the others of the warp get a turn.
-pub const PATIENCE: u32 = 1 << 18;
+pub const GROUP_QUANTUM: u32 = 1 << 18;
 
 /// One call that a lane is in.
 #[derive(Debug)]
 pub struct Frame {
     /// Where it goes on.
     pub ret: u32,
-    /// Which call.
+    /// Index of the call in the table of calls.
     pub call: u32,
-    /// Which function it is in.
+    /// Number of the function that the lane is in.
     pub func: u32,
     /// Bytes that its caller had taken of the stack.
     pub taken: u32,
@@ -54,12 +54,12 @@ pub enum Stop {
     Budget,
 }
 
-/// A warp.
+/// The state of a warp.
 #[derive(Debug)]
 pub struct Warp {
-    /// Which of the CTA.
+    /// Number of the warp in the CTA.
     pub index: u32,
-    /// Its registers.
+    /// The registers of all lanes.
     pub planes: Planes,
     /// Lanes that have not ended.
     pub alive: u32,
@@ -69,7 +69,7 @@ pub struct Warp {
     pub at: [Key; LANES],
     /// Lanes at a barrier of the CTA.
     pub at_bar: u32,
-    /// Which one.
+    /// The barrier that each lane waits at.
     pub bar: [u8; LANES],
     /// Lanes that have arrived at the cluster's barrier and not waited for it since.
     pub owed: u32,
@@ -77,11 +77,11 @@ pub struct Warp {
     pub at_sync: u32,
     /// For which lanes they wait.
     pub members: [u32; LANES],
-    /// Stack pointers.
+    /// Stack pointer of each lane.
     pub sp: [u32; LANES],
     /// Bytes taken from the end of the stack.
     pub taken: [u32; LANES],
-    /// Calls.
+    /// Calls that each lane is in.
     pub frames: Vec<Vec<Frame>>,
     /// Local memory of all lanes.
     pub local: Region,
@@ -90,13 +90,13 @@ pub struct Warp {
     /// Groups of bulk copies.
     pub groups: Groups,
     /// Products of the warpgroup under way.
-    pub flight: WarpProducts,
+    pub wgmma: WarpProducts,
     /// What hooks write down.
     pub recorder: Option<Box<Recorder>>,
     /// Index of the allocation that was used last.
     pub hint: usize,
     /// Steps until the other groups of the warp get a turn.
-    pub patience: u32,
+    pub group_budget: u32,
     /// The group that has the turn, once the lowest group has used up its patience.
     pub turn: Option<Key>,
 }
@@ -137,10 +137,10 @@ impl Warp {
             local: Region::new(stride * LANES as u64),
             copies: Copies::default(),
             groups: Groups::default(),
-            flight: WarpProducts::default(),
+            wgmma: WarpProducts::default(),
             recorder: None,
             hint: 0,
-            patience: PATIENCE,
+            group_budget: GROUP_QUANTUM,
             turn: None,
         }
     }
@@ -170,11 +170,11 @@ impl Warp {
         self.frames.iter_mut().for_each(Vec::clear);
         self.copies = Copies::default();
         self.groups = Groups::default();
-        self.flight = WarpProducts::default();
-        (self.patience, self.turn) = (PATIENCE, None);
+        self.wgmma = WarpProducts::default();
+        (self.group_budget, self.turn) = (GROUP_QUANTUM, None);
     }
     /// Puts the lanes of `alive` at the kernel's first step, with the special registers of their place.
-    pub fn start(&mut self, launch: &Launch<'_>, block: &Block, alive: u32) {
+    pub fn start(&mut self, launch: &Launch<'_>, block: &CtaState, alive: u32) {
         self.alive = alive;
         for l in 0..LANES {
             self.key[l] = if alive >> l & 1 == 1 {
@@ -187,7 +187,7 @@ impl Warp {
             self.planes.w32[usize::from(i)] = self.special(launch, block, s);
         }
     }
-    fn special(&self, launch: &Launch<'_>, b: &Block, s: SpecialRegister) -> V32 {
+    fn special(&self, launch: &Launch<'_>, b: &CtaState, s: SpecialRegister) -> V32 {
         use prlx_trace::kernel::Special as L;
         let mut out = V32([0; LANES]);
         let (size, grid, cta, cluster) = (launch.config.block, launch.config.grid, b.cta, launch.cluster);
@@ -255,13 +255,17 @@ impl Warp {
     }
 }
 
-/// A key.
+/// The key of a lane at a step, at a depth of calls.
 pub fn key(depth: u32, step: u32) -> Key {
     (DEPTH - depth) << STEP_BITS | step
 }
 
-pub(crate) fn reach<'a>(launch: &'a Launch<'_>, block: &'a Block, local: &'a Region) -> Reach<'a> {
-    Reach {
+pub fn visible_memory<'a>(
+    launch: &'a Launch<'_>,
+    block: &'a CtaState,
+    local: &'a Region,
+) -> VisibleMemory<'a> {
+    VisibleMemory {
         memory: launch.memory,
         shared: &block.shared,
         peers: &block.peers,

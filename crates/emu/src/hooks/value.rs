@@ -10,14 +10,14 @@ use crate::mem::access;
 
 /// What a probe can ask.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct HookContext<'a> {
     /// Instructions of the CTA so far.
     pub clock: u64,
     /// The parameter buffer.
     pub params: &'a Region,
     /// The CTA's number in its cluster.
     pub rank: u32,
-    /// The multiprocessor.
+    /// Number of the SM.
     pub sm: u32,
     /// The CTA's variables, by number in [`Kept::held`].
     pub held: &'a [AtomicU64],

@@ -1,20 +1,24 @@
-//! `mma` and `wmma`: products of small matrices whose elements lie in the lanes' registers.
+//! `mma` and `wmma`: products of small matrices whose elements lie in the registers of the lanes.
 //!
-//! Holds: integers, bits and binary64 as PTX defines them (binary64 as a chain of fused operations in the order of k). Others:
-//! products are exact, summed in binary64 in the order of k, then with C, and rounded once; hardware sums in an order and with
-//! a truncation that are not documented, so that results agree within a tolerance only.
+//! The layout of fragments (PTX ISA, Matrix Fragments for mma) follows one rule for all shapes. A register of
+//! all lanes is a block of 8 rows of 4 words; word `t` of row `g` belongs to lane `4g + t`. Register `r` of A
+//! holds rows from `8·(r % 2)` (all rows, in 8-row shapes) and words from `4·(r / 2)`. Register `r` of B
+//! holds words from `4r` of the columns of B. Accumulators `2h` and `2h + 1` hold rows from `8h` of C, with
+//! adjacent words; or one register has both as halves.
 //!
-//! The fragments' layout (PTX ISA, Matrix Fragments for mma) is one rule for all shapes: a register is 8 rows of 4 words, word
-//! `t` of row `g` being lane `4g + t`'s. Register `r` of A has rows `8·(r % 2) ..` (8-row shapes: all) and words `4·(r / 2) ..`
-//! of A's rows, register `r` of B words `4r ..` of B's columns. Accumulators `2h` and `2h + 1` have rows `8h ..` of C, their
-//! words being neighbours, or one register has both as halves.
+//! # Invariants
+//! Integers, bits and binary64 are as PTX defines them (binary64 is a chain of fused operations in the order
+//! of k).
 //!
-//! Misses: the layout of `m8n8k4` on binary16, sparse and block-scaled forms.
+//! # Limitations
+//! Products of other types are exact, summed in binary64 in the order of k, then added to C, and rounded
+//! once. Hardware sums in an undocumented order with undocumented truncation, so that results agree within a
+//! tolerance only. The layout of `m8n8k4` on binary16, and sparse and block-scaled forms, are missing.
 
 use prlx_isa::view::Type;
 
 use crate::code::{Mma, WmmaTile};
-use crate::mem::access::{self, Bad, Reach};
+use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::fp8::{Byte, E4m3, E5m2};
 use prlx_lanes::half::{Bf16, F16, Half};
 use prlx_lanes::round::narrow_odd;
@@ -30,13 +34,13 @@ type Blocks<T> = [Block<T>; 8];
 
 /// A register of one lane.
 trait Word: Copy + Default {
-    /// That register of all lanes.
+    /// A register of all lanes.
     fn plane(p: &Planes, i: u16) -> &[Self; LANES];
-    /// Likewise.
+    /// A register of all lanes, to be written.
     fn plane_mut(p: &mut Planes, i: u16) -> &mut [Self; LANES];
     /// The lower or the upper half.
     fn half(self, i: usize) -> Self;
-    /// From halves.
+    /// A word from its lower and upper half.
     fn pair(lower: Self, upper: Self) -> Self;
 }
 macro_rules! words {
@@ -351,7 +355,8 @@ fn store<W: Word>(p: &mut Planes, op: &Mma, packed: bool, d: &Blocks<W>) {
     }
 }
 
-/// Places of a `wmma` accumulator's elements: `f(lane, index, block, row, column)`, indices of a lane in order.
+/// Places of a `wmma` accumulator's elements: `f(lane, index, block, row, column)`, indices of a lane in
+/// order.
 #[inline(always)]
 fn places(op: &Mma, mut f: impl FnMut(usize, usize, usize, usize, usize)) {
     let (each, n) = ((op.m * op.n) as usize / LANES, op.n as usize);
@@ -367,7 +372,12 @@ fn places(op: &Mma, mut f: impl FnMut(usize, usize, usize, usize, usize)) {
 ///
 /// # Errors
 /// The first lane that reaches outside of memory.
-pub fn tile(p: &mut Planes, r: &Reach<'_>, hint: &mut usize, t: &WmmaTile) -> Result<(), Box<Bad>> {
+pub fn tile(
+    p: &mut Planes,
+    r: &VisibleMemory<'_>,
+    hint: &mut usize,
+    t: &WmmaTile,
+) -> Result<(), Box<AccessError>> {
     let base = access::all_addresses(p, &t.mem);
     let each = (t.rows * t.cols) as usize / LANES;
     let size = u64::from(t.mem.size);

@@ -1,8 +1,8 @@
-//! The numbers of a `wgmma`: matrices out of shared memory and registers, and sums of products.
+//! The arithmetic of `wgmma`: reads matrices from shared memory and registers, and sums products.
 //!
-//! Whatever the type, 32 bytes of a row of A or of a column of B take part: a [`Row`]. [`Matrix`] finds them by the rules of
-//! the matrix descriptor (PTX ISA, Asynchronous Warpgroup-Level Matrix Instructions: Shared Memory Matrix Layout, Strides,
-//! Swizzling Modes, Matrix Descriptor Format).
+//! For every type, 32 bytes of a row of A or of a column of B take part in one instruction: a [`Row`].
+//! [`Matrix`] locates them by the rules of the matrix descriptor (PTX ISA, Asynchronous Warpgroup-Level
+//! Matrix Instructions: Shared Memory Matrix Layout, Strides, Swizzling Modes, Matrix Descriptor Format).
 
 use prlx_isa::view::Type;
 
@@ -61,7 +61,8 @@ impl Matrix {
             if k_major { (0..2, first..first + rows) } else { (first / 8..(first + rows) / 8, 0..16) };
         across.flat_map(|a| down.clone().map(move |d| self.place(a as u64, d as u64, k_major))).collect()
     }
-    /// Reads rows from number `first` on; `k_major`: their bytes lie next to each other, else 2-byte elements of one k do.
+    /// Reads rows from number `first` on; `k_major`: their bytes lie next to each other, else 2-byte elements
+    /// of one k do.
     ///
     /// # Errors
     /// What does not lie in shared memory.
@@ -95,7 +96,8 @@ impl Matrix {
     }
 }
 
-/// A from registers: register `r` of lane `l` has 4 bytes of row `l / 4 + 8·(r % 2)`, from byte `16·(r / 2) + 4·(l % 4)`.
+/// A from registers: register `r` of lane `l` has 4 bytes of row `l / 4 + 8·(r % 2)`, from byte `16·(r / 2) +
+/// 4·(l % 4)`.
 pub fn fragment(planes: &Planes, registers: &[u16; 4]) -> [Row; ROWS] {
     let mut rows = [[0; 32]; ROWS];
     for (r, &plane) in registers.iter().enumerate() {

@@ -1,24 +1,27 @@
-//! `wgmma`: products of a warpgroup, four warps, that are under way while the code runs on.
+//! `wgmma`: asynchronous products of a warpgroup, which is four warps.
 //!
-//! Each warp multiplies its own 16 of the 64 rows. A and B lie in shared memory where a 64-bit descriptor says (PTX ISA,
-//! Asynchronous Warpgroup-Level Matrix Instructions: Shared Memory Matrix Layout), or A in registers; the fragments of A
-//! and D are those of `mma`, with 8 columns of D after the other.
+//! Each warp multiplies its own 16 of the 64 rows. A and B lie in shared memory at the place that a 64-bit
+//! descriptor gives (PTX ISA, Asynchronous Warpgroup-Level Matrix Instructions: Shared Memory Matrix Layout),
+//! or A lies in registers. The fragments of A and D are those of `mma`, repeated for every 8 columns of D.
 //!
-//! Under the fair schedule a product is done when it begins. Under a hostile one it is done at a seeded point between that and
-//! the wait for its group: it reads shared memory and A's registers there, and until its result lands its accumulators hold
-//! NaNs and noise. What waits for a group waits until all four warps have begun its products and all of them are done; that
-//! they begin the same ones is checked.
+//! Under the fair schedule a product is computed when it begins. Under a hostile schedule it is computed at a
+//! seeded point before the wait for its group: it reads shared memory and the registers of A at that point,
+//! and until then its accumulators hold NaNs and noise. A wait for a group ends when all four warps have
+//! begun its products and all of them are done. The warps must begin the same products; this is checked.
 //!
-//! Holds: integers and bits are exact. Others: a product is rounded to binary32 (it is exact but for overflow and underflow),
-//! sums are of binary32, to nearest, from C on in the order of k, and a binary16 D is rounded from that once. So a result is
-//! within `k · 2^-24 · (|c| + Σ|a·b|)` of the exact one. Hardware sums in other orders and drops bits (for 8-bit floats more).
+//! # Invariants
+//! Integers and bits are exact. In other types a product is rounded to binary32 (exact except for overflow
+//! and underflow), sums are binary32, to nearest, from C in the order of k, and a binary16 D is rounded once.
+//! A result is within `k · 2^-24 · (|c| + Σ|a·b|)` of the exact one.
 //!
-//! Misses: sparse A. WgmmaStep end in the order in which they begin.
+//! # Limitations
+//! Sparse A is missing. Products end in the order in which they begin. Hardware sums in other orders, and
+//! truncates more for 8-bit floats.
 
 use crate::matrix::wgmma_state::{HiddenAccumulator, MAX_PRODUCTS, PendingProduct, WARPS, WarpgroupProducts};
 
 use crate::code::{WgmmaA, WgmmaStep};
-use crate::exec::cta_state::Block;
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
@@ -31,7 +34,7 @@ impl Warp {
     pub(crate) fn products(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         what: WgmmaStep,
         m: u32,
         step: u32,
@@ -50,33 +53,33 @@ impl Warp {
         }
         match what {
             WgmmaStep::Fence => {}
-            WgmmaStep::Commit => self.flight.commit(),
+            WgmmaStep::Commit => self.wgmma.commit(),
             WgmmaStep::Begin(i) => {
                 block.warpgroups[group].begin(place, step).map_err(fault)?;
                 let next = self.pending(launch, i, step).map_err(fault)?;
-                self.flight.begun += 1;
-                self.flight.pending.push_back(next);
+                self.wgmma.begun += 1;
+                self.wgmma.pending.push_back(next);
                 if launch.config.seed == 0 {
-                    self.products_until(launch, block, self.flight.begun)?;
+                    self.products_until(launch, block, self.wgmma.begun)?;
                 } else {
                     self.hide(launch, block, i);
-                    if self.flight.pending.len() > MAX_PRODUCTS {
-                        self.products_until(launch, block, self.flight.done + 1)?;
+                    if self.wgmma.pending.len() > MAX_PRODUCTS {
+                        self.products_until(launch, block, self.wgmma.done + 1)?;
                     }
                 }
             }
             WgmmaStep::Wait(left) => {
-                let due = self.flight.due(left);
+                let due = self.wgmma.due(left);
                 self.products_until(launch, block, due)?;
                 // A group is the warpgroup's: it is over when the parts of all four warps are done.
                 if block.warpgroups[group].done.iter().any(|&d| d < due) {
-                    self.flight.wants = Some(due);
+                    self.wgmma.wants = Some(due);
                     return Ok(false);
                 }
-                self.flight.wants = None;
-                self.flight.land(&mut self.planes, due);
-                let n = self.flight.groups.len().saturating_sub(left as usize);
-                self.flight.groups.drain(..n);
+                self.wgmma.wants = None;
+                self.wgmma.land(&mut self.planes, due);
+                let n = self.wgmma.groups.len().saturating_sub(left as usize);
+                self.wgmma.groups.drain(..n);
             }
         }
         Ok(true)
@@ -85,16 +88,16 @@ impl Warp {
     pub(crate) fn products_turn(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         rng: &mut Rng,
     ) -> Result<(), Box<Fault>> {
         if rng.below(4) != 0 {
             return Ok(());
         }
-        let due = self.flight.done + u64::from(rng.below(self.flight.pending.len() as u32 + 1));
+        let due = self.wgmma.done + u64::from(rng.below(self.wgmma.pending.len() as u32 + 1));
         self.products_until(launch, block, due)?;
         if rng.below(4) == 0 {
-            self.flight.land(&mut self.planes, due);
+            self.wgmma.land(&mut self.planes, due);
         }
         Ok(())
     }
@@ -102,17 +105,17 @@ impl Warp {
     pub(crate) fn products_until(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut Block,
+        block: &mut CtaState,
         due: u64,
     ) -> Result<(), Box<Fault>> {
-        while self.flight.done < due
-            && let Some(next) = self.flight.pending.pop_front()
+        while self.wgmma.done < due
+            && let Some(next) = self.wgmma.pending.pop_front()
         {
-            self.flight.done += 1;
+            self.wgmma.done += 1;
             self.product(launch, block, &next)?;
         }
         if let Some(group) = block.warpgroups.get_mut(self.index as usize / WARPS) {
-            group.done[self.index as usize % WARPS] = self.flight.done;
+            group.done[self.index as usize % WARPS] = self.wgmma.done;
         }
         Ok(())
     }
@@ -132,15 +135,15 @@ impl Warp {
         Ok(PendingProduct { product: i, step, descriptors: [a, uniform(op.b)?], scale_d })
     }
     /// Puts noise in place of the accumulators of product `i`, which was just begun.
-    fn hide(&mut self, launch: &Launch<'_>, block: &Block, i: u32) {
-        let last = self.flight.begun - 1;
+    fn hide(&mut self, launch: &Launch<'_>, block: &CtaState, i: u32) {
+        let last = self.wgmma.begun - 1;
         for &plane in &launch.code.products[i as usize].d {
             let at = &mut self.planes.w32[usize::from(plane)];
-            if let Some(held) = self.flight.held.get_mut(&plane) {
+            if let Some(held) = self.wgmma.held.get_mut(&plane) {
                 held.last = last;
                 continue;
             }
-            self.flight.held.insert(plane, HiddenAccumulator { value: *at, last });
+            self.wgmma.held.insert(plane, HiddenAccumulator { value: *at, last });
             let mut noise = Rng::new(launch.config.seed ^ block.clock, plane.into());
             // A NaN as binary32, and as the upper binary16.
             at.0 = std::array::from_fn(|_| 0x7fc0_0000 | noise.next() as u32);
@@ -150,7 +153,7 @@ impl Warp {
     fn product(
         &mut self,
         launch: &Launch<'_>,
-        block: &Block,
+        block: &CtaState,
         now: &PendingProduct,
     ) -> Result<(), Box<Fault>> {
         let op = &launch.code.products[now.product as usize];
@@ -167,10 +170,10 @@ impl Warp {
         let mut right = [Row::default(); 256];
         let right = &mut right[..(op.n as usize).min(256)];
         b.read(&block.shared, 0, !op.transpose[1], right).map_err(|e| fault("B", e))?;
-        let flight = &mut self.flight;
+        let flight = &mut self.wgmma;
         let mut d: Vec<V32> =
             op.d.iter().map(|p| flight.held.get(p).map_or(self.planes.get32(*p), |h| h.value)).collect();
-        (launch.host.product)(op, now.scale_d, &left, right, &mut d);
+        (launch.simd.product)(op, now.scale_d, &left, right, &mut d);
         for (plane, v) in op.d.iter().zip(d) {
             match flight.held.get_mut(plane) {
                 Some(held) => held.value = v,

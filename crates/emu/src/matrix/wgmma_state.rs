@@ -1,4 +1,4 @@
-//! Products of a warpgroup in flight.
+//! The `wgmma` products of a warp and of a warpgroup that are in flight.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// Warps of a warpgroup.
 pub const WARPS: usize = 4;
 
-/// WgmmaStep that may be under way, more than any code has.
+/// The most products of a warp in flight: more than any code has.
 pub const MAX_PRODUCTS: usize = 1 << 12;
 
 /// A product that was begun and not done.
@@ -36,7 +36,7 @@ pub struct HiddenAccumulator {
 /// A warp's products.
 #[derive(Clone, Debug, Default)]
 pub struct WarpProducts {
-    /// WgmmaStep begun, and of these done.
+    /// Products that the warp has begun.
     pub begun: u64,
     /// Products of the warp that are done.
     pub done: u64,
@@ -88,7 +88,8 @@ impl WarpProducts {
     pub fn waits(&self) -> bool {
         self.wants.is_some()
     }
-    /// The first warp of the warpgroup, if the warp waits for products that all four have begun; and how many.
+    /// The first warp of the warpgroup, if the warp waits for products that all four have begun; and how
+    /// many.
     pub fn ready(&self, warp: usize, groups: &[WarpgroupProducts]) -> Option<(usize, u64)> {
         let wants = self.wants?;
         let all = groups.get(warp / WARPS)?.begun.iter().all(|&b| b >= wants);
@@ -101,7 +102,8 @@ impl WarpProducts {
     /// Ends a group.
     pub fn commit(&mut self) {
         self.groups.push_back(self.begun);
-        // Groups that end at the same product are one to whoever waits; a loop may commit without beginning any.
+        // Groups that end at the same product are one to whoever waits; a loop may commit without beginning
+        // any.
         if self.groups.len() > MAX_PRODUCTS {
             self.groups.pop_front();
         }

@@ -1,4 +1,4 @@
-//! Loads, stores and atomics of a warp: addresses to regions, with every access checked.
+//! Loads, stores and atomics of a warp. Every address is resolved to a region and checked.
 
 use crate::code::{AddrBase, AddrSpace, Atomic, MemAccess, Plane, Rmw, window};
 use crate::mem::peers::{MAX_CTAS, Peers};
@@ -7,12 +7,12 @@ use prlx_lanes::half::{Bf16, F16, greatest, least, sum};
 use prlx_lanes::{LANES, Planes, V32, V64};
 
 /// What a warp can reach.
-pub struct Reach<'a> {
-    /// Global memory.
+pub struct VisibleMemory<'a> {
+    /// The global allocations.
     pub memory: &'a Memory,
     /// The CTA's shared memory.
     pub shared: &'a Region,
-    /// That of its cluster.
+    /// The shared memory of the cluster.
     pub peers: &'a Peers,
     /// The CTA's number in it.
     pub rank: u32,
@@ -26,8 +26,8 @@ pub struct Reach<'a> {
 
 /// An access that no memory answers.
 #[derive(Debug)]
-pub struct Bad {
-    /// Whose.
+pub struct AccessError {
+    /// The lane whose access is wrong.
     pub lane: u32,
     /// What is wrong, in words.
     pub text: String,
@@ -58,14 +58,14 @@ fn addresses(planes: &Planes, mem: &MemAccess) -> V64 {
 /// Calls `f` for each region that the active lanes touch, with their checked places in it.
 #[inline(always)]
 fn regions(
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     space: AddrSpace,
     addr: &V64,
     mask: u32,
     width: u64,
     mut f: impl FnMut(&Lanes<'_>, AddrSpace),
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     if space == AddrSpace::Generic {
         return windows(r, hint, addr, mask, width, &mut f);
     }
@@ -75,14 +75,14 @@ fn regions(
 /// The same for one space.
 #[inline(always)]
 fn one(
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     space: AddrSpace,
     addr: &V64,
     mask: u32,
     width: u64,
     f: &mut impl FnMut(&Lanes<'_>, AddrSpace),
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     let (region, what) = match space {
         AddrSpace::Shared => (r.shared, "bytes of shared memory in the CTA"),
         AddrSpace::Params => (r.params, "bytes of parameters"),
@@ -124,12 +124,12 @@ fn one(
 /// The shared memory of the cluster, CTA by CTA.
 #[cold]
 fn cluster(
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     addr: &V64,
     mask: u32,
     width: u64,
     f: &mut impl FnMut(&Lanes<'_>, AddrSpace),
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     let mut rest = mask;
     while rest != 0 {
         let l = rest.trailing_zeros();
@@ -137,7 +137,7 @@ fn cluster(
         let (region, base) = r
             .peers
             .find(r.rank, at)
-            .map_err(|text| Box::new(Bad { lane: l, text: format!("at {at:#x}, {text}") }))?;
+            .map_err(|text| Box::new(AccessError { lane: l, text: format!("at {at:#x}, {text}") }))?;
         let lanes = region.lanes(addr, base, rest, width);
         if lanes.mask() >> l & 1 == 0 {
             return Err(bad(l, at, width, || {
@@ -151,22 +151,22 @@ fn cluster(
 }
 
 #[cold]
-fn elsewhere(lane: u32, at: u64, rank: u64) -> Box<Bad> {
+fn elsewhere(lane: u32, at: u64, rank: u64) -> Box<AccessError> {
     let text = format!(
         "at {at:#x}, which lies in the shared memory of rank {rank} of the cluster: `.shared` and `.shared::cta` reach only the \
          CTA's own"
     );
-    Box::new(Bad { lane, text })
+    Box::new(AccessError { lane, text })
 }
 
 #[inline(always)]
 fn local(
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     addr: &V64,
     mask: u32,
     width: u64,
     f: &mut impl FnMut(&Lanes<'_>, AddrSpace),
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     let mut offs = *addr;
     for l in 0..LANES {
         // Addresses that are not the lane's own leave the whole region.
@@ -189,13 +189,13 @@ const OTHERS: u64 = window::SHARED + window::CTA;
 /// Generic addresses: each window in turn.
 #[inline(always)]
 fn windows(
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     addr: &V64,
     mask: u32,
     width: u64,
     f: &mut impl FnMut(&Lanes<'_>, AddrSpace),
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     let mut rest = mask;
     while rest != 0 {
         let at = addr.0[rest.trailing_zeros() as usize & 31];
@@ -221,18 +221,21 @@ fn windows(
 }
 
 #[cold]
-fn nothing(memory: &Memory, lane: u32, at: u64) -> Box<Bad> {
-    Box::new(Bad { lane, text: format!("at {at:#x}, where nothing is allocated: {}", memory.around(at)) })
+fn nothing(memory: &Memory, lane: u32, at: u64) -> Box<AccessError> {
+    Box::new(AccessError {
+        lane,
+        text: format!("at {at:#x}, where nothing is allocated: {}", memory.around(at)),
+    })
 }
 
 #[cold]
-fn bad(lane: u32, at: u64, width: u64, around: impl Fn() -> String) -> Box<Bad> {
+fn bad(lane: u32, at: u64, width: u64, around: impl Fn() -> String) -> Box<AccessError> {
     let text = if !at.is_multiple_of(width) {
         format!("at {at:#x}, which is not a multiple of {width}")
     } else {
         format!("at {at:#x}, out of bounds: {}", around())
     };
-    Box::new(Bad { lane, text })
+    Box::new(AccessError { lane, text })
 }
 
 /// Loads one element of each lane into a plane.
@@ -272,11 +275,11 @@ pub fn each(mut mask: u32, mut f: impl FnMut(usize)) {
 #[inline(always)]
 pub fn load(
     planes: &mut Planes,
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     mem: &MemAccess,
     mask: u32,
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     if mem.base == AddrBase::None && mem.space == AddrSpace::Params {
         return uniform(planes, r.params, mem, mask);
     }
@@ -290,7 +293,7 @@ pub fn load(
 }
 
 /// A parameter: the same for all lanes.
-fn uniform(planes: &mut Planes, params: &Region, mem: &MemAccess, mask: u32) -> Result<(), Box<Bad>> {
+fn uniform(planes: &mut Planes, params: &Region, mem: &MemAccess, mask: u32) -> Result<(), Box<AccessError>> {
     let (size, mut at) = (u64::from(mem.size), mem.offset as u64);
     let width = size * mem.planes.len() as u64;
     if !at.is_multiple_of(size) || params.len().checked_sub(width).is_none_or(|last| at > last) {
@@ -341,11 +344,11 @@ fn store_plane(planes: &Planes, plane: Plane, size: u8, lanes: &Lanes<'_>, at: u
 #[inline(always)]
 pub fn store(
     planes: &Planes,
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     mem: &MemAccess,
     mask: u32,
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     let addr = addresses(planes, mem);
     let (size, n) = (u64::from(mem.size), mem.planes.len() as u64);
     let mut constant = 0;
@@ -362,8 +365,8 @@ pub fn store(
 }
 
 #[cold]
-fn constants(lane: u32) -> Box<Bad> {
-    Box::new(Bad { lane, text: "to the kernel's parameters, which can't be written".into() })
+fn constants(lane: u32) -> Box<AccessError> {
+    Box::new(AccessError { lane, text: "to the kernel's parameters, which can't be written".into() })
 }
 
 fn get(planes: &Planes, plane: Plane, l: usize) -> u64 {
@@ -398,12 +401,12 @@ fn wide(planes: &Planes, i: u16, l: usize) -> u128 {
     half(i) | half(i + 1) << 64
 }
 
-/// Likewise, of a plane of any width.
+/// The value of a plane of any width in one lane.
 fn get_wide(planes: &Planes, plane: Plane, l: usize) -> u128 {
     if let Plane::W128(i) = plane { wide(planes, i, l) } else { get(planes, plane, l).into() }
 }
 
-/// Sets them.
+/// Writes a 128-bit value of one lane.
 fn set_wide(planes: &mut Planes, i: u16, l: usize, v: u128) {
     planes.w64[usize::from(i)].0[l] = v as u64;
     planes.w64[usize::from(i) + 1].0[l] = (v >> 64) as u64;
@@ -412,11 +415,11 @@ fn set_wide(planes: &mut Planes, i: u16, l: usize, v: u128) {
 /// Does an atomic, lane by lane.
 pub fn atomic(
     planes: &mut Planes,
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     atom: &Atomic,
     mask: u32,
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     let mem = &atom.mem;
     let addr = addresses(planes, mem);
     let size = mem.size;
@@ -519,13 +522,14 @@ pub fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
     }
 }
 
-/// The rows of tiles: lane `l` gives the address of row `l % 8` of tile `l / 8`, 16 bytes. By row, its lower and upper half.
+/// The rows of tiles: lane `l` gives the address of row `l % 8` of tile `l / 8`, 16 bytes. By row, its lower
+/// and upper half.
 pub fn rows(
     planes: &Planes,
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     mem: &MemAccess,
-) -> Result<(V64, V64), Box<Bad>> {
+) -> Result<(V64, V64), Box<AccessError>> {
     let addr = addresses(planes, mem);
     let (mut lower, mut upper) = (V64([0; LANES]), V64([0; LANES]));
     regions(r, hint, mem.space, &addr, rows_mask(mem), 16, |lanes, _| {
@@ -538,11 +542,11 @@ pub fn rows(
 /// Stores such rows.
 pub fn put_rows(
     planes: &Planes,
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     mem: &MemAccess,
     (lower, upper): (&V64, &V64),
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     let addr = addresses(planes, mem);
     regions(r, hint, mem.space, &addr, rows_mask(mem), 16, |lanes, _| {
         lanes.store64(0, lower);
@@ -557,13 +561,13 @@ fn rows_mask(mem: &MemAccess) -> u32 {
 
 /// The same for addresses that the caller computed.
 pub fn each_address(
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     space: AddrSpace,
     addr: &V64,
     width: u64,
     mut f: impl FnMut(usize, &Region, u64),
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     regions(r, hint, space, addr, u32::MAX, width, |lanes, _| {
         each(lanes.mask(), |l| f(l, lanes.region(), lanes.offset(l)));
     })
@@ -574,13 +578,13 @@ pub fn each_address(
 /// # Errors
 /// The first lane whose space is not.
 pub fn fits(
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     space: AddrSpace,
     addr: &V64,
     mask: u32,
     width: u64,
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     regions(r, hint, space, addr, mask, width, |_, _| {})
 }
 
@@ -592,12 +596,12 @@ pub fn all_addresses(planes: &Planes, mem: &MemAccess) -> V64 {
 /// Calls `f` with each lane's region and space in it, in lane order, for accesses of `mem.size` bytes.
 pub fn each_place(
     planes: &Planes,
-    r: &Reach<'_>,
+    r: &VisibleMemory<'_>,
     hint: &mut usize,
     mem: &MemAccess,
     mask: u32,
     mut f: impl FnMut(usize, &Region, u64),
-) -> Result<(), Box<Bad>> {
+) -> Result<(), Box<AccessError>> {
     let addr = addresses(planes, mem);
     regions(r, hint, mem.space, &addr, mask, mem.size.into(), |lanes, _| {
         each(lanes.mask(), |l| f(l, lanes.region(), lanes.offset(l)));
@@ -611,7 +615,7 @@ pub fn address_of(planes: &Planes, mem: &MemAccess, l: usize) -> u64 {
 
 /// The region of a run of bytes that a lane touches, and where it begins. No bytes are everywhere.
 pub fn run<'a>(
-    r: &Reach<'a>,
+    r: &VisibleMemory<'a>,
     space: AddrSpace,
     lane: usize,
     at: u64,
@@ -659,7 +663,7 @@ mod tests {
         let (own, peers) = (shared[1].clone(), Peers::new(shared));
         let mut memory = Memory::default();
         let base = memory.alloc(32, 16, 1 << 20, Owner::User("x".into())).unwrap();
-        let r = Reach {
+        let r = VisibleMemory {
             memory: &memory,
             shared: &own,
             peers: &peers,

@@ -5,7 +5,7 @@
 
 use super::region::Region;
 
-/// Whose an allocation is: reports name it.
+/// The owner of an allocation; reports name it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// Allocated through the driver; what it is called.
@@ -17,11 +17,11 @@ pub enum Owner {
 /// A global allocation.
 #[derive(Debug)]
 pub struct Allocation {
-    /// Its address.
+    /// The first address of the allocation.
     pub base: u64,
-    /// Its bytes.
+    /// The bytes of the allocation.
     pub region: Region,
-    /// Whose it is.
+    /// The owner of the allocation.
     pub owner: Owner,
     /// Ranges of bytes that nobody has written, in order: first and one past the last.
     never: Vec<(u64, u64)>,

@@ -1,6 +1,8 @@
-//! `malloc` in kernels: one allocation of the device, handed out in pieces.
+//! The heap of `malloc` in kernels: one allocation of the device, handed out in blocks.
 //!
-//! Misses: accesses are checked against the whole heap, not against the piece.
+//! # Limitations
+//! An access is checked against the whole heap, not against its block. The bounds check examines blocks
+//! ([`crate::check`]).
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

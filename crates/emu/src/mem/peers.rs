@@ -17,7 +17,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Of CTAs with these.
+    /// The peers of a cluster whose CTAs have these regions, in the order of their ranks.
     pub fn new(shared: Vec<Arc<Region>>) -> Peers {
         Peers { shared, ended: AtomicU32::new(0) }
     }
@@ -29,7 +29,8 @@ impl Peers {
     pub fn end(&self, rank: usize) {
         self.ended.fetch_or(1 << rank, Relaxed);
     }
-    /// The shared memory that the cluster's address `at` lies in for the CTA of rank `own`, and the address of its first byte.
+    /// The shared memory that the cluster's address `at` lies in for the CTA of rank `own`, and the address
+    /// of its first byte.
     ///
     /// # Errors
     /// When it is no CTA's, or the CTA's that has ended, in words.

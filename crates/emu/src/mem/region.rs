@@ -1,11 +1,13 @@
-//! Bytes: the storage behind every state space, and the table of global allocations.
+//! A region of bytes: the storage behind every state space.
 //!
-//! Holds: every access is inside its [`Region`] or refused; CTAs on several threads use the same region at once, so that
-//! every access is an atomic one of its own width (relaxed; on the usual hosts a plain move). An address is never used for
-//! two allocations, and between two allocations there are bytes that belong to none.
+//! # Invariants
+//! - Every access lies inside its [`Region`]; the caller checks that.
+//! - CTAs on several host threads use the same region at once. Every access is therefore a relaxed atomic
+//!   access of its own width, which is a plain move on the usual hosts.
 //!
-//! Misses: weak memory orders. What a GPU may reorder stays in program order here. An access of 16 bytes is two of 8, which
-//! an atomic one of another CTA may come between.
+//! # Limitations
+//! Weak memory orders are not modelled: accesses stay in program order. An access of 16 bytes is two of 8
+//! bytes; an access of another CTA may come between them.
 
 #![allow(unsafe_code, reason = "atomic access of several widths to one buffer")]
 
@@ -15,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 
 use prlx_lanes::{LANES, V32, V64};
 
-/// A buffer.
+/// A buffer of bytes that several threads may access.
 pub struct Region {
     words: Box<[AtomicU64]>,
     len: u64,
@@ -32,9 +34,11 @@ macro_rules! cells {
         #[inline(always)]
         fn $cell(&self, off: u64) -> &$a {
             const N: u64 = size_of::<$t>() as u64;
-            assert!(off.is_multiple_of(N) && off < self.len && self.len - off >= N, "access outside its region");
-            // SAFETY: `words` holds `len` bytes (rounded up) and lives as long as `self`; the offset is in range and a
-            // multiple of the size, and the buffer is aligned to 8, so the place is aligned; all access is atomic.
+            assert!(off.is_multiple_of(N) && off < self.len && self.len - off >= N,
+                "access outside its region");
+            // SAFETY: `words` holds `len` bytes (rounded up) and lives as long as `self`; the offset is in
+            // range and a multiple of the size, and the buffer is aligned to 8, so the place is aligned; all
+            // access is atomic.
             unsafe { <$a>::from_ptr(self.words.as_ptr().cast::<$t>().cast_mut().add((off / N) as usize)) }
         }
         /// Loads.
@@ -55,7 +59,7 @@ impl Region {
         let words = unsafe { Box::from_raw(Box::into_raw(zeros) as *mut [AtomicU64]) };
         Region { words, len }
     }
-    /// Its size.
+    /// The size in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -175,8 +179,8 @@ pub struct Lanes<'a> {
 }
 
 impl Region {
-    /// The lanes of `mask` whose address, less `base`, is the place of `width` bytes in this region and a multiple of
-    /// `width` (a power of two).
+    /// The lanes of `mask` whose address, less `base`, is the place of `width` bytes in this region and a
+    /// multiple of `width` (a power of two).
     #[inline(always)]
     pub fn lanes<'a>(&'a self, addr: &'a V64, base: u64, mask: u32, width: u64) -> Lanes<'a> {
         let mut lanes = Lanes { region: self, addr, base, width, mask: 0, row: false };
@@ -252,8 +256,9 @@ impl Lanes<'_> {
             "outside the place of a lane"
         );
         let start = self.region.words.as_ptr().cast::<u8>().cast_mut();
-        // SAFETY (of the additions): `Region::lanes` checked that every lane of the mask has `width` bytes inside the
-        // region, at a multiple of `width`; `at` and `size` lie inside those. A row is all lanes, one after the other.
+        // SAFETY (of the additions): `Region::lanes` checked that every lane of the mask has `width` bytes
+        // inside the region, at a multiple of `width`; `at` and `size` lie inside those. A row is all lanes,
+        // one after the other.
         if self.row {
             let first = self.offset(0) + at;
             for l in 0..LANES {

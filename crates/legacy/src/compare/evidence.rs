@@ -1,8 +1,11 @@
-//! What lanes compared at the visit that differs, and the values before it, from the rings of a version 1 file.
+//! Operands and earlier values at the differing visit, from the rings of a version 1 file.
 //!
-//! Rings keep the last entries of a warp. The visit with so many visits of its site after it has the entry with so many
-//! entries of that site after it. Holds: an entry is only taken if the ring still has it, its lanes are the event's, and, where
-//! nothing was overwritten, the site has as many entries as visits; else there is no evidence rather than that of another visit.
+//! A ring keeps the last entries of a warp. A visit with `n` later visits of its site matches the ring entry with `n` later
+//! entries of that site.
+//!
+//! # Invariants
+//! An entry counts only if the ring still holds it and its lanes are those of the event. If nothing was overwritten, the site
+//! must also have as many entries as visits. Otherwise there is no evidence, rather than evidence of another visit.
 
 use crate::v1::{Cursor, Event, File, HistoryEntry, Ring, Snapshot};
 use prlx_trace::kernel::Scalar;
@@ -11,14 +14,14 @@ use prlx_analyze::Error;
 use prlx_analyze::report::{OperandColumn, OperandRow, Operands};
 
 use super::Input;
-use super::gather::cell;
+use super::findings::cell;
 
 /// Values before the visit that are kept.
 const VALUES: usize = 8;
 
 /// A visit of one side whose entries are wanted.
 pub(super) struct Wanted {
-    /// Which finding.
+    /// Index of the finding in the report.
     pub finding: usize,
     pub warp: u32,
     pub event: Event,

@@ -1,22 +1,23 @@
-//! Loops, found in what lanes did: no code is at hand.
+//! Finds loops in event streams, without the code.
 //!
-//! The sites of two streams are the nodes of a graph, and an edge says that a lane went from one to the other. Its strongly
-//! connected parts are loops, entered at the site that was met first; without the edges back to it, what is still connected
-//! are loops inside.
+//! The sites of two streams are the nodes of a graph; an edge means that a lane went from one to the other. The strongly
+//! connected components are loops, entered at the site met first. Without the edges back to that site, the remaining
+//! components are nested loops.
 //!
-//! Holds: both streams have the same loops, so that they can be compared trip by trip; any graph gives some nest; work is
-//! linear in events, and in edges times [`DEEP`].
+//! # Invariants
+//! Both streams get the same loops, so they compare trip by trip. Every graph gives some nesting. Work is linear in events,
+//! and in edges times [`DEEP`].
 //!
-//! Misses: sites that code shares (a function called from two places) may make a loop where there is none; it is still the
-//! same on both sides.
+//! # Limitations
+//! Sites in shared code (a function called from two places) may form a loop that does not exist. Both sides get the same one.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::v1::EventBytes;
 
 use super::both;
-use super::fast::Fast;
-use super::order::mask;
+use super::event_order::mask;
+use super::fast_hash::FastHash;
 
 /// No loop; no node.
 pub(super) const NONE: u32 = u32::MAX;
@@ -77,11 +78,11 @@ impl Loops {
 
 #[derive(Default)]
 struct Graph {
-    ids: HashMap<u32, u32, Fast>,
+    ids: HashMap<u32, u32, FastHash>,
     sites: Vec<u32>,
     /// By node: the site and node that came after it last.
     next: Vec<(u32, u32)>,
-    edges: HashSet<u64, Fast>,
+    edges: HashSet<u64, FastHash>,
 }
 
 fn site(e: &EventBytes) -> u32 {

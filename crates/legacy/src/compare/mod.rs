@@ -1,22 +1,29 @@
-//! Recordings of PRLX 0.x (version 1), compared: streams of warp events, with no code at hand.
+//! Compares two recordings of PRLX 0.x (version 1): streams of warp events without code.
 //!
-//! The events of a warp get one order (`order`), loops are found in what lanes did (`loops`), streams are put side by side
-//! by that structure (`compare`), differences are counted (`found`) and put together over warps (`gather`), and the rings of the file
-//! say what was compared at the visit that differs (`evidence`). What comes of it is a [`LaunchReport`] as for own recordings.
+//! 1. `event_order` puts the events of each warp into one canonical order.
+//! 2. `loops` finds loops in the sequence of sites.
+//! 3. `streams` aligns two streams by that structure.
+//! 4. `differences` counts the differences of a warp; `findings` merges them over warps.
+//! 5. `evidence` reads operands and earlier values from the rings of the file.
 //!
-//! Holds: the result depends on the inputs and options alone, not on threads. Memory is bounded by two batches of warps
-//! and the findings kept, however many differences there are. What was lost, sampled, left out or not recorded is a gap.
+//! The result is a [`LaunchReport`], as for recordings of this version. It needs `prlx-analyze` for the report's types and for
+//! the alignment of sequences.
 //!
-//! Misses: only what the leader of a warp saw was recorded; what other lanes did alone is in no file of version 1.
+//! # Invariants
+//! The result depends on inputs and options only, not on threads. Memory is bounded by two batches of warps and the retained
+//! findings. Lost, sampled, filtered or missing events are reported as gaps.
+//!
+//! # Limitations
+//! Version 1 records what the leader of a warp saw. What other lanes did alone is not in the file.
 
-mod compare;
+mod differences;
+mod event_order;
 mod evidence;
-mod fast;
-mod found;
-mod gather;
+mod fast_hash;
+mod findings;
+mod launch_match;
 mod loops;
-mod order;
-mod pair;
+mod streams;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -34,15 +41,15 @@ use prlx_analyze::report::{
     Verdict, Warps,
 };
 
-use compare::Eyes;
+use differences::{Key, Known, Sink};
+use event_order::Stream;
 use evidence::Wanted;
-use fast::Fast;
-use found::{Key, Known, Sink};
-use gather::Gathered;
-use order::Stream;
+use fast_hash::FastHash;
+use findings::Gathered;
+use streams::Eyes;
 
-pub use found::Divergence;
-pub use pair::{digest, pair};
+pub use differences::Divergence;
+pub use launch_match::{digest, pair};
 
 /// Bytes of a side that are compared at once.
 const BATCH: u64 = 16 << 20;
@@ -173,7 +180,7 @@ impl SiteTable {
 
 /// One side of a pair.
 pub struct Input<'a> {
-    /// The file.
+    /// The recording.
     pub file: &'a File<'a>,
     /// What its site ids stand for.
     pub sites: &'a SiteTable,
@@ -196,7 +203,7 @@ impl Input<'_> {
 /// A pair of launches, compared.
 #[derive(Debug)]
 pub struct Compared {
-    /// The report.
+    /// Report of this pair of launches.
     pub launch: LaunchReport,
     /// The first differences, in order of warps.
     pub listed: Vec<Divergence>,
@@ -249,7 +256,7 @@ struct WarpOut {
     kinds: [u64; 5],
     filtered: u64,
     listed: Vec<Divergence>,
-    found: Vec<(Key, found::Finding)>,
+    found: Vec<(Key, differences::Finding)>,
     /// By site asked for: whether it was met.
     met: u64,
 }
@@ -299,7 +306,7 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
     let (mut listed, mut start) = (Vec::new(), 0);
     while start < common {
         // After the first few warps, most of what is asked of a finding that all of them have is known.
-        let step = if start == 0 { most.min(gather::WARPS as u32) } else { most };
+        let step = if start == 0 { most.min(findings::WARPS as u32) } else { most };
         let warps = start..common.min(start.saturating_add(step));
         let [ca, cb] = &mut cursors;
         // Packed sides are unpacked side by side; plain ones cost nothing here.
@@ -367,7 +374,7 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
     for (i, ((key, c), a)) in clusters.into_iter().zip(of_a).enumerate() {
         let b = std::mem::take(&mut of_b[i]);
         let lanes = c.first.lanes;
-        let mut finding = gather::finding(key, c, &shape, tables);
+        let mut finding = findings::finding(key, c, &shape, tables);
         finding.operands =
             evidence::operands([a.snapshot, b.snapshot], lanes, options.float).or(finding.operands);
         out.findings.push(finding);
@@ -409,7 +416,7 @@ fn warp<'a>(
     cx: &Context<'a>,
     number: u32,
     parts: [&[u8]; 2],
-    known: &HashMap<Key, Known, Fast>,
+    known: &HashMap<Key, Known, FastHash>,
     room: usize,
 ) -> WarpOut {
     let warps = [0, 1].map(|s| Warp::new(parts[s], cx.inputs[s].compact()));
@@ -441,7 +448,7 @@ fn warp<'a>(
     let [a, b] = both(total, |side| Stream::new(Cow::Borrowed(&events[side])));
     let mut sink =
         Sink::new(cx.options, number, known, room, out.lost.map(|n| n > 0), a.moved() || b.moved());
-    compare::streams(&a, &b, eyes, &mut sink);
+    streams::streams(&a, &b, eyes, &mut sink);
     sink.recorded([&a, &b]);
     (out.kinds, out.filtered) = (sink.kinds, sink.filtered);
     (out.listed, out.found) = (sink.listed, sink.found);

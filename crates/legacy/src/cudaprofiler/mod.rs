@@ -1,16 +1,18 @@
-//! Buffers of profilers that write a word of 64 bits an event: TVM's `CudaProfiler`, and FlashInfer's.
+//! Buffers of profilers that write one 64-bit word per event: TVM's `CudaProfiler` and FlashInfer's.
 //!
-//! Word 0 is the header: the number of CTAs ("blocks") in its lower half, of groups in its upper. A (CTA, group) is a lane,
-//! numbered `block * groups + group`; it writes to slot `1 + lane`, then every so many slots on (`write_stride`, which is in no
-//! buffer). A word has the low 32 bits of the global timer above a tag: of TVM the lane (bits 31 to 12), of FlashInfer the
-//! multiprocessor (31 to 24) and the CTA (23 to 12); then an event (11 to 2) and what it says (1 to 0). 0 is an empty slot.
-//! Sources: TVM `tirx/bench.py`, FlashInfer `profiler.cuh`, as described in the project's research notes.
+//! Word 0 is the header: the number of CTAs ("blocks") in its lower half, the number of groups in its upper half. A (CTA,
+//! group) pair is a lane, numbered `block * groups + group`. It writes to slot `1 + lane`, then to every `write_stride`-th
+//! slot; the buffer does not store the stride. A word holds the low 32 bits of the global timer above a tag. Tag bits of TVM:
+//! lane (31 to 12). Tag bits of FlashInfer: SM (31 to 24) and CTA (23 to 12). Both: event (11 to 2) and event type (1 to 0).
+//! A word of 0 is an empty slot. Sources: TVM `tirx/bench.py`, FlashInfer `profiler.cuh`.
 //!
-//! Holds: what can be repaired is, and counted ([`Repair`]); all else is refused with slot and field. Reading allocates in
-//! proportion to the buffer.
+//! # Invariants
+//! Damage that can be repaired is repaired and counted ([`Repair`]). Everything else is refused with slot and field. Memory is
+//! proportional to the buffer.
 //!
-//! Misses: lanes past 2^20 and events past 2^10 run into other fields, which no buffer tells; the header does of lanes.
-//! An instant of FlashInfer's does not move its cursor: the next event overwrites it.
+//! # Limitations
+//! Lanes past 2^20 and events past 2^10 run into other fields; the buffer cannot show that. An instant of FlashInfer does not
+//! move its cursor, so the next event overwrites it.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +29,13 @@ const BLOCK_BITS: u32 = 12;
 /// Bits of an event.
 const EVENT_BITS: u32 = 10;
 
-/// Whose buffer.
+/// Which profiler wrote the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
     /// TVM's, and FlashInfer's before it wrote down multiprocessors.
     #[default]
     CudaProfiler,
-    /// FlashInfer's.
+    /// The layout of FlashInfer's profiler.
     FlashInfer,
 }
 
@@ -42,18 +44,18 @@ pub enum Format {
 pub enum Kind {
     /// A region begins.
     Begin,
-    /// It ends.
+    /// The region ends.
     End,
-    /// A moment.
+    /// A moment without duration.
     Instant,
 }
 
-/// An event.
+/// One decoded word of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
     /// Nanoseconds of the global timer, unwrapped; the lowest 32 bits are as written.
     pub nanos: u64,
-    /// Which region.
+    /// Number of the region: an index into the user's event names.
     pub id: u16,
     /// What it says.
     pub kind: Kind,
@@ -74,7 +76,7 @@ pub struct Lane {
     pub lost: u64,
 }
 
-/// A buffer.
+/// A decoded buffer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Buffer {
     /// CTAs of the grid.

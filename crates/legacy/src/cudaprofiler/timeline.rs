@@ -1,13 +1,15 @@
-//! Timelines of buffers that other profilers wrote, and such buffers of timelines ([`prlx_legacy::cudaprofiler`]).
+//! Converts buffers of other profilers to timelines and back.
 //!
-//! Holds: what a buffer was repaired of is among the notes; a timeline of whole nanoseconds whose regions do not overlap themselves
-//! is read back as it was written.
+//! # Invariants
+//! Repairs of a buffer appear in the notes. A timeline in whole nanoseconds whose regions do not overlap themselves survives
+//! the round trip.
 //!
-//! Misses: buffers have no payloads, no cycles, no names, and of asynchronous work no more than begin and end.
+//! # Limitations
+//! Buffers have no payloads, no cycles and no names. Asynchronous work keeps only its begin and end.
 
 use super::{Buffer, Event, Kind, Lane};
 
-use prlx_timeline::spans::{Pairing, PairingFaults};
+use prlx_timeline::read::pairing::{Pairing, PairingFaults};
 use prlx_timeline::{Axis, Launch, Moment, Region, Timeline, Track};
 
 /// Picoseconds in a nanosecond.

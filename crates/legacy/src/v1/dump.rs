@@ -1,4 +1,4 @@
-//! A version 1 file as text.
+//! Prints a version 1 file as text.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,8 @@
 //! The header of a version 1 file, and where its sections lie.
 //!
-//! Holds: [`Layout`] is only made of sizes that fit: sections follow the header in order, do not overlap, and end within what
-//! the file can hold.
+//! # Invariants
+//! A [`Layout`] holds only sizes that fit: sections follow the header in order, do not overlap, and end within the largest
+//! possible file.
 
 use std::ops::Range;
 
@@ -107,7 +108,7 @@ pub struct Section {
     pub at: u64,
     /// Bytes of one warp's part.
     pub stride: u64,
-    /// Warps.
+    /// Number of warps of the grid.
     pub warps: u32,
 }
 

@@ -1,16 +1,19 @@
-//! The two JSON files beside version 1 recordings: `session.json` lists a session's launches, `prlx-sites.json` the places
-//! that site ids stand for. Both are arrays of these rows.
+//! The two JSON files beside version 1 recordings.
 //!
-//! Holds: a session's paths are never followed out of its folder.
+//! `session.json` lists the launches of a session. `prlx-sites.json` lists the source locations of site ids. Both are arrays
+//! of the rows below.
+//!
+//! # Invariants
+//! Paths in `session.json` never lead outside its folder.
 
 use serde::{Deserialize, Serialize};
 
 /// A launch of a session.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SessionEntry {
-    /// Its number.
+    /// Number of the launch in the session, from 0.
     pub launch: u32,
-    /// Kernel.
+    /// Name of the kernel, as in the module.
     pub kernel: String,
     /// Its recording, as the writer spelled it: often with the folder in front, or absolute.
     pub file: String,
@@ -48,7 +51,7 @@ pub struct SiteEntry {
     pub site_id: u32,
     /// Source file, as the compiler spelled it.
     pub filename: String,
-    /// Function, mangled.
+    /// Mangled name of the function that holds the site.
     pub function: String,
     /// Line, from 1; 0 if not known.
     pub line: u32,

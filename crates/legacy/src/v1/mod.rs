@@ -125,7 +125,7 @@ pub struct Head {
     pub write_idx: u32,
     /// Events lost for want of room: the newest.
     pub overflow: u32,
-    /// Events recorded.
+    /// Number of events that the warp recorded.
     pub events: u32,
     /// Events met, with those that sampling left out; 0 where the writer did not count.
     pub total: u32,
@@ -134,9 +134,9 @@ pub struct Head {
 /// A value that a warp met: an entry of its history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HistoryEntry {
-    /// Where.
+    /// Site id of the recorded value.
     pub site: u32,
-    /// The value.
+    /// The value's low 32 bits.
     pub value: u32,
     /// Its number among all that were written to the ring.
     pub seq: u32,
@@ -145,7 +145,7 @@ pub struct HistoryEntry {
 /// What all lanes of a warp compared at one visit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Snapshot {
-    /// Where.
+    /// Site id of the compare instruction.
     pub site: u32,
     /// Lanes that took part; the others' operands are 0.
     pub mask: u32,

@@ -1,4 +1,4 @@
-//! Reading a version 1 file from front to back.
+//! Reads a version 1 file from front to back.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -19,7 +19,7 @@ pub fn is_v1(file: &[u8]) -> bool {
 /// A version 1 file whose header and layout are sound.
 #[derive(Clone, Debug)]
 pub struct File<'a> {
-    /// Its header.
+    /// The decoded header.
     pub header: Header,
     /// Where everything lies in the unpacked file.
     pub layout: Layout,

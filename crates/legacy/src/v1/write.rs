@@ -1,4 +1,4 @@
-//! Writing a version 1 file, warp after warp.
+//! Writes a version 1 file, warp after warp.
 
 use std::io::{self, Write};
 

@@ -13,7 +13,8 @@ use super::selector::{AluOp, Selector, by_type};
 const RELATIONS: &[(&str, u8, u64)] = &[
     ("eq", EQ, 0), ("ne", LG, 0), ("lt", LT, 0), ("le", LE, 0), ("gt", LT, SWAP), ("ge", LE, SWAP),
     ("lo", LT, 0), ("ls", LE, 0), ("hi", LT, SWAP), ("hs", LE, SWAP),
-    ("equ", LG, NOT), ("neu", EQ, NOT), ("ltu", LE, SWAP | NOT), ("leu", LT, SWAP | NOT), ("gtu", LE, NOT), ("geu", LT, NOT),
+    ("equ", LG, NOT), ("neu", EQ, NOT), ("ltu", LE, SWAP | NOT), ("leu", LT, SWAP | NOT), ("gtu", LE, NOT),
+        ("geu", LT, NOT),
     ("num", NUM, 0), ("nan", NUM, NOT),
 ];
 
@@ -53,7 +54,8 @@ fn slct(x: &Selector) -> Result<AluOp, String> {
     let &[t, by] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
     macro_rules! all {
         ($op:ident) => {
-            by_type!(x.simd, t; B16 | U16 | S16 => $op<u16>, B32 | U32 | S32 | F32 => $op<u32>, B64 | U64 | S64 | F64 => $op<u64>)
+            by_type!(x.simd, t; B16 | U16 | S16 => $op<u16>, B32 | U32 | S32 | F32 => $op<u32>, B64 | U64
+                | S64 | F64 => $op<u64>)
         };
     }
     let run = match (by, x.has("ftz")) {
@@ -94,21 +96,24 @@ fn relation(x: &Selector) -> Result<(u8, u64), String> {
 /// The entry for a type and a relation; the second operation is for packed pairs.
 macro_rules! by_relation {
     ($op:ident, $pair:ident, $x:expr, $rel:expr) => {{
-        // AVX-512's compare masks become bits of one word slowly as LLVM does it: AVX2's vectors are five times faster.
+        // AVX-512's compare masks become bits of one word slowly as LLVM does it: AVX2's vectors are five
+        // times faster.
         let (l, t) = ($x.simd.min(Simd::Avx2), $x.ty);
         macro_rules! floats {
-            ($r:ident) => {
-                by_type!(l, t; F32 => $op<f32, $r>, F64 => $op<f64, $r>, F16 => $op<F16, $r>, Bf16 => $op<Bf16, $r>,
-                    F16x2 => $pair<F16, $r>, Bf16x2 => $pair<Bf16, $r>)
-            };
-        }
+                ($r:ident) => {
+                    by_type!(l, t; F32 => $op<f32, $r>, F64 => $op<f64, $r>, F16 => $op<F16, $r>, Bf16 =>
+                        $op<Bf16, $r>,
+                        F16x2 => $pair<F16, $r>, Bf16x2 => $pair<Bf16, $r>)
+                };
+            }
         macro_rules! all {
-            ($r:ident) => {
-                by_type!(l, t; B16 | U16 => $op<u16, $r>, S16 => $op<i16, $r>, B32 | U32 => $op<u32, $r>, S32 => $op<i32, $r>,
-                    B64 | U64 => $op<u64, $r>, S64 => $op<i64, $r>)
-                .or_else(|| floats!($r))
-            };
-        }
+                ($r:ident) => {
+                    by_type!(l, t; B16 | U16 => $op<u16, $r>, S16 => $op<i16, $r>, B32 | U32 => $op<u32, $r>,
+                        S32 => $op<i32, $r>,
+                        B64 | U64 => $op<u64, $r>, S64 => $op<i64, $r>)
+                    .or_else(|| floats!($r))
+                };
+            }
         let run: Option<LaneFn> = match $rel {
             EQ => all!(EQ),
             LT => all!(LT),

@@ -41,11 +41,12 @@ fn flags(x: &Selector) -> Result<u64, String> {
 macro_rules! int_int {
     ($l:expr, $from:expr, $to:expr, $op:ident) => {{
         macro_rules! to {
-            ($a:ty) => {
-                by_type!($l, $to; U8 | S8 | B8 => $op<$a, u8>, U16 | S16 | B16 => $op<$a, u16>, U32 | S32 | B32 => $op<$a, u32>,
-                    U64 | S64 | B64 => $op<$a, u64>)
-            };
-        }
+                ($a:ty) => {
+                    by_type!($l, $to; U8 | S8 | B8 => $op<$a, u8>, U16 | S16 | B16 => $op<$a, u16>, U32 | S32
+                        | B32 => $op<$a, u32>,
+                        U64 | S64 | B64 => $op<$a, u64>)
+                };
+            }
         match $from {
             Type::U8 | Type::B8 => to!(u8),
             Type::S8 => to!(i8),
@@ -63,11 +64,13 @@ macro_rules! int_int {
 /// The entry for an integer type and given others.
 macro_rules! by_int {
     ($l:expr, $ty:expr; $op:ident<_, $b:ty>) => {
-        by_type!($l, $ty; U8 => $op<u8, $b>, S8 => $op<i8, $b>, U16 => $op<u16, $b>, S16 => $op<i16, $b>, U32 => $op<u32, $b>,
+        by_type!($l, $ty; U8 => $op<u8, $b>, S8 => $op<i8, $b>, U16 => $op<u16, $b>, S16 => $op<i16, $b>,
+            U32 => $op<u32, $b>,
             S32 => $op<i32, $b>, U64 => $op<u64, $b>, S64 => $op<i64, $b>)
     };
     ($l:expr, $ty:expr; $op:ident<$a:ty, _>) => {
-        by_type!($l, $ty; U8 => $op<$a, u8>, S8 => $op<$a, i8>, U16 => $op<$a, u16>, S16 => $op<$a, i16>, U32 => $op<$a, u32>,
+        by_type!($l, $ty; U8 => $op<$a, u8>, S8 => $op<$a, i8>, U16 => $op<$a, u16>, S16 => $op<$a, i16>,
+            U32 => $op<$a, u32>,
             S32 => $op<$a, i32>, U64 => $op<$a, u64>, S64 => $op<$a, i64>)
     };
 }
@@ -126,7 +129,8 @@ pub(super) fn select(x: &Selector) -> Result<AluOp, String> {
         (true, Some(range)) => {
             x.only(&["sat"])?;
             if imm & SAT != 0 {
-                let run = if range < 6 { by_int!(l, from; IntSat<_, u32>) } else { by_int!(l, from; IntSat<_, u64>) };
+                let run = if range < 6 { by_int!(l, from; IntSat<_, u32>) } else { by_int!(l, from;
+                    IntSat<_, u64>) };
                 return x.op(run, to, &[from], range as u64);
             }
             int_int!(l, from, to, IntInt)
@@ -158,10 +162,14 @@ pub(super) fn select(x: &Selector) -> Result<AluOp, String> {
             (F32, TB16) if imm == 0 => Some(entry::<Direct<Bf16, f32>>(l)),
             (F64, F32) if imm == 0 => Some(entry::<Direct<f32, f64>>(l)),
             (F32, F64) if imm == 0 => Some(entry::<Direct<f64, f32>>(l)),
-            (F32, _) => by_type!(l, from; F32 => FloatFloat<f32, f32>, F64 => FloatFloat<f64, f32>, F16 => FloatFloat<F16, f32>, Bf16 => FloatFloat<Bf16, f32>),
-            (F64, _) => by_type!(l, from; F32 => FloatFloat<f32, f64>, F64 => FloatFloat<f64, f64>, F16 => FloatFloat<F16, f64>, Bf16 => FloatFloat<Bf16, f64>),
-            (TF16, _) => by_type!(l, from; F32 => FloatFloat<f32, F16>, F64 => FloatFloat<f64, F16>, F16 => FloatFloat<F16, F16>, Bf16 => FloatFloat<Bf16, F16>),
-            (TB16, _) => by_type!(l, from; F32 => FloatFloat<f32, Bf16>, F64 => FloatFloat<f64, Bf16>, F16 => FloatFloat<F16, Bf16>, Bf16 => FloatFloat<Bf16, Bf16>),
+            (F32, _) => by_type!(l, from; F32 => FloatFloat<f32, f32>, F64 => FloatFloat<f64, f32>, F16 =>
+                FloatFloat<F16, f32>, Bf16 => FloatFloat<Bf16, f32>),
+            (F64, _) => by_type!(l, from; F32 => FloatFloat<f32, f64>, F64 => FloatFloat<f64, f64>, F16 =>
+                FloatFloat<F16, f64>, Bf16 => FloatFloat<Bf16, f64>),
+            (TF16, _) => by_type!(l, from; F32 => FloatFloat<f32, F16>, F64 => FloatFloat<f64, F16>, F16 =>
+                FloatFloat<F16, F16>, Bf16 => FloatFloat<Bf16, F16>),
+            (TB16, _) => by_type!(l, from; F32 => FloatFloat<f32, Bf16>, F64 => FloatFloat<f64, Bf16>,
+                F16 => FloatFloat<F16, Bf16>, Bf16 => FloatFloat<Bf16, Bf16>),
             _ => None,
         },
     };

@@ -49,7 +49,8 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
         _ => 1,
     };
     if x.inst.operands.len() > n + 1 {
-        return Err(format!("`{}` of {} operands is not implemented", op.mnemonic(), x.inst.operands.len() - 1));
+        return Err(format!("`{}` of {} operands is not implemented", op.mnemonic(),
+            x.inst.operands.len() - 1));
     }
     let extra: &[&str] = match op {
         Op::Div => &["approx", "full"],

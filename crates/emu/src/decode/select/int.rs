@@ -51,60 +51,80 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
         }
         Op::Add if x.has("sat") => { x.only(&["sat"])?; two(by_type!(l, t; S32 => AddSat<i32>)) }
         Op::Sub if x.has("sat") => { x.only(&["sat"])?; two(by_type!(l, t; S32 => SubSat<i32>)) }
-        Op::Add => { x.only(&[])?; two(by_type!(l, t; U16 | S16 => Add<u16>, U32 | S32 => Add<u32>, U64 | S64 => Add<u64>, U16x2 | S16x2 => Add16x2)) }
-        Op::Sub => { x.only(&[])?; two(by_type!(l, t; U16 | S16 => Sub<u16>, U32 | S32 => Sub<u32>, U64 | S64 => Sub<u64>)) }
+        Op::Add => { x.only(&[])?; two(by_type!(l, t; U16 | S16 => Add<u16>, U32 | S32 => Add<u32>,
+            U64 | S64 => Add<u64>, U16x2 | S16x2 => Add16x2)) }
+        Op::Sub => { x.only(&[])?; two(by_type!(l, t; U16 | S16 => Sub<u16>, U32 | S32 => Sub<u32>,
+            U64 | S64 => Sub<u64>)) }
         Op::Mul if x.has("wide") => {
             x.only(&["wide"])?;
-            let run = by_type!(l, t; U16 => MulWideU16, S16 => MulWideS16, U32 => MulWideU32, S32 => MulWideS32);
+            let run = by_type!(l, t; U16 => MulWideU16, S16 => MulWideS16, U32 => MulWideU32, S32 =>
+                MulWideS32);
             x.op(run, wider(t).ok_or_else(|| x.untyped())?, &[t; 2], 0)
         }
         Op::Mul if x.has("hi") => {
             x.only(&["hi"])?;
-            two(by_type!(l, t; U16 => MulHi<u16>, S16 => MulHi<i16>, U32 => MulHi<u32>, S32 => MulHi<i32>, U64 => MulHi<u64>, S64 => MulHi<i64>))
+            two(by_type!(l, t; U16 => MulHi<u16>, S16 => MulHi<i16>, U32 => MulHi<u32>, S32 => MulHi<i32>,
+                U64 => MulHi<u64>, S64 => MulHi<i64>))
         }
-        Op::Mul => { x.only(&["lo"])?; two(by_type!(l, t; U16 | S16 => Mul<u16>, U32 | S32 => Mul<u32>, U64 | S64 => Mul<u64>)) }
+        Op::Mul => { x.only(&["lo"])?; two(by_type!(l, t; U16 | S16 => Mul<u16>, U32 | S32 => Mul<u32>,
+            U64 | S64 => Mul<u64>)) }
         Op::Mad if x.has("wide") => {
             x.only(&["wide"])?;
-            let run = by_type!(l, t; U16 => MadWideU16, S16 => MadWideS16, U32 => MadWideU32, S32 => MadWideS32);
+            let run = by_type!(l, t; U16 => MadWideU16, S16 => MadWideS16, U32 => MadWideU32, S32 =>
+                MadWideS32);
             let wide = wider(t).ok_or_else(|| x.untyped())?;
             x.op(run, wide, &[t, t, wide], 0)
         }
-        Op::Mad if x.has("hi") && x.has("sat") => { x.only(&["hi", "sat"])?; three(by_type!(l, t; S32 => MadHiSat)) }
+        Op::Mad if x.has("hi") && x.has("sat") => { x.only(&["hi", "sat"])?; three(by_type!(l, t; S32 =>
+            MadHiSat)) }
         Op::Mad if x.has("hi") => {
             x.only(&["hi"])?;
-            three(by_type!(l, t; U16 => MadHi<u16>, S16 => MadHi<i16>, U32 => MadHi<u32>, S32 => MadHi<i32>, U64 => MadHi<u64>, S64 => MadHi<i64>))
+            three(by_type!(l, t; U16 => MadHi<u16>, S16 => MadHi<i16>, U32 => MadHi<u32>, S32 => MadHi<i32>,
+                U64 => MadHi<u64>, S64 => MadHi<i64>))
         }
-        Op::Mad => { x.only(&["lo"])?; three(by_type!(l, t; U16 | S16 => Mad<u16>, U32 | S32 => Mad<u32>, U64 | S64 => Mad<u64>)) }
-        Op::Mul24 if x.has("hi") => { x.only(&["hi"])?; two(by_type!(l, t; U32 => Mul24HiU, S32 => Mul24HiS)) }
+        Op::Mad => { x.only(&["lo"])?; three(by_type!(l, t; U16 | S16 => Mad<u16>, U32 | S32 => Mad<u32>,
+            U64 | S64 => Mad<u64>)) }
+        Op::Mul24 if x.has("hi") => { x.only(&["hi"])?; two(by_type!(l, t; U32 => Mul24HiU, S32 =>
+            Mul24HiS)) }
         Op::Mul24 => { x.only(&["lo"])?; two(by_type!(l, t; U32 => Mul24LoU, S32 => Mul24LoS)) }
         Op::Mad24 if x.has("sat") => { x.only(&["hi", "sat"])?; three(by_type!(l, t; S32 => Mad24HiSat)) }
-        Op::Mad24 if x.has("hi") => { x.only(&["hi"])?; three(by_type!(l, t; U32 => Mad24HiU, S32 => Mad24HiS)) }
+        Op::Mad24 if x.has("hi") => { x.only(&["hi"])?; three(by_type!(l, t; U32 => Mad24HiU, S32 =>
+            Mad24HiS)) }
         Op::Mad24 => { x.only(&["lo"])?; three(by_type!(l, t; U32 => Mad24LoU, S32 => Mad24LoS)) }
         Op::Sad => {
             x.only(&[])?;
-            three(by_type!(l, t; U16 => Sad<u16>, S16 => Sad<i16>, U32 => Sad<u32>, S32 => Sad<i32>, U64 => Sad<u64>, S64 => Sad<i64>))
+            three(by_type!(l, t; U16 => Sad<u16>, S16 => Sad<i16>, U32 => Sad<u32>, S32 => Sad<i32>, U64 =>
+                Sad<u64>, S64 => Sad<i64>))
         }
-        Op::Div => { x.only(&[])?; two(by_type!(l, t; U16 => Div<u16>, S16 => Div<i16>, U32 => DivU32, S32 => DivS32, U64 => Div<u64>, S64 => Div<i64>)) }
-        Op::Rem => { x.only(&[])?; two(by_type!(l, t; U16 => Rem<u16>, S16 => Rem<i16>, U32 => RemU32, S32 => RemS32, U64 => Rem<u64>, S64 => Rem<i64>)) }
+        Op::Div => { x.only(&[])?; two(by_type!(l, t; U16 => Div<u16>, S16 => Div<i16>, U32 => DivU32,
+            S32 => DivS32, U64 => Div<u64>, S64 => Div<i64>)) }
+        Op::Rem => { x.only(&[])?; two(by_type!(l, t; U16 => Rem<u16>, S16 => Rem<i16>, U32 => RemU32,
+            S32 => RemS32, U64 => Rem<u64>, S64 => Rem<i64>)) }
         Op::Neg => { x.only(&[])?; one(by_type!(l, t; S16 => Neg<u16>, S32 => Neg<u32>, S64 => Neg<u64>)) }
         Op::Abs => { x.only(&[])?; one(by_type!(l, t; S16 => Abs<i16>, S32 => Abs<i32>, S64 => Abs<i64>)) }
-        Op::Min if x.has("relu") => { x.only(&["relu"])?; two(by_type!(l, t; S32 => MinRelu, S16x2 => MinReluS16x2)) }
-        Op::Max if x.has("relu") => { x.only(&["relu"])?; two(by_type!(l, t; S32 => MaxRelu, S16x2 => MaxReluS16x2)) }
+        Op::Min if x.has("relu") => { x.only(&["relu"])?; two(by_type!(l, t; S32 => MinRelu, S16x2 =>
+            MinReluS16x2)) }
+        Op::Max if x.has("relu") => { x.only(&["relu"])?; two(by_type!(l, t; S32 => MaxRelu, S16x2 =>
+            MaxReluS16x2)) }
         Op::Min => {
             x.only(&[])?;
-            two(by_type!(l, t; U16 => Min<u16>, S16 => Min<i16>, U32 => Min<u32>, S32 => Min<i32>, U64 => Min<u64>, S64 => Min<i64>, U16x2 => MinU16x2, S16x2 => MinS16x2))
+            two(by_type!(l, t; U16 => Min<u16>, S16 => Min<i16>, U32 => Min<u32>, S32 => Min<i32>, U64 =>
+                Min<u64>, S64 => Min<i64>, U16x2 => MinU16x2, S16x2 => MinS16x2))
         }
         Op::Max => {
             x.only(&[])?;
-            two(by_type!(l, t; U16 => Max<u16>, S16 => Max<i16>, U32 => Max<u32>, S32 => Max<i32>, U64 => Max<u64>, S64 => Max<i64>, U16x2 => MaxU16x2, S16x2 => MaxS16x2))
+            two(by_type!(l, t; U16 => Max<u16>, S16 => Max<i16>, U32 => Max<u32>, S32 => Max<i32>, U64 =>
+                Max<u64>, S64 => Max<i64>, U16x2 => MaxU16x2, S16x2 => MaxS16x2))
         }
         Op::Dp4a | Op::Dp2a => {
             x.only(if op == Op::Dp2a { &["lo", "hi"] } else { &[] })?;
             let &[a, b] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
             let bit = |on: bool, bit: u64| if on { bit } else { 0 };
-            let imm = bit(a == Type::S32, 1) | bit(b == Type::S32, 2) | bit(op == Op::Dp2a, 4) | bit(x.has("hi"), 8);
+            let imm = bit(a == Type::S32, 1) | bit(b == Type::S32, 2) | bit(op == Op::Dp2a,
+                4) | bit(x.has("hi"), 8);
             // Both unsigned: the accumulator is too, but its sum wraps alike.
-            x.op(Some(entry::<Dot>(l)), if imm & 3 != 0 { Type::S32 } else { Type::U32 }, &[a, b, Type::U32], imm)
+            x.op(Some(entry::<Dot>(l)), if imm & 3 != 0 { Type::S32 } else { Type::U32 }, &[a, b,
+                Type::U32], imm)
         }
         _ => Err(format!("`{}` is not an integer operation", op.mnemonic())),
     }

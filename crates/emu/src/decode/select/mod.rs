@@ -1,19 +1,21 @@
 //! Selects the operation of an instruction that only computes: no memory, no other lanes, no clocks.
 //!
-//! [`select`] looks at an instruction once, when its function is decoded. It returns the operation of `prlx-lanes` that
-//! does the work on all lanes, and the types in which the operation wants its operands. The decoder then binds the
-//! operands to planes.
+//! [`select`] looks at an instruction once, when its function is decoded. It returns the operation of
+//! `prlx-lanes` that does the work on all lanes, and the types in which the operation wants its operands. The
+//! decoder then binds the operands to planes.
 //!
 //! The contract between the selection and the decoder:
-//! - The *leaves* of an instruction are its operands, flattened in source order (`d|p` is two, `{a, b}` is two). The leaves of
-//!   the first operand are destinations and go to [`Args::dst`](prlx_lanes::Args::dst) in order. The others are sources
-//!   and go to [`Args::src`](prlx_lanes::Args::src). [`AluOp::src`] may name fewer sources than there are leaves: [`select`]
-//!   moves trailing constants (the mode of a `prmt`) to [`AluOp::imm`]. The table of a `lop3` goes there too and is no leaf.
-//! - An operand is bound to a plane of the class of the *type asked for* (32 bits, 64 bits, 128 bits, predicate), whatever
-//!   width the register was declared with. Constants have that type too: `1.0` asked for as `F32` is a binary32. For `!p`
-//!   and `_` the decoder binds a temporary.
+//! - The *leaves* of an instruction are its operands, flattened in source order (`d|p` is two, `{a, b}` is
+//!   two). The leaves of the first operand are destinations and go to [`Args::dst`](prlx_lanes::Args::dst) in
+//!   order. The others are sources and go to [`Args::src`](prlx_lanes::Args::src). [`AluOp::src`] may name
+//!   fewer sources than there are leaves: [`select`] moves trailing constants (the mode of a `prmt`) to
+//!   [`AluOp::imm`]. The table of a `lop3` goes there too and is no leaf.
+//! - An operand is bound to a plane of the class of the *type asked for* (32 bits, 64 bits, 128 bits,
+//!   predicate), whatever width the register was declared with. Constants have that type too: `1.0` asked for
+//!   as `F32` is a binary32. For `!p` and `_` the decoder binds a temporary.
 //! - The decoder extends a result by sign where the register is wider than a signed type.
-//! - The decoder itself handles special registers, addresses of symbols, `cvta`, `isspacep` and `mov` of an address.
+//! - The decoder itself handles special registers, addresses of symbols, `cvta`, `isspacep` and `mov` of an
+//!   address.
 //!
 //! # Invariants
 //! An unknown modifier or type is refused with a sentence that says what is missing. It is never ignored.

@@ -63,7 +63,8 @@ fn plain(x: &Selector) -> Result<AluOp, String> {
         // The fifth of its operations: a copy.
         return x.op(Some(entry::<Pred>(x.simd)), x.ty, &[x.ty], 4);
     }
-    let run = by_type!(x.simd, x.ty; B8 | U8 | S8 => Mov<u8>, B16 | U16 | S16 | F16 | Bf16 => Mov<u16>, B32 | U32 | S32 | F32 => Mov<u32>,
+    let run = by_type!(x.simd, x.ty; B8 | U8 | S8 => Mov<u8>, B16 | U16 | S16 | F16 | Bf16 => Mov<u16>,
+        B32 | U32 | S32 | F32 => Mov<u32>,
         F16x2 | Bf16x2 => Mov<u32>, B64 | U64 | S64 | F64 => Mov<u64>, B128 => Mov128);
     x.op(run, x.ty, &[x.ty], 0)
 }

@@ -1,4 +1,5 @@
-//! What the selection of one operation family works with: the instruction, its type, and the operation that results.
+//! What the selection of one operation family works with: the instruction, its type, and the operation that
+//! results.
 
 use prlx_isa::view::{Inst, Type};
 use prlx_lanes::{LaneFn, Simd};
@@ -18,7 +19,7 @@ pub struct AluOp {
 
 /// The instruction that an operation is selected for.
 pub struct Selector<'a> {
-    /// The instruction.
+    /// The instruction that needs an operation.
     pub inst: &'a Inst,
     /// The instruction set that the operation is compiled for.
     pub simd: Simd,

@@ -1,4 +1,4 @@
-//! Reading entries of [`Form::Spans`](super::Form::Spans) as the records that they stand for.
+//! Expands the entries of [`Form::Spans`](super::Form::Spans) into the records that they stand for.
 
 use std::collections::{HashMap, HashSet};
 

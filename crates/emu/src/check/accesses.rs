@@ -1,0 +1,261 @@
+//! The memory accesses of a step, lane by lane, before the step runs.
+//!
+//! # Limitations
+//! Tiles of `wmma` are missing, and shared memory that only a multicast reaches.
+
+use prlx_trace::check::Space;
+
+use crate::code::{AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, TensorCopy, WarpOpKind, window};
+use crate::exec::cta_state::CtaState;
+use crate::exec::grid_shape;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::Warp;
+use crate::mem::Region;
+use crate::mem::access::{self, VisibleMemory, each};
+use prlx_lanes::{LANES, V64};
+
+/// What is done to the memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AccessKind {
+    /// The lanes read the bytes.
+    Read,
+    /// The lanes write the bytes.
+    Write,
+    /// Read and written at once.
+    Update,
+}
+
+impl AccessKind {
+    /// As a verb: `reads`.
+    pub fn verb(self) -> &'static str {
+        match self {
+            AccessKind::Read => "reads",
+            AccessKind::Write => "writes",
+            AccessKind::Update => "updates",
+        }
+    }
+    /// As a noun.
+    pub fn noun(self) -> &'static str {
+        match self {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::Update => "update",
+        }
+    }
+}
+
+/// One access of some lanes.
+#[derive(Clone, Debug)]
+pub struct WarpAccess {
+    /// What the access does to the bytes.
+    pub deed: AccessKind,
+    /// In which space.
+    pub space: AddrSpace,
+    /// By lane: where.
+    pub addr: V64,
+    /// By lane: how many bytes.
+    pub bytes: [u32; LANES],
+    /// Addresses must be multiples of this.
+    pub align: u64,
+    /// The lanes that access memory.
+    pub lanes: u32,
+}
+
+impl WarpAccess {
+    fn new(warp: &Warp, deed: AccessKind, mem: &MemAccess, bytes: u32, lanes: u32) -> WarpAccess {
+        let addr = access::all_addresses(&warp.planes, mem);
+        WarpAccess { deed, space: mem.space, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
+    }
+    /// The lanes whose access no memory answers.
+    pub fn bad(&self, r: &VisibleMemory<'_>, hint: &mut usize) -> u32 {
+        let mut bad = 0;
+        let first = self.bytes[self.lanes.trailing_zeros() as usize & 31];
+        let mut even = first.is_power_of_two() && self.align == u64::from(first);
+        each(self.lanes, |l| even &= self.bytes[l] == first);
+        if even {
+            while let Err(b) = access::fits(r, hint, self.space, &self.addr, self.lanes & !bad, first.into())
+            {
+                bad |= 1 << b.lane;
+            }
+        } else {
+            each(self.lanes, |l| bad |= u32::from(self.at(r, l).is_none()) << l);
+        }
+        if self.deed != AccessKind::Read {
+            each(self.lanes & !bad, |l| bad |= u32::from(self.read_only(r, l)) << l);
+        }
+        bad
+    }
+    /// The region of a lane's access, and where in it.
+    pub fn at<'a>(&self, r: &VisibleMemory<'a>, l: usize) -> Option<(&'a Region, u64)> {
+        let (at, bytes) = (self.addr.0[l], self.bytes[l].into());
+        if at.is_multiple_of(self.align.max(1)) { access::run(r, self.space, l, at, bytes) } else { None }
+    }
+    fn read_only(&self, r: &VisibleMemory<'_>, l: usize) -> bool {
+        match space(self.space, self.addr.0[l]) {
+            Space::Params => true,
+            Space::Global => r.memory.is_constant(self.addr.0[l]),
+            _ => false,
+        }
+    }
+}
+
+/// The space of an address.
+pub fn space(space: AddrSpace, at: u64) -> Space {
+    match (space, at) {
+        (AddrSpace::Shared | AddrSpace::Cluster, _) | (AddrSpace::Generic, window::SHARED..window::LOCAL) => {
+            Space::Shared
+        }
+        (AddrSpace::Local, _) | (AddrSpace::Generic, window::LOCAL..window::PARAMS) => Space::Local,
+        (AddrSpace::Params, _) | (AddrSpace::Generic, window::PARAMS..window::CODE) => Space::Params,
+        _ => Space::Global,
+    }
+}
+
+/// The address in its own space; in shared memory, in that of the CTA that it is of.
+pub fn within(space: AddrSpace, at: u64) -> u64 {
+    match (space, self::space(space, at)) {
+        (AddrSpace::Generic, Space::Shared) => (at - window::SHARED) % window::CTA,
+        (_, Space::Shared) => at % window::CTA,
+        (AddrSpace::Generic, Space::Local) => at - window::LOCAL,
+        (AddrSpace::Generic, Space::Params) => at - window::PARAMS,
+        _ => at,
+    }
+}
+
+/// The number of the CTA whose shared memory a lane accesses.
+pub fn owner(launch: &Launch<'_>, block: &CtaState, t: &WarpAccess, l: usize) -> u64 {
+    let at = t.addr.0[l];
+    let inside = if at >= window::SHARED { at - window::SHARED } else { at };
+    match inside / window::CTA {
+        0 => block.index,
+        n => grid_shape::number(launch, block.cta, (n - 1) as u32),
+    }
+}
+
+/// What a step accesses when the lanes `m` run it; first what it reads.
+pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
+    let whole = |mem: &MemAccess| u32::from(mem.size) * mem.planes.len() as u32;
+    match *op {
+        Op::Ld(i) => {
+            let mem = &code.mems[i as usize];
+            vec![WarpAccess::new(warp, AccessKind::Read, mem, whole(mem), m)]
+        }
+        Op::St(i) => {
+            let mem = &code.mems[i as usize];
+            vec![WarpAccess::new(warp, AccessKind::Write, mem, whole(mem), m)]
+        }
+        Op::Atom(i) => {
+            let atom = &code.atoms[i as usize];
+            let bytes = u32::from(atom.mem.size) * atom.values.len() as u32;
+            vec![WarpAccess::new(warp, AccessKind::Update, &atom.mem, bytes, m)]
+        }
+        Op::LaneCopy(i) => {
+            let copy = &code.copies[i as usize];
+            let taken = warp.taken(copy, m);
+            let mut from = WarpAccess::new(warp, AccessKind::Read, &copy.src, copy.dst.size.into(), m);
+            each(m, |l| {
+                from.bytes[l] = taken[l].into();
+                // What is not read need not be there.
+                from.lanes &= !(u32::from(taken[l] == 0) << l);
+            });
+            vec![from, WarpAccess::new(warp, AccessKind::Write, &copy.dst, copy.dst.size.into(), m)]
+        }
+        Op::BulkCopy(i) => {
+            let bulk = &code.bulks[i as usize];
+            let sizes = &warp.planes.w32[usize::from(bulk.size)];
+            let mut both =
+                [(AccessKind::Read, &bulk.src), (AccessKind::Write, &bulk.dst)].map(|(deed, mem)| {
+                    let mut t = WarpAccess::new(warp, deed, mem, 16, m);
+                    t.bytes = sizes.0;
+                    t
+                });
+            if bulk.reduce.is_some() {
+                both[1].deed = AccessKind::Update;
+            }
+            let mut all = Vec::from(both);
+            all.extend(
+                bulk.mbarrier.as_ref().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8, m)),
+            );
+            all
+        }
+        Op::AsyncStore(i) => {
+            let send = &code.async_stores[i as usize];
+            let (deed, mem) = match &send.kind {
+                AsyncStoreKind::Store(mem) => (AccessKind::Write, mem),
+                AsyncStoreKind::Update(atom) => (AccessKind::Update, &atom.mem),
+            };
+            let elements = match &send.kind {
+                AsyncStoreKind::Store(mem) => mem.planes.len(),
+                AsyncStoreKind::Update(atom) => atom.values.len(),
+            };
+            let bytes = u32::from(mem.size) * elements as u32;
+            vec![
+                WarpAccess::new(warp, deed, mem, bytes, m),
+                WarpAccess::new(warp, AccessKind::Update, &send.mbarrier, 8, m),
+            ]
+        }
+        Op::Mbarrier(i) => {
+            let bar = &code.mbarriers[i as usize];
+            bar.mem.iter().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8, m)).collect()
+        }
+        Op::WarpOp(i) => match code.warp_ops[i as usize].kind {
+            WarpOpKind::Matrix(t) => match &code.matrix[t as usize] {
+                MatrixOp::Load { mem, .. } => rows(warp, AccessKind::Read, mem, m),
+                MatrixOp::Store { mem, .. } => rows(warp, AccessKind::Write, mem, m),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// What a copy of tiles accesses: the tiles of lanes whose maps are right, in shared memory; their mbarriers;
+/// and what there is of them in global memory, row by row.
+pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> Vec<WarpAccess> {
+    let deed = if copy.load { AccessKind::Write } else { AccessKind::Read };
+    let mut tile = WarpAccess::new(warp, deed, &copy.shared, 128, m);
+    let mut rows: Vec<WarpAccess> = Vec::new();
+    let far = match (copy.load, copy.reduce) {
+        (true, _) => AccessKind::Read,
+        (false, None) => AccessKind::Write,
+        (false, Some(_)) => AccessKind::Update,
+    };
+    each(m, |l| match warp.tile(r, copy, l).ok().and_then(|t| Some((u32::try_from(t.bytes()).ok()?, t))) {
+        // What does not fit shared memory is a fault of the copy.
+        Some((bytes, t)) if u64::from(bytes) <= r.shared.len() => {
+            tile.bytes[l] = bytes;
+            for row in t.rows().filter(|row| row.bytes > 0) {
+                let mut touch = WarpAccess {
+                    deed: far,
+                    space: AddrSpace::Global,
+                    addr: V64([0; LANES]),
+                    bytes: [0; LANES],
+                    align: 1,
+                    lanes: 1 << l,
+                };
+                (touch.addr.0[l], touch.bytes[l]) = (row.at, row.bytes as u32);
+                match rows.last_mut() {
+                    // Rows that lie one behind the other are one run.
+                    Some(last)
+                        if last.lanes == 1 << l && last.addr.0[l] + u64::from(last.bytes[l]) == row.at =>
+                    {
+                        last.bytes[l] += row.bytes as u32;
+                    }
+                    _ => rows.push(touch),
+                }
+            }
+        }
+        Some((bytes, _)) => tile.bytes[l] = bytes,
+        None => tile.lanes &= !(1 << l),
+    });
+    let counted =
+        copy.mbarrier.as_ref().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8, tile.lanes));
+    [Some(tile), counted].into_iter().flatten().chain(rows).collect()
+}
+
+/// Each lane gives the address of a row of 16 bytes, as many lanes as there are rows.
+fn rows(warp: &Warp, deed: AccessKind, mem: &MemAccess, m: u32) -> Vec<WarpAccess> {
+    let lanes = u32::MAX >> (LANES - (mem.planes.len() * 8).min(LANES));
+    vec![WarpAccess::new(warp, deed, mem, 16, lanes & m)]
+}

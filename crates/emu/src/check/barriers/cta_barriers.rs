@@ -1,0 +1,188 @@
+//! Check of CTA barriers: the threads that arrive must be the threads that the barrier waits for.
+//!
+//! # Invariants
+//! A barrier is judged when it completes, not when a lane arrives. A warp whose lanes arrive one after the
+//! other (under a hostile schedule) is therefore no error. Lanes that have ended do not count as missing:
+//! hardware does not wait for them.
+//!
+//! # Limitations
+//! Barriers of clusters are not checked.
+
+use prlx_isa::ptx;
+use prlx_trace::check::{Kind, Side};
+use rustc_hash::FxHashMap;
+
+use crate::code::{BarrierKind, BarrierOp};
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::Warp;
+use crate::mem::access::each;
+use prlx_lanes::LANES;
+
+use crate::check::findings::{self, FindingLog, WarpStep};
+
+/// Arrivals at one barrier, of the lanes of a warp that came together.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    who: WarpStep,
+    kind: BarrierKind,
+    count: Option<u32>,
+    aligned: bool,
+}
+
+/// The barriers that are not complete, by CTA and number.
+#[derive(Debug, Default)]
+pub struct Barriers {
+    open: FxHashMap<(u64, u32), Vec<Arrival>>,
+}
+
+impl Barriers {
+    /// Lanes are about to arrive.
+    pub fn arrive(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        warp: &Warp,
+        bar: &BarrierOp,
+        here: WarpStep,
+    ) {
+        if matches!(bar.kind, BarrierKind::ClusterArrive | BarrierKind::ClusterWait) {
+            return;
+        }
+        let of = |plane: u16, l: usize| warp.planes.w32[usize::from(plane)].0[l];
+        let asks = |l: usize| (of(bar.id, l), bar.count.map(|c| of(c, l)));
+        let mut rest = here.lanes;
+        while rest != 0 {
+            let (id, count) = asks(rest.trailing_zeros() as usize);
+            let mut lanes = 0;
+            each(rest, |l| lanes |= u32::from(asks(l) == (id, count)) << l);
+            rest &= !lanes;
+            let now = Arrival {
+                who: WarpStep { lanes, ..here },
+                kind: bar.kind,
+                count,
+                aligned: aligned(launch, here.step),
+            };
+            let open = self.open.entry((here.cta, id)).or_default();
+            counts(launch, found, id, &now, open);
+            kinds(launch, found, id, &now, open);
+            open.push(now);
+        }
+    }
+    /// A barrier is complete: whether whole warps came to it, each at one instruction.
+    pub fn complete(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        cta: u64,
+        id: u32,
+        warps: &[Warp],
+    ) {
+        let arrivals = self.open.remove(&(cta, id)).unwrap_or_default();
+        for warp in warps {
+            // By instruction: the lanes that arrived there.
+            let mut groups: Vec<Arrival> = Vec::new();
+            for a in arrivals.iter().filter(|a| a.who.warp == warp.index) {
+                match groups.iter_mut().find(|g| g.who.step == a.who.step) {
+                    Some(g) => g.who.lanes |= a.who.lanes,
+                    None => groups.push(*a),
+                }
+            }
+            if !groups.iter().any(|g| g.aligned) {
+                continue;
+            }
+            let came = groups.iter().fold(0, |m, g| m | g.who.lanes);
+            let missing = warp.alive & !came;
+            groups.sort_by_key(|g| (g.who.lanes.count_ones(), g.who.step));
+            if groups.len() > 1 {
+                divergent(launch, found, id, groups[0].who, groups[1].who, "meet its other lanes there");
+            } else if let [one] = groups.as_slice()
+                && missing != 0
+            {
+                let l = missing.trailing_zeros() as usize;
+                let step = Warp::step_of(warp.key[l].min(warp.at[l]));
+                let other = WarpStep { lanes: missing, step, ..one.who };
+                divergent(launch, found, id, one.who, other, "complete it without its other lanes");
+            }
+        }
+    }
+    /// Forgets a CTA.
+    pub fn end(&mut self, cta: u64) {
+        self.open.retain(|k, _| k.0 != cta);
+    }
+}
+
+/// Whether a barrier's lanes must come as one: `bar`, and `barrier` with `.aligned`.
+fn aligned(launch: &Launch<'_>, step: u32) -> bool {
+    findings::instruction(launch, step)
+        .is_some_and(|i| i.form.op == Some(ptx::Op::Bar) || i.form.has("aligned"))
+}
+
+fn divergent(
+    launch: &Launch<'_>,
+    found: &mut FindingLog,
+    id: u32,
+    here: WarpStep,
+    other: WarpStep,
+    what: &str,
+) {
+    found.add(launch, Kind::DivergentBarrier, here, Some(other.step), 0, || {
+        let sides = vec![
+            findings::side(launch, format!("these lanes wait for barrier {id} here"), here),
+            findings::side(launch, "the others of their warp are here", other),
+        ];
+        let what = format!("lanes of a warp come alone to barrier {id}, which is aligned, and {what}");
+        let mut f = findings::finding(Kind::DivergentBarrier, what, sides);
+        f.help = Some("move it out of the branch, or use `barrier.sync` without `.aligned`".into());
+        f
+    });
+}
+
+/// The thread counts that it is given.
+fn counts(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
+    let mut add = |other: Option<&Arrival>, what: String| {
+        found.add(launch, Kind::BarrierCount, now.who, other.map(|o| o.who.step), 0, || {
+            let mut sides = vec![findings::side(launch, "this barrier", now.who)];
+            sides.extend(other.map(|o| findings::side(launch, "others wait for it here", o.who)));
+            findings::finding(Kind::BarrierCount, what, sides)
+        });
+    };
+    let words = |c: Option<u32>| c.map_or("all threads".to_string(), |n| format!("{n} threads"));
+    match now.count {
+        Some(n) if n == 0 || !n.is_multiple_of(LANES as u32) => {
+            add(
+                None,
+                format!("barrier {id} is to wait for {n} threads, which is not a multiple of the warp's 32"),
+            );
+        }
+        _ => {}
+    }
+    if let Some(other) = open.iter().find(|o| o.count != now.count) {
+        add(
+            Some(other),
+            format!(
+                "barrier {id} is to wait for {}, and others wait for {} at it",
+                words(now.count),
+                words(other.count)
+            ),
+        );
+    }
+}
+
+/// Waiting and reducing do not mix, nor do reductions of different kinds.
+fn kinds(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
+    let class = |k: BarrierKind| match k {
+        BarrierKind::Popc => "counts predicates",
+        BarrierKind::And => "asks whether all predicates hold",
+        BarrierKind::Or => "asks whether any predicate holds",
+        _ => "only waits",
+    };
+    let Some(other) = open.iter().find(|o| class(o.kind) != class(now.kind)) else { return };
+    found.add(launch, Kind::MixedBarrier, now.who, Some(other.who.step), 0, || {
+        let sides: Vec<Side> = vec![
+            findings::side(launch, "this barrier", now.who),
+            findings::side(launch, "others came to it here", other.who),
+        ];
+        let what = format!("barrier {id} {} here, and {} for others", class(now.kind), class(other.kind));
+        findings::finding(Kind::MixedBarrier, what, sides)
+    });
+}

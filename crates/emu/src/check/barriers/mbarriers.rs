@@ -1,0 +1,141 @@
+//! Check of mbarriers: whether they are initialised, counted and waited for as PTX requires.
+//!
+//! # Invariants
+//! Lanes whose operation is refused leave the mbarrier unchanged, and the kernel continues.
+//!
+//! # Limitations
+//! Reuse of the memory of an mbarrier without `inval` is not reported.
+
+use prlx_trace::check::{Kind, Memory, Space};
+use rustc_hash::FxHashMap;
+
+use crate::code::{MbarrierKind, Op};
+use crate::copies::mbarrier::{self, State};
+use crate::exec::cta_state::CtaState;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, visible_memory};
+use crate::mem::access::each;
+
+use super::polling::{Polling, What};
+use crate::check::accesses::{self, WarpAccess};
+use crate::check::findings::{self, FindingLog, WarpStep};
+
+/// Why a lane may not do what it is about to.
+#[derive(Clone, Debug)]
+struct Refusal {
+    kind: Kind,
+    /// The step that initialised the mbarrier.
+    set_up: Option<WarpStep>,
+    /// Description of the operation, for the finding.
+    what: String,
+}
+
+/// The mbarriers of the CTAs under way.
+#[derive(Debug, Default)]
+pub struct Mbarriers {
+    /// By CTA and place in its shared memory: who set it up.
+    live: FxHashMap<(u64, u64), WarpStep>,
+}
+
+impl Mbarriers {
+    /// Lanes are about to work on mbarriers; those that may.
+    pub fn work(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        warp: &Warp,
+        block: &CtaState,
+        (t, asking): (&WarpAccess, &mut Polling),
+        here: WarpStep,
+    ) -> u32 {
+        let Op::Mbarrier(i) = launch.code.steps[here.step as usize].op else { return here.lanes };
+        let bar = &launch.code.mbarriers[i as usize];
+        let mut good = here.lanes;
+        let mut bits: FxHashMap<(u64, u64), u64> = FxHashMap::default();
+        let mut refused: Vec<(Refusal, u32)> = Vec::new();
+        let r = visible_memory(launch, block, &warp.local);
+        each(here.lanes, |l| {
+            let Some((region, at)) =
+                t.at(&r, l).filter(|_| accesses::space(t.space, t.addr.0[l]) == Space::Shared)
+            else {
+                return;
+            };
+            let key = (accesses::owner(launch, block, t, l), at);
+            let old = *bits.entry(key).or_insert_with(|| region.load64(at));
+            let operand = mbarrier::operand(bar, &warp.planes, l);
+            match self.judge(bar.kind, key, old, operand, WarpStep { lanes: 1 << l, ..here }) {
+                Ok(new) => _ = bits.insert(key, new),
+                Err(why) => {
+                    good &= !(1 << l);
+                    match refused.iter_mut().find(|(r, _)| (r.kind, r.set_up) == (why.kind, why.set_up)) {
+                        Some((_, lanes)) => *lanes |= 1 << l,
+                        None => refused.push((why, 1 << l)),
+                    }
+                }
+            }
+        });
+        for (why, lanes) in refused {
+            let memory = findings::memory(launch, t, lanes.trailing_zeros() as usize);
+            add(launch, found, WarpStep { lanes, ..here }, why, memory);
+        }
+        let here = WarpStep { lanes: good, ..here };
+        if !matches!(bar.kind, MbarrierKind::Test { .. }) {
+            asking.changed();
+            asking.busy(here);
+            return good;
+        }
+        asking.tests(here, |l| {
+            let (region, at) = t.at(&r, l)?;
+            let (bits, phase) = (region.load64(at), mbarrier::phase(bar, &warp.planes, l));
+            (!State::read(bits).passed(phase)).then_some(What::Mbarrier { at, bits, phase })
+        });
+        good
+    }
+    /// The bits of an mbarrier after one lane's work, if it is right.
+    fn judge(
+        &mut self,
+        kind: MbarrierKind,
+        key: (u64, u64),
+        old: u64,
+        operand: Option<u64>,
+        who: WarpStep,
+    ) -> Result<u64, Refusal> {
+        let set_up = self.live.get(&key).copied();
+        let refuse = |kind, what: String| Err(Refusal { kind, set_up, what });
+        match (kind, set_up) {
+            (MbarrierKind::Init, Some(_)) => {
+                return refuse(Kind::MbarrierInitTwice, "sets up an mbarrier that is in use".into());
+            }
+            (MbarrierKind::Init, None) => _ = self.live.insert(key, who),
+            (_, None) => {
+                return refuse(Kind::MbarrierNotInit, "uses an mbarrier that nothing has set up".into());
+            }
+            (MbarrierKind::Invalidate, Some(_)) => _ = self.live.remove(&key),
+            (_, Some(_)) => {
+                let n = State::read(old).excess();
+                if n > 0 {
+                    let what = format!("{n} bytes more have come to this mbarrier than its phase expects");
+                    return refuse(Kind::MbarrierBytes, what);
+                }
+                return mbarrier::after(kind, old, operand)
+                    .or_else(|text| refuse(Kind::MbarrierCount, format!("uses an mbarrier {text}")));
+            }
+        }
+        // A count that can't be is the device's to refuse.
+        Ok(mbarrier::after(kind, old, operand).unwrap_or(old))
+    }
+    /// Forgets a CTA.
+    pub fn end(&mut self, cta: u64) {
+        self.live.retain(|k, _| k.0 != cta);
+    }
+}
+
+fn add(launch: &Launch<'_>, found: &mut FindingLog, who: WarpStep, why: Refusal, memory: Memory) {
+    found.add(launch, why.kind, who, why.set_up.map(|o| o.step), 0, || {
+        let mut first = findings::side(launch, "this operation", who);
+        first.memory = Some(memory);
+        let mut sides = vec![first];
+        sides.extend(why.set_up.map(|o| findings::side(launch, "set up here", o)));
+        findings::finding(why.kind, why.what, sides)
+    });
+}

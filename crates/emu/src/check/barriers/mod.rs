@@ -1,0 +1,210 @@
+//! Check of synchronisation: barriers, warp exchanges, mbarriers, and deadlocks of a CTA, a cluster or the
+//! grid.
+
+mod cta_barriers;
+mod deadlock;
+mod exchanges;
+mod mbarriers;
+mod polling;
+
+use prlx_trace::check::Space;
+
+use crate::code::{Atomic, MemAccess, Op, Plane};
+use crate::exec::cta_state::CtaState;
+use crate::exec::deadlock::{PausedCta, WaitingLanes};
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, visible_memory};
+use crate::mem::access;
+
+use crate::check::accesses::{self, WarpAccess};
+use crate::check::findings::{self, FindingLog, WarpStep};
+use cta_barriers::Barriers;
+use mbarriers::Mbarriers;
+use polling::{Polling, What};
+
+/// What is known of the CTAs under way.
+#[derive(Debug, Default)]
+pub struct BarrierCheck {
+    barriers: Barriers,
+    mbarriers: Mbarriers,
+    asking: Polling,
+}
+
+impl BarrierCheck {
+    /// Lanes are about to run a step; those that may.
+    pub fn step(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        warp: &Warp,
+        block: &CtaState,
+        accesses: &[WarpAccess],
+        here: WarpStep,
+    ) -> u32 {
+        let code = launch.code;
+        match (code.steps[here.step as usize].op, accesses) {
+            (Op::Mbarrier(_), [t]) => {
+                return self.mbarriers.work(launch, found, warp, block, (t, &mut self.asking), here);
+            }
+            (Op::Barrier(i), _) => {
+                self.barriers.arrive(launch, found, warp, &code.barriers[i as usize], here);
+                self.asking.busy(here);
+            }
+            (Op::Ld(i), [t]) if code.mems[i as usize].strong => self.reads(launch, warp, block, t, here),
+            (Op::Atom(i), [t]) if !updates(launch, warp, block, &code.atoms[i as usize], t, here) => {
+                self.reads(launch, warp, block, t, here);
+            }
+            (Op::St(i), [t]) if !stores(launch, warp, block, &code.mems[i as usize], t, here) => {}
+            (Op::WarpOp(_), _) => self.asking.busy(here),
+            (
+                Op::St(_)
+                | Op::Atom(_)
+                | Op::LaneCopy(_)
+                | Op::LaneCopyWait(_)
+                | Op::BulkCopy(_)
+                | Op::BulkWait(..)
+                | Op::TensorCopy(_)
+                | Op::TensorMap(_)
+                | Op::AsyncStore(_),
+                _,
+            ) => {
+                self.asking.changed();
+                self.asking.busy(here);
+            }
+            _ => {}
+        }
+        here.lanes
+    }
+    /// Lanes look at memory that others may change.
+    fn reads(&mut self, launch: &Launch<'_>, warp: &Warp, block: &CtaState, t: &WarpAccess, here: WarpStep) {
+        let r = visible_memory(launch, block, &warp.local);
+        self.asking.reads(warp, here, |l| {
+            let (space, at) = (accesses::space(t.space, t.addr.0[l]), accesses::within(t.space, t.addr.0[l]));
+            let value = t.at(&r, l).map_or(0, |(region, at)| region.load(at, t.bytes[l].min(8) as u8));
+            What::Memory { space, at, bytes: t.bytes[l], value }
+        });
+    }
+    /// Copies move on by themselves.
+    pub fn moved(&mut self) {
+        self.asking.changed();
+    }
+    /// Lanes come to an exchange; those that may take part.
+    pub fn comes(&self, launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, here: WarpStep) -> u32 {
+        match launch.code.steps[here.step as usize].op {
+            Op::WarpOp(i) => exchanges::named(launch, found, warp, &launch.code.warp_ops[i as usize], here),
+            _ => here.lanes,
+        }
+    }
+    /// All lanes of an exchange have come; those that receive nobody's value.
+    pub fn exchange(&self, launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, here: WarpStep) -> u32 {
+        match launch.code.steps[here.step as usize].op {
+            Op::WarpOp(i) => {
+                exchanges::shuffled(launch, found, warp, &launch.code.warp_ops[i as usize], here)
+            }
+            _ => 0,
+        }
+    }
+    /// A barrier of a CTA is complete.
+    pub fn completed(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut FindingLog,
+        cta: u64,
+        id: usize,
+        warps: &[Warp],
+    ) {
+        self.barriers.complete(launch, found, cta, id as u32, warps);
+    }
+    /// The waiting threads, if all threads of these CTAs wait forever. `grid`: they are all that there are; else
+    /// what lies outside of their shared memory may yet change.
+    pub fn waits(
+        &self,
+        launch: &Launch<'_>,
+        parts: &[PausedCta<'_>],
+        grid: bool,
+    ) -> Option<Vec<WaitingLanes>> {
+        let mut asking = Vec::new();
+        for part in parts {
+            let under_way = !part.block.transfers.is_empty() || part.warps.iter().any(|w| w.copies.any());
+            if under_way {
+                return None;
+            }
+            for w in part.warps {
+                asking.extend(self.asking.waiting(part.block.index, w)?);
+            }
+        }
+        if asking.is_empty() || !grid && asking.iter().any(|a| !a.what.inside()) {
+            return None;
+        }
+        let name = |space: Space, at: u64| match findings::allocation(launch, space, at) {
+            Some(a) => format!("`{}` + {}", a.name, at.wrapping_sub(a.base)),
+            None => "no allocation".into(),
+        };
+        let words = |a: &polling::Waiting| {
+            let WarpStep { cta, warp, lanes, step } = a.who;
+            WaitingLanes { cta, warp, lanes, step, what: a.what.words(name) }
+        };
+        let mut all = crate::exec::deadlock::waiting(launch, parts);
+        all.extend(asking.iter().map(words));
+        all.sort_by_key(|w| (w.cta, w.warp));
+        Some(all)
+    }
+    /// Nobody of `whole` can go on: a finding.
+    pub fn stuck(&self, launch: &Launch<'_>, found: &mut FindingLog, whole: &str, waiting: &[WaitingLanes]) {
+        deadlock::report(launch, found, whole, waiting);
+    }
+    /// A CTA has ended.
+    pub fn end(&mut self, cta: u64) {
+        self.barriers.end(cta);
+        self.mbarriers.end(cta);
+        self.asking.end(cta);
+    }
+}
+
+/// Whether a store changes memory.
+fn stores(
+    launch: &Launch<'_>,
+    warp: &Warp,
+    block: &CtaState,
+    mem: &MemAccess,
+    t: &WarpAccess,
+    here: WarpStep,
+) -> bool {
+    let r = visible_memory(launch, block, &warp.local);
+    let mut changes = false;
+    access::each(here.lanes, |l| {
+        let Some((region, at)) = t.at(&r, l).filter(|_| !changes) else { return };
+        let pieces = mem.planes.iter().enumerate();
+        changes = pieces.into_iter().any(|(k, &plane)| {
+            let keep = u64::MAX >> (64 - 8 * u32::from(mem.size.clamp(1, 8)));
+            let at = at + k as u64 * u64::from(mem.size);
+            matches!(plane, Plane::W128(_))
+                || region.load(at, mem.size) != access::value(&warp.planes, plane, l) & keep
+        });
+    });
+    changes
+}
+
+/// Whether an atomic changes memory.
+fn updates(
+    launch: &Launch<'_>,
+    warp: &Warp,
+    block: &CtaState,
+    atom: &Atomic,
+    t: &WarpAccess,
+    here: WarpStep,
+) -> bool {
+    let [value] = atom.values[..] else { return true };
+    if matches!(value, Plane::W128(_)) {
+        return true;
+    }
+    let r = visible_memory(launch, block, &warp.local);
+    let (mut changes, size) = (false, atom.mem.size);
+    access::each(here.lanes, |l| {
+        let Some((region, at)) = t.at(&r, l) else { return };
+        let old = region.load(at, size);
+        let swap = atom.swap.map_or(0, |s| access::value(&warp.planes, s, l));
+        changes |= access::rmw(atom.rmw, size, old, access::value(&warp.planes, value, l), swap) != old;
+    });
+    changes
+}

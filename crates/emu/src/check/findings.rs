@@ -1,0 +1,275 @@
+//! The log of findings: each pair of source lines once per kind, with counts; and the text that describes
+//! places.
+
+use std::collections::HashSet;
+
+use prlx_isa::view::{FuncId, Inst, InstId, LocId};
+use prlx_trace::LaneMask;
+use prlx_trace::check::{
+    Allocation, Check, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Space, Threads,
+};
+use rustc_hash::FxHashMap;
+
+use crate::exec::fault;
+use crate::exec::launch::Launch;
+use crate::mem::Owner;
+use prlx_lanes::LANES;
+
+use super::accesses::{self, WarpAccess};
+use super::facts::Facts;
+
+/// Findings that are kept; more are counted.
+const KEPT: usize = 1000;
+
+/// Some lanes of a warp at a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WarpStep {
+    /// Number of the CTA.
+    pub cta: u64,
+    /// Warp in it.
+    pub warp: u32,
+    /// Lanes of it.
+    pub lanes: u32,
+    /// Step of the code.
+    pub step: u32,
+}
+
+/// What checks work with at a step.
+pub struct CheckContext<'a, 'l> {
+    /// The launch that is checked.
+    pub launch: &'a Launch<'l>,
+    /// Facts about its steps.
+    pub facts: &'a Facts,
+    /// Where findings go.
+    pub found: &'a mut FindingLog,
+    /// The lanes and the step that are checked now.
+    pub who: WarpStep,
+}
+
+/// A place by its source location or, where there is none, by its instruction.
+pub type Spot = (FuncId, Option<LocId>, Option<InstId>);
+
+/// The findings so far.
+#[derive(Debug, Default)]
+pub struct FindingLog {
+    index: FxHashMap<(Kind, Spot, Option<Spot>, u64), Option<Seen>>,
+    findings: Findings,
+    /// Steps looked at so far.
+    now: u64,
+}
+
+/// Where a finding is in the list, when it was last seen, and in which lanes then.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at: usize,
+    when: u64,
+    lanes: u32,
+}
+
+impl FindingLog {
+    /// Another step is looked at.
+    pub fn step(&mut self) {
+        self.now += 1;
+    }
+    /// Counts a visit of `who` at which something of this kind was seen, against the step `other` if there is
+    /// another side, in the allocation that begins at `base` (0 where that is not the point). `make` is
+    /// called the first time.
+    pub fn add(
+        &mut self,
+        launch: &Launch<'_>,
+        kind: Kind,
+        who: WarpStep,
+        other: Option<u32>,
+        base: u64,
+        make: impl FnOnce() -> Finding,
+    ) {
+        let (mut first, mut second) = (spot(launch, who.step), other.map(|s| spot(launch, s)));
+        // Which of two that race came first is the schedule's choice.
+        if let Some(other) = &mut second
+            && kind.check() == Check::Race
+            && *other < first
+        {
+            std::mem::swap(&mut first, other);
+        }
+        let key = (kind, first, second, base);
+        let list = &mut self.findings.list;
+        let dropped = &mut self.findings.dropped;
+        let seen = self.index.entry(key).or_insert_with(|| {
+            if list.len() >= KEPT {
+                *dropped += 1;
+                return None;
+            }
+            list.push(make());
+            Some(Seen { at: list.len() - 1, when: 0, lanes: 0 })
+        });
+        let Some(seen) = seen else { return };
+        let Some(finding) = list.get_mut(seen.at) else { return };
+        if seen.when != self.now {
+            (seen.when, seen.lanes) = (self.now, 0);
+            finding.visits += 1;
+        }
+        finding.lanes += u64::from((who.lanes & !seen.lanes).count_ones());
+        seen.lanes |= who.lanes;
+    }
+    /// Says once that something was not looked at.
+    pub fn unchecked(&mut self, what: &str) {
+        if self.findings.unchecked.iter().all(|w| w != what) {
+            self.findings.unchecked.push(what.into());
+        }
+    }
+    /// A finding that was counted by whoever saw it, and comes once.
+    pub fn put(&mut self, finding: Finding) {
+        if self.findings.list.len() < KEPT {
+            self.findings.list.push(finding);
+        } else {
+            self.findings.dropped += 1;
+        }
+    }
+    /// All of it. A value that was read before somebody wrote it, or before a copy of another thread landed,
+    /// because nothing orders the two, is told by the race alone.
+    pub fn finish(mut self) -> Findings {
+        let races = self.findings.list.iter().filter(|f| f.kind == Kind::Race);
+        let both = |f: &Finding| Some((f.sides.first()?.place.clone()?, f.sides.get(1)?.place.clone()?));
+        let pairs: HashSet<(Place, Place)> =
+            races.clone().filter_map(both).flat_map(|(a, b)| [(a.clone(), b.clone()), (b, a)]).collect();
+        let raced: HashSet<Place> = races.flat_map(|f| &f.sides).filter_map(|s| s.place.clone()).collect();
+        let early =
+            |f: &Finding| f.sides.get(1).and_then(|s| s.place.as_ref()).is_some_and(|p| raced.contains(p));
+        // A thread that could not wait, because the mbarrier is wrong, has its own finding.
+        let broken =
+            |f: &Finding| matches!(f.kind, Kind::MbarrierBytes | Kind::MbarrierCount | Kind::MbarrierNotInit);
+        let broken = self.findings.list.iter().any(broken);
+        self.findings.list.retain(|f| match f.kind.check() {
+            Check::Init => !early(f),
+            Check::Async if f.kind == Kind::LeftUnderWay => !broken,
+            Check::Async => both(f).is_none_or(|pair| !pairs.contains(&pair)),
+            _ => true,
+        });
+        self.findings
+    }
+}
+
+/// The place of a step, for counting.
+pub fn spot(launch: &Launch<'_>, step: u32) -> Spot {
+    let (func, inst) = launch.code.origin.get(step as usize).copied().unwrap_or_default();
+    let loc =
+        launch.module.functions.get(func.index()).and_then(|f| f.insts.get(inst.index())).and_then(|i| i.loc);
+    (func, loc, if loc.is_none() { Some(inst) } else { None })
+}
+
+/// A finding that has not been seen yet.
+pub fn finding(kind: Kind, what: String, sides: Vec<Side>) -> Finding {
+    Finding { kind, what, sides, help: None, visits: 0, lanes: 0 }
+}
+
+/// Where a step stands.
+pub fn place(launch: &Launch<'_>, step: u32) -> Option<Place> {
+    let &(func, inst) = launch.code.origin.get(step as usize)?;
+    let module = launch.module;
+    let function = module.functions.get(func.index())?;
+    let i = function.insts.get(inst.index())?;
+    let (instruction, _) = fault::spot(module, launch.source, func, inst)?;
+    let module_line =
+        launch.source.get(..i.span.start as usize).map_or(0, |s| s.matches('\n').count() as u32 + 1);
+    let mut source = Vec::new();
+    let mut loc = i.loc;
+    // A chain that leads back to itself would not end.
+    while let Some(l) = loc.and_then(|l| module.locs.get(l.index())).filter(|_| source.len() < 64) {
+        let file = module.files.get(l.file as usize).map_or_else(String::new, |f| f.path.clone());
+        let function = l.function.clone();
+        source.push(SourceLine { file, line: l.line, column: l.column, function, text: None });
+        loc = l.inlined_at;
+    }
+    Some(Place { function: function.name.clone(), instruction, module_line, source })
+}
+
+/// The threads of a step, by their place in the grid.
+pub fn threads(launch: &Launch<'_>, who: WarpStep) -> Option<Threads> {
+    let first = u64::from(who.warp) * LANES as u64 + u64::from(who.lanes.trailing_zeros());
+    (who.lanes != 0).then(|| Threads {
+        cta: launch.config.grid.position(who.cta),
+        warp: who.warp,
+        lanes: LaneMask(who.lanes.into()),
+        first: launch.config.block.position(first),
+    })
+}
+
+/// A side: who, where in the code.
+pub fn side(launch: &Launch<'_>, role: impl Into<String>, who: WarpStep) -> Side {
+    Side { role: role.into(), place: place(launch, who.step), threads: threads(launch, who), memory: None }
+}
+
+/// The memory of a lane's access.
+pub fn memory(launch: &Launch<'_>, t: &WarpAccess, l: usize) -> Memory {
+    let space = accesses::space(t.space, t.addr.0[l]);
+    let address = accesses::within(t.space, t.addr.0[l]);
+    Memory { space, address, bytes: t.bytes[l], allocation: allocation(launch, space, address) }
+}
+
+/// What has a name at an address, or is nearest to it.
+pub fn allocation(launch: &Launch<'_>, space: Space, address: u64) -> Option<Allocation> {
+    match space {
+        Space::Global => launch.memory.nearest(address).map(|a| Allocation {
+            name: match &a.owner {
+                Owner::User(name) => name.clone(),
+                Owner::Symbol(name, _) => name.clone(),
+            },
+            base: a.base,
+            bytes: a.region.len(),
+        }),
+        Space::Shared => shared_variable(launch, address),
+        Space::Local => Some(Allocation { name: "local memory".into(), base: 0, bytes: launch.stride }),
+        _ => Some(Allocation { name: "parameters".into(), base: 0, bytes: launch.params.len() }),
+    }
+}
+
+/// The variable in shared memory that an address is in, or the last one before it.
+fn shared_variable(launch: &Launch<'_>, address: u64) -> Option<Allocation> {
+    let total = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
+    let variables = launch.code.shared.iter().filter_map(|&(s, at)| {
+        let symbol = launch.module.symbols.get(s.index())?;
+        let at = u64::from(at);
+        let bytes = if symbol.size > 0 { symbol.size } else { total.saturating_sub(at) };
+        Some(Allocation { name: variable(&symbol.name), base: at, bytes })
+    });
+    variables.filter(|v| v.base <= address).max_by_key(|v| (v.base, v.bytes)).or(Some(Allocation {
+        name: "shared memory".into(),
+        base: 0,
+        bytes: total,
+    }))
+}
+
+/// The instruction of a step.
+pub fn instruction<'a>(launch: &Launch<'a>, step: u32) -> Option<&'a Inst> {
+    let &(func, inst) = launch.code.origin.get(step as usize)?;
+    launch.module.functions.get(func.index())?.insts.get(inst.index())
+}
+
+/// A variable's own name: C++ gives those of functions one like `_ZZ6kernelE4tile`.
+fn variable(name: &str) -> String {
+    let own = |(at, _): (usize, &str)| {
+        let rest = &name[at + 1..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+        let len = rest[..digits].parse::<usize>().ok()?;
+        let (own, after) = (rest.get(digits..digits.checked_add(len)?)?, &rest[digits + len..]);
+        // What follows tells variables of one name apart.
+        (after.is_empty() || after.starts_with('_')).then(|| own.to_owned())
+    };
+    let ends = name.strip_prefix("_ZZ").map(|_| name.match_indices('E'));
+    ends.and_then(|mut ends| ends.find_map(own)).unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_of_variables() {
+        for (name, want) in [
+            ("_ZZ10raw_sharedE4tile", "tile"),
+            ("_ZZ3EE5PfE4rows_0", "rows"),
+            ("table", "table"),
+            ("_ZZE9x", "_ZZE9x"),
+        ] {
+            assert_eq!(super::variable(name), want);
+        }
+    }
+}

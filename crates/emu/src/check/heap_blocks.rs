@@ -1,0 +1,154 @@
+//! Blocks of `malloc`, tracked one by one for the bounds check.
+//!
+//! With the check on, unused bytes separate the blocks, and a freed block is not handed out again for a
+//! while.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use prlx_trace::check::{Allocation, Kind, Space};
+
+use crate::exec::launch::Launch;
+use crate::mem::access::each;
+use crate::mem::heap;
+
+use super::accesses::{self, WarpAccess};
+use super::findings::{self, FindingLog, WarpStep};
+
+/// Bytes between two blocks.
+const APART: u64 = 32;
+/// Bytes of freed blocks that wait before they are given out again.
+const HELD: u64 = heap::SIZE / 4;
+
+/// A block that `malloc` returned.
+#[derive(Clone, Copy, Debug)]
+pub struct HeapBlock {
+    /// The address of the block.
+    pub at: u64,
+    /// Its bytes, as asked for.
+    pub bytes: u64,
+    /// The lane that called `malloc`.
+    pub by: WarpStep,
+    /// The step that freed the block.
+    pub freed: Option<WarpStep>,
+}
+
+impl HeapBlock {
+    /// Whether an address is in it.
+    pub fn holds(&self, at: u64) -> bool {
+        at >= self.at && at - self.at < self.bytes
+    }
+    /// As an allocation.
+    pub fn allocation(&self) -> Allocation {
+        Allocation { name: "a block of `malloc`".into(), base: self.at, bytes: self.bytes }
+    }
+}
+
+/// The blocks of a launch.
+#[derive(Debug, Default)]
+pub struct HeapBlocks {
+    by_address: BTreeMap<u64, HeapBlock>,
+    held: VecDeque<u64>,
+    held_bytes: u64,
+    /// First and last address that a block ever had, so that other accesses are told apart at once.
+    range: (u64, u64),
+}
+
+impl HeapBlocks {
+    /// A new block; 0 if there is no room.
+    pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, by: WarpStep) -> u64 {
+        let room = bytes.saturating_add(APART);
+        let mut at = launch.heap.malloc(room);
+        while at == 0 && !self.held.is_empty() {
+            self.let_go(launch);
+            at = launch.heap.malloc(room);
+        }
+        if at != 0 {
+            let end = at.saturating_add(room);
+            self.range =
+                if self.range.1 == 0 { (at, end) } else { (self.range.0.min(at), self.range.1.max(end)) };
+            self.by_address.insert(at, HeapBlock { at, bytes, by, freed: None });
+        }
+        at
+    }
+    /// Takes a block back.
+    pub fn free(&mut self, launch: &Launch<'_>, found: &mut FindingLog, at: u64, by: WarpStep) {
+        if at == 0 {
+            return;
+        }
+        match self.by_address.get_mut(&at) {
+            Some(b) if b.freed.is_none() => {
+                b.freed = Some(by);
+                self.held.push_back(at);
+                self.held_bytes += b.bytes + APART;
+                while self.held_bytes > HELD {
+                    self.let_go(launch);
+                }
+            }
+            twice => {
+                let before = twice.and_then(|b| b.freed.map(|f| (b.by, f)));
+                found.add(launch, Kind::BadFree, by, before.map(|b| b.1.step), 0, || {
+                    let mut sides = vec![findings::side(launch, "this `free`", by)];
+                    let what = match before {
+                        Some((by, freed)) => {
+                            sides.push(findings::side(launch, "freed before here", freed));
+                            sides.push(findings::side(launch, "allocated here", by));
+                            format!("frees the block at {at:#x} again")
+                        }
+                        None => format!("frees {at:#x}, which `malloc` did not give"),
+                    };
+                    findings::finding(Kind::BadFree, what, sides)
+                });
+            }
+        }
+    }
+    fn let_go(&mut self, launch: &Launch<'_>) {
+        if let Some(b) = self.held.pop_front().and_then(|at| self.by_address.remove(&at)) {
+            self.held_bytes = self.held_bytes.saturating_sub(b.bytes + APART);
+            // It was used until now, so the heap takes it.
+            let _ = launch.heap.free(b.at);
+        }
+    }
+    /// The lanes among `lanes` that touch bytes of the heap which no live block has.
+    pub fn foreign(&self, t: &WarpAccess, lanes: u32) -> u32 {
+        let mut foreign = 0;
+        if self.range.1 != 0 {
+            each(lanes, |l| {
+                let (at, bytes) = (t.addr.0[l], u64::from(t.bytes[l]));
+                if at < self.range.0 || at >= self.range.1 || accesses::space(t.space, at) != Space::Global {
+                    return;
+                }
+                let whole =
+                    |b: &HeapBlock| b.freed.is_none() && b.holds(at) && b.bytes - (at - b.at) >= bytes;
+                foreign |= u32::from(!self.near(at).is_some_and(|b| whole(&b))) << l;
+            });
+        }
+        foreign
+    }
+    /// The last block that begins at or before an address.
+    pub fn near(&self, at: u64) -> Option<HeapBlock> {
+        if at < self.range.0 || at >= self.range.1 {
+            return None;
+        }
+        self.by_address.range(..=at).next_back().map(|(_, b)| *b)
+    }
+    /// Reports the blocks that were not freed, by the source line of their `malloc`.
+    pub fn leaks(&self, launch: &Launch<'_>, found: &mut FindingLog) {
+        let live = |step: u32| {
+            let each = self.by_address.values().filter(|b| b.freed.is_none() && b.by.step == step);
+            each.fold((0u64, 0u64), |(n, bytes), b| (n + 1, bytes + b.bytes))
+        };
+        let mut steps: Vec<WarpStep> =
+            self.by_address.values().filter(|b| b.freed.is_none()).map(|b| b.by).collect();
+        steps.sort_by_key(|w| (w.step, w.cta, w.warp, w.lanes));
+        steps.dedup_by_key(|w| w.step);
+        for by in steps {
+            let (n, bytes) = live(by.step);
+            found.add(launch, Kind::Leak, by, None, 0, || {
+                let what = format!(
+                    "{n} blocks of `malloc`, {bytes} bytes in all, were not freed by the end of the launch"
+                );
+                findings::finding(Kind::Leak, what, vec![findings::side(launch, "allocated here", by)])
+            });
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Records the tracks of markers beside the original code: the tracks that instrumented code writes.
+//!
+//! # Invariants
+//! Only a ring drops records; there is room for everything else, anchors included. Clocks count the
+//! instructions of the CTA, as `%clock` does on this device.
+
+use std::collections::VecDeque;
+
+use prlx_plan::{Action, Word};
+use prlx_trace::device::tracks::{ANCHOR_SLOTS, Form, Layout};
+use prlx_trace::ids::{Cycles, Nanos};
+use prlx_trace::mark::{Anchor, Record, Records, Track};
+use prlx_trace::{FuncId, WarpId};
+
+use crate::code::Hook;
+use crate::exec::time::EPOCH;
+use crate::hooks::value::HookContext;
+use crate::hooks::value::value;
+use crate::mem::access::each;
+use prlx_lanes::{LANES, Planes};
+
+/// The tracks of one warp.
+#[derive(Clone, Debug)]
+pub struct Warp {
+    /// The kernel that is run.
+    kernel: FuncId,
+    /// Its number in the grid.
+    warp: WarpId,
+    /// By lane, if it has one.
+    lanes: Vec<Option<Lane>>,
+}
+
+/// A track under way.
+#[derive(Clone, Debug)]
+struct Lane {
+    track: Track,
+    /// Records as they were written.
+    written: VecDeque<Record>,
+    /// Words of sums.
+    words: Vec<u32>,
+    /// Slots that rewritten code would have written, and from which on an anchor is due.
+    slots: u64,
+    next: u64,
+}
+
+fn now(asked: HookContext<'_>) -> Anchor {
+    Anchor { cycles: Cycles(asked.clock), nanos: Nanos(EPOCH + asked.clock / 2), took: None }
+}
+
+impl Lane {
+    fn begun(layout: &Layout, warp: WarpId, lane: usize, asked: HookContext<'_>) -> Lane {
+        let track = Track { lane: lane as u8, sm: asked.sm, begin: Some(now(asked)), ..Track::default() };
+        let next = layout.first(warp.0).into();
+        Lane { track, written: VecDeque::new(), words: vec![0; layout.words as usize], slots: 0, next }
+    }
+}
+
+impl Warp {
+    /// Nobody has begun.
+    pub fn new(kernel: FuncId, warp: WarpId) -> Warp {
+        Warp { kernel, warp, lanes: Vec::new() }
+    }
+    /// Lanes `m` begin a kernel.
+    pub fn begin(&mut self, layout: &Layout, m: u32, asked: HookContext<'_>) {
+        self.lanes.resize(LANES, None);
+        each(if layout.lanes { m } else { m & 1 }, |l| {
+            self.lanes[l] = Some(Lane::begun(layout, self.warp, l, asked))
+        });
+    }
+    /// They end; `kernel`: in the kernel itself.
+    pub fn end(&mut self, layout: &Layout, m: u32, kernel: bool, asked: HookContext<'_>) {
+        let of = self.kernel;
+        self.of(m, |_, lane| {
+            lane.track.end = Some(now(asked));
+            match layout.form {
+                Form::Sums if kernel => {
+                    lane.track.sums = layout.sums(of, |i| lane.words.get(i as usize).copied().unwrap_or(0));
+                }
+                Form::Records | Form::Spans | Form::Sums | Form::Ring { .. } => {}
+            }
+        });
+    }
+    fn of(&mut self, m: u32, mut f: impl FnMut(usize, &mut Lane)) {
+        each(m, |l| {
+            if let Some(Some(lane)) = self.lanes.get_mut(l) {
+                f(l, lane);
+            }
+        });
+    }
+    /// They pass a marker or join a group, with a second word one that one of the warp leads.
+    pub fn act(&mut self, layout: &Layout, hook: &Hook, planes: &Planes, m: u32, asked: HookContext<'_>) {
+        match &hook.action {
+            Action::Room { slots } => self.of(m, |_, lane| lane.slots += u64::from(*slots)),
+            Action::Anchor => self.of(m, |_, lane| {
+                if lane.slots >= lane.next {
+                    // No time passes here.
+                    lane.track.anchors.0.push(Anchor { took: Some(0), ..now(asked) });
+                    lane.slots += u64::from(ANCHOR_SLOTS);
+                    lane.next = lane.slots + u64::from(layout.apart);
+                }
+            }),
+            Action::Mark { mark, words: of, .. } => {
+                let most = layout.ring().map(|r| r.entries as usize);
+                self.of(m, |l, lane| {
+                    let mut payload = [0; 2];
+                    payload.iter_mut().zip(words(of, hook, planes, l)).for_each(|(p, word)| *p = word);
+                    let record = Record { mark: *mark, clock: asked.clock as u32, payload };
+                    if most.is_some_and(|n| lane.written.len() >= n) {
+                        lane.written.pop_front();
+                        lane.track.lost += 1;
+                    }
+                    lane.written.push_back(record);
+                });
+            }
+            Action::Add { ends, begins, count } => self.of(m, |_, lane| {
+                let clock = asked.clock as u32;
+                let minus = begins.iter().map(|word| (word, clock.wrapping_neg()));
+                let count = count.iter().map(|(word, by)| (word, *by));
+                for (word, by) in ends.iter().map(|word| (word, clock)).chain(minus).chain(count) {
+                    if let Some(word) = lane.words.get_mut(*word as usize) {
+                        *word = word.wrapping_add(by);
+                    }
+                }
+            }),
+            // What is both is one record.
+            Action::Span { end, begin } => self.of(m, |l, lane| {
+                let clock = asked.clock as u32;
+                let ends = end.and_then(|e| layout.spans.get(e.span as usize)?.end);
+                let ends = ends.filter(|mark| begin.as_ref().is_none_or(|b| b.mark != *mark));
+                let word = begin
+                    .iter()
+                    .flat_map(|b| &b.word)
+                    .flat_map(|w| words(std::slice::from_ref(w), hook, planes, l));
+                let payload = [word.last().unwrap_or(0), 0];
+                lane.written.extend(ends.map(|mark| Record { mark, clock, payload: [0; 2] }));
+                lane.written.extend(begin.as_ref().map(|b| Record { mark: b.mark, clock, payload }));
+            }),
+            Action::Group { values } => each(m, |l| {
+                let mut words = words(values, hook, planes, l);
+                let (group, leads) = (words.next(), words.next());
+                let Some(lane) = self.lanes.get_mut(l) else { return };
+                if let Some(leads) = leads {
+                    *lane = (leads != 0).then(|| Lane::begun(layout, self.warp, l, asked));
+                }
+                if let Some(lane) = lane {
+                    lane.track.group = group;
+                }
+            }),
+            _ => {}
+        }
+    }
+    /// Bytes that they take, about.
+    pub fn bytes(&self) -> u64 {
+        let records = self.lanes.iter().flatten().map(|l| l.written.capacity());
+        (records.sum::<usize>() * size_of::<Record>()) as u64
+    }
+    /// The tracks; `warp` is their warp's number in the grid.
+    pub fn finish(self, layout: &Layout, warp: u64) -> impl Iterator<Item = Track> {
+        let last = layout.ring().is_some();
+        self.lanes.into_iter().flatten().map(move |lane| {
+            let mut records = layout.numbered(lane.written);
+            records.shrink_to_fit();
+            Track { warp: WarpId(warp), records: Records(records), last, ..lane.track }
+        })
+    }
+}
+
+/// A marker's words in one lane.
+fn words(of: &[Word], hook: &Hook, planes: &Planes, l: usize) -> impl Iterator<Item = u32> {
+    let word = move |(w, v): (&Word, &crate::code::HookValue)| {
+        (value(planes, *v, l) as u32).wrapping_add(w.add as u32)
+    };
+    of.iter().zip(&hook.values).map(word)
+}

@@ -1,0 +1,187 @@
+//! A canonical order for the events of a warp, independent of the order in which its fragments ran.
+//!
+//! When the lanes of a warp diverge, the fragments run one after another in an arbitrary order. Two events whose masks share
+//! no lane commute; events that share a lane do not.
+//!
+//! # Invariants
+//! Two streams that differ only by such exchanges get the same order: of all events whose lanes have completed their earlier
+//! events, the one with the lowest lane comes first.
+
+use std::borrow::Cow;
+
+use crate::v1::EventBytes;
+
+use super::both;
+
+/// A stream in that order.
+pub(super) struct Stream<'a> {
+    pub events: Cow<'a, [EventBytes]>,
+    /// Where each was recorded; `None`: where it is.
+    at: Option<Vec<u32>>,
+}
+
+impl<'a> Stream<'a> {
+    pub fn new(events: Cow<'a, [EventBytes]>) -> Stream<'a> {
+        if events.windows(2).all(|w| mask(&w[0]) & mask(&w[1]) != 0) {
+            return Stream { events, at: None };
+        }
+        let at = ordered(&events);
+        let events = Cow::Owned(at.iter().map(|&i| events[i as usize]).collect());
+        Stream { events, at: Some(at) }
+    }
+    /// Whether events are not where they were recorded.
+    pub fn moved(&self) -> bool {
+        self.at.is_some()
+    }
+    /// Where event `i` was recorded.
+    pub fn recorded(&self, i: usize) -> u32 {
+        self.at.as_ref().map_or(i as u32, |at| at.get(i).copied().unwrap_or(at.len() as u32))
+    }
+}
+
+/// An event's lanes. One without lanes stays where it is: it counts as of all.
+#[inline]
+pub(super) fn mask(e: &EventBytes) -> u32 {
+    match u32::from_le_bytes([e[8], e[9], e[10], e[11]]) {
+        0 => u32::MAX,
+        m => m,
+    }
+}
+
+/// The events' numbers in the one order.
+fn ordered(events: &[EventBytes]) -> Vec<u32> {
+    // By lane, its last event so far, counted from 1; by event, how many it waits for and a list of those that wait for it.
+    let mut last = [0u32; 32];
+    let mut waits = vec![0u8; events.len()];
+    let mut first = vec![u32::MAX; events.len()];
+    let mut lists: Vec<(u32, u32)> = Vec::new();
+    for (i, e) in events.iter().enumerate() {
+        let mut rest = mask(e);
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize;
+            let before = last[lane];
+            // All lanes that were last in the same event count once.
+            let mut same = 0u32;
+            for (other, seen) in last.iter_mut().enumerate().skip(lane) {
+                if rest >> other & 1 == 1 && *seen == before {
+                    same |= 1 << other;
+                    *seen = i as u32 + 1;
+                }
+            }
+            rest &= !same;
+            if let Some(p) = before.checked_sub(1) {
+                waits[i] += 1;
+                lists.push((i as u32, first[p as usize]));
+                first[p as usize] = lists.len() as u32 - 1;
+            }
+        }
+    }
+    // Events that can come next share no lane, so each has a lowest lane of its own.
+    let (mut ready, mut lanes) = ([0u32; 32], 0u32);
+    let put = |i: u32, ready: &mut [u32; 32], lanes: &mut u32| {
+        let lane = mask(&events[i as usize]).trailing_zeros();
+        ready[lane as usize] = i;
+        *lanes |= 1 << lane;
+    };
+    for i in (0..events.len()).filter(|&i| waits[i] == 0) {
+        put(i as u32, &mut ready, &mut lanes);
+    }
+    let mut out = Vec::with_capacity(events.len());
+    while lanes != 0 {
+        let lane = lanes.trailing_zeros();
+        lanes &= lanes - 1;
+        let i = ready[lane as usize];
+        out.push(i);
+        let mut at = first[i as usize];
+        while let Some(&(next, rest)) = lists.get(at as usize) {
+            waits[next as usize] -= 1;
+            if waits[next as usize] == 0 {
+                put(next, &mut ready, &mut lanes);
+            }
+            at = rest;
+        }
+    }
+    out
+}
+
+/// Whether every lane does the same on both sides, and only its company differs.
+pub(super) fn same_but_for_company(
+    a: &[EventBytes],
+    b: &[EventBytes],
+    word: impl Fn(&EventBytes) -> u64 + Sync,
+) -> bool {
+    let full = |events: &[EventBytes]| events.iter().all(|e| mask(e) == u32::MAX);
+    let sides = [a, b];
+    if both(a.len() + b.len(), |side| full(sides[side])) == [true; 2] {
+        return false;
+    }
+    let hash = |side: usize| {
+        let mut lanes = [(0u64, 0u64); 32];
+        for e in sides[side] {
+            let (x, m) = (word(e), mask(e));
+            for (lane, (h, n)) in lanes.iter_mut().enumerate() {
+                if m >> lane & 1 == 1 {
+                    *h = (h.rotate_left(23) ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    *n += 1;
+                }
+            }
+        }
+        lanes
+    };
+    let [a, b] = both(a.len() + b.len(), hash);
+    a == b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::v1::Event;
+
+    fn event(site: u32, mask: u32) -> EventBytes {
+        Event { site, mask, ..Event::default() }.bytes()
+    }
+
+    #[test]
+    fn fragments_have_one_order() {
+        let (lo, hi, all) = (0xffff, 0xffff_0000, u32::MAX);
+        let one = [event(0, all), event(1, lo), event(2, lo), event(3, hi), event(4, hi), event(5, all)];
+        let other = [event(0, all), event(3, hi), event(1, lo), event(4, hi), event(2, lo), event(5, all)];
+        let [a, b] = [&one, &other].map(|e| Stream::new(Cow::Borrowed(&e[..])));
+        assert_eq!(a.events, b.events);
+        assert_eq!((0..6).map(|i| b.recorded(i)).collect::<Vec<_>>(), [0, 2, 4, 1, 3, 5]);
+        // What shares a lane stays in its order.
+        let c = [event(2, 3), event(1, 1), event(3, 2)];
+        assert_eq!(Stream::new(Cow::Borrowed(&c[..])).events[..], c);
+    }
+
+    /// Any streams that come from each other by changing places of neighbours that share no lane get the same order.
+    #[test]
+    fn any_legal_order_gives_the_same() {
+        let mut seed = 7u64;
+        let mut random = |n: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % n
+        };
+        for _ in 0..500 {
+            let n = 2 + random(20) as usize;
+            let a: Vec<_> = (0..n).map(|i| event(i as u32, 1 << random(4) | 1 << random(4))).collect();
+            let mut b = a.clone();
+            for _ in 0..200 {
+                let i = random(n as u64 - 1) as usize;
+                if mask(&b[i]) & mask(&b[i + 1]) == 0 {
+                    b.swap(i, i + 1);
+                }
+            }
+            assert_eq!(Stream::new(Cow::Borrowed(&a)).events, Stream::new(Cow::Borrowed(&b)).events);
+        }
+    }
+
+    #[test]
+    fn company_alone() {
+        let word = |e: &EventBytes| u64::from(e[0]);
+        let whole = [event(1, 3), event(2, 3)];
+        let split = [event(1, 1), event(2, 1), event(1, 2), event(2, 2)];
+        assert!(same_but_for_company(&whole, &split, word));
+        assert!(!same_but_for_company(&whole, &split[..3], word));
+    }
+}

@@ -1,0 +1,162 @@
+//! What a place gives: operands, builtins, numbers of places in the grid.
+
+use prlx_isa::view::{Operand, Type};
+
+use super::compile::ClauseCompiler;
+use super::value::{Reason, Value};
+use crate::lang::{Builtin, ExprKind, Gives, Index};
+use prlx_plan::code::{Binary, Op, Temp, Ty, Unary};
+
+impl ClauseCompiler<'_> {
+    /// Reads an operand as the type that the instruction works in.
+    pub(super) fn read(&mut self, operand: &Operand, ty: Type) -> Result<Value, Reason> {
+        match operand {
+            // As a register of that type would hold it.
+            Operand::Int(n) if ty.bits() < 64 => {
+                let unused = 64 - ty.bits();
+                let bits = n << unused;
+                let n = if ty.is_signed() {
+                    bits >> unused
+                } else {
+                    (bits.cast_unsigned() >> unused).cast_signed()
+                };
+                return Ok(Value::Int(n.into()));
+            }
+            Operand::Int(n) if ty.is_signed() => return Ok(Value::Int((*n).into())),
+            Operand::Int(n) => return Ok(Value::Int(n.cast_unsigned().into())),
+            Operand::F32(bits) => return Ok(Value::Temp(self.emit(Ty::F32, Op::Const((*bits).into())))),
+            Operand::F64(bits) => return Ok(Value::Temp(self.emit(Ty::F64, Op::Const(*bits)))),
+            _ => {}
+        }
+        let at = self.operand(operand);
+        let (ty, op) = match ty {
+            Type::F16 | Type::F16x2 => (Ty::F32, Op::Half(at, false, false)),
+            Type::Bf16 | Type::Bf16x2 => (Ty::F32, Op::Half(at, true, false)),
+            Type::Pred => (Ty::Bool, Op::Read(at)),
+            Type::F32 | Type::Tf32 => (Ty::F32, Op::Read(at)),
+            Type::F64 => (Ty::F64, Op::Read(at)),
+            Type::S8 => (Ty::S8, Op::Read(at)),
+            Type::S16 => (Ty::S16, Op::Read(at)),
+            Type::S32 => (Ty::S32, Op::Read(at)),
+            Type::S64 => (Ty::S64, Op::Read(at)),
+            other => match other.bits() {
+                ..=8 => (Ty::U8, Op::Read(at)),
+                9..=16 => (Ty::U16, Op::Read(at)),
+                17..=32 => (Ty::U32, Op::Read(at)),
+                33..=64 => (Ty::U64, Op::Read(at)),
+                _ => return Err("an operand of 128 bits".to_owned()),
+            },
+        };
+        Ok(Value::Temp(self.emit(ty, op)))
+    }
+
+    fn special(&mut self, name: &str) -> Temp {
+        let at = self.operand(&Operand::Special(name.to_owned()));
+        self.emit(Ty::U32, Op::Read(at))
+    }
+
+    pub(super) fn builtin(&mut self, builtin: Builtin) -> Result<Value, Reason> {
+        Ok(match builtin.gives() {
+            Gives::Number(_) => self.facts.number(builtin)?,
+            Gives::Text => Value::Text(self.facts.text(builtin)?),
+            Gives::Special(name) => Value::Temp(self.special(name)),
+            Gives::Index(index) => Value::Temp(self.index(index)),
+            Gives::Query(query) => Value::Temp(self.emit(query.ty(), Op::Query(query))),
+            Gives::Value(_) => match builtin {
+                Builtin::Taken => {
+                    let taken = self.facts.place.taken.ok_or("no predicate steers it")?;
+                    let at = self.operand(&Operand::Reg(taken.reg));
+                    let value = self.emit(Ty::Bool, Op::Read(at));
+                    match taken.negate {
+                        true => Value::Temp(self.emit(Ty::Bool, Op::Unary(Unary::Not, value))),
+                        false => Value::Temp(value),
+                    }
+                }
+                Builtin::Size => match self.facts.size()? {
+                    Operand::Int(n) => Value::Int(n.into()),
+                    operand => {
+                        let at = self.operand(&operand);
+                        Value::Temp(self.emit(Ty::U32, Op::Read(at)))
+                    }
+                },
+                other => {
+                    let (base, ty, offset) = match other {
+                        Builtin::Mbarrier => self.facts.mbarrier()?,
+                        Builtin::Source => self.facts.source()?,
+                        _ => self.facts.address()?,
+                    };
+                    match base {
+                        None => Value::Int(offset.into()),
+                        Some(base) => {
+                            let at = self.operand(&base);
+                            let base = self.emit(ty, Op::Read(at));
+                            let base = self.temp(Value::Temp(base), Ty::U64)?;
+                            let offset = self.temp(Value::Int(offset.into()), Ty::U64)?;
+                            Value::Temp(self.emit(Ty::U64, Op::Binary(Binary::Add, base, offset)))
+                        }
+                    }
+                }
+            },
+        })
+    }
+
+    /// A place's number in the grid.
+    fn index(&mut self, index: Index) -> Temp {
+        let mul_add = |s: &mut Self, ty, a, b, c| {
+            let product = s.emit(ty, Op::Binary(Binary::Mul, a, b));
+            s.emit(ty, Op::Binary(Binary::Add, product, c))
+        };
+        match index {
+            Index::Thread | Index::WarpInCta => {
+                let [x, y, z] = ["%tid.x", "%tid.y", "%tid.z"].map(|n| self.special(n));
+                let [nx, ny] = ["%ntid.x", "%ntid.y"].map(|n| self.special(n));
+                let rows = mul_add(self, Ty::U32, z, ny, y);
+                let thread = mul_add(self, Ty::U32, rows, nx, x);
+                if index == Index::Thread {
+                    return thread;
+                }
+                let five = self.emit(Ty::U32, Op::Const(5));
+                self.emit(Ty::U32, Op::Binary(Binary::Shr, thread, five))
+            }
+            Index::Cta => {
+                let wide = |s: &mut Self, n| {
+                    let narrow = s.special(n);
+                    s.emit(Ty::U64, Op::Convert(narrow))
+                };
+                let [x, y, z] = ["%ctaid.x", "%ctaid.y", "%ctaid.z"].map(|n| wide(self, n));
+                let [nx, ny] = ["%nctaid.x", "%nctaid.y"].map(|n| wide(self, n));
+                let rows = mul_add(self, Ty::U64, z, ny, y);
+                mul_add(self, Ty::U64, rows, nx, x)
+            }
+            Index::Warp => {
+                let cta = self.index(Index::Cta);
+                let [nx, ny, nz] = ["%ntid.x", "%ntid.y", "%ntid.z"].map(|n| self.special(n));
+                let rows = self.emit(Ty::U32, Op::Binary(Binary::Mul, nz, ny));
+                let last = self.emit(Ty::U32, Op::Const(31));
+                let threads = mul_add(self, Ty::U32, rows, nx, last);
+                let five = self.emit(Ty::U32, Op::Const(5));
+                let warps = self.emit(Ty::U32, Op::Binary(Binary::Shr, threads, five));
+                let warps = self.emit(Ty::U64, Op::Convert(warps));
+                let own = self.index(Index::WarpInCta);
+                let own = self.emit(Ty::U64, Op::Convert(own));
+                mul_add(self, Ty::U64, cta, warps, own)
+            }
+        }
+    }
+
+    /// The high half of an operand that is a packed pair.
+    pub(super) fn high(&mut self, of: &ExprKind) -> Result<Value, Reason> {
+        let (operand, ty) = match of {
+            ExprKind::In(n) => self.facts.input(*n)?,
+            ExprKind::Out(n) => self.facts.output(*n)?,
+            _ => return Err("only an operand has a high half".to_owned()),
+        };
+        let bf = match ty {
+            Type::F16x2 => false,
+            Type::Bf16x2 => true,
+            other => return Err(format!("the operand is a `{}`, no packed pair of halves", other.name())),
+        };
+        let at = self.operand(&operand);
+        Ok(Value::Temp(self.emit(Ty::F32, Op::Half(at, bf, true))))
+    }
+}

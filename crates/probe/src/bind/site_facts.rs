@@ -1,0 +1,438 @@
+//! What is known of a place before anything runs.
+
+use prlx_isa::dataflow;
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{Base, Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
+
+use super::sites::{ProbeSite, writes};
+use super::value::{Reason, Value};
+use crate::lang::{Builtin, Side};
+use prlx_plan::code::Ty;
+use prlx_plan::function::body::{self, Body};
+use prlx_plan::function::wgmma::WgmmaHazards;
+
+/// Most reads of registers that are looked at to tell what a value is computed as.
+const LOOKED_AT: usize = 64;
+
+/// A place, with what its function is.
+pub(super) struct SiteFacts<'a> {
+    pub body: &'a Body<'a>,
+    pub windows: &'a WgmmaHazards,
+    pub place: &'a ProbeSite,
+}
+
+impl SiteFacts<'_> {
+    fn inst(&self) -> Result<InstId, Reason> {
+        self.place.inst.ok_or_else(|| "there is no instruction here to ask about".to_owned())
+    }
+    fn class(&self) -> Option<Class> {
+        self.place.inst.map(|at| self.body.inst(at).class)
+    }
+    fn memory(&self) -> Result<InstId, Reason> {
+        let at = self.inst()?;
+        match self.body.inst(at).class {
+            Class::Load | Class::Store | Class::Atomic | Class::AsyncCopy | Class::Texture => Ok(at),
+            _ => Err("the instruction does not touch memory".to_owned()),
+        }
+    }
+
+    /// The location that positions for all of its file and line: the first.
+    pub fn line(&self) -> Option<u32> {
+        let loc = self.loc()?;
+        let same = |l: &prlx_isa::view::Loc| (l.file, l.line) == (loc.file, loc.line);
+        self.body.module.locs.iter().position(same).map(|i| i as u32)
+    }
+    fn loc(&self) -> Option<&prlx_isa::view::Loc> {
+        let at = match self.place.inst {
+            Some(at) => self.body.loc(at),
+            None => self.body.function.insts.iter().find_map(|i| i.loc),
+        };
+        self.body.module.locs.get(at?.index())
+    }
+    /// The place in words: instruction, file, line, function.
+    pub fn site(&self) -> String {
+        let what = self.place.inst.map_or_else(|| "begin".to_owned(), |at| self.body.text(at));
+        let at = match self.loc() {
+            Some(l) => {
+                let path = self.body.module.files.get(l.file as usize).map_or("", |f| f.path.as_str());
+                let name = path.rsplit('/').next().unwrap_or(path);
+                format!("{name}:{}", l.line)
+            }
+            // Without lines, its number in the function tells it from others that read the same.
+            None => format!("#{}", self.place.inst.map_or(0, |i| i.0)),
+        };
+        format!("{at} {what} in {}", self.body.function.name)
+    }
+
+    pub fn text(&self, builtin: Builtin) -> Result<String, Reason> {
+        Ok(match builtin {
+            Builtin::File => self
+                .loc()
+                .and_then(|l| self.body.module.files.get(l.file as usize))
+                .map(|f| f.path.clone())
+                .unwrap_or_default(),
+            Builtin::Func => {
+                let inlined = self.loc().map(|l| l.function.clone()).filter(|f| !f.is_empty());
+                inlined.unwrap_or_else(|| self.body.function.name.clone())
+            }
+            Builtin::Kernel => self.body.function.name.clone(),
+            Builtin::Opcode => self.body.inst(self.inst()?).form.text.clone(),
+            Builtin::Type => self.value_type(self.inst()?).map_or("", Type::name).to_owned(),
+            Builtin::Space => {
+                let inst = self.body.inst(self.inst()?);
+                let memory = matches!(inst.class, Class::Load | Class::Store | Class::Atomic);
+                match inst.space {
+                    Space::Generic if memory => "generic",
+                    Space::Generic => "",
+                    Space::Global => "global",
+                    Space::Shared => "shared",
+                    Space::SharedCluster => "shared::cluster",
+                    Space::Local => "local",
+                    Space::Const => "const",
+                    Space::Param => "param",
+                    Space::Reg => "reg",
+                }
+                .to_owned()
+            }
+            other => return Err(format!("`{}` is no text", other.name())),
+        })
+    }
+
+    pub fn number(&self, builtin: Builtin) -> Result<Value, Reason> {
+        Ok(match builtin {
+            Builtin::Line => Value::Int(self.loc().map_or(0, |l| l.line.into())),
+            Builtin::Site => Value::Int(self.place.inst.map_or(0, |i| i.0.into())),
+            Builtin::Nth => Value::Int(self.place.nth.into()),
+            Builtin::BlockNumber => Value::Int(self.place.part.0.into()),
+            Builtin::Depth => {
+                let inside = self.body.graph.loops.iter().filter(|l| l.blocks.contains(&self.place.part));
+                Value::Int(inside.count() as i128)
+            }
+            Builtin::Reads => Value::Bool(match self.class() {
+                // `st.async`.
+                Some(Class::AsyncCopy) if self.op() == Some(Op::St) => false,
+                Some(Class::Load | Class::Atomic | Class::AsyncCopy) => true,
+                Some(Class::Texture) => !matches!(self.op(), Some(Op::Sust | Op::Sured)),
+                _ => false,
+            }),
+            Builtin::Writes => Value::Bool(match self.class() {
+                Some(Class::Store | Class::Atomic | Class::AsyncCopy) => true,
+                Some(Class::Texture) => matches!(self.op(), Some(Op::Sust | Op::Sured)),
+                _ => false,
+            }),
+            Builtin::Volatile => Value::Bool(self.body.inst(self.inst()?).form.has("volatile")),
+            Builtin::Width => Value::Int(self.width()?.0.into()),
+            Builtin::Elements => Value::Int(self.width()?.1.into()),
+            Builtin::Flops => Value::Int(self.flops()?),
+            other => return Err(format!("`{}` is not known of a place", other.name())),
+        })
+    }
+    fn op(&self) -> Option<Op> {
+        self.place.inst.and_then(|at| self.body.inst(at).form.op)
+    }
+
+    /// Bytes of an element that a memory instruction moves, and how many elements.
+    fn width(&self) -> Result<(u32, u32), Reason> {
+        let at = self.memory()?;
+        let inst = self.body.inst(at);
+        if inst.form.op == Some(Op::Cp) {
+            return Err("a copy has no elements: ask for `size`".to_owned());
+        }
+        let form = &inst.form;
+        if form.op == Some(Op::Ldmatrix) || form.op == Some(Op::Stmatrix) {
+            // PTX ISA, ldmatrix: each of x1, x2, x4 is an 8x8 matrix of b16, four bytes of it a lane.
+            let matrices = form
+                .one_of(&["x1", "x2", "x4"])
+                .map_or(1, |x| if x == "x4" { 4 } else { u32::from(x == "x2") + 1 });
+            return Ok((4, matrices));
+        }
+        let ty = form.types.last().ok_or("the instruction names no type")?;
+        if form.op == Some(Op::Wmma) {
+            // PTX ISA, wmma.load: of the product's shape, a is m by k, b is k by n, c and d are m by n. All lanes share it.
+            let [m, n, k] =
+                form.mods.iter().find_map(|m| shape(m)).ok_or("the instruction names no shape")?;
+            let elements = match form.one_of(&["a", "b"]) {
+                Some("a") => m * k,
+                Some(_) => k * n,
+                None => m * n,
+            };
+            let bits = elements * u64::from(ty.bits());
+            return Ok((
+                ty.bytes(),
+                u32::try_from(bits / 32 / (8 * u64::from(ty.bytes()))).unwrap_or(u32::MAX),
+            ));
+        }
+        let vector = form.one_of(&["v2", "v4", "v8"]).and_then(|v| v[1..].parse().ok()).unwrap_or(1);
+        Ok((ty.bytes(), vector))
+    }
+
+    /// Bytes that a lane moves: a constant or a register.
+    pub fn size(&self) -> Result<Operand, Reason> {
+        let inst = self.body.inst(self.memory()?);
+        if inst.form.op != Some(Op::Cp) {
+            let (width, elements) = self.width()?;
+            return Ok(Operand::Int(i64::from(width) * i64::from(elements)));
+        }
+        if inst.form.has("tensor") {
+            return Err("a tensor copy's size is in its tensor map".to_owned());
+        }
+        // PTX ISA, cp.async: [dst], [src], cp-size{, src-size}{, cache-policy}: what src-size leaves out is zeros. And
+        // cp.async.bulk: [dst], [src], size, [mbar].
+        let counts = |o: &&Operand| match o {
+            Operand::Int(_) => true,
+            Operand::Reg(r) => matches!(self.reg_type(*r), Type::B32 | Type::U32 | Type::S32),
+            _ => false,
+        };
+        let read = inst.operands.get(3).filter(|o| !inst.form.has("bulk") && counts(o));
+        let size = read.or_else(|| inst.operands.get(2).filter(counts));
+        size.cloned().ok_or_else(|| "this copy does not name its size".to_owned())
+    }
+
+    /// A lane's share of the multiplications and additions of a tensor instruction: PTX ISA names the shape `mMnNkK`; `mma` is a
+    /// warp's, `wgmma` a warpgroup's.
+    fn flops(&self) -> Result<i128, Reason> {
+        let inst = self.body.inst(self.inst()?);
+        let shape = inst.form.mods.iter().find_map(|m| shape(m));
+        let (Class::Matrix, Some([m, n, k])) = (inst.class, shape) else {
+            return Ok(0);
+        };
+        let lanes = if inst.form.op == Some(Op::Wgmma) { 128 } else { 32 };
+        Ok(i128::from(2 * m * n * k / lanes))
+    }
+
+    /// An address: its register or variable, the type that this is read in, and the offset.
+    pub fn address(&self) -> Result<(Option<Operand>, Ty, i64), Reason> {
+        let at = self.memory()?;
+        let inst = self.body.inst(at);
+        let operand =
+            inst.operands.iter().zip(&inst.roles).find(|(_, role)| **role == Role::Addr).map(|(o, _)| o);
+        self.base(at, operand.ok_or("the instruction names no address")?)
+    }
+    /// The address that a copy reads from: its second.
+    pub fn source(&self) -> Result<(Option<Operand>, Ty, i64), Reason> {
+        let at = self.inst()?;
+        let inst = self.body.inst(at);
+        if inst.class != Class::AsyncCopy {
+            return Err("the instruction is no copy: ask for `address`".to_owned());
+        }
+        let addresses = inst.operands.iter().zip(&inst.roles).filter(|(_, role)| **role == Role::Addr);
+        match addresses.map(|(o, _)| o).nth(1) {
+            Some(Operand::Tensor(..)) => Err("a tensor copy reads where its tensor map says".to_owned()),
+            Some(operand) => self.base(at, operand),
+            None => Err("the instruction names no address that it reads from".to_owned()),
+        }
+    }
+    /// The address of the barrier object: the last address of a copy, the only one of an `mbarrier` instruction.
+    pub fn mbarrier(&self) -> Result<(Option<Operand>, Ty, i64), Reason> {
+        let at = self.inst()?;
+        let inst = self.body.inst(at);
+        let all = inst.operands.iter().zip(&inst.roles);
+        let addresses: Vec<&Operand> = all.filter(|(_, role)| **role == Role::Addr).map(|(o, _)| o).collect();
+        let barrier = match inst.form.op {
+            Some(Op::Mbarrier) => addresses.first(),
+            _ if inst.class == Class::AsyncCopy && addresses.len() >= 3 => addresses.last(),
+            _ => None,
+        };
+        self.base(at, barrier.ok_or("the instruction names no barrier object")?)
+    }
+    fn base(&self, at: InstId, operand: &Operand) -> Result<(Option<Operand>, Ty, i64), Reason> {
+        let operand = if let Operand::Tensor(map, _) = operand { map } else { operand };
+        match operand {
+            Operand::Address(Base::Reg(r), offset) => {
+                self.intact(at, *r)?;
+                let ty = if self.reg_type(*r).bits() == 64 { Ty::U64 } else { Ty::U32 };
+                Ok((Some(Operand::Reg(*r)), ty, *offset))
+            }
+            Operand::Address(Base::Symbol(s), offset) => Ok((Some(Operand::Symbol(*s, 0)), Ty::U64, *offset)),
+            Operand::Address(Base::Absolute, offset) => Ok((None, Ty::U64, *offset)),
+            _ => Err("the instruction's address has no form that can be read".to_owned()),
+        }
+    }
+
+    fn reg_type(&self, reg: Reg) -> Type {
+        self.body.function.regs.get(reg.index()).map_or(Type::B32, |r| r.ty)
+    }
+    /// That a register still holds what the instruction read.
+    fn intact(&self, at: InstId, reg: Reg) -> Result<(), Reason> {
+        match self.place.side == Side::End && writes(self.body, at, reg) {
+            true => Err("the instruction writes over what it read: ask before it (`:begin`)".to_owned()),
+            false => Ok(()),
+        }
+    }
+    /// That code here may read a register.
+    fn readable(&self, at: InstId, operand: &Operand) -> Result<(), Reason> {
+        match operand {
+            Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _)
+                if self.windows.before(at).contains(r) =>
+            {
+                Err("an accumulator of tensor-core work in flight".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The `n`th input, and the type that it is worked on in.
+    pub fn input(&self, n: u8) -> Result<(Operand, Type), Reason> {
+        let at = self.inst()?;
+        let inst = self.body.inst(at);
+        let inputs = body::in_role(inst, &[Role::Use, Role::UseDef]);
+        let operand = inputs.get(usize::from(n)).ok_or_else(|| format!("it has {} inputs", inputs.len()))?;
+        if let Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _) = operand {
+            self.intact(at, *r)?;
+        }
+        self.readable(at, operand)?;
+        let ty = inst.form.types.last().copied();
+        match operand {
+            Operand::Reg(r) if ty.is_some_and(|ty| untyped(ty) && self.reg_type(*r).bits() == ty.bits()) => {
+                Ok((operand.clone(), self.meant(at, *r)))
+            }
+            _ => self.plain(operand, ty),
+        }
+    }
+    /// The `n`th output.
+    pub fn output(&self, n: u8) -> Result<(Operand, Type), Reason> {
+        let at = self.inst()?;
+        if self.place.side == Side::Begin {
+            return Err("what it writes is there after it alone (`:end`)".to_owned());
+        }
+        let inst = self.body.inst(at);
+        if inst.form.op == Some(Op::Wgmma) {
+            return Err("an accumulator of tensor-core work in flight".to_owned());
+        }
+        let outputs = body::in_role(inst, &[Role::Def, Role::UseDef]);
+        let operand =
+            outputs.get(usize::from(n)).ok_or_else(|| format!("it has {} outputs", outputs.len()))?;
+        self.readable(at, operand)?;
+        self.plain(operand, inst.form.types.first().copied())
+    }
+    /// An operand with a value, and its type: the register's own where that says more than the instruction.
+    fn plain(&self, operand: &Operand, ty: Option<Type>) -> Result<(Operand, Type), Reason> {
+        let (operand, own) = match operand {
+            Operand::Reg(r) | Operand::Element(r, _) => (operand.clone(), Some(self.reg_type(*r))),
+            Operand::Not(r) => (Operand::Reg(*r), Some(Type::Pred)),
+            Operand::Int(_)
+            | Operand::F32(_)
+            | Operand::F64(_)
+            | Operand::Special(_)
+            | Operand::Symbol(..) => (operand.clone(), None),
+            Operand::Sink => return Err("it is thrown away".to_owned()),
+            _ => return Err("the operand has no value that can be read".to_owned()),
+        };
+        Ok(match (own, ty) {
+            (Some(Type::Pred), _) => (operand, Type::Pred),
+            (Some(own), Some(ty)) if own.bits() == ty.bits() && untyped(ty) => (operand, own),
+            // Loads widen: the register holds more than the type says.
+            (Some(own), Some(ty)) if own.bits() >= ty.bits() => (operand, ty),
+            (Some(own), _) => (operand, own),
+            (None, Some(ty)) => (operand, ty),
+            (None, None) => (operand, Type::U32),
+        })
+    }
+
+    /// The type of the first value that a store stores, or that another instruction gives; none if it names none.
+    fn value_type(&self, at: InstId) -> Option<Type> {
+        let inst = self.body.inst(at);
+        let (role, ty) = match inst.class {
+            Class::Store => (Role::Use, inst.form.types.last()),
+            _ => (Role::Def, inst.form.types.first()),
+        };
+        let ty = *ty?;
+        Some(match body::in_role(inst, &[role, Role::UseDef]).first() {
+            Some(Operand::Reg(r) | Operand::Element(r, _))
+                if untyped(ty) && self.reg_type(*r).bits() == ty.bits() =>
+            {
+                self.meant(at, *r)
+            }
+            _ => ty,
+        })
+    }
+    /// What a register that is as wide as the instruction says holds there: what it is declared as, or if that says only how
+    /// wide it is, what everything that may have written it computes.
+    fn meant(&self, at: InstId, reg: Reg) -> Type {
+        let declared = self.reg_type(reg);
+        if !untyped(declared) {
+            return declared;
+        }
+        let (mut found, mut seen, mut left) = (None, vec![(at, reg)], vec![(at, reg)]);
+        while let Some((at, reg)) = left.pop() {
+            let defs = self.body.defs(at, reg);
+            if defs.is_empty() || seen.len() > LOOKED_AT {
+                return declared;
+            }
+            for def in defs {
+                let dataflow::Def::Inst(by) = def else { return declared };
+                let inst = self.body.inst(by);
+                let first = inst.form.types.first().copied().unwrap_or_default();
+                // What only moves says nothing of its own.
+                let moves = matches!(inst.class, Class::Move | Class::Select) && untyped(first);
+                match body::in_role(inst, &[Role::Use, Role::UseDef]).as_slice() {
+                    inputs if moves && !inputs.is_empty() => {
+                        for input in inputs {
+                            match input {
+                                Operand::Reg(r) if self.reg_type(*r) == Type::Pred => {}
+                                Operand::Reg(r) if self.reg_type(*r).bits() == declared.bits() => {
+                                    if !seen.contains(&(by, *r)) {
+                                        seen.push((by, *r));
+                                        left.push((by, *r));
+                                    }
+                                }
+                                // A constant goes with any type.
+                                Operand::Int(_) => {}
+                                _ => return declared,
+                            }
+                        }
+                    }
+                    _ if untyped(first) || first.bits() != declared.bits() => return declared,
+                    _ if found.is_some_and(|ty| ty != first) => return declared,
+                    _ => found = Some(first),
+                }
+            }
+        }
+        found.unwrap_or(declared)
+    }
+
+    /// A kernel's parameter, by name or number: its offset and type.
+    pub fn param(&self, name: &str) -> Result<(u32, Ty), Reason> {
+        let f = self.body.function;
+        if f.kind != FunctionKind::Kernel {
+            return Err("a device function does not see the kernel's arguments".to_owned());
+        }
+        let symbol = |i: usize| self.body.module.symbols.get(f.params.get(i)?.index());
+        // Compilers call them `kernel_param_0`.
+        let number = |i: usize, n: &str| n == i.to_string();
+        let at = (0..f.params.len()).find(|i| number(*i, name) || symbol(*i).is_some_and(|s| s.name == name));
+        let Some(i) = at else {
+            let names: Vec<&str> = (0..f.params.len()).filter_map(symbol).map(|s| s.name.as_str()).collect();
+            return Err(format!("the kernel has no argument `{name}`; it has {}", names.join(", ")));
+        };
+        let (Some(s), Some(offset)) = (symbol(i), f.param_offsets.get(i)) else {
+            return Err(format!("where argument `{name}` lies is not known"));
+        };
+        let ty = match (s.ty, s.size) {
+            (_, n) if n > 8 => return Err(format!("argument `{name}` is a structure of {n} bytes")),
+            (Type::F32, _) => Ty::F32,
+            (Type::F64, _) => Ty::F64,
+            (Type::S8, _) => Ty::S8,
+            (Type::S16, _) => Ty::S16,
+            (Type::S32, _) => Ty::S32,
+            (Type::S64, _) => Ty::S64,
+            (_, 1) => Ty::U8,
+            (_, 2) => Ty::U16,
+            (_, 8) => Ty::U64,
+            _ => Ty::U32,
+        };
+        Ok((*offset, ty))
+    }
+}
+
+/// Whether a type says only how wide a value is.
+fn untyped(ty: Type) -> bool {
+    matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64 | Type::B128)
+}
+
+/// `m16n8k16`.
+fn shape(modifier: &str) -> Option<[u64; 3]> {
+    let (m, rest) = modifier.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])
+}

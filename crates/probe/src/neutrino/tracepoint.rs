@@ -1,0 +1,152 @@
+//! What a `pos` means: an opcode, not any text of a line; and what Neutrino's helpers are at its instructions.
+//!
+//! Neutrino's `OUT`, `IN1` … are the first operands of the line, addresses without their brackets among them. In the
+//! probe language addresses are no inputs, so it depends on the operation which is which.
+
+use prlx_isa::ptx::Op;
+
+use super::snippet::{Helper, Value};
+
+/// A place of a probe.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct NeutrinoTracepoint {
+    /// The opcode; empty for the kernel.
+    pub opcode: String,
+    pub family: Family,
+}
+
+/// What the first operands of an operation are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Family {
+    /// There is no instruction.
+    Kernel,
+    /// A result, an address, inputs: `ld`, `atom`.
+    Load,
+    /// An address, inputs: `st`, `red`.
+    Store,
+    /// Two addresses, inputs: `cp`.
+    Copy,
+    /// A result, inputs.
+    Compute,
+    /// Lists of registers, which are no operand of a snippet.
+    Lists,
+    /// Control goes elsewhere.
+    Jump,
+}
+
+impl NeutrinoTracepoint {
+    /// What an alternative of a `pos` means, or why it means nothing.
+    pub fn of(text: &str) -> Result<NeutrinoTracepoint, String> {
+        if text == "kernel" {
+            return Ok(NeutrinoTracepoint { opcode: String::new(), family: Family::Kernel });
+        }
+        if text.is_empty() {
+            return Err("an alternative of `pos` is empty".to_owned());
+        }
+        let words = || text.split('.');
+        let plain =
+            |w: &str| !w.is_empty() && w.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':');
+        if !words().all(plain) {
+            return Err(format!(
+                "`{text}` is no opcode: `pos` is words with points between them here, not any text of a line"
+            ));
+        }
+        let first = words().next().unwrap_or_default();
+        let Some(op) = Op::from_mnemonic(first) else {
+            return Err(format!(
+                "no operation is called `{first}`: `pos` is an opcode here, not any text of a line"
+            ));
+        };
+        let family = match op {
+            Op::Ld | Op::Ldu | Op::Atom => Family::Load,
+            Op::St | Op::Red => Family::Store,
+            Op::Cp => Family::Copy,
+            Op::Bra | Op::Brx | Op::Ret | Op::Exit | Op::Trap => Family::Jump,
+            Op::Mma | Op::Wmma | Op::Wgmma | Op::Tcgen05 | Op::Ldmatrix | Op::Stmatrix | Op::Movmatrix => {
+                Family::Lists
+            }
+            Op::Call | Op::Bar | Op::Barrier | Op::Mbarrier | Op::Membar | Op::Fence => Family::Lists,
+            Op::Tex | Op::Tld4 | Op::Txq | Op::Suld | Op::Sust | Op::Sured | Op::Suq | Op::Multimem => {
+                Family::Lists
+            }
+            _ => Family::Compute,
+        };
+        Ok(NeutrinoTracepoint { opcode: text.to_owned(), family })
+    }
+
+    pub fn kernel(&self) -> bool {
+        self.family == Family::Kernel
+    }
+
+    /// Whether whatever is at `other` is here too.
+    pub fn covers(&self, other: &NeutrinoTracepoint) -> bool {
+        if self.kernel() || other.kernel() {
+            return self == other;
+        }
+        let (mut own, mut others) = (self.opcode.split('.'), other.opcode.split('.'));
+        own.next() == others.next() && own.all(|word| others.any(|o| o == word))
+    }
+
+    /// As tracepoints.
+    pub fn tracepoints(&self, side: &str) -> String {
+        match self.family {
+            Family::Kernel => format!("kernel:{side}"),
+            // As text it was in `wmma.mma.sync` too.
+            _ if self.opcode.starts_with("mma.") => {
+                format!("inst:{0}:{side}, inst:wmma.{0}:{side}", self.opcode)
+            }
+            _ => format!("inst:{}:{side}", self.opcode),
+        }
+    }
+
+    /// A value as an expression of 64 bits or fewer, at the side at which a snippet runs; or why there is none.
+    pub fn value(&self, value: &Value, after: bool) -> Result<String, String> {
+        let helper = match value {
+            Value::Register(n) => return Ok(format!("nr{n}")),
+            Value::Number(n) if *n < 0 => return Ok(format!("u64({n})")),
+            Value::Number(n) => return Ok(n.to_string()),
+            Value::Special(name) => return Ok((*name).to_owned()),
+            Value::Helper(helper) => *helper,
+        };
+        let name = helper.name();
+        let no = |what: &str| Err(format!("`{name}` is not to be had at `{}`: {what}", self.opcode));
+        if self.kernel() {
+            return Err(format!("`{name}` is not to be had at `kernel`: there is no instruction"));
+        }
+        let input = |n: u8| Ok(format!("bits(in{n})"));
+        match (helper, self.family) {
+            (_, Family::Jump) => no("its operand is a label"),
+            (Helper::Bytes, Family::Load | Family::Store | Family::Copy) => Ok("size".to_owned()),
+            (Helper::Address, Family::Load | Family::Store) => Ok("address".to_owned()),
+            (Helper::Address, Family::Copy) => Ok("source".to_owned()),
+            (Helper::Bytes | Helper::Address, _) => no("it accesses no memory that one address says"),
+            (_, Family::Lists) => no("its operands are lists, or none"),
+            (Helper::Operand(0), Family::Store | Family::Copy) => Ok("address".to_owned()),
+            (Helper::Operand(0), _) if after => Ok("bits(out)".to_owned()),
+            (Helper::Operand(0), _) => no("it is written by the instruction: it is there in `after`"),
+            (Helper::Operand(1), Family::Load) => Ok("address".to_owned()),
+            (Helper::Operand(1), Family::Copy) => Ok("source".to_owned()),
+            (Helper::Operand(n), Family::Load | Family::Copy) => input(n - 2),
+            (Helper::Operand(n), _) => input(n - 1),
+        }
+    }
+
+    /// Whether a value is of something that the instruction reads, and may write over.
+    pub fn may_write_over(&self, value: &Value) -> bool {
+        let Value::Helper(helper) = value else { return false };
+        match self.family {
+            Family::Load | Family::Compute => !matches!(helper, Helper::Operand(0) | Helper::Bytes),
+            _ => false,
+        }
+    }
+
+    /// Whether a value is an address.
+    pub fn names_address(&self, value: &Value) -> bool {
+        match value {
+            Value::Helper(Helper::Address) => true,
+            Value::Helper(Helper::Operand(0)) => matches!(self.family, Family::Store | Family::Copy),
+            Value::Helper(Helper::Operand(1)) => matches!(self.family, Family::Load | Family::Copy),
+            _ => false,
+        }
+    }
+}
