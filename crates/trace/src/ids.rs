@@ -164,7 +164,7 @@ macro_rules! quantities {
     ($($(#[$m:meta])* $name:ident;)*) => { $(
         $(#[$m])*
         #[derive(
-            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
         )]
         #[serde(transparent)]
         pub struct $name(pub u64);
@@ -199,6 +199,10 @@ macro_rules! quantities {
             fn take(from: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::Error> {
                 u64::take(from).map($name)
             }
+        }
+        /// The number alone, as in [`fmt::Display`]: texts of recordings print derived `Debug`.
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Debug::fmt(&self.0, f) }
         }
         /// The number alone, without its unit.
         impl fmt::Display for $name {

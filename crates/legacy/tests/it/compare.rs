@@ -232,7 +232,7 @@ fn what_was_not_seen_is_unknown() {
             assert!(alike || gaps.iter().any(|g| g.contains(gap)), "{gap}: {gaps:?}");
         }
     };
-    check(&|m| m.warps[1].0.overflow = 3, "3 events were lost for want of room");
+    check(&|m| m.warps[1].0.overflow = 3, "3 events were lost in ");
     check(&|m| m.warps[1].0.total = m.warps[1].0.events + 1, "1 event was lost");
     check(&|m| m.header.sample_rate = 4, "is sampled: one event in 4");
     check(&|m| m.header.flags.0 |= Flags::SAMPLED, "is sampled");
