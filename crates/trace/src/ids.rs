@@ -1,7 +1,7 @@
 //! Names of things in a recording: dense indices, places in a grid, lane masks, units of time.
 //!
-//! Every index is a newtype, so that a site can't be used where a block is meant. A warp has 32 lanes (NVIDIA, RDNA) or
-//! 64 (CDNA); masks are 64 bits wide for both.
+//! Every index is a newtype, so that a site can't be used where a block is meant. A warp has 32 lanes
+//! (NVIDIA, RDNA) or 64 (CDNA); masks are 64 bits wide for both.
 
 use std::fmt;
 
@@ -211,12 +211,13 @@ macro_rules! quantities {
     )* };
 }
 quantities! {
-    /// Nanoseconds: of a device's global timer, or of the host's clock. The item that has the value says which.
+    /// Nanoseconds: of a device's global timer, or of the host's clock. The item that has the value says
+    /// which.
     Nanos;
     /// Picoseconds on a timeline's axis.
     Picos;
-    /// Cycles of the clock of one SM. Every SM is a clock domain of its own: readings of two SMs do not compare, and cycles
-    /// become time only through anchors ([`crate::mark::Anchor`]).
+    /// Cycles of the clock of one SM. Every SM is a clock domain of its own: readings of two SMs do not
+    /// compare, and cycles become time only through anchors ([`crate::mark::Anchor`]).
     Cycles;
 }
 

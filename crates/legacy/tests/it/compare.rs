@@ -398,7 +398,8 @@ fn many_warps_are_one_finding() {
     assert_eq!((warps.total, warps.equal, warps.compared), (100, 66, 34));
 }
 
-/// A trace without any event says nothing of what ran; a warp without one, in a trace that has some, did nothing.
+/// A trace without any event says nothing of what ran; a warp without one, in a trace that has some, did
+/// nothing.
 #[test]
 fn nothing_recorded_is_unknown_and_a_warp_without_events_is_not() {
     let full = made(&[looped(0..9), looped(0..5)]);
