@@ -1,8 +1,8 @@
 //! Maps addresses in distributed shared memory to CTAs of a cluster.
 //!
-//! The bits from 24 upwards of a 32-bit `.shared::cluster` address select the CTA. On a GPU they hold its rank, even in a
-//! CTA's addresses of its own memory (`SR_CgaCtaId` is part of each address; `mapa` replaces it by another rank). On the CPU
-//! device they hold the rank plus one, or 0 for the CTA's own memory.
+//! The bits from 24 upwards of a 32-bit `.shared::cluster` address select the CTA. On a GPU they hold its
+//! rank, even in a CTA's addresses of its own memory (`SR_CgaCtaId` is part of each address; `mapa` replaces
+//! it by another rank). On the CPU device they hold the rank plus one, or 0 for the CTA's own memory.
 
 use prlx_trace::Dim3;
 use prlx_trace::launch::Launch;

@@ -1,16 +1,17 @@
 //! Compares two timelines region by region: what takes longer or shorter, and whether that exceeds chance.
 //!
-//! Visits match by kernel, role, region and trip, never by time. Each CTA gives three samples per region: its number of
-//! visits, their total time, and their median. A bootstrap with a fixed seed draws CTAs from all launches; the interval covers
-//! 95 of 100 draws.
+//! Visits match by kernel, role, region and trip, never by time. Each CTA gives three samples per region: its
+//! number of visits, their total time, and their median. A bootstrap with a fixed seed draws CTAs from all
+//! launches; the interval covers 95 of 100 draws.
 //!
 //! # Invariants
-//! The same two timelines give the same numbers. A region differs if the interval of its total excludes zero and the change
-//! reaches the given threshold. With too few CTAs, or lost records, a region without a difference is unknown.
+//! The same two timelines give the same numbers. A region differs if the interval of its total excludes zero
+//! and the change reaches the given threshold. With too few CTAs, or lost records, a region without a
+//! difference is unknown.
 //!
 //! # Limitations
-//! A launch is one sample, however long it is. A change of the clock rate changes all regions. If there are several kernels,
-//! a kernel with another name in the other timeline has no match.
+//! A launch is one sample, however long it is. A change of the clock rate changes all regions. If there are
+//! several kernels, a kernel with another name in the other timeline has no match.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -123,7 +124,8 @@ pub struct RegionChange {
 /// What a CTA tells of a region: how often, how long together, how long its median visit.
 type Told = [u64; 3];
 
-/// One side's visits of a region by a role: of each CTA, by launch and number, its visits' times and those that were only added up; and times by trip.
+/// One side's visits of a region by a role: of each CTA, by launch and number, its visits' times and those
+/// that were only added up; and times by trip.
 #[derive(Default)]
 struct Side {
     visits: u64,

@@ -14,13 +14,16 @@ pub struct Host {
 pub struct HostClock {
     /// The device's ordinal.
     pub device: u32,
-    /// Picoseconds by which times of the host may be early or late beside those of the device. `None`: nothing says how early or late.
+    /// Picoseconds by which times of the host may be early or late beside those of the device. `None`:
+    /// nothing says how early or late.
     pub within: Option<u64>,
-    /// How many bounds there are: kernels that ended before that was seen, and that began after they were launched.
+    /// How many bounds there are: kernels that ended before that was seen, and that began after they were
+    /// launched.
     pub bounds: [u64; 2],
 }
 
-/// A launch, as its host made it. Times are picoseconds on the axis of tracks, which may lie before its beginning.
+/// A launch, as its host made it. Times are picoseconds on the axis of tracks, which may lie before its
+/// beginning.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Call {
     /// Its number in its process.
@@ -39,7 +42,8 @@ pub struct Call {
     pub thread: u32,
     /// When the program launched it.
     pub start: i64,
-    /// When the driver was called to, and when it answered; between the start and that it is made ready to be recorded.
+    /// When the driver was called to, and when it answered; between the start and that it is made ready to be
+    /// recorded.
     pub called: Option<[i64; 2]>,
     /// When it ran, as all of its tracks say.
     pub ran: Option<[i64; 2]>,

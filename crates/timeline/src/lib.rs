@@ -1,7 +1,8 @@
 //! In-kernel timelines: what markers recorded becomes regions, waits, critical path and causes.
 //!
-//! A [`Timeline`] has one track per recording lane or group, with spans of regions on one time axis. [`timeline()`] reads
-//! it from a recording; `prlx-legacy` reads it from buffers of other profilers. [`analyze()`] and [`diff()`] take it.
+//! A [`Timeline`] has one track per recording lane or group, with spans of regions on one time axis.
+//! [`timeline()`] reads it from a recording; `prlx-legacy` reads it from buffers of other profilers.
+//! [`analyze()`] and [`diff()`] take it.
 //!
 //! - `model`, `launch_calls`, `clusters`: the plain data.
 //! - [`clock`]: the clocks of all SMs, and of the host, on one time axis.
@@ -10,7 +11,8 @@
 //! - `selection`: parts of a timeline. `diff`: two timelines compared.
 //!
 //! # Invariants
-//! Functions over values: the same recording gives the same timeline, and the same timeline the same analysis.
+//! Functions over values: the same recording gives the same timeline, and the same timeline the same
+//! analysis.
 
 mod analyze;
 pub mod clock;

@@ -43,7 +43,8 @@ pub struct Calibration {
     pub local: Option<[u32; 2]>,
     /// Threads that a multiprocessor runs at once.
     pub resident: Option<[u32; 2]>,
-    /// Threads that its registers leave room for on a multiprocessor, in whole CTAs: [`Calibration::resident`] is no more than this.
+    /// Threads that its registers leave room for on a multiprocessor, in whole CTAs:
+    /// [`Calibration::resident`] is no more than this.
     pub room: Option<[u32; 2]>,
 }
 
@@ -117,7 +118,8 @@ pub struct Span {
     pub cycles: u64,
     /// In how many spans of the track it lies; of asynchronous work 0.
     pub depth: u32,
-    /// Which visit of this region by this track it is, from 0: where records are lost, of those that are there.
+    /// Which visit of this region by this track it is, from 0: where records are lost, of those that are
+    /// there.
     pub trip: u32,
     /// Whether it is asynchronous work: from issue to completion.
     pub asynchronous: bool,
@@ -162,7 +164,8 @@ pub struct Axis {
     pub single: u64,
     /// The same of times of two multiprocessors against each other.
     pub residual: u64,
-    /// The same anywhere: between anchors that are far apart, clocks may have changed their rates in other ways than was taken.
+    /// The same anywhere: between anchors that are far apart, clocks may have changed their rates in other
+    /// ways than was taken.
     pub between: u64,
     /// Picoseconds between ticks of what times are read from.
     pub tick: u64,
@@ -203,8 +206,8 @@ impl Track {
         all.fold(None, |range, at| Some(range.map_or([at; 2], |[a, b]: [u64; 2]| [a.min(at), b.max(at)])))
     }
 
-    /// Calls `edge` with the begin and the end of every span that is no asynchronous work, in order: the time, and the span that
-    /// begins, or `None` as the innermost ends.
+    /// Calls `edge` with the begin and the end of every span that is no asynchronous work, in order: the
+    /// time, and the span that begins, or `None` as the innermost ends.
     pub fn walk<E>(&self, mut edge: impl FnMut(u64, Option<&Span>) -> Result<(), E>) -> Result<(), E> {
         let mut open: Vec<u64> = Vec::new();
         for span in self.spans.iter().filter(|s| !s.asynchronous) {
@@ -246,8 +249,8 @@ impl Timeline {
         self.tracks.iter().filter_map(Track::range).map(|[_, end]| end).max().unwrap_or(0)
     }
 
-    /// The launches of each kernel by themselves, on an axis of their own, in the order of their first. Notes are of all, so the parts have
-    /// none; so is what the host did.
+    /// The launches of each kernel by themselves, on an axis of their own, in the order of their first. Notes
+    /// are of all, so the parts have none; so is what the host did.
     pub fn by_kernel(&self) -> Vec<Timeline> {
         let mut kernels: Vec<&str> = Vec::new();
         for launch in &self.launches {

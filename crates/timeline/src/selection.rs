@@ -1,8 +1,8 @@
 //! Selects part of a timeline: by SM, CTA, role and time.
 //!
 //! # Invariants
-//! Notes count everything that was dropped. Spans across the edge of the time window stay whole, and so do the spans around
-//! those that stay.
+//! Notes count everything that was dropped. Spans across the edge of the time window stay whole, and so do
+//! the spans around those that stay.
 
 use crate::model::{Role, Timeline, Track};
 

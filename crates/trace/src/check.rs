@@ -1,8 +1,9 @@
 //! Findings of the checks of a running kernel, as plain data for the reports.
 //!
 //! # Invariants
-//! A finding has at least one side: the access or decision that is wrong. Further sides say what it conflicts with. Findings
-//! are in the order of their first occurrence; each pair of code locations appears once per kind.
+//! A finding has at least one side: the access or decision that is wrong. Further sides say what it conflicts
+//! with. Findings are in the order of their first occurrence; each pair of code locations appears once per
+//! kind.
 //!
 //! # Limitations
 //! The caller, who can read files, fills in the text of source lines ([`Findings::sources`]).
@@ -252,7 +253,8 @@ pub struct Place {
     pub instruction: String,
     /// Its line in the module's text, from 1.
     pub module_line: u32,
-    /// Where its source is, innermost inlined function first, then where that was inlined, and so on; empty: not known.
+    /// Where its source is, innermost inlined function first, then where that was inlined, and so on; empty:
+    /// not known.
     pub source: Vec<SourceLine>,
 }
 

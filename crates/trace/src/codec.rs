@@ -1,13 +1,13 @@
-//! The encoding of values in files: one trait, and the table macros that give every structure its type, encoder, decoder
-//! and rows in `docs/format.md`.
+//! The encoding of values in files: one trait, and the table macros that give every structure its type,
+//! encoder, decoder and rows in `docs/format.md`.
 //!
-//! Numbers are little-endian base-128: seven bits per byte, the top bit set if more follow. Exceptions are `u8`, `bool` and
-//! `u128`, which take 1, 1 and 16 bytes. `String` and `Vec` are a count and that many items. `Option` is 0, or 1 and the value.
-//! An enumeration is its number, then its fields.
+//! Numbers are little-endian base-128: seven bits per byte, the top bit set if more follow. Exceptions are
+//! `u8`, `bool` and `u128`, which take 1, 1 and 16 bytes. `String` and `Vec` are a count and that many items.
+//! `Option` is 0, or 1 and the value. An enumeration is its number, then its fields.
 //!
 //! # Invariants
-//! Decoding never panics. Memory is proportional to the input ([`Codec::MIN`] bounds how many items the input can hold). No
-//! type contains itself, so the types bound the depth.
+//! Decoding never panics. Memory is proportional to the input ([`Codec::MIN`] bounds how many items the input
+//! can hold). No type contains itself, so the types bound the depth.
 
 use crate::Error;
 
@@ -16,7 +16,8 @@ pub const VERSION: u32 = 11;
 
 /// A value that has a form in files.
 pub trait Codec: Sized {
-    /// The fewest bytes that a value takes: at least 1, so that a count can be checked against what follows it.
+    /// The fewest bytes that a value takes: at least 1, so that a count can be checked against what follows
+    /// it.
     const MIN: usize;
     /// Appends the value.
     fn put(&self, out: &mut Vec<u8>);
@@ -238,12 +239,13 @@ pub struct Layout {
     pub name: &'static str,
     /// What it is.
     pub doc: &'static str,
-    /// Number in files, name, type and meaning: of a structure's fields (without number), or an enumeration's values.
+    /// Number in files, name, type and meaning: of a structure's fields (without number), or an enumeration's
+    /// values.
     pub rows: &'static [(Option<u8>, &'static str, &'static str, &'static str)],
 }
 
-/// Declares structures once: the type, and how it lies in files, field after field. A field added later says in which
-/// version, `#[since(2)]`; in older files it is the default.
+/// Declares structures once: the type, and how it lies in files, field after field. A field added later says
+/// in which version, `#[since(2)]`; in older files it is the default.
 macro_rules! structures {
     ($(
         $(#[doc = $doc:literal])* $(#[derive($($derive:ident),*)])?

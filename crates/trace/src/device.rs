@@ -44,7 +44,8 @@ pub const PRIVATE_CHUNK_ROWS: u64 = 32;
 pub const MAGAZINES: u64 = 256;
 /// Bytes from one magazine to the next: each has cache lines of its own.
 pub const MAGAZINE_STRIDE: u64 = 128;
-/// Bytes of chunks that fill a magazine where the pool is large: while one waits for more, others go to the pool themselves.
+/// Bytes of chunks that fill a magazine where the pool is large: while one waits for more, others go to the
+/// pool themselves.
 pub const MAGAZINE_BYTES: u64 = 64 << 10;
 /// Bits of a magazine that count the chunks left.
 pub const MAGAZINE_COUNT: u32 = 16;
@@ -52,22 +53,25 @@ pub const MAGAZINE_COUNT: u32 = 16;
 pub const WORD_BITS: u32 = 30;
 /// Bits of a small trip count among decisions.
 pub const COUNT_BITS: u8 = 6;
-/// Level `events`, in place of a number of bits: a count is an event of its own, of the decision's site. Its value is the
-/// count, its mask the lanes with that count; it is the first event of theirs since they entered the loop.
+/// Level `events`, in place of a number of bits: a count is an event of its own, of the decision's site. Its
+/// value is the count, its mask the lanes with that count; it is the first event of theirs since they entered
+/// the loop.
 pub const COUNT_EVENT: u8 = u8::MAX;
 /// Set in words that carry a trip count.
 pub const COUNT_WORD: u32 = 1 << 31;
 /// Set in count words that are followed by a higher part.
 pub const COUNT_MORE: u32 = 1 << 30;
 
-/// How far the high half of a value is turned where it is hashed, so that its highest bit meets another one of the low half.
+/// How far the high half of a value is turned where it is hashed, so that its highest bit meets another one
+/// of the low half.
 pub const TURN: u32 = 11;
 /// The way in which values are hashed: it is another one whenever the same values get other hashes.
 pub const HASHING: u8 = 3;
 
-/// What a warp leaves at its end at level `print`: the hashes that are used, of four bytes each and two or four of them, then a byte a lane
-/// (of 32), as [`Lanes::Fingerprint`](crate::launch::Lanes::Fingerprint) says. Warps lie side by side without gaps, for memory takes longer for parts of a sector than for
-/// whole ones.
+/// What a warp leaves at its end at level `print`: the hashes that are used, of four bytes each and two or
+/// four of them, then a byte a lane (of 32), as [`Lanes::Fingerprint`](crate::launch::Lanes::Fingerprint)
+/// says. Warps lie side by side without gaps, for memory takes longer for parts of a sector than for whole
+/// ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Finals {
     /// Which of the four hashes are used; the others are 0.
@@ -167,7 +171,8 @@ records! {
         pool: u64,
         /// Bytes of the pool, a multiple of a chunk.
         size: u64,
-        /// Address of the pool's cursor: a u64, the bytes handed out. It is atomically increased and may run past `size`.
+        /// Address of the pool's cursor: a u64, the bytes handed out. It is atomically increased and may run
+        /// past `size`.
         cursor: u64,
         /// Address of the pool's [`MAGAZINES`], or 0: every chunk is taken from the pool itself.
         magazines: u64,
@@ -177,7 +182,8 @@ records! {
         heads: u64,
         /// Address of what warps leave at their ends at level `print`: [`Finals::bytes`] a warp.
         finals: u64,
-        /// Warps of a CTA, of a launch that has one dimension and of which all warps are recorded; else 0. Lies behind `finals`, with which it is loaded.
+        /// Warps of a CTA, of a launch that has one dimension and of which all warps are recorded; else 0.
+        /// Lies behind `finals`, with which it is loaded.
         cta_warps: u64,
         /// Address of the bucket, one chunk, aligned to a chunk.
         bucket: u64,
@@ -185,16 +191,19 @@ records! {
         warp_first: u32,
         /// How many warps to record.
         warps: u32,
-        /// How many of them, the first ones, begin with a chunk: in order those at the pool's beginning, as their heads say too.
-        /// Of a private stream it is lane 0's.
+        /// How many of them, the first ones, begin with a chunk: in order those at the pool's beginning, as
+        /// their heads say too. Of a private stream it is lane 0's.
         given: u64,
-        /// Address of a probe program's tables, or 0, and nothing is kept in them: they lie as [`crate::device::tables`] says.
+        /// Address of a probe program's tables, or 0, and nothing is kept in them: they lie as
+        /// [`crate::device::tables`] says.
         tables: u64,
-        /// Address of a probe program's records, or 0, and none are kept: [`tables::Records::warp`] bytes a warp, for all warps of the launch.
+        /// Address of a probe program's records, or 0, and none are kept: [`tables::Records::warp`] bytes a
+        /// warp, for all warps of the launch.
         records: u64,
         /// `cta_warps`, or 0 where there are no records. Lies behind `records`, with which it is loaded.
         record_warps: u64,
-        /// Address of what markers leave, or 0: one region a track, as [`crate::device::tracks`] says, from the first warp to record on.
+        /// Address of what markers leave, or 0: one region a track, as [`crate::device::tracks`] says, from
+        /// the first warp to record on.
         tracks: u64,
         /// Logarithm of a region's bytes.
         track_log: u64,
@@ -205,12 +214,13 @@ records! {
         /// Operands: one past the last.
         visit_last: u64,
     }
-    /// The parameter that a recorded kernel has behind its own. What a warp needs as it ends is in it: short warps wait for each load. All of it is 0
-    /// where nothing is recorded.
+    /// The parameter that a recorded kernel has behind its own. What a warp needs as it ends is in it: short
+    /// warps wait for each load. All of it is 0 where nothing is recorded.
     Handed {
         /// Address of the launch's [`Context`].
         context: u64,
-        /// What the context says of `tables`; 0: ask there. So it is of a graph's node, whose context is filled before each of its launches.
+        /// What the context says of `tables`; 0: ask there. So it is of a graph's node, whose context is
+        /// filled before each of its launches.
         tables: u64,
         /// Likewise, `finals` or `records`: a launch has one of them at most.
         ends: u64,
@@ -244,7 +254,8 @@ records! {
         end_nanos: u64,
         /// Bytes of slots that it wanted to write; known when it ended.
         written: u64,
-        /// Lane that began but follows another since it joined a group, plus one; if it is `lane`, nobody leads.
+        /// Lane that began but follows another since it joined a group, plus one; if it is `lane`, nobody
+        /// leads.
         left: u32,
         /// Nothing.
         spare: u32,
@@ -253,7 +264,8 @@ records! {
     EventRecord {
         /// Site, plus one; in its top bits [`Followers::tag`].
         site: u32,
-        /// Lanes that it is of; 0 if there are none after all: of a store that is told of with the decision before it.
+        /// Lanes that it is of; 0 if there are none after all: of a store that is told of with the decision
+        /// before it.
         mask: u32,
         /// See [`crate::launch::Event::value`].
         value: u32,
@@ -271,7 +283,8 @@ impl Context {
     }
 }
 
-/// What the row behind an event holds: values, of four bytes each, of events of the sites that follow its own. The top bits of its site say so.
+/// What the row behind an event holds: values, of four bytes each, of events of the sites that follow its
+/// own. The top bits of its site say so.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Followers {
     /// How many: 1 to [`Followers::MOST`], but not 3.
@@ -324,8 +337,9 @@ impl Followers {
 /// As many bits of a value as there are.
 pub const ALL: u8 = 64;
 
-/// The `bits` lowest bits of `value`. What an access moves may be less than its register holds: `st.u8` from a register of 32 bits
-/// stores 8, and a load that extends a sign says nothing by it. Another compiler may hold the same in another register.
+/// The `bits` lowest bits of `value`. What an access moves may be less than its register holds: `st.u8` from
+/// a register of 32 bits stores 8, and a load that extends a sign says nothing by it. Another compiler may
+/// hold the same in another register.
 pub const fn low(value: u64, bits: u8) -> u64 {
     match bits {
         0 => 0,
@@ -334,15 +348,17 @@ pub const fn low(value: u64, bits: u8) -> u64 {
     }
 }
 
-/// By what a lane multiplies in [`digest`], less `lane` times twice that: odd, and another number in each lane.
+/// By what a lane multiplies in [`digest`], less `lane` times twice that: odd, and another number in each
+/// lane.
 pub const DIGEST_BY: u32 = 0x9E37_79B1;
 /// By what [`digest`] multiplies the high half of a value.
 pub const DIGEST_HIGH: u32 = 0xC2B2_AE3D;
 
-/// One lane's part of the digest in [`EventRecord::value`]: the digest of a memory site is the exclusive or, over the
-/// active lanes, of what this gives for a lane's values (a vector's elements in order), each as its bits zero-extended.
-/// Lowered code and hooks both compute it. Both halves of a product count: highest bits (signs) show in its upper half, by another number in each
-/// lane, so that what differs alike in several values, or in all lanes, does not go away.
+/// One lane's part of the digest in [`EventRecord::value`]: the digest of a memory site is the exclusive or,
+/// over the active lanes, of what this gives for a lane's values (a vector's elements in order), each as its
+/// bits zero-extended. Lowered code and hooks both compute it. Both halves of a product count: highest bits
+/// (signs) show in its upper half, by another number in each lane, so that what differs alike in several
+/// values, or in all lanes, does not go away.
 pub const fn digest(lane: u32, values: &[u64]) -> u32 {
     let by = lane.wrapping_mul(DIGEST_BY << 1).wrapping_add(DIGEST_BY);
     let mut hash = 0;
@@ -366,8 +382,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of `level`'s streams for warps of `warp_size` lanes. Operand records are three elements of eight bytes:
-    /// `site + 1 | visit << 32`, then two values.
+    /// The shape of `level`'s streams for warps of `warp_size` lanes. Operand records are three elements of
+    /// eight bytes: `site + 1 | visit << 32`, then two values.
     pub const fn of(level: crate::kernel::Level, warp_size: u64) -> Shape {
         use crate::kernel::Level;
         match level {
@@ -389,8 +405,8 @@ impl Shape {
     pub const fn chunk(self) -> u64 {
         self.row() * self.rows()
     }
-    /// Bytes that fill a magazine of a pool of `size` bytes: enough chunks that few come to the pool, and few enough that
-    /// magazines hold no more than a quarter of it. One chunk: magazines are of no use.
+    /// Bytes that fill a magazine of a pool of `size` bytes: enough chunks that few come to the pool, and few
+    /// enough that magazines hold no more than a quarter of it. One chunk: magazines are of no use.
     pub const fn batch(self, size: u64) -> u64 {
         let most = size / 4 / MAGAZINES / self.chunk();
         let enough = MAGAZINE_BYTES / self.chunk();

@@ -1,7 +1,7 @@
 //! Prints a recording as text, for tests and `prlx inspect`: everything in the file, one line per item.
 //!
-//! Words of level `path` appear as their decisions (`1011`) or trip counts (`x12`), everything else as numbers. Source texts
-//! are only counted. A warp in a damaged frame is reported as damaged.
+//! Words of level `path` appear as their decisions (`1011`) or trip counts (`x12`), everything else as
+//! numbers. Source texts are only counted. A warp in a damaged frame is reported as damaged.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};

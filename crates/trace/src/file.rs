@@ -1,17 +1,19 @@
 //! The file of a recording: a header, then sections, the last of which marks the file as complete.
 //!
-//! **Header**: 8 bytes [`MAGIC`], 4 bytes version, 4 bytes checksum (the low half of that of the 12 bytes before).
-//! **Section**: a head of 40 bytes, and the stored bytes. The head holds kind and flags (4 bytes each), stored length, length
-//! when decompressed, checksum of the stored bytes, and checksum of the head so far (8 bytes each). All numbers are
-//! little-endian; checksums are XXH3-64.
+//! **Header**: 8 bytes [`MAGIC`], 4 bytes version, 4 bytes checksum (the low half of that of the 12 bytes
+//! before).
+//! **Section**: a head of 40 bytes, and the stored bytes. The head holds kind and flags (4 bytes each),
+//! stored length, length when decompressed, checksum of the stored bytes, and checksum of the head so far (8
+//! bytes each). All numbers are little-endian; checksums are XXH3-64.
 //!
-//! There is no table of sections, so a recorder appends each launch when it has ended ([`crate::Writer`]), and the file of a
-//! killed process is complete up to its last section ([`Trace::read_cut`]). A reader goes from head to head and reads frames
-//! only on demand; the index before them holds a checksum for each.
+//! There is no table of sections, so a recorder appends each launch when it has ended ([`crate::Writer`]),
+//! and the file of a killed process is complete up to its last section ([`Trace::read_cut`]). A reader goes
+//! from head to head and reads frames only on demand; the index before them holds a checksum for each.
 //!
-//! **Versions.** The magic changes when old files become unreadable. Every other change raises [`VERSION`]. A reader accepts
-//! its own version and all earlier ones, and refuses later ones. A new field states its version (`#[since]`). Kinds and numbers
-//! are never reused. A section of unknown kind with flag [`SKIP`] is skipped.
+//! **Versions.** The magic changes when old files become unreadable. Every other change raises [`VERSION`]. A
+//! reader accepts its own version and all earlier ones, and refuses later ones. A new field states its
+//! version (`#[since]`). Kinds and numbers are never reused. A section of unknown kind with flag [`SKIP`] is
+//! skipped.
 //!
 //! # Invariants
 //! Reading never panics. Memory is proportional to the file ([`Budget`]). Every id is in range.
@@ -80,7 +82,8 @@ pub(crate) const END: u32 = 0xffff_ffff;
 /// Most bytes that one section unpacks to (frames apart).
 const MOST: u64 = 256 << 20;
 
-/// How much may be unpacked while a file is opened: 16 MiB, and 256 times its length. Text packs 30-fold at best.
+/// How much may be unpacked while a file is opened: 16 MiB, and 256 times its length. Text packs 30-fold at
+/// best.
 struct Budget(u64);
 
 impl Budget {
@@ -108,8 +111,8 @@ impl Trace {
         Trace::open(file, Keep::Copies, false)
     }
 
-    /// Reads a file that may have been cut off, as when its writer was killed or the disk was full: all up to its last whole
-    /// section. [`Trace::cut`] says whether that is not all.
+    /// Reads a file that may have been cut off, as when its writer was killed or the disk was full: all up to
+    /// its last whole section. [`Trace::cut`] says whether that is not all.
     ///
     /// # Errors
     /// As [`Trace::read`], but for a cut after the first section.
@@ -117,8 +120,8 @@ impl Trace {
         Trace::open(file, Keep::Copies, true)
     }
 
-    /// Reads all of a file but the streams: modules, launches, and the warps' digests. The frames' bytes are not looked
-    /// at, so that a mapped file is not loaded for them. The file may have been cut off.
+    /// Reads all of a file but the streams: modules, launches, and the warps' digests. The frames' bytes are
+    /// not looked at, so that a mapped file is not loaded for them. The file may have been cut off.
     ///
     /// # Errors
     /// As [`Trace::read_cut`].
@@ -126,7 +129,8 @@ impl Trace {
         Trace::open(file, Keep::Nothing, true)
     }
 
-    /// As [`Trace::read_cut`], but frames stay where they are: of a mapped file only those that are unpacked are ever loaded.
+    /// As [`Trace::read_cut`], but frames stay where they are: of a mapped file only those that are unpacked
+    /// are ever loaded.
     ///
     /// # Errors
     /// As [`Trace::read_cut`]. A file that is changed later shows when frames of it are unpacked.

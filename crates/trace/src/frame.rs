@@ -1,12 +1,13 @@
 //! Frames: the streams of a few hundred warps, in columns, compressed with zstd.
 //!
-//! A decompressed frame starts with four lists for its warps: index of the warp in the launch, kind of stream ([`Kind`]),
-//! number of lanes, and elements per lane. Columns follow. A column of n numbers of w bytes is w planes of n bytes, the lowest
-//! bytes first. The elements of lanes lie row by row, as the device wrote them. Each is XORed with the one of the lane before
-//! it in its row, so lanes with equal elements leave zeros.
+//! A decompressed frame starts with four lists for its warps: index of the warp in the launch, kind of stream
+//! ([`Kind`]), number of lanes, and elements per lane. Columns follow. A column of n numbers of w bytes is w
+//! planes of n bytes, the lowest bytes first. The elements of lanes lie row by row, as the device wrote them.
+//! Each is XORed with the one of the lane before it in its row, so lanes with equal elements leave zeros.
 //!
 //! # Invariants
-//! Reading never panics, terminates, and allocates in proportion to the frame's bytes. A frame must use all of its bytes.
+//! Reading never panics, terminates, and allocates in proportion to the frame's bytes. A frame must use all
+//! of its bytes.
 
 use std::cell::RefCell;
 use std::io::Read;
@@ -58,7 +59,8 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Calls `f` with the warp, the element's index in the warp's list, and whether it is the first of its row.
+    /// Calls `f` with the warp, the element's index in the warp's list, and whether it is the first of its
+    /// row.
     fn each(&self, mut f: impl FnMut(usize, usize, bool)) {
         for (warp, ends) in self.ends.iter().enumerate() {
             // Lanes that still have elements, with the next of them and the end.
@@ -243,8 +245,8 @@ fn take_events(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<Event>>, E
     Ok(counts.into_iter().map(|n| all.by_ref().take(n).collect()).collect())
 }
 
-/// Reads the streams back. `infos` are those of the frame's warps, the first of which has index `first`; sites must be
-/// less than `sites`.
+/// Reads the streams back. `infos` are those of the frame's warps, the first of which has index `first`;
+/// sites must be less than `sites`.
 pub fn parse(
     bytes: &[u8],
     version: u32,

@@ -8,8 +8,8 @@ use crate::process::{Process, Skipped};
 use crate::trace::WarpInfo;
 use crate::{Error, file, frame, validate};
 
-/// Reads `data` as one of a file's parts, chosen by the first byte. What can be read must be written to the same bytes'
-/// meaning again.
+/// Reads `data` as one of a file's parts, chosen by the first byte. What can be read must be written to the
+/// same bytes' meaning again.
 #[doc(hidden)]
 pub fn parts(data: &[u8]) {
     let Some((&part, bytes)) = data.split_first() else { return };

@@ -1,7 +1,7 @@
 //! Names of things in a recording: dense indices, places in a grid, lane masks, units of time.
 //!
-//! Every index is a newtype, so that a site can't be used where a block is meant. A warp has 32 lanes (NVIDIA, RDNA) or
-//! 64 (CDNA); masks are 64 bits wide for both.
+//! Every index is a newtype, so that a site can't be used where a block is meant. A warp has 32 lanes
+//! (NVIDIA, RDNA) or 64 (CDNA); masks are 64 bits wide for both.
 
 use std::fmt;
 
@@ -164,7 +164,7 @@ macro_rules! quantities {
     ($($(#[$m:meta])* $name:ident;)*) => { $(
         $(#[$m])*
         #[derive(
-            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
         )]
         #[serde(transparent)]
         pub struct $name(pub u64);
@@ -200,6 +200,10 @@ macro_rules! quantities {
                 u64::take(from).map($name)
             }
         }
+        /// The number alone, as in [`fmt::Display`]: texts of recordings print derived `Debug`.
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Debug::fmt(&self.0, f) }
+        }
         /// The number alone, without its unit.
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Display::fmt(&self.0, f) }
@@ -207,12 +211,13 @@ macro_rules! quantities {
     )* };
 }
 quantities! {
-    /// Nanoseconds: of a device's global timer, or of the host's clock. The item that has the value says which.
+    /// Nanoseconds: of a device's global timer, or of the host's clock. The item that has the value says
+    /// which.
     Nanos;
     /// Picoseconds on a timeline's axis.
     Picos;
-    /// Cycles of the clock of one SM. Every SM is a clock domain of its own: readings of two SMs do not compare, and cycles
-    /// become time only through anchors ([`crate::mark::Anchor`]).
+    /// Cycles of the clock of one SM. Every SM is a clock domain of its own: readings of two SMs do not
+    /// compare, and cycles become time only through anchors ([`crate::mark::Anchor`]).
     Cycles;
 }
 

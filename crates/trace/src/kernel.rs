@@ -1,13 +1,14 @@
 //! The static half of a recording: what decoding and reports need to know of the code.
 //!
-//! It is computed once, when a module is instrumented, and stored with the events. Its core is the *decode program*: the
-//! [`Step`]s of each basic block. Walked lane by lane, with the launch's parameters and the lane's recorded words, it gives the
-//! lane's exact path. A decision that follows from parameters, ids, constants, induction variables and earlier decisions is not
-//! recorded: the decoder evaluates its slice again ([`Step::Let`]).
+//! It is computed once, when a module is instrumented, and stored with the events. Its core is the *decode
+//! program*: the [`Step`]s of each basic block. Walked lane by lane, with the launch's parameters and the
+//! lane's recorded words, it gives the lane's exact path. A decision that follows from parameters, ids,
+//! constants, induction variables and earlier decisions is not recorded: the decoder evaluates its slice
+//! again ([`Step::Let`]).
 //!
 //! # Invariants
-//! Every index is within the table that it refers to; the reader checks this. `Module::sites[i].function` and `block` name the
-//! block whose steps contain that site.
+//! Every index is within the table that it refers to; the reader checks this. `Module::sites[i].function` and
+//! `block` name the block whose steps contain that site.
 
 use crate::ids::{BlockId, FileId, FuncId, LocId, LoopId, SiteId, Slot};
 use crate::mark::Mark;
@@ -35,8 +36,8 @@ structures! {
         #[since(5)] pub tables: Vec<Table>,
         /// Markers that were inserted into it.
         #[since(6)] pub marks: Vec<Mark>,
-        /// In which way its recorder hashes values (levels `print` and `events`): [`crate::device::HASHING`], or 0, from before there
-        /// was another one.
+        /// In which way its recorder hashes values (levels `print` and `events`): [`crate::device::HASHING`],
+        /// or 0, from before there was another one.
         #[since(7)] pub hashing: u8,
     }
 
@@ -81,7 +82,8 @@ structures! {
         pub loops: Vec<Loop>,
         /// Why it is not recorded; `None` when it is.
         pub skipped: Option<String>,
-        /// What it takes of a multiprocessor as the program has it, and as it ran to be recorded; `None`: not known.
+        /// What it takes of a multiprocessor as the program has it, and as it ran to be recorded; `None`: not
+        /// known.
         #[since(11)] pub needs: Option<(ThreadResources, ThreadResources)>,
     }
 
@@ -116,7 +118,8 @@ structures! {
         pub steps: Vec<Step>,
         /// Where it goes then.
         pub end: End,
-        /// Immediate post-dominator: where lanes that part here meet again at the latest. `None`: only at the exit.
+        /// Immediate post-dominator: where lanes that part here meet again at the latest. `None`: only at the
+        /// exit.
         pub ipdom: Option<BlockId>,
         /// Innermost loop it belongs to.
         pub in_loop: Option<LoopId>,
@@ -125,7 +128,8 @@ structures! {
     /// A natural loop, or an irreducible region.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Loop {
-        /// Where it is entered (one of the entries if irreducible). An arrival here from inside starts the next trip.
+        /// Where it is entered (one of the entries if irreducible). An arrival here from inside starts the
+        /// next trip.
         pub header: BlockId,
         /// The enclosing loop.
         pub parent: Option<LoopId>,
@@ -155,24 +159,27 @@ choices! {
             /// The instruction's guard: without it, `to` keeps its value.
             guard: Option<Guard>,
         } = 0,
-        /// A visit to a decision: its value, from where [`Site::source`] says, goes to `slot` and is one decoded event.
+        /// A visit to a decision: its value, from where [`Site::source`] says, goes to `slot` and is one
+        /// decoded event.
         Decide {
             /// Site of the decision.
             site: SiteId,
             /// Holds the value afterwards (and before, when [`Source::Computed`]).
             slot: Slot,
-            /// The defining instruction's guard: visited only if it holds; else nothing is taken and `slot` keeps its value.
+            /// The defining instruction's guard: visited only if it holds; else nothing is taken and `slot`
+            /// keeps its value.
             guard: Option<Guard>,
         } = 1,
-        /// A visit to a site whose class is no decision (store, atomic, barrier …): one decoded event without a value.
+        /// A visit to a site whose class is no decision (store, atomic, barrier …): one decoded event without
+        /// a value.
         Visit {
             /// The visited site.
             site: SiteId,
             /// The instruction's guard: visited only if it holds.
             guard: Option<Guard>,
         } = 2,
-        /// A call of a function of this module; the decoder walks it (unless that function is skipped). Since version 8 with its
-        /// place in the source.
+        /// A call of a function of this module; the decoder walks it (unless that function is skipped). Since
+        /// version 8 with its place in the source.
         Call {
             /// Called function.
             function: FuncId,
@@ -422,8 +429,8 @@ impl Level {
     /// The levels that are recorders: all but a probe program.
     pub const RECORDERS: &[Level] = &[Level::Fingerprint, Level::Path, Level::Events, Level::Operands];
 
-    /// The word that users read: `fingerprint` for [`Level::Fingerprint`]. Files and JSON keep [`Level::name`], which is
-    /// `print`.
+    /// The word that users read: `fingerprint` for [`Level::Fingerprint`]. Files and JSON keep
+    /// [`Level::name`], which is `print`.
     pub const fn label(self) -> &'static str {
         match self {
             Level::Fingerprint => "fingerprint",
@@ -431,7 +438,8 @@ impl Level {
         }
     }
 
-    /// The recorder of this name. Accepts the label and the name in files: `fingerprint` and `print` are the same.
+    /// The recorder of this name. Accepts the label and the name in files: `fingerprint` and `print` are the
+    /// same.
     pub fn from_word(word: &str) -> Option<Level> {
         Level::RECORDERS.iter().copied().find(|level| [level.label(), level.name()].contains(&word))
     }
@@ -470,16 +478,16 @@ choices! {
         Bits(count: u8) = 1,
         /// From the steps before it: its slice is evaluated again.
         Computed = 2,
-        /// From a trip count: the decision holds `stay` as many times as the lane's next count says, then the other value.
-        /// The count is taken when the loop is entered: from the lane's next `bits` bits, or, if those are all ones or `bits`
-        /// is 0, from its next count word.
+        /// From a trip count: the decision holds `stay` as many times as the lane's next count says, then the
+        /// other value. The count is taken when the loop is entered: from the lane's next `bits` bits, or, if
+        /// those are all ones or `bits` is 0, from its next count word.
         Trips {
             /// The loop that this decision alone leaves.
             of: LoopId,
             /// The value with which the loop goes on.
             stay: bool,
-            /// Bits that a small count takes among the lane's decisions; all ones announce a count word. 255: at level
-            /// `events`, the count is the value of the lane's next event.
+            /// Bits that a small count takes among the lane's decisions; all ones announce a count word. 255:
+            /// at level `events`, the count is the value of the lane's next event.
             #[since(2)] bits: u8,
         } = 3,
     }
@@ -504,14 +512,16 @@ structures! {
         pub loc: Option<LocId>,
         /// What it is.
         pub class: SiteClass,
-        /// Among the sites of this function with the same location and class, its number: with them, the key that is stable
-        /// across builds. Without a location, its number among all sites of the class in the function.
+        /// Among the sites of this function with the same location and class, its number: with them, the key
+        /// that is stable across builds. Without a location, its number among all sites of the class in the
+        /// function.
         pub nth: u32,
         /// The instruction, as written.
         pub text: String,
         /// How its value is decoded.
         pub source: Source,
-        /// What a decision compares, or a memory site moves: the operands that [`Level::Operands`] records, in order.
+        /// What a decision compares, or a memory site moves: the operands that [`Level::Operands`] records,
+        /// in order.
         pub operands: Vec<Operand>,
         /// What the decision steers: the branch, guarded instructions and selects, as written.
         pub steers: Vec<Steered>,

@@ -1,7 +1,8 @@
 //! The dynamic half of a recording: launches and the streams of their warps.
 //!
-//! A [`WarpStream`] holds the words of the lanes of one warp as recorded. `prlx-analyze` decodes it against the static half.
-//! Streams of equal meaning have equal [`WarpStream::digest`]s, so equal warps are skipped without decoding.
+//! A [`WarpStream`] holds the words of the lanes of one warp as recorded. `prlx-analyze` decodes it against
+//! the static half. Streams of equal meaning have equal [`WarpStream::digest`]s, so equal warps are skipped
+//! without decoding.
 
 use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, SiteId, WarpId};
 use crate::kernel::{FaultKind, Fidelity, Level, Scalar};
@@ -22,8 +23,8 @@ structures! {
         pub shared: u32,
         /// Lanes in a warp: 32 or 64.
         pub warp_size: u8,
-        /// The parameter buffer as launched, without the parameter that instrumenting appends. Of a program's launch, bytes that
-        /// its code never reads (padding) are 0.
+        /// The parameter buffer as launched, without the parameter that instrumenting appends. Of a program's
+        /// launch, bytes that its code never reads (padding) are 0.
         pub params: Vec<u8>,
         /// What the user calls the arguments and what buffers held.
         pub args: Vec<ArgInfo>,
@@ -53,9 +54,11 @@ structures! {
         #[since(3)] pub start: Nanos,
         /// How sure it is that what was rewritten is what would have run.
         #[since(3)] pub fidelity: Fidelity,
-        /// Why nothing of it was recorded: its code runs untouched, or it was not asked for. `None` when it was recorded.
+        /// Why nothing of it was recorded: its code runs untouched, or it was not asked for. `None` when it
+        /// was recorded.
         #[since(3)] pub skipped: Option<String>,
-        /// Of a program's launch: what pointers among its parameters lead to, by place. Empty where that was not looked at.
+        /// Of a program's launch: what pointers among its parameters lead to, by place. Empty where that was
+        /// not looked at.
         #[since(4)] pub pointees: Vec<Pointee>,
         /// Why digests of it were asked for and there are none.
         #[since(4)] pub undigested: Option<String>,
@@ -63,14 +66,16 @@ structures! {
         #[since(9)] pub host: Option<Host>,
     }
 
-    /// What the host did to launch a kernel: times are nanoseconds since its process started ([`crate::Process::started`]), by the same clock
-    /// as [`Launch::start`], which is when the program launched it. Recording it takes from then until `called`.
+    /// What the host did to launch a kernel: times are nanoseconds since its process started
+    /// ([`crate::Process::started`]), by the same clock as [`Launch::start`], which is when the program
+    /// launched it. Recording it takes from then until `called`.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Host {
-        /// The thread that launched it: 0 the first that launched something, then by order of their first launch.
+        /// The thread that launched it: 0 the first that launched something, then by order of their first
+        /// launch.
         pub thread: u32,
-        /// When the driver was called to launch it, and when it answered: the kernel did not begin before the first. `None`: the launch did
-        /// not come so far, or runs without being recorded.
+        /// When the driver was called to launch it, and when it answered: the kernel did not begin before the
+        /// first. `None`: the launch did not come so far, or runs without being recorded.
         pub called: Option<(Nanos, Nanos)>,
         /// When the host knew that it had ended. `None`: it never did.
         pub seen: Option<Nanos>,
@@ -142,8 +147,8 @@ structures! {
         pub name: String,
         /// Type of the scalar, or of a buffer's elements.
         pub ty: Scalar,
-        /// For a buffer: its length in bytes; `None` for a scalar. A pointer to device memory is a buffer up to the end of its
-        /// allocation.
+        /// For a buffer: its length in bytes; `None` for a scalar. A pointer to device memory is a buffer up
+        /// to the end of its allocation.
         pub bytes: Option<u64>,
         /// For a buffer: XXH3-64 of its content before the launch.
         pub before: Option<u64>,
@@ -151,8 +156,8 @@ structures! {
         pub after: Option<u64>,
     }
 
-    /// What a pointer among a launch's parameters leads to: memory up to the next of these pointers in the same allocation, or to
-    /// the end of that.
+    /// What a pointer among a launch's parameters leads to: memory up to the next of these pointers in the
+    /// same allocation, or to the end of that.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Pointee {
         /// Where the pointer lies in the parameter buffer.
@@ -185,8 +190,8 @@ structures! {
         pub kind: FaultKind,
         /// What happened, with its place: instruction, line, thread.
         pub text: String,
-        /// Of the warps that were recorded, ascending: those with lanes that had not ended, and which lanes. `None`: the device
-        /// can't say; it may be any.
+        /// Of the warps that were recorded, ascending: those with lanes that had not ended, and which lanes.
+        /// `None`: the device can't say; it may be any.
         pub unfinished: Option<Vec<(WarpId, LaneMask)>>,
     }
 
@@ -211,8 +216,8 @@ structures! {
 pub struct WarpStream {
     /// The warp.
     pub warp: WarpId,
-    /// XXH3-64 of everything that decoding this warp reads (streams, digest of the decode program, grid, parameters that
-    /// slices use): equal digests, equal decoded streams. 0: not computed.
+    /// XXH3-64 of everything that decoding this warp reads (streams, digest of the decode program, grid,
+    /// parameters that slices use): equal digests, equal decoded streams. 0: not computed.
     pub digest: u64,
     /// Elements of this warp that were lost.
     pub dropped: u64,
@@ -236,10 +241,11 @@ pub enum Lanes {
         checkpoints: Vec<u64>,
         /// Ends by lane.
         ends: Vec<u32>,
-        /// Two entries: first the warp's own hashes of control, loaded and stored values, each the exclusive or of what its
-        /// lanes have, and 0; then the lanes' signatures, eight in each number from its lowest byte on: a byte that tells
-        /// most lanes apart that differ, 0 for a lane that never ended. In recordings before version 3, and where a warp has
-        /// not 32 lanes, an entry a lane: control, loaded, stored, synchronisation, all zero for one that never ended.
+        /// Two entries: first the warp's own hashes of control, loaded and stored values, each the exclusive
+        /// or of what its lanes have, and 0; then the lanes' signatures, eight in each number from its lowest
+        /// byte on: a byte that tells most lanes apart that differ, 0 for a lane that never ended. In
+        /// recordings before version 3, and where a warp has not 32 lanes, an entry a lane: control, loaded,
+        /// stored, synchronisation, all zero for one that never ended.
         hashes: Vec<[u64; 4]>,
     },
     /// [`Level::Events`]: one stream a warp, in the order of its clock.
@@ -276,10 +282,11 @@ impl Default for Lanes {
 pub struct Event {
     /// The visited site.
     pub site: SiteId,
-    /// Exact mask of the active lanes. At a switch: those of them that go this way, with an event for each way.
+    /// Exact mask of the active lanes. At a switch: those of them that go this way, with an event for each
+    /// way.
     pub mask: LaneMask,
-    /// Decision: the lanes whose predicate held. Switch: the index of all its lanes. Memory: a digest over the
-    /// active lanes' values, comparable only between equal masks.
+    /// Decision: the lanes whose predicate held. Switch: the index of all its lanes. Memory: a digest over
+    /// the active lanes' values, comparable only between equal masks.
     pub value: u64,
     /// Low 32 bits of the SM's clock.
     pub clock: u32,

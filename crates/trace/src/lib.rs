@@ -1,8 +1,9 @@
 //! The vocabulary of a recording, the records that devices write, and the files that hold them.
 //!
-//! A [`Trace`] has a static half ([`kernel`]: modules, control flow, sites, decode programs, source) and a dynamic half
-//! ([`launch`]: launches, streams of warps). It explains itself with no module beside it. This crate knows nothing of
-//! PTX, drivers or analyses; it reads `&[u8]` and writes to `Write`, and opens no file.
+//! A [`Trace`] has a static half ([`kernel`]: modules, control flow, sites, decode programs, source) and a
+//! dynamic half ([`launch`]: launches, streams of warps). It explains itself with no module beside it. This
+//! crate knows nothing of PTX, drivers or analyses; it reads `&[u8]` and writes to `Write`, and opens no
+//! file.
 
 #[macro_use]
 mod codec;

@@ -1,14 +1,15 @@
 //! Markers of a module, and what each track of a launch recorded at them.
 //!
-//! A track is the sequence of records of one lane. A record has a marker and the low half of the SM's clock. Anchors at the
-//! ends of a track, and sometimes in between, hold the whole clock and the global timer; they put all clocks on one axis.
+//! A track is the sequence of records of one lane. A record has a marker and the low half of the SM's clock.
+//! Anchors at the ends of a track, and sometimes in between, hold the whole clock and the global timer; they
+//! put all clocks on one axis.
 //!
 //! # Invariants
 //! Reading allocates in proportion to the bytes.
 //!
 //! # Limitations
-//! If two records of a track are 2^32 cycles (about two seconds) apart or more, whole turns of the clock are lost. A track with
-//! both anchors shows that this happened.
+//! If two records of a track are 2^32 cycles (about two seconds) apart or more, whole turns of the clock are
+//! lost. A track with both anchors shows that this happened.
 
 use crate::Error;
 use crate::codec::{Codec, Reader, put_number};
@@ -33,7 +34,8 @@ structures! {
         pub payload: Vec<Field>,
     }
 
-    /// What the markers of one launch left. A file may have several of one launch: each has tracks of its own.
+    /// What the markers of one launch left. A file may have several of one launch: each has tracks of its
+    /// own.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Marks {
         /// Module of the markers.
@@ -80,7 +82,8 @@ structures! {
         pub cycles: Cycles,
         /// The device's global timer, in nanoseconds.
         pub nanos: Nanos,
-        /// Cycles from then until the timer had answered, [`SLOWEST`](crate::device::tracks::SLOWEST) for more; `None`: not known.
+        /// Cycles from then until the timer had answered, [`SLOWEST`](crate::device::tracks::SLOWEST) for
+        /// more; `None`: not known.
         #[since(11)] pub took: Option<u32>,
     }
 

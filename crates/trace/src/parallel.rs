@@ -1,7 +1,8 @@
 //! A parallel map on worker threads that the caller owns.
 //!
-//! Packing frames and digesting streams are many equal pieces of work. [`Workers::map`] divides them over a few threads
-//! that stay alive between calls: new threads start with new memory, which takes longer than the work itself.
+//! Packing frames and digesting streams are many equal pieces of work. [`Workers::map`] divides them over a
+//! few threads that stay alive between calls: new threads start with new memory, which takes longer than the
+//! work itself.
 //!
 //! # Invariants
 //! Results are in the order of the items, whatever the number of threads.

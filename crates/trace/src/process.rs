@@ -1,11 +1,11 @@
 //! The recorded process, and code that ran without instrumentation.
 //!
-//! A file holds at most one process: none for a recording of a launch file, one for each process of a program. The folder of
-//! the files says which of them belong together (docs/sessions.md).
+//! A file holds at most one process: none for a recording of a launch file, one for each process of a
+//! program. The folder of the files says which of them belong together (docs/sessions.md).
 //!
 //! # Limitations
-//! The process section is written first. What the process learns later, such as a device first used after the first launch, is
-//! not in it.
+//! The process section is written first. What the process learns later, such as a device first used after the
+//! first launch, is not in it.
 
 use crate::ids::Nanos;
 

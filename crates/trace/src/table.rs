@@ -1,7 +1,7 @@
 //! Tables and records of probe programs: their declarations, and their contents.
 //!
-//! Records of a program are tables too: the keys name the owner of a record and its index there. [`crate::device`] describes
-//! how both lie in device memory.
+//! Records of a program are tables too: the keys name the owner of a record and its index there.
+//! [`crate::device`] describes how both lie in device memory.
 
 use crate::ids::ModuleId;
 use crate::kernel::Scalar;
@@ -16,7 +16,8 @@ structures! {
         pub keys: Vec<Field>,
         /// How values come together in a row.
         pub aggregate: Aggregate,
-        /// What is aggregated: one, with its type as the program computes it, none for [`Aggregate::Count`]; a record's fields.
+        /// What is aggregated: one, with its type as the program computes it, none for [`Aggregate::Count`];
+        /// a record's fields.
         pub values: Vec<Field>,
         /// Texts that keys are numbers of.
         pub words: Vec<String>,
@@ -33,8 +34,8 @@ structures! {
         pub shown: Shown,
     }
 
-    /// What was in a table at the end, of one module's launches. A file may have several of one table: their rows come
-    /// together as values do.
+    /// What was in a table at the end, of one module's launches. A file may have several of one table: their
+    /// rows come together as values do.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct TableContents {
         /// Module of the table.

@@ -1,8 +1,8 @@
 //! A whole recording in memory.
 //!
-//! Streams stay in frames of a few hundred warps, compressed as in the file, or left in the file ([`Bytes`]). They are
-//! decompressed one frame at a time. [`WarpInfo`], which is needed to skip equal warps, is available without decompression.
-//! Frames are independent: any number of threads may decompress at a time.
+//! Streams stay in frames of a few hundred warps, compressed as in the file, or left in the file ([`Bytes`]).
+//! They are decompressed one frame at a time. [`WarpInfo`], which is needed to skip equal warps, is available
+//! without decompression. Frames are independent: any number of threads may decompress at a time.
 
 use std::fmt;
 use std::ops::Range;
@@ -28,8 +28,8 @@ pub struct Trace {
     pub process: Option<Process>,
     /// The static half.
     pub modules: Vec<Module>,
-    /// The dynamic half, in the order in which launches were written: that in which they ended ([`Launch::number`] is the
-    /// other).
+    /// The dynamic half, in the order in which launches were written: that in which they ended
+    /// ([`Launch::number`] is the other).
     pub launches: Vec<Recording>,
     /// Code that runs untouched.
     pub skipped: Vec<Skipped>,
@@ -37,8 +37,8 @@ pub struct Trace {
     pub tallies: Vec<TableContents>,
     /// What markers left, launch by launch.
     pub marks: Vec<Marks>,
-    /// Where and how the file was cut off: there may have been more, so what is missing here proves nothing. `None`: it is
-    /// whole.
+    /// Where and how the file was cut off: there may have been more, so what is missing here proves nothing.
+    /// `None`: it is whole.
     pub cut: Option<Error>,
 }
 
@@ -197,7 +197,8 @@ impl Streams {
         }
         Streams { infos, frames }
     }
-    /// Adds warps that come after all there are, as one more frame, packed at once: for who has more than fits into memory.
+    /// Adds warps that come after all there are, as one more frame, packed at once: for who has more than
+    /// fits into memory.
     ///
     /// # Errors
     /// When a warp does not come after those before it, or the frame can't be packed.
@@ -256,7 +257,8 @@ impl Streams {
     pub fn info(&self, warp: WarpId) -> Option<WarpInfo> {
         self.infos.binary_search_by_key(&warp, |w| w.warp).ok().map(|i| self.infos[i])
     }
-    /// A digest of all warps' digests: equal roots, equal launches as far as they were recorded. 0 if a digest is missing.
+    /// A digest of all warps' digests: equal roots, equal launches as far as they were recorded. 0 if a
+    /// digest is missing.
     pub fn root(&self) -> u64 {
         let mut hash = Xxh3::new();
         for info in &self.infos {
@@ -310,7 +312,8 @@ impl Streams {
 }
 
 impl Trace {
-    /// Puts a recording behind this one: its modules get the numbers that follow, its launches numbers that are `launches` higher.
+    /// Puts a recording behind this one: its modules get the numbers that follow, its launches numbers that
+    /// are `launches` higher.
     pub fn append(&mut self, other: Trace, launches: u64) {
         let modules = self.modules.len() as u32;
         let module = |id: ModuleId| ModuleId(id.0 + modules);
@@ -335,9 +338,10 @@ impl Trace {
             ..marks
         }));
     }
-    /// A digest of what its launches did and left, in the order of their numbers: kernels, shapes, streams, what buffers hold
-    /// afterwards, what stopped them, why they were not recorded. Equal digests, equal runs as far as they were recorded. What
-    /// went in does not count, nor when and where it ran. `None` if a warp has no digest.
+    /// A digest of what its launches did and left, in the order of their numbers: kernels, shapes, streams,
+    /// what buffers hold afterwards, what stopped them, why they were not recorded. Equal digests, equal runs
+    /// as far as they were recorded. What went in does not count, nor when and where it ran. `None` if a warp
+    /// has no digest.
     pub fn root(&self) -> Option<u64> {
         let mut order: Vec<usize> = (0..self.launches.len()).collect();
         order.sort_by_key(|i| (self.launches[*i].launch.number, *i));

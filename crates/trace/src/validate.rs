@@ -1,8 +1,8 @@
 //! Checks what was read: every id within its table, no cycles, plausible shapes.
 //!
 //! # Limitations
-//! Whether the decode program makes sense is not checked. A decoder bounds its steps, and checks an argument's place in the
-//! parameter buffer when it reads it.
+//! Whether the decode program makes sense is not checked. A decoder bounds its steps, and checks an
+//! argument's place in the parameter buffer when it reads it.
 
 use crate::device::COUNT_EVENT;
 use crate::ids::{BlockId, Dim3, LocId};

@@ -1,8 +1,8 @@
 //! Writes a file while its content arrives: one section at a time, appended and flushed.
 //!
 //! # Invariants
-//! The file consists of whole sections, except for the last one while it is written. Nothing follows a section that could not
-//! be written completely. A file without [`Writer::finish`] reads as cut off.
+//! The file consists of whole sections, except for the last one while it is written. Nothing follows a
+//! section that could not be written completely. A file without [`Writer::finish`] reads as cut off.
 
 use std::io::{self, Write};
 
@@ -69,8 +69,8 @@ impl<W: Write> Writer<W> {
     /// Appends a launch, whose module must be there.
     ///
     /// # Errors
-    /// When its module is not there, a stream is too long for a frame (a gibibyte for one warp), `out` fails, or has failed
-    /// before.
+    /// When its module is not there, a stream is too long for a frame (a gibibyte for one warp), `out` fails,
+    /// or has failed before.
     pub fn launch(&mut self, launch: &Launch, streams: &Streams) -> io::Result<()> {
         self.has(launch.module, "a launch")?;
         if streams.frames() == 0 {

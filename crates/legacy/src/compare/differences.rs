@@ -248,8 +248,8 @@ impl<'a> Sink<'a> {
         Found(id as usize)
     }
 
-    /// Adds one more branch that goes the other way and is otherwise the same: what [`Sink::put`] does, for those that are
-    /// many. `false`: it was not added, as it is no such branch, or not one more.
+    /// Adds one more branch that goes the other way and is otherwise the same: what [`Sink::put`] does, for
+    /// those that are many. `false`: it was not added, as it is no such branch, or not one more.
     #[inline]
     pub fn flip(&mut self, a: &EventBytes, b: &EventBytes) -> bool {
         let other = u64::from_le_bytes([
@@ -385,7 +385,8 @@ mod tests {
         Sink::new(options, 0, known, 0, [false; 2], false)
     }
 
-    /// Flips are counted as by [`Sink::put`], in any order among other differences, and more sites than are near.
+    /// Flips are counted as by [`Sink::put`], in any order among other differences, and more sites than are
+    /// near.
     #[test]
     fn a_flip_counts_as_any_difference() {
         let (options, known) = (Options::default(), HashMap::default());

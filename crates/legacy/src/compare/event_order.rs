@@ -1,11 +1,11 @@
 //! A canonical order for the events of a warp, independent of the order in which its fragments ran.
 //!
-//! When the lanes of a warp diverge, the fragments run one after another in an arbitrary order. Two events whose masks share
-//! no lane commute; events that share a lane do not.
+//! When the lanes of a warp diverge, the fragments run one after another in an arbitrary order. Two events
+//! whose masks share no lane commute; events that share a lane do not.
 //!
 //! # Invariants
-//! Two streams that differ only by such exchanges get the same order: of all events whose lanes have completed their earlier
-//! events, the one with the lowest lane comes first.
+//! Two streams that differ only by such exchanges get the same order: of all events whose lanes have
+//! completed their earlier events, the one with the lowest lane comes first.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,8 @@ pub(super) fn mask(e: &EventBytes) -> u32 {
 
 /// The events' numbers in the one order.
 fn ordered(events: &[EventBytes]) -> Vec<u32> {
-    // By lane, its last event so far, counted from 1; by event, how many it waits for and a list of those that wait for it.
+    // By lane, its last event so far, counted from 1; by event, how many it waits for and a list of those
+    // that wait for it.
     let mut last = [0u32; 32];
     let mut waits = vec![0u8; events.len()];
     let mut first = vec![u32::MAX; events.len()];
@@ -154,7 +155,8 @@ mod tests {
         assert_eq!(Stream::new(Cow::Borrowed(&c[..])).events[..], c);
     }
 
-    /// Any streams that come from each other by changing places of neighbours that share no lane get the same order.
+    /// Any streams that come from each other by changing places of neighbours that share no lane get the same
+    /// order.
     #[test]
     fn any_legal_order_gives_the_same() {
         let mut seed = 7u64;

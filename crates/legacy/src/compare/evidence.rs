@@ -1,11 +1,12 @@
 //! Operands and earlier values at the differing visit, from the rings of a version 1 file.
 //!
-//! A ring keeps the last entries of a warp. A visit with `n` later visits of its site matches the ring entry with `n` later
-//! entries of that site.
+//! A ring keeps the last entries of a warp. A visit with `n` later visits of its site matches the ring entry
+//! with `n` later entries of that site.
 //!
 //! # Invariants
-//! An entry counts only if the ring still holds it and its lanes are those of the event. If nothing was overwritten, the site
-//! must also have as many entries as visits. Otherwise there is no evidence, rather than evidence of another visit.
+//! An entry counts only if the ring still holds it and its lanes are those of the event. If nothing was
+//! overwritten, the site must also have as many entries as visits. Otherwise there is no evidence, rather
+//! than evidence of another visit.
 
 use crate::v1::{Cursor, Event, File, HistoryEntry, Ring, Snapshot};
 use prlx_trace::kernel::Scalar;
@@ -116,7 +117,8 @@ fn before(ring: &Ring<HistoryEntry>, i: usize) -> Vec<HistoryEntry> {
     ring.entries[(i + 1).saturating_sub(VALUES)..=i].to_vec()
 }
 
-/// Both sides' snapshots as a table; `float`: numbers are shown as floating point whatever the comparison says.
+/// Both sides' snapshots as a table; `float`: numbers are shown as floating point whatever the comparison
+/// says.
 pub(super) fn operands(sides: [Option<Snapshot>; 2], differ: u32, float: bool) -> Option<Operands> {
     let any = sides[0].or(sides[1])?;
     let ty = if float { Scalar::F32 } else { any.scalar() };

@@ -1,8 +1,8 @@
 //! A fast hash for maps whose keys are small numbers from files.
 //!
 //! # Invariants
-//! Collisions depend on seeds drawn once per process, so no file can provoke them. No output depends on the seeds: maps with
-//! this hash are iterated only to be sorted.
+//! Collisions depend on seeds drawn once per process, so no file can provoke them. No output depends on the
+//! seeds: maps with this hash are iterated only to be sorted.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;

@@ -1,8 +1,9 @@
 //! Merges equal differences of many warps into findings.
 //!
 //! # Invariants
-//! Warps arrive in ascending order, so the result does not depend on threads. Memory is bounded by [`FINDINGS`] and [`WARPS`].
-//! The representative is the warp with the earliest occurrence, then the lowest warp.
+//! Warps arrive in ascending order, so the result does not depend on threads. Memory is bounded by
+//! [`FINDINGS`] and [`WARPS`]. The representative is the warp with the earliest occurrence, then the lowest
+//! warp.
 
 use std::collections::HashMap;
 

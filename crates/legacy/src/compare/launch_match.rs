@@ -1,8 +1,8 @@
 //! Matches the launches of two sessions.
 //!
 //! # Invariants
-//! Launches match as those of current recordings do ([`prlx_analyze::launch_match`]). Files are read only if it is unclear
-//! which of several launches of a kernel is the extra one.
+//! Launches match as those of current recordings do ([`prlx_analyze::launch_match`]). Files are read only if
+//! it is unclear which of several launches of a kernel is the extra one.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -34,7 +34,8 @@ pub fn digest(file: &File<'_>) -> Result<u64, Error> {
     Ok(hash.finish())
 }
 
-/// Pairs launches: indices into both sessions, and those without a partner. `digest` gives that of a side's launch, by index.
+/// Pairs launches: indices into both sessions, and those without a partner. `digest` gives that of a side's
+/// launch, by index.
 ///
 /// # Errors
 /// Those of `digest`.

@@ -1,15 +1,16 @@
 //! Finds loops in event streams, without the code.
 //!
-//! The sites of two streams are the nodes of a graph; an edge means that a lane went from one to the other. The strongly
-//! connected components are loops, entered at the site met first. Without the edges back to that site, the remaining
-//! components are nested loops.
+//! The sites of two streams are the nodes of a graph; an edge means that a lane went from one to the other.
+//! The strongly connected components are loops, entered at the site met first. Without the edges back to that
+//! site, the remaining components are nested loops.
 //!
 //! # Invariants
-//! Both streams get the same loops, so they compare trip by trip. Every graph gives some nesting. Work is linear in events,
-//! and in edges times [`DEEP`].
+//! Both streams get the same loops, so they compare trip by trip. Every graph gives some nesting. Work is
+//! linear in events, and in edges times [`DEEP`].
 //!
 //! # Limitations
-//! Sites in shared code (a function called from two places) may form a loop that does not exist. Both sides get the same one.
+//! Sites in shared code (a function called from two places) may form a loop that does not exist. Both sides
+//! get the same one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -205,7 +206,8 @@ impl Parts {
         Parts { index: vec![NONE; n], low: vec![0; n], on: vec![false; n] }
     }
 
-    /// The parts among `nodes`; `edge(v, i)` is the `i`-th edge of `v`: `None` past the last, `Some(None)` one that is left out.
+    /// The parts among `nodes`; `edge(v, i)` is the `i`-th edge of `v`: `None` past the last, `Some(None)`
+    /// one that is left out.
     fn of(&mut self, nodes: &[u32], edge: impl Fn(u32, usize) -> Option<Option<u32>>) -> Vec<Vec<u32>> {
         nodes.iter().for_each(|&v| self.index[v as usize] = NONE);
         let (mut count, mut stack, mut out) = (0, Vec::new(), Vec::new());

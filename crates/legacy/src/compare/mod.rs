@@ -6,12 +6,12 @@
 //! 4. `differences` counts the differences of a warp; `findings` merges them over warps.
 //! 5. `evidence` reads operands and earlier values from the rings of the file.
 //!
-//! The result is a [`LaunchReport`], as for recordings of this version. It needs `prlx-analyze` for the report's types and for
-//! the alignment of sequences.
+//! The result is a [`LaunchReport`], as for recordings of this version. It needs `prlx-analyze` for the
+//! report's types and for the alignment of sequences.
 //!
 //! # Invariants
-//! The result depends on inputs and options only, not on threads. Memory is bounded by two batches of warps and the retained
-//! findings. Lost, sampled, filtered or missing events are reported as gaps.
+//! The result depends on inputs and options only, not on threads. Memory is bounded by two batches of warps
+//! and the retained findings. Lost, sampled, filtered or missing events are reported as gaps.
 //!
 //! # Limitations
 //! Version 1 records what the leader of a warp saw. What other lanes did alone is not in the file.
@@ -146,8 +146,8 @@ impl SiteTable {
             && !other.rows.is_empty()
             && self.rows.keys().all(|id| !other.rows.contains_key(id))
     }
-    /// Which of this table's ids is which of `other`'s: those of the same place and kind; files that were compiled in another folder go
-    /// by their last names, where only one place can be meant.
+    /// Which of this table's ids is which of `other`'s: those of the same place and kind; files that were
+    /// compiled in another folder go by their last names, where only one place can be meant.
     pub fn to(&self, other: &SiteTable) -> HashMap<u32, u32> {
         let place = |r: &SiteEntry, whole: bool| {
             let file = if whole {

@@ -1,12 +1,12 @@
 //! Aligns two event streams of one warp.
 //!
-//! A stream is a sequence of events and loops; a loop is a sequence of trips, each of which is a stream again. Equal parts are
-//! skipped by hash. Events and loops match by site, trips by number, unless the numbers are shifted. A difference therefore
-//! stays local, and what follows it is compared.
+//! A stream is a sequence of events and loops; a loop is a sequence of trips, each of which is a stream
+//! again. Equal parts are skipped by hash. Events and loops match by site, trips by number, unless the
+//! numbers are shifted. A difference therefore stays local, and what follows it is compared.
 //!
 //! # Invariants
-//! Streams with the same sites in the same order match one to one. What only one side did right after a differing decision
-//! follows from that decision and is not a separate finding.
+//! Streams with the same sites in the same order match one to one. What only one side did right after a
+//! differing decision follows from that decision and is not a separate finding.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -211,7 +211,8 @@ impl Compare<'_, '_, '_> {
         (items, parts)
     }
 
-    /// Compares two bodies of the same loop. Gives the decision that the end of both follows from, if one does.
+    /// Compares two bodies of the same loop. Gives the decision that the end of both follows from, if one
+    /// does.
     fn body(&mut self, around: u32, [ra, rb]: [Range<usize>; 2]) -> Option<Found> {
         let (ends, ranges) = ([ra.end, rb.end], [ra, rb]);
         let [(a, ta), (b, tb)] =
@@ -274,7 +275,8 @@ impl Compare<'_, '_, '_> {
         };
         let totals = [a.len() as u64, b.len() as u64];
         let site = self.loops.entry(of);
-        // The trips after the last pair, and the decision at its end: if one side has no more, that decision left the loop.
+        // The trips after the last pair, and the decision at its end: if one side has no more, that decision
+        // left the loop.
         let mut parted: Option<([usize; 2], Option<Found>)> = None;
         for step in steps {
             let (i, j) = match &step {
@@ -347,7 +349,8 @@ impl Compare<'_, '_, '_> {
     fn trips_of_firsts(&mut self) {
         let wanted: Vec<Moment> = self.sink.moments();
         let nodes = &self.loops.nodes[0];
-        // By depth: the loop that is open and its trip; trips are counted to the loop's end, so places are filled in there.
+        // By depth: the loop that is open and its trip; trips are counted to the loop's end, so places are
+        // filled in there.
         let mut open: Vec<(u32, u64, Vec<usize>)> = Vec::new();
         let mut out: Vec<Vec<Trip>> = vec![Vec::new(); wanted.len()];
         let mut next = 0;
@@ -441,8 +444,8 @@ fn paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     out
 }
 
-/// Trips of loops that differ too much for a smallest edit: those of the longer side are left out in one place, where that makes
-/// the most of the others agree, in all or at least in their sites.
+/// Trips of loops that differ too much for a smallest edit: those of the longer side are left out in one
+/// place, where that makes the most of the others agree, in all or at least in their sites.
 fn one_cut(a: &[[u64; 2]], b: &[[u64; 2]]) -> Vec<TripStep> {
     let common = a.len().min(b.len());
     let (skip_a, skip_b) = (a.len() - common, b.len() - common);

@@ -1,8 +1,8 @@
 //! Converts buffers of other profilers to timelines and back.
 //!
 //! # Invariants
-//! Repairs of a buffer appear in the notes. A timeline in whole nanoseconds whose regions do not overlap themselves survives
-//! the round trip.
+//! Repairs of a buffer appear in the notes. A timeline in whole nanoseconds whose regions do not overlap
+//! themselves survives the round trip.
 //!
 //! # Limitations
 //! Buffers have no payloads, no cycles and no names. Asynchronous work keeps only its begin and end.
@@ -77,7 +77,8 @@ fn track(lane: &Lane, groups: u32, first: u64) -> (Track, PairingFaults) {
     (track, found)
 }
 
-/// A timeline as a buffer of TVM's, and its events' names; what the buffer cannot hold is added to the timeline's notes.
+/// A timeline as a buffer of TVM's, and its events' names; what the buffer cannot hold is added to the
+/// timeline's notes.
 ///
 /// # Errors
 /// In words: when it is of several launches, or has more of something than the format has room for.

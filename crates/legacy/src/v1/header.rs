@@ -1,8 +1,8 @@
 //! The header of a version 1 file, and where its sections lie.
 //!
 //! # Invariants
-//! A [`Layout`] holds only sizes that fit: sections follow the header in order, do not overlap, and end within the largest
-//! possible file.
+//! A [`Layout`] holds only sizes that fit: sections follow the header in order, do not overlap, and end
+//! within the largest possible file.
 
 use std::ops::Range;
 

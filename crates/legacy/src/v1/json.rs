@@ -1,7 +1,7 @@
 //! The two JSON files beside version 1 recordings.
 //!
-//! `session.json` lists the launches of a session. `prlx-sites.json` lists the source locations of site ids. Both are arrays
-//! of the rows below.
+//! `session.json` lists the launches of a session. `prlx-sites.json` lists the source locations of site ids.
+//! Both are arrays of the rows below.
 //!
 //! # Invariants
 //! Paths in `session.json` never lead outside its folder.
@@ -24,8 +24,8 @@ pub struct SessionEntry {
 }
 
 impl SessionEntry {
-    /// Its recording's place below the session's folder, most likely first: as written if that stays inside, else the file's
-    /// name alone, which is where a session that was moved has it.
+    /// Its recording's place below the session's folder, most likely first: as written if that stays inside,
+    /// else the file's name alone, which is where a session that was moved has it.
     ///
     /// # Errors
     /// In words, when it names no file.

@@ -1,14 +1,17 @@
-//! Files of PRLX 0.x (`.prlx` version 1): streams of warp events, with rings of values and of compared operands.
+//! Files of PRLX 0.x (`.prlx` version 1): streams of warp events, with rings of values and of compared
+//! operands.
 //!
-//! A file is a header of 160 bytes; for each warp a head and room for events; then, if flags say so, for each warp a ring
-//! of values (history) and a ring of operands (snapshots). All of it is little-endian. Packed files have the same layout, but
-//! for one zstd frame that holds everything after the header. `docs/v1.md` has the bytes.
+//! A file is a header of 160 bytes; for each warp a head and room for events; then, if flags say so, for each
+//! warp a ring of values (history) and a ring of operands (snapshots). All of it is little-endian. Packed
+//! files have the same layout, but for one zstd frame that holds everything after the header. `docs/v1.md`
+//! has the bytes.
 //!
-//! Holds: nothing is copied when a plain file is read; a packed one is read from front to back through one window. Sizes
-//! and places are checked before anything is read; a [`Head`] says what it lost, and readers must ask.
+//! Holds: nothing is copied when a plain file is read; a packed one is read from front to back through one
+//! window. Sizes and places are checked before anything is read; a [`Head`] says what it lost, and readers
+//! must ask.
 //!
-//! Misses: buffers that PRLX's `nvrtc_runtime` leaves, whose fields lie elsewhere; the `GDDBGGPU` files before version 1, of
-//! which no layout was published.
+//! Misses: buffers that PRLX's `nvrtc_runtime` leaves, whose fields lie elsewhere; the `GDDBGGPU` files
+//! before version 1, of which no layout was published.
 
 mod dump;
 mod header;
@@ -25,7 +28,8 @@ pub use write::Writer;
 /// Bytes of one event in memory; compact events are widened to it.
 pub type EventBytes = [u8; 16];
 
-/// One event of a warp. `mask` holds the lanes that took part; what else there is was lane 0's (or the leader's) alone.
+/// One event of a warp. `mask` holds the lanes that took part; what else there is was lane 0's (or the
+/// leader's) alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Event {
     /// Hash of the place in the source (in a compact file its low 16 bits).
@@ -65,8 +69,8 @@ impl Event {
         out[12..].copy_from_slice(&self.value.to_le_bytes());
         out
     }
-    /// From a compact file's 8 bytes: site, then kind in the low four bits with the direction above it, a byte that means
-    /// nothing, and the mask.
+    /// From a compact file's 8 bytes: site, then kind in the low four bits with the direction above it, a
+    /// byte that means nothing, and the mask.
     pub fn of_compact(b: &[u8; 8]) -> Event {
         Event {
             site: u16::from_le_bytes([b[0], b[1]]).into(),

@@ -8,7 +8,8 @@ use super::header::{HISTORY, SNAPSHOT, error};
 use super::{Event, EventBytes, Flags, HEADER, Head, Header, HistoryEntry, Layout, MAGIC, Section, Snapshot};
 use prlx_trace::Error;
 
-/// Bytes of a packed file that are unpacked at once: memory grows with what there is, not with what a header says.
+/// Bytes of a packed file that are unpacked at once: memory grows with what there is, not with what a header
+/// says.
 const STEP: u64 = 1 << 22;
 
 /// Whether `file` begins as one of version 1.
@@ -132,7 +133,8 @@ impl<'a> Warp<'a> {
     pub fn kept(&self) -> u64 {
         self.kept_of(self.room()) as u64
     }
-    /// Events that are known to be missing: for want of room, left out, or because the head counts more than there are.
+    /// Events that are known to be missing: for want of room, left out, or because the head counts more than
+    /// there are.
     pub fn lost(&self) -> u64 {
         let missing = |n: u32| u64::from(n).saturating_sub(self.kept());
         u64::from(self.head.overflow).max(missing(self.head.events)).max(missing(self.head.total))

@@ -28,8 +28,8 @@ impl<W: Write> Write for Sink<W> {
     }
 }
 
-/// Writes a version 1 file: as many calls of [`Writer::warp`] as the header has warps, then of [`Writer::history`], then of
-/// [`Writer::snapshots`], and [`Writer::finish`].
+/// Writes a version 1 file: as many calls of [`Writer::warp`] as the header has warps, then of
+/// [`Writer::history`], then of [`Writer::snapshots`], and [`Writer::finish`].
 pub struct Writer<W: Write> {
     out: Sink<W>,
     header: Header,

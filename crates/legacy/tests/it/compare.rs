@@ -232,7 +232,7 @@ fn what_was_not_seen_is_unknown() {
             assert!(alike || gaps.iter().any(|g| g.contains(gap)), "{gap}: {gaps:?}");
         }
     };
-    check(&|m| m.warps[1].0.overflow = 3, "3 events were lost for want of room");
+    check(&|m| m.warps[1].0.overflow = 3, "3 events were lost in ");
     check(&|m| m.warps[1].0.total = m.warps[1].0.events + 1, "1 event was lost");
     check(&|m| m.header.sample_rate = 4, "is sampled: one event in 4");
     check(&|m| m.header.flags.0 |= Flags::SAMPLED, "is sampled");
@@ -398,7 +398,8 @@ fn many_warps_are_one_finding() {
     assert_eq!((warps.total, warps.equal, warps.compared), (100, 66, 34));
 }
 
-/// A trace without any event says nothing of what ran; a warp without one, in a trace that has some, did nothing.
+/// A trace without any event says nothing of what ran; a warp without one, in a trace that has some, did
+/// nothing.
 #[test]
 fn nothing_recorded_is_unknown_and_a_warp_without_events_is_not() {
     let full = made(&[looped(0..9), looped(0..5)]);

@@ -1,4 +1,5 @@
-//! Buffers of other profilers: words as their own code makes them, put together here from the documented bits alone.
+//! Buffers of other profilers: words as their own code makes them, put together here from the documented bits
+//! alone.
 
 use prlx_legacy::cudaprofiler::{self, Format, Given, Repair, read, write};
 use prlx_timeline::{Span, Timeline};
@@ -117,7 +118,8 @@ fn ends_without_begin_and_begins_without_end() {
 #[test]
 fn what_an_earlier_launch_left() {
     let mut b = seed();
-    // A longer launch before: its words lie behind those of this one, and between them where its stride was another.
+    // A longer launch before: its words lie behind those of this one, and between them where its stride was
+    // another.
     let mut old = Tvm::new(4, 1, 4096);
     let before = 7_000_000_000 - 100_000;
     for lane in 0..4 {
@@ -221,7 +223,8 @@ fn what_cannot_be_is_refused_with_its_slot() {
     assert!(refused(&[1 << 32 | 0x10_0001]).contains("slot 0, num_blocks"));
 }
 
-/// FlashInfer's code at fb28d724: the tag has the CTA, and what reads it divides that by the number of groups.
+/// FlashInfer's code at fb28d724: the tag has the CTA, and what reads it divides that by the number of
+/// groups.
 #[test]
 fn flashinfers_groups_are_told_apart() {
     let mut words = vec![0; 64];

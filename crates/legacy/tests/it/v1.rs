@@ -51,7 +51,8 @@ fn rewritten(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(out.finish().unwrap())
 }
 
-/// Made from the published layout alone, and never made again. (When the dump changes, BLESS=1 makes the texts again.)
+/// Made from the published layout alone, and never made again. (When the dump changes, BLESS=1 makes the
+/// texts again.)
 #[test]
 fn old_files_are_read() {
     for name in ["plain", "offsets", "compact", "packed"] {
@@ -146,7 +147,8 @@ fn a_ring_that_lies_about_its_depth_is_refused() {
     assert_eq!((e.offset, e.field.as_str()), (at as u64 + 4, "history[0].depth"));
 }
 
-/// A head whose counts its entries do not bear out: the ring is read, and said not to be believed, with its place.
+/// A head whose counts its entries do not bear out: the ring is read, and said not to be believed, with its
+/// place.
 #[test]
 fn a_ring_whose_head_lies_is_not_to_be_believed() {
     let entry = |seq| HistoryEntry { site: 7, value: seq, seq };

@@ -1,8 +1,8 @@
 //! Names what holds a kernel up: rules over the results of the other analyses.
 //!
 //! # Invariants
-//! Every cause names a role or CTA, a region, and its share of the launches' time. Causes are sorted by that share. A share
-//! below five percent is not reported.
+//! Every cause names a role or CTA, a region, and its share of the launches' time. Causes are sorted by that
+//! share. A share below five percent is not reported.
 //!
 //! # Limitations
 //! These are rules, not proofs. Each cause therefore states what was observed.
@@ -25,7 +25,8 @@ const QUEUED: u64 = 2;
 /// Something that holds a kernel up.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Cause {
-    /// What kind: `late-producer`, `few-stages`, `slow-data`, `epilogue`, `slow-cta`, `exposed`, `idle-sms`, `barrier`.
+    /// What kind: `late-producer`, `few-stages`, `slow-data`, `epilogue`, `slow-cta`, `exposed`, `idle-sms`,
+    /// `barrier`.
     pub kind: &'static str,
     /// The share of the launches' time.
     pub share: f64,
@@ -73,7 +74,8 @@ pub(crate) fn causes(seen: &Seen<'_>) -> Vec<Cause> {
     out
 }
 
-/// Consumers that starve: because their producer is late, because it has no room to be early, or because data come no faster.
+/// Consumers that starve: because their producer is late, because it has no room to be early, or because data
+/// come no faster.
 fn pipelines(seen: &Seen<'_>, out: &mut Vec<Cause>) {
     let most = |side: Side| {
         let sided = seen.waits.iter().filter(|w| w.side == side).map(|w| (w, held(w)));

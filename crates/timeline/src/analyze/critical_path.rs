@@ -1,12 +1,14 @@
-//! The critical path of each launch: what its end waited for, back to its begin; and what a faster region would bring.
+//! The critical path of each launch: what its end waited for, back to its begin; and what a faster region
+//! would bring.
 //!
-//! The path goes back from the last end: through a track's own time, from the end of a wait to who was late, from a CTA's begin to the
-//! CTA before it on its multiprocessor. What a faster region brings is found by running the recorded graph again with its visits shorter:
-//! waits end when the last arrives, plus the way that the news took.
+//! The path goes back from the last end: through a track's own time, from the end of a wait to who was late,
+//! from a CTA's begin to the CTA before it on its multiprocessor. What a faster region brings is found by
+//! running the recorded graph again with its visits shorter: waits end when the last arrives, plus the way
+//! that the news took.
 //!
-//! Holds: the path's parts add up to the launch's time. Run again with nothing faster, the graph ends when it did.
-//! Misses: who arrives last may change as something gets faster; the recorded one is kept. What no record tells (memory,
-//! instruction issue, other warps of the scheduler) is not in the graph.
+//! Holds: the path's parts add up to the launch's time. Run again with nothing faster, the graph ends when it
+//! did. Misses: who arrives last may change as something gets faster; the recorded one is kept. What no
+//! record tells (memory, instruction issue, other warps of the scheduler) is not in the graph.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,7 +39,8 @@ pub struct OnPath {
     pub time: u64,
     /// The share of the launches' time.
     pub share: f64,
-    /// By how many percent the launches would be shorter if the region took a tenth less, whoever visits it. `None`: not tried.
+    /// By how many percent the launches would be shorter if the region took a tenth less, whoever visits it.
+    /// `None`: not tried.
     pub what_if: Option<f64>,
 }
 
@@ -119,7 +122,8 @@ impl<'a> Graph<'a> {
             let t = &timeline.tracks[*t];
             let all = by_sm.get(&t.sm?)?;
             let ended = all.partition_point(|(end, _)| *end <= begins(i));
-            // Of tracks that take no time and are at one moment, the later ones of the list come after the others.
+            // Of tracks that take no time and are at one moment, the later ones of the list come after the
+            // others.
             let earlier = |(end, b): &&(u64, usize)| {
                 (*end, *b) < (ends(i), i) && timeline.tracks[tracks[*b]].cta != t.cta
             };
@@ -149,7 +153,8 @@ impl<'a> Graph<'a> {
         Some((*self.place.get(&late.track)?, late))
     }
 
-    /// The same of the part of a wait in which they came, and of those behind it: other regions may lie in a wait.
+    /// The same of the part of a wait in which they came, and of those behind it: other regions may lie in a
+    /// wait.
     fn within(&self, line: usize, s: &Segment) -> Option<(usize, Late)> {
         self.late(line, s).filter(|(_, late)| late.at <= s.end)
     }

@@ -1,10 +1,12 @@
 //! Launch calls next to the kernels they launch: launch delays, and why a device is idle between kernels.
 //!
 //! # Invariants
-//! The parts of a gap add up to the gap. They describe the thread that launched the kernel at the end of the gap.
+//! The parts of a gap add up to the gap. They describe the thread that launched the kernel at the end of the
+//! gap.
 //!
 //! # Limitations
-//! Kernels without tracks may have run in a gap; their number is reported. Waits inside calls that copy are not known.
+//! Kernels without tracks may have run in a gap; their number is reported. Waits inside calls that copy are
+//! not known.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +24,8 @@ pub struct Together {
     pub launches: u64,
     /// Host threads that launched them.
     pub threads: u64,
-    /// From the call to the kernel's first begin: shortest, median, 95th percentile, longest; none if no launch has tracks.
+    /// From the call to the kernel's first begin: shortest, median, 95th percentile, longest; none if no
+    /// launch has tracks.
     pub delay: Option<[u64; 4]>,
     /// Which launch has the longest.
     pub worst: u64,

@@ -1,7 +1,7 @@
 //! Pipelines: waits by stage, and the interval, fill and drain time of each role's loop.
 //!
-//! A stage is what a wait waits for: the first payload word. The loop of a role is the region that it visits most often, at
-//! least three times per track, and that is not a wait.
+//! A stage is what a wait waits for: the first payload word. The loop of a role is the region that it visits
+//! most often, at least three times per track, and that is not a wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,8 +1,8 @@
 //! How long regions take: per visit, and in total per track, CTA, SM and launch.
 //!
 //! # Invariants
-//! Every region and role with visits has one row; the longest comes first. `own` is the time of all visits outside nested
-//! regions. Asynchronous work counts as its own time entirely.
+//! Every region and role with visits has one row; the longest comes first. `own` is the time of all visits
+//! outside nested regions. Asynchronous work counts as its own time entirely.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,7 +24,8 @@ pub struct Times {
     pub total: u64,
     /// The part of that outside of regions inside.
     pub own: u64,
-    /// Shortest, median, 95th percentile and longest visit; picoseconds. `None` where visits were only added up.
+    /// Shortest, median, 95th percentile and longest visit; picoseconds. `None` where visits were only added
+    /// up.
     pub visits: Option<[u64; 4]>,
     /// The same total by track, CTA, multiprocessor and launch.
     pub over: [Over; 4],

@@ -1,21 +1,23 @@
 //! Waits, and which arrival ended each of them.
 //!
-//! A wait is a span at a barrier or an mbarrier, or a source region whose name begins with `wait`. Its first payload word
-//! identifies what it waits for. An arrival is one of:
+//! A wait is a span at a barrier or an mbarrier, or a source region whose name begins with `wait`. Its first
+//! payload word identifies what it waits for. An arrival is one of:
 //!
 //! - a moment marked as arrival with the same word,
 //! - the issue of asynchronous work with the same word,
 //! - at a barrier of the CTA, the begin of another track's wait there.
 //!
-//! An mbarrier's address names a CTA of the cluster ([`Clusters`]), and a multicast copy arrives in each destination CTA. At
-//! the cluster's barrier all CTAs of the cluster arrive. The last arrival before a wait's end ended the wait. The time before
-//! that arrival is lateness; the time after it is signal latency, or a copy's flight time.
+//! An mbarrier's address names a CTA of the cluster ([`Clusters`]), and a multicast copy arrives in each
+//! destination CTA. At the cluster's barrier all CTAs of the cluster arrive. The last arrival before a wait's
+//! end ended the wait. The time before that arrival is lateness; the time after it is signal latency, or a
+//! copy's flight time.
 //!
 //! # Invariants
 //! Lateness and latency add up to no more than the wait.
 //!
 //! # Limitations
-//! Arrivals that source markers make at other CTAs of the cluster are not matched: their words may be anything.
+//! Arrivals that source markers make at other CTAs of the cluster are not matched: their words may be
+//! anything.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -65,11 +67,12 @@ pub struct Wait {
     pub by: Vec<Blame>,
     /// The share of the waiting tracks' time.
     pub share: f64,
-    /// Picoseconds for which it really waited: beyond the shortest wait of its kind, which is what asking costs, and without each track's first, which
-    /// fills a pipeline.
+    /// Picoseconds for which it really waited: beyond the shortest wait of its kind, which is what asking
+    /// costs, and without each track's first, which fills a pipeline.
     pub held: u64,
-    /// Of copies that were waited for, how long from issue to the wait's end: the quickest (of a hundred), and the one in the middle of the time that it
-    /// was held. Who does not wait for a copy sees it late, and has no say in the second.
+    /// Of copies that were waited for, how long from issue to the wait's end: the quickest (of a hundred),
+    /// and the one in the middle of the time that it was held. Who does not wait for a copy sees it late, and
+    /// has no say in the second.
     pub flight: Option<[u64; 2]>,
 }
 
@@ -179,7 +182,8 @@ pub(crate) fn waits(timeline: &Timeline) -> Waits {
         }
     }
     for mut barrier in barriers.into_values() {
-        // Who arrives and does not wait is told of by moments alone; where there are none, to wait is to arrive.
+        // Who arrives and does not wait is told of by moments alone; where there are none, to wait is to
+        // arrive.
         let visits = if barrier.told.is_empty() { &barrier.begun } else { &barrier.told };
         let most = visits.values().map(Vec::len).max().unwrap_or(0);
         let same =

@@ -1,25 +1,28 @@
 //! A smooth curve from one clock to another whose rate may change.
 //!
-//! The curve is linear between equidistant knots, and its slope is a random walk from knot to knot: a smoothing spline with a
-//! penalty on second differences (Eilers and Marx, Flexible smoothing with B-splines and penalties, 1996). The variance of the
-//! walk is unknown. Of several candidates, the stiffest is taken that is about as likely as any other (marginal likelihood;
-//! the noise is known).
+//! The curve is linear between equidistant knots, and its slope is a random walk from knot to knot: a
+//! smoothing spline with a penalty on second differences (Eilers and Marx, Flexible smoothing with B-splines
+//! and penalties, 1996). The variance of the walk is unknown. Of several candidates, the stiffest is taken
+//! that is about as likely as any other (marginal likelihood; the noise is known).
 //!
-//! A moment far from the curve of the others was not read at once, because a warp can lose its turn between two reads. Such
-//! moments are dropped. If moments scatter a little more than ticks explain, without correlation between neighbours, the
-//! excess counts as noise. What the moments of one SM have in common is its timer's skew: more moments do not reduce it.
+//! A moment far from the curve of the others was not read at once, because a warp can lose its turn between
+//! two reads. Such moments are dropped. If moments scatter a little more than ticks explain, without
+//! correlation between neighbours, the excess counts as noise. What the moments of one SM have in common is
+//! its timer's skew: more moments do not reduce it.
 //!
 //! # Invariants
-//! [`Curve::time`] never decreases as the clock grows. Computation is sequential, so equal moments give equal bits.
+//! [`Curve::time`] never decreases as the clock grows. Computation is sequential, so equal moments give equal
+//! bits.
 //!
 //! # Limitations
-//! A jump of the rate appears as a change over one or two knots. Between distant moments the curve is a guess;
-//! [`Curve::between`] bounds its error.
+//! A jump of the rate appears as a change over one or two knots. Between distant moments the curve is a
+//! guess; [`Curve::between`] bounds its error.
 
 use std::collections::BTreeMap;
 
-/// Knots of a line at most: enough for a launch in which the rate changes a few times. More are tried one after the other, as long as the moments are
-/// clearly likelier under them, which they are where rates change often.
+/// Knots of a line at most: enough for a launch in which the rate changes a few times. More are tried one
+/// after the other, as long as the moments are clearly likelier under them, which they are where rates change
+/// often.
 const KNOTS: [usize; 3] = [64, 256, 1024];
 /// Moments for each knot, at least.
 const EACH: usize = 4;
@@ -27,17 +30,19 @@ const EACH: usize = 4;
 const DOUBT: f64 = 4.0;
 /// Moments at which the error is looked at, at most.
 const LOOKED: usize = 64;
-/// By how much more than ticks explain moments may lie about their line for that to be noise (of standard deviations), and how many beside one another are
-/// asked whether they have something in common.
+/// By how much more than ticks explain moments may lie about their line for that to be noise (of standard
+/// deviations), and how many beside one another are asked whether they have something in common.
 const WIDER: f64 = 2.0;
 const BESIDE: usize = 16;
 /// Standard deviations of a moment that is no moment, and the share of all that such may be.
 const FAR: f64 = 4.0;
 const FEW: f64 = 0.1;
-/// Standard deviations in the middle one of what lies to either side, and how often what lies off is left out at most.
+/// Standard deviations in the middle one of what lies to either side, and how often what lies off is left out
+/// at most.
 const MIDDLE: f64 = 1.4826;
 const ROUNDS: usize = 6;
-/// Nanoseconds by which the stiffest line bends over its length, the factor between tries, and how many there are.
+/// Nanoseconds by which the stiffest line bends over its length, the factor between tries, and how many there
+/// are.
 const STIFFEST: f64 = 0.1;
 const SOFTER: f64 = 2.0;
 const TRIES: i32 = 24;
@@ -85,7 +90,8 @@ impl Curve {
     pub fn new(moments: &[Moment], rate: Rate) -> Curve {
         let mut kept = moments.to_vec();
         let mut curve = Curve::through(&kept, rate);
-        // What lies off pulls the line; without it more may lie well. How far is far, where much is pulled, says the one in the middle.
+        // What lies off pulls the line; without it more may lie well. How far is far, where much is pulled,
+        // says the one in the middle.
         for _ in 0..ROUNDS {
             let off = |m: &Moment| ((curve.time(m.cycles) - m.nanos) / m.noise).abs();
             let mut all: Vec<f64> = kept.iter().map(off).collect();
@@ -169,7 +175,8 @@ impl Curve {
         Curve { first, step, at, error, between, misfit: 0.0 }
     }
 
-    /// Nanoseconds when the clock showed that many cycles; outside of all moments, as before the first or after the last.
+    /// Nanoseconds when the clock showed that many cycles; outside of all moments, as before the first or
+    /// after the last.
     pub fn time(&self, cycles: f64) -> f64 {
         on(&self.at, (cycles - self.first) / self.step)
     }
@@ -192,7 +199,8 @@ struct Left {
     square: f64,
     /// A moment's standard deviation: the mean of weights.
     noise: f64,
-    /// In the moments' order: after which knot, and by how many standard deviations; without what those of one timer have in common.
+    /// In the moments' order: after which knot, and by how many standard deviations; without what those of
+    /// one timer have in common.
     own: Vec<(usize, f64)>,
     /// By timer: the sum of weights, and the mean in nanoseconds.
     timers: BTreeMap<u32, (f64, f64)>,
@@ -215,7 +223,8 @@ impl Left {
         Left { square, noise, own, timers }
     }
 
-    /// The standard error of a line's place that timers' skews make; 0 where there are too few moments of each to tell them.
+    /// The standard error of a line's place that timers' skews make; 0 where there are too few moments of
+    /// each to tell them.
     fn skew(&self) -> f64 {
         let n = self.timers.len() as f64;
         if (self.own.len() as f64) < n * BESIDE as f64 {
@@ -226,7 +235,8 @@ impl Left {
         (skew / n).sqrt()
     }
 
-    /// What moments between two knots have in common, as a root mean square in nanoseconds, where that is more than chance.
+    /// What moments between two knots have in common, as a root mean square in nanoseconds, where that is
+    /// more than chance.
     fn common(&self) -> f64 {
         let square = mean(self.own.iter().map(|(_, y)| y * y));
         let blocks: Vec<_> = self.own.chunk_by(|a, b| a.0 == b.0).collect();
@@ -273,7 +283,8 @@ impl Pull {
 struct Band {
     /// The factor of the matrix, by columns: its diagonal (D of L·D·Lᵀ), and L's two entries below.
     factor: Vec<[f64; 3]>,
-    /// How unlikely the moments are: twice the negative logarithm of their density, but for what is the same at every stiffness.
+    /// How unlikely the moments are: twice the negative logarithm of their density, but for what is the same
+    /// at every stiffness.
     unlikely: f64,
 }
 
@@ -311,7 +322,8 @@ impl Band {
                 of[k + 2][0] -= l2 * two;
             }
         }
-        // What was expected of the slopes alone: rate·I + stiff·DᵀD over first differences has three diagonals.
+        // What was expected of the slopes alone: rate·I + stiff·DᵀD over first differences has three
+        // diagonals.
         let mut expected = 0.0;
         let mut before = f64::INFINITY;
         for k in 0..knots - 1 {

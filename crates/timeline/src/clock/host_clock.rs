@@ -1,21 +1,25 @@
 //! The host's clock on the axis of a device's global timer.
 //!
-//! The offset between the two clocks drifts slowly: both are quartz, and the host's is disciplined. Each launch bounds the
-//! offset: its kernel did not begin before the host called the driver, and had ended when the host saw its end. The offsets
-//! and drifts that satisfy all bounds form a polygon. At each moment the middle of the polygon is taken.
+//! The offset between the two clocks drifts slowly: both are quartz, and the host's is disciplined. Each
+//! launch bounds the offset: its kernel did not begin before the host called the driver, and had ended when
+//! the host saw its end. The offsets and drifts that satisfy all bounds form a polygon. At each moment the
+//! middle of the polygon is taken.
 //!
 //! # Invariants
-//! No kernel begins before its launch or ends after its end was seen, apart from the timer's ticks. [`Ahead::within`] is half
-//! of the remaining range: a hard bound if the drift is constant and at most [`DRIFT`].
+//! No kernel begins before its launch or ends after its end was seen, apart from the timer's ticks.
+//! [`Ahead::within`] is half of the remaining range: a hard bound if the drift is constant and at most
+//! [`DRIFT`].
 //!
 //! # Limitations
-//! If the host's clock is stepped, or stops while the machine sleeps, no offset satisfies all bounds. A note reports that.
+//! If the host's clock is stepped, or stops while the machine sleeps, no offset satisfies all bounds. A note
+//! reports that.
 
-/// By how much the timer may run faster or slower than the host's clock: that is slewed by 500 millionths at most, and quartz is within 100.
+/// By how much the timer may run faster or slower than the host's clock: that is slewed by 500 millionths at
+/// most, and quartz is within 100.
 const DRIFT: f64 = 1e-3;
 
-/// A bound: when by the host's clock, and how far the timer was ahead then, at most or at least. Nanoseconds, since some beginning of each,
-/// so that 53 bits hold them.
+/// A bound: when by the host's clock, and how far the timer was ahead then, at most or at least. Nanoseconds,
+/// since some beginning of each, so that 53 bits hold them.
 pub(crate) type Bound = (f64, f64);
 
 /// By how much the timer is ahead of the host's clock.
@@ -40,7 +44,8 @@ impl Ahead {
             (None, None) => return None,
         };
         let long = least.iter().chain(most).map(|b| b.0.abs()).fold(0.0, f64::max);
-        // The tightest bounds of both kinds may cross, by what drift explains; no line that satisfies all is further off than that.
+        // The tightest bounds of both kinds may cross, by what drift explains; no line that satisfies all is
+        // further off than that.
         let wide = (high - low).abs() + 4.0 * DRIFT * long + 1.0;
         let [low, high] = [low.min(high) - wide, low.max(high) + wide];
         let mut corners = vec![[low, -DRIFT], [high, -DRIFT], [high, DRIFT], [low, DRIFT]];
@@ -101,7 +106,8 @@ mod tests {
 
     use super::*;
 
-    /// Launches of a run of `long` nanoseconds: when each was called and seen to end, with delays up to `most`, where the timer is ahead by that.
+    /// Launches of a run of `long` nanoseconds: when each was called and seen to end, with delays up to
+    /// `most`, where the timer is ahead by that.
     fn launches(
         n: u64,
         long: f64,

@@ -1,15 +1,18 @@
 //! One time axis for all SMs. Each SM has its own clock; all share a global timer that ticks rarely.
 //!
-//! An anchor reads both clocks at one moment. If the timer showed `g`, the true time was between `g` and `g + tick`, apart
-//! from a small jitter of the ticks. On an H200 (bench/runs/2026-11-23-h200-clocks.md) the SMs of one GPC show the same clock
-//! to within a few cycles. SMs of different GPCs share nothing, not even the rate, which changes by ten percent within a
-//! launch. So SMs whose clocks agree form a group, and each group gets one curve ([`Curve`]) through all its anchors: the
-//! error of one tick shrinks with the square root of their number.
+//! An anchor reads both clocks at one moment. If the timer showed `g`, the true time was between `g` and `g +
+//! tick`, apart from a small jitter of the ticks. On an H200 (bench/runs/2026-11-23-h200-clocks.md) the SMs
+//! of one GPC show the same clock to within a few cycles. SMs of different GPCs share nothing, not even the
+//! rate, which changes by ten percent within a launch. So SMs whose clocks agree form a group, and each group
+//! gets one curve ([`Curve`]) through all its anchors: the error of one tick shrinks with the square root of
+//! their number.
 //!
-//! When many warps read the timer at once, it answers late. Anchors between a track's ends record how long the answer took.
+//! When many warps read the timer at once, it answers late. Anchors between a track's ends record how long
+//! the answer took.
 //!
 //! # Invariants
-//! [`Fit::error`] is two standard errors: 95 of 100 times near anchors are within it. Misfit of the curve counts as error.
+//! [`Fit::error`] is two standard errors: 95 of 100 times near anchors are within it. Misfit of the curve
+//! counts as error.
 //!
 //! # Limitations
 //! SMs whose clocks agree within a tick are assumed to belong to one GPC.
@@ -30,8 +33,8 @@ const TICK: u64 = 32;
 const LONGEST: u64 = 1024;
 /// Rates that a clock can have: nanoseconds in a cycle.
 const RATES: [f64; 2] = [0.01, 1000.0];
-/// By how much of a tick it comes early or late (standard deviation; 3.8 ns of 32 on an H200), and by how much it seems to where nobody knows how long it
-/// took to answer (5.1 ns).
+/// By how much of a tick it comes early or late (standard deviation; 3.8 ns of 32 on an H200), and by how
+/// much it seems to where nobody knows how long it took to answer (5.1 ns).
 const JITTER: [f64; 2] = [0.12, 0.16];
 /// What the rates of two clocks may differ by, as a share (one standard deviation).
 const APART: f64 = 0.05;
@@ -39,7 +42,8 @@ const APART: f64 = 0.05;
 const NEAR: u64 = 4096;
 /// One of so many may tell otherwise: it, or that beside it, was not read at once.
 const FEW: u32 = 5;
-/// One of so many timers answers as soon as it can, and who takes so many times as long did not answer at once, or was not read at once: who knows.
+/// One of so many timers answers as soon as it can, and who takes so many times as long did not answer at
+/// once, or was not read at once: who knows.
 const PROMPT: usize = 4;
 const SLOW: u32 = 2;
 
@@ -118,8 +122,8 @@ fn prompt<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> u32 {
     if took.is_empty() { 0 } else { took.select_nth_unstable(at).1.saturating_mul(SLOW) }
 }
 
-/// Multiprocessors with their anchors, those together whose clocks show the same: where anchors of two are near each other by the clock, they
-/// are by the timer, too, but for few.
+/// Multiprocessors with their anchors, those together whose clocks show the same: where anchors of two are
+/// near each other by the clock, they are by the timer, too, but for few.
 fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(Vec<u32>, Vec<Own>)> {
     let mut groups: Vec<(Vec<u32>, Vec<Own>)> = Vec::new();
     let order = |own: &Own| (own.anchor.cycles, own.anchor.nanos, own.sm);
@@ -163,7 +167,8 @@ fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(V
 }
 
 impl Fit {
-    /// Fits the anchors of each multiprocessor; times count from `origin`, which is no later than any of them.
+    /// Fits the anchors of each multiprocessor; times count from `origin`, which is no later than any of
+    /// them.
     pub fn new(anchors: &BTreeMap<u32, Vec<Anchor>>, origin: Nanos) -> Fit {
         let tick = tick(anchors.values().flatten().map(|a| (a.nanos - origin).0));
         // A tick's width, evenly; and how it comes.
@@ -270,7 +275,8 @@ mod tests {
         (ORIGIN + (nanos + early * 0.5 * tick as f64).max(0.0) as u64) / tick * tick
     }
 
-    /// Stated error, and the errors of times between two multiprocessors, of a launch in which each warp leaves an anchor as it begins and one as it ends.
+    /// Stated error, and the errors of times between two multiprocessors, of a launch in which each warp
+    /// leaves an anchor as it begins and one as it ends.
     fn errors(seed: u64, gpcs: usize, sms: usize, warps: u64, falls: f64) -> (f64, Vec<f64>) {
         let mut state = seed;
         let span = 50_000.0;
@@ -329,8 +335,9 @@ mod tests {
         assert!(stated < 3.0 && wrong.iter().all(|w| w.abs() < 2.0), "{wrong:?} ns, stated {stated} ns");
     }
 
-    /// A launch of 60 us on 8 GPCs of 16 multiprocessors, in which each GPC's rate falls by a tenth and rises again: three waves of 8 warps, which leave
-    /// `each` anchors between begin and end. Timers are up to `skew` ns off, one of `late` anchors was read up to two microseconds late; all of that so many
+    /// A launch of 60 us on 8 GPCs of 16 multiprocessors, in which each GPC's rate falls by a tenth and rises
+    /// again: three waves of 8 warps, which leave `each` anchors between begin and end. Timers are up to
+    /// `skew` ns off, one of `late` anchors was read up to two microseconds late; all of that so many
     /// `times`. Gives what is stated, and errors of pairs of times anywhere.
     fn bent(seed: u64, each: u64, skew: f64, late: u64, times: u64) -> (Fit, Vec<f64>) {
         let mut state = seed;
@@ -403,8 +410,9 @@ mod tests {
         (fit, pairs)
     }
 
-    /// Anchors within tracks bring what is stated between their ends from hundreds of nanoseconds to a few, and what is stated holds: also where timers are apart,
-    /// some anchors were read late, or a launch is ten times as long.
+    /// Anchors within tracks bring what is stated between their ends from hundreds of nanoseconds to a few,
+    /// and what is stated holds: also where timers are apart, some anchors were read late, or a launch is ten
+    /// times as long.
     #[test]
     fn anchors_within_tracks_tell_what_is_between() {
         for (seed, skew, late, times) in [(0, 0.0, 0, 1), (1, 4.0, 0, 1), (2, 4.0, 100, 1), (3, 0.0, 0, 10)] {
@@ -448,7 +456,8 @@ mod tests {
         out
     }
 
-    /// On real anchors: eight GPCs are found, and a line through half of the anchors passes the other half as ticks allow.
+    /// On real anchors: eight GPCs are found, and a line through half of the anchors passes the other half as
+    /// ticks allow.
     #[test]
     fn anchors_of_an_h200_fit() {
         for text in
@@ -474,7 +483,8 @@ mod tests {
         }
     }
 
-    /// Where many warps ask the timer, those that it answers at once tell the line; all together would make it nanoseconds late.
+    /// Where many warps ask the timer, those that it answers at once tell the line; all together would make
+    /// it nanoseconds late.
     #[test]
     fn late_answers_are_left_out() {
         let all = seen(include_str!("../../tests/data/h200-auto.txt"));

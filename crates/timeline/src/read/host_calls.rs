@@ -1,7 +1,8 @@
 //! Places the host's launch calls on the axis of the tracks.
 //!
-//! A kernel cannot begin before the host called the driver to launch it, and has ended when the host saw its end. These
-//! bounds fix the offset between the host's clock and the device's timer ([`crate::clock::host_clock`]).
+//! A kernel cannot begin before the host called the driver to launch it, and has ended when the host saw its
+//! end. These bounds fix the offset between the host's clock and the device's timer
+//! ([`crate::clock::host_clock`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,8 @@ use crate::clock::host_clock::{Ahead, Bound};
 use crate::launch_calls::{Call, HostClock};
 use crate::model::Timeline;
 
-/// What the host said of its launches, on an axis of picoseconds that begins `room` before the `origin` of the timer.
+/// What the host said of its launches, on an axis of picoseconds that begins `room` before the `origin` of
+/// the timer.
 pub(super) fn place(trace: &Trace, origin: Nanos, tick: u64, room: i64, out: &mut Timeline) {
     let mut left: BTreeMap<u64, Vec<&Marks>> = BTreeMap::new();
     for marks in &trace.marks {

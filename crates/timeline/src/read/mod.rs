@@ -1,9 +1,10 @@
 //! Timelines of recordings: markers become spans and moments on one time axis ([`crate::clock`]).
 //!
 //! # Invariants
-//! Every record becomes part of a span, a moment or a group name, or is counted in a note. Asynchronous work lies on the
-//! track that issued it. A completion ends all pending work of its first payload word: on its own track, or, for copies and
-//! source markers, on any track of the CTA. A copy without completion ends when a wait at its mbarrier ends.
+//! Every record becomes part of a span, a moment or a group name, or is counted in a note. Asynchronous work
+//! lies on the track that issued it. A completion ends all pending work of its first payload word: on its own
+//! track, or, for copies and source markers, on any track of the CTA. A copy without completion ends when a
+//! wait at its mbarrier ends.
 //!
 //! # Limitations
 //! A launch that the recording does not list has no kernel name.
@@ -115,7 +116,8 @@ pub fn timeline(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Timeline {
 /// Threads that a multiprocessor runs at most, whatever they take.
 const MOST: u32 = 2048;
 
-/// What kernels take of a multiprocessor with their markers recorded, where a recording knows it: those first that have lost most room.
+/// What kernels take of a multiprocessor with their markers recorded, where a recording knows it: those first
+/// that have lost most room.
 fn needs(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Vec<Calibration> {
     let marked: BTreeSet<_> = trace.marks.iter().map(|m| (m.module, m.launch)).collect();
     let launches =
@@ -353,12 +355,13 @@ impl Work<'_> {
     }
 }
 
-/// The whole clocks of a track's records: from its begin on, or from its end back. `None`: neither is known, nor any clock
-/// of its multiprocessor.
+/// The whole clocks of a track's records: from its begin on, or from its end back. `None`: neither is known,
+/// nor any clock of its multiprocessor.
 fn clocks(track: &Recorded, fit: &Fit, out: &mut Timeline) -> Option<Vec<u64>> {
     let records = &track.records.0;
     let mut clocks = Vec::with_capacity(records.len());
-    // Where the first are lost, how often the clock turned before those that are there is known from the end alone.
+    // Where the first are lost, how often the clock turned before those that are there is known from the end
+    // alone.
     if let Some(end) = track.end.filter(|_| track.last || track.begin.is_none()) {
         let mut now = end.cycles.0;
         for r in records.iter().rev() {

@@ -1,7 +1,7 @@
 //! Pairs the begins and ends of one track into spans.
 //!
-//! An end closes the innermost open begin of its region. A span that then crosses another span is marked as asynchronous. A
-//! begin without end is cut at the end of the enclosing span, or of the track.
+//! An end closes the innermost open begin of its region. A span that then crosses another span is marked as
+//! asynchronous. A begin without end is cut at the end of the enclosing span, or of the track.
 //!
 //! # Invariants
 //! Spans that are not asynchronous nest, even where times are equal: the order of records decides.
@@ -95,7 +95,8 @@ impl Pairing {
         self.begin(region, at, cycles, payload);
     }
 
-    /// The spans of the track, whose time is `life`. Where its first records are lost, ends without begin are spans from the first record that is there.
+    /// The spans of the track, whose time is `life`. Where its first records are lost, ends without begin are
+    /// spans from the first record that is there.
     pub fn finish(mut self, life: [u64; 2], first_lost: bool) -> (Vec<Span>, PairingFaults) {
         let mut found = PairingFaults { open: self.open.len() as u64, ..PairingFaults::default() };
         let heads = std::mem::take(&mut self.orphans);

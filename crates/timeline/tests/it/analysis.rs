@@ -1,4 +1,5 @@
-//! Analyses of timelines whose answer is known: a warp-specialised kernel is played out, with one thing wrong with it at a time.
+//! Analyses of timelines whose answer is known: a warp-specialised kernel is played out, with one thing wrong
+//! with it at a time.
 
 use prlx_timeline::{Analysis, Launch, Moment, Region, Side, Span, Timeline, Track, analyze};
 use prlx_trace::mark::Via;

@@ -1,4 +1,5 @@
-//! Timelines of recordings: a device with clocks of its own on every multiprocessor writes what it did, and the timeline says when.
+//! Timelines of recordings: a device with clocks of its own on every multiprocessor writes what it did, and
+//! the timeline says when.
 
 use prlx_timeline::{Span, Timeline};
 use prlx_trace::ids::{Cycles, Nanos};
@@ -185,8 +186,8 @@ fn random(state: &mut u64, below: u64) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// 132 multiprocessors that began to count at any time, a timer of 32 ns: every span is where it was, but for what is stated,
-    /// and as long as it was.
+    /// 132 multiprocessors that began to count at any time, a timer of 32 ns: every span is where it was, but
+    /// for what is stated, and as long as it was.
     #[test]
     fn spans_are_where_they_were(seed: u64, mhz in 900.0..2000.0f64, ctas in 132..600u64) {
         let mut state = seed;

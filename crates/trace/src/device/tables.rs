@@ -1,37 +1,45 @@
 //! How tables and records of a probe program lie in device memory, and reading them.
 //!
-//! All of it starts as zeros. A **table** is rows of 64-bit cells, changed by reductions alone. Rows that the plan knows come in its order: the cells of
-//! each. Others are found by their keys' [`hash`]: a row is its hash (0: nobody has it), its keys, its cells; a value goes to the first of the
-//! [`PROBES`] rows from the hash's place on that has this hash, or that it can take; if there is none it is lost, and counted
-//! in the eight bytes before the rows.
+//! All of it starts as zeros. A **table** is rows of 64-bit cells, changed by reductions alone. Rows that the
+//! plan knows come in its order: the cells of each. Others are found by their keys' [`hash`]: a row is its
+//! hash (0: nobody has it), its keys, its cells; a value goes to the first of the [`PROBES`] rows from the
+//! hash's place on that has this hash, or that it can take; if there is none it is lost, and counted in the
+//! eight bytes before the rows.
 //!
-//! All warps of a grid come to the few rows of tables whose rows the plan knows, and atomic operations on one address wait for each other: there are several copies of these
-//! tables, and a multiprocessor has its own (`prlx_plan::TableCopies`); whoever reads them puts them together.
+//! All warps of a grid come to the few rows of tables whose rows the plan knows, and atomic operations on one
+//! address wait for each other: there are several copies of these tables, and a multiprocessor has its own
+//! (`prlx_plan::TableCopies`); whoever reads them puts them together.
 //!
-//! The least and the greatest are kept as the greatest of numbers in whose order ([`ordered`]) values are, the least's
-//! with all bits turned, so that 0 gives way to any; how often says whether there was any.
+//! The least and the greatest are kept as the greatest of numbers in whose order ([`ordered`]) values are,
+//! the least's with all bits turned, so that 0 gives way to any; how often says whether there was any.
 //!
-//! **Records** lie by holder: for each warp of the launch, [`Records::warp`] bytes; in them, first eight bytes for each variable of the
-//! program that a warp or CTA has (a CTA's are those of its first warp), then a part for each declaration. A warp's part is how many
-//! were written (eight bytes), then those kept. A part that keeps the last ones is a ring. A part that grows is a
-//! **log** of all warps: how many entries were asked for (eight bytes, those of the launch's first warp), then entries: the holder's
-//! number plus 1, the record; they go on in the next warp's part.
+//! **Records** lie by holder: for each warp of the launch, [`Records::warp`] bytes; in them, first eight
+//! bytes for each variable of the program that a warp or CTA has (a CTA's are those of its first warp), then
+//! a part for each declaration. A warp's part is how many were written (eight bytes), then those kept. A part
+//! that keeps the last ones is a ring. A part that grows is a
+//! **log** of all warps: how many entries were asked for (eight bytes, those of the launch's first warp),
+//! then entries: the holder's number plus 1, the record; they go on in the next warp's part.
 //!
-//! A record's fields lie in it by their types' bytes ([`Part::offsets`]): the widest first, so that each is at a multiple of its own.
-//! Where one record is kept of a warp whose threads each write at most one ([`Part::alone`]), how many were written, 32 at most, lies among
-//! its fields of two bytes: a short warp's end is bounded by what it writes.
+//! A record's fields lie in it by their types' bytes ([`Part::offsets`]): the widest first, so that each is
+//! at a multiple of its own. Where one record is kept of a warp whose threads each write at most one
+//! ([`Part::alone`]), how many were written, 32 at most, lies among its fields of two bytes: a short warp's
+//! end is bounded by what it writes.
 //!
-//! The part of **threads'** records, of which each numbers its own from 1 on, is slots of the warp and of its lanes; record n is in slot n - 1,
-//! modulo how many are kept. Numbers have four bytes; behind them lies the first field of as many or fewer that has no sign ([`Part::beside`]), in four bytes; the others
-//! take eight each. A lane's own entry is these words, and each word of all lanes lies together: what a warp writes at once is whole sectors of memory.
-//! Where all 32 lanes write records of one number at once, with the same value beside it, they are one entry of the warp: the number, the value beside it, and for each of the
-//! other fields by how much it grows from lane to lane (four bytes each, with a sign); then, at a multiple of 16 bytes, lane 0's fields (eight bytes each). A
-//! field that does not grow evenly says [`APART`] there, and lies where the lanes' own do. Of a slot's two entries the one with the greater
-//! number counts. First lie the warp's slots, then those of all lanes, slot by slot. If the first ones are kept, a lane that has
+//! The part of **threads'** records, of which each numbers its own from 1 on, is slots of the warp and of its
+//! lanes; record n is in slot n - 1, modulo how many are kept. Numbers have four bytes; behind them lies the
+//! first field of as many or fewer that has no sign ([`Part::beside`]), in four bytes; the others take eight
+//! each. A lane's own entry is these words, and each word of all lanes lies together: what a warp writes at
+//! once is whole sectors of memory. Where all 32 lanes write records of one number at once, with the same
+//! value beside it, they are one entry of the warp: the number, the value beside it, and for each of the
+//! other fields by how much it grows from lane to lane (four bytes each, with a sign); then, at a multiple of
+//! 16 bytes, lane 0's fields (eight bytes each). A field that does not grow evenly says [`APART`] there, and
+//! lies where the lanes' own do. Of a slot's two entries the one with the greater number counts. First lie
+//! the warp's slots, then those of all lanes, slot by slot. If the first ones are kept, a lane that has
 //! written more has said before all this how many (eight bytes each lane).
 //!
-//! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: two rows of several keys can have the same hash and
-//! come together, which among a million rows has odds of one in 30 million; rows of one key can't. A thread's records are numbered in 32 bits.
+//! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: two rows of several keys
+//! can have the same hash and come together, which among a million rows has odds of one in 30 million; rows
+//! of one key can't. A thread's records are numbered in 32 bits.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +55,8 @@ pub const APART: i32 = i32::MIN;
 /// The multiplier of [`hash`].
 pub const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A hash of keys, never 0. Of one key: different keys, different hashes, but for the one key whose hash would be 0.
+/// A hash of keys, never 0. Of one key: different keys, different hashes, but for the one key whose hash
+/// would be 0.
 pub fn hash(keys: &[u64]) -> u64 {
     let mixed = keys.iter().fold(0u64, |h, key| {
         let h = (h ^ key).wrapping_mul(MULTIPLIER);
@@ -99,7 +108,8 @@ impl Layout {
             Rows::Hashed { log, .. } => LOST + (self.row() << log),
         }
     }
-    /// The rows that hold something, by ascending keys, and how many values were lost. `all` is the memory of all tables.
+    /// The rows that hold something, by ascending keys, and how many values were lost. `all` is the memory of
+    /// all tables.
     pub fn read(&self, all: &[u8]) -> (Vec<Row>, u64) {
         let size = self.row() as usize;
         let start = usize::try_from(self.at).unwrap_or(usize::MAX);
@@ -205,7 +215,8 @@ impl Part {
     pub fn alone(&self) -> bool {
         !self.of_lane && self.which != Which::Room && self.keep == 1 && self.once
     }
-    /// Where in a record each field lies; behind them, how many were written, of two bytes, if it is [`Part::alone`].
+    /// Where in a record each field lies; behind them, how many were written, of two bytes, if it is
+    /// [`Part::alone`].
     pub fn offsets(&self) -> Vec<u64> {
         let sizes = self.sizes();
         let mut offsets = vec![0; sizes.len()];
@@ -353,8 +364,8 @@ impl Records {
         records.warp = records.warp.next_multiple_of(all);
         records
     }
-    /// The records of part `i`, in the memory of all warps: the holder (a warp, or a thread counted by warps of 32), which of the
-    /// holder's it is, from 0, and the fields; and how many were not kept.
+    /// The records of part `i`, in the memory of all warps: the holder (a warp, or a thread counted by warps
+    /// of 32), which of the holder's it is, from 0, and the fields; and how many were not kept.
     pub fn read(&self, i: usize, all: &[u8]) -> (Vec<Row>, u64) {
         let (mut rows, mut lost) = (Vec::new(), 0u64);
         let Some(part) = self.parts.get(i).filter(|_| self.warp > 0) else { return (rows, lost) };
@@ -538,8 +549,8 @@ mod tests {
                 bytes[at as usize + 8 * i..][..8].copy_from_slice(&word.to_le_bytes());
             }
         };
-        // All lanes write a first and a second record together, of which one field does not grow evenly; of the last ones lane 3 has written a third, which
-        // takes the first's place.
+        // All lanes write a first and a second record together, of which one field does not grow evenly; of
+        // the last ones lane 3 has written a third, which takes the first's place.
         let two =
             |low: i32, high: i32| u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32;
         for part in [first, last] {
@@ -569,7 +580,8 @@ mod tests {
         let part = Part { fields: vec![Scalar::U64], keep: 2, which: Which::Room, ..Part::default() };
         let records = Records::new(1, vec![part]);
         assert_eq!((records.warp, records.parts[0].at), (48, 8));
-        // Of two warps with room for four: the second wrote three times, one entry was not filled, one more did not fit.
+        // Of two warps with room for four: the second wrote three times, one entry was not filled, one more
+        // did not fit.
         let words = [99u64, 5, 2, 10, 1, 11, 99, 0, 0, 0, 2, 12];
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let row = |warp, n, value| Row { key: vec![warp, n], cells: vec![value] };

@@ -1,36 +1,44 @@
 //! How tracks lie in device memory, and reading them.
 //!
-//! All of it starts as zeros. Each track has a **region** of 2^k bytes, aligned to its size: a [`TrackHead`], then slots of eight bytes.
-//! A record is a slot `{low half of the clock, marker + 1}`; the words of a marker that has some are the slot behind it.
+//! All of it starts as zeros. Each track has a **region** of 2^k bytes, aligned to its size: a [`TrackHead`],
+//! then slots of eight bytes. A record is a slot `{low half of the clock, marker + 1}`; the words of a marker
+//! that has some are the slot behind it.
 //!
-//! A lane's **cursor** is the low half of the address of its next slot, and goes on behind the region's end, where nothing is
-//! written any more: what is missing is counted. It stops at [`LAST`]. So regions lie where [`fits`] says, and the
-//! addresses of a region have one high half.
+//! A lane's **cursor** is the low half of the address of its next slot, and goes on behind the region's end,
+//! where nothing is written any more: what is missing is counted. It stops at [`LAST`]. So regions lie where
+//! [`fits`] says, and the addresses of a region have one high half.
 //!
-//! That is [`Form::Records`]. With [`Form::Sums`] nothing is written before the lane ends: it has [`Layout::words`] words of 32 bits in
-//! registers, from 0 on, and writes them behind the head at its end. A word is a region's sum, to which its ends add the low half of the clock and from
-//! which its begins subtract it, or a number of begins. A sum is exact if what it stands for took fewer than 2^32 cycles: where the track is
-//! no longer than that, all are.
+//! That is [`Form::Records`]. With [`Form::Sums`] nothing is written before the lane ends: it has
+//! [`Layout::words`] words of 32 bits in registers, from 0 on, and writes them behind the head at its end. A
+//! word is a region's sum, to which its ends add the low half of the clock and from which its begins subtract
+//! it, or a number of begins. A sum is exact if what it stands for took fewer than 2^32 cycles: where the
+//! track is no longer than that, all are.
 //!
-//! With [`Form::Ring`] slots are entries of 16 bytes, `{low half of the clock, marker + 1 | lane << 24, turn, first word}`, or, where a marker has two
-//! words, of 32: behind those `{second word, turn, 0, 0}`. Behind the last entry a lane goes on with the first, and its turn is one more. So
-//! the entries themselves say which is the newest and how many were written over, also where the lane never ended; one whose
-//! halves have different turns was being written. A lane that traps does not say that it ended.
+//! With [`Form::Ring`] slots are entries of 16 bytes, `{low half of the clock, marker + 1 | lane << 24, turn,
+//! first word}`, or, where a marker has two words, of 32: behind those `{second word, turn, 0, 0}`. Behind
+//! the last entry a lane goes on with the first, and its turn is one more. So the entries themselves say
+//! which is the newest and how many were written over, also where the lane never ended; one whose halves have
+//! different turns was being written. A lane that traps does not say that it ended.
 //!
-//! With [`Form::Spans`] slots are entries of 16 bytes: `{clock as it began, span + 1 | `[`SPAN`]`, clock as it ended, word}` of a region, and of all else a
-//! record, `{clock, marker + 1, words}`. They are in the order in which they were written. Reading gives the records that each stands for, in
-//! the order of their clocks; of a span whose clock may have turned since it began both are lost, which only a track of 2^32 cycles or more can have.
+//! With [`Form::Spans`] slots are entries of 16 bytes: `{clock as it began, span + 1 | `[`SPAN`]`, clock as
+//! it ended, word}` of a region, and of all else a record, `{clock, marker + 1, words}`. They are in the
+//! order in which they were written. Reading gives the records that each stands for, in the order of their
+//! clocks; of a span whose clock may have turned since it began both are lost, which only a track of 2^32
+//! cycles or more can have.
 //!
-//! With records and spans a lane leaves an **anchor** now and then, `{low half of the clock, `[`ANCHOR`]` - took, low and high half of the global timer}`, where
-//! it has written [`Layout::apart`] slots since the last one and comes to a place where it waits; the first one after [`Layout::first`], which differs from
-//! warp to warp, so that anchors do not all fall together. `took` are the cycles until the timer had answered: where many warps ask, it takes its
-//! time. An anchor that does not fit is neither written nor counted, and no other follows.
+//! With records and spans a lane leaves an **anchor** now and then, `{low half of the clock, `[`ANCHOR`]` -
+//! took, low and high half of the global timer}`, where it has written [`Layout::apart`] slots since the last
+//! one and comes to a place where it waits; the first one after [`Layout::first`], which differs from warp to
+//! warp, so that anchors do not all fall together. `took` are the cycles until the timer had answered: where
+//! many warps ask, it takes its time. An anchor that does not fit is neither written nor counted, and no
+//! other follows.
 //!
 //! A warp has one region, of its lowest lane or of the one that leads its group, or 32, one a lane.
 //!
-//! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: a lane that never ended did not say how many of its
-//! records did not fit; of one that wanted more than 256 MiB at least, only that many are counted. In a ring, of a lane that leads again after another has
-//! led: entries of its first time may stand for newer ones.
+//! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: a lane that never ended
+//! did not say how many of its records did not fit; of one that wanted more than 256 MiB at least, only that
+//! many are counted. In a ring, of a lane that leads again after another has led: entries of its first time
+//! may stand for newer ones.
 
 mod spans;
 
@@ -41,11 +49,13 @@ use crate::mark::{Anchor, Anchors, Record, Records, Sum, Track};
 
 /// Bytes of a slot.
 pub const SLOT: u64 = 8;
-/// Where a cursor stops: 64 KiB, more than what control-equivalent markers write together, from where it would wrap.
+/// Where a cursor stops: 64 KiB, more than what control-equivalent markers write together, from where it
+/// would wrap.
 pub const LAST: u32 = 0xFFFF_0000;
 /// Bytes from regions to where cursors stop.
 pub const BEYOND: u64 = 1 << 28;
-/// Most bytes of a launch's regions: twice as many and [`BEYOND`] always have room for them between two multiples of 2^32.
+/// Most bytes of a launch's regions: twice as many and [`BEYOND`] always have room for them between two
+/// multiples of 2^32.
 pub const MOST: u64 = 1 << 31;
 /// Logarithms of a region's bytes: 8 slots and the head at least, 64 Ki slots at most.
 pub const LOGS: (u32, u32) = (7, 19);
@@ -124,7 +134,8 @@ pub struct Ring {
 /// A region that is added up.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Total {
-    /// In which kernel; `None`: in a device function, which any may call. Kernels have the same words for different regions.
+    /// In which kernel; `None`: in a device function, which any may call. Kernels have the same words for
+    /// different regions.
     pub kernel: Option<FuncId>,
     /// The first marker at which it begins.
     pub mark: u32,
@@ -150,7 +161,8 @@ pub struct Spanned {
 pub struct Shape {
     /// How many words it has of its own.
     pub words: u32,
-    /// Its part in a queue of asynchronous work: the first word of its records is the number of a group, which the reader counts.
+    /// Its part in a queue of asynchronous work: the first word of its records is the number of a group,
+    /// which the reader counts.
     pub group: Option<Group>,
 }
 
@@ -202,7 +214,8 @@ pub fn fits(at: u64, bytes: u64) -> bool {
     low + bytes <= (1 << 32) - BEYOND
 }
 
-/// Bytes that the longest track in regions of 2^`log` bytes wanted of its own, its head among them; one that never ended: all.
+/// Bytes that the longest track in regions of 2^`log` bytes wanted of its own, its head among them; one that
+/// never ended: all.
 pub fn wanted(log: u32, bytes: &[u8]) -> u64 {
     let size = 1usize.checked_shl(log).unwrap_or(usize::MAX).max(TrackHead::SIZE);
     let of = |head: TrackHead| match head {
@@ -233,7 +246,8 @@ impl Layout {
             Form::Ring { .. } => self.ring().map(|r| r.log),
         }
     }
-    /// Whether a track says that its lane ended there, at a `trap` or elsewhere. A ring's does not at a `trap`: it is read for where lanes were.
+    /// Whether a track says that its lane ended there, at a `trap` or elsewhere. A ring's does not at a
+    /// `trap`: it is read for where lanes were.
     pub fn ends(&self, trap: bool) -> bool {
         !(trap && matches!(self.form, Form::Ring { .. }))
     }
@@ -268,7 +282,8 @@ impl Layout {
         let mine = self.totals.iter().filter(|t| t.kernel.is_none_or(|k| k == kernel));
         mine.map(of).filter(|s| (s.count, s.cycles) != (0, Cycles(0))).collect()
     }
-    /// The logarithm of a region's bytes for so many warps in `budget` bytes, and for how many of them there is room.
+    /// The logarithm of a region's bytes for so many warps in `budget` bytes, and for how many of them there
+    /// is room.
     pub fn size(&self, warps: u64, budget: u64) -> (u32, u64) {
         let regions = self.regions();
         let room = budget / regions;
@@ -276,7 +291,8 @@ impl Layout {
         let log = self.log().unwrap_or_else(shared);
         (log, warps.min(room >> log))
     }
-    /// The tracks of a launch of `kernel` in the regions of warps from `first` on; `log` is the logarithm of a region's bytes.
+    /// The tracks of a launch of `kernel` in the regions of warps from `first` on; `log` is the logarithm of
+    /// a region's bytes.
     pub fn read(&self, kernel: FuncId, first: u64, log: u32, bytes: &[u8]) -> Vec<Track> {
         let size = 1usize.checked_shl(log).unwrap_or(usize::MAX).max(TrackHead::SIZE);
         let regions = self.regions();
@@ -287,7 +303,8 @@ impl Layout {
         bytes.chunks_exact(size).enumerate().filter_map(track).collect()
     }
 
-    /// Bytes that tracks in regions of 2^`log` bytes took, their heads among them; of records that did not fit, what they wanted.
+    /// Bytes that tracks in regions of 2^`log` bytes took, their heads among them; of records that did not
+    /// fit, what they wanted.
     pub fn took(&self, log: u32, bytes: &[u8]) -> u64 {
         let size = 1usize.checked_shl(log).unwrap_or(usize::MAX).max(TrackHead::SIZE);
         let of = |region: &[u8]| match (self.form, self::wanted(log, region)) {
@@ -462,7 +479,8 @@ mod tests {
         let ended = TrackHead { end_nanos: 1, end_cycles: 8, written: 32, ..head };
         let slots = [[10, 1], [11, 2], [70, 0], [12, 1]];
         let mut bytes = region(&ended, &slots);
-        // One that never ended has what is there, one in which nobody began is none; what did not fit is counted.
+        // One that never ended has what is there, one in which nobody began is none; what did not fit is
+        // counted.
         bytes.extend(region(&head, &slots[..3]));
         bytes.extend(region(&TrackHead::default(), &slots));
         bytes.extend(region(&TrackHead { written: 80, ..ended }, &[[1, 1]; 8]));
@@ -493,7 +511,8 @@ mod tests {
         assert_eq!(ring.took(7, &bytes), 4 * 128);
     }
 
-    /// Anchors are no records; their clocks are whole, also where the low half turned since the track's begin.
+    /// Anchors are no records; their clocks are whole, also where the low half turned since the track's
+    /// begin.
     #[test]
     fn anchors_are_taken_out() {
         let shapes = vec![Shape::default(), Shape { words: 1, group: None }];

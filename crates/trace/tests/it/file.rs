@@ -372,8 +372,9 @@ fn at_every_level() -> Trace {
     made
 }
 
-/// Files that were written once are read for ever. They are never made again: a new version adds a file. (When the dump
-/// changes, BLESS=1 makes the texts again from the files; nothing but the form may differ then.)
+/// Files that were written once are read for ever. They are never made again: a new version adds a file.
+/// (When the dump changes, BLESS=1 makes the texts again from the files; nothing but the form may differ
+/// then.)
 #[test]
 fn old_files_are_read() {
     let mut seen = 0;

@@ -103,7 +103,8 @@ mod tests {
         let head =
             TrackHead { sm: 1, begin_cycles: 5, end_cycles: 900, end_nanos: 1, ..TrackHead::default() };
         let span = |n: u32, from, to, word| [from, (n + 1) | SPAN, to, word];
-        // Marker 1 ends one and begins another: it is one record. A moment between, and a region that its lane's end cuts.
+        // Marker 1 ends one and begins another: it is one record. A moment between, and a region that its
+        // lane's end cuts.
         let entries = [span(0, 10, 20, 7), [25, 4, 0, 0], span(1, 20, 30, 2), span(2, 8, 40, 9)];
         let ended = TrackHead { written: 64, ..head };
         let all = vec![(8, 0, 9), (10, 0, 7), (20, 1, 0), (25, 3, 0), (30, 2, 0)];
@@ -124,7 +125,8 @@ mod tests {
         let head = TrackHead { sm: 1, begin_cycles: 5, end_nanos: 1, written: 64, ..TrackHead::default() };
         let span = |n: u32, from, to| [from, (n + 1) | SPAN, to, 0];
         let moment = |clock| [clock, 4, 0, 0];
-        // The clock turns between the second and the third: the last span ends more than a turn after its track began.
+        // The clock turns between the second and the third: the last span ends more than a turn after its
+        // track began.
         let entries = [moment(3_000_000_000), moment(1_000_000_000), span(2, 990_000_000, 1_000_000_010)];
         let (records, lost) = read(head, &entries);
         assert_eq!((records.len(), lost), (2, 2 + 2));
