@@ -1,11 +1,11 @@
 //! What to watch where: a [`RecordingRequest`] resolved against a module gives a [`Plan`].
 //!
-//! The plan is the only input of every lowering and of the emulator's hooks. Recorders, probes and markers are all
-//! insertions of one plan. It also carries the static half of the trace.
+//! The plan is the only input of every lowering and of the emulator's hooks. Recorders, probes and markers
+//! are all insertions of one plan. It also carries the static half of the trace.
 //!
-//! How [`Plan::resolve`] works: `function` prepares each function and lists its sites. `choose` decides which of them
-//! are recorded, and which a decoder can compute instead. A [`ProbeProgram`] binds itself, and `markers` finds markers.
-//! `insert` makes the insertions. `decode` writes the static half.
+//! How [`Plan::resolve`] works: `function` prepares each function and lists its sites. `choose` decides which
+//! of them are recorded, and which a decoder can compute instead. A [`ProbeProgram`] binds itself, and
+//! `markers` finds markers. `insert` makes the insertions. `decode` writes the static half.
 
 mod choose;
 mod decode;

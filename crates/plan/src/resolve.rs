@@ -1,8 +1,16 @@
-//! [`Plan::resolve`]: the only matcher, for every front door and for the emulator.
+//! Resolves a recording request against a module: [`Plan::resolve`].
 //!
-//! Holds: sites have the same numbers at every level, elision and filter; `plan.module.functions[i]` and
-//! `plan.functions[i]` are the view's function `i`; a device function is recorded only if every recorded caller of it hands
-//! its state over. Misses: functions whose address is taken, and what only they call.
+//! Every front end and the emulator get their plan here, so all of them record the same sites.
+//!
+//! # Invariants
+//!
+//! - Sites have the same numbers at every level, with every filter, elided or not.
+//! - `plan.module.functions[i]` and `plan.functions[i]` are function `i` of the module.
+//! - A device function is recorded only if every recorded caller hands over the lane state.
+//!
+//! # Limitations
+//!
+//! - Functions whose address is taken are not recorded, nor is what only they call.
 
 use prlx_isa::view::{self, Class, FuncId, FunctionKind, InstId, Operand, Role};
 use prlx_trace::SiteId;
@@ -21,14 +29,14 @@ use crate::plan::{FunctionPlan, Insertion, Plan, RecordingRequest};
 use crate::probe::counters;
 use crate::probe::state::ProbeState;
 
-/// What modules are told apart by: a digest of their text.
+/// The digest of a module's text, which identifies the module.
 pub fn digest(source: &str) -> u128 {
     xxh3_128(source.as_bytes())
 }
 
 impl Plan {
-    /// Resolves `program` against `module`, whose text is `source` and which the user calls `name`. `sources` gives the
-    /// text of a source file by its path in the debug information, if it is at hand.
+    /// Resolves `program` against `module`, whose text is `source` and which the user calls `name`. `sources`
+    /// gives the text of a source file by its path in the debug information, if it is at hand.
     pub fn resolve(
         request: &RecordingRequest,
         module: &view::Module,
@@ -211,9 +219,9 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Device functions that write nothing at level `path`, nor what they call: they need no state, and their callers hand
-/// none over. The decoder walks them all the same. A function that can end the lane writes what is pending. For a probe program
-/// kernels too, which stay as they are then.
+/// Device functions that write nothing at level `path`, nor what they call: they need no state, and their
+/// callers hand none over. The decoder walks them all the same. A function that can end the lane writes what
+/// is pending. For a probe program kernels too, which stay as they are then.
 fn idle(
     request: &RecordingRequest,
     prepared: &[Prepared<'_>],
@@ -252,8 +260,8 @@ fn idle(
     }
 }
 
-/// Whether a function needs no state for a probe program: nothing is inserted, and no thread ends there that came from
-/// elsewhere.
+/// Whether a function needs no state for a probe program: nothing is inserted, and no thread ends there that
+/// came from elsewhere.
 fn needs_no_state(body: &Body<'_>, insertions: &[Insertion]) -> bool {
     let device = body.function.kind == FunctionKind::Device;
     let ends = body.leaves().any(|(.., end)| matches!(end, PartEnd::Exit));
@@ -293,8 +301,9 @@ fn skipped(request: &RecordingRequest, module: &view::Module) -> Vec<Option<Stri
         }
     }
     unreached(module, &callers, &mut why);
-    // What a walk of a recorded kernel steps over must not record, whoever else calls it: the words would have no reader.
-    // (Code that no recorded kernel comes to may call recorded functions; it says that nothing is recorded.)
+    // What a walk of a recorded kernel steps over must not record, whoever else calls it: the words would
+    // have no reader. (Code that no recorded kernel comes to may call recorded functions; it says that
+    // nothing is recorded.)
     let kernel = |f: usize| module.functions[f].kind == FunctionKind::Kernel && why[f].is_none();
     let mut live: Vec<bool> = (0..why.len()).map(|f| kernel(f) || pointed[f].is_some()).collect();
     spread(&mut live, &callers);

@@ -14,8 +14,8 @@ pub fn nowhere(program: &dyn ProbeProgram, clause: usize) -> String {
     format!("clause {} ({}){NO_MATCH}", clause + 1, program.clause(clause))
 }
 
-/// An instruction of a module whose text is `source`, with its place there or in the text that it was compiled from; without an
-/// instruction the function.
+/// An instruction of a module whose text is `source`, with its place there or in the text that it was
+/// compiled from; without an instruction the function.
 pub fn inst(module: &Module, source: &str, function: FuncId, at: Option<InstId>) -> String {
     let Some(f) = module.functions.get(function.index()) else { return String::new() };
     let Some(inst) = at.and_then(|at| f.insts.get(at.index())) else { return f.name.clone() };

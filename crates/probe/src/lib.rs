@@ -1,9 +1,9 @@
 //! The probe language, and Neutrino's: text is parsed and checked into a [`lang::Script`], which a
 //! [`Plan`](prlx_plan::Plan) binds to the instructions of a module.
 //!
-//! File by file: `lang` has the language, `bind` turns clauses into insertions, `neutrino` reads Neutrino's programs,
-//! `matches` lists which instructions a program matches, `diagnostics` words what a plan says of it, and `tools` holds
-//! the programs that come with PRLX.
+//! File by file: `lang` has the language, `bind` turns clauses into insertions, `neutrino` reads Neutrino's
+//! programs, `matches` lists which instructions a program matches, `diagnostics` words what a plan says of
+//! it, and `tools` holds the programs that come with PRLX.
 
 use std::sync::Arc;
 

@@ -1,7 +1,14 @@
-//! Where a program lands in a module, tracepoint by tracepoint: for who wants to know before it runs.
+//! Lists which instructions each tracepoint of a program matches in a module, before anything runs.
 //!
-//! Holds: it asks [`Plan::resolve`], with a program that does as little as possible at each place, so what it says is what
-//! a plan does. Misses: places that two tracepoints of a clause share count twice.
+//! Works by [`Plan::resolve`], with a program that does as little as possible at each site.
+//!
+//! # Invariants
+//!
+//! - A match is a site at which the plan of the real program inserts code.
+//!
+//! # Limitations
+//!
+//! - A site that two tracepoints of one clause match counts twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -11,18 +11,18 @@ use crate::plan::At;
 /// What was chosen for one function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
-    /// By decision.
+    /// By decision: how the decoder gets it.
     pub sources: Vec<Source>,
     /// Instructions that the decoder evaluates again.
     pub lets: BTreeMap<InstId, Vec<Operation>>,
-    /// Trip-counted loops.
+    /// Loops whose iterations are counted.
     pub trips: Vec<Trip>,
 }
 
 /// A loop whose trips are counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Trip {
-    /// Which decision.
+    /// The decision that ends the loop, an index into the body's decisions.
     pub decision: usize,
     /// The branch that leaves the loop or stays in it.
     pub branch: InstId,
@@ -32,7 +32,8 @@ pub(crate) struct Trip {
     pub others: Vec<(InstId, Guard)>,
     /// Where the loop is entered: under which guard.
     pub enters: Vec<(At, Option<Guard>)>,
-    /// The instruction at which lanes that were in the loop have met again; `None`: the count is written where they leave it.
+    /// The instruction at which lanes that were in the loop have met again; `None`: the count is written
+    /// where they leave it.
     pub meets: Option<InstId>,
     /// What can be read there instead of being counted.
     pub read: Option<Counted>,

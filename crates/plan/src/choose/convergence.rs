@@ -1,17 +1,22 @@
-//! Level `events`: which events need not be written, because a reader can make them.
+//! Level `events`: finds events that need no recording because a reader can reconstruct them.
 //!
-//! Lanes that were together and have gone the same way since are still together. So what is computed needs no event where
-//! it is *known* who is together: at the kernel's entry, behind an event, behind a barrier that whole warps pass, and from
-//! there on along one way. It is known no more where ways meet, where lanes leave a loop (each after trips of its own), and
-//! behind a call. Around a loop it stays known if one way leads into it and one way back: lanes that go around together
-//! have gone as often. What needs no event then is a branch that is computed, the kernel's entry, an exit; and the one
-//! recorded decision of a counted loop in which nothing else is written: instead of an event a trip, each group of lanes
-//! with the same count writes one ([`Action::TripEvent`](crate::Action::TripEvent)).
+//! Lanes that were converged and took the same branches since are still converged. Convergence is *known* at
+//! the kernel's entry, after an event, after a barrier that whole warps pass, and from there along one path.
+//! It is lost where paths join, where lanes leave a loop (each after its own number of iterations), and after
+//! a call. Around a loop it stays known if one edge enters the loop and one edge goes back.
 //!
-//! An exit that stands alone in its block is a part of the blocks before it: nobody waits there for others.
+//! Where convergence is known, three events are reconstructed: a computed branch, the kernel's entry, and an
+//! exit. The only recorded decision of a counted loop in which nothing else is written is reconstructed too:
+//! each group of lanes with the same count writes one event ([`Action::TripEvent`](crate::Action::TripEvent))
+//! instead of one per iteration.
 //!
-//! Misses: lanes that leave a loop together because what ends it is the same for all; ways that meet after a decision that
-//! is; shuffles and votes of whole warps, behind which it is known too.
+//! An exit that stands alone in its block belongs to the blocks before it: no lane waits for others there.
+//!
+//! # Limitations
+//!
+//! - Lanes that leave a loop together because its condition is uniform are not recognised, nor are joins
+//!   after a uniform decision.
+//! - Shuffles and votes of whole warps also establish convergence; this is not used.
 
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{BlockId, Class, FunctionKind, InstId, Operand};
@@ -23,8 +28,8 @@ use crate::choose::trips;
 use crate::function::body::{Body, PartEnd};
 use crate::function::points::Point;
 
-/// By point: whether the event that `written` says it has is left to the reader. Of the loops in `choice`, those stay
-/// counted that write counts.
+/// By point: whether the event that `written` says it has is left to the reader. Of the loops in `choice`,
+/// those stay counted that write counts.
 pub(crate) fn reconstructed(
     body: &Body<'_>,
     points: &[Point],

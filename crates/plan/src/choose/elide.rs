@@ -1,16 +1,20 @@
-//! Which decisions need no recording: the decoder evaluates them again, or counts a loop's trips.
+//! Chooses which decisions need no recording: the decoder evaluates them again, or counts a loop's
+//! iterations.
 //!
-//! A register is *known* at an instruction if every definition that reaches it is one that the decoder executes too: a
-//! recorded decision, or an operation on known values under a known guard. That is the greatest fixpoint: assume all of
-//! it, strike out what fails, until nothing does. Loop-carried values are no special case, since the decoder takes the
-//! same steps in the same order. A decision whose operation is known is computed; every other one is recorded, and so
-//! known to those after it.
+//! A register is *known* at an instruction if the decoder executes every definition that reaches it: a
+//! recorded decision, or an operation on known values under a known guard. This is the greatest fixpoint:
+//! assume that all registers are known, and strike out those for which it fails. Loop-carried values are no
+//! special case, since the decoder takes the same steps in the same order. A decision whose operation is
+//! known is computed. Every other decision is recorded, and so known afterwards.
 //!
-//! Only what a computed decision needs becomes [`Let`](prlx_trace::kernel::Step::Let)s.
+//! Only the operations that a computed decision needs become [`Let`](prlx_trace::kernel::Step::Let) steps.
 //!
-//! Misses: parameters of device functions, values of loads from constant memory, what a call returns, floating-point
-//! arithmetic, the second of two predicates whose first is recorded. A register that nothing wrote is unknown; where such
-//! a predicate guards a branch it counts as false, which is right for every program whose behaviour is defined.
+//! # Limitations
+//!
+//! - Unknown: parameters of device functions, loads from constant memory, results of calls, floating-point
+//!   arithmetic, and the second of two predicates whose first is recorded.
+//! - A register that nothing wrote is unknown. As the predicate of a branch it counts as false, which is
+//!   right for every program with defined behaviour.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,11 @@
-//! From an instruction to the operations with which a decoder evaluates it again.
+//! Lowers an instruction to the operations with which a decoder evaluates it again.
 //!
-//! Holds: what is lowered gives exactly the instruction's results, for every register that it writes. Everything else is
-//! refused. A decoder register holds at least its register's low bits; operations mask what they read to their type.
+//! # Invariants
+//!
+//! - Lowered operations give exactly the instruction's results, for every register that it writes. Everything
+//!   else is refused.
+//! - A decoder register holds at least the low bits of its register. Operations mask what they read to their
+//!   type.
 
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Base, Eval, FunctionKind, Inst, Operand, Reg, Role, Space};
@@ -9,7 +13,7 @@ use prlx_trace::kernel::{Alu, Scalar, Special};
 
 use crate::function::body::{Body, scalar};
 
-/// One operation.
+/// One operation of the decode program: `to = op(args)`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Operation {
     pub to: DecoderPlace,

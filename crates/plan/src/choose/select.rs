@@ -1,7 +1,10 @@
-//! What of a function a recording consists of, by level and filter.
+//! Selects what a recording of a function contains, by level and filter.
 //!
-//! Holds: whatever a decoder needs to walk the path is kept, whether the filter takes it or not: branches, guards of calls
-//! of recorded functions, guards under which kept decisions are made, and at level `events` guards of what has events.
+//! # Invariants
+//!
+//! - Everything that a decoder needs to walk the path is selected, whatever the filter says: branches, guards
+//!   of calls of recorded functions, guards of selected decisions, and at level `events` guards of
+//!   instructions with events.
 
 use prlx_isa::view::{FuncId, InstId};
 use prlx_trace::kernel::{Level, SiteClass, Source};
@@ -75,8 +78,8 @@ pub(crate) fn events(
     points.iter().zip(taken).map(event).collect()
 }
 
-/// Whether level `events` is asked for events of `p`'s kind: branches, switches, atomics, shared and global stores, entry
-/// and exit; or the classes that the filter names.
+/// Whether level `events` is asked for events of `p`'s kind: branches, switches, atomics, shared and global
+/// stores, entry and exit; or the classes that the filter names.
 fn wanted(filter: &Filter, body: &Body<'_>, p: &Point) -> bool {
     if !filter.classes.is_empty() {
         return filter.classes.contains(&p.class);

@@ -1,13 +1,19 @@
-//! Loops whose trips are counted, and where the count is written.
+//! Finds loops whose iterations are counted, and where the count is written.
 //!
-//! Lanes of a warp leave a loop in different trips. What each does on its way out is done once for every such group, and so is
-//! best put off to where they have met again: the first block behind the loop that all of them pass, if nothing on the way
-//! there is recorded (the decoder takes the count, which is the loop's only recorded decision, where the loop is entered, and
-//! so the order is kept). Lanes may come there that were not in the loop; a counter that is 0 tells.
+//! The lanes of a warp leave a loop in different iterations. Code on the way out runs once for each such
+//! group of lanes. The count is therefore written where the lanes have converged again: in the first block
+//! after the loop that all of them pass, if nothing on the way there is recorded. The decoder reads the count
+//! where the loop is entered, since it is the loop's only recorded decision, so the order is kept. Lanes that
+//! did not enter the loop have a counter of 0.
 //!
-//! Holds: between where a counted loop is entered and where its count is written no other is entered, so one counter serves.
+//! # Invariants
 //!
-//! Misses: loops that are entered or left by switches.
+//! - Between the entry of a counted loop and the place where its count is written, no other counted loop is
+//!   entered. One counter is enough.
+//!
+//! # Limitations
+//!
+//! - Loops that a switch enters or leaves are not counted.
 
 use prlx_isa::dataflow::Def;
 use prlx_isa::ptx::Op;
@@ -41,10 +47,11 @@ pub(crate) fn count(body: &Body<'_>, choice: &mut Choice) {
     }
 }
 
-/// Loop `l` as a trip-counted one: natural; entered and left by branches alone; the decision of one of those that leave is
-/// recorded, made exactly once a trip, and the only recorded one inside; no calls (a callee might record, or end the lane).
-/// Where others leave too, by decisions that are computed, it is made right where it branches: then it stays as often as its
-/// branch does. Not waits for a barrier's phase: they ask once or twice, which takes less as bits than as a count.
+/// Loop `l` as a trip-counted one: natural; entered and left by branches alone; the decision of one of those
+/// that leave is recorded, made exactly once a trip, and the only recorded one inside; no calls (a callee
+/// might record, or end the lane). Where others leave too, by decisions that are computed, it is made right
+/// where it branches: then it stays as often as its branch does. Not waits for a barrier's phase: they ask
+/// once or twice, which takes less as bits than as a count.
 fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     let this = &body.graph.loops[l];
     let recorded = |d: &usize| matches!(choice.sources[*d], Source::Bits(_));
@@ -124,8 +131,9 @@ fn way(body: &Body<'_>, from: BlockId, to: BlockId) -> Option<(At, Option<Guard>
     }
 }
 
-/// The register that says at `meets` how often a lane went on in loop `l`: one that begins as the same constant wherever the loop is
-/// entered, and that one instruction, executed once a trip, makes larger by one.
+/// The register that says at `meets` how often a lane went on in loop `l`: one that begins as the same
+/// constant wherever the loop is entered, and that one instruction, executed once a trip, makes larger by
+/// one.
 fn counted(body: &Body<'_>, l: usize, trip: &Trip, meets: InstId) -> Option<Counted> {
     let this = &body.graph.loops[l];
     let once = |b: BlockId| this.latches.iter().all(|&latch| body.graph.dominates(b, latch));
@@ -204,8 +212,9 @@ fn enters(body: &Body<'_>, l: usize) -> Option<Vec<(At, Option<Guard>)>> {
     Some(out)
 }
 
-/// The first instruction of the first block behind loop `l` that all lanes pass which were in it, if none of them writes
-/// anything on the way, also not for what makes a block `busy`, and if that block is passed no more often than the loop.
+/// The first instruction of the first block behind loop `l` that all lanes pass which were in it, if none of
+/// them writes anything on the way, also not for what makes a block `busy`, and if that block is passed no
+/// more often than the loop.
 pub(crate) fn meets(
     body: &Body<'_>,
     choice: &Choice,

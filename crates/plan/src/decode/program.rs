@@ -1,8 +1,8 @@
 //! The decode program: what a decoder does in each block.
 //!
-//! At every level it is what level `path` needs. [`Step::Visit`]s are added at level `events` only, for the points that have
-//! events there and are no decisions, and for barriers at which whole warps meet: decoding paths stays fast, and nothing else
-//! reads them.
+//! At every level it is what level `path` needs. [`Step::Visit`]s are added at level `events` only, for the
+//! points that have events there and are no decisions, and for barriers at which whole warps meet: decoding
+//! paths stays fast, and nothing else reads them.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,8 @@ impl Slots {
     }
 }
 
-/// The temporary that keeps a guard which its own instruction overwrites; lowered operations use lower numbers.
+/// The temporary that keeps a guard which its own instruction overwrites; lowered operations use lower
+/// numbers.
 const KEPT_GUARD: DecoderPlace = DecoderPlace::Temp(u32::MAX);
 
 /// Blocks with their steps, and how many decoder registers they use. `visits`: the points that get a

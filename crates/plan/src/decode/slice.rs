@@ -1,9 +1,15 @@
-//! Static backward slices: where the value of a decision can come from.
+//! Static backward slices: the instructions from which the value of a decision can come.
 //!
-//! Holds: node 0 is the defining instruction; a node's inputs have higher numbers than it (an input that would close a
-//! cycle, as a loop-carried value does, is left out; its [`NodeKind::Merge`] shows that it exists); at most
-//! [`MOST`] nodes, the nearest ones. Slices stop at loads, atomics, exchanges, calls and parameters: what an address
-//! came from is not followed.
+//! # Invariants
+//!
+//! - Node 0 is the defining instruction. Inputs have higher numbers than the node that reads them.
+//! - An input that would close a cycle, such as a loop-carried value, is left out. [`NodeKind::Merge`] shows
+//!   that it exists.
+//! - A slice has at most [`MOST`] nodes, the nearest ones.
+//!
+//! # Limitations
+//!
+//! - Slices stop at loads, atomics, exchanges, calls and parameters. They do not follow addresses.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,9 @@
-//! One function, prepared for the stages of [`crate::Plan::resolve`]: its control flow in full, decisions, data flow.
+//! One function, prepared for the stages of [`crate::Plan::resolve`]: control flow, decisions and data flow.
 //!
-//! Holds: parts `0..function.blocks.len()` are the view's blocks; further parts are empty and stand for what the view
-//! leaves inside a block: the way out of a guarded return or exit, a guarded `brx.idx`, running off the end.
+//! # Invariants
+//!
+//! - Parts `0..function.blocks.len()` are the function's basic blocks. Further parts are empty. They stand
+//!   for control flow inside a block: a guarded return or exit, a guarded `brx.idx`, running off the end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -30,7 +32,7 @@ pub struct Part {
 /// How a part ends.
 #[derive(Clone, Debug)]
 pub enum PartEnd {
-    /// Always there.
+    /// Control always goes to this part.
     Jump(BlockId),
     /// A conditional branch.
     Branch {
@@ -41,7 +43,7 @@ pub enum PartEnd {
         /// Where the other lanes go.
         other: BlockId,
     },
-    /// A switch.
+    /// A switch (`brx.idx`).
     Switch {
         /// The register that holds the index, if it is one.
         index: Option<Reg>,
@@ -121,7 +123,7 @@ impl<'a> Body<'a> {
         Body { module, id, function, source, parts, graph, flow, decisions, decided, behind, rank }
     }
 
-    /// The instruction.
+    /// Instruction number `id` of the function.
     pub fn inst(&self, id: InstId) -> &'a Inst {
         &self.function.insts[id.index()]
     }
@@ -130,7 +132,7 @@ impl<'a> Body<'a> {
         let raw = self.inst(id).span.of(self.source);
         raw.trim_end_matches(';').split_whitespace().collect::<Vec<_>>().join(" ")
     }
-    /// Its location.
+    /// The source location of an instruction, if it has one.
     pub fn loc(&self, id: InstId) -> Option<LocId> {
         self.inst(id).loc
     }
@@ -167,8 +169,8 @@ impl<'a> Body<'a> {
     pub fn is_switch(&self, d: usize) -> bool {
         self.class(d) == SiteClass::Switch
     }
-    /// Under which guard decision `d` is made: its instruction's, unless that instruction overwrites the guard; then
-    /// every lane decides (the predicate keeps its value where the guard fails).
+    /// Under which guard decision `d` is made: its instruction's, unless that instruction overwrites the
+    /// guard; then every lane decides (the predicate keeps its value where the guard fails).
     pub fn decision_guard(&self, d: usize) -> Option<Guard> {
         self.guard_after(self.decisions[d].at)
     }
@@ -177,7 +179,8 @@ impl<'a> Body<'a> {
         let inst = self.inst(at);
         inst.guard.filter(|g| !written(inst).contains(&g.reg))
     }
-    /// The part in which an instruction's effect lies: its block, or for a guarded switch the part behind the guard.
+    /// The part in which an instruction's effect lies: its block, or for a guarded switch the part behind the
+    /// guard.
     pub fn part_of(&self, at: InstId) -> BlockId {
         self.behind.get(&at).copied().unwrap_or(self.inst(at).block)
     }
@@ -212,7 +215,8 @@ fn whole(parts: &[Part]) -> Function {
             blocks[s.index()].preds.push(BlockId(i as u32));
         }
     }
-    // Without instructions the graph takes edges alone at their word; a last block without any must be a way out.
+    // Without instructions the graph takes edges alone at their word; a last block without any must be a way
+    // out.
     blocks.push(Block::default());
     Function { blocks, ..Function::default() }
 }

@@ -1,10 +1,10 @@
 //! The points of a function that carry sites, in one order that no level, filter or elision changes.
 //!
-//! Order: the entry, then instruction by instruction what it is (load, store, atomic, barrier), then the decisions it
-//! makes, then the exit. What a point moves or compares is listed once here, for every recorder.
+//! Order: the entry, then instruction by instruction what it is (load, store, atomic, barrier), then the
+//! decisions it makes, then the exit. What a point moves or compares is listed once here, for every recorder.
 //!
-//! Left out: accesses to parameters (they are part of the launch, or of a call), memory fences, and what moves between
-//! memories without passing registers (`cp.async`, bulk copies, tensor memory).
+//! Left out: accesses to parameters (they are part of the launch, or of a call), memory fences, and what
+//! moves between memories without passing registers (`cp.async`, bulk copies, tensor memory).
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::function::body::{Body, in_role, is_param, scalar};
 /// A point of a function that has a site.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    /// Its site.
+    /// The site's number in the module.
     pub site: SiteId,
     /// The instruction; `None` for the entry, and for the exit by running off the end.
     pub at: Option<InstId>,
@@ -40,14 +40,16 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// What [`prlx_trace::kernel::Level::Operands`] records: at most two values, all at hand at the same place.
+    /// What [`prlx_trace::kernel::Level::Operands`] records: at most two values, all at hand at the same
+    /// place.
     pub fn operands(&self) -> (&[Operand], bool) {
         let (values, after) = if self.after.is_empty() { (&self.before, false) } else { (&self.after, true) };
         (&values[..values.len().min(2)], after)
     }
 
-    /// How many lowest bits of `values`, which an access moves, it moves: [`ALL`] if their registers hold no more than that, or
-    /// what they hold beyond it is nothing (PTX ISA, "Operand Size Exceeding Instruction-Type Size").
+    /// How many lowest bits of `values`, which an access moves, it moves: [`ALL`] if their registers hold no
+    /// more than that, or what they hold beyond it is nothing (PTX ISA, "Operand Size Exceeding
+    /// Instruction-Type Size").
     pub fn moved_bits(&self, body: &Body<'_>, values: &[Operand]) -> u8 {
         let Some(ty) = self.ty.filter(|_| self.decision.is_none()) else { return ALL };
         let bits = ty.bits();
@@ -141,7 +143,8 @@ fn memory(body: &Body<'_>, at: InstId, inst: &Inst, class: SiteClass) -> Point {
             p.before = values(in_role(inst, &[Role::Use]));
             p.after = values(in_role(inst, &[Role::Def]));
         }
-        // A barrier that reduces (`bar.red`) gives its result to a decision or a computation; the site is the meeting.
+        // A barrier that reduces (`bar.red`) gives its result to a decision or a computation; the site is the
+        // meeting.
         _ => {}
     }
     match inst.form.op {
@@ -193,12 +196,14 @@ pub(crate) fn too_wide(body: &Body<'_>, values: &[Operand]) -> bool {
     })
 }
 
-/// Whether a memory site's values are recorded without being asked for: the thread's own stack says nothing new.
+/// Whether a memory site's values are recorded without being asked for: the thread's own stack says nothing
+/// new.
 pub(crate) fn shared_memory(inst: &Inst) -> bool {
     inst.space != Space::Local
 }
 
-/// Whether others than the thread's CTA can see the memory that a site accesses. A generic address may be anywhere.
+/// Whether others than the thread's CTA can see the memory that a site accesses. A generic address may be
+/// anywhere.
 pub(crate) fn outer_memory(inst: &Inst) -> bool {
     !matches!(inst.space, Space::Local | Space::Shared)
 }
@@ -222,7 +227,8 @@ pub(crate) fn name(body: &Body<'_>, operand: &Operand) -> String {
     }
 }
 
-/// The type of a value: what the instruction works in, or for predicates and where it does not say, the register's own.
+/// The type of a value: what the instruction works in, or for predicates and where it does not say, the
+/// register's own.
 pub(crate) fn type_of(body: &Body<'_>, point: &Point, operand: &Operand) -> Scalar {
     let own = match operand {
         Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _) => {

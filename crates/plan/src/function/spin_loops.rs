@@ -1,15 +1,18 @@
-//! Loops that wait for others: a thread asks memory the same question until the answer is another.
+//! Finds spin loops: loops in which a thread polls memory until another thread changes it.
 //!
-//! A loop waits if it loads, changes nothing that anyone could see, and carries nothing from trip to trip: every trip does
-//! what the one before did, so only others can end it. How often it asks, and what it was told before the last time, is a
-//! matter of timing and repeats in no second run. What it was told last goes on into decisions and stores, or nowhere.
+//! A spin loop loads, has no visible effect, and carries nothing from one iteration to the next. Each
+//! iteration does what the one before did, so only other threads can end it. The number of iterations, and
+//! every value polled but the last, depend on timing and do not repeat. The last value goes on into decisions
+//! and stores.
 //!
-//! A loop around such loops that changes nothing either, and that goes on or not by what they were told, waits as well: the
-//! look-back of a prefix sum adds what others have got so far, and how far back it looks is a matter of who was first. What it has
-//! added up goes on, too.
+//! A loop around spin loops that has no effect either, and whose condition depends on what they polled, spins
+//! as well. An example is the look-back of a prefix sum: how far it looks back depends on which CTA came
+//! first.
 //!
-//! Misses: waits by atomic operations (a lock's), which may themselves be what ends them; waits that count their trips or
-//! look at several words in turn.
+//! # Limitations
+//!
+//! - Waits by atomic operations (locks) are not recognised: the atomic itself may end the wait.
+//! - Waits that count their iterations, or that poll several words in turn, are not recognised.
 
 use std::collections::HashSet;
 
@@ -39,7 +42,8 @@ fn is_wait(body: &Body<'_>, l: usize) -> bool {
         && insts().all(|i| changes_nothing(body.inst(i)) && afresh(body, this, i))
 }
 
-/// Whether loop `l` changes nothing, and is left by a decision that loops inside which ask (`asks`, by loop) were told.
+/// Whether loop `l` changes nothing, and is left by a decision that loops inside which ask (`asks`, by loop)
+/// were told.
 fn is_walk(body: &Body<'_>, l: usize, asks: &[bool]) -> bool {
     let this = &body.graph.loops[l];
     let insts = || this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone()).map(InstId);

@@ -1,9 +1,9 @@
 //! Which registers tensor-core work of a warpgroup is writing.
 //!
-//! From a `wgmma.mma_async` to the `wgmma.wait_group 0` after it, code may not touch its accumulators. (After a
-//! `wait_group` of more than 0 some groups are done, but which registers they wrote is not followed: they count as in
-//! flight.) Inserted code may not call there either, for then the assembler gives up overlapping; no action is ever
-//! lowered to a call.
+//! From a `wgmma.mma_async` to the `wgmma.wait_group 0` after it, code may not touch its accumulators. (After
+//! a `wait_group` of more than 0 some groups are done, but which registers they wrote is not followed: they
+//! count as in flight.) Inserted code may not call there either, for then the assembler gives up overlapping;
+//! no action is ever lowered to a call.
 
 use std::collections::BTreeSet;
 

@@ -1,14 +1,19 @@
-//! Level `events`: stores that are told of with the decision which leads to them.
+//! Level `events`: coalesces store events into the event of the branch that leads to them.
 //!
-//! Who takes a branch, the branch's event says; so events of stores that begin the block behind it can be written with it, under the same head:
-//! one leader, one look for room, and chunks of the lanes that lead decisions alone. Each says for itself which of the lanes that decide it is
-//! of. That goes where what is stored is known when the branch is decided, nothing is told of between the two, and nothing there makes
-//! lanes wait, come or go; and only within one loop, for lanes that leave a loop do so once, and ask whether to all the time.
+//! A branch event already records which lanes take the branch. Stores at the start of the target block can
+//! therefore share its header, mask and bounds check. Each such store says for which of the deciding lanes it
+//! holds. Three conditions must hold: the stored value is known at the branch; no other event lies between
+//! the two; and no instruction between them makes lanes wait, converge or diverge. Branch and store must lie
+//! in the same innermost loop, because lanes leave a loop once but test its condition in every iteration.
 //!
-//! Holds: for each lane the events of a part come in the order of its points, as without this.
+//! # Invariants
 //!
-//! Misses: stores under guards of their own, and behind switches. Of a kernel that is stopped by a fault in what stands between the
-//! two, such stores count as visited.
+//! - Each lane's events of a part come in the order of its sites, as without coalescing.
+//!
+//! # Limitations
+//!
+//! - Stores with guards of their own, and stores after switches, are not coalesced.
+//! - If a fault between branch and store stops the kernel, the store counts as visited.
 
 use prlx_isa::view::{BlockId, Class, Guard, InstId};
 use prlx_trace::kernel::SiteClass;
@@ -28,7 +33,8 @@ pub(crate) struct BranchEvent {
     pub of: Guard,
 }
 
-/// By point: what its event is written with, if `taken` says that it has one. Where a loop in `trips` is left or behind it met, counts come between.
+/// By point: what its event is written with, if `taken` says that it has one. Where a loop in `trips` is left
+/// or behind it met, counts come between.
 pub(crate) fn coalesced(
     body: &Body<'_>,
     points: &[Point],

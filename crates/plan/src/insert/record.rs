@@ -1,22 +1,29 @@
-//! The recorders: what each level inserts into a function, in order.
+//! The recorders: what each level inserts into a function.
 //!
-//! - `path`: bits after the instruction that decides, counts where lanes that were in a counted loop have met again, or else
-//!   where they leave it, room ([`place`]).
-//! - `print`: decisions, but for those that are computed (a reader that compares hashes has to see that what they are
-//!   computed from agrees), and of counted loops the count; loaded values after loads; stored values before stores; atomics'
-//!   operands before, results after. Of memory only what other CTAs and the host can see: what went through shared memory
-//!   comes out in decisions, in stores, or nowhere, and so does what a loop that waits ([`crate::function::spin_loops`]) was told: nothing
-//!   in one is folded, nor how often it asked. Which barriers a lane passes follows from its decisions. A checkpoint
-//!   counts each back edge of a loop that folds something as it is taken.
-//! - `events`: what [`crate::choose::select`] says and [`crate::choose::convergence`] leaves, with one value: the predicate, the index, the first
-//!   value moved; some stores with the decision before them ([`crate::insert::coalesced`]).
-//! - `operands`: the window's sites alone: compared and stored values before, loaded and returned ones after.
+//! - `path`: bits after the instruction that decides; trip counts where the lanes of a counted loop have
+//!   converged again, or else where they leave it; reservations of bits ([`crate::insert::reservation`]).
+//! - `fingerprint`: recorded decisions and trip counts; loaded values after loads; stored values before
+//!   stores; operands of atomics before, results after. Only memory that other CTAs or the host can see
+//!   counts. Computed decisions follow from what is hashed, and barriers follow from decisions. Nothing
+//!   inside a spin loop is hashed ([`crate::function::spin_loops`]), nor its number of iterations. A
+//!   checkpoint counts back edges of loops that hash something.
+//! - `events`: the selected sites ([`crate::choose::select`]) that a reader cannot reconstruct
+//!   ([`crate::choose::convergence`]), each with one value: the predicate, the index, or the first value
+//!   moved. Some stores share the event of the branch before them ([`crate::insert::coalesced`]).
+//! - `operands`: the sites of the window only: compared and stored values before, loaded and returned values
+//!   after.
 //!
-//! Holds: an action runs for exactly the lanes for which its instruction does (a decision whose instruction overwrites
-//! its own guard is made by all); nothing reads accumulators of tensor-core work in flight, 128-bit registers, or, but
-//! for `operands`, the thread's own stack. What is left out for such a reason says so in its site.
+//! # Invariants
 //!
-//! Misses: lanes that end in code that is not recorded (a function called through a pointer) write nothing at their end.
+//! - An action runs for exactly the lanes for which its instruction does. (All lanes make a decision whose
+//!   instruction overwrites its own guard.)
+//! - No action reads an accumulator of tensor-core work in flight or a 128-bit register. Only `operands`
+//!   reads the thread's own stack. A site that is left out for such a reason says so.
+//!
+//! # Limitations
+//!
+//! - Lanes that end in code that is not recorded (a function called through a pointer) write nothing at their
+//!   end.
 
 use prlx_isa::cfg::Cfg;
 use prlx_isa::ptx::Op;
@@ -122,8 +129,9 @@ impl Recorder<'_, '_> {
         counters
     }
 
-    /// Counts `trips`, and does `end` where that is best ([`crate::choose::trips`]). How many counters there are. Between the two, so
-    /// that what is done on the way out comes last, checkpoints go to the back edges `checked`.
+    /// Counts `trips`, and does `end` where that is best ([`crate::choose::trips`]). How many counters there
+    /// are. Between the two, so that what is done on the way out comes last, checkpoints go to the back edges
+    /// `checked`.
     fn trips(
         &self,
         spots: &mut Spots,
@@ -304,8 +312,8 @@ impl Recorder<'_, '_> {
     }
 }
 
-/// Whether what is told at `at`, of `value` and for whom `guard` holds, can be told at `first` before it: nothing between them
-/// changes it, and no lane comes, goes or waits there.
+/// Whether what is told at `at`, of `value` and for whom `guard` holds, can be told at `first` before it:
+/// nothing between them changes it, and no lane comes, goes or waits there.
 fn stays(body: &Body<'_>, first: InstId, at: InstId, value: &Option<Operand>, guard: Option<Guard>) -> bool {
     let mut read = regs(value.as_slice());
     read.extend(guard.map(|g| g.reg));

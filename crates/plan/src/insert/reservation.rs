@@ -1,12 +1,12 @@
 //! Room for recorded bits: where words are written out in time.
 //!
-//! A lane's word takes [`WORD_BITS`] decisions. A [`Action::Reserve`] with `bits: n` guarantees room for `n`; `n` is the
-//! most that any path takes until the next one. Reserves stand
-//! - once per trip of a loop that records bits, before the jump back; so that a long tail after the loop does not raise
-//!   that one's `n`, also where the loop is left;
+//! A lane's word takes [`WORD_BITS`] decisions. A [`Action::Reserve`] with `bits: n` guarantees room for `n`;
+//! `n` is the most that any path takes until the next one. Reserves stand
+//! - once per trip of a loop that records bits, before the jump back; so that a long tail after the loop does
+//!   not raise that one's `n`, also where the loop is left;
 //! - after calls, and at the start of device functions: nothing is known of the word there;
-//! - where a counted loop's count is written, as part of [`Action::TripEnd`]: if that is where the loop is left, no way
-//!   through it takes bits before, so for those who stay it means nothing;
+//! - where a counted loop's count is written, as part of [`Action::TripEnd`]: if that is where the loop is
+//!   left, no way through it takes bits before, so for those who stay it means nothing;
 //! - where a path from the last one would take more than a word.
 //!
 //! Holds, and [`check_capacity`] proves it of any plan: on no path are bits appended without room.
@@ -64,8 +64,8 @@ impl Spots {
     }
 }
 
-/// Adds the [`Action::Reserve`]s that the bits in `spots` need. Calls are followed by one already, and so is a device
-/// function's beginning; their sizes are set here too.
+/// Adds the [`Action::Reserve`]s that the bits in `spots` need. Calls are followed by one already, and so is
+/// a device function's beginning; their sizes are set here too.
 pub(crate) fn reserve(body: &Body<'_>, spots: &mut Spots) {
     for l in (0..body.graph.loops.len()).rev() {
         jump_back(body, spots, l);
@@ -98,7 +98,8 @@ fn size(list: &mut Vec<Insertion>, need: &mut u32) {
     list.retain(|i| i.action != Action::Reserve { bits: 0 });
 }
 
-/// What must be free for `insertion` and what follows it, if that is `need`. (A reserve is sized by its caller.)
+/// What must be free for `insertion` and what follows it, if that is `need`. (A reserve is sized by its
+/// caller.)
 fn before(insertion: &Insertion, need: u32) -> u32 {
     need + bits(&insertion.action)
 }
@@ -125,8 +126,8 @@ fn succs<'b>(body: &'b Body<'_>, part: usize) -> impl Iterator<Item = BlockId> +
     body.parts[part].end.succs().into_iter()
 }
 
-/// By part: the most bits that a path takes from its start to the next reserve, among `parts` alone (in reverse
-/// post-order).
+/// By part: the most bits that a path takes from its start to the next reserve, among `parts` alone (in
+/// reverse post-order).
 fn needs(body: &Body<'_>, spots: &Spots, parts: &[BlockId]) -> Vec<u32> {
     // Parts that are not asked for stay at 0: beyond them nothing counts.
     let mut needs = vec![0u32; body.parts.len()];
@@ -146,7 +147,8 @@ fn need_at(body: &Body<'_>, spots: &Spots, part: BlockId, needs: &[u32]) -> u32 
     let after = succs(body, part.index()).map(|s| needs[s.index()]).max().unwrap_or(0);
     let need =
         spots.run(body, part).rev().fold(after, |need, i| if makes_room(i) { 0 } else { before(i, need) });
-    // Every cycle that takes bits has a reserve, so needs are bounded; this is for the day when that is wrong.
+    // Every cycle that takes bits has a reserve, so needs are bounded; this is for the day when that is
+    // wrong.
     need.min(1 << 20)
 }
 
@@ -170,7 +172,8 @@ fn jump_back(body: &Body<'_>, spots: &mut Spots, l: usize) {
         }
         return;
     }
-    // By part: whether it can be reached from the header without meeting a reserve, and whether with bits taken.
+    // By part: whether it can be reached from the header without meeting a reserve, and whether with bits
+    // taken.
     let mut state: BTreeMap<BlockId, (bool, bool)> = BTreeMap::from([(this.header, (true, false))]);
     let mut dirty: Vec<BlockId> = Vec::new();
     let mut changed = true;
@@ -243,7 +246,8 @@ fn ways_out(body: &Body<'_>, spots: &mut Spots) {
                 continue;
             };
             spots.insert(At::Before(InstId(first)), 0, Action::Reserve { bits: 0 });
-            // What needs less now. (In a cycle without bits old needs can keep each other up: an upper bound will do.)
+            // What needs less now. (In a cycle without bits old needs can keep each other up: an upper bound
+            // will do.)
             let mut lower = vec![to];
             while let Some(part) = lower.pop() {
                 let need = need_at(body, spots, part, &after);
@@ -257,8 +261,8 @@ fn ways_out(body: &Body<'_>, spots: &mut Spots) {
 
 /// Reserves where the way from the last one takes more than a word.
 fn overflow(body: &Body<'_>, spots: &mut Spots) {
-    // In the graph's order, ways back left out: a natural loop takes no bits between its header and a way back without a
-    // reserve, so those bring nothing that is not there already.
+    // In the graph's order, ways back left out: a natural loop takes no bits between its header and a way
+    // back without a reserve, so those bring nothing that is not there already.
     let mut taken = vec![0u32; body.parts.len()];
     if let Some(first) = taken.first_mut() {
         *first = spots.at(At::Entry).iter().fold(0, |t, i| step(i, t));

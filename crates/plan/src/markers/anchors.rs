@@ -1,11 +1,19 @@
-//! Where lanes leave anchors between their track's begin and end: at waits, now and then.
+//! Chooses where lanes write anchors (pairs of clock and global time) between the begin and end of their
+//! track.
 //!
-//! A warp that waits has time. Where a basic block with a wait begins it is looked at whether an anchor is due, which is one comparison; nothing is added to
-//! loops that do not wait. (Further on in the block more registers are in use: there the assembler took 31 more for one kernel of the corpus.) A wait's loop,
-//! and any loop around a wait in which no marker positions, is stayed out of: the place is the block that enters it.
+//! Anchors go where warps wait, because a waiting warp has time. The test whether an anchor is due stands at
+//! the start of the basic block with the wait. (Further on in the block more registers are live: there the
+//! assembler took 31 more for one kernel of the corpus.) Loops without a marker are not touched: for a wait
+//! inside such a loop the anchor goes to the block that enters the loop.
 //!
-//! Holds: a place lies in a loop with a marker, so that a track can grow between two visits; of places in one innermost loop of which one is always
-//! passed before the other, only that one is taken. Misses: waits for what other code writes to memory, which are loads in a loop.
+//! # Invariants
+//!
+//! - An anchor's place lies in a loop with a marker, so that the track can grow between two visits.
+//! - Of places in one innermost loop, one that dominates another replaces it.
+//!
+//! # Limitations
+//!
+//! - Waits for memory that other code writes are loads in a loop, and get no anchor.
 
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{BlockId, Inst, InstId};
@@ -56,8 +64,8 @@ fn innermost(body: &Body<'_>, block: BlockId) -> Option<usize> {
     body.graph.innermost.get(block.index()).copied().flatten()
 }
 
-/// Whether lanes stay at an instruction until something has happened. Not products of warp groups: branches among these keep the assembler from letting them
-/// overlap, and what they work on was waited for.
+/// Whether lanes stay at an instruction until something has happened. Not products of warp groups: branches
+/// among these keep the assembler from letting them overlap, and what they work on was waited for.
 fn waits(inst: &Inst) -> bool {
     let form = &inst.form;
     match form.op {

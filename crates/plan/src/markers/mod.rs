@@ -1,11 +1,19 @@
-//! Markers become insertions: those that stand in the source, and (`outside`) those put at waits, arrivals and asynchronous work.
+//! Turns markers into insertions: markers in the source, and (`outside`) markers at waits and asynchronous
+//! work.
 //!
-//! Markers of one basic block share a test for room and a cursor's move ([`Action::Room`]): whoever passes one passes them
-//! all. What stands behind a call of a recorded function, which moves the cursor itself, or has a guard, makes room for
-//! itself.
+//! Markers of one basic block share one capacity test and one move of the track's cursor ([`Action::Room`]),
+//! because a lane that passes one of them passes all. A marker behind a call of a recorded function, or with
+//! a guard, reserves its own slots.
 //!
-//! Holds: records of a lane are in the order in which it passes markers, those at one place in the order in which they were
-//! found. Misses: a marker between two labels, to the first of which a switch goes; payloads of more than 32 bits a word.
+//! # Invariants
+//!
+//! - A lane's records are in the order in which it passes markers. Records of one place are in the order in
+//!   which the markers were found.
+//!
+//! # Limitations
+//!
+//! - A marker between two labels is not recorded if a switch goes to the first label.
+//! - A payload word has at most 32 bits.
 
 mod anchors;
 mod open;
@@ -34,7 +42,7 @@ use crate::probe::state::Unavailable;
 
 /// What a module's markers become.
 pub(crate) struct Marked {
-    /// By function.
+    /// By function: what to insert.
     pub insertions: Vec<Vec<Insertion>>,
     /// The table of them.
     pub marks: Vec<Mark>,
@@ -44,7 +52,8 @@ pub(crate) struct Marked {
     pub missed: Vec<Unavailable>,
 }
 
-/// Markers that are one entry of the table, so that copies of a loop's body are: name, kind, why, function, location, words, queue.
+/// Markers that are one entry of the table, so that copies of a loop's body are: name, kind, why, function,
+/// location, words, queue.
 type Key = (String, MarkKind, Via, u32, Option<LocId>, usize, Option<Group>);
 
 /// Finds the markers of `bodies` for which `wanted` holds; `recorded` functions get their callers' state.
@@ -131,7 +140,7 @@ impl Marked {
     }
 }
 
-/// Those that stand in the source.
+/// Finds the markers of the source.
 fn in_source(body: &Body<'_>, found: &mut Vec<PlacedMarker>, missed: &mut Vec<(Option<InstId>, String)>) {
     let reachable = body.reachable();
     for mark in &body.function.markers {
@@ -166,8 +175,8 @@ fn in_source(body: &Body<'_>, found: &mut Vec<PlacedMarker>, missed: &mut Vec<(O
     }
 }
 
-/// The markers of a function as insertions, room made for those of a block together; `size` says how many slots a marker's record has, `due` where anchors
-/// may be.
+/// The markers of a function as insertions, room made for those of a block together; `size` says how many
+/// slots a marker's record has, `due` where anchors may be.
 fn insertions(
     body: &Body<'_>,
     found: &[(u32, PlacedMarker)],

@@ -1,4 +1,5 @@
-//! What is open at each marker, from a function's control flow, before anything runs: which begin an end ends, whatever way a lane goes.
+//! What is open at each marker, from a function's control flow, before anything runs: which begin an end
+//! ends, whatever way a lane goes.
 //!
 //! Regions of which that is not one answer are unsure; whoever walks leaves them out and walks again.
 
@@ -25,7 +26,7 @@ const CALLED: &str = "it is open at this call, and lanes may end or get a track 
 /// What has to be known of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
-    /// Which region it ends: begins that can't be told apart are one.
+    /// Which region it ends: begins that cannot be distinguished are one.
     Region,
     /// Which marker it began at, in a lane that keeps its track from there on.
     Begin {
@@ -56,7 +57,7 @@ pub(super) struct Step {
 pub(super) struct Walk<'a, 'b> {
     pub body: &'a Body<'b>,
     pub wanted: Wanted,
-    /// By place.
+    /// The markers of the function, ordered by place.
     pub found: &'a [(u32, PlacedMarker)],
     pub marks: &'a [Mark],
     /// Regions that are left out.
@@ -283,7 +284,8 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// The same, where a begin and its end become one: what is not found here has records of its own, and is on nobody's way.
+    /// The same, where a begin and its end become one: what is not found here has records of its own, and is
+    /// on nobody's way.
     fn pair(&mut self, i: usize, guard: Option<Guard>, open: &mut Vec<Open>) -> Result<(), Unsure> {
         let (mark, f) = &self.found[i];
         let at = match f.at {

@@ -16,6 +16,7 @@ pub struct MarkerOptions {
     pub lanes: bool,
     /// What a lane leaves.
     pub form: Form,
-    /// Spans in place of records where these leave room for fewer threads of a kernel than without its markers, and spans for more.
+    /// Spans in place of records where these leave room for fewer threads of a kernel than without its
+    /// markers, and spans for more.
     pub spare: bool,
 }

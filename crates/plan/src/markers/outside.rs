@@ -1,15 +1,22 @@
-//! Markers where a kernel waits, arrives and starts asynchronous work, with no source touched.
+//! Places markers at waits, arrivals and asynchronous work, without a change of the source.
 //!
-//! - Barriers of CTA and cluster: a region from arrival to departure, and an arrival; the word is the barrier's number, 16 for the cluster's.
-//! - mbarriers: a region around the loop that asks whether a phase is over, arrivals, also by asynchronous stores; the word is the low half of its
-//!   address, which says the CTA of the cluster too.
-//! - Tensor and bulk copies: issue at those that complete on an mbarrier, whose address is the word (it has completed when a wait for that
-//!   ends; one that goes to many CTAs of the cluster says which); others, `cp.async` and `wgmma` come in groups, which a lane commits and waits for: issue where the first
-//!   of a group stands in its block, or else where it is committed; the wait is a region, at whose end groups complete.
-//! - Trips of loops: a moment at each jump back. Functions: regions. Lines: a region for each run of their instructions.
+//! - Barriers of a CTA or cluster: a region from arrival to departure, and an arrival. The word is the
+//!   barrier's number, 16 for the cluster's barrier.
+//! - mbarriers: a region around the loop that polls the phase, and arrivals, also those of asynchronous
+//!   stores. The word is the low half of the barrier's address, which also names the CTA of the cluster.
+//! - Tensor and bulk copies that complete on an mbarrier: an issue, with the barrier's address as its word.
+//!   The copy is complete when a wait for that address ends. A multicast copy names its CTAs.
+//! - `cp.async`, `wgmma` and other bulk copies form groups, which a lane commits and waits for. The issue is
+//!   marked where the first of a group stands in its block, or else where the group is committed. The wait is
+//!   a region, at whose end groups complete.
+//! - Loop iterations: an instant at each back edge. Functions: regions. Lines: a region for each run of a
+//!   line's instructions.
 //!
-//! Misses: an address that is computed inside a waiting loop; waits for groups of which how many may be left is not a
-//! constant; arrivals by hardware.
+//! # Limitations
+//!
+//! - An mbarrier address that is computed inside the polling loop is not found.
+//! - Waits whose number of remaining groups is not a constant are not marked.
+//! - Arrivals by hardware are not seen.
 
 use prlx_isa::cfg::Loop;
 use prlx_isa::ptx::Op;
@@ -33,7 +40,7 @@ const COPIES: u8 = 0;
 const BULK: u8 = 1;
 const PRODUCTS: u8 = 2;
 
-/// Finds them.
+/// Finds where to place markers that `marking` asks for.
 pub(super) fn outside(
     marking: &MarkerOptions,
     body: &Body<'_>,

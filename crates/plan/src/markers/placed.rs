@@ -22,7 +22,7 @@ pub(super) struct PlacedMarker {
 
 /// Where code at a marker goes, and for whom.
 pub struct MarkerPosition {
-    /// The place.
+    /// Where the code goes.
     pub at: At,
     /// The lanes that pass the marker there; `None`: all.
     pub guard: Option<Guard>,
@@ -115,7 +115,7 @@ pub(super) fn kind(kind: view::MarkerKind) -> MarkKind {
 
 /// What a marker leaves.
 pub(super) enum MarkerOutput {
-    /// A record.
+    /// A record of the marker.
     Record,
     /// A span ends there, by number, or begins.
     Span { end: Option<u32>, begin: Option<SpanBegin> },

@@ -1,8 +1,16 @@
-//! A region leaves one record, as it ends ([`Form::Spans`](prlx_trace::device::tracks::Form::Spans)), where it is known before anything runs which begin
-//! each end ends.
+//! Records a region as one span when it ends ([`Form::Spans`](prlx_trace::device::tracks::Form::Spans)).
 //!
-//! Holds: what a track leaves stands for the same records as it does without: each time a lane passes a marker of a region is one end of one span,
-//! or a record of its own. So nothing hangs on what the regions of a span are called. Misses: spans that are open where a lane is stuck.
+//! A span needs to know which begin each end ends. Markers for which the control flow does not tell keep
+//! records.
+//!
+//! # Invariants
+//!
+//! - A track means the same with spans as with records: each pass of a region's marker is one end of one
+//!   span, or a record of its own. The names of a span's regions do not matter.
+//!
+//! # Limitations
+//!
+//! - Spans that are open where a lane is stuck are lost.
 
 use std::collections::{BTreeSet, HashMap};
 

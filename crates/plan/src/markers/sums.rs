@@ -1,12 +1,22 @@
-//! Regions become sums and counts ([`Form::Sums`](prlx_trace::device::tracks::Form::Sums)) in place of records.
+//! Turns regions into sums and counts ([`Form::Sums`](prlx_trace::device::tracks::Form::Sums)) instead of
+//! records.
 //!
-//! What is open at each marker is known before anything runs, from the function's control flow: so an end knows what it ends, and what is still open
-//! where a kernel's lane ends is ended there. Begins that can't be told apart at some end are one region. Regions that begin in one basic block share a
-//! count. Where there are more than registers, regions of one name are one.
+//! The control flow of a function tells which regions are open at each marker. An end therefore knows which
+//! begin it ends, and regions that are still open where a kernel's lane ends are ended there. Begins that
+//! some end cannot distinguish form one region. Regions that begin in one basic block share a count. Where
+//! registers do not suffice, regions of one name are joined.
 //!
-//! Holds: each visit's begin and end are in one sum, whatever way a lane goes; a region of which that is not so is left out, with the place. Where
-//! one is left out, so are those that a switch may have ended in its place. Misses: regions
-//! that begin in one function and end in another; visits under way as a lane becomes leader are added from there on, and not counted.
+//! # Invariants
+//!
+//! - Begin and end of a visit go into the same sum, on every path. A region for which that fails is left out,
+//!   and its place is reported. Regions that a switch marker may have ended in its place are left out as
+//!   well.
+//!
+//! # Limitations
+//!
+//! - Regions that begin in one function and end in another are not recorded.
+//! - A visit that is under way when a lane becomes its group's leader is added from there on, and not
+//!   counted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -23,8 +33,8 @@ use crate::probe::state::Unavailable;
 /// A place, and what is wrong there.
 type Wrong = (Option<InstId>, String);
 
-/// The insertions of each function; says in `layout` what words mean. Device functions share [`WORDS`] with the kernels that may call them, half of
-/// them at most.
+/// The insertions of each function; says in `layout` what words mean. Device functions share [`WORDS`] with
+/// the kernels that may call them, half of them at most.
 pub(super) fn sums(
     bodies: &[&Body<'_>],
     found: Vec<Vec<(u32, PlacedMarker)>>,
@@ -104,7 +114,8 @@ fn function(
 }
 
 impl Walk<'_, '_> {
-    /// Gives regions their words and writes the insertions. Where words are short, regions of one name are one, each with a count of its own.
+    /// Gives regions their words and writes the insertions. Where words are short, regions of one name are
+    /// one, each with a count of its own.
     fn emit(
         mut self,
         (words, most): (&mut u32, u32),

@@ -10,15 +10,15 @@ use super::insertion::{Action, Insertion};
 /// An event that is written in full, and what follows it in the next row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EventRow<'p> {
-    /// The event.
+    /// The event that is written in full.
     pub first: &'p Insertion,
     /// How many of the events behind it follow with their values alone.
     pub more: Option<Followers>,
 }
 
 impl Plan {
-    /// Insertions, in order, by what is done at once: plain events of one place for the same lanes have one head, which finds
-    /// their leader and room for all of them. (A switch's have many leaders.)
+    /// Insertions, in order, by what is done at once: plain events of one place for the same lanes have one
+    /// head, which finds their leader and room for all of them. (A switch's have many leaders.)
     pub fn event_groups<'i, 'p>(
         &self,
         here: &'i [&'p Insertion],
@@ -35,8 +35,8 @@ impl Plan {
     }
     /// Most events under one head.
     pub const HEAD: usize = 8;
-    /// The events under one head, as they are written: of those whose sites follow each other, only the first's in full if the others are of lanes
-    /// that it knows.
+    /// The events under one head, as they are written: of those whose sites follow each other, only the
+    /// first's in full if the others are of lanes that it knows.
     pub fn event_rows<'p>(mut piece: &[&'p Insertion]) -> Vec<EventRow<'p>> {
         let event = |i: &Insertion| match &i.action {
             Action::Event { site, of, value, .. } => Some((site.0, *of, value.clone())),

@@ -11,12 +11,12 @@ use crate::probe::code::Code;
 /// One action at one place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Insertion {
-    /// Where.
+    /// The place in the function.
     pub at: At,
-    /// For whom: lanes for which the guard does not hold skip it. An action at a guarded instruction that should run only
-    /// when the instruction does repeats the guard here.
+    /// For whom: lanes for which the guard does not hold skip it. An action at a guarded instruction that
+    /// should run only when the instruction does repeats the guard here.
     pub guard: Option<Guard>,
-    /// What.
+    /// What runs there.
     pub action: Action,
 }
 
@@ -47,8 +47,8 @@ impl At {
 pub enum Action {
     /// Sets up the lane's state: from the context in a kernel, from the caller in a device function.
     Begin,
-    /// Writes out what is pending (kernel, before a return or exit: word, hashes) or hands the state back (device function,
-    /// before a return). Before an `exit` in a device function it writes out.
+    /// Writes out what is pending (kernel, before a return or exit: word, hashes) or hands the state back
+    /// (device function, before a return). Before an `exit` in a device function it writes out.
     End {
         /// The instruction is a `trap`: it stops the kernel, wherever the lane was.
         trap: bool,
@@ -59,7 +59,7 @@ pub enum Action {
     Restore,
     /// `path`: makes room for `bits` decisions: writes the word out if fewer are free.
     Reserve {
-        /// How many.
+        /// How many decisions, one bit each.
         bits: u32,
     },
     /// `path`: appends the low `bits` bits of `reg` (a predicate: one), highest first.
@@ -81,7 +81,8 @@ pub enum Action {
         /// Which counter of the function.
         counter: u32,
     },
-    /// In place of all [`Action::TripAdd`]s, before the count is written: unless the counter is 0, sets it to `reg` less `less`.
+    /// In place of all [`Action::TripAdd`]s, before the count is written: unless the counter is 0, sets it to
+    /// `reg` less `less`.
     TripRead {
         /// Which counter of the function.
         counter: u32,
@@ -90,32 +91,34 @@ pub enum Action {
         /// What it holds of a lane that went on no time, less one.
         less: u32,
     },
-    /// `path`: makes room for `room` decisions as [`Action::Reserve`] does. Then, unless the counter is 0: appends how often the
-    /// lane went on in [`COUNT_BITS`](prlx_trace::device::COUNT_BITS) bits, and sets the counter to 0. A count that does not fit
-    /// is all ones there, and written in words of its own.
+    /// `path`: makes room for `room` decisions as [`Action::Reserve`] does. Then, unless the counter is 0:
+    /// appends how often the lane went on in [`COUNT_BITS`](prlx_trace::device::COUNT_BITS) bits, and sets
+    /// the counter to 0. A count that does not fit is all ones there, and written in words of its own.
     TripEnd {
         /// Which counter of the function.
         counter: u32,
         /// Room for these bits and what follows them.
         room: u32,
     },
-    /// `events`: unless the counter is 0: lanes that went on equally often write an event with how often, and set the counter to 0.
+    /// `events`: unless the counter is 0: lanes that went on equally often write an event with how often, and
+    /// set the counter to 0.
     TripEvent {
         /// Which counter of the function.
         counter: u32,
         /// The decision that the loop is left by.
         site: SiteId,
     },
-    /// `print`: unless the counter is 0: folds how often the lane went on into [`RollingHash::Control`], and sets the counter to 0.
+    /// `print`: unless the counter is 0: folds how often the lane went on into [`RollingHash::Control`], and
+    /// sets the counter to 0.
     TripFold {
         /// Which counter of the function.
         counter: u32,
     },
     /// `print`: folds a value into a hash.
     Fold {
-        /// The site.
+        /// The site that the action records.
         site: SiteId,
-        /// Which hash.
+        /// The hash that takes the values.
         into: RollingHash,
         /// What: registers, or constants; each is folded in order as its bits zero-extended to 64.
         values: Vec<Operand>,
@@ -127,24 +130,27 @@ pub enum Action {
         /// Logarithm of the distance.
         every: u8,
     },
-    /// `events`: writes an event (see also [`Plan::pieces`]): which lanes, and the ballot of a predicate, or a digest of `value` over them.
+    /// `events`: writes an event (see also [`Plan::pieces`]): which lanes, and the ballot of a predicate, or
+    /// a digest of `value` over them.
     Event {
-        /// The site.
+        /// The site that the action records.
         site: SiteId,
-        /// Of those active lanes for which this holds; where it holds for none, there is no event. `None`: of all.
+        /// Of those active lanes for which this holds; where it holds for none, there is no event. `None`: of
+        /// all.
         of: Option<Guard>,
         /// Predicate, index or moved value.
         value: Option<Operand>,
-        /// As many lowest bits of it count, of a vector's elements each, see [`low`](prlx_trace::device::low).
+        /// As many lowest bits of it count, of a vector's elements each, see
+        /// [`low`](prlx_trace::device::low).
         bits: u8,
     },
     /// `probe`: runs a piece of the program.
     Probe(Arc<Code>),
     /// `probe`: adds to a counter of [`ProbeState::counters`].
     Count {
-        /// Which.
+        /// Index into [`ProbeState::counters`](crate::ProbeState::counters).
         counter: u32,
-        /// How much.
+        /// The amount to add.
         add: u64,
     },
     /// `probe`: tests whether the next so many slots fit the lane's track, and moves its cursor beyond them.
@@ -163,8 +169,8 @@ pub enum Action {
         /// The words behind it, at most two.
         words: Vec<Word>,
     },
-    /// `probe`: reads the clock once, for words of the lane's track ([`tracks::Form::Sums`]): those of regions that end here and begin here, and one that
-    /// counts.
+    /// `probe`: reads the clock once, for words of the lane's track ([`tracks::Form::Sums`]): those of
+    /// regions that end here and begin here, and one that counts.
     Add {
         /// Words to which it is added.
         ends: Vec<u32>,
@@ -182,17 +188,18 @@ pub enum Action {
     },
     /// `probe`: the lane belongs to a group.
     Group {
-        /// Its number; then, if it is there, whether the lane leads it: who does has the warp's track from here on, who
-        /// doesn't has none.
+        /// Its number; then, if it is there, whether the lane leads it: who does has the warp's track from
+        /// here on, who doesn't has none.
         values: Vec<Word>,
     },
-    /// `operands`: if the lane's visit of `site` is in the window, writes a record of up to two values; counts the visit.
+    /// `operands`: if the lane's visit of `site` is in the window, writes a record of up to two values;
+    /// counts the visit.
     Operands {
-        /// The site.
+        /// The site that the action records.
         site: SiteId,
         /// Which visit counter of the function.
         counter: u32,
-        /// What.
+        /// Up to two values to record.
         values: Vec<Operand>,
     },
 }

@@ -1,14 +1,18 @@
 //! Programs and plans.
 //!
 //! **State of a recording lane.** Lowered code and hooks keep, per lane, what the actions of its level need:
-//! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips, 0 outside of counted loops and one more than the trips that were
-//!   gone on with inside (lowered code keeps it in 32 bits: a lane may go on 2^32 - 2 times);
-//! - `print`: four 64-bit hashes (each starts as [`RollingHash::START`]), the cursor, a 64-bit count of back edges;
-//! - `events`: the cursor, and a counter of trips; - `operands`: the cursor and a 32-bit visit counter per watched site;
-//! - `probe`: the program's variables, and counters (64 bits each, or several in 32); of a track the cursor, where it ends, the high half of both.
+//! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips, 0
+//!   outside of counted loops and one more than the trips that were gone on with inside (lowered code keeps
+//!   it in 32 bits: a lane may go on 2^32 - 2 times);
+//! - `print`: four 64-bit hashes (each starts as [`RollingHash::START`]), the cursor, a 64-bit count of back
+//!   edges;
+//! - `events`: the cursor, and a counter of trips; - `operands`: the cursor and a 32-bit visit counter per
+//!   watched site;
+//! - `probe`: the program's variables, and counters (64 bits each, or several in 32); of a track the cursor,
+//!   where it ends, the high half of both.
 //!
-//! Device functions get the state from their caller and give it back ([`Action::Save`], [`Action::Restore`] around the
-//! call; [`Action::Begin`] and [`Action::End`] in the callee).
+//! Device functions get the state from their caller and give it back ([`Action::Save`], [`Action::Restore`]
+//! around the call; [`Action::Begin`] and [`Action::End`] in the callee).
 
 mod event_rows;
 pub(crate) mod hash;
@@ -33,8 +37,8 @@ use crate::probe::state::ProbeState;
 pub struct Plan {
     /// What was asked for.
     pub request: RecordingRequest,
-    /// The static half of the trace to be: functions with decode programs, sites, locations. Function `i` is the view's
-    /// function `i`.
+    /// The static half of the trace to be: functions with decode programs, sites, locations. Function `i` is
+    /// the view's function `i`.
     pub module: Module,
     /// By function of the view, in order.
     pub functions: Vec<FunctionPlan>,
@@ -49,8 +53,8 @@ pub struct Plan {
 pub struct FunctionPlan {
     /// Which function of the view.
     pub function: FuncId,
-    /// Why it is left as it is: the filter, something that can't be instrumented, or that nothing in it needs recording
-    /// (the module's function is not skipped then: a decoder walks it). No insertions then.
+    /// Why it is left as it is: the filter, something that can't be instrumented, or that nothing in it needs
+    /// recording (the module's function is not skipped then: a decoder walks it). No insertions then.
     pub skipped: Option<String>,
     /// What to insert, by position; at the same position in this order.
     pub insertions: Vec<Insertion>,

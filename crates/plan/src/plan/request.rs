@@ -20,17 +20,19 @@ pub struct RecordingRequest {
     pub probe: Option<Arc<dyn ProbeProgram>>,
     /// Which markers to record, for [`Level::Probe`].
     pub markers: Option<MarkerOptions>,
-    /// Leave decisions out that the decoder can evaluate again, and count trips where a loop has one exit. Off, every
-    /// decision is one recorded bit: what the hooks of the emulator use as the independent reference.
+    /// Leave decisions out that the decoder can evaluate again, and count trips where a loop has one exit.
+    /// Off, every decision is one recorded bit: what the hooks of the emulator use as the independent
+    /// reference.
     pub elide: bool,
     /// What to leave out.
     pub filter: Filter,
-    /// For [`Level::Operands`].
+    /// The sites, warps and visits to record at [`Level::Operands`].
     pub window: Option<Window>,
 }
 
 impl RecordingRequest {
-    /// A request for all of a module at `level`, with computable decisions elided: no probe, no markers, no window.
+    /// A request for all of a module at `level`, with computable decisions elided: no probe, no markers, no
+    /// window.
     pub fn new(level: Level) -> RecordingRequest {
         RecordingRequest {
             level,
@@ -49,8 +51,8 @@ impl RecordingRequest {
     pub fn of_markers(markers: MarkerOptions) -> RecordingRequest {
         RecordingRequest { markers: Some(markers), ..RecordingRequest::new(Level::Probe) }
     }
-    /// The request to fall back on where the markers of this one cost a kernel occupancy: the same markers, kept as spans
-    /// instead of records. `None` if the request does not allow it.
+    /// The request to fall back on where the markers of this one cost a kernel occupancy: the same markers,
+    /// kept as spans instead of records. `None` if the request does not allow it.
     pub fn with_spans(&self) -> Option<RecordingRequest> {
         let markers = self.markers.as_ref().filter(|m| m.spare && m.form == tracks::Form::Records)?;
         let markers = Some(MarkerOptions { form: tracks::Form::Spans, ..markers.clone() });
@@ -61,12 +63,12 @@ impl RecordingRequest {
 /// What a recorder takes; empty lists take all. Patterns are names with `*` and `?`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Filter {
-    /// Kernels.
+    /// Name patterns of kernels.
     pub kernels: Vec<String>,
     /// Functions (kernels and device functions).
     pub functions: Vec<String>,
-    /// Lines: a file name pattern and a range of lines. At level `path`, decisions that steer branches are recorded
-    /// regardless, for without them the path is lost.
+    /// Lines: a file name pattern and a range of lines. At level `path`, decisions that steer branches are
+    /// recorded regardless, for without them the path is lost.
     pub lines: Vec<(String, Range<u32>)>,
     /// Classes of site; likewise.
     pub classes: Vec<SiteClass>,
@@ -80,8 +82,8 @@ impl Filter {
         pattern::any(&self.functions, name)
     }
 
-    /// Whether its lines and classes take `site`. A line counts if it is the site's own or one that it was inlined at; a
-    /// file's pattern is tried on its path and on its last part.
+    /// Whether its lines and classes take `site`. A line counts if it is the site's own or one that it was
+    /// inlined at; a file's pattern is tried on its path and on its last part.
     pub(crate) fn takes_site(&self, module: &Module, site: &Site) -> bool {
         (self.classes.is_empty() || self.classes.contains(&site.class))
             && (self.lines.is_empty() || on_lines(self, module, site))

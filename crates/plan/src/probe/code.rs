@@ -1,10 +1,13 @@
-//! What a probe does at one place: a small typed program over temporaries.
+//! Probe code: what a clause does at one site, as a small typed program over temporaries.
 //!
-//! A clause of a probe program, bound to a place, becomes one [`Code`]: what is known of the place is constant in it,
-//! operands are the instruction's own. Lowered code and the emulator's hooks run the same one, and [`crate::probe::eval`] says what
-//! it means.
+//! A clause that is bound to a site becomes one [`Code`]. Everything known of the site is a constant in it.
+//! Its operands are the instruction's own. Instrumented code and the emulator's hooks run the same code;
+//! [`crate::eval`] defines its meaning.
 //!
-//! Holds: it ends, for it has no loops; it writes nothing but temporaries, variables, tables and records of its program.
+//! # Invariants
+//!
+//! - Code ends: it has no loops.
+//! - It writes only temporaries, variables, tables and records of its program.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -107,21 +110,23 @@ pub struct Code {
     pub body: Vec<Stmt>,
 }
 
-/// A statement.
+/// A statement of probe code.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stmt {
     /// A temporary becomes what an operation gives; it may be set more than once.
     Set(Temp, Op),
     /// A variable of the program becomes what a temporary holds (they have the same type).
     Store(u32, Temp),
-    /// A variable of the warp or CTA becomes what the temporary holds in the lowest lane that is here (they have the same type).
+    /// A variable of the warp or CTA becomes what the temporary holds in the lowest lane that is here (they
+    /// have the same type).
     Put(u32, Temp),
-    /// The lanes' values go into a variable of the warp or CTA, an integer of 32 or 64 bits, none is lost. `old`: what was there before
-    /// this lane's, in an order of lanes that is not said; what a lane did before is seen by who comes to this after it.
+    /// The lanes' values go into a variable of the warp or CTA, an integer of 32 or 64 bits, none is lost.
+    /// `old`: what was there before this lane's, in an order of lanes that is not said; what a lane did
+    /// before is seen by who comes to this after it.
     Merge {
         /// Which variable of [`crate::ProbeState::held`].
         var: u32,
-        /// How.
+        /// The operation that combines the old and the new value.
         how: Reduce,
         /// The value, of the variable's type.
         value: Temp,
@@ -134,21 +139,21 @@ pub enum Stmt {
     Tally {
         /// Which.
         counter: u32,
-        /// The value.
+        /// The value that goes in.
         value: Option<Temp>,
     },
     /// A row of a table takes a value.
     Update {
         /// Which table of the plan.
         table: u32,
-        /// Which row.
+        /// The row to update.
         row: Row,
         /// The value, in the table's own type; none: 1, for a count.
         value: Option<Temp>,
     },
     /// Fields are written to a record of the plan.
     Save {
-        /// Which record.
+        /// Index of the record's declaration.
         record: u32,
         /// Its fields, in their types.
         fields: Vec<Temp>,
@@ -164,18 +169,19 @@ pub enum Row {
     Keyed(Vec<Temp>),
 }
 
-/// What a temporary is set to; operands have the temporary's type where nothing else is said. Arithmetic is on 32 and 64
-/// bits: there are no operations on types of 8 and 16 bits but to read and to convert them. Integers wrap; dividing by 0 gives
-/// 0, and the remainder is what was divided.
+/// What a temporary is set to; operands have the temporary's type where nothing else is said. Arithmetic is
+/// on 32 and 64 bits: there are no operations on types of 8 and 16 bits but to read and to convert them.
+/// Integers wrap; dividing by 0 gives 0, and the remainder is what was divided.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Op {
-    /// Bits.
+    /// A constant, as bits.
     Const(u64),
     /// Another temporary of the same type.
     Copy(Temp),
     /// One of the code's operands: its low bits.
     Read(u32),
-    /// Half of one of the code's operands, a binary16 or (`true`) bfloat16, as an `f32`: its low or (`true`) its high half.
+    /// Half of one of the code's operands, a binary16 or (`true`) bfloat16, as an `f32`: its low or (`true`)
+    /// its high half.
     Half(u32, bool, bool),
     /// What the machine says.
     Query(LaneQuery),
@@ -183,16 +189,19 @@ pub enum Op {
     Param(u32),
     /// A variable of the program.
     Load(u32),
-    /// A variable of the warp or CTA, by its number in [`crate::ProbeState::held`]: what it holds at this time.
+    /// A variable of the warp or CTA, by its number in [`crate::ProbeState::held`]: what it holds at this
+    /// time.
     Get(u32),
-    /// One operand.
+    /// An operation on one temporary.
     Unary(Unary, Temp),
-    /// Two operands. Comparisons give a predicate. The amount of a shift is a `u32`; shifts by the width or more give 0 or the sign.
+    /// Two operands. Comparisons give a predicate. The amount of a shift is a `u32`; shifts by the width or
+    /// more give 0 or the sign.
     Binary(Binary, Temp, Temp),
     /// Either of two.
     Select(Temp, Temp, Temp),
-    /// A value of another type: integers wrap or extend by the source's sign, floats round to nearest even, floats to integers
-    /// truncate and saturate (NaN gives 0), predicates are 0 or 1; to a predicate: whether it is not 0.
+    /// A value of another type: integers wrap or extend by the source's sign, floats round to nearest even,
+    /// floats to integers truncate and saturate (NaN gives 0), predicates are 0 or 1; to a predicate: whether
+    /// it is not 0.
     Convert(Temp),
     /// The same bits in a type as wide.
     Bits(Temp),

@@ -1,14 +1,25 @@
-//! What only counts is made cheap: clauses that add known integers to known rows.
+//! Turns probe insertions that only add known integers to known rows into counters.
 //!
-//! Lanes that come to the first such place of a stretch of a block come to all of them (under a guard: to all that are under the same one), so one
-//! number, how often lanes came, says what all of these rows get. Where a program has few such rows, each has a counter in a register ([`Action::Count`]), and a stretch adds
-//! to each once; of rows that always grow together, in one proportion, there is one number for all. Where it has more, stretches are what is counted: those in the deepest loops, and some that a thread comes to once, in registers, the
-//! others in a table behind the program's own, whose rows are stretches; rows are made of them when tables are read ([`ProbeState::settle`]).
+//! A *stretch* is a set of such insertions in one basic block with the same guard. Lanes that execute the
+//! first of them execute all of them. One number, how often lanes came, therefore gives what every row gets.
 //!
-//! Integers that are known only when the code runs are added to known rows in registers too, as long as there are some ([`Stmt::Tally`]).
+//! - Few rows: each row has a counter in a register ([`Action::Count`]). Rows that always grow in proportion
+//!   share one.
+//! - Many rows: stretches are counted instead. Those in the deepest loops, and some that a thread executes
+//!   once, are counted in registers. The others are rows of a table behind the program's own tables.
+//!   [`ProbeState::add_shares`] computes the program's rows from it when tables are read.
 //!
-//! Holds: a row gets what its clauses would have added. Misses: stretches of several blocks that are always come to together; sums of floats,
-//! whose order matters, least and greatest.
+//! Integers that are known only at run time are added in registers too, while there are registers
+//! ([`Stmt::Tally`]).
+//!
+//! # Invariants
+//!
+//! - Each row gets what its clauses would have added.
+//!
+//! # Limitations
+//!
+//! - Stretches of several blocks are not joined, even where lanes always execute both.
+//! - Sums of floats (their order matters), minima and maxima are not counted this way.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -62,7 +73,8 @@ pub(crate) fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kep
     pack(insertions, bodies, kept);
 }
 
-/// Counters that no thread adds much to share registers ([`PackedCounters`]): those that only places of kernels add to that a thread comes to once at most.
+/// Counters that no thread adds much to share registers ([`PackedCounters`]): those that only places of
+/// kernels add to that a thread comes to once at most.
 fn pack(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut ProbeState) {
     let mut most: Vec<Option<u64>> = vec![Some(0); kept.counters.len()];
     for (list, body) in insertions.iter_mut().zip(bodies) {
@@ -112,7 +124,8 @@ fn pack(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Prob
     kept.counters = order.iter().map(|n| kept.counters[*n]).collect();
 }
 
-/// By block: whether a thread may come there more than once. There it goes back, over what lies between in the text.
+/// By block: whether a thread may come there more than once. There it goes back, over what lies between in
+/// the text.
 fn again(body: &Body<'_>) -> Vec<bool> {
     let blocks = &body.function.blocks;
     let mut again = vec![false; blocks.len()];
@@ -135,8 +148,8 @@ fn tallies(body: &mut [Stmt], give: &mut impl FnMut(&mut u32)) {
     }
 }
 
-/// Sums of what is known only when the code runs, to rows that are: those in loops, the deepest first, have a counter each, and others as long as
-/// there are few counters. `own`: how many tables the program has.
+/// Sums of what is known only when the code runs, to rows that are: those in loops, the deepest first, have a
+/// counter each, and others as long as there are few counters. `own`: how many tables the program has.
 fn tally(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut ProbeState, own: usize) {
     let mut depths: BTreeMap<Target, u32> = BTreeMap::new();
     for (list, body) in insertions.iter_mut().zip(bodies) {
@@ -200,8 +213,8 @@ fn sums(insertion: &mut Insertion, kept: &ProbeState, own: usize, give: &mut imp
     });
 }
 
-/// The stretches of all functions, whose insertions are in order. Places under one guard are a stretch of their own as long as nothing writes its
-/// register; those of no block are in none.
+/// The stretches of all functions, whose insertions are in order. Places under one guard are a stretch of
+/// their own as long as nothing writes its register; those of no block are in none.
 fn stretches(insertions: &[Vec<Insertion>], bodies: &[&Body<'_>], kept: &ProbeState) -> Vec<Stretch> {
     let mut all: Vec<Stretch> = Vec::new();
     for (function, (list, body)) in insertions.iter().zip(bodies).enumerate() {
@@ -218,7 +231,8 @@ fn stretches(insertions: &[Vec<Insertion>], bodies: &[&Body<'_>], kept: &ProbeSt
             let block = body.inst(at).block;
             let first = body.function.blocks.get(block.index()).map_or(0, |b| b.insts.start);
             for i in (last.max(first)..end).map(InstId) {
-                // A guarded way out, or a call, which may be one: lanes that come here are not all that came before.
+                // A guarded way out, or a call, which may be one: lanes that come here are not all that came
+                // before.
                 if matches!(body.inst(i).class, Class::Exit | Class::Return | Class::Call) {
                     open.clear();
                 }
@@ -247,7 +261,8 @@ fn stretches(insertions: &[Vec<Insertion>], bodies: &[&Body<'_>], kept: &ProbeSt
     all
 }
 
-/// Places, but for how often they add it, by what they add: of rows that grow together, one number says what each of them gets.
+/// Places, but for how often they add it, by what they add: of rows that grow together, one number says what
+/// each of them gets.
 struct Classes {
     /// Of each what is added, in numbers without a common factor.
     units: Vec<BTreeMap<Target, u64>>,
@@ -379,8 +394,8 @@ fn blocks(
     hide(stretches.iter().map(|s| &s.adds), kept);
 }
 
-/// Replaces what only counts: a stretch's places by what `first` gives at the first of them, others by what `alone` gives of them, unless that
-/// is nothing.
+/// Replaces what only counts: a stretch's places by what `first` gives at the first of them, others by what
+/// `alone` gives of them, unless that is nothing.
 fn replace(
     insertions: &mut [Vec<Insertion>],
     stretches: &[Stretch],

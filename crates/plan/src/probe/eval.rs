@@ -1,9 +1,11 @@
-//! What the operations of probes mean, and a machine that runs a [`Code`] for the lanes of a warp.
+//! Defines the meaning of probe code: an interpreter that runs a [`Code`] for the lanes of a warp.
 //!
-//! The reference that the emulator's hooks run, and that rewritten code is held against. Values are bits, zero-extended from
-//! their type's width.
+//! The emulator's hooks run this interpreter, and the verifier compares instrumented code with it. A value is
+//! a 64-bit word: the bits of its type, zero-extended.
 //!
-//! Holds: nothing here panics, whatever the code is; what is wrong with it gives 0.
+//! # Invariants
+//!
+//! - Nothing panics, whatever the code is. Ill-formed code gives 0.
 
 use prlx_isa::view::Space;
 
@@ -16,7 +18,7 @@ pub const LANES: usize = 32;
 pub trait LaneHost {
     /// Bits of the code's operand in a lane.
     fn read(&self, operand: u32, lane: usize) -> u64;
-    /// What a lane is told, of those that are active together.
+    /// The answer to a query, for one lane of those in `active`.
     fn ask(&self, what: LaneQuery, active: u32, lane: usize) -> u64;
     /// Eight bytes of the kernel's parameters, from an offset on; zeros behind their end.
     fn param(&self, at: u32) -> u64;
@@ -28,7 +30,7 @@ pub trait LaneHost {
     fn store(&mut self, var: u32, lane: usize, bits: u64);
     /// A variable of the warp or CTA.
     fn get(&self, var: u32) -> u64;
-    /// Sets it.
+    /// Sets a variable of the warp or CTA.
     fn put(&mut self, var: u32, bits: u64);
     /// A counter of a lane grows.
     fn tally(&mut self, counter: u32, value: u64, lane: usize);
@@ -41,9 +43,9 @@ pub trait LaneHost {
 /// A row, in one lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowRef<'a> {
-    /// By number.
+    /// A known row, by its number.
     At(u32),
-    /// By keys.
+    /// A row found by its keys at run time.
     Keyed(&'a [u64]),
 }
 
@@ -231,7 +233,8 @@ pub fn binary(op: Binary, ty: Ty, a: u64, b: u64) -> u64 {
     }
 }
 
-/// Operations on floats: `min` and `max` are those of IEEE 754-2008, which take the number of a number and a NaN.
+/// Operations on floats: `min` and `max` are those of IEEE 754-2008, which take the number of a number and a
+/// NaN.
 macro_rules! floats {
     ($name:ident, $t:ty) => {
         fn $name(op: Binary, a: $t, b: $t) -> u64 {

@@ -1,4 +1,5 @@
-//! Probe code in a plan: its instructions, their meaning, and the state that it keeps. The plan does not know the language.
+//! Probe code in a plan: its instructions, their meaning, and the state that it keeps. The plan does not know
+//! the language.
 
 pub mod code;
 pub(crate) mod counters;

@@ -10,9 +10,11 @@ use crate::plan::insertion::Insertion;
 
 /// A checked probe program, in whatever language it is written. Displayed, it is the program's text.
 pub trait ProbeProgram: fmt::Debug + fmt::Display + Send + Sync {
-    /// Binds the program to the functions of one module: every clause at every matching instruction becomes an insertion.
+    /// Binds the program to the functions of one module: every clause at every matching instruction becomes
+    /// an insertion.
     ///
-    /// `functions` are all functions of the module, in order. Only those whose index `recorded` accepts get insertions.
+    /// `functions` are all functions of the module, in order. Only those whose index `recorded` accepts get
+    /// insertions.
     fn bind(&self, functions: &[&Body<'_>], recorded: &dyn Fn(usize) -> bool) -> BoundProbe;
     /// The tracepoints of clause number `clause`, on one line; empty if there is no such clause.
     fn clause(&self, clause: usize) -> String;

@@ -13,18 +13,20 @@ use crate::probe::code::Ty;
 pub struct ProbeState {
     /// Variables of threads: in registers, handed to callees and back.
     pub vars: Vec<ThreadVariable>,
-    /// Variables of warps and CTAs: the first eight bytes each of a warp's among the records; a CTA's are in those of its first warp.
+    /// Variables of warps and CTAs: the first eight bytes each of a warp's among the records; a CTA's are in
+    /// those of its first warp.
     pub shared_variables: Vec<SharedVariable>,
     /// Counters of threads, likewise: what each adds up to goes to a row that is known when the thread ends.
     pub counters: Vec<Counter>,
     /// Those of them that share registers.
     pub packed: PackedCounters,
-    /// Where tables lie, by number in [`Module::tables`], which has those of records behind them. If there are `shares`, one more,
-    /// whose rows count how often lanes came to stretches of blocks.
+    /// Where tables lie, by number in [`Module::tables`], which has those of records behind them. If there
+    /// are `shares`, one more, whose rows count how often lanes came to stretches of blocks.
     pub tables: Vec<tables::Layout>,
     /// What rows get of such stretches.
     pub shares: Vec<CountShare>,
-    /// Tables whose rows are known are there several times, behind the others, so that multiprocessors do not wait for each other.
+    /// Tables whose rows are known are there several times, behind the others, so that multiprocessors do not
+    /// wait for each other.
     pub copies: TableCopies,
     /// Where records lie.
     pub records: tables::Records,
@@ -32,7 +34,7 @@ pub struct ProbeState {
     pub tracks: Option<tracks::Layout>,
     /// Markers that are not recorded, and why.
     pub unrecorded_markers: Vec<Unavailable>,
-    /// Places where something that the program names is not to be had, and why.
+    /// Places where something that the program names is unavailable, and why.
     pub unavailable: Vec<Unavailable>,
     /// Clauses of the program that have no place in the module, also none at which they do nothing.
     pub unmatched_clauses: Vec<usize>,
@@ -43,7 +45,7 @@ pub struct ProbeState {
 pub struct ThreadVariable {
     /// Its name in the program; empty for one of ours.
     pub name: String,
-    /// Its type.
+    /// The variable's type.
     pub ty: Ty,
     /// Bits that it starts with.
     pub init: u64,
@@ -54,7 +56,7 @@ pub struct ThreadVariable {
 pub struct SharedVariable {
     /// Its name in the program.
     pub name: String,
-    /// Its type.
+    /// The variable's type.
     pub ty: Ty,
     /// Who has one of its own: a warp or a CTA.
     pub of: VariableScope,
@@ -65,14 +67,16 @@ pub struct SharedVariable {
 pub struct Counter {
     /// Which table its sum is added to; one that counts or sums integers.
     pub table: u32,
-    /// Which row.
+    /// The row's number in its table.
     pub row: u32,
 }
 
-/// Counters of which it is known what a thread adds to them at most lie side by side in registers of 32 bits: what all lanes of a warp have in one of
-/// these is added up at once, and no counter runs into the next. The others have 64 bits each.
+/// Counters of which it is known what a thread adds to them at most lie side by side in registers of 32 bits:
+/// what all lanes of a warp have in one of these is added up at once, and no counter runs into the next. The
+/// others have 64 bits each.
 ///
-/// Where the whole warp ends and each of the others is below 2^[`PackedCounters::SMALL`] in each lane, lane n adds counter n to its row; else the lowest lane adds all.
+/// Where the whole warp ends and each of the others is below 2^[`PackedCounters::SMALL`] in each lane, lane n
+/// adds counter n to its row; else the lowest lane adds all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PackedCounters {
     /// How many: the first of [`ProbeState::counters`].
@@ -99,8 +103,8 @@ impl PackedCounters {
     }
 }
 
-/// Tables whose rows are known, several times: of each the first is where its layout says. A multiprocessor has that of its
-/// number, modulo `count`.
+/// Tables whose rows are known, several times: of each the first is where its layout says. A multiprocessor
+/// has that of its number, modulo `count`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableCopies {
     /// How many; a power of two.
@@ -128,9 +132,9 @@ pub struct CountShare {
     pub stretch: u32,
     /// Which table; one that counts or sums integers.
     pub table: u32,
-    /// Which row.
+    /// The row's number in its table.
     pub row: u32,
-    /// How much.
+    /// The amount that each visit adds.
     pub add: u64,
 }
 
@@ -143,7 +147,7 @@ pub struct Unavailable {
     pub function: FuncId,
     /// At which instruction.
     pub at: Option<InstId>,
-    /// Why.
+    /// The reason, as a clause of a sentence.
     pub why: String,
 }
 
@@ -152,8 +156,9 @@ impl ProbeState {
     pub fn own(&self) -> usize {
         self.tables.len() - usize::from(!self.shares.is_empty())
     }
-    /// Gives rows their shares of what stretches of blocks counted. `all` is what each of `tables` holds, in order, perhaps with others
-    /// behind them; what is left is the program's own, numbered as in [`Module::tables`].
+    /// Gives rows their shares of what stretches of blocks counted. `all` is what each of `tables` holds, in
+    /// order, perhaps with others behind them; what is left is the program's own, numbered as in
+    /// [`Module::tables`].
     pub fn add_shares(&self, all: &mut Vec<TableContents>) {
         let own = self.own();
         if own == self.tables.len() || all.len() <= own {
@@ -204,7 +209,8 @@ impl ProbeState {
             self.copies = TableCopies { count, stride };
         }
     }
-    /// The rows that one of `tables` has, by ascending keys, and how many values were lost. `all` is the memory of all tables.
+    /// The rows that one of `tables` has, by ascending keys, and how many values were lost. `all` is the
+    /// memory of all tables.
     pub fn rows(&self, table: &tables::Layout, all: &[u8]) -> (Vec<Row>, u64) {
         let (rows, lost) = table.read(all);
         if matches!(table.rows, tables::Rows::Hashed { .. }) || self.copies.count == 1 {
@@ -233,10 +239,10 @@ impl ProbeState {
 /// Who has a variable, or a record, of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum VariableScope {
-    /// Each thread.
+    /// Each thread has its own.
     Thread,
-    /// Each warp.
+    /// Each warp has its own.
     Warp,
-    /// Each CTA.
+    /// Each CTA has its own.
     Cta,
 }

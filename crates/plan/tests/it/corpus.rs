@@ -1,5 +1,5 @@
-//! Over the whole corpus: every level resolves, sites keep their numbers, capacity is proved, indices are in range; and
-//! the table of what is left out.
+//! Over the whole corpus: every level resolves, sites keep their numbers, capacity is proved, indices are in
+//! range; and the table of what is left out.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -51,7 +51,8 @@ fn lanes_that_differ_alike_do_not_undo_each_other() {
     }
 }
 
-/// Of warps in which one bit of one lane's hash, or of all lanes', is another one, as many go unseen as 32 bits let by chance: none of these.
+/// Of warps in which one bit of one lane's hash, or of all lanes', is another one, as many go unseen as 32
+/// bits let by chance: none of these.
 #[test]
 fn every_bit_of_a_hash_tells() {
     let own = |lane: u32| hash(&[u64::from(lane) * 7919 + 1, 42]);

@@ -1,8 +1,8 @@
 //! Case files: `tests/cases/plan/NAME.ptx` with what its plans are in `NAME.plan`. `BLESS=1` writes those.
 //!
 //! A case begins with lines `// plan: LEVEL [all] [sites=N,N] [functions=PATTERN] [classes=CLASS,CLASS]
-//! [lines=FILE:FROM-TO]`: one plan for each, `all` without elision. What is the same in every plan of a module stands only
-//! in the first: parameters, loops, sites with their slices.
+//! [lines=FILE:FROM-TO]`: one plan for each, `all` without elision. What is the same in every plan of a
+//! module stands only in the first: parameters, loops, sites with their slices.
 
 use std::fs;
 use std::path::Path;

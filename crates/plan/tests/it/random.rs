@@ -1,8 +1,9 @@
 //! On random small programs: what a decoder computes is what the program did.
 //!
-//! A lane is run by a small interpreter of the view, once with the insertions of the reference plan (every decision is
-//! recorded) and once with those of the eliding plan. Decoding the second must give the first. Loads give random values,
-//! registers that nothing wrote hold rubbish, so that a claim to know either is found out.
+//! A lane is run by a small interpreter of the view, once with the insertions of the reference plan (every
+//! decision is recorded) and once with those of the eliding plan. Decoding the second must give the first.
+//! Loads give random values, registers that nothing wrote hold rubbish, so that a claim to know either is
+//! found out.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -516,7 +516,8 @@ impl<'a> ClauseCompiler<'a> {
         Ok(Value::Temp(self.emit(if op.compares() { Ty::Bool } else { ty }, Op::Binary(op, a, b))))
     }
 
-    /// Two values brought to one type, as C does it: the wider; a float if one is; without a sign if one of that width has none.
+    /// Two values brought to one type, as C does it: the wider; a float if one is; without a sign if one of
+    /// that width has none.
     fn alike(&mut self, a: Value, b: Value) -> Result<(Temp, Temp, Ty), Reason> {
         let ty = match (&a, &b) {
             (Value::Int(n), Value::Temp(t)) | (Value::Temp(t), Value::Int(n)) => {

@@ -1,9 +1,13 @@
-//! A probe program meets a module: every clause at every place of its tracepoints becomes an insertion.
+//! Binds a probe program to a module: every clause becomes an insertion at every matching site.
 //!
-//! File by file: `places` finds where a tracepoint lands, `facts` says what is known there, `express` makes the [`Code`] with what `ask` gives, `tables`
-//! gathers what tables hold over all places, `count` makes cheap what only counts.
+//! `sites` finds the sites that a tracepoint matches, `site_facts` says what is known there, `compile` makes
+//! the [`Code`] of a clause with the operands of `operands`, and `tables` collects the types and rows of
+//! tables over all sites.
 //!
-//! Holds: a place where a clause can't be told what it asks has a [`Unavailable`] that says why, and the clause does nothing there.
+//! # Invariants
+//!
+//! - Where a clause asks for something that a site cannot give, the clause does nothing there, and an
+//!   [`Unavailable`] says why.
 
 mod compile;
 mod operands;
@@ -74,7 +78,8 @@ fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize) -> bool) -
     BoundProbe { insertions, tables, state: kept }
 }
 
-/// Whether no thread saves more than one of a declaration's records: if that is done where threads end alone, and there once.
+/// Whether no thread saves more than one of a declaration's records: if that is done where threads end alone,
+/// and there once.
 fn once(insertions: &[Vec<Insertion>], bodies: &[&Body<'_>], record: usize) -> bool {
     let mut places = HashSet::new();
     insertions.iter().zip(bodies).all(|(list, body)| {

@@ -148,7 +148,8 @@ impl SiteFacts<'_> {
         }
         let ty = form.types.last().ok_or("the instruction names no type")?;
         if form.op == Some(Op::Wmma) {
-            // PTX ISA, wmma.load: of the product's shape, a is m by k, b is k by n, c and d are m by n. All lanes share it.
+            // PTX ISA, wmma.load: of the product's shape, a is m by k, b is k by n, c and d are m by n. All
+            // lanes share it.
             let [m, n, k] =
                 form.mods.iter().find_map(|m| shape(m)).ok_or("the instruction names no shape")?;
             let elements = match form.one_of(&["a", "b"]) {
@@ -176,8 +177,8 @@ impl SiteFacts<'_> {
         if inst.form.has("tensor") {
             return Err("a tensor copy's size is in its tensor map".to_owned());
         }
-        // PTX ISA, cp.async: [dst], [src], cp-size{, src-size}{, cache-policy}: what src-size leaves out is zeros. And
-        // cp.async.bulk: [dst], [src], size, [mbar].
+        // PTX ISA, cp.async: [dst], [src], cp-size{, src-size}{, cache-policy}: what src-size leaves out is
+        // zeros. And cp.async.bulk: [dst], [src], size, [mbar].
         let counts = |o: &&Operand| match o {
             Operand::Int(_) => true,
             Operand::Reg(r) => matches!(self.reg_type(*r), Type::B32 | Type::U32 | Type::S32),
@@ -188,8 +189,8 @@ impl SiteFacts<'_> {
         size.cloned().ok_or_else(|| "this copy does not name its size".to_owned())
     }
 
-    /// A lane's share of the multiplications and additions of a tensor instruction: PTX ISA names the shape `mMnNkK`; `mma` is a
-    /// warp's, `wgmma` a warpgroup's.
+    /// A lane's share of the multiplications and additions of a tensor instruction: PTX ISA names the shape
+    /// `mMnNkK`; `mma` is a warp's, `wgmma` a warpgroup's.
     fn flops(&self) -> Result<i128, Reason> {
         let inst = self.body.inst(self.inst()?);
         let shape = inst.form.mods.iter().find_map(|m| shape(m));
@@ -222,7 +223,8 @@ impl SiteFacts<'_> {
             None => Err("the instruction names no address that it reads from".to_owned()),
         }
     }
-    /// The address of the barrier object: the last address of a copy, the only one of an `mbarrier` instruction.
+    /// The address of the barrier object: the last address of a copy, the only one of an `mbarrier`
+    /// instruction.
     pub fn mbarrier(&self) -> Result<(Option<Operand>, Ty, i64), Reason> {
         let at = self.inst()?;
         let inst = self.body.inst(at);
@@ -329,7 +331,8 @@ impl SiteFacts<'_> {
         })
     }
 
-    /// The type of the first value that a store stores, or that another instruction gives; none if it names none.
+    /// The type of the first value that a store stores, or that another instruction gives; none if it names
+    /// none.
     fn value_type(&self, at: InstId) -> Option<Type> {
         let inst = self.body.inst(at);
         let (role, ty) = match inst.class {
@@ -346,8 +349,8 @@ impl SiteFacts<'_> {
             _ => ty,
         })
     }
-    /// What a register that is as wide as the instruction says holds there: what it is declared as, or if that says only how
-    /// wide it is, what everything that may have written it computes.
+    /// What a register that is as wide as the instruction says holds there: what it is declared as, or if
+    /// that says only how wide it is, what everything that may have written it computes.
     fn meant(&self, at: InstId, reg: Reg) -> Type {
         let declared = self.reg_type(reg);
         if !untyped(declared) {

@@ -205,7 +205,8 @@ impl Finder<'_> {
     }
 }
 
-/// Whether an opcode has these words, in this order, and if that depends on it, in which space its address must lie.
+/// Whether an opcode has these words, in this order, and if that depends on it, in which space its address
+/// must lie.
 fn wanted(opcode: &str, space: Space, class: Class, words: &[String]) -> Option<Option<Space>> {
     let Some((first, rest)) = words.split_first() else { return Some(None) };
     let mut parts = opcode.split('.');

@@ -1,6 +1,7 @@
 //! The tables of a program over all places of a module: types, rows, words.
 //!
-//! A module is bound twice: the first time tells what types values have and which rows are known, the second uses it.
+//! A module is bound twice: the first time tells what types values have and which rows are known, the second
+//! uses it.
 
 use std::collections::HashMap;
 
@@ -111,7 +112,8 @@ impl Tables {
         n
     }
 
-    /// What the trace keeps of tables and records, and where they lie. `once`: of which records no thread writes more than one.
+    /// What the trace keeps of tables and records, and where they lie. `once`: of which records no thread
+    /// writes more than one.
     pub fn finish(self, script: &Script, once: &[bool]) -> (Vec<Table>, Vec<Layout>, Records) {
         let (mut tables, mut layouts) = (Vec::new(), Vec::new());
         let mut at = 0;

@@ -15,7 +15,7 @@ use prlx_plan::code::{Binary, Reduce, Ty, Unary};
 /// Bytes of the program's text.
 pub type Span = Range<usize>;
 
-/// A program.
+/// A parsed and checked probe program.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Script {
     /// Its text, which spans are of.
@@ -33,11 +33,11 @@ pub struct Script {
 /// A declared variable: `thread start: u64 = 0;`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Var {
-    /// Its name.
+    /// The name, as the program writes it.
     pub name: String,
     /// Who has one.
     pub of: VariableScope,
-    /// Its type.
+    /// The declared type.
     pub ty: Ty,
     /// Bits that it starts with; a warp's or CTA's with zeros.
     pub init: u64,
@@ -69,7 +69,7 @@ pub struct Record {
     pub of: VariableScope,
     /// How many of them are kept, or for how many of each there is room.
     pub keep: u32,
-    /// Which.
+    /// Which records are kept where there is no room for all.
     pub which: Which,
     /// Where it is declared.
     pub span: Span,
@@ -80,9 +80,9 @@ pub struct Record {
 pub struct Clause {
     /// Where: at any of these.
     pub tracepoints: Vec<Tracepoint>,
-    /// Whether.
+    /// The condition under which the action runs; `None`: always.
     pub predicate: Option<Expr>,
-    /// What.
+    /// The statements of the action.
     pub body: Vec<Stmt>,
     /// Names of its local variables; two loops may have variables of one name.
     pub locals: Vec<String>,
@@ -93,7 +93,7 @@ pub struct Clause {
 /// Points of a kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tracepoint {
-    /// Which.
+    /// The kind of point.
     pub what: What,
     /// On which side of it.
     pub side: Side,
@@ -118,8 +118,9 @@ pub enum What {
     Branch,
     /// Predicates that steer a branch, a guarded instruction or a select, where they are computed.
     Decision,
-    /// Instructions whose opcode has these words in this order, as `ld.global` in `ld.relaxed.gpu.global.u32`; the first
-    /// is the operation and may be a pattern. Empty: every instruction.
+    /// Instructions whose opcode has these words in this order, as `ld.global` in
+    /// `ld.relaxed.gpu.global.u32`; the first is the operation and may be a pattern. Empty: every
+    /// instruction.
     Inst(Vec<String>),
     /// Markers of that name pattern.
     Marker(String),
@@ -128,22 +129,24 @@ pub enum What {
 /// Sides of a point.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
-    /// Before it.
+    /// Before the point.
     Begin,
-    /// After it.
+    /// After the point.
     End,
 }
 
-/// A statement.
+/// A statement of an action.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stmt {
     /// `$x = e;`: a local variable of the clause. Its first assignment gives its type.
     Local(usize, Expr),
-    /// `x = e;`: a declared variable. Of a warp's or CTA's, the lowest of the lanes that set it together does.
+    /// `x = e;`: a declared variable. Of a warp's or CTA's, the lowest of the lanes that set it together
+    /// does.
     Assign(usize, Expr),
-    /// `x += e;`, `$old = x max= e;`: each lane's value goes into a variable of its warp or CTA, none is lost.
+    /// `x += e;`, `$old = x max= e;`: each lane's value goes into a variable of its warp or CTA, none is
+    /// lost.
     Merge {
-        /// Which variable.
+        /// Index of the declared variable.
         var: usize,
         /// How: one of [`super::check::MERGES`].
         how: Binary,
@@ -158,26 +161,26 @@ pub enum Stmt {
     Update(Update),
     /// `save @r(e, …);`.
     Save {
-        /// Which record.
+        /// Index of the record's declaration.
         record: usize,
-        /// Its fields.
+        /// The fields' values, in order.
         fields: Vec<Expr>,
         /// All of it.
         span: Span,
     },
     /// `if (e) { … } else { … }`.
     If(Expr, Vec<Stmt>, Vec<Stmt>),
-    /// `for $i in 0..8 { … }`: constants; it is unrolled. The variable is the loop's own: an `s32`, or an `s64` where
-    /// a bound needs that.
+    /// `for $i in 0..8 { … }`: constants; it is unrolled. The variable is the loop's own: an `s32`, or an
+    /// `s64` where a bound needs that.
     For(usize, Range<i64>, Vec<Stmt>, Span),
 }
 
 /// An update of a table.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Update {
-    /// Which table.
+    /// Index of the table.
     pub table: usize,
-    /// Its row.
+    /// The keys of the row.
     pub key: Vec<Expr>,
     /// What is aggregated; none for a count.
     pub value: Option<Expr>,
@@ -185,7 +188,7 @@ pub struct Update {
     pub span: Span,
 }
 
-/// An expression.
+/// An expression with its place in the text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expr {
     /// What it is.
@@ -197,14 +200,15 @@ pub struct Expr {
 /// Kinds of expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ExprKind {
-    /// A whole number. It takes the type of what it meets; alone it is `s32`, or `s64` or `u64` where that is too small.
+    /// A whole number. It takes the type of what it meets; alone it is `s32`, or `s64` or `u64` where that is
+    /// too small.
     Int(i128),
     /// A number with a point. Alone it is `f64`.
     Float(f64),
     /// `true`, `false`.
     Bool(bool),
-    /// A text: compared with what is known of a place (as a pattern with `*` and `?`; it is the second operand then),
-    /// or a key.
+    /// A text: compared with what is known of a place (as a pattern with `*` and `?`; it is the second
+    /// operand then), or a key.
     Text(String),
     /// What a place or a thread is asked.
     Builtin(Builtin),
@@ -234,7 +238,8 @@ pub enum ExprKind {
     Bits(Box<Expr>),
     /// `high_half(in0)`: of an operand that is a packed pair of floats, the high one.
     High(Box<Expr>),
-    /// `popc(e)`, `clz(e)` … of [`Unary`] are there too; this is `ballot(e)`: the active lanes for which a predicate holds.
+    /// `popc(e)`, `clz(e)` … of [`Unary`] are there too; this is `ballot(e)`: the active lanes for which a
+    /// predicate holds.
     Ballot(Box<Expr>),
     /// `lanes_same(e)`: the active lanes in which an integer is the same.
     Same(Box<Expr>),

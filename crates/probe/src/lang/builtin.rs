@@ -5,7 +5,7 @@ use prlx_plan::code::{LaneQuery, Ty};
 /// Declares the builtins: name, what it is of, documentation.
 macro_rules! builtins {
     ($($(#[doc = $doc:literal])+ $variant:ident $name:literal $known:expr;)*) => {
-        /// A builtin.
+        /// A builtin of the probe language.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Builtin { $($(#[doc = $doc])+ $variant,)* }
 
@@ -73,10 +73,11 @@ builtins! {
     Kernel "kernel" Text;
     /// The instruction's opcode with its modifiers.
     Opcode "opcode" Text;
-    /// The type of the first value that a store stores, or that another instruction gives: `f32`, `s64`, `b16`; of an
-    /// instruction that says only how wide it is, what the value is declared or computed as.
+    /// The type of the first value that a store stores, or that another instruction gives: `f32`, `s64`,
+    /// `b16`; of an instruction that says only how wide it is, what the value is declared or computed as.
     Type "type" Text;
-    /// The state space that the instruction names: `global`, `shared`, `local`, `const`, `param`, `generic`; empty without one.
+    /// The state space that the instruction names: `global`, `shared`, `local`, `const`, `param`, `generic`;
+    /// empty without one.
     Space "space" Text;
     /// Whether the instruction reads memory.
     Reads "reads" Number(Ty::Bool);

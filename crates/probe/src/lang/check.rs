@@ -1,10 +1,13 @@
-//! Types, and what a point can't be asked, as far as that is known without code.
+//! Checks types and availability, as far as no code is needed.
 //!
-//! Operands and kernel parameters have a type only at a place: here it is unknown, and goes with any. What is refused
-//! here would be refused at every place.
+//! Operands and kernel parameters have a type only at a site. Here their type is unknown and fits any other.
+//! What is refused here would be refused at every site.
 //!
-//! Holds: of every clause that passes, loops have at most [`TRIPS`] trips each and [`STATEMENTS`] statements come of it
-//! when they are unrolled; a local variable has a value wherever it is read.
+//! # Invariants
+//!
+//! - In a clause that passes, each loop has at most [`TRIPS`] iterations, and unrolling gives at most
+//!   [`STATEMENTS`] statements.
+//! - A local variable has a value wherever it is read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,7 +29,7 @@ pub const TRIPS: u64 = 64;
 pub const STATEMENTS: u64 = 4096;
 /// Most keys of a table.
 pub const KEYS: usize = 8;
-/// Most tables.
+/// Most tables of one program.
 pub const TABLES: usize = 256;
 /// Most declared variables.
 pub const VARS: usize = 64;
@@ -351,7 +354,8 @@ impl Checker<'_> {
         }
     }
 
-    /// An expression that is a number; of one whose type is known and not `such`, `want` says what it should be.
+    /// An expression that is a number; of one whose type is known and not `such`, `want` says what it should
+    /// be.
     fn number(&mut self, e: &Expr, such: impl Fn(Ty) -> bool, want: &str) -> Kind {
         let kind = self.value(e);
         match kind.ty().filter(|ty| !such(*ty)) {

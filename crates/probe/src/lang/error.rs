@@ -8,9 +8,9 @@ pub(crate) const MAX_ERRORS: usize = 100;
 /// Something wrong with a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProbeError {
-    /// Where.
+    /// The part of the text that is wrong.
     pub span: Span,
-    /// What.
+    /// What is wrong, in one sentence.
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
@@ -27,7 +27,8 @@ impl ProbeError {
         ProbeError { help: Some(help.into()), ..self }
     }
 
-    /// `name:line:column: message`, the line, carets below the place, the help; columns are characters, from 1.
+    /// `name:line:column: message`, the line, carets below the place, the help; columns are characters, from
+    /// 1.
     pub fn render(&self, text: &str, name: &str) -> String {
         let start = border(text, self.span.start);
         let end = border(text, self.span.end.max(start));

@@ -2,7 +2,7 @@
 
 use prlx_plan::code::{Binary, Reduce, Unary};
 
-/// A function.
+/// A function of the probe language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
     /// Of one value.

@@ -1,7 +1,8 @@
 //! The probe language: `tracepoint /predicate/ { action }`.
 //!
-//! [`parse`] turns a text into a [`Script`]; errors point into the text ([`ProbeError`]). What a program means at the places
-//! of a module is `bind`'s work, when a plan is resolved. The language's reference is docs/probes.md.
+//! [`parse`] turns a text into a [`Script`]; errors point into the text ([`ProbeError`]). What a program
+//! means at the places of a module is `bind`'s work, when a plan is resolved. The language's reference is
+//! docs/probes.md.
 
 mod ast;
 mod availability;

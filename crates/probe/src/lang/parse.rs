@@ -1,11 +1,14 @@
-//! A program's text becomes a [`Script`]: declarations and clauses here, the rest in `points`, `statement` and
-//! `expression`.
+//! Parses the text of a program into a [`Script`].
 //!
-//! Variables and records are declared before they are used. A statement that is wrong is passed over, so that one
-//! reading finds what is wrong in the others too; a clause with a wrong statement is left out.
+//! Declarations and clauses are parsed here; `points`, `statement` and `expression` parse the rest. Variables
+//! and records are declared before they are used. A wrong statement is skipped, so that one pass finds the
+//! mistakes of the others too. A clause with a wrong statement is left out.
 //!
-//! Holds: reading ends, for every turn of a loop takes a token; how deep it goes is bounded ([`DEPTH`], [`PARTS`]), and
-//! so is how deep what it makes is; at most [`MAX_ERRORS`] errors.
+//! # Invariants
+//!
+//! - Parsing ends: every turn of a loop takes a token. Nesting is bounded by [`DEPTH`] and [`PARTS`], in the
+//!   text and in the result.
+//! - There are at most [`MAX_ERRORS`] errors.
 
 mod expression;
 mod points;

@@ -1,10 +1,14 @@
-//! A program's text as tokens, made one at a time as the parser asks: in tracepoints words mean something else.
+//! Splits the text of a program into tokens, one at a time, on demand of the parser: words of tracepoints
+//! differ.
 //!
-//! Holds: every token but the end takes at least one byte, so reading ends; spans lie on borders of characters.
+//! # Invariants
+//!
+//! - Every token but the end takes at least one byte, so parsing ends.
+//! - Spans lie on character boundaries.
 
 use super::Span;
 
-/// A token.
+/// A token of the probe language.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Token<'a> {
     /// A name, perhaps dotted: `size`, `tid.x`, `arg.0`.
@@ -35,7 +39,7 @@ const SIGNS: &[&str] = &[
     "{", "}", "(", ")", "[", "]", ",", ";", ":", "?", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=",
 ];
 
-/// Reads tokens.
+/// Splits a text into tokens.
 #[derive(Clone, Debug)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
@@ -210,8 +214,8 @@ impl<'a> Lexer<'a> {
         Token::Bad("this text does not end")
     }
 
-    /// The parts of a tracepoint, from here on: `inst`, `ld.global`, `end`. Two colons do not separate. Or what is
-    /// wrong with it, and where.
+    /// The parts of a tracepoint, from here on: `inst`, `ld.global`, `end`. Two colons do not separate. Or
+    /// what is wrong with it, and where.
     pub fn parts(&mut self) -> Result<Vec<Part>, (&'static str, Span)> {
         let mut parts = Vec::new();
         loop {

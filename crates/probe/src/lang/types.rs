@@ -26,8 +26,8 @@ pub fn promoted(ty: Ty) -> Ty {
     }
 }
 
-/// The type that two are brought to: a float's if there is one, else the wider one's, of two as wide the one without a
-/// sign; predicates go with predicates alone.
+/// The type that two are brought to: a float's if there is one, else the wider one's, of two as wide the one
+/// without a sign; predicates go with predicates alone.
 pub fn common(a: Ty, b: Ty) -> Option<Ty> {
     let (a, b) = (promoted(a), promoted(b));
     match (a == Ty::Bool, b == Ty::Bool) {
@@ -50,8 +50,8 @@ pub fn common(a: Ty, b: Ty) -> Option<Ty> {
     })
 }
 
-/// Whether a value goes into a type without a cast: integers into as wide or wider ones, and into floats; floats into
-/// as wide or wider ones; predicates into predicates.
+/// Whether a value goes into a type without a cast: integers into as wide or wider ones, and into floats;
+/// floats into as wide or wider ones; predicates into predicates.
 pub fn fits(from: Ty, into: Ty) -> bool {
     match (from, into) {
         (Ty::Bool, _) | (_, Ty::Bool) => from == into,

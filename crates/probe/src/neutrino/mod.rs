@@ -1,15 +1,20 @@
-//! Probes of Neutrino (OSDI'25), in its TOML dialect, become programs of the probe language.
+//! Translates probes of Neutrino (OSDI '25), written in its TOML dialect, into the probe language.
 //!
-//! A file has maps, and probes of snippets of PTX at places that are told by text. [`read`] gives the program that
-//! means the same with Neutrino's faults mended, and a warning where a probe relied on one; docs/probe-tools.md has the
-//! list.
+//! A file has maps, and probes with snippets of PTX and the text of a tracepoint. [`read`] returns the
+//! equivalent program, with Neutrino's faults mended, and a warning where a probe relied on one.
+//! docs/probe-tools.md lists them.
 //!
-//! File by file: `file` reads the TOML, `place` says what a `pos` means and what helpers are there, `snippet` translates
-//! the PTX.
+//! `file` reads the TOML, `tracepoint` translates a `pos` and the helpers that it offers, and `snippet`
+//! translates the PTX.
 //!
-//! Holds: what is not understood is refused with its place; nothing panics. Misses: snippets with predicates, branches,
-//! memory accesses or registers of their own; Neutrino's Python front end (its compiler writes these files), and its
-//! callbacks.
+//! # Invariants
+//!
+//! - Text that is not understood is refused with its place. Nothing panics.
+//!
+//! # Limitations
+//!
+//! - Snippets with predicates, branches, memory accesses or registers of their own are refused.
+//! - Neutrino's Python front end (its compiler writes these files) and its callbacks are not supported.
 
 mod file;
 mod map;
@@ -27,8 +32,8 @@ use tracepoint::{Family, NeutrinoTracepoint};
 /// Records that are kept of a map whose capacity is `dynamic`: Neutrino runs the kernel twice to count them.
 const DYNAMIC: u32 = 64;
 
-/// Reads a file of probes: the program, whose text is in the probe language, and what in it is not as Neutrino had it.
-/// Complaints point into `text`.
+/// Reads a file of probes: the program, whose text is in the probe language, and what in it is not as
+/// Neutrino had it. Complaints point into `text`.
 pub fn read(text: &str) -> Result<(Script, Vec<ProbeError>), Vec<ProbeError>> {
     let mut writer = Writer::default();
     let (file, errors) = file::read(text);

@@ -6,7 +6,7 @@ use crate::lang::{ProbeError, Span, nearest};
 
 use super::map::Map;
 
-/// A statement.
+/// A translated statement of a snippet.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Step {
     /// A register becomes a value.
@@ -22,7 +22,7 @@ pub(super) struct Compute {
     pub values: Vec<Value>,
 }
 
-/// An operand.
+/// An operand of a snippet's statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value {
     /// `%NR3`.
@@ -67,8 +67,8 @@ const SPECIAL: &[(&str, &str)] = &[
     ("%clusterid.x", "cluster.x"), ("%clusterid.y", "cluster.y"), ("%clusterid.z", "cluster.z"),
 ];
 
-/// Instructions: opcode without its type, types that it may have (`b`, `u`, `s`), and what it computes, `T` being the type.
-/// `mul.u64` and `shl.u64` are no PTX, but what Neutrino's compiler writes.
+/// Instructions: opcode without its type, types that it may have (`b`, `u`, `s`), and what it computes, `T`
+/// being the type. `mul.u64` and `shl.u64` are no PTX, but what Neutrino's compiler writes.
 #[rustfmt::skip]
 const OPS: &[(&str, &str, &str)] = &[
     ("mov", "bus", "{0}"),

@@ -1,7 +1,8 @@
-//! What a `pos` means: an opcode, not any text of a line; and what Neutrino's helpers are at its instructions.
+//! What a `pos` means: an opcode, not any text of a line; and what Neutrino's helpers are at its
+//! instructions.
 //!
-//! Neutrino's `OUT`, `IN1` … are the first operands of the line, addresses without their brackets among them. In the
-//! probe language addresses are no inputs, so it depends on the operation which is which.
+//! Neutrino's `OUT`, `IN1` … are the first operands of the line, addresses without their brackets among them.
+//! In the probe language addresses are no inputs, so it depends on the operation which is which.
 
 use prlx_isa::ptx::Op;
 
@@ -87,7 +88,7 @@ impl NeutrinoTracepoint {
         own.next() == others.next() && own.all(|word| others.any(|o| o == word))
     }
 
-    /// As tracepoints.
+    /// The tracepoints of the probe language that match the same instructions.
     pub fn tracepoints(&self, side: &str) -> String {
         match self.family {
             Family::Kernel => format!("kernel:{side}"),
@@ -99,7 +100,8 @@ impl NeutrinoTracepoint {
         }
     }
 
-    /// A value as an expression of 64 bits or fewer, at the side at which a snippet runs; or why there is none.
+    /// A value as an expression of 64 bits or fewer, at the side at which a snippet runs; or why there is
+    /// none.
     pub fn value(&self, value: &Value, after: bool) -> Result<String, String> {
         let helper = match value {
             Value::Register(n) => return Ok(format!("nr{n}")),

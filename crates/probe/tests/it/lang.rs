@@ -1,6 +1,6 @@
-//! The language, by case files: `tests/cases/lang/NAME.prlx` has programs with lines `---- what` between them; in
-//! `NAME.out` is what each gives: its canonical form, or the complaints. `BLESS=1` writes those. And random programs,
-//! right and broken; and the tables of `docs/probes.md`, which `BLESS=1` writes too.
+//! The language, by case files: `tests/cases/lang/NAME.prlx` has programs with lines `---- what` between
+//! them; in `NAME.out` is what each gives: its canonical form, or the complaints. `BLESS=1` writes those. And
+//! random programs, right and broken; and the tables of `docs/probes.md`, which `BLESS=1` writes too.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -239,7 +239,8 @@ fn operators_bind_as_in_c() {
     };
     for (text, want) in cases {
         let script = parse(&format!("inst:* {{ $x = {}; }}", named(text)));
-        // Some of these are of no type: operators bind before that matters, so they stand in a predicate of unknowns.
+        // Some of these are of no type: operators bind before that matters, so they stand in a predicate of
+        // unknowns.
         let script = script.unwrap_or_else(|c| panic!("{text}: {c:?}"));
         let Stmt::Local(_, e) = &script.clauses[0].body[0] else { panic!() };
         assert_eq!(dump(e), want, "{text}");

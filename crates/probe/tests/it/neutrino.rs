@@ -1,6 +1,6 @@
-//! Neutrino's probes: `tests/cases/neutrino/NAME.toml` with the program and the warnings that it gives in `NAME.out`; in
-//! `wrong.txt` files with lines `---- what` between them, in `wrong.out` what is said of each. `BLESS=1` writes those.
-//! The first five are Neutrino's own tools, written anew from their description.
+//! Neutrino's probes: `tests/cases/neutrino/NAME.toml` with the program and the warnings that it gives in
+//! `NAME.out`; in `wrong.txt` files with lines `---- what` between them, in `wrong.out` what is said of each.
+//! `BLESS=1` writes those. The first five are Neutrino's own tools, written anew from their description.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -66,7 +66,8 @@ fn wrong_files_are_complained_about() {
     held("wrong", &out);
 }
 
-/// What they ask is to be had in code: at a kernel with global and asynchronous accesses and tensor instructions.
+/// What they ask is to be had in code: at a kernel with global and asynchronous accesses and tensor
+/// instructions.
 #[test]
 fn programs_bind() {
     let kernels = cases().join("../../kernels");
@@ -96,7 +97,8 @@ fn programs_bind() {
     }
 }
 
-/// Bytes and words of right files, changed, left out, doubled: an answer, never a panic; what is said lies in the text.
+/// Bytes and words of right files, changed, left out, doubled: an answer, never a panic; what is said lies in
+/// the text.
 #[test]
 fn broken_files_never_panic() {
     let texts: Vec<String> =

@@ -1,5 +1,5 @@
-//! The tools in the box: each reads, and binds to every module of the corpus; `tests/cases/tools/NAME.out` says in how many
-//! it does something, and at how many places what can't be told. `BLESS=1` writes those.
+//! The tools in the box: each reads, and binds to every module of the corpus; `tests/cases/tools/NAME.out`
+//! says in how many it does something, and at how many places what can't be told. `BLESS=1` writes those.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -239,7 +239,8 @@ fn coalescing_counts_sectors() {
     }
 }
 
-/// Against banks that are asked for words: those lanes that are served together ask theirs for all words of theirs.
+/// Against banks that are asked for words: those lanes that are served together ask theirs for all words of
+/// theirs.
 #[test]
 fn bank_conflicts_counts_what_banks_are_asked_for() {
     // Instruction, bytes of a lane, lanes that are served together.
@@ -288,7 +289,8 @@ fn bank_conflicts_counts_what_banks_are_asked_for() {
     }
 }
 
-/// As `coalescing` and `bank-conflicts` count them; in local memory, words of a warp's lanes lie beside each other.
+/// As `coalescing` and `bank-conflicts` count them; in local memory, words of a warp's lanes lie beside each
+/// other.
 #[test]
 fn transactions_are_sectors_turns_and_words() {
     let strided = |stride: u64| std::array::from_fn(|lane| 0x1000 + stride * lane as u64);
