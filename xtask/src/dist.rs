@@ -22,7 +22,7 @@ const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 const FILES: [(&str, &str); 4] =
     [("LICENSE-APACHE", ""), ("LICENSE-MIT", ""), ("README.md", ""), ("include/prlx.cuh", "include")];
 
-/// The task.
+/// Runs the task.
 pub fn run(_: &[String]) -> Result<()> {
     let commit = commit()?;
     let build = ["build", "--profile", "dist", "--package", "prlx-cli", "--package", "prlx-preload"];

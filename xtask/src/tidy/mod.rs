@@ -71,15 +71,28 @@ const PURE: &[&str] =
 /// Lines that a source file should not pass; tables and tests may.
 const LONG: usize = 800;
 
-/// Checks every rule and names every place that breaks one.
-pub fn run(_: &[String]) -> Result<()> {
+/// Places below a folder that break a rule and are known. The numbers only go down: fix the places, then lower the number.
+const KNOWN: &[(&str, usize)] = &[];
+
+/// Checks every rule and names every place that breaks one. `--all` also names known places.
+pub fn run(args: &[String]) -> Result<()> {
     let mut wrong = Vec::new();
     edges(&mut wrong)?;
     sources(&mut wrong)?;
     circles(&mut wrong)?;
     pages(&mut wrong)?;
+    if args.iter().any(|a| a == "--all") {
+        wrong.iter().for_each(|line| println!("{line}"));
+    }
+    for (folder, known) in KNOWN {
+        let here = |line: &String| line.starts_with(folder);
+        let count = wrong.iter().filter(|l| here(l)).count();
+        if count <= *known {
+            wrong.retain(|l| !here(l));
+        }
+    }
     if !wrong.is_empty() {
-        bail!("the house is untidy:\n  {}", wrong.join("\n  "));
+        bail!("{} places break house rules:\n  {}", wrong.len(), wrong.join("\n  "));
     }
     Ok(())
 }
@@ -109,7 +122,8 @@ fn edges(wrong: &mut Vec<String>) -> Result<()> {
         let mut files = Vec::new();
         rust_files(&dir.join("src"), &mut files)?;
         let code = files.iter().map(fs::read_to_string).collect::<Result<String, _>>()?;
-        for unused in allowed.iter().filter(|a| !code.contains(&format!("prlx_{a}"))) {
+        let names = |a: &str| if a == "prlx" { "prlx::".to_owned() } else { format!("prlx_{a}") };
+        for unused in allowed.iter().filter(|a| !code.contains(&names(a))) {
             wrong.push(format!("crates/{name} may depend on {unused} and uses nothing of it: a dead edge"));
         }
     }
@@ -136,7 +150,9 @@ fn sources(wrong: &mut Vec<String>) -> Result<()> {
         if code > LONG && !exempt {
             wrong.push(format!("{name}: {code} lines; split it"));
         }
-        prose::rust(&name, &text, wrong);
+        if !name.ends_with("tidy/prose.rs") {
+            prose::rust(&name, &text, wrong);
+        }
         let pure = PURE.iter().any(|c| name.starts_with(&format!("crates/{c}/src/")));
         for (i, line) in text.lines().take(code).enumerate() {
             let line = line.trim_start();
