@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::{fs, io};
 
-use prlx_plan::markers::Marking;
+use prlx_plan::markers::MarkerOptions;
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
@@ -73,7 +73,7 @@ fn programs() -> Vec<(String, RecordingRequest)> {
     }
     let outside =
         vec![Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
-    let marking = Marking { source: true, outside, ..Marking::default() };
+    let marking = MarkerOptions { source: true, outside, ..MarkerOptions::default() };
     all.push((
         "marks".to_owned(),
         RecordingRequest { elide: false, ..RecordingRequest::of_markers(marking) },

@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use prlx_plan::RecordingRequest;
-use prlx_plan::markers::Marking;
+use prlx_plan::markers::MarkerOptions;
 use prlx_trace::device::tracks::Form;
 use prlx_trace::mark::Via;
 
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("ring") => Form::Ring { entries: 60 },
         _ => Form::Records,
     };
-    let marking = Marking { source: true, outside, form, ..Marking::default() };
+    let marking = MarkerOptions { source: true, outside, form, ..MarkerOptions::default() };
     let program = RecordingRequest::of_markers(marking);
     print!("{}", prlx_instrument::rewrite(&text, "standard input", &program, &|_| None)?.text);
     Ok(())

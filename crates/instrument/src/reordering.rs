@@ -113,7 +113,7 @@ impl LineMapped {
                 ranges.push((range, Holds::Inst(f as u32, i as u32)));
             }
             let planned = rewrite.plan.functions.get(f).map_or(&[][..], |p| &p.insertions);
-            let spans = rewrite.plan.kept.tracks.as_ref().map_or(&[][..], |t| &t.spans);
+            let spans = rewrite.plan.probe_state.tracks.as_ref().map_or(&[][..], |t| &t.spans);
             // Where a thread ends, the end of a span is no marker.
             let none = u32::MAX;
             let mark = |i: &Insertion| match &i.action {

@@ -19,10 +19,13 @@ mod resolve;
 
 pub use insert::reservation::check_capacity;
 pub use plan::{
-    Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, RecordingRequest, SpanBegin, SpanEnd, Word,
-    Written,
+    Action, At, EventRow, Filter, FunctionPlan, Insertion, Plan, RecordingRequest, RollingHash, SpanBegin,
+    SpanEnd, Word,
 };
 pub use probe::program::{BoundProbe, ProbeProgram};
-pub use probe::state::{Copies, Counter, Held, Holder, Kept, Missed, Packed, Share, Var};
+pub use probe::state::{
+    CountShare, Counter, PackedCounters, ProbeState, SharedVariable, TableCopies, ThreadVariable,
+    Unavailable, VariableScope,
+};
 pub use probe::{code, eval};
-pub use resolve::{IDLE, digest};
+pub use resolve::{UNPROBED, digest};

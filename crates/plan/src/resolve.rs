@@ -10,8 +10,8 @@ use prlx_trace::device::HASHING;
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::choose::{convergence, elide, select};
-use crate::decode::{statics, steps};
+use crate::choose::{choice, convergence, elide, select};
+use crate::decode::{program, statics};
 use crate::function::body::{Body, PartEnd};
 use crate::function::points::{self, Point};
 use crate::insert::record::{self, Recorder};
@@ -19,7 +19,7 @@ use crate::markers;
 use crate::pattern;
 use crate::plan::{FunctionPlan, Insertion, Plan, RecordingRequest};
 use crate::probe::counters;
-use crate::probe::state::Kept;
+use crate::probe::state::ProbeState;
 
 /// What modules are told apart by: a digest of their text.
 pub fn digest(source: &str) -> u128 {
@@ -60,27 +60,27 @@ impl Plan {
                 &walked,
             ));
         }
-        let (mut woven, mut kept) = (vec![Vec::new(); prepared.len()], Kept::default());
+        let (mut bound, mut kept) = (vec![Vec::new(); prepared.len()], ProbeState::default());
         if request.level == Level::Probe {
             let bodies: Vec<&Body<'_>> = prepared.iter().map(|p| &p.body).collect();
             let recorded = |f: usize| skipped[f].is_none();
             if let Some(probe) = &request.probe {
-                let bound = probe.bind(&bodies, &recorded);
-                (woven, kept, statics.tables) = (bound.insertions, bound.kept, bound.tables);
-                counters::count(&mut woven, &bodies, &mut kept);
+                let program = probe.bind(&bodies, &recorded);
+                (bound, kept, statics.tables) = (program.insertions, program.state, program.tables);
+                counters::count(&mut bound, &bodies, &mut kept);
                 kept.lay_out();
             }
             if let Some(marking) = &request.markers {
                 let marked = markers::marks(marking, &bodies, &recorded, &walked);
-                for (woven, more) in woven.iter_mut().zip(marked.insertions) {
-                    woven.extend(more);
+                for (bound, more) in bound.iter_mut().zip(marked.insertions) {
+                    bound.extend(more);
                 }
                 statics.marks = marked.marks;
-                kept.unmarked = marked.missed;
+                kept.unrecorded_markers = marked.missed;
                 kept.tracks = marked.layout;
             }
         }
-        let idle = idle(request, &prepared, &skipped, &woven);
+        let idle = idle(request, &prepared, &skipped, &bound);
         let recorded = |f: FuncId| walked(f) && !idle[f.index()];
         let mut functions = Vec::with_capacity(prepared.len());
         for (i, p) in prepared.into_iter().enumerate() {
@@ -88,18 +88,18 @@ impl Plan {
                 FunctionPlan { function: p.body.id, skipped: skipped[i].clone(), ..FunctionPlan::default() };
             if idle[i] {
                 let why = match request.level {
-                    Level::Probe => IDLE,
+                    Level::Probe => UNPROBED,
                     _ => "it records nothing: all that it decides is computed",
                 };
                 plan.skipped = Some(why.to_owned());
             }
-            let (function, sites) = p.finish(request, &mut plan, skipped[i].clone(), &recorded, &woven[i]);
+            let (function, sites) = p.finish(request, &mut plan, skipped[i].clone(), &recorded, &bound[i]);
             statics.functions.push(function);
             statics.sites.extend(sites);
             functions.push(plan);
         }
         let finals = Plan::finals(&functions);
-        Plan { request: request.clone(), module: statics, functions, kept, finals }
+        Plan { request: request.clone(), module: statics, functions, probe_state: kept, finals }
     }
 }
 
@@ -112,7 +112,7 @@ struct Prepared<'a> {
     taken: Vec<bool>,
     /// By point: at level `events`, whether its event is left to the reader.
     quiet: Vec<bool>,
-    choice: elide::Choice,
+    choice: choice::Choice,
 }
 
 impl<'a> Prepared<'a> {
@@ -153,7 +153,7 @@ impl<'a> Prepared<'a> {
         if request.level == Level::Events {
             taken = select::events(&request.filter, &body, &points, &taken, &kept, &choice);
             if request.elide {
-                quiet = convergence::quiet(
+                quiet = convergence::reconstructed(
                     &body,
                     &points,
                     &record::writable(&body, &points, &taken),
@@ -174,7 +174,7 @@ impl<'a> Prepared<'a> {
         plan: &mut FunctionPlan,
         skipped: Option<String>,
         recorded: &dyn Fn(FuncId) -> bool,
-        woven: &[Insertion],
+        bound: &[Insertion],
     ) -> (Function, Vec<Site>) {
         let Prepared { body, points, mut sites, taken, quiet, choice } = self;
         let (body, points, choice) = (&body, &points, &choice);
@@ -183,8 +183,9 @@ impl<'a> Prepared<'a> {
             let watched = request.window.as_ref().map(|w| w.sites.as_slice()).unwrap_or_default();
             let written: Vec<bool> =
                 taken.iter().zip(&quiet).map(|(taken, quiet)| *taken && !quiet).collect();
-            let out = Recorder { body, points, choice, taken: &written, recorded, watched, woven }
-                .record(request.level);
+            let out =
+                Recorder { body, points, choice, taken: &written, recorded, watched, insertions: bound }
+                    .record(request.level);
             plan.insertions = out.insertions;
             plan.trip_counters = out.trip_counters;
             for (site, why) in out.skipped {
@@ -195,7 +196,7 @@ impl<'a> Prepared<'a> {
             let written = || taken[index(p.site)] && sites[index(p.site)].skipped.is_none();
             request.level == Level::Events && (written() || request.elide && convergence::whole_warp(body, p))
         };
-        let (blocks, slots) = steps::blocks(body, points, choice, visits);
+        let (blocks, slots) = program::blocks(body, points, choice, visits);
         let function = Function {
             name: body.function.name.clone(),
             kernel: body.function.kind == FunctionKind::Kernel,
@@ -217,7 +218,7 @@ fn idle(
     request: &RecordingRequest,
     prepared: &[Prepared<'_>],
     skipped: &[Option<String>],
-    woven: &[Vec<Insertion>],
+    bound: &[Vec<Insertion>],
 ) -> Vec<bool> {
     let quiet = |p: &Prepared<'_>| {
         let ends = p.body.parts.iter().any(|part| matches!(part.end, PartEnd::Exit));
@@ -226,10 +227,10 @@ fn idle(
     };
     let mut idle: Vec<bool> = prepared
         .iter()
-        .zip(woven)
-        .map(|(p, woven)| match request.level {
+        .zip(bound)
+        .map(|(p, bound)| match request.level {
             Level::Path => request.elide && quiet(p),
-            Level::Probe => needs_no_state(&p.body, woven),
+            Level::Probe => needs_no_state(&p.body, bound),
             _ => false,
         })
         .collect();
@@ -260,7 +261,7 @@ fn needs_no_state(body: &Body<'_>, insertions: &[Insertion]) -> bool {
 }
 
 /// Why functions are left as they are in which a probe program has nothing to do.
-pub const IDLE: &str = "the program does nothing in it";
+pub const UNPROBED: &str = "the program does nothing in it";
 
 const FILTERED: &str = "left out by the filter";
 

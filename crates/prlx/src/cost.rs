@@ -133,7 +133,13 @@ fn read_module(path: &Path) -> Result<(String, String)> {
 
 /// Why markers were left out, if some were.
 fn unmarked(rewrite: &Rewrite) -> Vec<String> {
-    rewrite.plan.kept.unmarked.iter().map(|m| prlx_present::safe(&m.why).to_string()).collect()
+    rewrite
+        .plan
+        .probe_state
+        .unrecorded_markers
+        .iter()
+        .map(|m| prlx_present::safe(&m.why).to_string())
+        .collect()
 }
 
 /// Overhead of one marker visit: nanoseconds in the track with the most visits, or, if the device counts,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_isa::view::{FuncId, InstId, Module};
 
-use prlx_plan::{Missed, ProbeProgram};
+use prlx_plan::{ProbeProgram, Unavailable};
 
 /// How [`nowhere`] ends.
 pub const NO_MATCH: &str = " matches no instruction";
@@ -39,7 +39,7 @@ pub fn missed(
     program: &dyn ProbeProgram,
     module: &Module,
     source: &str,
-    all: &[Missed],
+    all: &[Unavailable],
 ) -> Vec<(usize, String)> {
     let mut groups: BTreeMap<(usize, &str), Places> = BTreeMap::new();
     for m in all {

@@ -27,4 +27,4 @@ pub fn program(text: &str) -> Result<Arc<dyn ProbeProgram>, String> {
     }
 }
 
-pub use matches::{ProbeMatch, instead};
+pub use matches::{ProbeMatch, alternatives};

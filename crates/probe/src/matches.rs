@@ -11,7 +11,7 @@ use prlx_trace::table::Aggregate;
 
 use crate::lang::{Builtin, Clause, Expr, ExprKind, Script, Stmt, Table, Tracepoint, Update, What};
 use prlx_plan::pattern;
-use prlx_plan::{Action, At, Filter, Missed, Plan, RecordingRequest};
+use prlx_plan::{Action, At, Filter, Plan, RecordingRequest, Unavailable};
 
 /// Most things that are listed of what a module has.
 const LISTED: usize = 12;
@@ -28,7 +28,7 @@ pub struct ProbeMatch {
     /// Where the clause's predicate can hold: often all of them, for most is known only when the code runs.
     pub holds: Vec<(FuncId, At)>,
     /// Places at which there is no way to stand, or nothing known of what the predicate asks.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<Unavailable>,
 }
 
 impl ProbeMatch {
@@ -79,7 +79,7 @@ fn places(
     module: &Module,
     source: &str,
     filter: &Filter,
-) -> (Vec<(FuncId, At)>, Vec<Missed>) {
+) -> (Vec<(FuncId, At)>, Vec<Unavailable>) {
     let filter = filter.clone();
     let request = RecordingRequest { filter, ..RecordingRequest::of_probe(Arc::new(script)) };
     let plan = Plan::resolve(&request, module, source, "", &|_| None);
@@ -88,11 +88,11 @@ fn places(
         let probes = function.insertions.iter().filter(|i| matches!(i.action, Action::Probe(_)));
         found.extend(probes.map(|i| (function.function, i.at)));
     }
-    (found, plan.kept.missed)
+    (found, plan.probe_state.unavailable)
 }
 
 /// What `module` has of the kind that a tracepoint looks for, in words, for who finds nothing.
-pub fn instead(what: &What, module: &Module, filter: &Filter) -> String {
+pub fn alternatives(what: &What, module: &Module, filter: &Filter) -> String {
     let taken = |name: &str, kind: FunctionKind| {
         filter.takes_function(name) && (kind != FunctionKind::Kernel || pattern::any(&filter.kernels, name))
     };

@@ -33,7 +33,7 @@ impl<'a> Within<'a> {
     pub fn of(plan: &Plan, own: Option<&'a [u8]>) -> Within<'a> {
         match own {
             _ if plan.request.level == Level::Events => Within::Full,
-            Some(own) if plan.kept.tracks.is_some() => Within::Room(own),
+            Some(own) if plan.probe_state.tracks.is_some() => Within::Room(own),
             _ => Within::Any,
         }
     }

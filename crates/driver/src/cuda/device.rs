@@ -147,7 +147,7 @@ impl Cuda {
         let ptx = ptx.trim_end_matches('\0');
         let Some(target) = assemble::target(ptx, Target::of(self.gpu.capability))? else { return Ok(None) };
         for tool in &self.assemblers.tools {
-            let own = made.filter(|(plan, _)| plan.kept.tracks.is_some());
+            let own = made.filter(|(plan, _)| plan.probe_state.tracks.is_some());
             let own = own.and_then(|(_, text)| self.assemblers.assemble(tool, text, target, &[]).ok());
             let within = made.map_or(Within::Any, |(plan, _)| Within::of(plan, own.as_deref()));
             match self.assemblers.rewritten(tool, ptx, within, target, &[]) {

@@ -9,7 +9,7 @@
 //! # Limitations
 //! The host's part of a launch is not measured.
 
-use prlx_plan::{Kept, Plan};
+use prlx_plan::{Plan, ProbeState};
 use prlx_trace::device::{Context, tracks};
 use prlx_trace::mark::Track;
 use prlx_trace::{FuncId, Level};
@@ -111,7 +111,7 @@ struct Loaded {
     heads: Vec<u8>,
     handed_out: u64,
     /// What a probe program keeps, and bytes of it.
-    kept: Option<(Kept, u64)>,
+    kept: Option<(ProbeState, u64)>,
     kernel: FuncId,
     /// Warps without a track.
     left_out: u64,
@@ -164,8 +164,9 @@ fn load(
                 loaded.handed_out = cursor(driver, &context)?;
                 loaded.context = Some((at, context));
                 if plan.request.level == Level::Probe {
-                    let bytes = plan.kept.table_bytes() + launch.warps() * plan.kept.records.warp;
-                    loaded.kept = Some((plan.kept.clone(), bytes));
+                    let bytes =
+                        plan.probe_state.table_bytes() + launch.warps() * plan.probe_state.records.warp;
+                    loaded.kept = Some((plan.probe_state.clone(), bytes));
                     loaded.left_out = launch.warps() - u64::from(context.warps);
                 }
             }

@@ -117,7 +117,7 @@ impl Session<'_> {
         });
         launch.totals.bare = bare.as_ref().map_or(0, |b| amount(&b.stats));
         launch.totals.instrumented = amount(&stats);
-        let marks = self.plan.kept.tracks.is_some().then_some(Marks {
+        let marks = self.plan.probe_state.tracks.is_some().then_some(Marks {
             module: launch.module,
             launch: launch.number,
             tracks,
@@ -218,7 +218,7 @@ impl Session<'_> {
         let window = launch.window.as_ref();
         let (first, last) = wanted(&self.plan.request, launch);
         let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
-        let kept = &self.plan.kept;
+        let kept = &self.plan.probe_state;
         // A probe program has tables and records in place of streams.
         let (tables, records) = match launch.level {
             Level::Probe => (kept.table_bytes(), kept.records.warp),
@@ -332,7 +332,7 @@ impl Session<'_> {
         if launch.level != Level::Probe {
             return Ok(Vec::new());
         }
-        let kept = &self.plan.kept;
+        let kept = &self.plan.probe_state;
         let mut read = |at: u64, bytes: u64| {
             let mut buffer = vec![0; bytes as usize];
             self.driver.read(DevicePtr(at), &mut buffer).map(|()| buffer)
@@ -347,7 +347,7 @@ impl Session<'_> {
 
     /// Reads back what markers left.
     fn tracks(&mut self, given: &Context) -> Result<Vec<Track>, Error> {
-        let Some(layout) = &self.plan.kept.tracks else { return Ok(Vec::new()) };
+        let Some(layout) = &self.plan.probe_state.tracks else { return Ok(Vec::new()) };
         let log = given.track_log as u32;
         let mut bytes = vec![0; ((u64::from(given.warps) * layout.regions()) << log) as usize];
         self.driver.read(DevicePtr(given.tracks), &mut bytes)?;

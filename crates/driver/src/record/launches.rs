@@ -3,7 +3,7 @@
 //! Used by the recorder of launch files and by the recorder of programs ([`crate::cuda::recorder`]).
 
 use crate::workers::WORKERS;
-use prlx_plan::{Kept, Plan, RecordingRequest};
+use prlx_plan::{Plan, ProbeState, RecordingRequest};
 use prlx_trace::launch::Launch;
 use prlx_trace::table::Row;
 use prlx_trace::{ModuleId, Recording, Streams, TableContents, WarpStream};
@@ -43,19 +43,19 @@ pub(crate) fn recording(
 
 /// What the tables of a module's plan hold, after launches with these numbers, first and last; `bytes` is their memory.
 pub(crate) fn tables(
-    kept: &Kept,
+    kept: &ProbeState,
     module: ModuleId,
     launches: (u64, u64),
     bytes: &[u8],
 ) -> Vec<TableContents> {
     let each = kept.tables.iter().enumerate();
     let mut all = each.map(|(i, table)| tally(module, i, launches, kept.rows(table, bytes))).collect();
-    kept.settle(&mut all);
+    kept.add_shares(&mut all);
     all
 }
 
 /// What a launch's records hold; `bytes` is their memory.
-pub(crate) fn records(kept: &Kept, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
+pub(crate) fn records(kept: &ProbeState, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
     let of = |i: usize| {
         let launches = (launch.number, launch.number);
         tally(launch.module, kept.own() + i, launches, kept.records.read(i, bytes))

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use prlx_plan::markers::Marking;
+use prlx_plan::markers::MarkerOptions;
 use prlx_plan::{Filter, ProbeProgram, RecordingRequest};
 use prlx_trace::device::tracks::Form;
 use prlx_trace::launch::Window;
@@ -33,7 +33,7 @@ pub struct Options {
     /// A probe program.
     pub probe: Option<Arc<dyn ProbeProgram>>,
     /// Which markers to record.
-    pub markers: Option<Marking>,
+    pub markers: Option<MarkerOptions>,
     /// Leave out decisions that can be computed again.
     pub elide: bool,
     /// Kernels, by name; none: all.
@@ -179,7 +179,7 @@ impl Options {
                 None if w.spans => Form::Spans,
                 None => Form::Records,
             };
-            Ok::<_, Error>(Marking {
+            Ok::<_, Error>(MarkerOptions {
                 source: w.source,
                 outside,
                 lines: w.lines,
@@ -242,7 +242,7 @@ struct Written {
     interval: u64,
 }
 
-/// A [`Marking`] in plain types.
+/// A [`MarkerOptions`] in plain types.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenMarks {
@@ -362,7 +362,7 @@ mod tests {
         let probe = Options { level: Level::Probe, probe: Some(parse(text).unwrap()), ..Options::new("x") };
         let read = Options::from_variable(&probe.to_variable().unwrap(), &parse).unwrap();
         assert_eq!((read.level, read.probe.unwrap().to_string()), (Level::Probe, text.to_owned()));
-        let marking = Marking {
+        let marking = MarkerOptions {
             source: true,
             outside: vec![Via::Barrier, Via::CpAsync],
             lines: vec![("a \"b\".cu".into(), 7)],
@@ -371,7 +371,7 @@ mod tests {
             spare: true,
         };
         let marked = |form| {
-            let marking = Marking { form, ..marking.clone() };
+            let marking = MarkerOptions { form, ..marking.clone() };
             Options { level: Level::Probe, markers: Some(marking), ..Options::new("x") }
         };
         for form in [Form::Records, Form::Spans, Form::Sums, Form::Ring { entries: 9 }] {

@@ -8,7 +8,7 @@ use prlx_driver::assemble::cache::Cache;
 use prlx_driver::assemble::{Assembler, Assemblers, Failed, Within, lost, needs, target};
 use prlx_isa::image::{Target, cubin};
 use prlx_plan::RecordingRequest;
-use prlx_plan::markers::Marking;
+use prlx_plan::markers::MarkerOptions;
 use prlx_trace::Level;
 use prlx_trace::mark::Via;
 
@@ -208,7 +208,7 @@ fn at_events_registers_are_given_up_for_warps() {
 #[test]
 fn markers_leave_kernels_their_room() {
     let cases = [("softmax", "sm_80"), ("nbody", "sm_80"), ("warp_specialised", "sm_90a")];
-    let marks = Marking { outside: vec![Via::Barrier], ..Marking::default() };
+    let marks = MarkerOptions { outside: vec![Via::Barrier], ..MarkerOptions::default() };
     let program = RecordingRequest::of_markers(marks);
     let assemblers = Assemblers { tools: tools(), cache: None };
     for tool in assemblers.tools.iter().filter(|t| t.version().starts_with("ptxas")) {

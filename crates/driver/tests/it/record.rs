@@ -62,7 +62,7 @@ fn plan(level: Level) -> Plan {
         },
         module: Module { functions: vec![function], sites: vec![Site::default(); 4], ..Module::default() },
         functions: vec![FunctionPlan::default()],
-        kept: Default::default(),
+        probe_state: Default::default(),
         finals: Finals { used: [true, false, true, false] },
     }
 }

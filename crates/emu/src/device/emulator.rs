@@ -506,7 +506,7 @@ impl Driver for Emulator {
             let mut gathered = outcome.gathered.unwrap_or_default();
             let mut tracks = std::mem::take(&mut gathered.tracks);
             tracks.sort_by_key(|t| (t.warp, t.lane));
-            let tallies = gathered.tallies(&plan.kept);
+            let tallies = gathered.tallies(&plan.probe_state);
             let (ended, unfinished) = match outcome.stopped {
                 None => (Ok(stats), Vec::new()),
                 Some(s) => (Err(s.error), s.unfinished),

@@ -22,7 +22,7 @@ use crate::mem::peers::Peers;
 use std::sync::Arc;
 
 use prlx_driver::Error;
-use prlx_plan::Kept;
+use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
@@ -225,7 +225,7 @@ impl Cluster {
         all
     }
     /// What a probe program kept in its warps.
-    pub fn gathered(&mut self, kept: &Kept) -> ProbeResults {
+    pub fn gathered(&mut self, kept: &ProbeState) -> ProbeResults {
         let mut all = ProbeResults::new(kept);
         self.ctas.iter_mut().for_each(|c| all.merge(kept, c.gathered(kept)));
         all

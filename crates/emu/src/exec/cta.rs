@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_plan::Kept;
+use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
@@ -98,7 +98,7 @@ impl Cta {
         b.barriers = Default::default();
         b.warpgroups.clear();
         b.transfers.clear();
-        let held = launch.observe.as_ref().map_or(0, |o| o.plan.kept.held.len());
+        let held = launch.observe.as_ref().map_or(0, |o| o.plan.probe_state.shared_variables.len());
         b.held = std::iter::repeat_with(AtomicU64::default).take(held).collect();
         self.rng = Rng::new(launch.config.seed, index);
         self.next = 0;
@@ -339,7 +339,7 @@ impl Cta {
         self.warps.iter_mut().filter_map(|w| w.recorder.take()).map(|r| r.finish()).collect()
     }
     /// What a probe program kept in its warps.
-    pub fn gathered(&mut self, kept: &Kept) -> ProbeResults {
+    pub fn gathered(&mut self, kept: &ProbeState) -> ProbeResults {
         let mut all = ProbeResults::new(kept);
         self.warps
             .iter_mut()

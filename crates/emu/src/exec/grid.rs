@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_plan::Kept;
+use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{LaneMask, Level, WarpId};
 
@@ -155,8 +155,8 @@ pub fn run(launch: &Launch<'_>, check: &SharedChecker, threads: usize, room: u64
 }
 
 /// What the probe program of a launch keeps, if that is what runs.
-fn probe<'a>(launch: &Launch<'a>) -> Option<&'a Kept> {
-    launch.observe.filter(|o| o.plan.request.level == Level::Probe).map(|o| &o.plan.kept)
+fn probe<'a>(launch: &Launch<'a>) -> Option<&'a ProbeState> {
+    launch.observe.filter(|o| o.plan.request.level == Level::Probe).map(|o| &o.plan.probe_state)
 }
 
 impl ClusterOutput {

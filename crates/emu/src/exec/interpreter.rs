@@ -120,7 +120,13 @@ impl Warp {
                     held: &block.held,
                     constants: launch.code.constants,
                 };
-                r.act(&o.plan.kept, &launch.code.hooks[i as usize], &mut self.planes, mask & held, asked);
+                r.act(
+                    &o.plan.probe_state,
+                    &launch.code.hooks[i as usize],
+                    &mut self.planes,
+                    mask & held,
+                    asked,
+                );
             }
             pc += 1;
         }

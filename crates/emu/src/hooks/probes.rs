@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use prlx_isa::view::Space;
-use prlx_plan::Holder;
-use prlx_plan::Kept;
-use prlx_plan::code::{Ask, Code};
-use prlx_plan::eval::{self, Found, Host};
+use prlx_plan::ProbeState;
+use prlx_plan::VariableScope;
+use prlx_plan::code::{Code, LaneQuery};
+use prlx_plan::eval::{self, LaneHost, RowRef};
 use prlx_trace::device::tables::{Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::Track;
@@ -39,12 +39,12 @@ pub struct ProbeResults {
 
 impl ProbeResults {
     /// No results yet.
-    pub fn new(kept: &Kept) -> ProbeResults {
+    pub fn new(kept: &ProbeState) -> ProbeResults {
         let n = kept.tables.len() + kept.records.parts.len();
         ProbeResults { tables: vec![BTreeMap::new(); n], lost: vec![0; n], tracks: Vec::new() }
     }
     /// A row takes a value.
-    fn take(&mut self, kept: &Kept, table: usize, key: Vec<u64>, value: u64) {
+    fn take(&mut self, kept: &ProbeState, table: usize, key: Vec<u64>, value: u64) {
         let (Some(layout), Some(rows)) = (kept.tables.get(table), self.tables.get_mut(table)) else { return };
         let aggregate = layout.aggregate;
         let mut one = vec![0; aggregate.cells(0)];
@@ -61,13 +61,13 @@ impl ProbeResults {
         aggregate.merge(rows.entry(key).or_insert_with(empty), &one, layout.ty);
     }
     /// A row takes what a counter came to.
-    fn add(&mut self, kept: &Kept, table: usize, row: u32, sum: u64) {
+    fn add(&mut self, kept: &ProbeState, table: usize, row: u32, sum: u64) {
         let Some(key) = kept.tables.get(table).and_then(|t| known(&t.rows, row)) else { return };
         let cells = self.tables[table].entry(key).or_insert_with(|| vec![0]);
         cells[0] = cells[0].wrapping_add(sum);
     }
     /// Takes what others gathered.
-    pub fn merge(&mut self, kept: &Kept, other: ProbeResults) {
+    pub fn merge(&mut self, kept: &ProbeState, other: ProbeResults) {
         self.tracks.extend(other.tracks);
         for (i, rows) in other.tables.into_iter().enumerate() {
             for (key, cells) in rows {
@@ -96,7 +96,7 @@ impl ProbeResults {
         self.tables.iter().flatten().map(row).sum()
     }
     /// As the device's tables would say it.
-    pub fn tallies(self, kept: &Kept) -> Vec<TableContents> {
+    pub fn tallies(self, kept: &ProbeState) -> Vec<TableContents> {
         let tally = |(i, rows): (usize, BTreeMap<Vec<u64>, Vec<u64>>)| {
             let mut rows = rows;
             let layout = kept.tables.get(i);
@@ -119,7 +119,7 @@ impl ProbeResults {
             }
         };
         let mut all = self.tables.into_iter().enumerate().map(tally).collect();
-        kept.settle(&mut all);
+        kept.add_shares(&mut all);
         all
     }
 }
@@ -142,7 +142,7 @@ struct Saved {
 #[derive(Clone, Debug)]
 pub struct Warp {
     vars: Vec<[u64; LANES]>,
-    /// The warp's own, by number in [`Kept::held`].
+    /// The warp's own, by number in [`ProbeState::held`].
     held: Vec<u64>,
     counters: Vec<[u64; LANES]>,
     gathered: ProbeResults,
@@ -154,10 +154,10 @@ pub struct Warp {
 
 impl Warp {
     /// A warp at its begin.
-    pub fn new(kept: &Kept, kernel: FuncId, warp: WarpId) -> Warp {
+    pub fn new(kept: &ProbeState, kernel: FuncId, warp: WarpId) -> Warp {
         Warp {
             vars: kept.vars.iter().map(|v| [v.init; LANES]).collect(),
-            held: vec![0; kept.held.len()],
+            held: vec![0; kept.shared_variables.len()],
             counters: vec![[0; LANES]; kept.counters.len()],
             gathered: ProbeResults::new(kept),
             saved: vec![vec![Saved::default(); LANES]; kept.records.parts.len()],
@@ -167,7 +167,7 @@ impl Warp {
     /// Runs a piece of the program for the lanes `m`.
     pub fn run(
         &mut self,
-        kept: &Kept,
+        kept: &ProbeState,
         hook: &Hook,
         code: &Code,
         planes: &Planes,
@@ -183,7 +183,7 @@ impl Warp {
         }
     }
     /// Lanes end; `kernel`: in the kernel itself; `trap`: they stop it.
-    pub fn end(&mut self, kept: &Kept, m: u32, kernel: bool, trap: bool, asked: HookContext<'_>) {
+    pub fn end(&mut self, kept: &ProbeState, m: u32, kernel: bool, trap: bool, asked: HookContext<'_>) {
         if let Some(layout) = kept.tracks.as_ref().filter(|t| t.ends(trap)) {
             self.marks.end(layout, m, kernel, asked);
         }
@@ -199,7 +199,7 @@ impl Warp {
         self.gathered.bytes() + self.marks.bytes() + saved.map(|s| 32 + 8 * s.1.len() as u64).sum::<u64>()
     }
     /// What came together; `warp` is its number in the grid.
-    pub fn finish(mut self, kept: &Kept, warp: u64) -> ProbeResults {
+    pub fn finish(mut self, kept: &ProbeState, warp: u64) -> ProbeResults {
         for (i, (part, holders)) in kept.records.parts.iter().zip(self.saved).enumerate() {
             let table = kept.tables.len() + i;
             for (lane, saved) in holders.into_iter().enumerate() {
@@ -219,24 +219,24 @@ impl Warp {
 
 struct Running<'a> {
     warp: &'a mut Warp,
-    kept: &'a Kept,
+    kept: &'a ProbeState,
     values: &'a [HookValue],
     planes: &'a Planes,
     asked: HookContext<'a>,
 }
 
-impl Host for Running<'_> {
+impl LaneHost for Running<'_> {
     fn read(&self, operand: u32, lane: usize) -> u64 {
         self.values.get(operand as usize).map_or(0, |v| value(self.planes, *v, lane))
     }
-    fn ask(&self, what: Ask, active: u32, lane: usize) -> u64 {
+    fn ask(&self, what: LaneQuery, active: u32, lane: usize) -> u64 {
         match what {
-            Ask::Active => active.into(),
-            Ask::Leader => u64::from(active.trailing_zeros() as usize == lane),
-            Ask::Clock => self.asked.clock & u64::from(u32::MAX),
-            Ask::Clock64 => self.asked.clock,
-            Ask::Time => EPOCH + self.asked.clock,
-            Ask::Launch => 0,
+            LaneQuery::Active => active.into(),
+            LaneQuery::Leader => u64::from(active.trailing_zeros() as usize == lane),
+            LaneQuery::Clock => self.asked.clock & u64::from(u32::MAX),
+            LaneQuery::Clock64 => self.asked.clock,
+            LaneQuery::Time => EPOCH + self.asked.clock,
+            LaneQuery::Launch => 0,
         }
     }
     fn param(&self, at: u32) -> u64 {
@@ -269,25 +269,27 @@ impl Host for Running<'_> {
     }
     fn get(&self, var: u32) -> u64 {
         let var = var as usize;
-        match self.kept.held.get(var).map(|h| h.of) {
-            Some(Holder::Cta) => self.asked.held.get(var).map_or(0, |v| v.load(Relaxed)),
+        match self.kept.shared_variables.get(var).map(|h| h.of) {
+            Some(VariableScope::Cta) => self.asked.held.get(var).map_or(0, |v| v.load(Relaxed)),
             _ => self.warp.held.get(var).copied().unwrap_or(0),
         }
     }
     fn put(&mut self, var: u32, bits: u64) {
         let var = var as usize;
-        match self.kept.held.get(var).map(|h| h.of) {
-            Some(Holder::Cta) => self.asked.held.get(var).into_iter().for_each(|v| v.store(bits, Relaxed)),
+        match self.kept.shared_variables.get(var).map(|h| h.of) {
+            Some(VariableScope::Cta) => {
+                self.asked.held.get(var).into_iter().for_each(|v| v.store(bits, Relaxed))
+            }
             _ => self.warp.held.get_mut(var).into_iter().for_each(|v| *v = bits),
         }
     }
     fn tally(&mut self, counter: u32, value: u64, lane: usize) {
         self.warp.count(counter, value, 1 << lane);
     }
-    fn update(&mut self, table: u32, row: Found<'_>, value: u64, _: usize) {
+    fn update(&mut self, table: u32, row: RowRef<'_>, value: u64, _: usize) {
         let key = match row {
-            Found::Keyed(keys) => Some(keys.to_vec()),
-            Found::At(row) => self.kept.tables.get(table as usize).and_then(|t| known(&t.rows, row)),
+            RowRef::Keyed(keys) => Some(keys.to_vec()),
+            RowRef::At(row) => self.kept.tables.get(table as usize).and_then(|t| known(&t.rows, row)),
         };
         if let Some(key) = key {
             self.warp.gathered.take(self.kept, table as usize, key, value);

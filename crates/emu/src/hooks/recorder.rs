@@ -5,7 +5,7 @@
 //! - Hooks write no register except the plan's own counters. The code executes as it does without hooks.
 //! - Words, hashes and records are those of `prlx_trace::device` and `prlx_plan::Fold`. Nothing is dropped.
 
-use prlx_plan::{Action, Fold, Kept, Plan};
+use prlx_plan::{Action, Plan, ProbeState, RollingHash};
 use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest, low};
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
@@ -70,7 +70,7 @@ impl Recorder {
             switches: o.plan.module.sites.iter().map(|s| s.class == SiteClass::Switch).collect(),
             word: [1; LANES],
             words: vec![Vec::new(); LANES],
-            hashes: [[Fold::START; 4]; LANES],
+            hashes: [[RollingHash::START; 4]; LANES],
             edges: [0; LANES],
             checkpoints: vec![Vec::new(); LANES],
             folds: o.plan.finals.used,
@@ -79,7 +79,7 @@ impl Recorder {
             events: Vec::new(),
             visits: FxHashMap::default(),
             records: vec![Vec::new(); LANES],
-            probes: probes::Warp::new(&o.plan.kept, o.kernel, warp),
+            probes: probes::Warp::new(&o.plan.probe_state, o.kernel, warp),
         }
     }
     /// Makes room for `bits` decisions in the words of lanes `m`.
@@ -96,7 +96,14 @@ impl Recorder {
         self.warp
     }
     /// Runs an action for the lanes `m`.
-    pub fn act(&mut self, kept: &Kept, hook: &Hook, planes: &mut Planes, m: u32, asked: HookContext<'_>) {
+    pub fn act(
+        &mut self,
+        kept: &ProbeState,
+        hook: &Hook,
+        planes: &mut Planes,
+        m: u32,
+        asked: HookContext<'_>,
+    ) {
         if m == 0 {
             return;
         }
@@ -132,9 +139,9 @@ impl Recorder {
                 if self.level == Level::Path && self.word[l] != 1 {
                     self.words[l].push(std::mem::replace(&mut self.word[l], 1));
                 }
-                let part = |i: usize| Fold::of_lane(self.hashes[l][i], l as u32);
+                let part = |i: usize| RollingHash::of_lane(self.hashes[l][i], l as u32);
                 let used = (0..4).filter(|i| self.folds[*i]);
-                self.signatures[l] = Fold::signature(used.clone().map(part));
+                self.signatures[l] = RollingHash::signature(used.clone().map(part));
                 used.for_each(|i| self.finals[i] ^= u64::from(part(i)));
             }),
             // Device functions share the lane's state with their callers here.
@@ -202,20 +209,20 @@ impl Recorder {
                 let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
                 each(m, |l| {
                     let Some(n) = std::mem::take(&mut plane.0[l]).checked_sub(1) else { return };
-                    let h = &mut self.hashes[l][Fold::Control as usize];
-                    *h = Fold::step(*h, n);
+                    let h = &mut self.hashes[l][RollingHash::Control as usize];
+                    *h = RollingHash::step(*h, n);
                 });
             }
             Action::Fold { into, bits, .. } => each(m, |l| {
                 for &p in &hook.values {
                     let h = &mut self.hashes[l][*into as usize];
-                    *h = Fold::step(*h, low(value(planes, p, l), *bits));
+                    *h = RollingHash::step(*h, low(value(planes, p, l), *bits));
                 }
             }),
             Action::Checkpoint { every } => each(m, |l| {
                 self.edges[l] += 1;
                 if self.edges[l].is_multiple_of(1 << every) {
-                    self.checkpoints[l].push(Fold::checkpoint(self.hashes[l]));
+                    self.checkpoints[l].push(RollingHash::checkpoint(self.hashes[l]));
                 }
             }),
             Action::Event { site, bits, .. } => {
@@ -284,7 +291,7 @@ impl Recorder {
             + self.probes.bytes()
     }
     /// What a probe program kept.
-    pub fn gathered(self, kept: &Kept) -> ProbeResults {
+    pub fn gathered(self, kept: &ProbeState) -> ProbeResults {
         self.probes.finish(kept, self.warp.0)
     }
     /// What was written, also by lanes that never came to their end; a probe program writes no stream.

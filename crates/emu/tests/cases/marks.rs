@@ -13,7 +13,7 @@ use crate::corpus::{Refused, Scheduled, launches, root};
 use libtest_mimic::{Failed, Trial};
 use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
-use prlx_plan::markers::Marking;
+use prlx_plan::markers::MarkerOptions;
 use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_trace::device::tracks::Form;
 use prlx_trace::ids::Cycles;
@@ -53,14 +53,15 @@ fn emulator() -> Emulator {
     Emulator::new(Options { threads: 1, ..Options::default() })
 }
 
-fn program(marking: Marking) -> RecordingRequest {
+fn program(marking: MarkerOptions) -> RecordingRequest {
     RecordingRequest::of_markers(marking)
 }
 
 fn corpus_kernel(path: &Path, free: bool) -> Result<(), Failed> {
     let mut job = Job::load(path)?;
     for lanes in [false, true] {
-        let marking = Marking { source: true, outside: OUTSIDE.to_vec(), lanes, ..Marking::default() };
+        let marking =
+            MarkerOptions { source: true, outside: OUTSIDE.to_vec(), lanes, ..MarkerOptions::default() };
         both(&mut job, marking.clone(), free)?;
         last_ones(&mut job, &marking, free)?;
         as_spans(&mut job, &marking, free)?;
@@ -75,7 +76,8 @@ fn case(path: &Path) -> Result<(), Failed> {
     for (what, outside, lanes) in
         [("source", &[][..], false), ("source, every lane", &[], true), ("all", &OUTSIDE, false)]
     {
-        let marking = Marking { source: true, outside: outside.to_vec(), lanes, ..Marking::default() };
+        let marking =
+            MarkerOptions { source: true, outside: outside.to_vec(), lanes, ..MarkerOptions::default() };
         let sums = added_up(&mut job, marking.clone(), false)?;
         last_ones(&mut job, &marking, false)?;
         let spans = as_spans(&mut job, &marking, false)?;
@@ -117,11 +119,11 @@ fn shown(module: &Module, t: &Track) -> String {
 }
 
 /// Runs hooks and rewritten code; the tracks, if they are the same.
-fn both(job: &mut Job, marking: Marking, free: bool) -> Result<(Module, Vec<Track>), Failed> {
+fn both(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<(Module, Vec<Track>), Failed> {
     let lanes = marking.lanes;
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(marking), &|_| None)?;
     let kernel = rewrite.module.functions.iter().position(|f| f.name == job.kernel).ok_or("no kernel")?;
-    if rewrite.plan.kept.tracks.is_none() || rewrite.plan.functions[kernel].skipped.is_some() {
+    if rewrite.plan.probe_state.tracks.is_none() || rewrite.plan.functions[kernel].skipped.is_some() {
         return Ok(Default::default());
     }
     let mut out = Vec::new();
@@ -148,8 +150,8 @@ fn both(job: &mut Job, marking: Marking, free: bool) -> Result<(Module, Vec<Trac
 }
 
 /// A ring has the last of the records, and counts the others, by hooks and by rewritten code.
-fn last_ones(job: &mut Job, marking: &Marking, free: bool) -> Result<(), Failed> {
-    let ring = Marking { form: Form::Ring { entries: 2 }, ..marking.clone() };
+fn last_ones(job: &mut Job, marking: &MarkerOptions, free: bool) -> Result<(), Failed> {
+    let ring = MarkerOptions { form: Form::Ring { entries: 2 }, ..marking.clone() };
     let (_, last) = both(job, ring, free)?;
     let (module, all) = both(job, marking.clone(), free)?;
     // What the reader numbers, or makes many of, is not one record of a ring each.
@@ -177,13 +179,13 @@ fn last_ones(job: &mut Job, marking: &Marking, free: bool) -> Result<(), Failed>
 }
 
 /// Spans stand for the records that there are without them, by hooks with the same clocks. Gives how many spans there are, and what has records of its own.
-fn as_spans(job: &mut Job, marking: &Marking, free: bool) -> Result<String, Failed> {
+fn as_spans(job: &mut Job, marking: &MarkerOptions, free: bool) -> Result<String, Failed> {
     let of = |form| {
-        let program = program(Marking { form, ..marking.clone() });
+        let program = program(MarkerOptions { form, ..marking.clone() });
         prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)
     };
     let (records, spans) = (of(Form::Records)?, of(Form::Spans)?);
-    if !free && records.plan.kept.tracks.is_some() {
+    if !free && records.plan.probe_state.tracks.is_some() {
         job.config.seed = SEEDS[1];
         for (is, wanted) in observe(job, &spans.plan)?.iter().zip(observe(job, &records.plan)?) {
             if is.records != wanted.records {
@@ -191,29 +193,34 @@ fn as_spans(job: &mut Job, marking: &Marking, free: bool) -> Result<String, Fail
             }
         }
     }
-    both(job, Marking { form: Form::Spans, ..marking.clone() }, free)?;
+    both(job, MarkerOptions { form: Form::Spans, ..marking.clone() }, free)?;
     let ends = spans.plan.functions.iter().flat_map(|f| &f.insertions);
     let ends = ends.filter(|i| matches!(i.action, Action::Span { end: Some(_), .. })).count();
     let mut text = format!("spans: {ends} ends");
-    spans.plan.kept.unmarked.iter().try_for_each(|m| write!(text, "\nmissed: {}", m.why))?;
+    spans.plan.probe_state.unrecorded_markers.iter().try_for_each(|m| write!(text, "\nmissed: {}", m.why))?;
     Ok(text)
 }
 
 /// Sums are what records add up to, and the counts of rewritten code are theirs. Gives the first track's counts, and what is left out.
-fn added_up(job: &mut Job, marking: Marking, free: bool) -> Result<String, Failed> {
+fn added_up(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<String, Failed> {
     let of = |form| {
-        let program = program(Marking { form, ..marking.clone() });
+        let program = program(MarkerOptions { form, ..marking.clone() });
         prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)
     };
     let (records, sums) = (of(Form::Records)?, of(Form::Sums)?);
-    if sums.plan.kept.tracks.is_none() || !sums.plan.functions.iter().any(|f| f.skipped.is_none()) {
+    if sums.plan.probe_state.tracks.is_none() || !sums.plan.functions.iter().any(|f| f.skipped.is_none()) {
         return Ok(String::new());
     }
     let kernel = sums.plan.module.functions.iter().position(|f| f.name == job.kernel).ok_or("no kernel")?;
     if sums.plan.functions[kernel].skipped.is_some() {
         return Ok(String::new());
     }
-    let whole = sums.plan.kept.unmarked.iter().all(|m| m.why.contains("of moments and asynchronous work"));
+    let whole = sums
+        .plan
+        .probe_state
+        .unrecorded_markers
+        .iter()
+        .all(|m| m.why.contains("of moments and asynchronous work"));
     let marks = &sums.plan.module.marks;
     let added = |t: &Track| {
         let mut all: BTreeMap<String, [u64; 2]> = BTreeMap::new();
@@ -253,7 +260,7 @@ fn added_up(job: &mut Job, marking: Marking, free: bool) -> Result<String, Faile
     for (name, [count, _]) in by_hooks.first().map(added).unwrap_or_default() {
         write!(text, " {}:{count}", name.replace(' ', "-"))?;
     }
-    sums.plan.kept.unmarked.iter().try_for_each(|m| write!(text, "\nmissed: {}", m.why))?;
+    sums.plan.probe_state.unrecorded_markers.iter().try_for_each(|m| write!(text, "\nmissed: {}", m.why))?;
     Ok(text)
 }
 

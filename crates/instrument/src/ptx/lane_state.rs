@@ -14,7 +14,7 @@
 
 use crate::ptx::markers::registers::track_registers;
 use prlx_plan::code::Ty;
-use prlx_plan::{Fold, Plan};
+use prlx_plan::{Plan, RollingHash};
 use prlx_trace::device::Shape;
 use prlx_trace::device::tables::Part;
 use prlx_trace::kernel::Level;
@@ -86,7 +86,7 @@ impl StateLayout {
             Level::Path => shared.push(StateRegister::new("word", 4, Some(1), Some(16))),
             Level::Fingerprint => {
                 for i in 0..4 {
-                    shared.push(StateRegister::new(hash(i), 8, Some(Fold::START), Some(16 + 8 * i)));
+                    shared.push(StateRegister::new(hash(i), 8, Some(RollingHash::START), Some(16 + 8 * i)));
                 }
                 shared.push(StateRegister::new("edges", 4, Some(0), Some(48)));
             }
@@ -101,7 +101,7 @@ impl StateLayout {
             }
             Level::Probe => {
                 let mut at = size;
-                for (i, var) in plan.kept.vars.iter().enumerate() {
+                for (i, var) in plan.probe_state.vars.iter().enumerate() {
                     shared.push(StateRegister::new(
                         format!("var{i}"),
                         variable_size(var.ty),
@@ -110,30 +110,32 @@ impl StateLayout {
                     ));
                     at += 8;
                 }
-                for i in 0..plan.kept.packed.words() {
+                for i in 0..plan.probe_state.packed.words() {
                     shared.push(StateRegister::new(format!("packed{i}"), 4, Some(0), Some(at)));
                     at += 8;
                 }
-                for i in plan.kept.packed.counters as usize..plan.kept.counters.len() {
+                for i in plan.probe_state.packed.counters as usize..plan.probe_state.counters.len() {
                     shared.push(StateRegister::new(format!("counter{i}"), 8, Some(0), Some(at)));
                     at += 8;
                 }
-                if plan.kept.records.parts.iter().any(Part::numbered) {
+                if plan.probe_state.records.parts.iter().any(Part::numbered) {
                     shared.push(StateRegister {
                         changes: false,
                         ..StateRegister::new("records", 8, None, Some(at))
                     });
                     at += 8;
                 }
-                for (i, _) in plan.kept.records.parts.iter().enumerate().filter(|(_, part)| part.numbered()) {
+                for (i, _) in
+                    plan.probe_state.records.parts.iter().enumerate().filter(|(_, part)| part.numbered())
+                {
                     shared.push(StateRegister::new(record_count_register(i), 4, Some(0), Some(at)));
                     at += 8;
                 }
-                for (name, size, init) in plan.kept.tracks.iter().flat_map(track_registers) {
+                for (name, size, init) in plan.probe_state.tracks.iter().flat_map(track_registers) {
                     shared.push(StateRegister::new(name, size, Some(init), Some(at)));
                     at += 8;
                 }
-                for i in 0..plan.kept.tracks.as_ref().map_or(0, |t| t.words) {
+                for i in 0..plan.probe_state.tracks.as_ref().map_or(0, |t| t.words) {
                     shared.push(StateRegister::new(sum(i), 4, Some(0), Some(at)));
                     at += 4;
                 }

@@ -48,10 +48,10 @@ impl Lowering<'_> {
                 }
             }
         }
-        if self.plan.kept.records.parts.iter().any(Part::numbered) {
+        if self.plan.probe_state.records.parts.iter().any(Part::numbered) {
             self.begin_records(s);
         }
-        if self.plan.kept.tracks.is_some() {
+        if self.plan.probe_state.tracks.is_some() {
             self.begin_track(s);
         }
         if self.state.level == Level::Operands {
@@ -82,7 +82,7 @@ impl Lowering<'_> {
             "cvt.u64.u32 %~x, %~warp;
              mad.lo.u64 %~records, %~x, {}, %~records;
              $~none#:",
-            self.plan.kept.records.warp,
+            self.plan.probe_state.records.warp,
         ));
     }
 
@@ -119,7 +119,7 @@ impl Lowering<'_> {
             Level::Events | Level::Operands => {}
             Level::Probe => {
                 self.flush_counters(s);
-                if self.plan.kept.tracks.as_ref().is_some_and(|t| t.ends(trap)) {
+                if self.plan.probe_state.tracks.as_ref().is_some_and(|t| t.ends(trap)) {
                     s.fresh_labels();
                     self.end_track(s);
                 }

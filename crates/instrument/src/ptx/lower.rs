@@ -81,7 +81,7 @@ impl Lowering<'_> {
         }
         let pieces = |insertions: &[&Insertion]| {
             let mut text = String::new();
-            for piece in self.plan.pieces(insertions) {
+            for piece in self.plan.event_groups(insertions) {
                 let mut s = Snippet::new(prefix, number.get());
                 match piece {
                     [one] => self.action(&mut s, one),

@@ -65,7 +65,7 @@ fn missing(
         }
         Action::Checkpoint { every } => *every > 31,
         Action::Add { ends, begins, count } => {
-            let words = plan.kept.tracks.as_ref().map_or(0, |t| t.words);
+            let words = plan.probe_state.tracks.as_ref().map_or(0, |t| t.words);
             let mut all = ends.iter().chain(begins).chain(count.iter().map(|(word, _)| word));
             all.any(|word| *word >= words)
         }
@@ -74,8 +74,9 @@ fn missing(
             words.len() > 2 || !words.iter().all(readable)
         }
         Action::Span { end, begin } => {
-            let known =
-                |of: &SpanEnd| plan.kept.tracks.as_ref().is_some_and(|t| (of.span as usize) < t.spans.len());
+            let known = |of: &SpanEnd| {
+                plan.probe_state.tracks.as_ref().is_some_and(|t| (of.span as usize) < t.spans.len())
+            };
             let word = begin.as_ref().and_then(|b| b.word.as_ref());
             let readable = |w: &Word| scalars_of(module, f, &w.of).is_some_and(|v| v.len() == 1);
             !end.as_ref().is_none_or(known) || !word.is_none_or(readable)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, InstId, Space};
-use prlx_plan::code::{Ask, Code, Op, Stmt};
+use prlx_plan::code::{Code, LaneQuery, Op, Stmt};
 use prlx_plan::{Action, At, Insertion};
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::kernel::Level;
@@ -116,10 +116,10 @@ fn check_one(
     let insts = &f.new.insts[work.inserted.insts.clone()];
     let writes = insts.iter().any(|i| i.space == Space::Global);
     let probe = texts.plan.request.level == Level::Probe;
-    let pieces: Vec<&[&Insertion]> = texts.plan.pieces(&work.here).collect();
+    let pieces: Vec<&[&Insertion]> = texts.plan.event_groups(&work.here).collect();
     let alike = |i: &&Insertion| match &i.action {
         Action::Probe(code) => saves(texts, code),
-        Action::End { .. } => texts.plan.kept.tracks.is_none(),
+        Action::End { .. } => texts.plan.probe_state.tracks.is_none(),
         _ => false,
     };
     let alike = probe && work.here.iter().all(alike);
@@ -139,11 +139,15 @@ fn check_one(
 
 /// Whether a program does nothing with other lanes except save records that are not in a log.
 fn saves(texts: &Inputs<'_>, code: &Code) -> bool {
-    let parts = &texts.plan.kept.records.parts;
+    let parts = &texts.plan.probe_state.records.parts;
     code.body.iter().all(|stmt| match stmt {
         Stmt::Set(_, op) => !matches!(
             op,
-            Op::Ask(Ask::Active | Ask::Leader) | Op::Ballot(_) | Op::Same(_) | Op::Reduce(..) | Op::Get(_)
+            Op::Query(LaneQuery::Active | LaneQuery::Leader)
+                | Op::Ballot(_)
+                | Op::Same(_)
+                | Op::Reduce(..)
+                | Op::Get(_)
         ),
         Stmt::Save { record, .. } => parts.get(*record as usize).is_some_and(|p| p.which != Which::Room),
         _ => false,
@@ -183,12 +187,12 @@ fn has_effect(texts: &Inputs<'_>, f: &FunctionPair<'_>, insertion: &Insertion) -
         (Action::Reserve { bits }, _) => *bits > 0,
         // Without variables and counters nothing begins or ends.
         (Action::Begin, _) if texts.plan.request.level == Level::Probe && f.kernel() => {
-            let kept = &texts.plan.kept;
+            let kept = &texts.plan.probe_state;
             let numbered = kept.records.parts.iter().any(Part::numbered);
             !kept.counters.is_empty() || kept.tracks.is_some() || !kept.vars.is_empty() || numbered
         }
         (Action::End { trap }, _) if texts.plan.request.level == Level::Probe => {
-            let kept = &texts.plan.kept;
+            let kept = &texts.plan.probe_state;
             !kept.counters.is_empty() || kept.tracks.as_ref().is_some_and(|t| t.ends(*trap))
         }
         (Action::End { .. }, _) => !f.idle || texts.plan.request.level == Level::Fingerprint,

@@ -17,7 +17,7 @@ pub(super) fn check(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<()
     if before.functions.len() != after.functions.len() {
         return Err(wrong(0, "the functions are not the original's"));
     }
-    for (i, part) in texts.plan.kept.records.parts.iter().enumerate() {
+    for (i, part) in texts.plan.probe_state.records.parts.iter().enumerate() {
         if part.alone() && !saved_at_most_once(texts, i) {
             return Err(wrong(
                 0,

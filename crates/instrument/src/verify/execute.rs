@@ -75,7 +75,7 @@ fn events(
     let words: Option<Vec<[u64; 4]>> = snippet.iter().map(|i| event(texts, f, machine, lane, i)).collect();
     let mut words = words.unwrap_or_default().into_iter();
     let mut rows = Vec::new();
-    for row in Plan::rows(snippet) {
+    for row in Plan::event_rows(snippet) {
         let Some([site, rest @ ..]) = words.next() else { break };
         rows.push([&[site | u64::from(row.more.map_or(0, Followers::tag))], &rest[..]].concat());
         if let Some(more) = row.more {
@@ -132,38 +132,38 @@ fn apply(
     match &insertion.action {
         Action::Begin if f.kernel() => {
             lane.begin();
-            lane.vars = texts.plan.kept.vars.iter().map(|v| v.init).collect();
+            lane.vars = texts.plan.probe_state.vars.iter().map(|v| v.init).collect();
             lane.counters.fill(0);
             lane.saved.fill(0);
-            lane.records = lane.own_records(&texts.plan.kept.records);
-            if let Some(layout) = &texts.plan.kept.tracks {
+            lane.records = lane.own_records(&texts.plan.probe_state.records);
+            if let Some(layout) = &texts.plan.probe_state.tracks {
                 lane.begin_track(layout, machine);
             }
         }
         Action::Room { slots } => {
-            if let Some(layout) = &texts.plan.kept.tracks {
+            if let Some(layout) = &texts.plan.probe_state.tracks {
                 lane.make_room(layout, *slots, f.state(&format!("step{slots}")).is_some());
             }
         }
         Action::Anchor => {
-            if let Some(layout) = &texts.plan.kept.tracks {
+            if let Some(layout) = &texts.plan.probe_state.tracks {
                 lane.anchor(layout, machine);
             }
         }
         Action::Mark { mark, back, words: list } => {
-            if let Some(layout) = &texts.plan.kept.tracks {
+            if let Some(layout) = &texts.plan.probe_state.tracks {
                 lane.mark(layout, *mark, *back, &words(list));
             }
         }
         Action::Add { ends, begins, count } => lane.add(ends, begins, *count),
         Action::Span { end, begin } => {
-            if let Some(layout) = &texts.plan.kept.tracks {
+            if let Some(layout) = &texts.plan.probe_state.tracks {
                 let word = |w: &Word| words(std::slice::from_ref(w)).first().copied();
                 lane.span(layout, *end, begin.as_ref().map(|b| (b.mark, b.word.as_ref().and_then(word))));
             }
         }
         Action::Group { values } => {
-            if let Some(layout) = &texts.plan.kept.tracks {
+            if let Some(layout) = &texts.plan.probe_state.tracks {
                 lane.group(layout, machine, &words(values));
             }
         }
@@ -178,7 +178,7 @@ fn apply(
                 if texts.plan.request.level == Level::Probe && lane.context != 0 {
                     flush(lane, texts, machine);
                 }
-                if let Some(layout) = texts.plan.kept.tracks.as_ref().filter(|t| t.ends(*trap)) {
+                if let Some(layout) = texts.plan.probe_state.tracks.as_ref().filter(|t| t.ends(*trap)) {
                     lane.end_track(layout, machine);
                 }
                 lane.end();
@@ -224,7 +224,7 @@ fn compare(
     if !f.kernel() {
         let record = address(&format!("{}record", texts.prefix));
         let var = |name: &str| {
-            name.strip_prefix("var").and_then(|i| texts.plan.kept.vars.get(i.parse::<usize>().ok()?))
+            name.strip_prefix("var").and_then(|i| texts.plan.probe_state.vars.get(i.parse::<usize>().ok()?))
         };
         let small = |name: &str| {
             let small =

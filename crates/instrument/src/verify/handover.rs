@@ -19,23 +19,25 @@ pub(super) fn handed_over(plan: &Plan, back: bool) -> Vec<String> {
         (Level::Events, _) | (Level::Operands, true) => &["cursor"],
         (Level::Operands, false) => &["cursor", "first", "span"],
         (Level::Probe, _) => {
-            let vars = (0..plan.kept.vars.len()).map(|i| format!("var{i}"));
-            let packed = plan.kept.packed;
+            let vars = (0..plan.probe_state.vars.len()).map(|i| format!("var{i}"));
+            let packed = plan.probe_state.packed;
             let counters =
-                (packed.counters as usize..plan.kept.counters.len()).map(|i| format!("counter{i}"));
+                (packed.counters as usize..plan.probe_state.counters.len()).map(|i| format!("counter{i}"));
             let counters = counters.chain((0..packed.words()).map(|i| format!("packed{i}")));
-            let numbered = || plan.kept.records.parts.iter().enumerate().filter(|(_, part)| part.numbered());
+            let numbered =
+                || plan.probe_state.records.parts.iter().enumerate().filter(|(_, part)| part.numbered());
             let counters = counters.chain(numbered().map(|(i, _)| format!("saved{i}")));
             let counters = counters.chain(numbered().take(usize::from(!back)).map(|_| "records".to_owned()));
-            let ring = plan.kept.tracks.as_ref().is_some_and(|t| t.ring().is_some());
-            let anchors = plan.kept.tracks.as_ref().is_some_and(|t| t.apart > 0);
+            let ring = plan.probe_state.tracks.as_ref().is_some_and(|t| t.ring().is_some());
+            let anchors = plan.probe_state.tracks.as_ref().is_some_and(|t| t.apart > 0);
             let track: &[&str] = match (ring, anchors) {
                 (true, _) => &["at", "limit", "turn", "who"],
                 (_, true) => &["at", "limit", "next"],
                 _ => &["at", "limit"],
             };
-            let track = track.iter().filter(|_| plan.kept.tracks.is_some());
-            let sums = (0..plan.kept.tracks.as_ref().map_or(0, |t| t.words)).map(|i| format!("sum{i}"));
+            let track = track.iter().filter(|_| plan.probe_state.tracks.is_some());
+            let sums =
+                (0..plan.probe_state.tracks.as_ref().map_or(0, |t| t.words)).map(|i| format!("sum{i}"));
             return vars.chain(counters).chain(track.map(|n| (*n).to_owned())).chain(sums).collect();
         }
     };

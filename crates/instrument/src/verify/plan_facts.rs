@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind};
 use prlx_plan::code::Stmt;
-use prlx_plan::{Action, At, Packed};
+use prlx_plan::{Action, At, PackedCounters};
 
 use crate::verify::function::Inputs;
 
@@ -51,14 +51,14 @@ pub(super) fn has_warp_reductions(texts: &Inputs<'_>) -> bool {
 /// Whether packed counters cannot overflow: only kernels count them, each position executes at most once per
 /// thread, and the sums of 32 threads fit.
 pub(super) fn packed_counters_fit(texts: &Inputs<'_>) -> bool {
-    fn tallied(body: &[Stmt], packed: Packed) -> bool {
+    fn tallied(body: &[Stmt], packed: PackedCounters) -> bool {
         body.iter().any(|stmt| match stmt {
             Stmt::Tally { counter, .. } => packed.place(*counter).is_some(),
             Stmt::If(_, then, other) => tallied(then, packed) || tallied(other, packed),
             _ => false,
         })
     }
-    let packed = texts.plan.kept.packed;
+    let packed = texts.plan.probe_state.packed;
     let fits = packed.counters == 0 || (1..=32).contains(&packed.bits);
     fits && texts.plan.functions.iter().zip(&texts.module.functions).all(|(plan, function)| {
         let mut sums: HashMap<u32, u64> = HashMap::new();

@@ -144,7 +144,7 @@ impl<'a> Samples<'a> {
 
 /// State registers of the lane: names, and sizes in bytes.
 fn state_registers(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> Vec<(String, u64)> {
-    let kept = &texts.plan.kept;
+    let kept = &texts.plan.probe_state;
     let many =
         |name: &'static str, count: usize, size: u64| (0..count).map(move |i| (format!("{name}{i}"), size));
     let one = [("cursor", 8), ("word", 4), ("edges", 4), ("first", 4), ("span", 4)];
@@ -188,7 +188,7 @@ pub(super) fn register_values(
 ) -> impl Iterator<Item = u64> {
     let small = [lane.word, lane.edges, lane.first, lane.span].map(u64::from);
     let words = |words: &[u32]| words.iter().map(|w| u64::from(*w)).collect::<Vec<u64>>();
-    let packed = texts.plan.kept.packed;
+    let packed = texts.plan.probe_state.packed;
     let (shared, wide) = lane.counters.split_at(packed.counters as usize);
     let mut shares = vec![0u64; packed.words() as usize];
     for (i, counter) in (0u32..).zip(shared) {
@@ -209,7 +209,7 @@ pub(super) fn register_values(
     let track = lane.track.registers().map(|(_, _, value)| value);
     let numbers =
         || (1..=texts.plan.module.marks.len() as u32).map(|n| lane.track.tag(n)).collect::<Vec<_>>();
-    let spans = texts.plan.kept.tracks.as_ref().map_or(0, |t| t.spans.len() as u32);
+    let spans = texts.plan.probe_state.tracks.as_ref().map_or(0, |t| t.spans.len() as u32);
     let ended = (1..=spans).map(|n| lane.track.tag(n | SPAN)).collect();
     let (opened, said): (Vec<u64>, Vec<u64>) =
         lane.opened.iter().map(|(at, word)| (u64::from(*at), u64::from(*word))).unzip();
@@ -326,7 +326,7 @@ fn prepare(
         _ => {}
     }
     write_earlier_records(texts, &mut machine.global, sample, seed, &place);
-    let kept = &texts.plan.kept;
+    let kept = &texts.plan.probe_state;
     machine.global.seal();
     lane.memory = machine.global.clone();
     lane.records = if level == Level::Probe { lane.own_records(&kept.records) } else { 0 };
@@ -401,7 +401,7 @@ fn context(texts: &Inputs<'_>, sample: Sample, seed: u64, place: &LanePlace) -> 
         // The size of a ring is a constant of the code.
         track_log: texts
             .plan
-            .kept
+            .probe_state
             .tracks
             .as_ref()
             .and_then(|t| t.ring())
@@ -507,7 +507,7 @@ fn set_counters(texts: &Inputs<'_>, f: &FunctionPair<'_>, lane: &mut LaneModel, 
     // Visit counters of device functions are in the record, which starts with 0.
     lane.visits =
         (0..f.visits).map(|i| if f.kernel() { (mix(seed + u64::from(i)) % 5) as u32 } else { 0 }).collect();
-    let kept = &texts.plan.kept;
+    let kept = &texts.plan.probe_state;
     let own = |i: usize, bits: u32| own(seed, i, bits);
     lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();
     // Small counters, whose warp sum fits 32 bits, and zeros take separate paths.
@@ -537,7 +537,7 @@ fn write_earlier_records(
     seed: u64,
     place: &LanePlace,
 ) {
-    let kept = &texts.plan.kept;
+    let kept = &texts.plan.probe_state;
     let own = |i: usize, bits: u32| own(seed, i, bits);
     // The warp wrote some of its records before, except those that it can write only once.
     for (i, part) in kept.records.parts.iter().enumerate() {

@@ -7,7 +7,7 @@ use prlx_instrument::reordering::{LineMapped, RegionReordering};
 use prlx_instrument::{Rewrite, rewrite};
 use prlx_isa::sass;
 use prlx_plan::RecordingRequest;
-use prlx_plan::markers::Marking;
+use prlx_plan::markers::MarkerOptions;
 use prlx_trace::device::tracks::Form;
 
 const PTX: &str = "\
@@ -34,7 +34,7 @@ ret;
 ";
 
 fn program(form: Form) -> RecordingRequest {
-    RecordingRequest::of_markers(Marking { source: true, form, ..Marking::default() })
+    RecordingRequest::of_markers(MarkerOptions { source: true, form, ..MarkerOptions::default() })
 }
 
 /// The lines on which something stands.

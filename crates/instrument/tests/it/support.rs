@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Reg, Role, Type};
-use prlx_plan::{Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, RecordingRequest};
+use prlx_plan::{Action, At, Filter, FunctionPlan, Insertion, Plan, RecordingRequest, RollingHash};
 use prlx_trace::SiteId;
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::Level;
@@ -66,7 +66,7 @@ pub fn dense(module: &Module, level: Level) -> Plan {
         module: prlx_trace::kernel::Module::default(),
         finals: Plan::finals(&functions),
         functions,
-        kept: Default::default(),
+        probe_state: Default::default(),
     }
 }
 
@@ -141,7 +141,9 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
             let action = match level {
                 Level::Path if f.regs[reg.index()].ty == Type::Pred => Action::Bits { site, reg, bits: 1 },
                 Level::Path | Level::Probe => continue,
-                Level::Fingerprint => Action::Fold { site, into: Fold::Loaded, values: vec![value], bits },
+                Level::Fingerprint => {
+                    Action::Fold { site, into: RollingHash::Loaded, values: vec![value], bits }
+                }
                 Level::Events => Action::Event { site, of: None, value: Some(value), bits },
                 Level::Operands => {
                     counters += 1;

@@ -18,14 +18,19 @@ use prlx_isa::view::{BlockId, Class, FunctionKind, InstId, Operand};
 use prlx_trace::device::COUNT_EVENT;
 use prlx_trace::kernel::{SiteClass, Source};
 
-use crate::choose::elide::Choice;
+use crate::choose::choice::{Choice, Trip};
 use crate::choose::trips;
 use crate::function::body::{Body, PartEnd};
 use crate::function::points::Point;
 
 /// By point: whether the event that `written` says it has is left to the reader. Of the loops in `choice`, those stay
 /// counted that write counts.
-pub(crate) fn quiet(body: &Body<'_>, points: &[Point], written: &[bool], choice: &mut Choice) -> Vec<bool> {
+pub(crate) fn reconstructed(
+    body: &Body<'_>,
+    points: &[Point],
+    written: &[bool],
+    choice: &mut Choice,
+) -> Vec<bool> {
     let known = Known::of(body, points, written);
     let kernel = body.function.kind == FunctionKind::Kernel;
     let mut quiet: Vec<bool> = (points.iter().zip(written).zip(&known.before))
@@ -42,7 +47,7 @@ pub(crate) fn quiet(body: &Body<'_>, points: &[Point], written: &[bool], choice:
     for (i, p) in points.iter().enumerate() {
         quiet[i] |= written[i] && p.class == SiteClass::Exit && known.joins(body, p);
     }
-    let mut counted: Vec<trips::Trip> = Vec::new();
+    let mut counted: Vec<Trip> = Vec::new();
     for mut trip in std::mem::take(&mut choice.trips) {
         let Source::Trips { of, stay, .. } = choice.sources[trip.decision] else { continue };
         let Some(at) = points.iter().position(|p| p.decision == Some(trip.decision)) else { continue };

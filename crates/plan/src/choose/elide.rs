@@ -18,20 +18,10 @@ use prlx_isa::dataflow::Def;
 use prlx_isa::view::{InstId, Reg};
 use prlx_trace::kernel::Source;
 
+use crate::choose::choice::Choice;
 use crate::choose::lower::{self, Operation};
-use crate::choose::trips::{self, Trip};
+use crate::choose::trips;
 use crate::function::body::Body;
-
-/// What was chosen for one function.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Choice {
-    /// By decision.
-    pub sources: Vec<Source>,
-    /// Instructions that the decoder evaluates again.
-    pub lets: BTreeMap<InstId, Vec<Operation>>,
-    /// Trip-counted loops.
-    pub trips: Vec<Trip>,
-}
 
 /// Bits that decision `d` takes when it is recorded as it is.
 pub(crate) fn width(body: &Body<'_>, d: usize) -> u8 {

@@ -12,7 +12,7 @@ use crate::function::body::{Body, scalar};
 /// One operation.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Operation {
-    pub to: Place,
+    pub to: DecoderPlace,
     pub op: Alu,
     pub ty: Scalar,
     pub args: Vec<Value>,
@@ -20,7 +20,7 @@ pub(crate) struct Operation {
 
 /// What an operation writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Place {
+pub(crate) enum DecoderPlace {
     Reg(Reg),
     /// Needed only until the instruction is done.
     Temp(u32),
@@ -29,7 +29,7 @@ pub(crate) enum Place {
 /// What an operation reads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Value {
-    At(Place),
+    At(DecoderPlace),
     Const(u64),
     Special(Special),
     Param { offset: u32, size: u8 },
@@ -87,13 +87,13 @@ fn compare(inst: &Inst) -> Option<Vec<Operation>> {
         return None;
     }
     let place = |o: &Operand| match o {
-        Operand::Reg(r) => Some(Some(Place::Reg(*r))),
+        Operand::Reg(r) => Some(Some(DecoderPlace::Reg(*r))),
         Operand::Sink => Some(None),
         _ => None,
     };
     let (p, q) = (place(p)?, place(q)?);
     // Through temporaries, since `c` may be one of the results.
-    let (yes, no) = (Place::Temp(0), Place::Temp(1));
+    let (yes, no) = (DecoderPlace::Temp(0), DecoderPlace::Temp(1));
     if let (None, Some(to), None) = (&join, p, q) {
         return Some(vec![Operation { to, op, ty, args }]);
     }
@@ -109,7 +109,7 @@ fn compare(inst: &Inst) -> Option<Vec<Operation>> {
 }
 
 fn one(body: &Body<'_>, to: Reg, eval: Eval, ty: Scalar, args: Vec<Value>) -> Option<Vec<Operation>> {
-    let place = Place::Reg(to);
+    let place = DecoderPlace::Reg(to);
     let (op, ty) = match eval {
         Eval::Convert(from) => {
             let from = scalar(from);
@@ -160,7 +160,7 @@ fn load_param(body: &Body<'_>, inst: &Inst, to: &Operand) -> Option<Vec<Operatio
         let offset = u32::try_from(start.checked_add(i as i64 * i64::from(size))?).ok()?;
         match target {
             Operand::Reg(r) => out.push(Operation {
-                to: Place::Reg(*r),
+                to: DecoderPlace::Reg(*r),
                 op: Alu::Extend,
                 ty,
                 args: vec![Value::Param { offset, size }],
@@ -191,7 +191,7 @@ fn float(ty: Scalar) -> bool {
 
 fn value(operand: &Operand) -> Option<Value> {
     match operand {
-        Operand::Reg(r) => Some(Value::At(Place::Reg(*r))),
+        Operand::Reg(r) => Some(Value::At(DecoderPlace::Reg(*r))),
         Operand::Int(i) => Some(Value::Const(*i as u64)),
         Operand::F32(b) => Some(Value::Const(u64::from(*b))),
         Operand::F64(b) => Some(Value::Const(*b)),
@@ -239,11 +239,11 @@ fn alu(eval: Eval) -> Option<Alu> {
 
 /// Registers that operations read from outside.
 pub(crate) fn reads(operations: &[Operation]) -> Vec<Reg> {
-    let mut written: Vec<Place> = Vec::new();
+    let mut written: Vec<DecoderPlace> = Vec::new();
     let mut out = Vec::new();
     for o in operations {
         for arg in &o.args {
-            if let Value::At(place @ Place::Reg(r)) = arg
+            if let Value::At(place @ DecoderPlace::Reg(r)) = arg
                 && !written.contains(place)
                 && !out.contains(r)
             {

@@ -1,5 +1,6 @@
 //! What of a function is recorded: which sites, and which of them a decoder can compute instead.
 
+pub(crate) mod choice;
 pub(crate) mod convergence;
 pub(crate) mod elide;
 pub(crate) mod lower;

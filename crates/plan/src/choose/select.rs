@@ -6,7 +6,7 @@
 use prlx_isa::view::{FuncId, InstId};
 use prlx_trace::kernel::{Level, SiteClass, Source};
 
-use crate::choose::elide::Choice;
+use crate::choose::choice::Choice;
 use crate::function::body::Body;
 use crate::function::points::{self, Point};
 use crate::plan::Filter;

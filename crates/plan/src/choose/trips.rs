@@ -11,43 +11,15 @@
 
 use prlx_isa::dataflow::Def;
 use prlx_isa::ptx::Op;
-use prlx_isa::view::{BlockId, Class, Guard, InstId, Operand, Reg, Type};
+use prlx_isa::view::{BlockId, Class, Guard, InstId, Operand, Type};
 use prlx_trace::LoopId;
 use prlx_trace::device::COUNT_BITS;
 use prlx_trace::kernel::Source;
 
-use crate::choose::elide::Choice;
+use crate::choose::choice::{Choice, Counted, Trip};
 use crate::function::body::{Body, PartEnd};
-use crate::function::spin_loops::asks;
+use crate::function::spin_loops::polls_barrier;
 use crate::plan::At;
-
-/// A loop whose trips are counted.
-#[derive(Clone, Debug)]
-pub(crate) struct Trip {
-    /// Which decision.
-    pub decision: usize,
-    /// The branch that leaves the loop or stays in it.
-    pub branch: InstId,
-    /// The predicate's value that stays.
-    pub stay: bool,
-    /// Branches that leave the loop by decisions which are computed: under which guard.
-    pub others: Vec<(InstId, Guard)>,
-    /// Where the loop is entered: under which guard.
-    pub enters: Vec<(At, Option<Guard>)>,
-    /// The instruction at which lanes that were in the loop have met again; `None`: the count is written where they leave it.
-    pub meets: Option<InstId>,
-    /// What can be read there instead of being counted.
-    pub read: Option<Counted>,
-}
-
-/// A register that the loop counts by itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counted {
-    /// It grows by one a trip.
-    pub reg: Reg,
-    /// What it holds behind the loop of a lane that went on no time, less one.
-    pub less: u32,
-}
 
 /// Turns recorded decisions into trip counts where a loop allows it.
 pub(crate) fn count(body: &Body<'_>, choice: &mut Choice) {
@@ -97,7 +69,7 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     let [Def::Inst(at)] = *body.defs(branch, guard.reg).as_slice() else { return None };
     let decision = *body.decided.get(&at)?.iter().find(|&&d| body.decisions[d].reg == guard.reg)?;
     let home = body.inst(at).block;
-    if asks(body.inst(at))
+    if polls_barrier(body.inst(at))
         || body.inst(at).guard.is_some()
         || !this.contains(home)
         || innermost(home) != Some(l)

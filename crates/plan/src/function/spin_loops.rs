@@ -22,7 +22,7 @@ use crate::function::body::{Body, read};
 use crate::function::points;
 
 /// By loop of the body: whether it waits.
-pub(crate) fn waits(body: &Body<'_>) -> Vec<bool> {
+pub(crate) fn spin_loops(body: &Body<'_>) -> Vec<bool> {
     let loops = &body.graph.loops;
     let asks: Vec<bool> = (0..loops.len()).map(|l| is_wait(body, l)).collect();
     let walks: Vec<bool> = (0..loops.len()).map(|l| is_walk(body, l, &asks)).collect();
@@ -109,6 +109,6 @@ fn afresh(body: &Body<'_>, this: &Loop, at: InstId) -> bool {
 }
 
 /// Whether an instruction asks if a barrier's phase is over: how often is a matter of timing.
-pub(crate) fn asks(inst: &prlx_isa::view::Inst) -> bool {
+pub(crate) fn polls_barrier(inst: &prlx_isa::view::Inst) -> bool {
     inst.form.op == Some(Op::Mbarrier) && (inst.form.has("try_wait") || inst.form.has("test_wait"))
 }

@@ -13,20 +13,20 @@ use prlx_isa::view::{Inst, InstId, Operand, Reg, Role};
 use crate::function::body::{Body, in_role, regs};
 
 /// By instruction: accumulators in flight before it. Empty if the function has no such work.
-pub struct Windows(Vec<Flight>, Flight);
+pub struct WgmmaHazards(Vec<InFlight>, InFlight);
 
 /// Accumulators of work that was started and not waited for.
-pub type Flight = BTreeSet<Reg>;
+pub type InFlight = BTreeSet<Reg>;
 
-impl Windows {
+impl WgmmaHazards {
     /// Follows `body`'s windows.
-    pub fn of(body: &Body<'_>) -> Windows {
+    pub fn of(body: &Body<'_>) -> WgmmaHazards {
         if !body.function.insts.iter().any(|i| i.form.op == Some(Op::Wgmma)) {
-            return Windows(Vec::new(), Flight::new());
+            return WgmmaHazards(Vec::new(), InFlight::new());
         }
-        let mut starts: Vec<Option<Flight>> = vec![None; body.parts.len()];
-        starts[0] = Some(Flight::new());
-        let mut before = vec![Flight::new(); body.function.insts.len()];
+        let mut starts: Vec<Option<InFlight>> = vec![None; body.parts.len()];
+        starts[0] = Some(InFlight::new());
+        let mut before = vec![InFlight::new(); body.function.insts.len()];
         let mut changed = true;
         while changed {
             changed = false;
@@ -46,15 +46,15 @@ impl Windows {
                 }
             }
         }
-        Windows(before, Flight::new())
+        WgmmaHazards(before, InFlight::new())
     }
     /// What is in flight before `at`.
-    pub fn before(&self, at: InstId) -> &Flight {
+    pub fn before(&self, at: InstId) -> &InFlight {
         self.0.get(at.index()).unwrap_or(&self.1)
     }
 }
 
-fn step(inst: &Inst, now: &mut Flight) {
+fn step(inst: &Inst, now: &mut InFlight) {
     if inst.form.op != Some(Op::Wgmma) {
         return;
     }

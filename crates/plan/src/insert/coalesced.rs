@@ -13,15 +13,15 @@
 use prlx_isa::view::{BlockId, Class, Guard, InstId};
 use prlx_trace::kernel::SiteClass;
 
-use crate::choose::trips::Trip;
+use crate::choose::choice::Trip;
 use crate::function::body::{Body, PartEnd, regs, written};
 use crate::function::points::Point;
-use crate::function::wgmma::Windows;
-use crate::insert::record::{self, Told};
+use crate::function::wgmma::WgmmaHazards;
+use crate::insert::event_site::{self, EventPlacement};
 
 /// What an event is written with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct With {
+pub(crate) struct BranchEvent {
     /// The decision's point.
     pub point: usize,
     /// Which of the lanes that decide it is of.
@@ -29,8 +29,13 @@ pub(crate) struct With {
 }
 
 /// By point: what its event is written with, if `taken` says that it has one. Where a loop in `trips` is left or behind it met, counts come between.
-pub(crate) fn ahead(body: &Body<'_>, points: &[Point], taken: &[bool], trips: &[Trip]) -> Vec<Option<With>> {
-    let windows = Windows::of(body);
+pub(crate) fn coalesced(
+    body: &Body<'_>,
+    points: &[Point],
+    taken: &[bool],
+    trips: &[Trip],
+) -> Vec<Option<BranchEvent>> {
+    let windows = WgmmaHazards::of(body);
     let mut ways = vec![0usize; body.parts.len()];
     for part in &body.graph.order {
         body.parts[part.index()].end.succs().iter().for_each(|to| ways[to.index()] += 1);
@@ -68,18 +73,21 @@ pub(crate) fn ahead(body: &Body<'_>, points: &[Point], taken: &[bool], trips: &[
             let insts = body.parts[to.index()].insts.clone();
             let mut before = insts.start;
             for (i, store) in points.iter().enumerate().filter(|(i, p)| taken[*i] && p.part == to) {
-                let Some(here) = store.at.filter(|here| insts.contains(&here.0) && record::stores(store))
+                let Some(here) = store.at.filter(|here| insts.contains(&here.0) && event_site::stores(store))
                 else {
                     break;
                 };
-                let Told { guard: None, value, .. } = record::event_at(body, store, here) else { break };
+                let EventPlacement { guard: None, value, .. } = event_site::event_at(body, store, here)
+                else {
+                    break;
+                };
                 let way = || between.clone().chain(insts.start..here.0).map(|i| body.inst(InstId(i)));
                 let own = regs(value.as_slice());
                 let kept = way().all(|inst| {
                     let waits = matches!(inst.class, Class::Call | Class::Sync | Class::Warp | Class::Opaque);
                     !waits && written(inst).iter().all(|reg| !own.contains(reg) && *reg != guard.reg)
                 });
-                let readable = |at| record::unreadable(body, &windows, at, value.as_slice()).is_none();
+                let readable = |at| event_site::unreadable(body, &windows, at, value.as_slice()).is_none();
                 if !kept
                     || !readable(at)
                     || !readable(here)
@@ -87,7 +95,7 @@ pub(crate) fn ahead(body: &Body<'_>, points: &[Point], taken: &[bool], trips: &[
                 {
                     break;
                 }
-                out[i] = Some(With { point, of });
+                out[i] = Some(BranchEvent { point, of });
                 before = here.0 + 1;
             }
         }

@@ -25,16 +25,17 @@ use prlx_trace::SiteId;
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::{Level, SiteClass, Source};
 
-use crate::choose::elide::Choice;
-use crate::choose::trips::{Counted, Trip};
+use crate::choose::choice::Choice;
+use crate::choose::choice::{Counted, Trip};
 use crate::function::body::end_place;
 use crate::function::body::{Body, PartEnd, regs, written};
 use crate::function::points::{self, Point};
-use crate::function::spin_loops::{self, asks};
-use crate::function::wgmma::Windows;
-use crate::insert::coalesced::{self, With};
+use crate::function::spin_loops::{self, polls_barrier};
+use crate::function::wgmma::WgmmaHazards;
+use crate::insert::coalesced::{self, BranchEvent};
+use crate::insert::event_site::{EventPlacement, decided_at, event_at, stores, unreadable};
 use crate::insert::reservation::{self, Spots};
-use crate::plan::{Action, At, Fold, Insertion};
+use crate::plan::{Action, At, Insertion, RollingHash};
 
 /// Logarithm of the distance of checkpoints, in back edges of a lane.
 const CHECKPOINT: u8 = 8;
@@ -51,7 +52,7 @@ pub(crate) struct Recorder<'r, 'b> {
     /// Sites that level `operands` watches.
     pub watched: &'r [SiteId],
     /// What a probe program puts into the function.
-    pub woven: &'r [Insertion],
+    pub insertions: &'r [Insertion],
 }
 
 /// Insertions of one function, and points that nothing could be recorded at, with the reason.
@@ -88,7 +89,7 @@ impl Recorder<'_, '_> {
             Level::Fingerprint => out.trip_counters = self.print(&mut spots, &mut out),
             Level::Events => out.trip_counters = self.events(&mut spots, &mut out),
             Level::Operands => self.operands(&mut spots, &mut out),
-            Level::Probe => self.woven.iter().for_each(|i| spots.push(i.at, i.guard, i.action.clone())),
+            Level::Probe => self.insertions.iter().for_each(|i| spots.push(i.at, i.guard, i.action.clone())),
         }
         for (_, at, _) in self.body.leaves() {
             let guard = at.and_then(|at| self.body.inst(at).guard);
@@ -159,8 +160,8 @@ impl Recorder<'_, '_> {
     }
 
     fn print(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
-        let windows = Windows::of(self.body);
-        let waits = spin_loops::waits(self.body);
+        let windows = WgmmaHazards::of(self.body);
+        let waits = spin_loops::spin_loops(self.body);
         let waiting = |part: BlockId| {
             let l = self.body.graph.innermost.get(part.index()).copied().flatten();
             l.is_some_and(|l| waits[l])
@@ -183,19 +184,23 @@ impl Recorder<'_, '_> {
                 if !matches!(self.choice.sources[d], Source::Bits(_)) {
                     continue;
                 }
-                if asks(inst) {
+                if polls_barrier(inst) {
                     out.skipped.push((p.site, "how often a wait asks depends on timing".to_owned()));
                     continue;
                 }
                 let (place, guard) = decided_at(self.body, p, at);
-                spots.push(place, guard, fold(Fold::Control, &[Operand::Reg(self.body.decisions[d].reg)]));
+                spots.push(
+                    place,
+                    guard,
+                    fold(RollingHash::Control, &[Operand::Reg(self.body.decisions[d].reg)]),
+                );
                 folds[p.part.index()] = true;
                 continue;
             }
             let (before, after) = match p.class {
-                SiteClass::Load => (None, Some(Fold::Loaded)),
-                SiteClass::Store => (Some(Fold::Stored), None),
-                SiteClass::Atomic => (Some(Fold::Stored), Some(Fold::Stored)),
+                SiteClass::Load => (None, Some(RollingHash::Loaded)),
+                SiteClass::Store => (Some(RollingHash::Stored), None),
+                SiteClass::Atomic => (Some(RollingHash::Stored), Some(RollingHash::Stored)),
                 _ => continue,
             };
             if !points::outer_memory(inst) {
@@ -221,8 +226,8 @@ impl Recorder<'_, '_> {
     }
 
     fn events(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
-        let windows = Windows::of(self.body);
-        let ahead = coalesced::ahead(self.body, self.points, self.taken, &self.choice.trips);
+        let windows = WgmmaHazards::of(self.body);
+        let ahead = coalesced::coalesced(self.body, self.points, self.taken, &self.choice.trips);
         // The last event: its place, for whom, and whether it is one of memory that is written to.
         let mut head: Option<(InstId, Option<Guard>)> = None;
         for (i, (p, taken)) in self.points.iter().zip(self.taken).enumerate() {
@@ -238,7 +243,7 @@ impl Recorder<'_, '_> {
             if !*taken || ahead[i].is_some() {
                 continue;
             }
-            let Told { mut place, guard, value } = event_at(self.body, p, at);
+            let EventPlacement { mut place, guard, value } = event_at(self.body, p, at);
             if let Some(why) = unreadable(self.body, &windows, at, value.as_slice()) {
                 out.skipped.push((p.site, why));
                 continue;
@@ -259,7 +264,9 @@ impl Recorder<'_, '_> {
             };
             spots.push(place, guard, event(p, None, value));
             for (store, with) in self.points.iter().zip(&ahead) {
-                if let (Some(here), Some(With { of, .. })) = (store.at, with.filter(|with| with.point == i)) {
+                if let (Some(here), Some(BranchEvent { of, .. })) =
+                    (store.at, with.filter(|with| with.point == i))
+                {
                     spots.push(place, guard, event(store, Some(of), event_at(self.body, store, here).value));
                 }
             }
@@ -272,7 +279,7 @@ impl Recorder<'_, '_> {
     }
 
     fn operands(&self, spots: &mut Spots, out: &mut Recorded) {
-        let windows = Windows::of(self.body);
+        let windows = WgmmaHazards::of(self.body);
         let mut counter = 0;
         for p in self.points.iter().filter(|p| self.watched.contains(&p.site)) {
             let (values, after) = p.operands();
@@ -297,42 +304,6 @@ impl Recorder<'_, '_> {
     }
 }
 
-/// Where a decision's value is at hand, and for whom.
-fn decided_at(body: &Body<'_>, p: &Point, at: InstId) -> (At, Option<Guard>) {
-    match p.class {
-        SiteClass::Switch => (At::Before(at), body.inst(at).guard),
-        _ => (At::After(at), p.guard),
-    }
-}
-
-/// Where a point's event is written, for whom, and with which value.
-pub(crate) struct Told {
-    pub place: At,
-    pub guard: Option<Guard>,
-    pub value: Option<Operand>,
-}
-
-/// How a point's event is written by itself.
-pub(crate) fn event_at(body: &Body<'_>, p: &Point, at: InstId) -> Told {
-    let after = || Told { place: At::After(at), guard: p.guard, value: p.after.first().cloned() };
-    match (p.decision, p.class) {
-        (Some(d), _) => {
-            let (place, guard) = decided_at(body, p, at);
-            Told { place, guard, value: Some(Operand::Reg(body.decisions[d].reg)) }
-        }
-        (None, SiteClass::Load) => after(),
-        (None, SiteClass::Atomic) if !p.after.is_empty() => after(),
-        (None, _) => {
-            Told { place: At::Before(at), guard: body.inst(at).guard, value: p.before.first().cloned() }
-        }
-    }
-}
-
-/// Whether a point is a write to memory, of which all is known before it.
-pub(crate) fn stores(p: &Point) -> bool {
-    p.class == SiteClass::Store || p.class == SiteClass::Atomic && p.after.is_empty()
-}
-
 /// Whether what is told at `at`, of `value` and for whom `guard` holds, can be told at `first` before it: nothing between them
 /// changes it, and no lane comes, goes or waits there.
 fn stays(body: &Body<'_>, first: InstId, at: InstId, value: &Option<Operand>, guard: Option<Guard>) -> bool {
@@ -347,7 +318,7 @@ fn stays(body: &Body<'_>, first: InstId, at: InstId, value: &Option<Operand>, gu
 
 /// By point: whether level `events` can write the event that is asked for.
 pub(crate) fn writable(body: &Body<'_>, points: &[Point], taken: &[bool]) -> Vec<bool> {
-    let windows = Windows::of(body);
+    let windows = WgmmaHazards::of(body);
     let readable = |p: &Point, at: InstId| {
         unreadable(body, &windows, at, event_at(body, p, at).value.as_slice()).is_none()
     };
@@ -356,22 +327,6 @@ pub(crate) fn writable(body: &Body<'_>, points: &[Point], taken: &[bool]) -> Vec
 
 fn switch_guard(body: &Body<'_>, p: &Point, at: InstId) -> Option<Guard> {
     if p.class == SiteClass::Switch { body.inst(at).guard } else { None }
-}
-
-/// Why code at `at` can't read `values`.
-pub(crate) fn unreadable(
-    body: &Body<'_>,
-    windows: &Windows,
-    at: InstId,
-    values: &[Operand],
-) -> Option<String> {
-    if points::too_wide(body, values) {
-        return Some("a 128-bit register".to_owned());
-    }
-    let flying = windows.before(at);
-    let hit =
-        values.iter().any(|v| matches!(v, Operand::Reg(r) | Operand::Element(r, _) if flying.contains(r)));
-    hit.then(|| "an accumulator of tensor-core work in flight".to_owned())
 }
 
 /// Where back edges of loops with parts of `among` are taken, and under which guard.

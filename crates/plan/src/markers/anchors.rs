@@ -2,7 +2,7 @@
 //!
 //! A warp that waits has time. Where a basic block with a wait begins it is looked at whether an anchor is due, which is one comparison; nothing is added to
 //! loops that do not wait. (Further on in the block more registers are in use: there the assembler took 31 more for one kernel of the corpus.) A wait's loop,
-//! and any loop around a wait in which no marker stands, is stayed out of: the place is the block that enters it.
+//! and any loop around a wait in which no marker positions, is stayed out of: the place is the block that enters it.
 //!
 //! Holds: a place lies in a loop with a marker, so that a track can grow between two visits; of places in one innermost loop of which one is always
 //! passed before the other, only that one is taken. Misses: waits for what other code writes to memory, which are loads in a loop.
@@ -10,13 +10,13 @@
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{BlockId, Inst, InstId};
 
-use super::Found;
+use super::placed::PlacedMarker;
 use crate::function::body::Body;
-use crate::function::spin_loops::asks;
+use crate::function::spin_loops::polls_barrier;
 use crate::plan::At;
 
 /// Places of a function, ascending.
-pub(super) fn places(body: &Body<'_>, found: &[(u32, Found)]) -> Vec<At> {
+pub(super) fn places(body: &Body<'_>, found: &[(u32, PlacedMarker)]) -> Vec<At> {
     let graph = &body.graph;
     let mut marked = vec![false; graph.loops.len()];
     for (_, f) in found {
@@ -62,7 +62,7 @@ fn waits(inst: &Inst) -> bool {
     let form = &inst.form;
     match form.op {
         Some(Op::Bar | Op::Barrier) => !form.has("warp") && !form.has("arrive"),
-        Some(Op::Mbarrier) => asks(inst),
+        Some(Op::Mbarrier) => polls_barrier(inst),
         Some(Op::Cp) => form.has("wait_group") || form.has("wait_all"),
         _ => false,
     }

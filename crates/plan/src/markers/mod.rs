@@ -11,22 +11,26 @@ mod anchors;
 mod open;
 pub(crate) mod options;
 mod outside;
+mod placed;
 mod spans;
 mod sums;
 
 use std::collections::HashMap;
 
-use prlx_isa::view::{self, BlockId, Class, FuncId, Guard, InstId, LocId, Operand, PassedBy};
+use prlx_isa::view::{self, BlockId, FuncId, InstId, LocId};
 use prlx_trace::device::tracks::{APART, Form, Group, Layout, Shape};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::{Mark, MarkKind, Via};
 use prlx_trace::table::{Field, Shown};
 
-use crate::function::body::{Body, PartEnd};
-pub use options::Marking;
+use crate::function::body::Body;
+pub use options::MarkerOptions;
+pub use placed::{MarkerPosition, edge, positions};
 
-use crate::plan::{Action, At, Insertion, SpanBegin, SpanEnd, Word};
-use crate::probe::state::Missed;
+use placed::{MarkerOutput, PlacedMarker, kind};
+
+use crate::plan::{Action, At, Insertion, SpanEnd, Word};
+use crate::probe::state::Unavailable;
 
 /// What a module's markers become.
 pub(crate) struct Marked {
@@ -37,20 +41,7 @@ pub(crate) struct Marked {
     /// Where what they leave lies; `None`: there is nothing to leave.
     pub layout: Option<Layout>,
     /// Those that nothing could be put at.
-    pub missed: Vec<Missed>,
-}
-
-/// A marker at its place.
-struct Found {
-    at: At,
-    guard: Option<Guard>,
-    name: String,
-    kind: MarkKind,
-    via: Via,
-    loc: Option<LocId>,
-    words: Vec<(&'static str, Word)>,
-    /// Part of a queue of asynchronous work.
-    group: Option<Group>,
+    pub missed: Vec<Unavailable>,
 }
 
 /// Markers that are one entry of the table, so that copies of a loop's body are: name, kind, why, function, location, words, queue.
@@ -58,7 +49,7 @@ type Key = (String, MarkKind, Via, u32, Option<LocId>, usize, Option<Group>);
 
 /// Finds the markers of `bodies` for which `wanted` holds; `recorded` functions get their callers' state.
 pub(crate) fn marks(
-    marking: &Marking,
+    marking: &MarkerOptions,
     bodies: &[&Body<'_>],
     wanted: &dyn Fn(usize) -> bool,
     recorded: &dyn Fn(FuncId) -> bool,
@@ -66,7 +57,7 @@ pub(crate) fn marks(
     let mut all = Marked { insertions: Vec::new(), marks: Vec::new(), layout: None, missed: Vec::new() };
     let mut layout = Layout { form: marking.form, lanes: marking.lanes, ..Layout::default() };
     let mut known: HashMap<Key, u32> = HashMap::new();
-    let mut numbered: Vec<Vec<(u32, Found)>> = Vec::new();
+    let mut numbered: Vec<Vec<(u32, PlacedMarker)>> = Vec::new();
     for (i, body) in bodies.iter().enumerate() {
         let mut found = Vec::new();
         if wanted(i) {
@@ -75,14 +66,14 @@ pub(crate) fn marks(
                 in_source(body, &mut found, &mut missed);
             }
             outside::outside(marking, body, &mut found, &mut missed);
-            let miss = |(at, why)| Missed { clause: 0, function: body.id, at, why };
+            let miss = |(at, why)| Unavailable { clause: 0, function: body.id, at, why };
             all.missed.extend(missed.into_iter().map(miss));
         }
-        let mut number = |f: &Found| {
+        let mut number = |f: &PlacedMarker| {
             let key = (f.name.clone(), f.kind, f.via, body.id.0, f.loc, f.words.len(), f.group);
             *known.entry(key).or_insert_with(|| all.add(body, f, &mut layout.shapes))
         };
-        let mut found: Vec<(u32, Found)> = found.into_iter().map(|f| (number(&f), f)).collect();
+        let mut found: Vec<(u32, PlacedMarker)> = found.into_iter().map(|f| (number(&f), f)).collect();
         found.sort_by_key(|(_, f)| f.at.order());
         numbered.push(found);
     }
@@ -96,7 +87,7 @@ pub(crate) fn marks(
         Form::Records | Form::Ring { .. } => {
             let size = |mark: u32| 1 + u32::from(layout.shapes[mark as usize].words > 0);
             for ((body, found), due) in bodies.iter().zip(&numbered).zip(due) {
-                let left = found.iter().map(|_| Left::Record).collect();
+                let left = found.iter().map(|_| MarkerOutput::Record).collect();
                 all.insertions.push(insertions(body, found, left, &size, due, recorded));
             }
         }
@@ -118,7 +109,7 @@ pub(crate) fn marks(
 
 impl Marked {
     /// A new entry of the table.
-    fn add(&mut self, body: &Body<'_>, f: &Found, shapes: &mut Vec<Shape>) -> u32 {
+    fn add(&mut self, body: &Body<'_>, f: &PlacedMarker, shapes: &mut Vec<Shape>) -> u32 {
         let field = |name: &str| Field {
             name: name.to_owned(),
             ty: Scalar::U32,
@@ -140,85 +131,12 @@ impl Marked {
     }
 }
 
-/// Where code at a marker goes, and for whom.
-pub struct Stand {
-    /// The place.
-    pub at: At,
-    /// The lanes that pass the marker there; `None`: all.
-    pub guard: Option<Guard>,
-    /// The part of the function that the place is in.
-    pub part: BlockId,
-}
-
-/// Where code at a marker can stand: at one place, or on each way to it; at none, where nobody comes there.
-pub fn stands(body: &Body<'_>, mark: &view::Marker) -> Result<Vec<Stand>, String> {
-    let count = body.function.insts.len() as u32;
-    let branches = match &mark.passed_by {
-        PassedBy::All if mark.at.0 < count => {
-            return Ok(vec![Stand { at: At::Before(mark.at), guard: None, part: body.inst(mark.at).block }]);
-        }
-        PassedBy::All | PassedBy::FallThrough => &[],
-        PassedBy::Some(Some(branches)) => branches.as_slice(),
-        PassedBy::Some(None) => {
-            let what = format!("marker {} {}", mark.kind.name(), mark.name);
-            return Err(format!(
-                "{what} stands between two labels, and a switch or many branches go to the first"
-            ));
-        }
-    };
-    let take =
-        |i: &InstId| Stand { at: At::Before(*i), guard: body.inst(*i).guard, part: body.inst(*i).block };
-    let mut all: Vec<Stand> = branches.iter().map(take).collect();
-    let Some(last) = mark.at.0.checked_sub(1).map(InstId) else {
-        all.push(Stand { at: At::Entry, guard: None, part: BlockId(0) });
-        return Ok(all);
-    };
-    let inst = body.inst(last);
-    let part = inst.block;
-    match (leaves(inst.class), inst.guard) {
-        (false, _) => all.push(Stand { at: At::After(last), guard: None, part }),
-        (true, None) => {}
-        (true, Some(g)) => {
-            let guard = Some(Guard { reg: g.reg, negate: !g.negate });
-            all.push(Stand { at: At::Before(last), guard, part });
-        }
-    }
-    Ok(all)
-}
-
-/// Whether control does not just come out behind an instruction.
-fn leaves(class: Class) -> bool {
-    matches!(class, Class::Branch | Class::Switch | Class::Return | Class::Exit)
-}
-
-/// Where lanes go from one part to another, and which of those that are there.
-pub fn edge(body: &Body<'_>, from: BlockId, to: BlockId) -> Result<(At, Option<Guard>, InstId), String> {
-    let part = &body.parts[from.index()];
-    let Some(last) = part.insts.clone().next_back().map(InstId).or(part.of) else {
-        return Err("there is no instruction at which this loop is entered or left".to_owned());
-    };
-    let class = body.inst(last).class;
-    let at = if leaves(class) { At::Before(last) } else { At::After(last) };
-    let guard = match part.end {
-        PartEnd::Branch { taken, other, .. } if taken == other => None,
-        PartEnd::Branch { guard, taken, .. } if taken == to => Some(guard),
-        PartEnd::Branch { guard, .. } => Some(Guard { reg: guard.reg, negate: !guard.negate }),
-        PartEnd::Switch { .. } if part.end.succs().len() > 1 => {
-            return Err(
-                "a switch enters or leaves a loop here, and which way lanes go is not a predicate".to_owned()
-            );
-        }
-        _ => body.inst(last).guard.filter(|_| class == Class::Switch),
-    };
-    Ok((at, guard, last))
-}
-
 /// Those that stand in the source.
-fn in_source(body: &Body<'_>, found: &mut Vec<Found>, missed: &mut Vec<(Option<InstId>, String)>) {
+fn in_source(body: &Body<'_>, found: &mut Vec<PlacedMarker>, missed: &mut Vec<(Option<InstId>, String)>) {
     let reachable = body.reachable();
     for mark in &body.function.markers {
-        let stands = match stands(body, mark) {
-            Ok(stands) => stands,
+        let placed = match positions(body, mark) {
+            Ok(placed) => placed,
             Err(why) => {
                 missed.push((Some(mark.at), why));
                 continue;
@@ -232,11 +150,11 @@ fn in_source(body: &Body<'_>, found: &mut Vec<Found>, missed: &mut Vec<(Option<I
             missed.push((Some(mark.at), format!("marker group {} does not say which group", mark.name)));
             continue;
         }
-        for stand in stands.into_iter().filter(|s| reachable.get(s.part.index()) == Some(&true)) {
+        for position in placed.into_iter().filter(|s| reachable.get(s.part.index()) == Some(&true)) {
             let words = mark.payload.iter().map(|o| Word { of: o.clone(), add: 0 });
-            found.push(Found {
-                at: stand.at,
-                guard: stand.guard,
+            found.push(PlacedMarker {
+                at: position.at,
+                guard: position.guard,
                 name: mark.name.clone(),
                 kind: kind(mark.kind),
                 via: Via::Source,
@@ -248,33 +166,12 @@ fn in_source(body: &Body<'_>, found: &mut Vec<Found>, missed: &mut Vec<(Option<I
     }
 }
 
-fn kind(kind: view::MarkerKind) -> MarkKind {
-    match kind {
-        view::MarkerKind::Begin => MarkKind::Begin,
-        view::MarkerKind::End => MarkKind::End,
-        view::MarkerKind::Instant => MarkKind::Instant,
-        view::MarkerKind::Switch => MarkKind::Switch,
-        view::MarkerKind::Issue => MarkKind::Issue,
-        view::MarkerKind::Complete => MarkKind::Complete,
-        view::MarkerKind::Arrive => MarkKind::Arrive,
-        view::MarkerKind::Group => MarkKind::Group,
-    }
-}
-
-/// What a marker leaves.
-enum Left {
-    /// A record.
-    Record,
-    /// A span ends there, by number, or begins.
-    Span { end: Option<u32>, begin: Option<SpanBegin> },
-}
-
 /// The markers of a function as insertions, room made for those of a block together; `size` says how many slots a marker's record has, `due` where anchors
 /// may be.
 fn insertions(
     body: &Body<'_>,
-    found: &[(u32, Found)],
-    left: Vec<Left>,
+    found: &[(u32, PlacedMarker)],
+    left: Vec<MarkerOutput>,
     size: &dyn Fn(u32) -> u32,
     due: Vec<At>,
     recorded: &dyn Fn(FuncId) -> bool,
@@ -283,24 +180,24 @@ fn insertions(
     let calls: Vec<u32> = (0..body.function.insts.len() as u32)
         .filter(|i| body.callee(InstId(*i)).is_some_and(recorded))
         .collect();
-    let section = |f: &Found| match (f.at, f.guard) {
+    let section = |f: &PlacedMarker| match (f.at, f.guard) {
         (_, Some(_)) => None,
         (At::Entry, _) => Some((BlockId(u32::MAX), 0)),
         (At::Before(i), _) => Some((body.inst(i).block, calls.partition_point(|c| *c < i.0))),
         (At::After(i), _) => Some((body.inst(i).block, calls.partition_point(|c| *c <= i.0))),
     };
-    let slots = |f: &Found, mark: u32, left: &Left| match left {
-        Left::Record if f.kind == MarkKind::Group => 0,
-        Left::Record => size(mark),
-        Left::Span { end, .. } => end.map_or(0, |_| spans::SLOTS),
+    let slots = |f: &PlacedMarker, mark: u32, left: &MarkerOutput| match left {
+        MarkerOutput::Record if f.kind == MarkKind::Group => 0,
+        MarkerOutput::Record => size(mark),
+        MarkerOutput::Span { end, .. } => end.map_or(0, |_| spans::SLOTS),
     };
     // An anchor moves the cursor: it stands before all that room is made for in its block.
     let mut out: Vec<_> =
         due.into_iter().map(|at| Insertion { at, guard: None, action: Action::Anchor }).collect();
     let mut rest = found.iter().zip(left).map(|((mark, f), left)| (*mark, f, left)).peekable();
-    let mut together: Vec<(u32, &Found, Left)> = Vec::new();
+    let mut together: Vec<(u32, &PlacedMarker, MarkerOutput)> = Vec::new();
     while let Some(first) = rest.next() {
-        let group = |f: &Found| f.kind == MarkKind::Group;
+        let group = |f: &PlacedMarker| f.kind == MarkKind::Group;
         let own = section(first.1).filter(|_| !group(first.1));
         together.push(first);
         while let Some(next) = rest.next_if(|n| own.is_some() && section(n.1) == own && !group(n.1)) {
@@ -308,18 +205,18 @@ fn insertions(
         }
         let mut back: u32 = together.iter().map(|(mark, f, left)| slots(f, *mark, left)).sum();
         if back > 0 {
-            let Found { at, guard, .. } = *together[0].1;
+            let PlacedMarker { at, guard, .. } = *together[0].1;
             out.push(Insertion { at, guard, action: Action::Room { slots: back } });
         }
         for (mark, f, left) in together.drain(..) {
             let took = slots(f, mark, &left);
             let words = || f.words.iter().map(|(_, word)| word.clone()).collect();
             let action = match left {
-                Left::Span { end, begin } => {
+                MarkerOutput::Span { end, begin } => {
                     Action::Span { end: end.map(|span| SpanEnd { span, back }), begin }
                 }
-                Left::Record if group(f) => Action::Group { values: words() },
-                Left::Record => Action::Mark { mark, back, words: words() },
+                MarkerOutput::Record if group(f) => Action::Group { values: words() },
+                MarkerOutput::Record => Action::Mark { mark, back, words: words() },
             };
             back -= took;
             out.push(Insertion { at: f.at, guard: f.guard, action });
@@ -327,9 +224,4 @@ fn insertions(
     }
     out.sort_by_key(|i| i.at.order());
     out
-}
-
-/// A number as a word.
-fn number(n: u32) -> Word {
-    Word { of: Operand::Int(n.into()), add: 0 }
 }

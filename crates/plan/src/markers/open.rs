@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, InstId};
 use prlx_trace::mark::{Mark, MarkKind};
 
-use super::Found;
+use super::placed::PlacedMarker;
 use crate::function::body::end_place;
 use crate::function::body::{Body, PartEnd};
 use crate::plan::At;
@@ -57,7 +57,7 @@ pub(super) struct Walk<'a, 'b> {
     pub body: &'a Body<'b>,
     pub wanted: Wanted,
     /// By place.
-    pub found: &'a [(u32, Found)],
+    pub found: &'a [(u32, PlacedMarker)],
     pub marks: &'a [Mark],
     /// Regions that are left out.
     pub left: &'a BTreeSet<String>,

@@ -5,7 +5,7 @@ use prlx_trace::mark::Via;
 
 /// Which markers leave records, and how.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Marking {
+pub struct MarkerOptions {
     /// Those that stand in the source.
     pub source: bool,
     /// Those put there from outside, by why.

@@ -17,12 +17,13 @@ use prlx_isa::view::{Base, BlockId, Class, Guard, Inst, InstId, Operand, Role};
 use prlx_trace::device::tracks::Group;
 use prlx_trace::mark::{MarkKind, Via};
 
-use super::{Found, Marking, Word, edge, leaves, number};
+use super::options::MarkerOptions;
+use super::placed::{PlacedMarker, edge, leaves, number};
 use crate::function::body::end_place;
 use crate::function::body::{Body, written};
-use crate::function::spin_loops::asks;
+use crate::function::spin_loops::polls_barrier;
 use crate::pattern;
-use crate::plan::At;
+use crate::plan::{At, Word};
 
 /// The cluster's barrier, as a number beyond the CTA's.
 const CLUSTER: u32 = 16;
@@ -34,9 +35,9 @@ const PRODUCTS: u8 = 2;
 
 /// Finds them.
 pub(super) fn outside(
-    marking: &Marking,
+    marking: &MarkerOptions,
     body: &Body<'_>,
-    found: &mut Vec<Found>,
+    found: &mut Vec<PlacedMarker>,
     missed: &mut Vec<(Option<InstId>, String)>,
 ) {
     let mut finder = Finder { body, reachable: body.reachable(), found, missed };
@@ -68,7 +69,7 @@ pub(super) fn outside(
 struct Finder<'f, 'b> {
     body: &'f Body<'b>,
     reachable: Vec<bool>,
-    found: &'f mut Vec<Found>,
+    found: &'f mut Vec<PlacedMarker>,
     missed: &'f mut Vec<(Option<InstId>, String)>,
 }
 
@@ -77,7 +78,7 @@ impl Finder<'_, '_> {
     fn via(&self, inst: &Inst) -> Option<Via> {
         Some(match inst.form.op? {
             Op::Bar | Op::Barrier if !inst.form.has("warp") => Via::Barrier,
-            Op::Mbarrier if asks(inst) || inst.form.one_of(&["arrive", "arrive_drop"]).is_some() => {
+            Op::Mbarrier if polls_barrier(inst) || inst.form.one_of(&["arrive", "arrive_drop"]).is_some() => {
                 Via::Mbarrier
             }
             Op::St | Op::Red if inst.form.has("async") && inst.form.has("mbarrier::complete_tx::bytes") => {
@@ -102,7 +103,7 @@ impl Finder<'_, '_> {
             At::Before(i) | At::After(i) => self.body.loc(i),
         };
         let (name, kind, via) = (what.0.to_owned(), what.1, what.2);
-        self.found.push(Found { at, guard, name, kind, via, loc, words, group: None });
+        self.found.push(PlacedMarker { at, guard, name, kind, via, loc, words, group: None });
     }
 
     /// A region around one instruction.
@@ -135,7 +136,7 @@ impl Finder<'_, '_> {
         // A store that arrives says where last.
         let address = inst.operands.iter().zip(&inst.roles).rfind(|(_, role)| **role == Role::Addr);
         let word = address.and_then(|(operand, _)| low(operand));
-        if !asks(inst) {
+        if !polls_barrier(inst) {
             let words = word.into_iter().map(|w| ("mbarrier", w)).collect();
             return self.push(
                 At::Before(at),
@@ -152,7 +153,7 @@ impl Finder<'_, '_> {
             return self.around(at, what, Via::Mbarrier, words);
         };
         // One region, whatever it asks in one trip.
-        let first = |i: InstId| asks(self.body.inst(i));
+        let first = |i: InstId| polls_barrier(self.body.inst(i));
         if l.blocks
             .iter()
             .flat_map(|b| self.body.parts[b.index()].insts.clone())
@@ -199,7 +200,7 @@ impl Finder<'_, '_> {
                     | Class::Select
                     | Class::Branch
             );
-            class || asks(inst) || inst.form.op == Some(Op::Nanosleep)
+            class || polls_barrier(inst) || inst.form.op == Some(Op::Nanosleep)
         };
         !l.irreducible && insts.map(|i| self.body.inst(i)).all(quiet)
     }
@@ -225,7 +226,7 @@ impl Finder<'_, '_> {
         all
     }
 
-    /// Copies and products.
+    /// TableCopies and products.
     fn copies(&mut self, at: InstId, via: Via) {
         let inst = self.body.inst(at);
         let (queue, name) = match via {

@@ -11,10 +11,10 @@ use prlx_trace::device::tracks::{Layout, Spanned};
 use prlx_trace::mark::{Mark, MarkKind};
 
 use super::open::{Unsure, Walk, Wanted};
-use super::{Found, Left};
+use super::placed::{MarkerOutput, PlacedMarker};
 use crate::function::body::{Body, PartEnd};
 use crate::plan::{Action, Insertion, SpanBegin, SpanEnd};
-use crate::probe::state::Missed;
+use crate::probe::state::Unavailable;
 
 /// Slots of an entry.
 pub(super) const SLOTS: u32 = 2;
@@ -22,13 +22,14 @@ pub(super) const SLOTS: u32 = 2;
 /// What the markers of each function leave, and what lanes leave as they end.
 pub(super) fn spans(
     bodies: &[&Body<'_>],
-    found: &[Vec<(u32, Found)>],
+    found: &[Vec<(u32, PlacedMarker)>],
     marks: &[Mark],
     layout: &mut Layout,
-    missed: &mut Vec<Missed>,
-) -> Vec<(Vec<Left>, Vec<Insertion>)> {
-    let leads =
-        |found: &[(u32, Found)]| found.iter().any(|(_, f)| f.kind == MarkKind::Group && f.words.len() > 1);
+    missed: &mut Vec<Unavailable>,
+) -> Vec<(Vec<MarkerOutput>, Vec<Insertion>)> {
+    let leads = |found: &[(u32, PlacedMarker)]| {
+        found.iter().any(|(_, f)| f.kind == MarkKind::Group && f.words.len() > 1)
+    };
     let exits = |body: &Body<'_>| body.parts.iter().any(|p| matches!(p.end, PartEnd::Exit));
     let calls = bodies
         .iter()
@@ -41,13 +42,13 @@ pub(super) fn spans(
 
 fn function(
     body: &Body<'_>,
-    found: &[(u32, Found)],
+    found: &[(u32, PlacedMarker)],
     marks: &[Mark],
     calls: bool,
     layout: &mut Layout,
     known: &mut HashMap<(u32, Option<u32>), u32>,
-    missed: &mut Vec<Missed>,
-) -> (Vec<Left>, Vec<Insertion>) {
+    missed: &mut Vec<Unavailable>,
+) -> (Vec<MarkerOutput>, Vec<Insertion>) {
     let mut left = BTreeSet::new();
     let walk = loop {
         let (one, steps, ends) = Default::default();
@@ -57,9 +58,9 @@ fn function(
             Ok(()) => break walk,
             Err(Unsure { region, at, why }) => {
                 let text = format!("{region} leaves a record as it begins and one as it ends: {why}");
-                missed.push(Missed { clause: 0, function: body.id, at, why: text });
+                missed.push(Unavailable { clause: 0, function: body.id, at, why: text });
                 if !left.insert(region) {
-                    return (found.iter().map(|_| Left::Record).collect(), Vec::new());
+                    return (found.iter().map(|_| MarkerOutput::Record).collect(), Vec::new());
                 }
             }
         }
@@ -75,8 +76,8 @@ fn function(
         let ends = walk.steps.get(&i).and_then(|s| s.ends.first());
         let begins = walk.steps.get(&i).and_then(|s| s.begins.first());
         what.push(match (ends, begins) {
-            (None, None) => Left::Record,
-            _ => Left::Span {
+            (None, None) => MarkerOutput::Record,
+            _ => MarkerOutput::Span {
                 end: ends.map(|begin| span(*begin, Some(*mark))),
                 begin: begins
                     .map(|_| SpanBegin { mark: *mark, word: f.words.first().map(|(_, word)| word.clone()) }),

@@ -15,10 +15,10 @@ use prlx_trace::device::tracks::{Layout, Total, WORDS};
 use prlx_trace::mark::{Mark, MarkKind, Via};
 
 use super::open::{Unsure, Walk, Wanted};
-use super::{Found, stands};
+use super::placed::{PlacedMarker, kind, positions};
 use crate::function::body::{Body, PartEnd};
 use crate::plan::{Action, At, Insertion};
-use crate::probe::state::Missed;
+use crate::probe::state::Unavailable;
 
 /// A place, and what is wrong there.
 type Wrong = (Option<InstId>, String);
@@ -27,10 +27,10 @@ type Wrong = (Option<InstId>, String);
 /// them at most.
 pub(super) fn sums(
     bodies: &[&Body<'_>],
-    found: Vec<Vec<(u32, Found)>>,
+    found: Vec<Vec<(u32, PlacedMarker)>>,
     marks: &[Mark],
     layout: &mut Layout,
-    missed: &mut Vec<Missed>,
+    missed: &mut Vec<Unavailable>,
 ) -> Vec<Vec<Insertion>> {
     let mut all: Vec<Vec<Insertion>> = vec![Vec::new(); bodies.len()];
     let mut first = 0;
@@ -44,7 +44,7 @@ pub(super) fn sums(
             let mut words = if kind == FunctionKind::Kernel { first } else { used };
             let mut wrong = Vec::new();
             all[i] = function(body, found, marks, (&mut words, most), layout, &mut wrong);
-            let miss = |(at, why)| Missed { clause: 0, function: body.id, at, why };
+            let miss = |(at, why)| Unavailable { clause: 0, function: body.id, at, why };
             missed.extend(wrong.into_iter().map(miss));
             used = used.max(words);
         }
@@ -56,7 +56,7 @@ pub(super) fn sums(
 
 fn function(
     body: &Body<'_>,
-    found: &[(u32, Found)],
+    found: &[(u32, PlacedMarker)],
     marks: &[Mark],
     (words, most): (&mut u32, u32),
     layout: &mut Layout,
@@ -69,8 +69,8 @@ fn function(
     }
     let mut left = BTreeSet::new();
     let mut switches = Vec::new();
-    for mark in body.function.markers.iter().filter(|m| stands(body, m).is_err()) {
-        let kind = super::kind(mark.kind);
+    for mark in body.function.markers.iter().filter(|m| positions(body, m).is_err()) {
+        let kind = kind(mark.kind);
         if kind == MarkKind::Switch {
             switches.push(mark.at);
         }

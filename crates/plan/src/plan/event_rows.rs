@@ -9,7 +9,7 @@ use super::insertion::{Action, Insertion};
 
 /// An event that is written in full, and what follows it in the next row.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Written<'p> {
+pub struct EventRow<'p> {
     /// The event.
     pub first: &'p Insertion,
     /// How many of the events behind it follow with their values alone.
@@ -19,7 +19,10 @@ pub struct Written<'p> {
 impl Plan {
     /// Insertions, in order, by what is done at once: plain events of one place for the same lanes have one head, which finds
     /// their leader and room for all of them. (A switch's have many leaders.)
-    pub fn pieces<'i, 'p>(&self, here: &'i [&'p Insertion]) -> impl Iterator<Item = &'i [&'p Insertion]> {
+    pub fn event_groups<'i, 'p>(
+        &self,
+        here: &'i [&'p Insertion],
+    ) -> impl Iterator<Item = &'i [&'p Insertion]> {
         let plain = |i: &Insertion| match i.action {
             Action::Event { site, .. } => {
                 self.module.sites.get(site.index()).is_none_or(|s| s.class != SiteClass::Switch)
@@ -34,7 +37,7 @@ impl Plan {
     pub const HEAD: usize = 8;
     /// The events under one head, as they are written: of those whose sites follow each other, only the first's in full if the others are of lanes
     /// that it knows.
-    pub fn rows<'p>(mut piece: &[&'p Insertion]) -> Vec<Written<'p>> {
+    pub fn event_rows<'p>(mut piece: &[&'p Insertion]) -> Vec<EventRow<'p>> {
         let event = |i: &Insertion| match &i.action {
             Action::Event { site, of, value, .. } => Some((site.0, *of, value.clone())),
             _ => None,
@@ -58,7 +61,7 @@ impl Plan {
                 lanes.iter().take(Followers::MOST).take_while(|l| more.is_some() && **l == more).count();
             // Vectors of three there are not.
             let count = if count == 3 { 2 } else { count };
-            rows.push(Written { first, more: more.map(|lanes| Followers { count: count as u32, lanes }) });
+            rows.push(EventRow { first, more: more.map(|lanes| Followers { count: count as u32, lanes }) });
             piece = &rest[count..];
         }
         rows

@@ -4,7 +4,7 @@ use prlx_trace::device::TURN;
 
 /// Which rolling hash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Fold {
+pub enum RollingHash {
     /// Decisions.
     Control = 0,
     /// Loaded values.
@@ -15,7 +15,7 @@ pub enum Fold {
     Sync = 3,
 }
 
-impl Fold {
+impl RollingHash {
     /// The multiplier of the rolling hash: odd, with well-spread bits, and of 32 bits, which a GPU multiplies by in two instructions.
     pub const K: u64 = 0x9E37_79B1;
     /// What every hash starts from, so that leading zeros count.

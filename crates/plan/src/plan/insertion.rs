@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prlx_isa::view::{Guard, InstId, Operand, Reg};
 use prlx_trace::SiteId;
 
-use super::hash::Fold;
+use super::hash::RollingHash;
 use crate::probe::code::Code;
 
 /// One action at one place.
@@ -106,7 +106,7 @@ pub enum Action {
         /// The decision that the loop is left by.
         site: SiteId,
     },
-    /// `print`: unless the counter is 0: folds how often the lane went on into [`Fold::Control`], and sets the counter to 0.
+    /// `print`: unless the counter is 0: folds how often the lane went on into [`RollingHash::Control`], and sets the counter to 0.
     TripFold {
         /// Which counter of the function.
         counter: u32,
@@ -116,7 +116,7 @@ pub enum Action {
         /// The site.
         site: SiteId,
         /// Which hash.
-        into: Fold,
+        into: RollingHash,
         /// What: registers, or constants; each is folded in order as its bits zero-extended to 64.
         values: Vec<Operand>,
         /// As many lowest bits of each count, see [`low`](prlx_trace::device::low).
@@ -140,7 +140,7 @@ pub enum Action {
     },
     /// `probe`: runs a piece of the program.
     Probe(Arc<Code>),
-    /// `probe`: adds to a counter of [`Kept::counters`].
+    /// `probe`: adds to a counter of [`ProbeState::counters`].
     Count {
         /// Which.
         counter: u32,

@@ -3,7 +3,7 @@
 //! **State of a recording lane.** Lowered code and hooks keep, per lane, what the actions of its level need:
 //! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips, 0 outside of counted loops and one more than the trips that were
 //!   gone on with inside (lowered code keeps it in 32 bits: a lane may go on 2^32 - 2 times);
-//! - `print`: four 64-bit hashes (each starts as [`Fold::START`]), the cursor, a 64-bit count of back edges;
+//! - `print`: four 64-bit hashes (each starts as [`RollingHash::START`]), the cursor, a 64-bit count of back edges;
 //! - `events`: the cursor, and a counter of trips; - `operands`: the cursor and a 32-bit visit counter per watched site;
 //! - `probe`: the program's variables, and counters (64 bits each, or several in 32); of a track the cursor, where it ends, the high half of both.
 //!
@@ -20,13 +20,13 @@ use prlx_isa::view::FuncId;
 use prlx_trace::device::Finals;
 use prlx_trace::kernel::Module;
 
-pub use event_rows::Written;
-pub use hash::Fold;
+pub use event_rows::EventRow;
+pub use hash::RollingHash;
 pub use insertion::{Action, At, Insertion, SpanBegin, SpanEnd, Word};
 pub use request::{Filter, RecordingRequest};
 
-use crate::probe::code::Ask;
-use crate::probe::state::Kept;
+use crate::probe::code::LaneQuery;
+use crate::probe::state::ProbeState;
 
 /// A program resolved against a module: the only input of every lowering.
 #[derive(Clone, PartialEq, Debug)]
@@ -39,7 +39,7 @@ pub struct Plan {
     /// By function of the view, in order.
     pub functions: Vec<FunctionPlan>,
     /// What a probe program keeps; of a recorder it is empty.
-    pub kept: Kept,
+    pub probe_state: ProbeState,
     /// What a warp leaves at its end at level `print`: hashes into which something is folded.
     pub finals: Finals,
 }
@@ -69,9 +69,9 @@ impl Plan {
         })
     }
     /// Whether a probe program asks for the number of the launch.
-    pub fn numbered(&self) -> bool {
+    pub fn uses_launch_number(&self) -> bool {
         let mut actions = self.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
-        actions.any(|a| matches!(a, Action::Probe(code) if code.asks(Ask::Launch)))
+        actions.any(|a| matches!(a, Action::Probe(code) if code.queries(LaneQuery::Launch)))
     }
     /// [`Plan::finals`] of functions.
     pub fn finals(functions: &[FunctionPlan]) -> Finals {
@@ -79,7 +79,7 @@ impl Plan {
         for insertion in functions.iter().flat_map(|f| &f.insertions) {
             match &insertion.action {
                 Action::Fold { into, .. } => finals.used[*into as usize] = true,
-                Action::TripFold { .. } => finals.used[Fold::Control as usize] = true,
+                Action::TripFold { .. } => finals.used[RollingHash::Control as usize] = true,
                 _ => {}
             }
         }

@@ -7,7 +7,7 @@ use prlx_trace::device::tracks;
 use prlx_trace::kernel::{Level, Module, Site, SiteClass};
 use prlx_trace::launch::Window;
 
-use crate::markers::options::Marking;
+use crate::markers::options::MarkerOptions;
 use crate::pattern;
 use crate::probe::program::ProbeProgram;
 
@@ -19,7 +19,7 @@ pub struct RecordingRequest {
     /// The probe program, for [`Level::Probe`].
     pub probe: Option<Arc<dyn ProbeProgram>>,
     /// Which markers to record, for [`Level::Probe`].
-    pub markers: Option<Marking>,
+    pub markers: Option<MarkerOptions>,
     /// Leave decisions out that the decoder can evaluate again, and count trips where a loop has one exit. Off, every
     /// decision is one recorded bit: what the hooks of the emulator use as the independent reference.
     pub elide: bool,
@@ -46,14 +46,14 @@ impl RecordingRequest {
         RecordingRequest { probe: Some(program), ..RecordingRequest::new(Level::Probe) }
     }
     /// A request to record markers.
-    pub fn of_markers(markers: Marking) -> RecordingRequest {
+    pub fn of_markers(markers: MarkerOptions) -> RecordingRequest {
         RecordingRequest { markers: Some(markers), ..RecordingRequest::new(Level::Probe) }
     }
     /// The request to fall back on where the markers of this one cost a kernel occupancy: the same markers, kept as spans
     /// instead of records. `None` if the request does not allow it.
     pub fn with_spans(&self) -> Option<RecordingRequest> {
         let markers = self.markers.as_ref().filter(|m| m.spare && m.form == tracks::Form::Records)?;
-        let markers = Some(Marking { form: tracks::Form::Spans, ..markers.clone() });
+        let markers = Some(MarkerOptions { form: tracks::Form::Spans, ..markers.clone() });
         Some(RecordingRequest { markers, ..self.clone() })
     }
 }

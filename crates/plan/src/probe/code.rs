@@ -119,7 +119,7 @@ pub enum Stmt {
     /// The lanes' values go into a variable of the warp or CTA, an integer of 32 or 64 bits, none is lost. `old`: what was there before
     /// this lane's, in an order of lanes that is not said; what a lane did before is seen by who comes to this after it.
     Merge {
-        /// Which variable of [`crate::Kept::held`].
+        /// Which variable of [`crate::ProbeState::held`].
         var: u32,
         /// How.
         how: Reduce,
@@ -130,7 +130,7 @@ pub enum Stmt {
     },
     /// For lanes for which a predicate holds the one, for the others the other.
     If(Temp, Vec<Stmt>, Vec<Stmt>),
-    /// A counter of [`crate::Kept::counters`] grows by a value, of its table's own type; none: by 1.
+    /// A counter of [`crate::ProbeState::counters`] grows by a value, of its table's own type; none: by 1.
     Tally {
         /// Which.
         counter: u32,
@@ -178,12 +178,12 @@ pub enum Op {
     /// Half of one of the code's operands, a binary16 or (`true`) bfloat16, as an `f32`: its low or (`true`) its high half.
     Half(u32, bool, bool),
     /// What the machine says.
-    Ask(Ask),
+    Query(LaneQuery),
     /// Bytes of the kernel's parameters, from this offset; in kernels alone.
     Param(u32),
     /// A variable of the program.
     Load(u32),
-    /// A variable of the warp or CTA, by its number in [`crate::Kept::held`]: what it holds at this time.
+    /// A variable of the warp or CTA, by its number in [`crate::ProbeState::held`]: what it holds at this time.
     Get(u32),
     /// One operand.
     Unary(Unary, Temp),
@@ -244,7 +244,7 @@ pub enum Reduce { Sum, Min, Max, And, Or, Xor }
 
 /// What the machine is asked. All are `u32` but where it is said.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Ask {
+pub enum LaneQuery {
     /// The lanes that are here together.
     Active,
     /// `bool`: this lane is the lowest of them.
@@ -259,23 +259,23 @@ pub enum Ask {
     Launch,
 }
 
-impl Ask {
+impl LaneQuery {
     /// What it gives.
     pub const fn ty(self) -> Ty {
         match self {
-            Ask::Clock64 | Ask::Time | Ask::Launch => Ty::U64,
-            Ask::Leader => Ty::Bool,
-            Ask::Active | Ask::Clock => Ty::U32,
+            LaneQuery::Clock64 | LaneQuery::Time | LaneQuery::Launch => Ty::U64,
+            LaneQuery::Leader => Ty::Bool,
+            LaneQuery::Active | LaneQuery::Clock => Ty::U32,
         }
     }
 }
 
 impl Code {
-    /// Whether it asks the machine for something.
-    pub fn asks(&self, what: Ask) -> bool {
-        fn any(body: &[Stmt], what: Ask) -> bool {
+    /// Whether any statement contains this query.
+    pub fn queries(&self, what: LaneQuery) -> bool {
+        fn any(body: &[Stmt], what: LaneQuery) -> bool {
             body.iter().any(|stmt| match stmt {
-                Stmt::Set(_, op) => *op == Op::Ask(what),
+                Stmt::Set(_, op) => *op == Op::Query(what),
                 Stmt::If(_, then, other) => any(then, what) || any(other, what),
                 Stmt::Store(..) | Stmt::Put(..) | Stmt::Merge { .. } => false,
                 Stmt::Tally { .. } | Stmt::Update { .. } | Stmt::Save { .. } => false,
@@ -363,7 +363,7 @@ impl Display for Op {
                 let (ty, half) = (if *bf { "bf16" } else { "f16" }, if *high { "high" } else { "low" });
                 write!(f, "{half} {ty} of operand{operand}")
             }
-            Op::Ask(ask) => write!(f, "{ask:?}"),
+            Op::Query(ask) => write!(f, "{ask:?}"),
             Op::Param(at) => write!(f, "param {at}"),
             Op::Load(var) => write!(f, "var{var}"),
             Op::Get(var) => write!(f, "held{var}"),

@@ -3,7 +3,7 @@
 //! Lanes that come to the first such place of a stretch of a block come to all of them (under a guard: to all that are under the same one), so one
 //! number, how often lanes came, says what all of these rows get. Where a program has few such rows, each has a counter in a register ([`Action::Count`]), and a stretch adds
 //! to each once; of rows that always grow together, in one proportion, there is one number for all. Where it has more, stretches are what is counted: those in the deepest loops, and some that a thread comes to once, in registers, the
-//! others in a table behind the program's own, whose rows are stretches; rows are made of them when tables are read ([`Kept::settle`]).
+//! others in a table behind the program's own, whose rows are stretches; rows are made of them when tables are read ([`ProbeState::settle`]).
 //!
 //! Integers that are known only when the code runs are added to known rows in registers too, as long as there are some ([`Stmt::Tally`]).
 //!
@@ -22,7 +22,7 @@ use prlx_trace::table::Aggregate;
 use crate::function::body::Body;
 use crate::plan::{Action, At, Insertion};
 use crate::probe::code::{Code, Op, Row, Stmt};
-use crate::probe::state::{Counter, Kept, Packed, Share};
+use crate::probe::state::{CountShare, Counter, PackedCounters, ProbeState};
 
 /// Most counters that a thread keeps in registers: two registers each.
 const COUNTERS: usize = 4;
@@ -43,7 +43,7 @@ struct Stretch {
 }
 
 /// Turns insertions that only add known numbers to known rows into counters.
-pub(crate) fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kept) {
+pub(crate) fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut ProbeState) {
     let all = insertions.iter().flatten().filter_map(|i| only_counts(i, kept)).flatten();
     let targets: BTreeSet<Target> = all.map(|(target, _)| target).collect();
     // What is inserted at one place keeps its order.
@@ -62,8 +62,8 @@ pub(crate) fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kep
     pack(insertions, bodies, kept);
 }
 
-/// Counters that no thread adds much to share registers ([`Packed`]): those that only places of kernels add to that a thread comes to once at most.
-fn pack(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kept) {
+/// Counters that no thread adds much to share registers ([`PackedCounters`]): those that only places of kernels add to that a thread comes to once at most.
+fn pack(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut ProbeState) {
     let mut most: Vec<Option<u64>> = vec![Some(0); kept.counters.len()];
     for (list, body) in insertions.iter_mut().zip(bodies) {
         let again = again(body);
@@ -90,12 +90,13 @@ fn pack(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kept
             *most = most.zip(here).map(|(a, b)| a.max(b));
         }
     }
-    let small = |n: usize| most[n].is_some_and(|most| most < 1 << Packed::SMALL);
+    let small = |n: usize| most[n].is_some_and(|most| most < 1 << PackedCounters::SMALL);
     let (packed, others): (Vec<usize>, Vec<usize>) = (0..most.len()).partition(|n| small(*n));
     let widest = packed.iter().filter_map(|n| most[*n]).max().unwrap_or_default();
-    kept.packed = Packed { counters: packed.len() as u32, bits: (64 - (32 * widest).leading_zeros()).max(6) };
+    kept.packed =
+        PackedCounters { counters: packed.len() as u32, bits: (64 - (32 * widest).leading_zeros()).max(6) };
     if packed.is_empty() {
-        kept.packed = Packed::default();
+        kept.packed = PackedCounters::default();
     }
     // They come first.
     let order = [packed, others].concat();
@@ -136,7 +137,7 @@ fn tallies(body: &mut [Stmt], give: &mut impl FnMut(&mut u32)) {
 
 /// Sums of what is known only when the code runs, to rows that are: those in loops, the deepest first, have a counter each, and others as long as
 /// there are few counters. `own`: how many tables the program has.
-fn tally(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kept, own: usize) {
+fn tally(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut ProbeState, own: usize) {
     let mut depths: BTreeMap<Target, u32> = BTreeMap::new();
     for (list, body) in insertions.iter_mut().zip(bodies) {
         for insertion in list {
@@ -170,12 +171,12 @@ fn tally(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kep
 }
 
 /// The counter of a row, if it has one.
-fn counter(kept: &Kept, target: Target) -> Option<u32> {
+fn counter(kept: &ProbeState, target: Target) -> Option<u32> {
     kept.counters.iter().position(|c| (c.table, c.row) == target).map(|i| i as u32)
 }
 
 /// Gives each statement that adds an integer to a known row of the program's own tables.
-fn sums(insertion: &mut Insertion, kept: &Kept, own: usize, give: &mut impl FnMut(Target, &mut Stmt)) {
+fn sums(insertion: &mut Insertion, kept: &ProbeState, own: usize, give: &mut impl FnMut(Target, &mut Stmt)) {
     fn each(body: &mut [Stmt], give: &mut impl FnMut(&mut Stmt)) {
         for stmt in body {
             match stmt {
@@ -201,7 +202,7 @@ fn sums(insertion: &mut Insertion, kept: &Kept, own: usize, give: &mut impl FnMu
 
 /// The stretches of all functions, whose insertions are in order. Places under one guard are a stretch of their own as long as nothing writes its
 /// register; those of no block are in none.
-fn stretches(insertions: &[Vec<Insertion>], bodies: &[&Body<'_>], kept: &Kept) -> Vec<Stretch> {
+fn stretches(insertions: &[Vec<Insertion>], bodies: &[&Body<'_>], kept: &ProbeState) -> Vec<Stretch> {
     let mut all: Vec<Stretch> = Vec::new();
     for (function, (list, body)) in insertions.iter().zip(bodies).enumerate() {
         // By block, register and sign of the guard.
@@ -254,7 +255,7 @@ struct Classes {
 
 impl Classes {
     /// Those of all stretches, and of places that are in none.
-    fn of(insertions: &[Vec<Insertion>], stretches: &[Stretch], kept: &Kept) -> Classes {
+    fn of(insertions: &[Vec<Insertion>], stretches: &[Stretch], kept: &ProbeState) -> Classes {
         let mut units: Vec<BTreeMap<Target, u64>> = Vec::new();
         let alone = insertions
             .iter()
@@ -303,7 +304,7 @@ fn in_none(insertion: &Insertion) -> bool {
 }
 
 /// Few classes: each has a counter, and rows are made of them when tables are read.
-fn alike(insertions: &mut [Vec<Insertion>], stretches: &[Stretch], classes: &Classes, kept: &mut Kept) {
+fn alike(insertions: &mut [Vec<Insertion>], stretches: &[Stretch], classes: &Classes, kept: &mut ProbeState) {
     let table = kept.tables.len() as u32;
     replace(
         insertions,
@@ -317,11 +318,11 @@ fn alike(insertions: &mut [Vec<Insertion>], stretches: &[Stretch], classes: &Cla
 }
 
 /// A table behind the program's own, of which each row says how often what `adds` has was added.
-fn hide<'a>(adds: impl ExactSizeIterator<Item = &'a BTreeMap<Target, u64>>, kept: &mut Kept) {
+fn hide<'a>(adds: impl ExactSizeIterator<Item = &'a BTreeMap<Target, u64>>, kept: &mut ProbeState) {
     let keys = (0..adds.len() as u64).map(|row| vec![row]).collect();
     kept.tables.push(Layout { at: 0, rows: Rows::Known(keys), aggregate: Aggregate::Count, ty: Scalar::U64 });
     let shares = (0u32..).zip(adds).flat_map(|(stretch, adds)| {
-        adds.iter().map(move |(&(table, row), &add)| Share { stretch, table, row, add })
+        adds.iter().map(move |(&(table, row), &add)| CountShare { stretch, table, row, add })
     });
     kept.shares = shares.collect();
 }
@@ -331,7 +332,7 @@ fn rows(
     insertions: &mut [Vec<Insertion>],
     stretches: &[Stretch],
     targets: &BTreeSet<Target>,
-    kept: &mut Kept,
+    kept: &mut ProbeState,
 ) {
     let number = |target: &Target| targets.iter().position(|t| t == target).unwrap_or_default() as u32;
     let counts = |adds: &BTreeMap<Target, u64>| -> Vec<Action> {
@@ -342,7 +343,12 @@ fn rows(
 }
 
 /// Many rows: stretches are counted.
-fn blocks(insertions: &mut [Vec<Insertion>], stretches: Vec<Stretch>, bodies: &[&Body<'_>], kept: &mut Kept) {
+fn blocks(
+    insertions: &mut [Vec<Insertion>],
+    stretches: Vec<Stretch>,
+    bodies: &[&Body<'_>],
+    kept: &mut ProbeState,
+) {
     if stretches.is_empty() {
         return;
     }
@@ -378,7 +384,7 @@ fn blocks(insertions: &mut [Vec<Insertion>], stretches: Vec<Stretch>, bodies: &[
 fn replace(
     insertions: &mut [Vec<Insertion>],
     stretches: &[Stretch],
-    kept: &Kept,
+    kept: &ProbeState,
     first: impl Fn(usize) -> Vec<Action>,
     alone: impl Fn(&BTreeMap<Target, u64>) -> Vec<Action>,
 ) {
@@ -410,7 +416,7 @@ fn replace(
 }
 
 /// If all that an insertion does is to add known integers to known rows: which, and how much.
-fn only_counts(insertion: &Insertion, kept: &Kept) -> Option<Vec<(Target, u64)>> {
+fn only_counts(insertion: &Insertion, kept: &ProbeState) -> Option<Vec<(Target, u64)>> {
     let Action::Probe(code) = &insertion.action else { return None };
     let mut out = Vec::new();
     for stmt in &code.body {

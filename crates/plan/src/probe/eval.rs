@@ -7,17 +7,17 @@
 
 use prlx_isa::view::Space;
 
-use crate::probe::code::{Ask, Binary, Code, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
+use crate::probe::code::{Binary, Code, LaneQuery, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
 
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 
 /// What a code runs on.
-pub trait Host {
+pub trait LaneHost {
     /// Bits of the code's operand in a lane.
     fn read(&self, operand: u32, lane: usize) -> u64;
     /// What a lane is told, of those that are active together.
-    fn ask(&self, what: Ask, active: u32, lane: usize) -> u64;
+    fn ask(&self, what: LaneQuery, active: u32, lane: usize) -> u64;
     /// Eight bytes of the kernel's parameters, from an offset on; zeros behind their end.
     fn param(&self, at: u32) -> u64;
     /// Whether a generic address lies in a state space.
@@ -33,14 +33,14 @@ pub trait Host {
     /// A counter of a lane grows.
     fn tally(&mut self, counter: u32, value: u64, lane: usize);
     /// A row takes a lane's value; of a count, 1.
-    fn update(&mut self, table: u32, row: Found<'_>, value: u64, lane: usize);
+    fn update(&mut self, table: u32, row: RowRef<'_>, value: u64, lane: usize);
     /// A lane's record, or, where the warp has it, that of the lowest active lane.
     fn save(&mut self, record: u32, fields: &[u64], lane: usize, leader: bool);
 }
 
 /// A row, in one lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found<'a> {
+pub enum RowRef<'a> {
     /// By number.
     At(u32),
     /// By keys.
@@ -48,7 +48,7 @@ pub enum Found<'a> {
 }
 
 /// Runs `code` for the lanes of `mask`.
-pub fn run(code: &Code, host: &mut impl Host, mask: u32) {
+pub fn run(code: &Code, host: &mut impl LaneHost, mask: u32) {
     let mut machine = Machine { temps: vec![[0; LANES]; code.temps.len()], code, host };
     machine.block(&code.body, mask);
 }
@@ -64,7 +64,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |l| mask >> l & 1 == 1)
 }
 
-impl<H: Host> Machine<'_, H> {
+impl<H: LaneHost> Machine<'_, H> {
     fn ty(&self, temp: Temp) -> Ty {
         self.code.temps.get(temp.index()).copied().unwrap_or(Ty::U64)
     }
@@ -109,10 +109,10 @@ impl<H: Host> Machine<'_, H> {
                     for l in lanes(mask) {
                         let value = value.map_or(1, |v| self.get(v, l));
                         match row {
-                            Row::At(row) => self.host.update(*table, Found::At(*row), value, l),
+                            Row::At(row) => self.host.update(*table, RowRef::At(*row), value, l),
                             Row::Keyed(keys) => {
                                 let keys: Vec<u64> = keys.iter().map(|k| self.wide(*k, l)).collect();
-                                self.host.update(*table, Found::Keyed(&keys), value, l);
+                                self.host.update(*table, RowRef::Keyed(&keys), value, l);
                             }
                         }
                     }
@@ -152,7 +152,7 @@ impl<H: Host> Machine<'_, H> {
                 Op::Copy(a) | Op::Bits(a) => self.get(*a, l),
                 Op::Read(operand) => self.host.read(*operand, l),
                 Op::Half(operand, bf, high) => half(self.host.read(*operand, l), *bf, *high),
-                Op::Ask(what) => self.host.ask(*what, mask, l),
+                Op::Query(what) => self.host.ask(*what, mask, l),
                 Op::Param(at) => self.host.param(*at),
                 Op::Load(var) => self.host.load(*var, l),
                 Op::Get(var) => self.host.get(*var),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use prlx_trace::table::Table;
 
-use super::state::Kept;
+use super::state::ProbeState;
 use crate::function::body::Body;
 use crate::plan::insertion::Insertion;
 
@@ -35,5 +35,5 @@ pub struct BoundProbe {
     /// The tables and records that the trace declares.
     pub tables: Vec<Table>,
     /// What the program keeps between insertions.
-    pub kept: Kept,
+    pub state: ProbeState,
 }

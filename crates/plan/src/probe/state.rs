@@ -10,37 +10,37 @@ use crate::probe::code::Ty;
 
 /// What a probe program keeps besides temporaries.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Kept {
+pub struct ProbeState {
     /// Variables of threads: in registers, handed to callees and back.
-    pub vars: Vec<Var>,
+    pub vars: Vec<ThreadVariable>,
     /// Variables of warps and CTAs: the first eight bytes each of a warp's among the records; a CTA's are in those of its first warp.
-    pub held: Vec<Held>,
+    pub shared_variables: Vec<SharedVariable>,
     /// Counters of threads, likewise: what each adds up to goes to a row that is known when the thread ends.
     pub counters: Vec<Counter>,
     /// Those of them that share registers.
-    pub packed: Packed,
+    pub packed: PackedCounters,
     /// Where tables lie, by number in [`Module::tables`], which has those of records behind them. If there are `shares`, one more,
     /// whose rows count how often lanes came to stretches of blocks.
     pub tables: Vec<tables::Layout>,
     /// What rows get of such stretches.
-    pub shares: Vec<Share>,
+    pub shares: Vec<CountShare>,
     /// Tables whose rows are known are there several times, behind the others, so that multiprocessors do not wait for each other.
-    pub copies: Copies,
+    pub copies: TableCopies,
     /// Where records lie.
     pub records: tables::Records,
     /// Where what markers leave lies; `None`: no marker is recorded.
     pub tracks: Option<tracks::Layout>,
     /// Markers that are not recorded, and why.
-    pub unmarked: Vec<Missed>,
+    pub unrecorded_markers: Vec<Unavailable>,
     /// Places where something that the program names is not to be had, and why.
-    pub missed: Vec<Missed>,
+    pub unavailable: Vec<Unavailable>,
     /// Clauses of the program that have no place in the module, also none at which they do nothing.
-    pub idle: Vec<usize>,
+    pub unmatched_clauses: Vec<usize>,
 }
 
 /// A variable of a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Var {
+pub struct ThreadVariable {
     /// Its name in the program; empty for one of ours.
     pub name: String,
     /// Its type.
@@ -51,13 +51,13 @@ pub struct Var {
 
 /// A variable of a warp or CTA; it begins as zeros.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Held {
+pub struct SharedVariable {
     /// Its name in the program.
     pub name: String,
     /// Its type.
     pub ty: Ty,
     /// Who has one of its own: a warp or a CTA.
-    pub of: Holder,
+    pub of: VariableScope,
 }
 
 /// A counter of a thread.
@@ -72,16 +72,16 @@ pub struct Counter {
 /// Counters of which it is known what a thread adds to them at most lie side by side in registers of 32 bits: what all lanes of a warp have in one of
 /// these is added up at once, and no counter runs into the next. The others have 64 bits each.
 ///
-/// Where the whole warp ends and each of the others is below 2^[`Packed::SMALL`] in each lane, lane n adds counter n to its row; else the lowest lane adds all.
+/// Where the whole warp ends and each of the others is below 2^[`PackedCounters::SMALL`] in each lane, lane n adds counter n to its row; else the lowest lane adds all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Packed {
-    /// How many: the first of [`Kept::counters`].
+pub struct PackedCounters {
+    /// How many: the first of [`ProbeState::counters`].
     pub counters: u32,
     /// Bits of each: enough for 32 times the most that a thread adds to one.
     pub bits: u32,
 }
 
-impl Packed {
+impl PackedCounters {
     /// Numbers of so many bits have a sum of 32 over a warp.
     pub const SMALL: u32 = 27;
 
@@ -102,16 +102,16 @@ impl Packed {
 /// Tables whose rows are known, several times: of each the first is where its layout says. A multiprocessor has that of its
 /// number, modulo `count`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Copies {
+pub struct TableCopies {
     /// How many; a power of two.
     pub count: u32,
     /// Bytes from one to the next.
     pub stride: u32,
 }
 
-impl Default for Copies {
-    fn default() -> Copies {
-        Copies { count: 1, stride: 0 }
+impl Default for TableCopies {
+    fn default() -> TableCopies {
+        TableCopies { count: 1, stride: 0 }
     }
 }
 
@@ -123,8 +123,8 @@ const APART: u64 = 256;
 
 /// What a row gets each time that a lane comes to a stretch of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Share {
-    /// Which stretch: a row of the last of [`Kept::tables`].
+pub struct CountShare {
+    /// Which stretch: a row of the last of [`ProbeState::tables`].
     pub stretch: u32,
     /// Which table; one that counts or sums integers.
     pub table: u32,
@@ -136,7 +136,7 @@ pub struct Share {
 
 /// Something that a clause can't be told at a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Missed {
+pub struct Unavailable {
     /// Which clause of the program.
     pub clause: usize,
     /// Which function of the module.
@@ -147,14 +147,14 @@ pub struct Missed {
     pub why: String,
 }
 
-impl Kept {
+impl ProbeState {
     /// How many of `tables` are the program's.
     pub fn own(&self) -> usize {
         self.tables.len() - usize::from(!self.shares.is_empty())
     }
     /// Gives rows their shares of what stretches of blocks counted. `all` is what each of `tables` holds, in order, perhaps with others
     /// behind them; what is left is the program's own, numbered as in [`Module::tables`].
-    pub fn settle(&self, all: &mut Vec<TableContents>) {
+    pub fn add_shares(&self, all: &mut Vec<TableContents>) {
         let own = self.own();
         if own == self.tables.len() || all.len() <= own {
             return;
@@ -201,7 +201,7 @@ impl Kept {
             count /= 2;
         }
         if let (1.., Ok(stride)) = (known, u32::try_from(stride)) {
-            self.copies = Copies { count, stride };
+            self.copies = TableCopies { count, stride };
         }
     }
     /// The rows that one of `tables` has, by ascending keys, and how many values were lost. `all` is the memory of all tables.
@@ -232,7 +232,7 @@ impl Kept {
 
 /// Who has a variable, or a record, of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Holder {
+pub enum VariableScope {
     /// Each thread.
     Thread,
     /// Each warp.

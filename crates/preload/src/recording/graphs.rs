@@ -157,7 +157,7 @@ fn without(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
         request: plan.request.clone(),
         module,
         functions: vec![skipped; kernel + 1],
-        kept: plan.kept.clone(),
+        probe_state: plan.probe_state.clone(),
         finals: plan.finals,
     })
 }

@@ -52,7 +52,7 @@ impl Made {
 /// The machine code that would have run; of markers, whose times hang on how many threads run at once, what it would be if the driver makes it.
 pub(super) fn before(rewrite: &Rewrite, source: &Source, options: &[String]) -> Option<Vec<u8>> {
     let made = || {
-        let mut tools = ASSEMBLERS.tools.iter().filter(|_| rewrite.plan.kept.tracks.is_some());
+        let mut tools = ASSEMBLERS.tools.iter().filter(|_| rewrite.plan.probe_state.tracks.is_some());
         tools.find_map(|tool| ASSEMBLERS.assemble(tool, &source.ptx, source.target, options).ok())
     };
     source.code.clone().or_else(made)

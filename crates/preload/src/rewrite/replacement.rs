@@ -14,7 +14,7 @@ use std::time::Instant;
 use prlx_driver::assemble::needs;
 use prlx_instrument::Rewrite;
 use prlx_isa::view::FunctionKind;
-use prlx_plan::{IDLE, RecordingRequest};
+use prlx_plan::{RecordingRequest, UNPROBED};
 use prlx_probe::diagnostics;
 use prlx_trace::kernel::Fidelity;
 
@@ -63,7 +63,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let rewrite = write(&program)?;
     if rewrite.plan.functions.iter().all(|f| f.skipped.is_some()) {
         let mut why = rewrite.plan.functions.iter().filter_map(|f| f.skipped.as_deref());
-        let why = why.clone().find(|why| *why == IDLE).or_else(|| why.next());
+        let why = why.clone().find(|why| *why == UNPROBED).or_else(|| why.next());
         return Err(why.unwrap_or("it has no kernels").to_owned());
     }
     let written = begun.elapsed();
@@ -84,13 +84,16 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         (made, proof.is_some_and(|p| p.join().unwrap_or(false)))
     });
     let Made { rewrite, code } = made?;
-    let kept = &rewrite.plan.kept;
+    let kept = &rewrite.plan.probe_state;
     let mut missed = program.probe.as_deref().map_or_else(Vec::new, |script| {
-        let missed =
-            diagnostics::missed(script, &rewrite.module, &source.ptx, &kept.missed).into_iter().map(|m| m.1);
-        missed.chain(kept.idle.iter().map(|clause| diagnostics::nowhere(script, *clause))).collect()
+        let missed = diagnostics::missed(script, &rewrite.module, &source.ptx, &kept.unavailable)
+            .into_iter()
+            .map(|m| m.1);
+        missed
+            .chain(kept.unmatched_clauses.iter().map(|clause| diagnostics::nowhere(script, *clause)))
+            .collect()
     });
-    missed.extend(kept.unmarked.iter().map(|missed| {
+    missed.extend(kept.unrecorded_markers.iter().map(|missed| {
         let function = rewrite.module.functions.get(missed.function.index()).map_or("", |f| f.name.as_str());
         format!("{function}: {}", missed.why)
     }));

@@ -121,7 +121,7 @@ fn values_have_their_types() {
     assert_eq!(shown(table, vec![rows(), rows()], 20), lines(want));
     let table = of("n", Vec::new(), Aggregate::Count, Scalar::U64);
     assert_eq!(shown(table.clone(), vec![tally(&[(&[], &[12_345])], 0)], 20), "@n  count\n  12,345\n");
-    assert_eq!(shown(table, vec![], 20), "@n  count\n  nothing came here\n");
+    assert_eq!(shown(table, vec![], 20), "@n  count\n  no values\n");
     // One module sums integers, the other floats.
     let table = |ty| of("s", Vec::new(), Aggregate::Sum, ty);
     let whole = trace(module("a.cu", vec![table(Scalar::S32)]), vec![tally(&[(&[], &[minus(-2)])], 0)]);

@@ -209,7 +209,7 @@ impl Workdir {
             unmatched.clauses.iter().map(|c| format!("{} matches no instruction", script.clause(*c))),
         );
         what.extend(
-            matches::unavailable(script, &module, &text, &rewrite.plan.kept.missed)
+            matches::unavailable(script, &module, &text, &rewrite.plan.probe_state.unavailable)
                 .into_iter()
                 .map(|m| m.what),
         );
@@ -255,7 +255,7 @@ impl Workdir {
             params.iter().filter_map(|p| Some(module.symbols.get(p.index())?.name.clone())).collect()
         };
         let (own, all) = (params(&pruned), params(&probed));
-        let records = &plan.kept.records;
+        let records = &plan.probe_state.records;
         let mut text = format!("{kernel}\n{}\n{}\n", own.len(), records.parts.len());
         for part in &records.parts {
             let holders = if part.of_lane { 32 } else { 1 };
@@ -264,7 +264,7 @@ impl Workdir {
         for name in all.iter().skip(own.len()) {
             text += &format!("context {name}\n");
         }
-        text += &format!("tables {}\nrecords {}\n", plan.kept.table_bytes(), records.warp);
+        text += &format!("tables {}\nrecords {}\n", plan.probe_state.table_bytes(), records.warp);
         self.write("kernel.info", text.as_bytes())?;
         Ok(((), format!("{} of records", count(records.parts.len(), "map", "maps"))))
     }

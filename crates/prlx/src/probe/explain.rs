@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use prlx_instrument::Edit;
 use prlx_isa::view::FuncId;
 use prlx_plan::ProbeProgram as _;
-use prlx_plan::{Action, At, Insertion, Missed, Plan};
+use prlx_plan::{Action, At, Insertion, Plan, Unavailable};
 use prlx_probe::ProbeMatch;
 use prlx_probe::lang::Script;
 
@@ -148,8 +148,9 @@ fn explain_clause(
     let code_at = inserted_code(code, instrumented, &probes);
     let sizes: Vec<CodeSize> = code_at.iter().map(|c| CodeSize::of(&c.text)).collect();
     // The instrumented script has this clause alone, as its first.
-    let missed = instrumented.plan.kept.missed.iter().map(|m| Missed { clause, ..m.clone() });
-    let missed: Vec<Missed> = missed.collect();
+    let missed =
+        instrumented.plan.probe_state.unavailable.iter().map(|m| Unavailable { clause, ..m.clone() });
+    let missed: Vec<Unavailable> = missed.collect();
     let unavailable = matches::unavailable(script, &code.module, &code.text, &missed);
     ClauseExplanation {
         heading: script.clause(clause),
@@ -227,7 +228,7 @@ impl CodeSize {
 
 /// What the whole program takes.
 fn totals(instrumented: &Instrumented) -> Totals {
-    let kept = &instrumented.plan.kept;
+    let kept = &instrumented.plan.probe_state;
     let mut registers: BTreeMap<&'static str, usize> = BTreeMap::new();
     kept.vars.iter().for_each(|v| *registers.entry(v.ty.name()).or_default() += 1);
     let packed = kept.packed;
@@ -237,7 +238,7 @@ fn totals(instrumented: &Instrumented) -> Totals {
             *registers.entry(ty).or_default() += n;
         }
     }
-    let shared_bytes = 8 * kept.held.len() as u64;
+    let shared_bytes = 8 * kept.shared_variables.len() as u64;
     Totals {
         instructions: instrumented.edits.iter().map(|e| CodeSize::of(&e.text).instructions).sum(),
         registers,

@@ -119,7 +119,8 @@ fn probe_job(
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot probe {}", job.name))?;
     let fault = recorded.fault.as_ref().map(|f| f.message.clone());
-    let missed = matches::unavailable(script, &rewrite.module, &job.text, &rewrite.plan.kept.missed);
+    let missed =
+        matches::unavailable(script, &rewrite.module, &job.text, &rewrite.plan.probe_state.unavailable);
     let skipped = missed.iter().map(|m| Skipped {
         module: job.module.clone(),
         kernel: Some(job.kernel.clone()),

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use prlx_isa::view::{FuncId, Module};
-use prlx_plan::{At, Filter, Missed};
+use prlx_plan::{At, Filter, Unavailable};
 use prlx_present::tallies;
+use prlx_probe::ProbeMatch;
+use prlx_probe::alternatives;
 use prlx_probe::diagnostics::{self, inst};
 use prlx_probe::lang::{Script, Stmt};
-use prlx_probe::{ProbeMatch, instead};
 
 use super::count::count;
 
@@ -25,7 +26,7 @@ pub(super) fn unavailable(
     script: &Script,
     module: &Module,
     source: &str,
-    all: &[Missed],
+    all: &[Unavailable],
 ) -> Vec<tallies::Unavailable> {
     let diagnostics = diagnostics::missed(script, module, source, all).into_iter();
     diagnostics.map(|(clause, what)| tallies::Unavailable { tables: tables(script, clause), what }).collect()
@@ -79,7 +80,9 @@ pub(super) fn unmatched(
         };
         let why = match (l.found.len(), l.missed.first()) {
             (0, Some(missed)) => format!("it has places, but can't stand there: {}", missed.why),
-            (0, None) => format!("no place in the module; {}", instead(&tracepoint.what, module, filter)),
+            (0, None) => {
+                format!("no place in the module; {}", alternatives(&tracepoint.what, module, filter))
+            }
             (n, Some(missed)) => format!("found at {}; {}", count(n, "place", "places"), missed.why),
             (n, None) => {
                 format!("found at {}; the predicate holds at none of them", count(n, "place", "places"))

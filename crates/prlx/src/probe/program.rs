@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use prlx_driver::session::{LIVE, Options};
-use prlx_plan::IDLE;
+use prlx_plan::UNPROBED;
 use prlx_present::tallies::Tallies;
 use prlx_trace::Trace;
 
@@ -95,7 +95,7 @@ fn watch(over: Receiver<()>, interval: Duration, folder: &Path, show: LiveTables
 /// Why nothing was probed; `None` if there was no module.
 fn why_nothing(traces: &[(String, Trace)]) -> Option<String> {
     let skipped = || traces.iter().flat_map(|(_, trace)| &trace.skipped);
-    let idle = skipped().filter(|s| s.reason == IDLE).count();
+    let idle = skipped().filter(|s| s.reason == UNPROBED).count();
     let others = recordings::not_probed(traces);
     let lines = others.iter().map(|what| format!("\n  {what}")).collect::<String>();
     match (idle, others.is_empty()) {

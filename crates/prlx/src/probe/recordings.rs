@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use prlx_driver::session::Session;
-use prlx_plan::IDLE;
+use prlx_plan::UNPROBED;
 use prlx_present::tallies::{Tallies, Unavailable};
 use prlx_probe::diagnostics::NO_MATCH;
 use prlx_trace::{Level, Trace};
@@ -73,7 +73,7 @@ pub fn tables(traces: &[(String, Trace)]) -> Tallies {
 pub(super) fn not_probed(traces: &[(String, Trace)]) -> Vec<String> {
     let (mut places, mut modules, mut launches) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
     for trace in traces.iter().map(|(_, trace)| trace) {
-        for skipped in trace.skipped.iter().filter(|s| s.reason != IDLE) {
+        for skipped in trace.skipped.iter().filter(|s| s.reason != UNPROBED) {
             match skipped.kernel {
                 Some(_) if skipped.reason.ends_with(NO_MATCH) => {}
                 Some(_) => drop(places.insert(skipped.reason.clone())),
@@ -81,7 +81,7 @@ pub(super) fn not_probed(traces: &[(String, Trace)]) -> Vec<String> {
             }
         }
         let reasons = trace.launches.iter().filter_map(|l| l.launch.skipped.as_ref());
-        reasons.filter(|why| *why != IDLE).for_each(|why| *launches.entry(why).or_insert(0) += 1);
+        reasons.filter(|why| *why != UNPROBED).for_each(|why| *launches.entry(why).or_insert(0) += 1);
     }
     let of = |all: BTreeMap<&String, usize>, one: &str, many: &str| -> Vec<String> {
         all.into_iter().map(|(why, n)| format!("{} not probed: {why}", count(n, one, many))).collect()

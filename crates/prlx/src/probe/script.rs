@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use prlx_probe::lang::{Complaint, Script, parse};
+use prlx_probe::lang::{ProbeError, Script, parse};
 use prlx_probe::neutrino;
 use prlx_probe::tools::TOOLS;
 
@@ -108,7 +108,7 @@ fn from_text(text: &str, name: &str) -> Result<Arc<Script>> {
     parse(text).map(Arc::new).map_err(|complaints| anyhow!(mistakes(&complaints, text, name)))
 }
 
-fn mistakes(complaints: &[Complaint], text: &str, name: &str) -> String {
+fn mistakes(complaints: &[ProbeError], text: &str, name: &str) -> String {
     let shown = complaints.iter().take(MISTAKES).map(|c| prlx_present::safe_lines(&c.render(text, name)));
     let mut out = shown.collect::<Vec<_>>().join("\n");
     if complaints.len() > MISTAKES {

@@ -7,7 +7,7 @@ use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
-use prlx_plan::{Filter, Missed};
+use prlx_plan::{Filter, Unavailable};
 use prlx_timeline::{Calibration, Note, Timeline};
 use prlx_trace::Trace;
 use prlx_trace::names::display_name;
@@ -90,7 +90,7 @@ impl Profiler<'_> {
             self.calibrate(job, &rewrite, recorded.stats.nanos, path, monitor);
         }
         drop(activity);
-        for Missed { function, why, .. } in &rewrite.plan.kept.unmarked {
+        for Unavailable { function, why, .. } in &rewrite.plan.probe_state.unrecorded_markers {
             let function = rewrite.module.functions.get(function.index()).map_or("", |f| f.name.as_str());
             monitor.warn(&format!("{}: {}: {why}", job.module, prlx_present::safe(function)));
         }
@@ -114,7 +114,7 @@ impl Profiler<'_> {
             prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
         };
         let rewrite = write(&program).with_context(|| format!("cannot profile {}", job.module))?;
-        if rewrite.plan.kept.tracks.is_none() {
+        if rewrite.plan.probe_state.tracks.is_none() {
             bail!("{}", no_markers(&rewrite, job, self.options));
         }
         Ok(match program.with_spans().filter(|_| on_gpu) {
@@ -143,7 +143,7 @@ impl Profiler<'_> {
 /// Why there is nothing to record.
 fn no_markers(rewrite: &Rewrite, job: &Job, options: &ProfileOptions) -> String {
     let text = format!("{} of {} has no markers", job.kernel, job.module);
-    match rewrite.plan.kept.unmarked.first() {
+    match rewrite.plan.probe_state.unrecorded_markers.first() {
         Some(missed) => format!("{text} that can be recorded: {}", missed.why),
         None => text + options.hint.text(),
     }

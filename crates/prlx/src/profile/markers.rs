@@ -1,6 +1,6 @@
 //! Which markers a profile records, and how.
 
-use prlx_plan::markers::Marking;
+use prlx_plan::markers::MarkerOptions;
 use prlx_plan::{Filter, RecordingRequest};
 use prlx_trace::device::tracks::Form;
 use prlx_trace::mark::Via;
@@ -44,15 +44,15 @@ impl ProfileOptions {
     }
 
     /// The markers to record.
-    pub fn marking(&self) -> Marking {
+    pub fn marking(&self) -> MarkerOptions {
         let marks = marking(self.auto.clone(), self.lines.clone(), self.lanes, self.form);
-        Marking { spare: true, ..marks }
+        MarkerOptions { spare: true, ..marks }
     }
 }
 
 /// The markers of the source, and those that are added, recorded in the given form.
-pub fn marking(outside: Vec<Via>, lines: Vec<(String, u32)>, lanes: bool, form: Form) -> Marking {
-    Marking { source: true, outside, lines, lanes, form, spare: false }
+pub fn marking(outside: Vec<Via>, lines: Vec<(String, u32)>, lanes: bool, form: Form) -> MarkerOptions {
+    MarkerOptions { source: true, outside, lines, lanes, form, spare: false }
 }
 
 /// Advice for kernels without markers.

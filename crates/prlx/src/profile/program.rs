@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use anyhow::{Result, bail};
 use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::session::{Options, PASSED, Session};
-use prlx_plan::IDLE;
+use prlx_plan::UNPROBED;
 use prlx_timeline::{Calibration, Timeline};
 use prlx_trace::Trace;
 
@@ -86,15 +86,15 @@ fn reduced_occupancy(timeline: &Timeline) -> Vec<String> {
 fn not_profiled(traces: &[Trace]) -> Vec<String> {
     let (mut markers, mut modules, mut launches) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for trace in traces {
-        for skipped in trace.skipped.iter().filter(|s| s.reason != IDLE) {
+        for skipped in trace.skipped.iter().filter(|s| s.reason != UNPROBED) {
             let which = if skipped.kernel.is_some() { &mut markers } else { &mut modules };
             *which.entry(skipped.reason.clone()).or_insert(0) += 1;
         }
         let reasons = trace.launches.iter().filter_map(|l| l.launch.skipped.clone());
         // If every unchanged module has no markers, its launches have none either.
         let whole = trace.skipped.iter().filter(|s| s.kernel.is_none());
-        let markless = whole.clone().count() > 0 && whole.clone().all(|s| s.reason == IDLE);
-        let lost = reasons.filter(|why| why != IDLE && !(markless && why == PASSED));
+        let markless = whole.clone().count() > 0 && whole.clone().all(|s| s.reason == UNPROBED);
+        let lost = reasons.filter(|why| why != UNPROBED && !(markless && why == PASSED));
         lost.for_each(|why| *launches.entry(why).or_insert(0) += 1);
     }
     let of = |all: BTreeMap<String, usize>, one: &str, many: &str| -> Vec<String> {
@@ -110,7 +110,7 @@ fn not_profiled(traces: &[Trace]) -> Vec<String> {
 
 /// Why nothing was recorded; `None` if there was no module.
 fn why_nothing(traces: &[Trace], hint: MarkerHint) -> Option<String> {
-    let idle = traces.iter().flat_map(|t| &t.skipped).filter(|s| s.reason == IDLE).count();
+    let idle = traces.iter().flat_map(|t| &t.skipped).filter(|s| s.reason == UNPROBED).count();
     let lines: String = not_profiled(traces).iter().map(|what| format!("\n  {what}")).collect();
     let help = hint.text();
     match (idle, lines.is_empty()) {

@@ -3,13 +3,14 @@
 //! File by file: `places` finds where a tracepoint lands, `facts` says what is known there, `express` makes the [`Code`] with what `ask` gives, `tables`
 //! gathers what tables hold over all places, `count` makes cheap what only counts.
 //!
-//! Holds: a place where a clause can't be told what it asks has a [`Missed`] that says why, and the clause does nothing there.
+//! Holds: a place where a clause can't be told what it asks has a [`Unavailable`] that says why, and the clause does nothing there.
 
-mod ask;
-mod express;
-mod facts;
-mod places;
+mod compile;
+mod operands;
+mod site_facts;
+mod sites;
 mod tables;
+mod value;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,17 +18,20 @@ use std::sync::Arc;
 use prlx_isa::view::{Class, FunctionKind};
 
 use crate::lang::{Clause, Script};
-use express::Express;
-use facts::Facts;
+use compile::ClauseCompiler;
 use prlx_plan::code::Stmt;
 use prlx_plan::function::body::Body;
-use prlx_plan::function::wgmma::Windows;
-use prlx_plan::{Action, At, BoundProbe, Held, Holder, Insertion, Kept, Missed, ProbeProgram, Var};
+use prlx_plan::function::wgmma::WgmmaHazards;
+use prlx_plan::{
+    Action, At, BoundProbe, Insertion, ProbeProgram, ProbeState, SharedVariable, ThreadVariable, Unavailable,
+    VariableScope,
+};
+use site_facts::SiteFacts;
 use tables::Tables;
 
 /// Binds `script` to the functions of `bodies` for which `wanted` holds.
 fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize) -> bool) -> BoundProbe {
-    let windows: Vec<Windows> = bodies.iter().map(|b| Windows::of(b)).collect();
+    let windows: Vec<WgmmaHazards> = bodies.iter().map(|b| WgmmaHazards::of(b)).collect();
     let mut tables = Tables::new(script);
     // What types and rows there are is known when all places were seen.
     let all = |tables: &mut Tables| {
@@ -53,11 +57,21 @@ fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize) -> bool) -
     let (insertions, missed, idle) = all(&mut tables);
     let once: Vec<bool> = (0..script.records.len()).map(|record| once(&insertions, bodies, record)).collect();
     let (tables, layouts, records) = tables.finish(script, &once);
-    let (own, others): (Vec<_>, Vec<_>) = script.vars.iter().partition(|v| v.of == Holder::Thread);
-    let vars = own.into_iter().map(|v| Var { name: v.name.clone(), ty: v.ty, init: v.init }).collect();
-    let held = others.into_iter().map(|v| Held { name: v.name.clone(), ty: v.ty, of: v.of }).collect();
-    let kept = Kept { vars, held, tables: layouts, records, missed, idle, ..Kept::default() };
-    BoundProbe { insertions, tables, kept }
+    let (own, others): (Vec<_>, Vec<_>) = script.vars.iter().partition(|v| v.of == VariableScope::Thread);
+    let vars =
+        own.into_iter().map(|v| ThreadVariable { name: v.name.clone(), ty: v.ty, init: v.init }).collect();
+    let held =
+        others.into_iter().map(|v| SharedVariable { name: v.name.clone(), ty: v.ty, of: v.of }).collect();
+    let kept = ProbeState {
+        vars,
+        shared_variables: held,
+        tables: layouts,
+        records,
+        unavailable: missed,
+        unmatched_clauses: idle,
+        ..ProbeState::default()
+    };
+    BoundProbe { insertions, tables, state: kept }
 }
 
 /// Whether no thread saves more than one of a declaration's records: if that is done where threads end alone, and there once.
@@ -93,19 +107,19 @@ fn at_places(
     number: usize,
     clause: &Clause,
     body: &Body<'_>,
-    windows: &Windows,
+    windows: &WgmmaHazards,
     tables: &mut Tables,
     out: &mut Vec<Insertion>,
-    missed: &mut Vec<Missed>,
+    missed: &mut Vec<Unavailable>,
 ) {
     let reachable = body.reachable();
     for tracepoint in &clause.tracepoints {
-        let (places, without) = places::places(body, tracepoint);
-        let miss = |at, why| Missed { clause: number, function: body.id, at, why };
+        let (places, without) = sites::sites(body, tracepoint);
+        let miss = |at, why| Unavailable { clause: number, function: body.id, at, why };
         missed.extend(without.into_iter().map(|(at, why)| miss(at, why)));
         for place in places.iter().filter(|p| reachable.get(p.part.index()) == Some(&true)) {
-            let facts = Facts { body, windows, place };
-            match Express::new(script, &facts, tables, clause.locals.len()).clause(clause) {
+            let facts = SiteFacts { body, windows, place };
+            match ClauseCompiler::new(script, &facts, tables, clause.locals.len()).clause(clause) {
                 Ok(Some(code)) => {
                     let action = Action::Probe(Arc::new(code));
                     out.push(Insertion { at: place.at, guard: place.guard, action });

@@ -8,9 +8,9 @@ use prlx_trace::device::tables::{Layout, Part, Records, Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Field, Shown, Table};
 
-use super::express::Why;
+use super::value::Reason;
 use crate::lang::{Expr, Script, Stmt, Update};
-use prlx_plan::Holder;
+use prlx_plan::VariableScope;
 use prlx_plan::code::Ty;
 
 /// Logarithm of how many rows a table has whose rows are not known.
@@ -64,7 +64,7 @@ impl Tables {
         wide
     }
     /// A row has keys of these kinds.
-    pub fn keys(&mut self, table: usize, keys: &[KeyPart]) -> Result<(), Why> {
+    pub fn keys(&mut self, table: usize, keys: &[KeyPart]) -> Result<(), Reason> {
         let Some(seen) = self.seen.get_mut(table) else { return Ok(()) };
         let before = seen.keys.get_or_insert_with(|| keys.iter().map(|k| (k.0, k.1.wide())).collect());
         for (old, new) in before.iter_mut().zip(keys) {
@@ -156,7 +156,7 @@ impl Tables {
         }
         let mut parts = Vec::new();
         for (r, once) in script.records.iter().zip(once) {
-            let of_lane = r.of == Holder::Thread;
+            let of_lane = r.of == VariableScope::Thread;
             let field = |name: &str, ty: Scalar| Field { name: name.to_owned(), ty, shown: Shown::Number };
             tables.push(Table {
                 name: r.name.clone(),
@@ -174,7 +174,7 @@ impl Tables {
             let fields = r.fields.iter().map(|(_, ty)| ty.scalar()).collect();
             parts.push(Part { at: 0, of_lane, fields, keep: r.keep, which: r.which, once: *once });
         }
-        let held = script.vars.iter().filter(|v| v.of != Holder::Thread).count();
+        let held = script.vars.iter().filter(|v| v.of != VariableScope::Thread).count();
         (tables, layouts, Records::new(held, parts))
     }
 }

@@ -9,7 +9,7 @@ use prlx_trace::device::tables::Which;
 use prlx_trace::table::Aggregate;
 
 use super::builtin::Builtin;
-use prlx_plan::Holder;
+use prlx_plan::VariableScope;
 use prlx_plan::code::{Binary, Reduce, Ty, Unary};
 
 /// Bytes of the program's text.
@@ -36,7 +36,7 @@ pub struct Var {
     /// Its name.
     pub name: String,
     /// Who has one.
-    pub of: Holder,
+    pub of: VariableScope,
     /// Its type.
     pub ty: Ty,
     /// Bits that it starts with; a warp's or CTA's with zeros.
@@ -66,7 +66,7 @@ pub struct Record {
     /// Names and types of its fields.
     pub fields: Vec<(String, Ty)>,
     /// Who has these records of its own: a thread or a warp.
-    pub of: Holder,
+    pub of: VariableScope,
     /// How many of them are kept, or for how many of each there is room.
     pub keep: u32,
     /// Which.
@@ -240,4 +240,17 @@ pub enum ExprKind {
     Same(Box<Expr>),
     /// `lanes_sum(e)`, `lanes_min(e)`, `lanes_max(e)`: over the active lanes.
     Reduce(Reduce, Box<Expr>),
+}
+
+/// What `in3` or `out` means.
+pub(super) fn operand(name: &str) -> Option<ExprKind> {
+    let digit = |digits: &str| match digits.as_bytes() {
+        [d @ b'0'..=b'9'] => Some(d - b'0'),
+        _ => None,
+    };
+    match name.strip_prefix("out") {
+        Some("") => Some(ExprKind::Out(0)),
+        Some(digits) => digit(digits).map(ExprKind::Out),
+        None => name.strip_prefix("in").and_then(digit).map(ExprKind::In),
+    }
 }

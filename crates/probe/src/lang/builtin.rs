@@ -1,6 +1,6 @@
 //! What a program can ask of a place and of a thread: declared once.
 
-use prlx_plan::code::{Ask, Ty};
+use prlx_plan::code::{LaneQuery, Ty};
 
 /// Declares the builtins: name, what it is of, documentation.
 macro_rules! builtins {
@@ -27,7 +27,7 @@ pub enum Gives {
     /// A number of a place in the grid, computed from special registers.
     Index(Index),
     /// What is asked when the code runs.
-    Ask(Ask),
+    Query(LaneQuery),
     /// A value of the instruction, of this type.
     Value(Ty),
 }
@@ -40,7 +40,7 @@ impl Gives {
             Gives::Text => None,
             Gives::Special(_) | Gives::Index(Index::Thread | Index::WarpInCta) => Some(Ty::U32),
             Gives::Index(Index::Cta | Index::Warp) => Some(Ty::U64),
-            Gives::Ask(ask) => Some(ask.ty()),
+            Gives::Query(ask) => Some(ask.ty()),
         }
     }
 }
@@ -149,17 +149,17 @@ builtins! {
     /// The multiprocessor.
     Sm "sm" Special("%smid");
     /// The lanes that are here together, a bit each.
-    Active "active" Gives::Ask(Ask::Active);
+    Active "active" Gives::Query(LaneQuery::Active);
     /// Whether this lane is the lowest of those that are here together.
-    Leader "leader" Gives::Ask(Ask::Leader);
+    Leader "leader" Gives::Query(LaneQuery::Leader);
     /// The multiprocessor's clock, 32 bits: it wraps every few seconds.
-    Clock32 "clock32" Gives::Ask(Ask::Clock);
+    Clock32 "clock32" Gives::Query(LaneQuery::Clock);
     /// The multiprocessor's clock.
-    Clock "clock" Gives::Ask(Ask::Clock64);
+    Clock "clock" Gives::Query(LaneQuery::Clock64);
     /// The global timer, nanoseconds.
-    Time "time" Gives::Ask(Ask::Time);
+    Time "time" Gives::Query(LaneQuery::Time);
     /// The launch's number in its process.
-    Launch "launch" Gives::Ask(Ask::Launch);
+    Launch "launch" Gives::Query(LaneQuery::Launch);
 }
 
 impl Builtin {

@@ -12,12 +12,12 @@ use std::ops::Range;
 use prlx_trace::table::Aggregate;
 
 use super::ast::{Clause, Expr, ExprKind, Script, Span, Stmt, Tracepoint, Update};
+use super::availability::{at_inst, output_unavailable, unavailable};
 use super::builtin::Builtin;
-use super::complain::{COMPLAINTS, Complaint, nearest};
-use super::lacks::{at_inst, lacks, lacks_out};
+use super::error::{MAX_ERRORS, ProbeError, nearest};
 use super::parse::assignment;
 use super::types::{alone, common, fits, promoted, range};
-use prlx_plan::Holder;
+use prlx_plan::VariableScope;
 use prlx_plan::code::{Binary, Ty, Unary};
 
 /// Most trips of a loop.
@@ -46,12 +46,12 @@ pub const MERGES: [Binary; 7] =
     [Binary::Add, Binary::Sub, Binary::Min, Binary::Max, Binary::And, Binary::Or, Binary::Xor];
 
 /// Refuses a loop with no trips or too many.
-pub(super) fn trips(range: &Range<i64>, span: &Span) -> Result<(), Complaint> {
+pub(super) fn trips(range: &Range<i64>, span: &Span) -> Result<(), ProbeError> {
     let n = i128::from(range.end) - i128::from(range.start);
     match n {
-        ..=0 => Err(Complaint::new(span.clone(), "this loop has no trips")),
+        ..=0 => Err(ProbeError::new(span.clone(), "this loop has no trips")),
         n if n > TRIPS.into() => {
-            Err(Complaint::new(span.clone(), format!("a loop has at most {TRIPS} trips, this one has {n}")))
+            Err(ProbeError::new(span.clone(), format!("a loop has at most {TRIPS} trips, this one has {n}")))
         }
         _ => Ok(()),
     }
@@ -85,19 +85,19 @@ impl Kind {
 }
 
 /// Checks a script of which each part is well formed.
-pub(super) fn check(script: &Script, complaints: &mut Vec<Complaint>) {
-    for var in script.vars.iter().filter(|v| v.of != Holder::Thread && v.init != 0) {
-        let whose = if var.of == Holder::Warp { "warp" } else { "CTA" };
+pub(super) fn check(script: &Script, errors: &mut Vec<ProbeError>) {
+    for var in script.vars.iter().filter(|v| v.of != VariableScope::Thread && v.init != 0) {
+        let whose = if var.of == VariableScope::Warp { "warp" } else { "CTA" };
         let message = format!("a {whose}'s variable begins as 0");
         let help = "of a least value, keep the greatest of `~x`: 0 gives way to any";
-        complaints.push(Complaint::new(var.span.clone(), message).help(help));
+        errors.push(ProbeError::new(var.span.clone(), message).help(help));
     }
     let mut rows = HashMap::new();
     for clause in &script.clauses {
         let mut checker = Checker {
             script,
             clause,
-            complaints,
+            errors,
             rows: &mut rows,
             locals: vec![None; clause.locals.len()],
             set: vec![false; clause.locals.len()],
@@ -111,7 +111,7 @@ pub(super) fn check(script: &Script, complaints: &mut Vec<Complaint>) {
             let start = clause.span.start;
             let span = start..clause.tracepoints.last().map_or(start, |t| t.span.end);
             let message = format!("with its loops unrolled this clause has {statements} statements");
-            complaints.push(Complaint::new(span, message).help(format!("at most {STATEMENTS} are allowed")));
+            errors.push(ProbeError::new(span, message).help(format!("at most {STATEMENTS} are allowed")));
         }
     }
 }
@@ -153,7 +153,7 @@ impl Meaning {
 struct Checker<'a> {
     script: &'a Script,
     clause: &'a Clause,
-    complaints: &'a mut Vec<Complaint>,
+    errors: &'a mut Vec<ProbeError>,
     /// By table, and by key (`None`: the value): what it is at the first update that says it.
     rows: &'a mut HashMap<(usize, Option<usize>), (Meaning, Span)>,
     /// What the first assignment of each local variable gave.
@@ -163,12 +163,12 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn complain(&mut self, span: &Span, message: impl Into<String>) {
-        self.complaints.push(Complaint::new(span.clone(), message));
+    fn report(&mut self, span: &Span, message: impl Into<String>) {
+        self.errors.push(ProbeError::new(span.clone(), message));
     }
 
     fn complain_help(&mut self, span: &Span, message: impl Into<String>, help: impl Into<String>) {
-        self.complaints.push(Complaint::new(span.clone(), message).help(help));
+        self.errors.push(ProbeError::new(span.clone(), message).help(help));
     }
 
     fn text(&self, span: &Span) -> &str {
@@ -178,7 +178,7 @@ impl Checker<'_> {
     fn body(&mut self, body: &[Stmt]) {
         for stmt in body {
             // More would not be shown.
-            if self.complaints.len() < COMPLAINTS {
+            if self.errors.len() < MAX_ERRORS {
                 self.stmt(stmt);
             }
         }
@@ -194,7 +194,7 @@ impl Checker<'_> {
                 let kind = self.value(value);
                 let var = &self.script.vars[*number];
                 self.goes_into(kind, var.ty, &var.name, &value.span);
-                if var.of != Holder::Thread && reads(value, *number) {
+                if var.of != VariableScope::Thread && reads(value, *number) {
                     let (name, all) = (&var.name, merges());
                     let message = format!("what other lanes bring to `{name}` meanwhile would be lost");
                     self.complain_help(&value.span, message, format!("lanes update it by {all}"));
@@ -292,7 +292,7 @@ impl Checker<'_> {
                 Some(i) => (format!("key {} of `@{name}`", i + 1), "is"),
                 None => (format!("`@{name}`"), "takes"),
             };
-            self.complain(
+            self.report(
                 span,
                 format!("{what} {is} {} here, and {} in line {line}", meaning.words(), first.words()),
             );
@@ -363,7 +363,7 @@ impl Checker<'_> {
                     ty if ty.float() => {
                         self.complain_help(&e.span, message, format!("`s64({text})` truncates"))
                     }
-                    _ => self.complain(&e.span, message),
+                    _ => self.report(&e.span, message),
                 }
                 Kind::Unknown
             }
@@ -379,7 +379,7 @@ impl Checker<'_> {
             ExprKind::Bool(_) => Kind::Is(Ty::Bool),
             ExprKind::Text(_) => Kind::Text,
             ExprKind::Builtin(builtin) => {
-                self.refuse(&e.span, builtin.name(), |point| lacks(point, *builtin));
+                self.refuse(&e.span, builtin.name(), |point| unavailable(point, *builtin));
                 builtin.gives().ty().map_or(Kind::Text, Kind::Is)
             }
             ExprKind::In(n) => {
@@ -389,7 +389,7 @@ impl Checker<'_> {
                 Kind::Unknown
             }
             ExprKind::Out(_) => {
-                self.refuse(&e.span, "out", lacks_out);
+                self.refuse(&e.span, "out", output_unavailable);
                 Kind::Unknown
             }
             ExprKind::Arg(_) => Kind::Unknown,
@@ -471,17 +471,17 @@ impl Checker<'_> {
         let name = &names[number];
         let known = names.iter().zip(&self.set).filter(|(_, set)| **set).map(|(n, _)| n.as_str());
         let complaint = match self.locals[number] {
-            Some(_) => Complaint::new(span.clone(), format!("`${name}` may have no value here"))
+            Some(_) => ProbeError::new(span.clone(), format!("`${name}` may have no value here"))
                 .help(format!("give it one before: `${name} = 0;`")),
             None => {
-                let complaint = Complaint::new(span.clone(), format!("`${name}` has no value here"));
+                let complaint = ProbeError::new(span.clone(), format!("`${name}` has no value here"));
                 match nearest(name, known) {
                     Some(near) => complaint.help(format!("did you mean `${near}`?")),
                     None => complaint,
                 }
             }
         };
-        self.complaints.push(complaint);
+        self.errors.push(complaint);
         Kind::Unknown
     }
 
@@ -501,7 +501,7 @@ impl Checker<'_> {
                     Kind::Is(Ty::Bool)
                 }
                 _ => {
-                    self.complain(span, "a text is compared with a number");
+                    self.report(span, "a text is compared with a number");
                     Kind::Is(Ty::Bool)
                 }
             };
@@ -573,12 +573,12 @@ impl Checker<'_> {
         }
     }
 
-    /// Complains if one of the clause's points lacks something for certain.
-    fn refuse(&mut self, span: &Span, name: &str, lacks: impl Fn(&Tracepoint) -> Option<&'static str>) {
+    /// Complains if one of the clause's points unavailable something for certain.
+    fn refuse(&mut self, span: &Span, name: &str, unavailable: impl Fn(&Tracepoint) -> Option<&'static str>) {
         let clause = self.clause;
-        if let Some((point, why)) = clause.tracepoints.iter().find_map(|t| Some((t, lacks(t)?))) {
+        if let Some((point, why)) = clause.tracepoints.iter().find_map(|t| Some((t, unavailable(t)?))) {
             let at = self.text(&point.span).to_owned();
-            self.complain(span, format!("`{name}` is not to be had at `{at}`: {why}"));
+            self.report(span, format!("`{name}` is not to be had at `{at}`: {why}"));
         }
     }
 }

@@ -5,7 +5,7 @@
 //! reading finds what is wrong in the others too; a clause with a wrong statement is left out.
 //!
 //! Holds: reading ends, for every turn of a loop takes a token; how deep it goes is bounded ([`DEPTH`], [`PARTS`]), and
-//! so is how deep what it makes is; at most [`COMPLAINTS`] complaints.
+//! so is how deep what it makes is; at most [`MAX_ERRORS`] errors.
 
 mod expression;
 mod points;
@@ -23,10 +23,10 @@ use prlx_trace::table::Aggregate;
 use super::ast::{Clause, Record, Script, Span, Table, Var};
 use super::builtin::BUILTINS;
 use super::check;
-use super::complain::{COMPLAINTS, Complaint, nearest};
+use super::error::{MAX_ERRORS, ProbeError, nearest};
 use super::function::FUNCTIONS;
 use super::token::{Lexer, Token};
-use prlx_plan::Holder;
+use prlx_plan::VariableScope;
 use prlx_plan::code::{TYPES, Ty};
 
 /// How deep parentheses, branches and loops may lie in one another.
@@ -35,21 +35,21 @@ const DEPTH: usize = 64;
 const PARTS: usize = 256;
 
 /// Reads and checks a program.
-pub fn parse(text: &str) -> Result<Script, Vec<Complaint>> {
+pub fn parse(text: &str) -> Result<Script, Vec<ProbeError>> {
     let mut parser = Parser::new(text);
     parser.program();
-    let Parser { script, mut complaints, .. } = parser;
-    check::check(&script, &mut complaints);
-    if complaints.is_empty() {
+    let Parser { script, mut errors, .. } = parser;
+    check::check(&script, &mut errors);
+    if errors.is_empty() {
         return Ok(script);
     }
-    complaints.sort_by_key(|c| (c.span.start, c.span.end));
-    complaints.truncate(COMPLAINTS);
-    Err(complaints)
+    errors.sort_by_key(|c| (c.span.start, c.span.end));
+    errors.truncate(MAX_ERRORS);
+    Err(errors)
 }
 
 /// What a step gives, or why there is nothing to go on with.
-type Parsed<T> = Result<T, Complaint>;
+type Parsed<T> = Result<T, ProbeError>;
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
@@ -60,7 +60,7 @@ struct Parser<'a> {
     /// Where the one before ended.
     end: usize,
     script: Script,
-    complaints: Vec<Complaint>,
+    errors: Vec<ProbeError>,
     /// Numbers of tables by name.
     tables: HashMap<String, usize>,
     /// Numbers of local variables of the clause at hand that have a name here.
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
             span: 0..0,
             end: 0,
             script: Script { text: text.to_owned(), ..Script::default() },
-            complaints: Vec::new(),
+            errors: Vec::new(),
             tables: HashMap::new(),
             locals: HashMap::new(),
             local_names: Vec::new(),
@@ -135,9 +135,9 @@ impl<'a> Parser<'a> {
     }
 
     /// The complaint that something else was expected.
-    fn expected(&self, what: &str) -> Complaint {
+    fn expected(&self, what: &str) -> ProbeError {
         let found = match &self.token {
-            Token::Bad(why) => return Complaint::new(self.span.clone(), *why),
+            Token::Bad(why) => return ProbeError::new(self.span.clone(), *why),
             Token::End => "the end of the program".to_owned(),
             _ => {
                 let text = &self.script.text[self.span.clone()];
@@ -145,31 +145,31 @@ impl<'a> Parser<'a> {
                 if short.len() < text.len() { format!("`{short}…`") } else { format!("`{text}`") }
             }
         };
-        Complaint::new(self.span.clone(), format!("expected {what}, found {found}"))
+        ProbeError::new(self.span.clone(), format!("expected {what}, found {found}"))
     }
 
-    fn complain(&mut self, complaint: Complaint) {
+    fn report(&mut self, complaint: ProbeError) {
         if !self.full() {
-            self.complaints.push(complaint);
+            self.errors.push(complaint);
         }
     }
 
-    /// Whether there are enough complaints.
+    /// Whether there are enough errors.
     fn full(&self) -> bool {
-        self.complaints.len() >= COMPLAINTS
+        self.errors.len() >= MAX_ERRORS
     }
 
     /// Complains where there is one more of something than there may be.
     fn limit(&mut self, count: usize, most: usize, what: &str, span: &Span) {
         if count == most + 1 {
-            self.complain(Complaint::new(span.clone(), format!("a program has at most {most} {what}")));
+            self.report(ProbeError::new(span.clone(), format!("a program has at most {most} {what}")));
         }
     }
 
     /// Does something one level deeper.
     fn deeper<T>(&mut self, what: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= DEPTH {
-            return Err(Complaint::new(
+            return Err(ProbeError::new(
                 self.span.clone(),
                 format!("more than {DEPTH} levels lie in one another here"),
             ));
@@ -195,24 +195,24 @@ impl<'a> Parser<'a> {
     fn program(&mut self) {
         let mut wrong = false;
         while self.token != Token::End && !self.full() {
-            let (start, before) = (self.span.start, self.complaints.len());
+            let (start, before) = (self.span.start, self.errors.len());
             let done = match self.token {
-                Token::Name("thread") => self.var(Holder::Thread),
-                Token::Name("warp") => self.var(Holder::Warp),
-                Token::Name("cta") => self.var(Holder::Cta),
+                Token::Name("thread") => self.var(VariableScope::Thread),
+                Token::Name("warp") => self.var(VariableScope::Warp),
+                Token::Name("cta") => self.var(VariableScope::Cta),
                 Token::Name("record") => self.record(),
                 _ => self.clause(),
             };
             if let Err(complaint) = done {
-                self.complain(complaint);
+                self.report(complaint);
                 self.pass_item(start);
             }
-            wrong |= self.complaints.len() > before;
+            wrong |= self.errors.len() > before;
         }
         if self.script.clauses.is_empty() && !wrong {
             let message = "the program says nowhere what to do";
-            self.complain(
-                Complaint::new(self.span.clone(), message).help("`kernel:begin { @threads = count(); }`"),
+            self.report(
+                ProbeError::new(self.span.clone(), message).help("`kernel:begin { @threads = count(); }`"),
             );
         }
     }
@@ -244,7 +244,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `thread start: u64 = 0;`
-    fn var(&mut self, of: Holder) -> Parsed<()> {
+    fn var(&mut self, of: VariableScope) -> Parsed<()> {
         self.advance();
         let (name, span) = self.plain_name("a variable's name")?;
         let init_of = |parser: &mut Self| -> Parsed<(Ty, u64)> {
@@ -257,12 +257,12 @@ impl<'a> Parser<'a> {
         // The name is known even so: that its uses are wrong too would be no news.
         let (ty, init) = done.as_ref().map_or((Ty::U64, 0), |d| *d);
         if let Some(what) = taken(name) {
-            self.complain(Complaint::new(
+            self.report(ProbeError::new(
                 span,
                 format!("a variable can't be called `{name}`: that is {what}"),
             ));
         } else if self.script.vars.iter().any(|v| v.name == name) {
-            self.complain(Complaint::new(span, format!("there is a variable `{name}` already")));
+            self.report(ProbeError::new(span, format!("there is a variable `{name}` already")));
         } else {
             self.limit(self.script.vars.len() + 1, check::VARS, "variables", &span);
             self.script.vars.push(Var { name: name.to_owned(), of, ty, init, span });
@@ -274,7 +274,7 @@ impl<'a> Parser<'a> {
     fn ty(&mut self) -> Parsed<Ty> {
         let (name, span) = self.plain_name("a type")?;
         TYPES.iter().find(|(n, _)| *n == name).map(|(_, ty)| *ty).ok_or_else(|| {
-            let complaint = Complaint::new(span, format!("there is no type `{name}`"));
+            let complaint = ProbeError::new(span, format!("there is no type `{name}`"));
             match nearest(name, TYPES.iter().map(|t| t.0)) {
                 Some(near) => complaint.help(format!("did you mean `{near}`?")),
                 None => {
@@ -306,7 +306,7 @@ impl<'a> Parser<'a> {
         let span = start..self.end;
         bits.ok_or_else(|| {
             let text = &self.script.text[span.clone()];
-            Complaint::new(span, format!("`{text}` is no value of type `{}`", ty.name()))
+            ProbeError::new(span, format!("`{text}` is no value of type `{}`", ty.name()))
         })
     }
 
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
         let Token::At(name) = self.token else { return Err(self.expected("a record's name, as `@sched`")) };
         let name_span = self.span.clone();
         if name.is_empty() {
-            return Err(Complaint::new(name_span, "a record has a name"));
+            return Err(ProbeError::new(name_span, "a record has a name"));
         }
         self.advance();
         let mut fields: Vec<(String, Ty)> = Vec::new();
@@ -327,11 +327,11 @@ impl<'a> Parser<'a> {
             self.expect(":")?;
             let ty = self.ty()?;
             if fields.iter().any(|f| f.0 == name) {
-                self.complain(Complaint::new(span, format!("there is a field `{name}` already")));
+                self.report(ProbeError::new(span, format!("there is a field `{name}` already")));
             }
             fields.push((name.to_owned(), ty));
             if fields.len() > check::FIELDS {
-                return Err(Complaint::new(
+                return Err(ProbeError::new(
                     start..self.end,
                     format!("a record has at most {} fields", check::FIELDS),
                 ));
@@ -342,14 +342,14 @@ impl<'a> Parser<'a> {
         }
         self.expect(")")?;
         if fields.is_empty() {
-            self.complain(Complaint::new(start..self.end, "a record has fields"));
+            self.report(ProbeError::new(start..self.end, "a record has fields"));
         }
         if !self.takes_name("per") {
             return Err(self.expected("`per warp` or `per thread`"));
         }
         let of = match self.token {
-            Token::Name("thread") => Holder::Thread,
-            Token::Name("warp") => Holder::Warp,
+            Token::Name("thread") => VariableScope::Thread,
+            Token::Name("warp") => VariableScope::Warp,
             _ => return Err(self.expected("`warp` or `thread`")),
         };
         self.advance();
@@ -363,14 +363,14 @@ impl<'a> Parser<'a> {
         let keep = u32::try_from(keep).ok().filter(|k| (1..=check::KEEP).contains(k));
         if keep.is_none() {
             let message = format!("of one holder, 1 to {} records are kept", check::KEEP);
-            self.complain(Complaint::new(self.span.clone(), message));
+            self.report(ProbeError::new(self.span.clone(), message));
         }
         self.advance();
         let span = start..self.end;
         if self.script.records.iter().any(|r| r.name == name) {
-            self.complain(Complaint::new(name_span, format!("there are records `@{name}` already")));
+            self.report(ProbeError::new(name_span, format!("there are records `@{name}` already")));
         } else if self.tables.contains_key(name) {
-            self.complain(Complaint::new(name_span, format!("`@{name}` is a table above")));
+            self.report(ProbeError::new(name_span, format!("`@{name}` is a table above")));
         } else {
             self.limit(self.script.records.len() + 1, check::RECORDS, "kinds of records", &span);
             let name = name.to_owned();
@@ -381,7 +381,7 @@ impl<'a> Parser<'a> {
 
     /// `tracepoint, tracepoint /predicate/ { action }`
     fn clause(&mut self) -> Parsed<()> {
-        let (start, before) = (self.span.start, self.complaints.len());
+        let (start, before) = (self.span.start, self.errors.len());
         self.locals.clear();
         self.local_names.clear();
         let mut tracepoints = vec![self.tracepoint()?];
@@ -389,7 +389,7 @@ impl<'a> Parser<'a> {
             tracepoints.push(self.tracepoint()?);
             if tracepoints.len() > check::POINTS {
                 let message = format!("a clause has at most {} tracepoints", check::POINTS);
-                return Err(Complaint::new(start..self.end, message));
+                return Err(ProbeError::new(start..self.end, message));
             }
         }
         let mut predicate = None;
@@ -404,7 +404,7 @@ impl<'a> Parser<'a> {
             return Err(self.expected(if predicate.is_none() { "`/predicate/` or `{`" } else { "`{`" }));
         }
         let body = self.block()?;
-        if self.complaints.len() == before {
+        if self.errors.len() == before {
             let locals = self.local_names.iter().map(|l| (*l).to_owned()).collect();
             self.script.clauses.push(Clause { tracepoints, predicate, body, locals, span: start..self.end });
         }
@@ -415,7 +415,7 @@ impl<'a> Parser<'a> {
     fn table(&mut self, name: &str, aggregate: Aggregate, keys: usize, span: &Span) -> usize {
         if let Some(record) = self.script.records.iter().find(|r| r.name == name) {
             let help = format!("`save @{name}({})`", field_names(record));
-            self.complain(Complaint::new(span.clone(), format!("`@{name}` are records")).help(help));
+            self.report(ProbeError::new(span.clone(), format!("`@{name}` are records")).help(help));
         }
         let new = self.script.tables.len();
         let number = *self.tables.entry(name.to_owned()).or_insert(new);
@@ -429,11 +429,11 @@ impl<'a> Parser<'a> {
             let (this, first) =
                 (super::print::aggregate(aggregate, "…"), super::print::aggregate(table.aggregate, "…"));
             let message = format!("`@{name}` takes `{this}` here, and `{first}` in line {line}");
-            self.complain(Complaint::new(span.clone(), message).help("a table aggregates in one way"));
+            self.report(ProbeError::new(span.clone(), message).help("a table aggregates in one way"));
         } else if table.keys != keys {
             let message =
                 format!("`@{name}` has {} here, and {} in line {line}", keyed(keys), keyed(table.keys));
-            self.complain(Complaint::new(span.clone(), message));
+            self.report(ProbeError::new(span.clone(), message));
         }
         number
     }
@@ -473,7 +473,7 @@ fn taken(name: &str) -> Option<&'static str> {
         Some("a type")
     } else if WORDS.contains(&name) {
         Some("a word of the language")
-    } else if expression::operand(name).is_some() {
+    } else if super::ast::operand(name).is_some() {
         Some("an operand")
     } else {
         None

@@ -9,7 +9,7 @@ use super::ast::{Clause, Expr, ExprKind, Record, Script, Side, Stmt, Tracepoint,
 use super::function::Function;
 use super::parse::{OPERATORS, SELECT, UNARY, assignment};
 use super::token::in_pattern;
-use prlx_plan::Holder;
+use prlx_plan::VariableScope;
 use prlx_plan::code::{Binary, Ty, Unary};
 
 /// How closely names, numbers and calls bind: nothing comes between.
@@ -40,11 +40,11 @@ impl Display for Script {
     }
 }
 
-fn holder(of: Holder) -> &'static str {
+fn holder(of: VariableScope) -> &'static str {
     match of {
-        Holder::Thread => "thread",
-        Holder::Warp => "warp",
-        Holder::Cta => "cta",
+        VariableScope::Thread => "thread",
+        VariableScope::Warp => "warp",
+        VariableScope::Cta => "cta",
     }
 }
 

@@ -3,8 +3,9 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::place::Place;
-use crate::lang::{Complaint, FIELDS, KEEP, Span, nearest};
+use super::map::Map;
+use super::tracepoint::NeutrinoTracepoint;
+use crate::lang::{FIELDS, KEEP, ProbeError, Span, nearest};
 
 /// What a file says, as far as it is right.
 #[derive(Default, Debug)]
@@ -14,18 +15,7 @@ pub(super) struct File {
     pub maps: Vec<Map>,
     /// In the file's order.
     pub probes: Vec<Probe>,
-    pub warnings: Vec<Complaint>,
-}
-
-/// `[map.NAME]`
-#[derive(Debug)]
-pub(super) struct Map {
-    pub name: String,
-    pub of_warp: bool,
-    /// Names, and whether they have 64 bits; else 32.
-    pub fields: Vec<(String, bool)>,
-    /// How many records there is room for; none if it is `dynamic`.
-    pub keep: Option<u32>,
+    pub warnings: Vec<ProbeError>,
 }
 
 /// `[probe.NAME]`
@@ -34,7 +24,7 @@ pub(super) struct Probe {
     pub of_warp: bool,
     /// Where its level stands.
     pub level: Span,
-    pub places: Vec<Place>,
+    pub places: Vec<NeutrinoTracepoint>,
     pub snippets: Vec<Snippet>,
 }
 
@@ -57,7 +47,7 @@ impl File {
 impl Probe {
     /// Whether all its places are the kernel's ends.
     pub fn at_kernel(&self) -> bool {
-        self.places.iter().all(Place::kernel)
+        self.places.iter().all(NeutrinoTracepoint::kernel)
     }
 }
 
@@ -75,23 +65,23 @@ impl Snippet {
 type Value<'a> = Spanned<DeValue<'a>>;
 
 /// Reads a file: what is right in it, and what is not.
-pub(super) fn read(text: &str) -> (File, Vec<Complaint>) {
-    let mut reader = Reader { file: File::default(), complaints: Vec::new() };
+pub(super) fn read(text: &str) -> (File, Vec<ProbeError>) {
+    let mut reader = Reader { file: File::default(), errors: Vec::new() };
     match DeTable::parse(text) {
         Ok(table) => reader.file(table.get_ref()),
         Err(e) => {
             let message = e.message().trim().replace('\n', ", ");
             reader
-                .complaints
-                .push(Complaint::new(e.span().unwrap_or(0..0), format!("this is no TOML: {message}")));
+                .errors
+                .push(ProbeError::new(e.span().unwrap_or(0..0), format!("this is no TOML: {message}")));
         }
     }
-    (reader.file, reader.complaints)
+    (reader.file, reader.errors)
 }
 
 struct Reader {
     file: File,
-    complaints: Vec<Complaint>,
+    errors: Vec<ProbeError>,
 }
 
 /// A table's entries in the order of the text.
@@ -102,14 +92,14 @@ fn entries<'t, 'a>(table: &'t DeTable<'a>) -> Vec<(&'t str, Span, &'t Value<'a>)
 }
 
 impl Reader {
-    fn complain(&mut self, span: Span, message: impl Into<String>) {
-        self.complaints.push(Complaint::new(span, message));
+    fn report(&mut self, span: Span, message: impl Into<String>) {
+        self.errors.push(ProbeError::new(span, message));
     }
 
     /// Complains about a key that means nothing.
     fn unknown(&mut self, key: &str, span: Span, of: &str, known: &[&str]) {
-        let complaint = Complaint::new(span, format!("{of} has no `{key}`"));
-        self.complaints.push(match nearest(key, known.iter().copied()) {
+        let complaint = ProbeError::new(span, format!("{of} has no `{key}`"));
+        self.errors.push(match nearest(key, known.iter().copied()) {
             Some(near) => complaint.help(format!("did you mean `{near}`?")),
             None => complaint.help(format!("it has {}", known.join(", "))),
         });
@@ -128,11 +118,11 @@ impl Reader {
                     match number {
                         Some(n) => self.file.registers = Some(n),
                         None => self
-                            .complain(value.span(), "`regs` is the number of the last register, below 65536"),
+                            .report(value.span(), "`regs` is the number of the last register, below 65536"),
                     }
                 }
                 "CALLBACK" => self.file.warnings.push(
-                    Complaint::new(span, "the callback is not run")
+                    ProbeError::new(span, "the callback is not run")
                         .help("what it computed is in PRLX's own output, or in none"),
                 ),
                 // A map says so itself.
@@ -140,10 +130,10 @@ impl Reader {
                 "map" | "probe" => match inner {
                     Some(inner) if key == "map" => maps.extend(entries(inner)),
                     Some(inner) => probes.extend(entries(inner)),
-                    None => self.complain(span, format!("`{key}` is tables: `[{key}.NAME]`")),
+                    None => self.report(span, format!("`{key}` is tables: `[{key}.NAME]`")),
                 },
-                _ if old => self.complaints.push(
-                    Complaint::new(span, "this is an older dialect of Neutrino's")
+                _ if old => self.errors.push(
+                    ProbeError::new(span, "this is an older dialect of Neutrino's")
                         .help("`[probe.NAME]` with `level`, `pos`, `before`, `after`, and `[map.NAME]`"),
                 ),
                 _ => self.unknown(key, span, "the file", &["regs", "probe", "map", "CALLBACK", "dynamic"]),
@@ -152,8 +142,8 @@ impl Reader {
         for (name, span, value) in maps {
             self.map(name, span, value);
         }
-        if probes.is_empty() && self.complaints.is_empty() {
-            self.complain(0..0, "the file has no probe");
+        if probes.is_empty() && self.errors.is_empty() {
+            self.report(0..0, "the file has no probe");
         }
         for (name, span, value) in probes {
             self.probe(name, span, value);
@@ -163,14 +153,14 @@ impl Reader {
     /// `"thread"` or `"warp"`: whether it is the warp.
     fn level(&mut self, table: &DeTable<'_>, of: &str, span: &Span) -> Option<(bool, Span)> {
         let Some(value) = table.get("level") else {
-            self.complain(span.clone(), format!("{of} has no `level`"));
+            self.report(span.clone(), format!("{of} has no `level`"));
             return None;
         };
         match value.get_ref().as_str() {
             Some("thread") => Some((false, value.span())),
             Some("warp") => Some((true, value.span())),
             _ => {
-                self.complain(value.span(), "a level is \"thread\" or \"warp\"");
+                self.report(value.span(), "a level is \"thread\" or \"warp\"");
                 None
             }
         }
@@ -178,13 +168,13 @@ impl Reader {
 
     fn map(&mut self, name: &str, span: Span, value: &Value<'_>) {
         const KEYS: &[&str] = &["level", "type", "size", "cap", "regs"];
-        let before = self.complaints.len();
+        let before = self.errors.len();
         let of = format!("map `{name}`");
         let Some(table) = value.get_ref().as_table() else {
-            return self.complain(span, format!("{of} is a table: `[map.{name}]`"));
+            return self.report(span, format!("{of} is a table: `[map.{name}]`"));
         };
         if !is_name(name) {
-            self.complain(span.clone(), format!("`{name}` is no name: letters, digits and `_`"));
+            self.report(span.clone(), format!("`{name}` is no name: letters, digits and `_`"));
         }
         let level = self.level(table, &of, &span);
         let (mut keep, mut size, mut fields) = (Some(1), None, Vec::new());
@@ -193,7 +183,7 @@ impl Reader {
             match key {
                 "level" => {}
                 "type" if value.get_ref().as_str() == Some("array") => {}
-                "type" => self.complain(value.span(), "maps are of type \"array\""),
+                "type" => self.report(value.span(), "maps are of type \"array\""),
                 "size" => size = Some((integer(value), value.span())),
                 "cap" => {
                     there[0] = true;
@@ -203,7 +193,7 @@ impl Reader {
                         Some("dynamic") => None,
                         _ if cap.is_some() => cap,
                         _ => {
-                            self.complain(value.span(), format!("a capacity is 1 to {KEEP}, or \"dynamic\""));
+                            self.report(value.span(), format!("a capacity is 1 to {KEEP}, or \"dynamic\""));
                             None
                         }
                     };
@@ -217,15 +207,15 @@ impl Reader {
         }
         for (key, there) in ["cap", "regs"].iter().zip(there) {
             if !there {
-                self.complain(span.clone(), format!("{of} has no `{key}`"));
+                self.report(span.clone(), format!("{of} has no `{key}`"));
             }
         }
         let bytes: i64 = fields.iter().map(|f: &(String, bool)| if f.1 { 8 } else { 4 }).sum();
-        if let Some((size, at)) = size.filter(|s| s.0 != Some(bytes) && self.complaints.len() == before) {
+        if let Some((size, at)) = size.filter(|s| s.0 != Some(bytes) && self.errors.len() == before) {
             let size = size.map_or("no number".to_owned(), |n| n.to_string());
-            self.complain(at, format!("`size` is {size}, and the registers of {of} take {bytes} bytes"));
+            self.report(at, format!("`size` is {size}, and the registers of {of} take {bytes} bytes"));
         }
-        if let (Some((of_warp, _)), true) = (level, self.complaints.len() == before) {
+        if let (Some((of_warp, _)), true) = (level, self.errors.len() == before) {
             self.file.maps.push(Map { name: name.to_owned(), of_warp, fields, keep });
         }
     }
@@ -233,7 +223,7 @@ impl Reader {
     /// `start = ["u64", "None"]` …
     fn fields(&mut self, of: &str, value: &Value<'_>) -> Vec<(String, bool)> {
         let Some(table) = value.get_ref().as_table() else {
-            self.complain(
+            self.report(
                 value.span(),
                 format!("the registers of {of} are a table: `start = [\"u64\", \"None\"]`"),
             );
@@ -247,25 +237,25 @@ impl Reader {
                 Some("u64") => true,
                 Some("u32") => false,
                 _ => {
-                    self.complain(value.span(), "a register is [\"u64\", …] or [\"u32\", …]");
+                    self.report(value.span(), "a register is [\"u64\", …] or [\"u32\", …]");
                     continue;
                 }
             };
             if !is_name(name) {
-                self.complain(span.clone(), format!("`{name}` is no name: letters, digits and `_`"));
+                self.report(span.clone(), format!("`{name}` is no name: letters, digits and `_`"));
             }
             if wide && fields.last().is_some_and(|(_, wide)| !wide) {
                 let message = format!(
                     "`{name}` has 64 bits and stands behind one of 32: in which order `SAVE` names them is not clear"
                 );
-                self.complaints.push(
-                    Complaint::new(span, message).help("those of 64 bits first, as Neutrino writes them"),
+                self.errors.push(
+                    ProbeError::new(span, message).help("those of 64 bits first, as Neutrino writes them"),
                 );
             }
             fields.push((name.to_owned(), wide));
         }
         if fields.is_empty() || fields.len() > FIELDS {
-            self.complain(value.span(), format!("{of} has 1 to {FIELDS} registers"));
+            self.report(value.span(), format!("{of} has 1 to {FIELDS} registers"));
         }
         fields
     }
@@ -273,12 +263,12 @@ impl Reader {
     fn probe(&mut self, name: &str, span: Span, value: &Value<'_>) {
         let of = format!("probe `{name}`");
         let Some(table) = value.get_ref().as_table() else {
-            return self.complain(span, format!("{of} is a table: `[probe.{name}]`"));
+            return self.report(span, format!("{of} is a table: `[probe.{name}]`"));
         };
         let level = self.level(table, &of, &span);
         let (mut places, mut snippets) = (Vec::new(), Vec::new());
         if table.get("pos").is_none() {
-            self.complain(span.clone(), format!("{of} has no `pos`"));
+            self.report(span.clone(), format!("{of} has no `pos`"));
         }
         for (key, at, value) in entries(table) {
             match (key, value.get_ref().as_str()) {
@@ -291,14 +281,12 @@ impl Reader {
                         span: value.span(),
                     });
                 }
-                ("pos" | "before" | "after", None) => {
-                    self.complain(value.span(), format!("`{key}` is a text"))
-                }
+                ("pos" | "before" | "after", None) => self.report(value.span(), format!("`{key}` is a text")),
                 _ => self.unknown(key, at, &of, &["level", "pos", "before", "after"]),
             }
         }
         if snippets.iter().all(|s| s.code.trim().is_empty()) {
-            self.complain(span, format!("{of} does nothing: it has no `before` and no `after`"));
+            self.report(span, format!("{of} does nothing: it has no `before` and no `after`"));
         }
         snippets.retain(|s| !s.code.trim().is_empty());
         if let Some((of_warp, level)) = level {
@@ -307,25 +295,25 @@ impl Reader {
     }
 
     /// The alternatives of a `pos`, without those that others have too.
-    fn places(&mut self, pos: &str, span: Span) -> Vec<Place> {
+    fn places(&mut self, pos: &str, span: Span) -> Vec<NeutrinoTracepoint> {
         if pos.contains("::") {
             self.file.warnings.push(
-                Complaint::new(
+                ProbeError::new(
                     span.clone(),
                     "Neutrino took `::` apart, and what is between was in every line",
                 )
                 .help("here it belongs to the opcode"),
             );
         }
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<NeutrinoTracepoint> = Vec::new();
         for text in pos.replace("::", "\0").split(':').map(|t| t.trim().replace('\0', "::")) {
-            match Place::of(&text) {
+            match NeutrinoTracepoint::of(&text) {
                 Ok(place) => places.push(place),
-                Err(why) => self.complain(span.clone(), why),
+                Err(why) => self.report(span.clone(), why),
             }
-            if !text.contains('.') && text != "kernel" && self.complaints.is_empty() {
+            if !text.contains('.') && text != "kernel" && self.errors.is_empty() {
                 self.file.warnings.push(
-                    Complaint::new(
+                    ProbeError::new(
                         span.clone(),
                         format!("as any text of a line, `{text}` was in labels, names and comments too"),
                     )
@@ -337,7 +325,7 @@ impl Reader {
         let mut n = 0;
         places.retain(|place| {
             n += 1;
-            let better = |(i, other): (usize, &Place)| {
+            let better = |(i, other): (usize, &NeutrinoTracepoint)| {
                 i != n - 1 && other.covers(place) && (i < n - 1 || !place.covers(other))
             };
             !all.iter().enumerate().any(better)

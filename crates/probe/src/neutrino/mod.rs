@@ -12,47 +12,49 @@
 //! callbacks.
 
 mod file;
-mod place;
+mod map;
 mod snippet;
+mod tracepoint;
 
 use std::collections::BTreeSet;
 
-use crate::lang::{self, COMPLAINTS, Complaint, Script, Span};
-use file::{File, Map, Probe, Snippet};
-use place::{Family, Place};
+use crate::lang::{self, MAX_ERRORS, ProbeError, Script, Span};
+use file::{File, Probe, Snippet};
+use map::Map;
 use snippet::{Step, Value};
+use tracepoint::{Family, NeutrinoTracepoint};
 
 /// Records that are kept of a map whose capacity is `dynamic`: Neutrino runs the kernel twice to count them.
 const DYNAMIC: u32 = 64;
 
 /// Reads a file of probes: the program, whose text is in the probe language, and what in it is not as Neutrino had it.
 /// Complaints point into `text`.
-pub fn read(text: &str) -> Result<(Script, Vec<Complaint>), Vec<Complaint>> {
+pub fn read(text: &str) -> Result<(Script, Vec<ProbeError>), Vec<ProbeError>> {
     let mut writer = Writer::default();
-    let (file, complaints) = file::read(text);
-    writer.complaints = complaints;
+    let (file, errors) = file::read(text);
+    writer.errors = errors;
     let program = writer.program(text, &file);
-    let sorted = |mut complaints: Vec<Complaint>| {
-        complaints.sort_by(|a, b| {
+    let sorted = |mut errors: Vec<ProbeError>| {
+        errors.sort_by(|a, b| {
             (a.span.start, a.span.end, &a.message).cmp(&(b.span.start, b.span.end, &b.message))
         });
-        complaints.dedup();
-        complaints.truncate(COMPLAINTS);
-        complaints
+        errors.dedup();
+        errors.truncate(MAX_ERRORS);
+        errors
     };
-    if !writer.complaints.is_empty() {
-        return Err(sorted(writer.complaints));
+    if !writer.errors.is_empty() {
+        return Err(sorted(writer.errors));
     }
     match lang::parse(&program) {
         Ok(script) => Ok((script, sorted(writer.warnings))),
         // Its limits on variables, records, statements.
-        Err(complaints) => {
-            let of = |c: Complaint| Complaint {
+        Err(errors) => {
+            let of = |c: ProbeError| ProbeError {
                 span: 0..0,
                 help: None,
                 message: format!("as a program: {}", c.message),
             };
-            Err(sorted(complaints.into_iter().map(of).collect()))
+            Err(sorted(errors.into_iter().map(of).collect()))
         }
     }
 }
@@ -60,8 +62,8 @@ pub fn read(text: &str) -> Result<(Script, Vec<Complaint>), Vec<Complaint>> {
 /// Writes the program.
 #[derive(Default)]
 struct Writer {
-    complaints: Vec<Complaint>,
-    warnings: Vec<Complaint>,
+    errors: Vec<ProbeError>,
+    warnings: Vec<ProbeError>,
     /// Registers that the program uses.
     used: BTreeSet<u32>,
     /// Registers that a thread has set when it goes on from its begin.
@@ -102,8 +104,8 @@ impl Writer {
         out + &self.clauses
     }
 
-    fn complain(&mut self, span: Span, message: impl Into<String>) {
-        self.complaints.push(Complaint::new(span, message));
+    fn report(&mut self, span: Span, message: impl Into<String>) {
+        self.errors.push(ProbeError::new(span, message));
     }
 
     /// One snippet at all its places.
@@ -111,8 +113,8 @@ impl Writer {
         let steps = match snippet::read(&snippet.code, &file.maps) {
             Ok(steps) => steps,
             Err(wrong) => {
-                let of = |c: Complaint| Complaint { span: snippet.place(text, c.span), ..c };
-                self.complaints.extend(wrong.into_iter().map(of));
+                let of = |c: ProbeError| ProbeError { span: snippet.place(text, c.span), ..c };
+                self.errors.extend(wrong.into_iter().map(of));
                 return;
             }
         };
@@ -120,7 +122,7 @@ impl Writer {
         for place in &probe.places {
             self.warn_of_place(text, file, probe, place, snippet, &steps);
             if let Err(complaint) = self.clause(file, probe, place, snippet, &steps) {
-                self.complaints.push(Complaint { span: snippet.place(text, complaint.span), ..complaint });
+                self.errors.push(ProbeError { span: snippet.place(text, complaint.span), ..complaint });
             }
         }
     }
@@ -141,7 +143,7 @@ impl Writer {
                 self.used.insert(register);
                 if !set.contains(&register) && self.unset.insert(register) {
                     self.warnings.push(
-                        Complaint::new(
+                        ProbeError::new(
                             snippet.place(text, span.clone()),
                             format!("`%NR{register}` is read before the kernel's begin has set it"),
                         )
@@ -161,7 +163,7 @@ impl Writer {
                         }
                         None => format!("there is no `%NR{register}`: the file has no `regs`"),
                     };
-                    self.complain(snippet.place(text, span.clone()), message);
+                    self.report(snippet.place(text, span.clone()), message);
                 }
             }
         }
@@ -176,13 +178,13 @@ impl Writer {
         text: &str,
         file: &File,
         probe: &Probe,
-        place: &Place,
+        place: &NeutrinoTracepoint,
         snippet: &Snippet,
         steps: &[(Step, Span)],
     ) {
         if probe.of_warp && !place.kernel() {
             self.warnings.push(
-                Complaint::new(
+                ProbeError::new(
                     probe.level.clone(),
                     "Neutrino ran this probe in lane 0 alone, and not where that lane is not",
                 )
@@ -190,7 +192,7 @@ impl Writer {
             );
         }
         let mut warn = |span: Span, message: String, help: &str| {
-            self.warnings.push(Complaint::new(snippet.place(text, span), message).help(help));
+            self.warnings.push(ProbeError::new(snippet.place(text, span), message).help(help));
         };
         for (step, span) in steps {
             if place.family == Family::Jump && snippet.after {
@@ -249,17 +251,17 @@ impl Writer {
         &mut self,
         file: &File,
         probe: &Probe,
-        place: &Place,
+        place: &NeutrinoTracepoint,
         snippet: &Snippet,
         steps: &[(Step, Span)],
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), ProbeError> {
         // A branch has nothing behind it.
         let after = snippet.after && place.family != Family::Jump;
         let (mut keeps, mut body) = (String::new(), String::new());
         let mut known: Vec<(Value, usize)> = Vec::new();
         for (step, span) in steps {
-            let mut value = |value: &Value| -> Result<String, Complaint> {
-                let is = place.value(value, after).map_err(|why| Complaint::new(span.clone(), why))?;
+            let mut value = |value: &Value| -> Result<String, ProbeError> {
+                let is = place.value(value, after).map_err(|why| ProbeError::new(span.clone(), why))?;
                 if !after || !place.may_write_over(value) {
                     return Ok(is);
                 }

@@ -2,9 +2,9 @@
 //!
 //! Registers have 64 bits. Every statement sets one of them, or saves a record.
 
-use crate::lang::{Complaint, Span, nearest};
+use crate::lang::{ProbeError, Span, nearest};
 
-use super::file::Map;
+use super::map::Map;
 
 /// A statement.
 #[derive(Clone, PartialEq, Debug)]
@@ -135,15 +135,15 @@ impl Step {
 }
 
 /// Reads a snippet: statements and where they are in it.
-pub(super) fn read(code: &str, maps: &[Map]) -> Result<Vec<(Step, Span)>, Vec<Complaint>> {
-    let (mut steps, mut complaints) = (Vec::new(), Vec::new());
+pub(super) fn read(code: &str, maps: &[Map]) -> Result<Vec<(Step, Span)>, Vec<ProbeError>> {
+    let (mut steps, mut errors) = (Vec::new(), Vec::new());
     for span in statements(code) {
         match statement(&code[span.clone()], maps) {
             Ok(step) => steps.push((step, span)),
-            Err(complaint) => complaints.push(Complaint { span, ..complaint }),
+            Err(complaint) => errors.push(ProbeError { span, ..complaint }),
         }
     }
-    if complaints.is_empty() { Ok(steps) } else { Err(complaints) }
+    if errors.is_empty() { Ok(steps) } else { Err(errors) }
 }
 
 /// Where statements are: what lies between semicolons, comments left out.
@@ -170,11 +170,11 @@ fn statements(code: &str) -> Vec<Span> {
 }
 
 /// A complaint whose place is the statement's.
-fn wrong(message: impl Into<String>) -> Complaint {
-    Complaint::new(0..0, message)
+fn wrong(message: impl Into<String>) -> ProbeError {
+    ProbeError::new(0..0, message)
 }
 
-fn statement(text: &str, maps: &[Map]) -> Result<Step, Complaint> {
+fn statement(text: &str, maps: &[Map]) -> Result<Step, ProbeError> {
     if text.contains("//") {
         return Err(wrong("a comment stands in a statement"));
     }
@@ -206,7 +206,7 @@ fn statement(text: &str, maps: &[Map]) -> Result<Step, Complaint> {
 }
 
 /// What an opcode computes, in 64 bits.
-fn form(opcode: &str) -> Result<String, Complaint> {
+fn form(opcode: &str) -> Result<String, ProbeError> {
     let refused = || {
         let names: Vec<&str> = OPS.iter().map(|o| o.0).chain(["cvt", "mul.wide", "popc", "clz"]).collect();
         let complaint = wrong(format!("`{opcode}` is none of the instructions that a snippet has"));
@@ -259,7 +259,7 @@ fn as_number(ty: &str) -> Option<String> {
 }
 
 /// ` [ map ] { a, b }`
-fn save(rest: &str, maps: &[Map]) -> Result<Step, Complaint> {
+fn save(rest: &str, maps: &[Map]) -> Result<Step, ProbeError> {
     let parts = || {
         let (name, fields) = rest.trim().strip_prefix('[')?.split_once(']')?;
         let fields = fields.trim().strip_prefix('{')?.strip_suffix('}')?;
@@ -284,7 +284,7 @@ fn save(rest: &str, maps: &[Map]) -> Result<Step, Complaint> {
 }
 
 /// `%NR3`.
-fn register(text: &str) -> Result<Option<Value>, Complaint> {
+fn register(text: &str) -> Result<Option<Value>, ProbeError> {
     let Some(digits) = text.strip_prefix("%NR") else { return Ok(None) };
     match digits.parse() {
         Ok(n) if digits.bytes().all(|b| b.is_ascii_digit()) => Ok(Some(Value::Register(n))),
@@ -292,7 +292,7 @@ fn register(text: &str) -> Result<Option<Value>, Complaint> {
     }
 }
 
-fn value(text: &str) -> Result<Value, Complaint> {
+fn value(text: &str) -> Result<Value, ProbeError> {
     if let Some(register) = register(text)? {
         return Ok(register);
     }

@@ -6,7 +6,7 @@
 //! in the eight bytes before the rows.
 //!
 //! All warps of a grid come to the few rows of tables whose rows the plan knows, and atomic operations on one address wait for each other: there are several copies of these
-//! tables, and a multiprocessor has its own (`prlx_plan::Copies`); whoever reads them puts them together.
+//! tables, and a multiprocessor has its own (`prlx_plan::TableCopies`); whoever reads them puts them together.
 //!
 //! The least and the greatest are kept as the greatest of numbers in whose order ([`ordered`]) values are, the least's
 //! with all bits turned, so that 0 gives way to any; how often says whether there was any.

@@ -99,7 +99,7 @@ fn say(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
 
 /// What the markers of a launch left in the memory that is its tracks', if it has any.
 pub(super) fn marks(plan: &Plan, launch: &Launch, slot: &Slot, bytes: &[u8]) -> Option<Marks> {
-    let layout = plan.kept.tracks.as_ref()?;
+    let layout = plan.probe_state.tracks.as_ref()?;
     let (first_warp, _) = wanted(&plan.request, launch);
     let Launch { module, kernel, number, .. } = *launch;
     let left_out = launch.warps() - slot.kind.recorded().min(launch.warps() - first_warp);
@@ -117,7 +117,7 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
     let all = batch.slots.iter().map(|slot| part(slot.heads, 0, room(slot.kind.warps(), 0).0));
     let mut pool = Pool::new(shared.layout.level, WARP, batch.area.pool, pool, batch.area.bucket, all);
     for placed in batch.launches {
-        let (kept, probes) = (&placed.plan.kept, shared.layout.level == Level::Probe);
+        let (kept, probes) = (&placed.plan.probe_state, shared.layout.level == Level::Probe);
         // Tables are everybody's.
         if placed.fate != Fate::Own && !(probes && kept.records.warp == 0 && kept.tracks.is_none()) {
             shared

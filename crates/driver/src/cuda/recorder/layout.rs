@@ -363,7 +363,13 @@ mod tests {
             window: None,
         };
         let finals = Finals { used: [true, true, true, false] };
-        Plan { request, module: Default::default(), functions: Vec::new(), kept: Default::default(), finals }
+        Plan {
+            request,
+            module: Default::default(),
+            functions: Vec::new(),
+            probe_state: Default::default(),
+            finals,
+        }
     }
 
     #[test]

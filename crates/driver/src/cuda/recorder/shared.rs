@@ -56,7 +56,7 @@ impl Shared {
     /// What kind of launch it is.
     pub(super) fn kind(&self, state: &State, plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
         let kind = Kind::of(plan, launch, probing);
-        match &plan.kept.tracks {
+        match &plan.probe_state.tracks {
             Some(tracks) => kind.tracked(&self.layout, tracks, state.learned.track(launch)),
             None => kind,
         }

@@ -70,19 +70,22 @@ impl Tables {
         }
         let same = |other: &Plan| {
             other.module.digest == plan.module.digest
-                && other.kept == plan.kept
+                && other.probe_state == plan.probe_state
                 && other.module.tables == plan.module.tables
         };
         let known = self.sets.iter().position(|s| Arc::ptr_eq(&s.plan, plan));
         let i = match known.or_else(|| self.sets.iter().position(|s| same(&s.plan))) {
             Some(i) => i,
             None => {
-                let end =
-                    self.used.checked_add(plan.kept.table_bytes())?.checked_next_multiple_of(ALIGNED)?;
+                let end = self
+                    .used
+                    .checked_add(plan.probe_state.table_bytes())?
+                    .checked_next_multiple_of(ALIGNED)?;
                 if end > layout.tables {
                     return None;
                 }
-                let (at, numbered, launches) = (self.used, plan.numbered(), (launch.number, launch.number));
+                let (at, numbered, launches) =
+                    (self.used, plan.uses_launch_number(), (launch.number, launch.number));
                 self.used = end;
                 self.sets.push(Set { plan: Arc::clone(plan), module: launch.module, at, launches, numbered });
                 self.sets.len() - 1
@@ -91,7 +94,7 @@ impl Tables {
         let set = &mut self.sets[i];
         set.launches = (set.launches.0.min(launch.number), set.launches.1.max(launch.number));
         let number = if set.numbered { launch.number } else { 0 };
-        let records = plan.kept.records.warp;
+        let records = plan.probe_state.records.warp;
         Some(Probing { tables: base + set.at, records, number, ..Probing::default() })
     }
 
@@ -104,9 +107,9 @@ impl Tables {
 /// What was in sets when they were copied, by module.
 pub(super) fn tallies((sets, copied): (Vec<Set>, Arc<Vec<u8>>)) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
     let each = sets.into_iter().filter_map(|set| {
-        let (at, bytes) = (set.at as usize, set.plan.kept.table_bytes() as usize);
+        let (at, bytes) = (set.at as usize, set.plan.probe_state.table_bytes() as usize);
         let bytes = copied.get(at..at.checked_add(bytes)?)?;
-        let tallies = record::tables(&set.plan.kept, set.module, set.launches, bytes);
+        let tallies = record::tables(&set.plan.probe_state, set.module, set.launches, bytes);
         Some((set.plan, tallies))
     });
     each.collect()

@@ -20,7 +20,7 @@ use crate::cuda::recorder::shared::Shared;
 type At = (usize, u64, usize);
 
 fn there(placed: &Placed) -> bool {
-    placed.counts() && placed.fate == Fate::Own && placed.plan.kept.tracks.is_some()
+    placed.counts() && placed.fate == Fate::Own && placed.plan.probe_state.tracks.is_some()
 }
 
 fn still(state: &State, (generation, round, place): At) -> bool {

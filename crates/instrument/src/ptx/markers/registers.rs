@@ -63,7 +63,9 @@ impl LoopConstants {
         let (Some(function), Some(of_plan)) = (module.functions.get(index), plan.functions.get(index)) else {
             return all;
         };
-        let Some(tracks) = plan.kept.tracks.as_ref().filter(|t| t.ring().is_none()) else { return all };
+        let Some(tracks) = plan.probe_state.tracks.as_ref().filter(|t| t.ring().is_none()) else {
+            return all;
+        };
         if function.kind == FunctionKind::Device || elsewhere {
             return all;
         }

@@ -56,7 +56,7 @@ impl Lowering<'_> {
     }
 
     fn tracks(&self) -> Option<&Layout> {
-        self.plan.kept.tracks.as_ref()
+        self.plan.probe_state.tracks.as_ref()
     }
 
     /// `%~link`: address of the lane's region; `%~c`: its size, bytes. Goes to `$~off#` if there is none.

@@ -5,7 +5,7 @@
 //! them; the assembler need not search for a leader.
 
 use prlx_plan::code::Reduce;
-use prlx_plan::{Copies, Packed};
+use prlx_plan::{PackedCounters, TableCopies};
 use prlx_trace::device::{Context, Handed};
 
 use crate::ptx::addressing::LEAD;
@@ -17,7 +17,7 @@ use crate::ptx::snippet::Snippet;
 impl Lowering<'_> {
     /// Adds the counters of a thread to their rows.
     pub(in crate::ptx) fn flush_counters(&self, s: &mut Snippet<'_>) {
-        let kept = &self.plan.kept;
+        let kept = &self.plan.probe_state;
         let rows = kept.counters.iter().enumerate().filter_map(|(i, counter)| {
             let layout = kept.tables.get(counter.table as usize)?;
             Some((i as u32, layout.at + layout.row() * u64::from(counter.row)))
@@ -36,7 +36,7 @@ impl Lowering<'_> {
                 false => s.ptx(&format!("mov.b32 %~sum{word}_, %~packed{word};")),
             }
         }
-        let Copies { count, stride } = kept.copies;
+        let TableCopies { count, stride } = kept.copies;
         if count > 1 {
             copy_number(s, "%~e", count);
         }
@@ -98,14 +98,14 @@ impl Lowering<'_> {
 
     /// Mask of a packed counter's bits.
     fn packed_mask(&self) -> i32 {
-        (u32::MAX >> (32 - self.plan.kept.packed.bits.clamp(1, 32))).cast_signed()
+        (u32::MAX >> (32 - self.plan.probe_state.packed.bits.clamp(1, 32))).cast_signed()
     }
 
     /// For a full warp whose unpacked counters are all small: each lane adds one counter to its row and goes
     /// to `$~counted#`. Rows that receive 0 are not accessed. `rows`: counters and the offsets of their rows.
     /// `%~e`: number of this SM's copy, if there are several.
     fn one_counter_per_lane(&self, s: &mut Snippet<'_>, rows: &[(u32, u64)]) {
-        let packed = self.plan.kept.packed;
+        let packed = self.plan.probe_state.packed;
         s.ptx("mov.u32 %~lane, %laneid;\nsetp.ne.u32 %~q, %~mask, -1;");
         let wide: Vec<u32> = rows.iter().map(|row| row.0).filter(|i| packed.place(*i).is_none()).collect();
         if !wide.is_empty() {
@@ -116,7 +116,7 @@ impl Lowering<'_> {
                      shr.u32 %~a, %~a, {};
                      or.b32 %~b, %~b, %~a;
                      or.b32 %~c, %~c, %~b;",
-                    Packed::SMALL,
+                    PackedCounters::SMALL,
                 ));
             }
             s.ptx("redux.sync.or.b32 %~c, %~c, %~mask;\nsetp.ne.u32 %~r, %~c, 0;\nor.pred %~q, %~q, %~r;");
@@ -159,7 +159,7 @@ impl Lowering<'_> {
         let more = |(i, at): &(u32, u64)| at.cast_signed() - (first + 8 * u64::from(*i)).cast_signed();
         let jumps: Vec<(u32, i64)> =
             rows.windows(2).filter(|p| more(&p[0]) != more(&p[1])).map(|p| (p[1].0, more(&p[1]))).collect();
-        let Copies { count, stride } = self.plan.kept.copies;
+        let TableCopies { count, stride } = self.plan.probe_state.copies;
         s.ptx("shl.b32 %~b, %~lane, 3;");
         if count > 1 {
             // All copies together take less than 2^32 bytes.

@@ -1,7 +1,7 @@
 //! What is known about a temporary without running the program.
 
 use prlx_isa::view::Operand;
-use prlx_plan::code::{Ask, Code, Op, Stmt, Temp};
+use prlx_plan::code::{Code, LaneQuery, Op, Stmt, Temp};
 
 /// Value of a temporary that is a constant at its position.
 pub(in crate::ptx) fn constant(code: &Code, temp: Temp) -> Option<u64> {
@@ -39,7 +39,7 @@ pub(in crate::ptx) fn definition_of(code: &Code, temp: Temp) -> Option<&Op> {
 pub(in crate::ptx) fn is_uniform(code: &Code, temp: Temp) -> bool {
     let Some(op) = definition_of(code, temp) else { return false };
     match op {
-        Op::Ask(Ask::Clock | Ask::Clock64 | Ask::Time) => true,
+        Op::Query(LaneQuery::Clock | LaneQuery::Clock64 | LaneQuery::Time) => true,
         Op::Read(operand) => {
             matches!(code.operands.get(*operand as usize), Some(Operand::Special(name)) if name == "%smid")
         }

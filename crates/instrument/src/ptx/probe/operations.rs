@@ -3,7 +3,7 @@
 use crate::ptx::probe::emitter::bits;
 use prlx_isa::view::{FunctionKind, Space};
 use prlx_plan::code::Reduce;
-use prlx_plan::code::{Ask, Binary, Op, Temp, Ty, Unary};
+use prlx_plan::code::{Binary, LaneQuery, Op, Temp, Ty, Unary};
 use prlx_trace::device::Context;
 
 use crate::ptx::addressing::LEAD;
@@ -28,7 +28,7 @@ impl Probe<'_, '_> {
             Op::Copy(a) | Op::Bits(a) => s.ptx(&format!("mov.{} {to}, {};", bits(ty), register(*a))),
             Op::Read(operand) => self.read(s, *operand, &to, ty),
             Op::Half(operand, bf, high) => self.half(s, *operand, *bf, *high, &to),
-            Op::Ask(what) => self.ask(s, *what, &to),
+            Op::Query(what) => self.ask(s, *what, &to),
             Op::Param(offset) => {
                 let Some((symbol, at)) = self.param(*offset) else { return };
                 match ty {
@@ -118,18 +118,18 @@ impl Probe<'_, '_> {
     }
 
     /// Answers a question about the lane or the launch.
-    fn ask(&self, s: &mut Snippet<'_>, what: Ask, to: &str) {
+    fn ask(&self, s: &mut Snippet<'_>, what: LaneQuery, to: &str) {
         match what {
-            Ask::Active => s.ptx(&format!("activemask.b32 {to};")),
-            Ask::Leader => {
+            LaneQuery::Active => s.ptx(&format!("activemask.b32 {to};")),
+            LaneQuery::Leader => {
                 s.ptx("activemask.b32 %~mask;");
                 s.ptx(LEAD);
                 s.ptx(&format!("mov.pred {to}, %~lead;"));
             }
-            Ask::Clock => s.ptx(&format!("mov.u32 {to}, %clock;")),
-            Ask::Clock64 => s.ptx(&format!("mov.u64 {to}, %clock64;")),
-            Ask::Time => s.ptx(&format!("mov.u64 {to}, %globaltimer;")),
-            Ask::Launch => s.ptx(&format!(
+            LaneQuery::Clock => s.ptx(&format!("mov.u32 {to}, %clock;")),
+            LaneQuery::Clock64 => s.ptx(&format!("mov.u64 {to}, %clock64;")),
+            LaneQuery::Time => s.ptx(&format!("mov.u64 {to}, %globaltimer;")),
+            LaneQuery::Launch => s.ptx(&format!(
                 "mov.u64 {to}, 0;
              setp.ne.u64 %~q, %~context, 0;
              @%~q ld.global.u64 {to}, [%~context+{}];",

@@ -6,7 +6,7 @@
 
 use prlx_isa::view::{Class, Guard};
 use prlx_plan::At;
-use prlx_plan::code::{Ask, Code, Op, Row, Stmt, Ty};
+use prlx_plan::code::{Code, LaneQuery, Op, Row, Stmt, Ty};
 use prlx_trace::device::tables::Part;
 
 use crate::ptx::lowering::Lowering;
@@ -37,7 +37,7 @@ impl Lowering<'_> {
     /// Whether a program needs the launch's context.
     fn needs_context(&self, body: &[Stmt]) -> bool {
         body.iter().any(|stmt| match stmt {
-            Stmt::Set(_, op) => matches!(op, Op::Ask(Ask::Launch) | Op::Get(_)),
+            Stmt::Set(_, op) => matches!(op, Op::Query(LaneQuery::Launch) | Op::Get(_)),
             Stmt::Store(..) | Stmt::Tally { .. } => false,
             Stmt::If(_, then, other) => self.needs_context(then) || self.needs_context(other),
             Stmt::Put(..) | Stmt::Merge { .. } | Stmt::Update { .. } => true,
@@ -47,13 +47,13 @@ impl Lowering<'_> {
 
     /// Whether a record is one that each thread numbers itself.
     pub(in crate::ptx) fn numbered(&self, record: usize) -> bool {
-        self.plan.kept.records.parts.get(record).is_some_and(Part::numbered)
+        self.plan.probe_state.records.parts.get(record).is_some_and(Part::numbered)
     }
 
     /// Lowers [`prlx_plan::Action::Count`]: adds to a counter's register.
     pub(in crate::ptx) fn count(&self, s: &mut Snippet<'_>, counter: u32, add: u64, guard: Option<Guard>) {
         let guard = guard.map(|g| guard_text(self.function, g, false)).unwrap_or_default();
-        match self.plan.kept.packed.place(counter) {
+        match self.plan.probe_state.packed.place(counter) {
             Some((word, bit)) => {
                 let add = (add << bit) as u32;
                 s.ptx(&format!("{guard} add.u32 %~packed{word}, %~packed{word}, {};", add.cast_signed()));

@@ -22,7 +22,7 @@ impl Probe<'_, '_> {
     /// Writes a warp's record, or an entry of a log. Lanes that do not write go to `done`. `%~context` is not
     /// 0.
     pub(in crate::ptx) fn save(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp], done: &str) {
-        let Some(part) = self.lowering.plan.kept.records.parts.get(record) else { return };
+        let Some(part) = self.lowering.plan.probe_state.records.parts.get(record) else { return };
         if part.which == Which::Room {
             return self.append_log(s, part, fields, done);
         }
@@ -155,7 +155,7 @@ impl Probe<'_, '_> {
 
     /// `%~link`: from the address of all records to those of `%~warp`.
     fn warp_record_address(&self, s: &mut Snippet<'_>) {
-        match self.lowering.plan.kept.records.warp {
+        match self.lowering.plan.probe_state.records.warp {
             few @ 0..=0x7FFF_FFFF => s.ptx(&format!("mad.wide.u32 %~link, %~warp, {few}, %~link;")),
             many => s.ptx(&format!("cvt.u64.u32 %~x, %~warp;\nmad.lo.u64 %~link, %~x, {many}, %~link;")),
         }
@@ -163,7 +163,7 @@ impl Probe<'_, '_> {
 
     /// Alignment of the records of a warp, bytes, at most 16.
     fn align(&self) -> u64 {
-        1 << self.lowering.plan.kept.records.warp.trailing_zeros().min(4)
+        1 << self.lowering.plan.probe_state.records.warp.trailing_zeros().min(4)
     }
 
     /// Packs the fields of a record into registers.
@@ -255,7 +255,7 @@ impl Probe<'_, '_> {
              add.u64 %~link, %~link, {3};
              cvt.u64.u32 %~y, %~warp;",
             part.entries(),
-            self.lowering.plan.kept.records.warp,
+            self.lowering.plan.probe_state.records.warp,
             part.entry(),
             part.at + 8,
         ));

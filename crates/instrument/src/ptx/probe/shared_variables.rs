@@ -4,7 +4,7 @@
 //! warp. Without storage they read as 0, and stores have no effect.
 
 use crate::ptx::probe::emitter::bits;
-use prlx_plan::Holder;
+use prlx_plan::VariableScope;
 use prlx_plan::code::{Reduce, Temp, Ty};
 
 use crate::ptx::addressing::LEAD;
@@ -17,11 +17,11 @@ impl Probe<'_, '_> {
     /// `%~link`: address of a variable. Lanes without storage go to `nowhere`. Overwrites the registers `a`
     /// to `e` and `x`.
     fn shared_address(&mut self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
-        let kept = &self.lowering.plan.kept;
+        let kept = &self.lowering.plan.probe_state;
         let labels = [(); 3].map(|()| self.label(s));
         s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {nowhere};"));
         self.lowering.warp_records(s, "%~link", nowhere, labels.each_ref().map(String::as_str));
-        if kept.held.get(var as usize).is_some_and(|h| h.of == Holder::Cta) {
+        if kept.shared_variables.get(var as usize).is_some_and(|h| h.of == VariableScope::Cta) {
             // The first warp of the CTA: this warp is number `%~a` in it.
             s.ptx("sub.u32 %~warp, %~warp, %~a;");
         }

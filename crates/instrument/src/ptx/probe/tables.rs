@@ -4,7 +4,7 @@
 //! floats are added by each lane itself, because their order matters. Before sm_80 there is no warp
 //! reduction, so every lane writes itself.
 
-use prlx_plan::Copies;
+use prlx_plan::TableCopies;
 use prlx_plan::code::{Reduce, Temp};
 use prlx_trace::device::Context;
 use prlx_trace::device::tables::PROBES;
@@ -31,7 +31,7 @@ const TOP: i64 = i64::MIN;
 impl Probe<'_, '_> {
     /// Updates a row with `%~v0`, if the aggregate takes a value. `%~context` is not 0.
     pub(in crate::ptx) fn update(&mut self, s: &mut Snippet<'_>, table: usize, row: RowRef<'_>, value: bool) {
-        let Some(layout) = self.lowering.plan.kept.tables.get(table) else { return };
+        let Some(layout) = self.lowering.plan.probe_state.tables.get(table) else { return };
         let aggregate = layout.aggregate;
         let float_sum =
             value && layout.ty == Scalar::F64 && matches!(aggregate, Aggregate::Sum | Aggregate::Avg);
@@ -199,7 +199,7 @@ impl Probe<'_, '_> {
 impl Lowering<'_> {
     /// `%~link`: from an address in the tables to the same address in this SM's copy.
     fn own_copy(&self, s: &mut Snippet<'_>) {
-        let Copies { count, stride } = self.plan.kept.copies;
+        let TableCopies { count, stride } = self.plan.probe_state.copies;
         if count > 1 {
             copy_number(s, "%~b", count);
             s.ptx(&format!("mad.wide.u32 %~link, %~b, {stride}, %~link;"));

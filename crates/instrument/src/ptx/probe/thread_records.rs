@@ -22,7 +22,7 @@ const LANES: u64 = 8 * 32;
 impl Probe<'_, '_> {
     /// Writes a record of each active thread.
     pub(in crate::ptx) fn save_thread_record(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp]) {
-        let Some(part) = self.lowering.plan.kept.records.parts.get(record) else { return };
+        let Some(part) = self.lowering.plan.probe_state.records.parts.get(record) else { return };
         let [done, apart, over] = [(); 3].map(|()| self.label(s));
         let count = format!("%~{}", record_count_register(record));
         s.ptx(&format!(

@@ -6,7 +6,7 @@
 //! same lanes at one position share the header.
 
 use prlx_isa::view::{Guard, Type};
-use prlx_plan::{Action, Insertion, Plan, Written};
+use prlx_plan::{Action, EventRow, Insertion, Plan};
 use prlx_trace::SiteId;
 use prlx_trace::device::{DIGEST_BY, DIGEST_HIGH, Followers, TURN};
 use prlx_trace::kernel::SiteClass;
@@ -29,7 +29,7 @@ impl Lowering<'_> {
                 format!("%~{name}{i}")
             }
         };
-        let written = Plan::rows(events);
+        let written = Plan::event_rows(events);
         let mut groups: Vec<LaneGroup> = Vec::new();
         let mut recorded: Vec<[String; 2]> = Vec::new();
         let mut waits = false;
@@ -55,7 +55,7 @@ impl Lowering<'_> {
         s.ptx(LEAD);
         let mut rows: Vec<String> = Vec::new();
         let mut recorded = recorded.into_iter();
-        for (i, Written { first, more }) in written.iter().enumerate() {
+        for (i, EventRow { first, more }) in written.iter().enumerate() {
             let (Action::Event { site, .. }, Some([mask, value])) = (&first.action, recorded.next()) else {
                 continue;
             };

@@ -1,7 +1,7 @@
 //! Level `fingerprint`: rolling hashes in registers, and checkpoints of them.
 
 use prlx_isa::view::Guard;
-use prlx_plan::Fold;
+use prlx_plan::RollingHash;
 use prlx_trace::device::TURN;
 
 use crate::ptx::addressing::LEAD;
@@ -11,16 +11,16 @@ use crate::ptx::snippet::{Snippet, guard_text, register};
 use crate::ptx::values::{OperandValue, Width};
 
 impl Lowering<'_> {
-    /// Folds values into a hash, one [`Fold::step`] each, without a branch even if guarded.
+    /// Folds values into a hash, one [`RollingHash::step`] each, without a branch even if guarded.
     pub(in crate::ptx) fn fold(
         &self,
         s: &mut Snippet<'_>,
-        into: Fold,
+        into: RollingHash,
         values: &[OperandValue],
         guard: Option<Guard>,
     ) {
         let name = hash(into as u64);
-        let k = Fold::K;
+        let k = RollingHash::K;
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
         for value in values {
             match (value, guard) {
@@ -65,8 +65,8 @@ impl Lowering<'_> {
 
     /// Folds an iteration count, if there is one, into the hash of control flow.
     pub(in crate::ptx) fn trip_fold(&self, s: &mut Snippet<'_>, counter: u32) {
-        let (name, count) = (hash(Fold::Control as u64), trip(counter));
-        let k = Fold::K;
+        let (name, count) = (hash(RollingHash::Control as u64), trip(counter));
+        let k = RollingHash::K;
         s.ptx(&format!(
             "setp.ne.u32 %~q, %~{count}, 0;
              sub.u32 %~a, %~{count}, 1;
@@ -77,7 +77,7 @@ impl Lowering<'_> {
         ));
     }
 
-    /// Counts a back edge, and writes [`Fold::checkpoint`] at every 2^`every`-th. One branch for all lanes,
+    /// Counts a back edge, and writes [`RollingHash::checkpoint`] at every 2^`every`-th. One branch for all lanes,
     /// because this code is in inner loops.
     pub(in crate::ptx) fn checkpoint(&self, s: &mut Snippet<'_>, every: u8, guard: Option<Guard>) {
         let mask = (1u64 << every.min(31)) - 1;
@@ -111,7 +111,7 @@ impl Lowering<'_> {
     /// without a filter. Short kernels are sensitive to every instruction here, so the address is in the
     /// kernel's parameter.
     pub(in crate::ptx) fn write_warp_hashes(&self, s: &mut Snippet<'_>) {
-        let (multiplier, layout) = (Fold::LANE.cast_signed(), self.plan.finals);
+        let (multiplier, layout) = (RollingHash::LANE.cast_signed(), self.plan.finals);
         // Before sm_80 each lane writes for itself, which is slower.
         let together = self.arch >= 80;
         self.context(s);
@@ -166,7 +166,7 @@ impl Lowering<'_> {
     /// `%~w0`, …: contribution of this lane, or of all lanes of `%~mask`, to each hash in use. `%~sign`: this
     /// lane's signature before truncation. `%~c` is the lane's multiplier.
     pub(in crate::ptx) fn lane_hash_parts(&self, s: &mut Snippet<'_>, together: bool) {
-        let lane = Fold::LANE.cast_signed();
+        let lane = RollingHash::LANE.cast_signed();
         let mut count = 0;
         for i in (0..4).filter(|i| self.plan.finals.used[*i]) {
             s.ptx(&format!(

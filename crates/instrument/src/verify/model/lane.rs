@@ -5,7 +5,7 @@
 //! above the chunk's bits) says that nothing is written.
 
 use prlx_isa::view::FunctionKind;
-use prlx_plan::Fold;
+use prlx_plan::RollingHash;
 use prlx_trace::device::tables::{Part, Records};
 use prlx_trace::device::{
     COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES,
@@ -91,7 +91,7 @@ impl LaneModel {
         self.word = 1;
         self.cursor = if self.shape().lanes > 1 { u64::from(self.lane) * self.shape().element } else { 0 };
         self.trips.fill(0);
-        self.hashes = [Fold::START; 4];
+        self.hashes = [RollingHash::START; 4];
         self.edges = 0;
         self.visits.fill(0);
         (self.first, self.span) = (0, 0);
@@ -116,7 +116,7 @@ impl LaneModel {
                 let at = self.field("finals") + self.warp * self.finals.bytes();
                 let mut parts = Vec::new();
                 for i in (0..4).filter(|i| self.finals.used[*i]) {
-                    let part = Fold::of_lane(self.hashes[i], self.lane);
+                    let part = RollingHash::of_lane(self.hashes[i], self.lane);
                     if self.leads() {
                         let at = at + self.finals.hash(i);
                         let of_warp = read(&self.memory, at, 4) ^ u64::from(part);
@@ -124,7 +124,7 @@ impl LaneModel {
                     }
                     parts.push(part);
                 }
-                let signature = u64::from(Fold::signature(parts.into_iter()));
+                let signature = u64::from(RollingHash::signature(parts.into_iter()));
                 write(&mut self.memory, at + self.finals.signatures() + u64::from(self.lane), 1, signature);
             }
             _ => {}
@@ -181,20 +181,20 @@ impl LaneModel {
         }
     }
 
-    pub fn fold(&mut self, into: Fold, values: &[u64]) {
+    pub fn fold(&mut self, into: RollingHash, values: &[u64]) {
         let hash = &mut self.hashes[into as usize];
-        *hash = values.iter().fold(*hash, |h, v| Fold::step(h, *v));
+        *hash = values.iter().fold(*hash, |h, v| RollingHash::step(h, *v));
     }
 
     pub fn trip_fold(&mut self, counter: usize) {
         let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };
-        self.fold(Fold::Control, &[count]);
+        self.fold(RollingHash::Control, &[count]);
     }
 
     pub fn checkpoint(&mut self, every: u8) {
         self.edges = self.edges.wrapping_add(1);
         if self.edges.is_multiple_of(1 << every) {
-            self.element(&[Fold::checkpoint(self.hashes)]);
+            self.element(&[RollingHash::checkpoint(self.hashes)]);
         }
     }
 

@@ -3,10 +3,10 @@
 use crate::ptx::PARAMETERS;
 use crate::verify::plan_facts::has_warp_reductions;
 use prlx_isa::view::{FunctionKind, Operand, Space};
-use prlx_plan::Holder;
-use prlx_plan::code::{Ask, Code, Ty};
-use prlx_plan::eval::{Found, Host, run};
-use prlx_plan::{Copies, Packed};
+use prlx_plan::VariableScope;
+use prlx_plan::code::{Code, LaneQuery, Ty};
+use prlx_plan::eval::{LaneHost, RowRef, run};
+use prlx_plan::{PackedCounters, TableCopies};
 use prlx_trace::device::tables::PROBES;
 use prlx_trace::device::tables::{LOST, Part, Rows, Which, hash, ordered};
 use prlx_trace::kernel::Scalar;
@@ -37,21 +37,21 @@ struct Model<'a> {
     operands: &'a [Operand],
 }
 
-impl Host for Model<'_> {
+impl LaneHost for Model<'_> {
     fn read(&self, operand: u32, _: usize) -> u64 {
         let operand = self.operands.get(operand as usize).map(|o| translated(self.f, o));
         let values = operand.and_then(|o| self.machine.values(self.texts.after, self.f.new, &o));
         values.and_then(|v| v.first().copied()).unwrap_or(0)
     }
-    fn ask(&self, what: Ask, active: u32, _: usize) -> u64 {
+    fn ask(&self, what: LaneQuery, active: u32, _: usize) -> u64 {
         match what {
-            Ask::Active => active.into(),
-            Ask::Leader => 1,
-            Ask::Clock => self.machine.special("%clock"),
-            Ask::Clock64 => self.machine.special("%clock64"),
-            Ask::Time => self.machine.special("%globaltimer"),
-            Ask::Launch if self.lane.context == 0 => 0,
-            Ask::Launch => self.lane.field("launch"),
+            LaneQuery::Active => active.into(),
+            LaneQuery::Leader => 1,
+            LaneQuery::Clock => self.machine.special("%clock"),
+            LaneQuery::Clock64 => self.machine.special("%clock64"),
+            LaneQuery::Time => self.machine.special("%globaltimer"),
+            LaneQuery::Launch if self.lane.context == 0 => 0,
+            LaneQuery::Launch => self.lane.field("launch"),
         }
     }
     fn param(&self, at: u32) -> u64 {
@@ -79,7 +79,7 @@ impl Host for Model<'_> {
         self.shared_address(var).map_or(0, |at| read(&self.lane.memory, at, 8))
     }
     fn put(&mut self, var: u32, bits: u64) {
-        let ty = self.texts.plan.kept.held.get(var as usize).map_or(Ty::U64, |h| h.ty);
+        let ty = self.texts.plan.probe_state.shared_variables.get(var as usize).map_or(Ty::U64, |h| h.ty);
         if let Some(at) = self.shared_address(var) {
             write(&mut self.lane.memory, at, if ty.bits() == 64 { 8 } else { 4 }, bits);
         }
@@ -89,13 +89,13 @@ impl Host for Model<'_> {
             *counter = counter.wrapping_add(value);
         }
     }
-    fn update(&mut self, table: u32, row: Found<'_>, value: u64, _: usize) {
+    fn update(&mut self, table: u32, row: RowRef<'_>, value: u64, _: usize) {
         if self.lane.context != 0 && self.lane.field("tables") != 0 {
             update(self.lane, self.texts, self.machine, table as usize, row, value);
         }
     }
     fn save(&mut self, record: u32, fields: &[u64], _: usize, leader: bool) {
-        let kept = &self.texts.plan.kept;
+        let kept = &self.texts.plan.probe_state;
         let Some(part) = kept.records.parts.get(record as usize) else { return };
         if part.numbered() {
             return self.numbered(record as usize, part, fields);
@@ -170,7 +170,7 @@ impl Model<'_> {
         let of = |names: [&str; 3]| names.map(|name| self.machine.special(name)).iter().product::<u64>();
         let warps =
             of(["%nctaid.x", "%nctaid.y", "%nctaid.z"]) * of(["%ntid.x", "%ntid.y", "%ntid.z"]).div_ceil(32);
-        let (records, warp) = (self.lane.field("records"), self.texts.plan.kept.records.warp);
+        let (records, warp) = (self.lane.field("records"), self.texts.plan.probe_state.records.warp);
         let holder =
             if part.of_lane { self.lane.warp * 32 + u64::from(self.lane.lane) } else { self.lane.warp };
         let memory = &mut self.lane.memory;
@@ -186,14 +186,14 @@ impl Model<'_> {
 
     /// Address of a shared variable, if it has storage.
     fn shared_address(&self, var: u32) -> Option<u64> {
-        let kept = &self.texts.plan.kept;
+        let kept = &self.texts.plan.probe_state;
         if self.lane.context == 0 || self.lane.field("records") == 0 {
             return None;
         }
         let [x, y, z] = ["%tid.x", "%tid.y", "%tid.z"].map(|name| self.machine.special(name));
         let [nx, ny] = ["%ntid.x", "%ntid.y"].map(|name| self.machine.special(name));
-        let warp = match kept.held.get(var as usize)?.of {
-            Holder::Cta => self.lane.warp - (x + nx * (y + ny * z)) / 32,
+        let warp = match kept.shared_variables.get(var as usize)?.of {
+            VariableScope::Cta => self.lane.warp - (x + nx * (y + ny * z)) / 32,
             _ => self.lane.warp,
         };
         Some(self.lane.field("records") + warp * kept.records.warp + 8 * u64::from(var))
@@ -201,15 +201,16 @@ impl Model<'_> {
 }
 
 /// Adds the counters to their rows. A full warp adds 32 times the value of one lane, each row by a lane of
-/// its own ([`Packed`]).
+/// its own ([`PackedCounters`]).
 pub(in crate::verify) fn flush(lane: &mut LaneModel, texts: &Inputs<'_>, machine: &Machine) {
-    let kept = &texts.plan.kept;
+    let kept = &texts.plan.probe_state;
     if lane.field("tables") == 0 {
         return;
     }
     let together = has_warp_reductions(texts);
     let whole = lane.mask == u32::MAX && together;
-    let small = lane.counters[kept.packed.counters as usize..].iter().all(|sum| *sum < 1 << Packed::SMALL);
+    let small =
+        lane.counters[kept.packed.counters as usize..].iter().all(|sum| *sum < 1 << PackedCounters::SMALL);
     for (i, (counter, sum)) in (0u32..).zip(kept.counters.iter().zip(lane.counters.clone())) {
         let Some(layout) = kept.tables.get(counter.table as usize) else { continue };
         let writes = if whole && small { lane.lane == i } else { lane.leads() || !together };
@@ -227,7 +228,7 @@ pub(in crate::verify) fn flush(lane: &mut LaneModel, texts: &Inputs<'_>, machine
 
 /// Offset of the SM's own copy of tables with fixed rows, bytes.
 fn own_copy(texts: &Inputs<'_>, machine: &Machine) -> u64 {
-    let Copies { count, stride } = texts.plan.kept.copies;
+    let TableCopies { count, stride } = texts.plan.probe_state.copies;
     machine.special("%smid") % u64::from(count) * u64::from(stride)
 }
 
@@ -237,14 +238,14 @@ fn update(
     texts: &Inputs<'_>,
     machine: &Machine,
     table: usize,
-    row: Found<'_>,
+    row: RowRef<'_>,
     value: u64,
 ) {
-    let Some(layout) = texts.plan.kept.tables.get(table) else { return };
+    let Some(layout) = texts.plan.probe_state.tables.get(table) else { return };
     let tables = lane.field("tables") + layout.at;
     let memory = &mut lane.memory;
     let cells = match (row, &layout.rows) {
-        (Found::Keyed(keys), Rows::Hashed { log, .. }) => {
+        (RowRef::Keyed(keys), Rows::Hashed { log, .. }) => {
             let own = hash(keys);
             let rows = (0..PROBES).map(|n| ((own >> (64 - log)) + n) & ((1 << log) - 1));
             let mut found = rows.map(|r| tables + LOST + r * layout.row());
@@ -258,8 +259,8 @@ fn update(
             }
             at + 8 + 8 * keys.len() as u64
         }
-        (Found::At(row), _) => tables + own_copy(texts, machine) + u64::from(row) * layout.row(),
-        (Found::Keyed(_), Rows::Known(_)) => return,
+        (RowRef::At(row), _) => tables + own_copy(texts, machine) + u64::from(row) * layout.row(),
+        (RowRef::Keyed(_), Rows::Known(_)) => return,
     };
     let mut add = |cell: u64, more: u64| {
         let sum = read(memory, cells + 8 * cell, 8).wrapping_add(more);

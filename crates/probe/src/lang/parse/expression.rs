@@ -1,9 +1,10 @@
 //! Expressions.
 
+use super::super::ast::operand;
 use super::super::ast::{Expr, ExprKind};
 use super::super::builtin::{BUILTINS, Builtin};
 use super::super::check;
-use super::super::complain::{Complaint, nearest};
+use super::super::error::{ProbeError, nearest};
 use super::super::function::{AGGREGATES, FUNCTIONS, Function};
 use super::super::token::Token;
 use super::{PARTS, Parsed, Parser};
@@ -30,19 +31,6 @@ pub(in super::super) const SELECT: u8 = 1;
 /// How closely operators of one operand bind.
 pub(in super::super) const UNARY: u8 = 12;
 
-/// What `in3` or `out` means.
-pub(super) fn operand(name: &str) -> Option<ExprKind> {
-    let digit = |digits: &str| match digits.as_bytes() {
-        [d @ b'0'..=b'9'] => Some(d - b'0'),
-        _ => None,
-    };
-    match name.strip_prefix("out") {
-        Some("") => Some(ExprKind::Out(0)),
-        Some(digits) => digit(digits).map(ExprKind::Out),
-        None => name.strip_prefix("in").and_then(digit).map(ExprKind::In),
-    }
-}
-
 impl<'a> Parser<'a> {
     /// An expression of its own.
     pub(super) fn expression(&mut self) -> Parsed<Expr> {
@@ -66,7 +54,7 @@ impl<'a> Parser<'a> {
         self.parts += 1;
         let span = start..self.end;
         if self.parts > PARTS {
-            return Err(Complaint::new(span, format!("this expression has more than {PARTS} parts")));
+            return Err(ProbeError::new(span, format!("this expression has more than {PARTS} parts")));
         }
         Ok(Expr { kind, span })
     }
@@ -124,7 +112,7 @@ impl<'a> Parser<'a> {
                 let n = -i128::from(n);
                 self.advance();
                 if n < i64::MIN.into() {
-                    return Err(Complaint::new(start..self.end, "this number has more than 64 bits"));
+                    return Err(ProbeError::new(start..self.end, "this number has more than 64 bits"));
                 }
                 return self.node(ExprKind::Int(n), start);
             }
@@ -162,7 +150,7 @@ impl<'a> Parser<'a> {
             }
             Token::At(_) => {
                 let complaint =
-                    Complaint::new(self.span.clone(), "what a table holds can't be read by the program");
+                    ProbeError::new(self.span.clone(), "what a table holds can't be read by the program");
                 return Err(complaint.help("keep it in a variable: `thread x: u64;`"));
             }
             _ => return Err(self.expected("a value")),
@@ -194,7 +182,7 @@ impl<'a> Parser<'a> {
         self.locals.insert(name, number);
         if number == check::LOCALS {
             let message = format!("a clause has at most {} local variables", check::LOCALS);
-            self.complain(Complaint::new(self.span.clone(), message));
+            self.report(ProbeError::new(self.span.clone(), message));
         }
         number
     }
@@ -220,14 +208,14 @@ impl<'a> Parser<'a> {
         } else {
             // Reading can go on: what it is does not matter to the grammar.
             let unknown = self.unknown(name, span);
-            self.complain(unknown);
+            self.report(unknown);
             ExprKind::Builtin(Builtin::Site)
         };
         self.node(kind, start)
     }
 
-    fn unknown(&self, name: &str, span: std::ops::Range<usize>) -> Complaint {
-        let complaint = Complaint::new(span, format!("there is no `{name}`"));
+    fn unknown(&self, name: &str, span: std::ops::Range<usize>) -> ProbeError {
+        let complaint = ProbeError::new(span, format!("there is no `{name}`"));
         if let Some((name, _, params, _)) = FUNCTIONS.iter().find(|f| f.0 == name) {
             return complaint.help(format!("the function is written `{name}({})`", params.join(", ")));
         }
@@ -280,7 +268,7 @@ impl<'a> Parser<'a> {
         if args.len() != takes {
             let params = function.map_or("x".to_owned(), |f| f.2.join(", "));
             let complaint =
-                Complaint::new(start..self.end, format!("the function is written `{name}({params})`"));
+                ProbeError::new(start..self.end, format!("the function is written `{name}({params})`"));
             return Err(if args.len() == 1 && AGGREGATES.iter().any(|a| a.0 == name) {
                 complaint
                     .help(format!("with one value it is an aggregate, and stands alone: `@t = {name}(x)`"))
@@ -305,8 +293,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn no_function(name: &str, span: std::ops::Range<usize>) -> Complaint {
-    let complaint = Complaint::new(span, format!("there is no function `{name}`"));
+fn no_function(name: &str, span: std::ops::Range<usize>) -> ProbeError {
+    let complaint = ProbeError::new(span, format!("there is no function `{name}`"));
     if AGGREGATES.iter().any(|a| a.0 == name) {
         return complaint.help(format!("`{name}` is an aggregate, and stands alone: `@t = {name}(…)`"));
     }

@@ -3,7 +3,7 @@
 use prlx_isa::ptx::Op;
 
 use super::super::ast::{Side, Tracepoint, What};
-use super::super::complain::{Complaint, nearest};
+use super::super::error::{ProbeError, nearest};
 use super::super::token::{Part, Token};
 use super::{Parsed, Parser};
 use prlx_plan::pattern;
@@ -31,7 +31,7 @@ impl Parser<'_> {
         let parts = self.lexer.parts();
         let start = self.span.start;
         self.span = start..self.lexer.at;
-        let parts = parts.map_err(|(why, span)| Complaint::new(span, why));
+        let parts = parts.map_err(|(why, span)| ProbeError::new(span, why));
         self.advance();
         let parts = parts?;
         let span = start..self.end;
@@ -45,7 +45,7 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
     let whole = parts[0].span.start..parts[parts.len() - 1].span.end;
     let kind = parts[0].text.as_str();
     let Some((_, form, _)) = TRACEPOINTS.iter().find(|k| k.0 == kind) else {
-        let complaint = Complaint::new(parts[0].span.clone(), format!("there is no tracepoint `{kind}`"));
+        let complaint = ProbeError::new(parts[0].span.clone(), format!("there is no tracepoint `{kind}`"));
         return Err(match nearest(kind, TRACEPOINTS.iter().map(|k| k.0)) {
             Some(near) => complaint.help(format!("did you mean `{near}`?")),
             None => complaint.help(format!(
@@ -56,16 +56,16 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
     };
     if let Some(empty) = parts[1..].iter().find(|p| p.text.is_empty()) {
         return Err(
-            Complaint::new(empty.span.clone(), "a name is missing here").help(format!("write {form}"))
+            ProbeError::new(empty.span.clone(), "a name is missing here").help(format!("write {form}"))
         );
     }
-    let malformed = || Complaint::new(whole.clone(), format!("this is no tracepoint of kind `{kind}`"));
+    let malformed = || ProbeError::new(whole.clone(), format!("this is no tracepoint of kind `{kind}`"));
     let malformed = || malformed().help(format!("write {form}"));
     let side = |part: &Part| match part.text.as_str() {
         "begin" => Ok(Side::Begin),
         "end" => Ok(Side::End),
         other => {
-            let complaint = Complaint::new(part.span.clone(), format!("there is no side `{other}`"));
+            let complaint = ProbeError::new(part.span.clone(), format!("there is no side `{other}`"));
             let near = nearest(other, ["begin", "end"]);
             Err(complaint
                 .help(near.map_or(format!("write {form}"), |near| format!("did you mean `{near}`?"))))
@@ -79,7 +79,7 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
         ("kernel" | "func", [name]) => {
             let name = if is_side(name) { "NAME" } else { &name.text };
             let help = format!("`{kind}:{name}:begin` or `{kind}:{name}:end`");
-            return Err(Complaint::new(whole, "is it where it begins or where it ends?").help(help));
+            return Err(ProbeError::new(whole, "is it where it begins or where it ends?").help(help));
         }
         ("block", []) => (What::Block, Side::Begin),
         ("loop", [at]) if at.text == "trip" => (What::Trip, Side::Begin),
@@ -105,19 +105,19 @@ fn words(opcode: &Part) -> Parsed<Vec<String>> {
     }
     let words: Vec<String> = opcode.text.split('.').map(str::to_owned).collect();
     if words.iter().any(String::is_empty) || opcode.quoted {
-        return Err(Complaint::new(opcode.span.clone(), "an opcode is words with points between them"));
+        return Err(ProbeError::new(opcode.span.clone(), "an opcode is words with points between them"));
     }
     let operation = &words[0];
     if !Op::ALL.iter().any(|op| pattern::any(std::slice::from_ref(operation), op.mnemonic())) {
         let span = opcode.span.start..opcode.span.start + operation.len();
-        let complaint = Complaint::new(span, format!("no operation is called `{operation}`"));
+        let complaint = ProbeError::new(span, format!("no operation is called `{operation}`"));
         return Err(match nearest(operation, Op::ALL.iter().map(|op| op.mnemonic())) {
             Some(near) => complaint.help(format!("did you mean `{near}`?")),
             None => complaint.help("the operations are in docs/ops.md"),
         });
     }
     if words[1..].iter().any(|w| w.contains(['*', '?'])) {
-        let complaint = Complaint::new(opcode.span.clone(), "only the operation may be a pattern");
+        let complaint = ProbeError::new(opcode.span.clone(), "only the operation may be a pattern");
         return Err(complaint.help("modifiers that are left out may be anything"));
     }
     Ok(words)

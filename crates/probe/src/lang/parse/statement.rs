@@ -6,11 +6,11 @@ use prlx_trace::table::{Aggregate, STEPS};
 
 use super::super::ast::{Expr, ExprKind, Span, Stmt, Update};
 use super::super::check;
-use super::super::complain::{Complaint, nearest};
+use super::super::error::{ProbeError, nearest};
 use super::super::function::AGGREGATES;
 use super::super::token::Token;
 use super::{Parsed, Parser, field_names, taken};
-use prlx_plan::Holder;
+use prlx_plan::VariableScope;
 use prlx_plan::code::Binary;
 
 /// Assignments, with what they do to the old value.
@@ -48,10 +48,10 @@ impl<'a> Parser<'a> {
             while !p.takes("}") {
                 if p.full() {
                     // It is not kept either: this ends the reading.
-                    return Err(Complaint::new(open, "there are too many mistakes"));
+                    return Err(ProbeError::new(open, "there are too many mistakes"));
                 }
                 if p.token == Token::End {
-                    return Err(Complaint::new(open, "this `{` has no `}`"));
+                    return Err(ProbeError::new(open, "this `{` has no `}`"));
                 }
                 if p.takes(";") {
                     continue;
@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
                 match p.statement() {
                     Ok(stmt) => body.push(stmt),
                     Err(complaint) => {
-                        p.complain(complaint);
+                        p.report(complaint);
                         p.pass_statement(start);
                     }
                 }
@@ -107,7 +107,7 @@ impl<'a> Parser<'a> {
             // Where it is missing, unless something stands there that is none of the language's.
             return Err(match self.token {
                 Token::Bad(_) => expected,
-                _ => Complaint { span: self.end..self.end, ..expected },
+                _ => ProbeError { span: self.end..self.end, ..expected },
             });
         }
         Ok(stmt)
@@ -133,7 +133,7 @@ impl<'a> Parser<'a> {
         let Token::Local(name) = self.token else { return Err(self.expected("a local variable, as `$i`")) };
         if self.locals.get(name).is_some_and(|l| self.loops.contains(l)) {
             let message = format!("`${name}` belongs to the loop around this one");
-            self.complain(Complaint::new(self.span.clone(), message));
+            self.report(ProbeError::new(self.span.clone(), message));
         }
         self.advance();
         if !self.takes_name("in") {
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
         self.expect("..")?;
         let range = from..self.bound()?;
         let span = start..self.end;
-        check::trips(&range, &span).unwrap_or_else(|c| self.complain(c));
+        check::trips(&range, &span).unwrap_or_else(|c| self.report(c));
         // A loop's variable is its own; the name may have meant another before.
         let outer = self.locals.get(name).copied();
         let variable = self.new_local(name);
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         };
         let n = if minus { -i128::from(n) } else { n.into() };
         let n = i64::try_from(n)
-            .map_err(|_| Complaint::new(self.span.clone(), "a loop's bounds have 64 bits, one a sign"))?;
+            .map_err(|_| ProbeError::new(self.span.clone(), "a loop's bounds have 64 bits, one a sign"))?;
         self.advance();
         Ok(n)
     }
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         let fields = self.list(")")?;
         self.expect(")")?;
         let Some(record) = found else {
-            let complaint = Complaint::new(at, format!("no records `@{name}` are declared"));
+            let complaint = ProbeError::new(at, format!("no records `@{name}` are declared"));
             return Err(match nearest(name, self.script.records.iter().map(|r| r.name.as_str())) {
                 Some(near) => complaint.help(format!("did you mean `@{near}`?")),
                 None => complaint.help(format!("`record @{name}(value: u64) per warp keep 1;` above")),
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
             let message =
                 format!("`@{name}` has {n} {}, here are {is}", if n == 1 { "field" } else { "fields" });
             let help = format!("`save @{name}({})`", field_names(declared));
-            return Err(Complaint::new(open..self.end, message).help(help));
+            return Err(ProbeError::new(open..self.end, message).help(help));
         }
         Ok(Stmt::Save { record, fields, span: start..self.end })
     }
@@ -209,10 +209,10 @@ impl<'a> Parser<'a> {
         let Some(number) = self.script.vars.iter().position(|v| v.name == name) else {
             if let Some(what) = taken(name) {
                 let message = format!("`{name}` can't stand here: it is {what}");
-                return Err(Complaint::new(span, message)
+                return Err(ProbeError::new(span, message)
                     .help("a statement assigns, updates a table, or saves a record"));
             }
-            let complaint = Complaint::new(span, format!("no variable `{name}` is declared"));
+            let complaint = ProbeError::new(span, format!("no variable `{name}` is declared"));
             let names = self.script.vars.iter().map(|v| v.name.as_str()).chain(["save", "if", "for"]);
             return Err(match nearest(name, names) {
                 Some(near) => complaint.help(format!("did you mean `{near}`?")),
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         };
         self.advance();
         match self.script.vars[number].of {
-            Holder::Thread => Ok(Stmt::Assign(number, self.assigned(ExprKind::Var(number), span)?)),
+            VariableScope::Thread => Ok(Stmt::Assign(number, self.assigned(ExprKind::Var(number), span)?)),
             _ => Ok(match self.operation()? {
                 (None, value) => Stmt::Assign(number, value),
                 (Some(how), value) => {
@@ -237,7 +237,7 @@ impl<'a> Parser<'a> {
         let span = self.span.clone();
         let number = self.local(name);
         if self.loops.contains(&number) {
-            self.complain(Complaint::new(span.clone(), format!("`${name}` is set by its loop alone")));
+            self.report(ProbeError::new(span.clone(), format!("`${name}` is set by its loop alone")));
         }
         self.advance();
         let plain = self.is("=");
@@ -250,16 +250,16 @@ impl<'a> Parser<'a> {
         let (how, by) = self.operation()?;
         let span = span.start..self.end;
         match (self.script.vars[var].of, how) {
-            (Holder::Thread, _) => {
+            (VariableScope::Thread, _) => {
                 let name = &self.script.vars[var].name;
                 let message = format!(
                     "`{name}` is a thread's own: only a warp's or CTA's variable is read and set at once"
                 );
-                Err(Complaint::new(span, message)
+                Err(ProbeError::new(span, message)
                     .help(format!("`$… = {name};`, then a statement that sets it")))
             }
             (_, Some(how)) if plain => Ok(Stmt::Merge { var, how, value: by, old: Some(number), span }),
-            _ => Err(Complaint::new(span, "a statement sets one variable")
+            _ => Err(ProbeError::new(span, "a statement sets one variable")
                 .help("but for `$old = x += …`, of a warp's or CTA's variable")),
         }
     }
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
             self.expect("]")?;
             if key.is_empty() || key.len() > check::KEYS {
                 let message = format!("between `[` and `]` are 1 to {} keys", check::KEYS);
-                return Err(Complaint::new(at.start..self.end, message));
+                return Err(ProbeError::new(at.start..self.end, message));
             }
         }
         let (aggregate, value) = if self.takes("++") {
@@ -332,7 +332,7 @@ impl<'a> Parser<'a> {
             return Err(self.expected("an aggregate").help(all()));
         };
         let Some(row) = AGGREGATES.iter().find(|a| a.0 == name) else {
-            let complaint = Complaint::new(start, format!("there is no aggregate `{name}`"));
+            let complaint = ProbeError::new(start, format!("there is no aggregate `{name}`"));
             return Err(match nearest(name, AGGREGATES.iter().map(|a| a.0)) {
                 Some(near) => complaint.help(format!("did you mean `{near}`?")),
                 None => complaint.help(all()),
@@ -344,7 +344,7 @@ impl<'a> Parser<'a> {
         self.expect(")")?;
         let span = start.start..self.end;
         if args.len() != row.1.len() {
-            return Err(Complaint::new(span, format!("the aggregate is written {}", form(row))));
+            return Err(ProbeError::new(span, format!("the aggregate is written {}", form(row))));
         }
         let aggregate = match name {
             "count" => Aggregate::Count,
@@ -363,17 +363,17 @@ impl<'a> Parser<'a> {
 fn steps(args: Vec<Expr>, span: &Span) -> Parsed<Aggregate> {
     let number = |e: &Expr| match e.kind {
         ExprKind::Int(n) => Ok(n),
-        _ => Err(Complaint::new(
+        _ => Err(ProbeError::new(
             e.span.clone(),
             "bounds and step of `lhist` are whole numbers that stand here",
         )),
     };
     let [low, high, step] = &args[..] else {
-        return Err(Complaint::new(span.clone(), "`lhist` takes four values"));
+        return Err(ProbeError::new(span.clone(), "`lhist` takes four values"));
     };
     let (low, high, step) = (number(low)?, number(high)?, number(step)?);
     let Range { start, end } = low..high;
-    let wrong = |what: String| Complaint::new(span.clone(), what);
+    let wrong = |what: String| ProbeError::new(span.clone(), what);
     let (Ok(low), Ok(_), Ok(width)) = (i64::try_from(start), i64::try_from(end), u64::try_from(step)) else {
         return Err(wrong("bounds of `lhist` have 64 bits, one a sign, and its step is above 0".to_owned()));
     };

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use prlx_isa::ptx;
 use prlx_isa::view::{self, Operand, Space};
-use prlx_plan::code::{Ask, Code};
-use prlx_plan::eval::{Found, Host, run};
+use prlx_plan::code::{Code, LaneQuery};
+use prlx_plan::eval::{LaneHost, RowRef, run};
 use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_probe::lang::parse;
 use prlx_probe::tools::TOOLS;
@@ -64,7 +64,7 @@ fn every_tool_binds_to_every_module() {
             let plan = plan(tool, source, module);
             let mut actions = plan.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
             bound += usize::from(actions.any(|a| matches!(a, Action::Probe(_) | Action::Count { .. })));
-            for m in &plan.kept.missed {
+            for m in &plan.probe_state.unavailable {
                 *missed.entry(reason(&m.why)).or_default() += 1;
             }
         }
@@ -119,14 +119,14 @@ struct Warp {
     sums: BTreeMap<u32, u64>,
 }
 
-impl Host for Warp {
+impl LaneHost for Warp {
     fn read(&self, operand: u32, lane: usize) -> u64 {
         if self.lane == Some(operand) { lane as u64 } else { self.addresses[lane] }
     }
-    fn ask(&self, what: Ask, active: u32, lane: usize) -> u64 {
+    fn ask(&self, what: LaneQuery, active: u32, lane: usize) -> u64 {
         match what {
-            Ask::Active => active.into(),
-            Ask::Leader => u64::from(active.trailing_zeros() as usize == lane),
+            LaneQuery::Active => active.into(),
+            LaneQuery::Leader => u64::from(active.trailing_zeros() as usize == lane),
             _ => 0,
         }
     }
@@ -147,7 +147,7 @@ impl Host for Warp {
     fn tally(&mut self, counter: u32, value: u64, _: usize) {
         *self.sums.entry(self.counters[counter as usize]).or_default() += value;
     }
-    fn update(&mut self, table: u32, _: Found<'_>, value: u64, _: usize) {
+    fn update(&mut self, table: u32, _: RowRef<'_>, value: u64, _: usize) {
         *self.sums.entry(table).or_default() += value;
     }
     fn save(&mut self, _: u32, _: &[u64], _: usize, _: bool) {}
@@ -176,9 +176,9 @@ impl Tool {
             match &insertion.action {
                 Action::Probe(code) => codes.push(Arc::clone(code)),
                 Action::Count { counter, add } => {
-                    let counter = plan.kept.counters[*counter as usize];
-                    let shares = plan.kept.shares.iter().filter(|s| s.stretch == counter.row);
-                    match counter.table as usize == plan.kept.own() {
+                    let counter = plan.probe_state.counters[*counter as usize];
+                    let shares = plan.probe_state.shares.iter().filter(|s| s.stretch == counter.row);
+                    match counter.table as usize == plan.probe_state.own() {
                         true => counts.extend(shares.map(|s| (s.table, s.add * add))),
                         false => counts.push((counter.table, *add)),
                     }
@@ -188,7 +188,7 @@ impl Tool {
         }
         assert!(codes.len() < 2 && codes.len() + counts.len() > 0, "{tool} at {instruction}: {codes:?}");
         let tables = plan.module.tables.iter().map(|t| t.name.clone()).collect();
-        let counters = plan.kept.counters.iter().map(|c| c.table).collect();
+        let counters = plan.probe_state.counters.iter().map(|c| c.table).collect();
         Tool { code: codes.pop().unwrap_or_default(), counts, counters, tables }
     }
 
@@ -335,8 +335,8 @@ fn places_under_one_guard_are_counted_together() {
     let plan = plan(text, &ptx, &ptx::read(&ptx).0);
     let counted = plan.functions[0].insertions.iter().filter_map(|i| match &i.action {
         Action::Count { counter, .. } => {
-            let stretch = plan.kept.counters[*counter as usize].row;
-            let shares = plan.kept.shares.iter().filter(|s| s.stretch == stretch);
+            let stretch = plan.probe_state.counters[*counter as usize].row;
+            let shares = plan.probe_state.shares.iter().filter(|s| s.stretch == stretch);
             Some((i.guard.map(|g| g.negate), shares.map(|s| (s.row, s.add)).collect::<Vec<_>>()))
         }
         Action::Probe(code) => panic!("{code:?} is no addition to a register"),

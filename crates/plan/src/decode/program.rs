@@ -10,22 +10,22 @@ use prlx_isa::view::{self, BlockId, InstId};
 use prlx_trace::kernel::{Alu, Arg, Block, End, Guard, Scalar, SiteClass, Source, Step};
 use prlx_trace::{FuncId, LocId, LoopId, Slot};
 
-use crate::choose::elide::Choice;
-use crate::choose::lower::{Place, Value};
+use crate::choose::choice::Choice;
+use crate::choose::lower::{DecoderPlace, Value};
 use crate::function::body::{Body, PartEnd};
 use crate::function::points::Point;
 
 /// Decoder registers, given out as they are met.
 #[derive(Default)]
-struct Slots(HashMap<Place, Slot>);
+struct Slots(HashMap<DecoderPlace, Slot>);
 
 impl Slots {
-    fn of(&mut self, place: Place) -> Slot {
+    fn of(&mut self, place: DecoderPlace) -> Slot {
         let next = Slot(self.0.len() as u32);
         *self.0.entry(place).or_insert(next)
     }
     fn guard(&mut self, guard: view::Guard) -> Guard {
-        Guard { slot: self.of(Place::Reg(guard.reg)), negate: guard.negate }
+        Guard { slot: self.of(DecoderPlace::Reg(guard.reg)), negate: guard.negate }
     }
     fn arg(&mut self, value: Value) -> Arg {
         match value {
@@ -38,7 +38,7 @@ impl Slots {
 }
 
 /// The temporary that keeps a guard which its own instruction overwrites; lowered operations use lower numbers.
-const KEPT_GUARD: Place = Place::Temp(u32::MAX);
+const KEPT_GUARD: DecoderPlace = DecoderPlace::Temp(u32::MAX);
 
 /// Blocks with their steps, and how many decoder registers they use. `visits`: the points that get a
 /// [`Step::Visit`].
@@ -61,7 +61,7 @@ pub(crate) fn blocks(
             let guard = p.guard.map(|g| slots.guard(g));
             match p.decision {
                 Some(d) if choice.sources[d] != Source::None => {
-                    let slot = slots.of(Place::Reg(body.decisions[d].reg));
+                    let slot = slots.of(DecoderPlace::Reg(body.decisions[d].reg));
                     steps.push(Step::Decide { site: p.site, slot, guard });
                 }
                 None if visits(p) => steps.push(Step::Visit { site: p.site, guard }),
@@ -97,7 +97,7 @@ pub(crate) fn blocks(
                 End::Branch { guard: slots.guard(*guard), taken: to(*taken), other: to(*other) }
             }
             PartEnd::Switch { index: Some(index), targets } => End::Switch {
-                index: slots.of(Place::Reg(*index)),
+                index: slots.of(DecoderPlace::Reg(*index)),
                 targets: targets.iter().map(|t| to(*t)).collect(),
             },
             PartEnd::Switch { index: None, .. } | PartEnd::Exit => End::Exit,
@@ -121,12 +121,12 @@ fn to(b: BlockId) -> prlx_trace::BlockId {
 fn lets(body: &Body<'_>, choice: &Choice, at: InstId, slots: &mut Slots, steps: &mut Vec<Step>) {
     let Some(operations) = choice.lets.get(&at) else { return };
     let guard = body.inst(at).guard.map(|g| {
-        if !operations.iter().any(|o| o.to == Place::Reg(g.reg)) {
+        if !operations.iter().any(|o| o.to == DecoderPlace::Reg(g.reg)) {
             return slots.guard(g);
         }
         // The instruction overwrites its own guard: its later operations must see the old one.
         let kept = slots.of(KEPT_GUARD);
-        let args = vec![Arg::Slot(slots.of(Place::Reg(g.reg)))];
+        let args = vec![Arg::Slot(slots.of(DecoderPlace::Reg(g.reg)))];
         steps.push(Step::Let { to: kept, op: Alu::Mov, ty: Scalar::Pred, args, guard: None });
         Guard { slot: kept, negate: g.negate }
     });

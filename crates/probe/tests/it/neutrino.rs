@@ -86,7 +86,11 @@ fn programs_bind() {
             let actions = plan.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
             probes += actions.filter(|a| matches!(a, Action::Probe(_))).count();
             // Of `add`, some have lists or constants; the others ask nothing that is not there.
-            assert!(*name == "helpers" || plan.kept.missed.is_empty(), "{name}: {:?}", plan.kept.missed);
+            assert!(
+                *name == "helpers" || plan.probe_state.unavailable.is_empty(),
+                "{name}: {:?}",
+                plan.probe_state.unavailable
+            );
         }
         assert!(probes > 0, "{name}");
     }

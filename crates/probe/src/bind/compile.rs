@@ -5,53 +5,39 @@
 use prlx_isa::view::Operand;
 use prlx_trace::table::{Aggregate, NO_LINE, Shown};
 
-use super::facts::Facts;
+use super::site_facts::SiteFacts;
 use super::tables::Tables;
+use super::value::{Reason, Value};
 use crate::lang::{self, Builtin, Expr, ExprKind, Script};
-use prlx_plan::Holder;
+use prlx_plan::VariableScope;
 use prlx_plan::code::{Binary, Code, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
 use prlx_plan::eval;
 use prlx_plan::pattern;
-
-/// Why something can't be had at a place.
-pub(super) type Why = String;
-
-/// What an expression gives.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Val {
-    /// A whole number that takes the type of what it meets.
-    Int(i128),
-    /// A number with a point, likewise.
-    Float(f64),
-    Bool(bool),
-    Text(String),
-    Temp(Temp),
-}
 
 /// Most statements of one clause at one place.
 const STATEMENTS: usize = 4096;
 
 /// A clause at a place.
-pub(super) struct Express<'a> {
+pub(super) struct ClauseCompiler<'a> {
     pub script: &'a Script,
-    pub facts: &'a Facts<'a>,
+    pub facts: &'a SiteFacts<'a>,
     pub tables: &'a mut Tables,
     pub code: Code,
     /// Where statements go now: blocks that are not closed yet, innermost last.
     blocks: Vec<Vec<Stmt>>,
-    locals: Vec<Option<Val>>,
+    locals: Vec<Option<Value>>,
     statements: usize,
 }
 
-impl<'a> Express<'a> {
+impl<'a> ClauseCompiler<'a> {
     pub fn new(
         script: &'a Script,
-        facts: &'a Facts<'a>,
+        facts: &'a SiteFacts<'a>,
         tables: &'a mut Tables,
         locals: usize,
-    ) -> Express<'a> {
+    ) -> ClauseCompiler<'a> {
         let code = Code::default();
-        Express {
+        ClauseCompiler {
             script,
             facts,
             tables,
@@ -63,12 +49,12 @@ impl<'a> Express<'a> {
     }
 
     /// The clause's code; `None` if nothing is left of it.
-    pub fn clause(mut self, clause: &lang::Clause) -> Result<Option<Code>, Why> {
+    pub fn clause(mut self, clause: &lang::Clause) -> Result<Option<Code>, Reason> {
         let mut conditions = Vec::new();
         if let Some(space) = self.facts.place.only {
             let address = self.builtin(Builtin::Address)?;
             let address = self.temp(address, Ty::U64)?;
-            conditions.push(Val::Temp(self.emit(Ty::Bool, Op::Within(space, address))));
+            conditions.push(Value::Temp(self.emit(Ty::Bool, Op::Within(space, address))));
         }
         if let Some(predicate) = &clause.predicate {
             conditions.push(self.expr(predicate)?);
@@ -76,8 +62,8 @@ impl<'a> Express<'a> {
         let mut open = 0;
         for condition in conditions {
             match condition {
-                Val::Bool(true) => {}
-                Val::Bool(false) => return Ok(None),
+                Value::Bool(true) => {}
+                Value::Bool(false) => return Ok(None),
                 other => {
                     let condition = self.temp(other, Ty::Bool)?;
                     self.push(Stmt::If(condition, Vec::new(), Vec::new()));
@@ -123,18 +109,18 @@ impl<'a> Express<'a> {
         }) as u32
     }
 
-    fn block(&mut self, body: &[lang::Stmt]) -> Result<(), Why> {
+    fn block(&mut self, body: &[lang::Stmt]) -> Result<(), Reason> {
         body.iter().try_for_each(|stmt| self.stmt(stmt))
     }
 
-    fn inner(&mut self, body: &[lang::Stmt]) -> Result<Vec<Stmt>, Why> {
+    fn inner(&mut self, body: &[lang::Stmt]) -> Result<Vec<Stmt>, Reason> {
         self.blocks.push(Vec::new());
         let done = self.block(body);
         let inner = self.blocks.pop().unwrap_or_default();
         done.map(|()| inner)
     }
 
-    fn stmt(&mut self, stmt: &lang::Stmt) -> Result<(), Why> {
+    fn stmt(&mut self, stmt: &lang::Stmt) -> Result<(), Reason> {
         self.statements += 1;
         if self.statements > STATEMENTS {
             return Err(format!("the clause has more than {STATEMENTS} statements when loops are unrolled"));
@@ -167,8 +153,8 @@ impl<'a> Express<'a> {
                 self.push(Stmt::Save { record: *record as u32, fields: out });
             }
             lang::Stmt::If(condition, then, other) => match self.expr(condition)? {
-                Val::Bool(true) => self.block(then)?,
-                Val::Bool(false) => self.block(other)?,
+                Value::Bool(true) => self.block(then)?,
+                Value::Bool(false) => self.block(other)?,
                 condition => {
                     let condition = self.temp(condition, Ty::Bool)?;
                     // What is first set in one branch alone is not known behind it.
@@ -183,7 +169,7 @@ impl<'a> Express<'a> {
             lang::Stmt::For(local, range, body, _) => {
                 for i in range.clone() {
                     if let Some(slot) = self.locals.get_mut(*local) {
-                        *slot = Some(Val::Int(i.into()));
+                        *slot = Some(Value::Int(i.into()));
                     }
                     self.block(body)?;
                 }
@@ -192,10 +178,10 @@ impl<'a> Express<'a> {
         Ok(())
     }
 
-    fn set_local(&mut self, local: usize, value: Val) -> Result<(), Why> {
+    fn set_local(&mut self, local: usize, value: Value) -> Result<(), Reason> {
         // A local is a temporary of its own: it may be set again, under a condition.
         let known = match self.locals.get(local).cloned().flatten() {
-            Some(Val::Temp(temp)) => Some(temp),
+            Some(Value::Temp(temp)) => Some(temp),
             _ => None,
         };
         let ty = known.map_or_else(|| self.own_type(&value), |temp| Ok(self.ty(temp)))?;
@@ -205,7 +191,7 @@ impl<'a> Express<'a> {
             None => {
                 let temp = self.emit(ty, Op::Copy(value));
                 if let Some(slot) = self.locals.get_mut(local) {
-                    *slot = Some(Val::Temp(temp));
+                    *slot = Some(Value::Temp(temp));
                 }
             }
         }
@@ -215,12 +201,12 @@ impl<'a> Express<'a> {
     /// A declared variable: whether it is a thread's own, its number among those or the others, and its type.
     fn variable(&self, var: usize) -> (bool, u32, Ty) {
         let Some(declared) = self.script.vars.get(var) else { return (true, 0, Ty::U64) };
-        let own = declared.of == Holder::Thread;
-        let before = self.script.vars.iter().take(var).filter(|v| (v.of == Holder::Thread) == own);
+        let own = declared.of == VariableScope::Thread;
+        let before = self.script.vars.iter().take(var).filter(|v| (v.of == VariableScope::Thread) == own);
         (own, before.count() as u32, declared.ty)
     }
 
-    fn merge(&mut self, var: usize, how: Binary, value: &Expr, old: Option<usize>) -> Result<(), Why> {
+    fn merge(&mut self, var: usize, how: Binary, value: &Expr, old: Option<usize>) -> Result<(), Reason> {
         let (_, number, ty) = self.variable(var);
         let value = self.expr(value)?;
         let mut value = self.temp(value, ty)?;
@@ -244,12 +230,12 @@ impl<'a> Express<'a> {
         let before = old.map(|_| self.fresh(ty));
         self.push(Stmt::Merge { var: number, how, value, old: before });
         match (old, before) {
-            (Some(local), Some(before)) => self.set_local(local, Val::Temp(before)),
+            (Some(local), Some(before)) => self.set_local(local, Value::Temp(before)),
             _ => Ok(()),
         }
     }
 
-    fn update(&mut self, update: &lang::Update) -> Result<(), Why> {
+    fn update(&mut self, update: &lang::Update) -> Result<(), Reason> {
         let aggregate = self.script.tables.get(update.table).map_or(Aggregate::Count, |t| t.aggregate);
         let value = match &update.value {
             None => None,
@@ -291,70 +277,70 @@ impl<'a> Express<'a> {
     }
 
     /// A key's value, and what it is shown as.
-    fn key(&mut self, e: &Expr) -> Result<(Shown, Val), Why> {
+    fn key(&mut self, e: &Expr) -> Result<(Shown, Value), Reason> {
         match &e.kind {
             ExprKind::Builtin(Builtin::Line) => {
                 let line = self.facts.line().map_or(NO_LINE, u64::from);
-                Ok((Shown::Line, Val::Int(line.into())))
+                Ok((Shown::Line, Value::Int(line.into())))
             }
             ExprKind::Builtin(Builtin::Site) => {
                 let text = self.facts.site();
-                Ok((Shown::Word, Val::Int(self.tables.word(&text).into())))
+                Ok((Shown::Word, Value::Int(self.tables.word(&text).into())))
             }
             ExprKind::Builtin(Builtin::Address | Builtin::Source | Builtin::Mbarrier) => {
                 Ok((Shown::Address, self.expr(e)?))
             }
             _ => match self.expr(e)? {
-                Val::Text(text) => Ok((Shown::Word, Val::Int(self.tables.word(&text).into()))),
+                Value::Text(text) => Ok((Shown::Word, Value::Int(self.tables.word(&text).into()))),
                 value => Ok((Shown::Number, value)),
             },
         }
     }
-    fn key_type(&self, value: &Val) -> Ty {
+    fn key_type(&self, value: &Value) -> Ty {
         match value {
-            Val::Temp(t) => self.ty(*t),
-            Val::Int(n) if *n < 0 => Ty::S64,
-            Val::Float(_) => Ty::F64,
-            Val::Bool(_) => Ty::Bool,
+            Value::Temp(t) => self.ty(*t),
+            Value::Int(n) if *n < 0 => Ty::S64,
+            Value::Float(_) => Ty::F64,
+            Value::Bool(_) => Ty::Bool,
             _ => Ty::U64,
         }
     }
 
     /// The type that a value has by itself.
-    fn own_type(&self, value: &Val) -> Result<Ty, Why> {
+    fn own_type(&self, value: &Value) -> Result<Ty, Reason> {
         Ok(match value {
-            Val::Temp(t) => self.ty(*t),
-            Val::Bool(_) => Ty::Bool,
-            Val::Float(_) => Ty::F64,
-            Val::Int(n) if i32::try_from(*n).is_ok() => Ty::S32,
-            Val::Int(n) if i64::try_from(*n).is_ok() => Ty::S64,
-            Val::Int(_) => Ty::U64,
-            Val::Text(_) => return Err("a text is no value: compare it, or use it as a key".to_owned()),
+            Value::Temp(t) => self.ty(*t),
+            Value::Bool(_) => Ty::Bool,
+            Value::Float(_) => Ty::F64,
+            Value::Int(n) if i32::try_from(*n).is_ok() => Ty::S32,
+            Value::Int(n) if i64::try_from(*n).is_ok() => Ty::S64,
+            Value::Int(_) => Ty::U64,
+            Value::Text(_) => return Err("a text is no value: compare it, or use it as a key".to_owned()),
         })
     }
 
     /// A value as a temporary of a type.
-    pub fn temp(&mut self, value: Val, ty: Ty) -> Result<Temp, Why> {
+    pub fn temp(&mut self, value: Value, ty: Ty) -> Result<Temp, Reason> {
         let constant = match value {
-            Val::Temp(t) if self.ty(t) == ty => return Ok(t),
-            Val::Temp(t) => return Ok(self.emit(ty, Op::Convert(t))),
-            Val::Bool(b) => eval::convert(Ty::Bool, ty, b.into()),
-            Val::Int(n) if ty.float() && ty == Ty::F32 => (n as f32).to_bits().into(),
-            Val::Int(n) if ty.float() => (n as f64).to_bits(),
-            Val::Int(n) if ty == Ty::Bool => u64::from(n != 0),
-            Val::Int(n) => n as u64 & eval::low(ty),
-            Val::Float(x) => eval::convert(Ty::F64, ty, x.to_bits()),
-            Val::Text(_) => return Err("a text is no value: compare it, or use it as a key".to_owned()),
+            Value::Temp(t) if self.ty(t) == ty => return Ok(t),
+            Value::Temp(t) => return Ok(self.emit(ty, Op::Convert(t))),
+            Value::Bool(b) => eval::convert(Ty::Bool, ty, b.into()),
+            Value::Int(n) if ty.float() && ty == Ty::F32 => (n as f32).to_bits().into(),
+            Value::Int(n) if ty.float() => (n as f64).to_bits(),
+            Value::Int(n) if ty == Ty::Bool => u64::from(n != 0),
+            Value::Int(n) => n as u64 & eval::low(ty),
+            Value::Float(x) => eval::convert(Ty::F64, ty, x.to_bits()),
+            Value::Text(_) => return Err("a text is no value: compare it, or use it as a key".to_owned()),
         };
         Ok(self.emit(ty, Op::Const(constant)))
     }
 
-    fn expr(&mut self, e: &Expr) -> Result<Val, Why> {
+    fn expr(&mut self, e: &Expr) -> Result<Value, Reason> {
         Ok(match &e.kind {
-            ExprKind::Int(n) => Val::Int(*n),
-            ExprKind::Float(x) => Val::Float(*x),
-            ExprKind::Bool(b) => Val::Bool(*b),
-            ExprKind::Text(text) => Val::Text(text.clone()),
+            ExprKind::Int(n) => Value::Int(*n),
+            ExprKind::Float(x) => Value::Float(*x),
+            ExprKind::Bool(b) => Value::Bool(*b),
+            ExprKind::Text(text) => Value::Text(text.clone()),
             ExprKind::Builtin(builtin) => self.builtin(*builtin)?,
             ExprKind::In(n) => {
                 let input = self.facts.input(*n)?;
@@ -366,7 +352,7 @@ impl<'a> Express<'a> {
             }
             ExprKind::Arg(name) => {
                 let (offset, ty) = self.facts.param(name)?;
-                Val::Temp(self.emit(ty, Op::Param(offset)))
+                Value::Temp(self.emit(ty, Op::Param(offset)))
             }
             ExprKind::Local(local) => match self.locals.get(*local).cloned().flatten() {
                 Some(value) => value,
@@ -374,13 +360,13 @@ impl<'a> Express<'a> {
             },
             ExprKind::Var(var) => {
                 let (own, number, ty) = self.variable(*var);
-                Val::Temp(self.emit(ty, if own { Op::Load(number) } else { Op::Get(number) }))
+                Value::Temp(self.emit(ty, if own { Op::Load(number) } else { Op::Get(number) }))
             }
             ExprKind::Not(a) => match self.expr(a)? {
-                Val::Bool(b) => Val::Bool(!b),
+                Value::Bool(b) => Value::Bool(!b),
                 value => {
                     let temp = self.temp(value, Ty::Bool)?;
-                    Val::Temp(self.emit(Ty::Bool, Op::Unary(Unary::Not, temp)))
+                    Value::Temp(self.emit(Ty::Bool, Op::Unary(Unary::Not, temp)))
                 }
             },
             ExprKind::Unary(op, a) => {
@@ -391,49 +377,51 @@ impl<'a> Express<'a> {
             ExprKind::Logic(op, a, b) => {
                 let (a, b) = (self.expr(a)?, self.expr(b)?);
                 match (op, a, b) {
-                    (Binary::And, Val::Bool(false), _) | (Binary::And, _, Val::Bool(false)) => {
-                        Val::Bool(false)
+                    (Binary::And, Value::Bool(false), _) | (Binary::And, _, Value::Bool(false)) => {
+                        Value::Bool(false)
                     }
-                    (Binary::Or, Val::Bool(true), _) | (Binary::Or, _, Val::Bool(true)) => Val::Bool(true),
-                    (_, Val::Bool(_), other) | (_, other, Val::Bool(_)) => other,
+                    (Binary::Or, Value::Bool(true), _) | (Binary::Or, _, Value::Bool(true)) => {
+                        Value::Bool(true)
+                    }
+                    (_, Value::Bool(_), other) | (_, other, Value::Bool(_)) => other,
                     (op, a, b) => {
                         let (a, b) = (self.temp(a, Ty::Bool)?, self.temp(b, Ty::Bool)?);
-                        Val::Temp(self.emit(Ty::Bool, Op::Binary(*op, a, b)))
+                        Value::Temp(self.emit(Ty::Bool, Op::Binary(*op, a, b)))
                     }
                 }
             }
             ExprKind::Select(c, a, b) => match self.expr(c)? {
-                Val::Bool(true) => self.expr(a)?,
-                Val::Bool(false) => self.expr(b)?,
+                Value::Bool(true) => self.expr(a)?,
+                Value::Bool(false) => self.expr(b)?,
                 c => {
                     let c = self.temp(c, Ty::Bool)?;
                     let (a, b) = (self.expr(a)?, self.expr(b)?);
                     let (a, b, ty) = self.alike(a, b)?;
-                    Val::Temp(self.emit(ty, Op::Select(c, a, b)))
+                    Value::Temp(self.emit(ty, Op::Select(c, a, b)))
                 }
             },
             ExprKind::Cast(ty, a) => match self.expr(a)? {
                 // As a temporary, so that it has this type wherever it goes.
-                value @ (Val::Int(_) | Val::Float(_) | Val::Bool(_) | Val::Temp(_)) => {
-                    Val::Temp(self.temp(value, *ty)?)
+                value @ (Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Temp(_)) => {
+                    Value::Temp(self.temp(value, *ty)?)
                 }
-                Val::Text(_) => return Err("a text has no number".to_owned()),
+                Value::Text(_) => return Err("a text has no number".to_owned()),
             },
             ExprKind::Bits(a) => {
                 let value = self.expr(a)?;
                 let ty = self.own_type(&value)?;
                 let temp = self.temp(value, ty)?;
                 match ty {
-                    Ty::F32 => Val::Temp(self.emit(Ty::U32, Op::Bits(temp))),
-                    Ty::F64 => Val::Temp(self.emit(Ty::U64, Op::Bits(temp))),
-                    _ => Val::Temp(temp),
+                    Ty::F32 => Value::Temp(self.emit(Ty::U32, Op::Bits(temp))),
+                    Ty::F64 => Value::Temp(self.emit(Ty::U64, Op::Bits(temp))),
+                    _ => Value::Temp(temp),
                 }
             }
             ExprKind::High(a) => self.high(&a.kind)?,
             ExprKind::Ballot(a) => {
                 let value = self.expr(a)?;
                 let temp = self.temp(value, Ty::Bool)?;
-                Val::Temp(self.emit(Ty::U32, Op::Ballot(temp)))
+                Value::Temp(self.emit(Ty::U32, Op::Ballot(temp)))
             }
             ExprKind::Same(a) => {
                 let value = self.expr(a)?;
@@ -442,7 +430,7 @@ impl<'a> Express<'a> {
                     return Err("lanes are told apart by integers: of a float, bits(…)".into());
                 }
                 let temp = self.temp(value, ty)?;
-                Val::Temp(self.emit(Ty::U32, Op::Same(temp)))
+                Value::Temp(self.emit(Ty::U32, Op::Same(temp)))
             }
             ExprKind::Reduce(how, a) => {
                 let value = self.expr(a)?;
@@ -454,24 +442,24 @@ impl<'a> Express<'a> {
                     );
                 }
                 let temp = self.temp(value, ty)?;
-                Val::Temp(self.emit(ty, Op::Reduce(*how, temp)))
+                Value::Temp(self.emit(ty, Op::Reduce(*how, temp)))
             }
         })
     }
 
-    fn unary(&mut self, op: Unary, a: Val) -> Result<Val, Why> {
+    fn unary(&mut self, op: Unary, a: Value) -> Result<Value, Reason> {
         match (op, &a) {
-            (Unary::Not, Val::Bool(b)) => return Ok(Val::Bool(!b)),
-            (Unary::Neg, Val::Int(n)) => return Ok(Val::Int(-n)),
-            (Unary::Neg, Val::Float(x)) => return Ok(Val::Float(-x)),
-            (Unary::Finite, Val::Int(_)) => return Ok(Val::Bool(true)),
+            (Unary::Not, Value::Bool(b)) => return Ok(Value::Bool(!b)),
+            (Unary::Neg, Value::Int(n)) => return Ok(Value::Int(-n)),
+            (Unary::Neg, Value::Float(x)) => return Ok(Value::Float(-x)),
+            (Unary::Finite, Value::Int(_)) => return Ok(Value::Bool(true)),
             _ => {}
         }
         let own = self.own_type(&a)?;
         let ty = if op == Unary::Not && own == Ty::Bool { own } else { promoted(own) };
         let gives = match op {
             Unary::Popc | Unary::Clz => Ty::U32,
-            Unary::Finite if !ty.float() => return Ok(Val::Bool(true)),
+            Unary::Finite if !ty.float() => return Ok(Value::Bool(true)),
             Unary::Finite => Ty::Bool,
             _ => ty,
         };
@@ -479,32 +467,32 @@ impl<'a> Express<'a> {
             return Err("a float has no bits to count or turn: write bits(…)".to_owned());
         }
         let temp = self.temp(a, ty)?;
-        Ok(Val::Temp(self.emit(gives, Op::Unary(op, temp))))
+        Ok(Value::Temp(self.emit(gives, Op::Unary(op, temp))))
     }
 
-    fn binary(&mut self, op: Binary, a: &Expr, b: &Expr) -> Result<Val, Why> {
+    fn binary(&mut self, op: Binary, a: &Expr, b: &Expr) -> Result<Value, Reason> {
         // Either side of a comparison of texts may be the pattern: what is written in the program.
         let written = |e: &Expr| matches!(e.kind, ExprKind::Text(_));
         let (left, right) = (written(a), written(b));
         let (a, b) = (self.expr(a)?, self.expr(b)?);
-        if let (Val::Text(x), Val::Text(y)) = (&a, &b) {
+        if let (Value::Text(x), Value::Text(y)) = (&a, &b) {
             let (pattern, text) = if left && !right { (x, y) } else { (y, x) };
             let same = pattern::matches(pattern.as_bytes(), text.as_bytes());
             return match op {
-                Binary::Eq => Ok(Val::Bool(same)),
-                Binary::Ne => Ok(Val::Bool(!same)),
+                Binary::Eq => Ok(Value::Bool(same)),
+                Binary::Ne => Ok(Value::Bool(!same)),
                 _ => Err("texts are compared by == and != alone".to_owned()),
             };
         }
-        if let (Val::Int(x), Val::Int(y)) = (&a, &b) {
+        if let (Value::Int(x), Value::Int(y)) = (&a, &b) {
             return folded(op, *x, *y).ok_or_else(|| "this number is too large, or divided by 0".to_owned());
         }
-        if let (Val::Bool(x), Val::Bool(y)) = (&a, &b) {
+        if let (Value::Bool(x), Value::Bool(y)) = (&a, &b) {
             match op {
-                Binary::Eq => return Ok(Val::Bool(x == y)),
-                Binary::Ne | Binary::Xor => return Ok(Val::Bool(x != y)),
-                Binary::And => return Ok(Val::Bool(*x && *y)),
-                Binary::Or => return Ok(Val::Bool(*x || *y)),
+                Binary::Eq => return Ok(Value::Bool(x == y)),
+                Binary::Ne | Binary::Xor => return Ok(Value::Bool(x != y)),
+                Binary::And => return Ok(Value::Bool(*x && *y)),
+                Binary::Or => return Ok(Value::Bool(*x || *y)),
                 _ => {}
             }
         }
@@ -514,7 +502,7 @@ impl<'a> Express<'a> {
                 return Err("floats can't be shifted".to_owned());
             }
             let (a, b) = (self.temp(a, ty)?, self.temp(b, Ty::U32)?);
-            return Ok(Val::Temp(self.emit(ty, Op::Binary(op, a, b))));
+            return Ok(Value::Temp(self.emit(ty, Op::Binary(op, a, b))));
         }
         let logical = matches!(op, Binary::And | Binary::Or | Binary::Xor | Binary::Eq | Binary::Ne);
         let both = self.own_type(&a)? == Ty::Bool && self.own_type(&b)? == Ty::Bool;
@@ -525,22 +513,22 @@ impl<'a> Express<'a> {
         if ty.float() && matches!(op, Binary::Rem | Binary::And | Binary::Or | Binary::Xor) {
             return Err("there is no such operation on floats".to_owned());
         }
-        Ok(Val::Temp(self.emit(if op.compares() { Ty::Bool } else { ty }, Op::Binary(op, a, b))))
+        Ok(Value::Temp(self.emit(if op.compares() { Ty::Bool } else { ty }, Op::Binary(op, a, b))))
     }
 
     /// Two values brought to one type, as C does it: the wider; a float if one is; without a sign if one of that width has none.
-    fn alike(&mut self, a: Val, b: Val) -> Result<(Temp, Temp, Ty), Why> {
+    fn alike(&mut self, a: Value, b: Value) -> Result<(Temp, Temp, Ty), Reason> {
         let ty = match (&a, &b) {
-            (Val::Int(n), Val::Temp(t)) | (Val::Temp(t), Val::Int(n)) => {
+            (Value::Int(n), Value::Temp(t)) | (Value::Temp(t), Value::Int(n)) => {
                 let ty = promoted(self.ty(*t));
                 let least = if ty.signed() { -(1i128 << (ty.bits() - 1)) } else { 0 };
                 let most = (1i128 << (ty.bits() - u32::from(ty.signed()))) - 1;
                 match ty.float() || (least..=most).contains(n) {
                     true => ty,
-                    false => joined(ty, self.own_type(&Val::Int(*n))?),
+                    false => joined(ty, self.own_type(&Value::Int(*n))?),
                 }
             }
-            (Val::Float(_), Val::Temp(t)) | (Val::Temp(t), Val::Float(_)) if self.ty(*t).float() => {
+            (Value::Float(_), Value::Temp(t)) | (Value::Temp(t), Value::Float(_)) if self.ty(*t).float() => {
                 self.ty(*t)
             }
             (a, b) => joined(self.own_type(a)?, self.own_type(b)?),
@@ -573,7 +561,7 @@ pub(super) fn joined(a: Ty, b: Ty) -> Ty {
 }
 
 /// An operation on numbers of the program.
-fn folded(op: Binary, x: i128, y: i128) -> Option<Val> {
+fn folded(op: Binary, x: i128, y: i128) -> Option<Value> {
     let small = u32::try_from(y).ok().filter(|n| *n < 64);
     let value = match op {
         Binary::Add => x.checked_add(y)?,
@@ -588,21 +576,21 @@ fn folded(op: Binary, x: i128, y: i128) -> Option<Val> {
         Binary::Shr => x.checked_shr(small?)?,
         Binary::Min => x.min(y),
         Binary::Max => x.max(y),
-        Binary::Eq => return Some(Val::Bool(x == y)),
-        Binary::Ne => return Some(Val::Bool(x != y)),
-        Binary::Lt => return Some(Val::Bool(x < y)),
-        Binary::Le => return Some(Val::Bool(x <= y)),
-        Binary::Gt => return Some(Val::Bool(x > y)),
-        Binary::Ge => return Some(Val::Bool(x >= y)),
+        Binary::Eq => return Some(Value::Bool(x == y)),
+        Binary::Ne => return Some(Value::Bool(x != y)),
+        Binary::Lt => return Some(Value::Bool(x < y)),
+        Binary::Le => return Some(Value::Bool(x <= y)),
+        Binary::Gt => return Some(Value::Bool(x > y)),
+        Binary::Ge => return Some(Value::Bool(x >= y)),
     };
-    (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value).then_some(Val::Int(value))
+    (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value).then_some(Value::Int(value))
 }
 
 /// A key that is known.
-fn number(value: &Val) -> Option<u64> {
+fn number(value: &Value) -> Option<u64> {
     match value {
-        Val::Int(n) => Some(*n as u64),
-        Val::Bool(b) => Some((*b).into()),
+        Value::Int(n) => Some(*n as u64),
+        Value::Bool(b) => Some((*b).into()),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ pub(super) fn at_inst(point: &Tracepoint) -> bool {
     matches!(point.what, What::Inst(_) | What::Branch | What::Decision)
 }
 
-pub(super) fn lacks_out(point: &Tracepoint) -> Option<&'static str> {
+pub(super) fn output_unavailable(point: &Tracepoint) -> Option<&'static str> {
     match (&point.what, point.side) {
         (What::Inst(_) | What::Decision, Side::End) => None,
         (What::Inst(_) | What::Decision, Side::Begin) => Some("it is written by `:end`"),
@@ -17,7 +17,7 @@ pub(super) fn lacks_out(point: &Tracepoint) -> Option<&'static str> {
 }
 
 /// Why a point can't have a builtin, if that is certain.
-pub(super) fn lacks(point: &Tracepoint, builtin: Builtin) -> Option<&'static str> {
+pub(super) fn unavailable(point: &Tracepoint, builtin: Builtin) -> Option<&'static str> {
     use Builtin::*;
     match builtin {
         Taken => match (&point.what, point.side) {

@@ -1,13 +1,13 @@
 //! Hashes of values: what differs alike everywhere, as signs do, is seen.
 
-use prlx_plan::Fold;
+use prlx_plan::RollingHash;
 use prlx_trace::device::digest;
 
 const LANES: u32 = 32;
 
 /// A lane's hash of these values.
 fn hash(values: &[u64]) -> u64 {
-    values.iter().fold(Fold::START, |h, v| Fold::step(h, *v))
+    values.iter().fold(RollingHash::START, |h, v| RollingHash::step(h, *v))
 }
 
 /// Pairs of values of a lane that differ in these bits.
@@ -38,10 +38,10 @@ fn lanes_that_differ_alike_do_not_undo_each_other() {
     for flip in FLIPS {
         for count in 1..5 {
             // What was loaded and what was stored: the same in a kernel that copies.
-            let lanes = |side: usize, lane| Fold::of_lane(hash(&pair(lane, count, flip)[side]), lane);
+            let lanes = |side: usize, lane| RollingHash::of_lane(hash(&pair(lane, count, flip)[side]), lane);
             let warp = |side| (0..LANES).fold(0, |all, lane| all ^ lanes(side, lane));
             assert_ne!(warp(0), warp(1), "{count} values with {flip:#x}");
-            let sign = |side, lane| Fold::signature([lanes(side, lane); 2].into_iter());
+            let sign = |side, lane| RollingHash::signature([lanes(side, lane); 2].into_iter());
             let signed = (0..LANES).filter(|l| sign(0, *l) != sign(1, *l)).count();
             assert!(signed > 24, "{signed} lanes have another signature for {count} values with {flip:#x}");
             let event =
@@ -55,7 +55,8 @@ fn lanes_that_differ_alike_do_not_undo_each_other() {
 #[test]
 fn every_bit_of_a_hash_tells() {
     let own = |lane: u32| hash(&[u64::from(lane) * 7919 + 1, 42]);
-    let warp = |of: &dyn Fn(u32) -> u64| (0..LANES).fold(0, |all, lane| all ^ Fold::of_lane(of(lane), lane));
+    let warp =
+        |of: &dyn Fn(u32) -> u64| (0..LANES).fold(0, |all, lane| all ^ RollingHash::of_lane(of(lane), lane));
     let as_is = warp(&own);
     for bit in 0..64 {
         for lane in 0..LANES {
@@ -69,5 +70,8 @@ fn every_bit_of_a_hash_tells() {
 #[test]
 fn lanes_do_not_trade() {
     let [a, b] = [hash(&[1]), hash(&[2])];
-    assert_ne!(Fold::of_lane(a, 0) ^ Fold::of_lane(b, 1), Fold::of_lane(b, 0) ^ Fold::of_lane(a, 1));
+    assert_ne!(
+        RollingHash::of_lane(a, 0) ^ RollingHash::of_lane(b, 1),
+        RollingHash::of_lane(b, 0) ^ RollingHash::of_lane(a, 1)
+    );
 }

@@ -2,13 +2,14 @@
 
 use prlx_isa::view::{Operand, Type};
 
-use super::express::{Express, Val, Why};
+use super::compile::ClauseCompiler;
+use super::value::{Reason, Value};
 use crate::lang::{Builtin, ExprKind, Gives, Index};
 use prlx_plan::code::{Binary, Op, Temp, Ty, Unary};
 
-impl Express<'_> {
+impl ClauseCompiler<'_> {
     /// Reads an operand as the type that the instruction works in.
-    pub(super) fn read(&mut self, operand: &Operand, ty: Type) -> Result<Val, Why> {
+    pub(super) fn read(&mut self, operand: &Operand, ty: Type) -> Result<Value, Reason> {
         match operand {
             // As a register of that type would hold it.
             Operand::Int(n) if ty.bits() < 64 => {
@@ -19,12 +20,12 @@ impl Express<'_> {
                 } else {
                     (bits.cast_unsigned() >> unused).cast_signed()
                 };
-                return Ok(Val::Int(n.into()));
+                return Ok(Value::Int(n.into()));
             }
-            Operand::Int(n) if ty.is_signed() => return Ok(Val::Int((*n).into())),
-            Operand::Int(n) => return Ok(Val::Int(n.cast_unsigned().into())),
-            Operand::F32(bits) => return Ok(Val::Temp(self.emit(Ty::F32, Op::Const((*bits).into())))),
-            Operand::F64(bits) => return Ok(Val::Temp(self.emit(Ty::F64, Op::Const(*bits)))),
+            Operand::Int(n) if ty.is_signed() => return Ok(Value::Int((*n).into())),
+            Operand::Int(n) => return Ok(Value::Int(n.cast_unsigned().into())),
+            Operand::F32(bits) => return Ok(Value::Temp(self.emit(Ty::F32, Op::Const((*bits).into())))),
+            Operand::F64(bits) => return Ok(Value::Temp(self.emit(Ty::F64, Op::Const(*bits)))),
             _ => {}
         }
         let at = self.operand(operand);
@@ -46,7 +47,7 @@ impl Express<'_> {
                 _ => return Err("an operand of 128 bits".to_owned()),
             },
         };
-        Ok(Val::Temp(self.emit(ty, op)))
+        Ok(Value::Temp(self.emit(ty, op)))
     }
 
     fn special(&mut self, name: &str) -> Temp {
@@ -54,28 +55,28 @@ impl Express<'_> {
         self.emit(Ty::U32, Op::Read(at))
     }
 
-    pub(super) fn builtin(&mut self, builtin: Builtin) -> Result<Val, Why> {
+    pub(super) fn builtin(&mut self, builtin: Builtin) -> Result<Value, Reason> {
         Ok(match builtin.gives() {
             Gives::Number(_) => self.facts.number(builtin)?,
-            Gives::Text => Val::Text(self.facts.text(builtin)?),
-            Gives::Special(name) => Val::Temp(self.special(name)),
-            Gives::Index(index) => Val::Temp(self.index(index)),
-            Gives::Ask(ask) => Val::Temp(self.emit(ask.ty(), Op::Ask(ask))),
+            Gives::Text => Value::Text(self.facts.text(builtin)?),
+            Gives::Special(name) => Value::Temp(self.special(name)),
+            Gives::Index(index) => Value::Temp(self.index(index)),
+            Gives::Query(query) => Value::Temp(self.emit(query.ty(), Op::Query(query))),
             Gives::Value(_) => match builtin {
                 Builtin::Taken => {
                     let taken = self.facts.place.taken.ok_or("no predicate steers it")?;
                     let at = self.operand(&Operand::Reg(taken.reg));
                     let value = self.emit(Ty::Bool, Op::Read(at));
                     match taken.negate {
-                        true => Val::Temp(self.emit(Ty::Bool, Op::Unary(Unary::Not, value))),
-                        false => Val::Temp(value),
+                        true => Value::Temp(self.emit(Ty::Bool, Op::Unary(Unary::Not, value))),
+                        false => Value::Temp(value),
                     }
                 }
                 Builtin::Size => match self.facts.size()? {
-                    Operand::Int(n) => Val::Int(n.into()),
+                    Operand::Int(n) => Value::Int(n.into()),
                     operand => {
                         let at = self.operand(&operand);
-                        Val::Temp(self.emit(Ty::U32, Op::Read(at)))
+                        Value::Temp(self.emit(Ty::U32, Op::Read(at)))
                     }
                 },
                 other => {
@@ -85,13 +86,13 @@ impl Express<'_> {
                         _ => self.facts.address()?,
                     };
                     match base {
-                        None => Val::Int(offset.into()),
+                        None => Value::Int(offset.into()),
                         Some(base) => {
                             let at = self.operand(&base);
                             let base = self.emit(ty, Op::Read(at));
-                            let base = self.temp(Val::Temp(base), Ty::U64)?;
-                            let offset = self.temp(Val::Int(offset.into()), Ty::U64)?;
-                            Val::Temp(self.emit(Ty::U64, Op::Binary(Binary::Add, base, offset)))
+                            let base = self.temp(Value::Temp(base), Ty::U64)?;
+                            let offset = self.temp(Value::Int(offset.into()), Ty::U64)?;
+                            Value::Temp(self.emit(Ty::U64, Op::Binary(Binary::Add, base, offset)))
                         }
                     }
                 }
@@ -144,7 +145,7 @@ impl Express<'_> {
     }
 
     /// The high half of an operand that is a packed pair.
-    pub(super) fn high(&mut self, of: &ExprKind) -> Result<Val, Why> {
+    pub(super) fn high(&mut self, of: &ExprKind) -> Result<Value, Reason> {
         let (operand, ty) = match of {
             ExprKind::In(n) => self.facts.input(*n)?,
             ExprKind::Out(n) => self.facts.output(*n)?,
@@ -156,6 +157,6 @@ impl Express<'_> {
             other => return Err(format!("the operand is a `{}`, no packed pair of halves", other.name())),
         };
         let at = self.operand(&operand);
-        Ok(Val::Temp(self.emit(Ty::F32, Op::Half(at, bf, true))))
+        Ok(Value::Temp(self.emit(Ty::F32, Op::Half(at, bf, true))))
     }
 }

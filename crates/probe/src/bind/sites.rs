@@ -5,12 +5,12 @@ use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, InstId, Marker, Marker
 use crate::lang::{Side, Tracepoint, What};
 use prlx_plan::At;
 use prlx_plan::function::body::{Body, PartEnd, end_place};
-use prlx_plan::markers::{self, Stand};
+use prlx_plan::markers::{self, MarkerPosition};
 use prlx_plan::pattern;
 
 /// A place where a clause runs.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct ProbeSite {
     pub at: At,
     /// For whom: as [`crate::Insertion::guard`].
     pub guard: Option<Guard>,
@@ -29,10 +29,10 @@ pub(super) struct Place {
 }
 
 /// The places of `tracepoint` in `body`, and those where there is no way to stand, with the reason.
-pub(super) fn places(
+pub(super) fn sites(
     body: &Body<'_>,
     tracepoint: &Tracepoint,
-) -> (Vec<Place>, Vec<(Option<InstId>, String)>) {
+) -> (Vec<ProbeSite>, Vec<(Option<InstId>, String)>) {
     let mut found = Finder { body, places: Vec::new(), missed: Vec::new() };
     let named = |pattern: &str| pattern::matches(pattern.as_bytes(), body.function.name.as_bytes());
     let kernel = body.function.kind == FunctionKind::Kernel;
@@ -64,14 +64,14 @@ pub(super) fn places(
 
 struct Finder<'a> {
     body: &'a Body<'a>,
-    places: Vec<Place>,
+    places: Vec<ProbeSite>,
     missed: Vec<(Option<InstId>, String)>,
 }
 
 impl Finder<'_> {
     fn push(&mut self, at: At, guard: Option<Guard>, inst: Option<InstId>, side: Side, part: BlockId) {
         let nth = self.places.len() as u32;
-        self.places.push(Place { at, guard, inst, side, taken: None, only: None, part, nth });
+        self.places.push(ProbeSite { at, guard, inst, side, taken: None, only: None, part, nth });
     }
 
     fn entry(&mut self) {
@@ -141,9 +141,9 @@ impl Finder<'_> {
             if (mark.kind == MarkerKind::End) != (side == Side::End) {
                 continue;
             }
-            match markers::stands(self.body, mark) {
-                Ok(stands) => {
-                    for Stand { at, guard, part } in stands {
+            match markers::positions(self.body, mark) {
+                Ok(positions) => {
+                    for MarkerPosition { at, guard, part } in positions {
                         let (inst, side) = match at {
                             At::Entry => (None, Side::Begin),
                             At::Before(at) => (Some(at), Side::Begin),

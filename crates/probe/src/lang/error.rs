@@ -2,12 +2,12 @@
 
 use super::Span;
 
-/// Most complaints about one program.
-pub(crate) const COMPLAINTS: usize = 100;
+/// Most errors about one program.
+pub(crate) const MAX_ERRORS: usize = 100;
 
 /// Something wrong with a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Complaint {
+pub struct ProbeError {
     /// Where.
     pub span: Span,
     /// What.
@@ -16,15 +16,15 @@ pub struct Complaint {
     pub help: Option<String>,
 }
 
-impl Complaint {
+impl ProbeError {
     /// Without help.
-    pub(crate) fn new(span: Span, message: impl Into<String>) -> Complaint {
-        Complaint { span, message: message.into(), help: None }
+    pub(crate) fn new(span: Span, message: impl Into<String>) -> ProbeError {
+        ProbeError { span, message: message.into(), help: None }
     }
 
     /// With it.
-    pub(crate) fn help(self, help: impl Into<String>) -> Complaint {
-        Complaint { help: Some(help.into()), ..self }
+    pub(crate) fn help(self, help: impl Into<String>) -> ProbeError {
+        ProbeError { help: Some(help.into()), ..self }
     }
 
     /// `name:line:column: message`, the line, carets below the place, the help; columns are characters, from 1.

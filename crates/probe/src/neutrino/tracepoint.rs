@@ -9,7 +9,7 @@ use super::snippet::{Helper, Value};
 
 /// A place of a probe.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Place {
+pub(super) struct NeutrinoTracepoint {
     /// The opcode; empty for the kernel.
     pub opcode: String,
     pub family: Family,
@@ -34,11 +34,11 @@ pub(super) enum Family {
     Jump,
 }
 
-impl Place {
+impl NeutrinoTracepoint {
     /// What an alternative of a `pos` means, or why it means nothing.
-    pub fn of(text: &str) -> Result<Place, String> {
+    pub fn of(text: &str) -> Result<NeutrinoTracepoint, String> {
         if text == "kernel" {
-            return Ok(Place { opcode: String::new(), family: Family::Kernel });
+            return Ok(NeutrinoTracepoint { opcode: String::new(), family: Family::Kernel });
         }
         if text.is_empty() {
             return Err("an alternative of `pos` is empty".to_owned());
@@ -71,7 +71,7 @@ impl Place {
             }
             _ => Family::Compute,
         };
-        Ok(Place { opcode: text.to_owned(), family })
+        Ok(NeutrinoTracepoint { opcode: text.to_owned(), family })
     }
 
     pub fn kernel(&self) -> bool {
@@ -79,7 +79,7 @@ impl Place {
     }
 
     /// Whether whatever is at `other` is here too.
-    pub fn covers(&self, other: &Place) -> bool {
+    pub fn covers(&self, other: &NeutrinoTracepoint) -> bool {
         if self.kernel() || other.kernel() {
             return self == other;
         }

@@ -4,31 +4,31 @@ use prlx_isa::dataflow;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
 
-use super::express::{Val, Why};
-use super::places::{Place, writes};
+use super::sites::{ProbeSite, writes};
+use super::value::{Reason, Value};
 use crate::lang::{Builtin, Side};
 use prlx_plan::code::Ty;
 use prlx_plan::function::body::{self, Body};
-use prlx_plan::function::wgmma::Windows;
+use prlx_plan::function::wgmma::WgmmaHazards;
 
 /// Most reads of registers that are looked at to tell what a value is computed as.
 const LOOKED_AT: usize = 64;
 
 /// A place, with what its function is.
-pub(super) struct Facts<'a> {
+pub(super) struct SiteFacts<'a> {
     pub body: &'a Body<'a>,
-    pub windows: &'a Windows,
-    pub place: &'a Place,
+    pub windows: &'a WgmmaHazards,
+    pub place: &'a ProbeSite,
 }
 
-impl Facts<'_> {
-    fn inst(&self) -> Result<InstId, Why> {
+impl SiteFacts<'_> {
+    fn inst(&self) -> Result<InstId, Reason> {
         self.place.inst.ok_or_else(|| "there is no instruction here to ask about".to_owned())
     }
     fn class(&self) -> Option<Class> {
         self.place.inst.map(|at| self.body.inst(at).class)
     }
-    fn memory(&self) -> Result<InstId, Why> {
+    fn memory(&self) -> Result<InstId, Reason> {
         let at = self.inst()?;
         match self.body.inst(at).class {
             Class::Load | Class::Store | Class::Atomic | Class::AsyncCopy | Class::Texture => Ok(at),
@@ -36,7 +36,7 @@ impl Facts<'_> {
         }
     }
 
-    /// The location that stands for all of its file and line: the first.
+    /// The location that positions for all of its file and line: the first.
     pub fn line(&self) -> Option<u32> {
         let loc = self.loc()?;
         let same = |l: &prlx_isa::view::Loc| (l.file, l.line) == (loc.file, loc.line);
@@ -64,7 +64,7 @@ impl Facts<'_> {
         format!("{at} {what} in {}", self.body.function.name)
     }
 
-    pub fn text(&self, builtin: Builtin) -> Result<String, Why> {
+    pub fn text(&self, builtin: Builtin) -> Result<String, Reason> {
         Ok(match builtin {
             Builtin::File => self
                 .loc()
@@ -98,32 +98,32 @@ impl Facts<'_> {
         })
     }
 
-    pub fn number(&self, builtin: Builtin) -> Result<Val, Why> {
+    pub fn number(&self, builtin: Builtin) -> Result<Value, Reason> {
         Ok(match builtin {
-            Builtin::Line => Val::Int(self.loc().map_or(0, |l| l.line.into())),
-            Builtin::Site => Val::Int(self.place.inst.map_or(0, |i| i.0.into())),
-            Builtin::Nth => Val::Int(self.place.nth.into()),
-            Builtin::BlockNumber => Val::Int(self.place.part.0.into()),
+            Builtin::Line => Value::Int(self.loc().map_or(0, |l| l.line.into())),
+            Builtin::Site => Value::Int(self.place.inst.map_or(0, |i| i.0.into())),
+            Builtin::Nth => Value::Int(self.place.nth.into()),
+            Builtin::BlockNumber => Value::Int(self.place.part.0.into()),
             Builtin::Depth => {
                 let inside = self.body.graph.loops.iter().filter(|l| l.blocks.contains(&self.place.part));
-                Val::Int(inside.count() as i128)
+                Value::Int(inside.count() as i128)
             }
-            Builtin::Reads => Val::Bool(match self.class() {
+            Builtin::Reads => Value::Bool(match self.class() {
                 // `st.async`.
                 Some(Class::AsyncCopy) if self.op() == Some(Op::St) => false,
                 Some(Class::Load | Class::Atomic | Class::AsyncCopy) => true,
                 Some(Class::Texture) => !matches!(self.op(), Some(Op::Sust | Op::Sured)),
                 _ => false,
             }),
-            Builtin::Writes => Val::Bool(match self.class() {
+            Builtin::Writes => Value::Bool(match self.class() {
                 Some(Class::Store | Class::Atomic | Class::AsyncCopy) => true,
                 Some(Class::Texture) => matches!(self.op(), Some(Op::Sust | Op::Sured)),
                 _ => false,
             }),
-            Builtin::Volatile => Val::Bool(self.body.inst(self.inst()?).form.has("volatile")),
-            Builtin::Width => Val::Int(self.width()?.0.into()),
-            Builtin::Elements => Val::Int(self.width()?.1.into()),
-            Builtin::Flops => Val::Int(self.flops()?),
+            Builtin::Volatile => Value::Bool(self.body.inst(self.inst()?).form.has("volatile")),
+            Builtin::Width => Value::Int(self.width()?.0.into()),
+            Builtin::Elements => Value::Int(self.width()?.1.into()),
+            Builtin::Flops => Value::Int(self.flops()?),
             other => return Err(format!("`{}` is not known of a place", other.name())),
         })
     }
@@ -132,7 +132,7 @@ impl Facts<'_> {
     }
 
     /// Bytes of an element that a memory instruction moves, and how many elements.
-    fn width(&self) -> Result<(u32, u32), Why> {
+    fn width(&self) -> Result<(u32, u32), Reason> {
         let at = self.memory()?;
         let inst = self.body.inst(at);
         if inst.form.op == Some(Op::Cp) {
@@ -167,7 +167,7 @@ impl Facts<'_> {
     }
 
     /// Bytes that a lane moves: a constant or a register.
-    pub fn size(&self) -> Result<Operand, Why> {
+    pub fn size(&self) -> Result<Operand, Reason> {
         let inst = self.body.inst(self.memory()?);
         if inst.form.op != Some(Op::Cp) {
             let (width, elements) = self.width()?;
@@ -190,7 +190,7 @@ impl Facts<'_> {
 
     /// A lane's share of the multiplications and additions of a tensor instruction: PTX ISA names the shape `mMnNkK`; `mma` is a
     /// warp's, `wgmma` a warpgroup's.
-    fn flops(&self) -> Result<i128, Why> {
+    fn flops(&self) -> Result<i128, Reason> {
         let inst = self.body.inst(self.inst()?);
         let shape = inst.form.mods.iter().find_map(|m| shape(m));
         let (Class::Matrix, Some([m, n, k])) = (inst.class, shape) else {
@@ -201,7 +201,7 @@ impl Facts<'_> {
     }
 
     /// An address: its register or variable, the type that this is read in, and the offset.
-    pub fn address(&self) -> Result<(Option<Operand>, Ty, i64), Why> {
+    pub fn address(&self) -> Result<(Option<Operand>, Ty, i64), Reason> {
         let at = self.memory()?;
         let inst = self.body.inst(at);
         let operand =
@@ -209,7 +209,7 @@ impl Facts<'_> {
         self.base(at, operand.ok_or("the instruction names no address")?)
     }
     /// The address that a copy reads from: its second.
-    pub fn source(&self) -> Result<(Option<Operand>, Ty, i64), Why> {
+    pub fn source(&self) -> Result<(Option<Operand>, Ty, i64), Reason> {
         let at = self.inst()?;
         let inst = self.body.inst(at);
         if inst.class != Class::AsyncCopy {
@@ -223,7 +223,7 @@ impl Facts<'_> {
         }
     }
     /// The address of the barrier object: the last address of a copy, the only one of an `mbarrier` instruction.
-    pub fn mbarrier(&self) -> Result<(Option<Operand>, Ty, i64), Why> {
+    pub fn mbarrier(&self) -> Result<(Option<Operand>, Ty, i64), Reason> {
         let at = self.inst()?;
         let inst = self.body.inst(at);
         let all = inst.operands.iter().zip(&inst.roles);
@@ -235,7 +235,7 @@ impl Facts<'_> {
         };
         self.base(at, barrier.ok_or("the instruction names no barrier object")?)
     }
-    fn base(&self, at: InstId, operand: &Operand) -> Result<(Option<Operand>, Ty, i64), Why> {
+    fn base(&self, at: InstId, operand: &Operand) -> Result<(Option<Operand>, Ty, i64), Reason> {
         let operand = if let Operand::Tensor(map, _) = operand { map } else { operand };
         match operand {
             Operand::Address(Base::Reg(r), offset) => {
@@ -253,14 +253,14 @@ impl Facts<'_> {
         self.body.function.regs.get(reg.index()).map_or(Type::B32, |r| r.ty)
     }
     /// That a register still holds what the instruction read.
-    fn intact(&self, at: InstId, reg: Reg) -> Result<(), Why> {
+    fn intact(&self, at: InstId, reg: Reg) -> Result<(), Reason> {
         match self.place.side == Side::End && writes(self.body, at, reg) {
             true => Err("the instruction writes over what it read: ask before it (`:begin`)".to_owned()),
             false => Ok(()),
         }
     }
     /// That code here may read a register.
-    fn readable(&self, at: InstId, operand: &Operand) -> Result<(), Why> {
+    fn readable(&self, at: InstId, operand: &Operand) -> Result<(), Reason> {
         match operand {
             Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _)
                 if self.windows.before(at).contains(r) =>
@@ -272,7 +272,7 @@ impl Facts<'_> {
     }
 
     /// The `n`th input, and the type that it is worked on in.
-    pub fn input(&self, n: u8) -> Result<(Operand, Type), Why> {
+    pub fn input(&self, n: u8) -> Result<(Operand, Type), Reason> {
         let at = self.inst()?;
         let inst = self.body.inst(at);
         let inputs = body::in_role(inst, &[Role::Use, Role::UseDef]);
@@ -290,7 +290,7 @@ impl Facts<'_> {
         }
     }
     /// The `n`th output.
-    pub fn output(&self, n: u8) -> Result<(Operand, Type), Why> {
+    pub fn output(&self, n: u8) -> Result<(Operand, Type), Reason> {
         let at = self.inst()?;
         if self.place.side == Side::Begin {
             return Err("what it writes is there after it alone (`:end`)".to_owned());
@@ -306,7 +306,7 @@ impl Facts<'_> {
         self.plain(operand, inst.form.types.first().copied())
     }
     /// An operand with a value, and its type: the register's own where that says more than the instruction.
-    fn plain(&self, operand: &Operand, ty: Option<Type>) -> Result<(Operand, Type), Why> {
+    fn plain(&self, operand: &Operand, ty: Option<Type>) -> Result<(Operand, Type), Reason> {
         let (operand, own) = match operand {
             Operand::Reg(r) | Operand::Element(r, _) => (operand.clone(), Some(self.reg_type(*r))),
             Operand::Not(r) => (Operand::Reg(*r), Some(Type::Pred)),
@@ -392,7 +392,7 @@ impl Facts<'_> {
     }
 
     /// A kernel's parameter, by name or number: its offset and type.
-    pub fn param(&self, name: &str) -> Result<(u32, Ty), Why> {
+    pub fn param(&self, name: &str) -> Result<(u32, Ty), Reason> {
         let f = self.body.function;
         if f.kind != FunctionKind::Kernel {
             return Err("a device function does not see the kernel's arguments".to_owned());

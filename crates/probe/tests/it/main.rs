@@ -1,0 +1,5 @@
+//! Integration tests of the probe language, the tools that come with PRLX, and Neutrino's programs.
+
+mod lang;
+mod neutrino;
+mod tools;
