@@ -143,9 +143,9 @@ fn a_recording_is_a_folder() -> Result<(), Failed> {
     assert_eq!(
         err,
         "a.prlx: 1 process, 3 launches, 0 recorded\n  \
-         kernel  launches  recorded  elements  lost  not recorded\n  \
-         j       1         0         0               1: only a test\n  \
-         k       2         0         0               2: only a test\n"
+         kernel  launches  recorded  elements  dropped  not recorded\n  \
+         j       1         0         0                  1: only a test\n  \
+         k       2         0         0                  2: only a test\n"
     );
     let session = Session::open(&here.join("a.prlx"))?;
     let index = session.index.clone().ok_or("there is no index")?;

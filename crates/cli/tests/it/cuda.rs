@@ -371,7 +371,7 @@ fn cost_of_what_does_not_run_is_an_error_and_the_rest_is_measured() {
     assert!(code == 2 && out.contains("saxpy/launch:"), "{out}{err}");
     assert!(err.contains("cannot measure") && err.contains("1 of 2 launch files"), "{err}");
     let (code, _, err) = prlx(&format!("cost {good} --level operands"), &[]);
-    assert!(code == 2 && err.contains("its window"), "{err}");
+    assert!(code == 2 && err.contains("records a window around a finding"), "{err}");
     let (code, _, err) = prlx(&format!("cost {good} --memory 0 --level events"), &[]);
     assert_eq!(code, 0, "a pool that is too small is said, and no error: {err}");
 }

@@ -65,7 +65,7 @@ fn a_warp_is_dumped_as_its_lanes_went() {
     assert!(said.contains("       0  threshold.cu:18:"), "{said}");
     // At level `events` it is said who was there together.
     let said = text(&prlx(&["diff", &a, &b, "--dump-b", "3"]).stdout);
-    assert!(said.contains("level events\n") && said.contains("with 0x"), "{said}");
+    assert!(said.contains("level events\n") && said.contains("active 0x"), "{said}");
     let done = prlx(&["diff", &a, &b, "--dump-a", "99"]);
     assert_eq!(done.status.code(), Some(2));
     assert!(text(&done.stderr).contains("has a recorded warp 99"), "{}", text(&done.stderr));

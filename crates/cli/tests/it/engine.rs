@@ -239,7 +239,7 @@ fn errors_name_the_step_and_the_file_and_leave_nothing_old() {
             "the probe program matches no instruction in",
         ),
         ("wrong", ptx, Some(wrong), own, "read the probe", "probe.prlx:1:"),
-        ("none", ptx, None, own, "read the probe", "put probe.toml or probe.prlx into the folder"),
+        ("none", ptx, None, own, "read the probe", "put probe.toml or probe.prlx into the directory"),
         ("empty", b"", Some(("probe.prlx", PROBE)), own, "objdump original.bin", "neither PTX"),
     ];
     for (name, original, probe, kernel, step, why) in cases {

@@ -245,5 +245,5 @@ fn what_does_not_go_together_is_refused() {
     // No process of it uses the driver.
     let (code, out, err) = prlx(&here, &["probe", "block { @b++; }", "--", "false"], &[]);
     assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
-    assert!(err.contains("no process of it used CUDA's driver"), "{err}");
+    assert!(err.contains("no process of the program used the CUDA driver"), "{err}");
 }

@@ -148,7 +148,7 @@ fn regions_are_added_up() {
     assert!(code == Some(0) && out.starts_with("same "), "{out}{err}");
     for option in ["--csv", "--html", "--perfetto"] {
         let (code, _, err) = prlx(&here, &["profile", "--sums", option, "x", "--", &app], &[]);
-        assert!(code == Some(2) && err.contains("--sums only adds them up"), "{err}");
+        assert!(code == Some(2) && err.contains("--sums records only totals"), "{err}");
     }
 }
 

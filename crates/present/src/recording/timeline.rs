@@ -275,7 +275,7 @@ fn args(l: &Launch) -> Vec<(&'static str, Arg)> {
             all.push(("level", Arg::Text(l.level.name().into())));
             all.push(("recorded", Arg::Number(l.totals.recorded)));
             if l.totals.dropped > 0 {
-                all.push(("dropped", Arg::Number(l.totals.dropped)));
+                all.push(("lost", Arg::Number(l.totals.dropped)));
             }
         }
     }
