@@ -1,4 +1,5 @@
-//! The content of a buffer before the launch, stored as the launch file describes it. Bytes are made on demand.
+//! The content of a buffer before the launch, stored as the launch file describes it. Bytes are made on
+//! demand.
 //!
 //! Random numbers come from [`SplitMix`], one stream for each argument.
 
@@ -43,7 +44,8 @@ impl Content {
                     let bits = if element::is_float(ty) {
                         element::float_bits(ty, as_float(*start) + i as f64)
                     } else {
-                        // Counting past the greatest value goes on at the least one, as it does in the kernel.
+                        // Counting past the greatest value goes on at the least one, as it does in the
+                        // kernel.
                         as_int(*start).wrapping_add(i128::from(i)) as u64 & element::mask(ty.bits())
                     };
                     element::put(ty, &mut out, bits);

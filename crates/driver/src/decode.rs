@@ -1,7 +1,9 @@
-//! Decodes the bytes that a kernel left in device memory into the streams of its warps (layout: `prlx_trace::device`).
+//! Decodes the bytes that a kernel left in device memory into the streams of its warps (layout:
+//! `prlx_trace::device`).
 //!
 //! # Invariants
-//! - Decoding always ends and allocates in proportion to the pool: a chunk belongs to one chain and is read once.
+//! - Decoding always ends and allocates in proportion to the pool: a chunk belongs to one chain and is read
+//!   once.
 //! - The same bytes give the same streams and complaints, with any number of host threads.
 //! - Whatever is wrong with the bytes is listed in [`Drained::damage`], and the warp counts a loss.
 //!
@@ -20,8 +22,8 @@ const COMPLAINTS: usize = 16;
 /// Elements of an operand record.
 const OPERAND_ELEMENTS: u64 = 3;
 
-/// A pool as it was read back, and which of its chunks belong to a stream already. The launches that shared it are drained
-/// one after the other.
+/// A pool as it was read back, and which of its chunks belong to a stream already. The launches that shared
+/// it are drained one after the other.
 #[derive(Debug)]
 pub struct Pool<'a> {
     level: Level,
@@ -37,8 +39,9 @@ pub struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// The part of a pool at address `at` that was handed out, `bytes`, to launches at `level` with warps of `warp_size`
-    /// lanes. `heads` are those of all these launches: a broken link must not take another stream's beginning away.
+    /// The part of a pool at address `at` that was handed out, `bytes`, to launches at `level` with warps of
+    /// `warp_size` lanes. `heads` are those of all these launches: a broken link must not take another
+    /// stream's beginning away.
     pub fn new<'h>(
         level: Level,
         warp_size: u8,
@@ -257,14 +260,15 @@ impl Reader<'_> {
             Level::Probe => Lanes::default(),
         };
         if lost {
-            // A kernel that was stopped did not get to count what it lost; that it lost something must not vanish.
+            // A kernel that was stopped did not get to count what it lost; that it lost something must not
+            // vanish.
             dropped = dropped.max(1);
         }
         (WarpStream { warp, digest: 0, dropped, lanes: streams }, said)
     }
 
-    /// Takes the elements of a shared chain, each of `N` bytes, apart by lane, `group` of them at a time; a zero first element
-    /// ends a lane.
+    /// Takes the elements of a shared chain, each of `N` bytes, apart by lane, `group` of them at a time; a
+    /// zero first element ends a lane.
     fn lanes<const N: usize, T>(
         &self,
         warp: WarpId,
@@ -327,7 +331,8 @@ impl Reader<'_> {
     /// Merges the lanes' chains into one stream by clock. Each chain is in the order of its lane's time.
     fn events(&self, warp: WarpId, chains: &[Vec<&[u8]>], lost: &mut bool, said: &mut Said) -> Vec<Event> {
         let mut all: Vec<(i64, usize, Event)> = Vec::new();
-        // Clocks are 32 bits and wrap: every lane's first is near the warp's first, each next near the one before.
+        // Clocks are 32 bits and wrap: every lane's first is near the warp's first, each next near the one
+        // before.
         let mut base: Option<u32> = None;
         for (lane, chunks) in chains.iter().enumerate() {
             let mut time: Option<(u32, i64)> = None;

@@ -1,5 +1,5 @@
-//! Digests of warps: equal digests mean equal decoded streams, so equal warps need no decoding. Digests of memory, as a
-//! device makes them too.
+//! Digests of warps: equal digests mean equal decoded streams, so equal warps need no decoding. Digests of
+//! memory, as a device makes them too.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,10 +11,12 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use crate::random::{GOLDEN, mix};
 
-/// What decoding any warp of a kernel's launches reads of its module: sites, and at levels `path` and `print`, which leave out what can
-/// be computed, the decode program. Source locations and texts are left out, so that a moved line changes nothing.
+/// What decoding any warp of a kernel's launches reads of its module: sites, and at levels `path` and
+/// `print`, which leave out what can be computed, the decode program. Source locations and texts are left
+/// out, so that a moved line changes nothing.
 ///
-/// The Debug forms of these types are as stable as the types themselves: what changes one should change digests.
+/// The Debug forms of these types are as stable as the types themselves: what changes one should change
+/// digests.
 #[derive(Debug)]
 pub struct Basis {
     sites: String,
@@ -44,7 +46,8 @@ impl Basis {
         Basis { sites, functions }
     }
 
-    /// Digest of what decoding any warp of a launch reads: this, the shape, and the parameters that slices use.
+    /// Digest of what decoding any warp of a launch reads: this, the shape, and the parameters that slices
+    /// use.
     pub fn digest(&self, launch: &Launch) -> u64 {
         let mut hash = Xxh3::new();
         hash.update(&[launch.level.code(), launch.warp_size]);
@@ -125,8 +128,9 @@ pub fn warp(base: u64, stream: &WarpStream) -> u64 {
 
 /// Digest of memory: the same on every device, whatever it is that adds the words up and in which order.
 ///
-/// Bytes are taken as words of 64 bits, little-endian, zeros behind the last. Word i is changed by its key, `(i + 1) *`
-/// [`GOLDEN`] (exclusive or); of what comes out, one sum adds the products of its halves, the other itself.
+/// Bytes are taken as words of 64 bits, little-endian, zeros behind the last. Word i is changed by its key,
+/// `(i + 1) *` [`GOLDEN`] (exclusive or); of what comes out, one sum adds the products of its halves, the
+/// other itself.
 pub fn memory(bytes: &[u8]) -> u64 {
     let mut sums = [0u64; 2];
     let mut key = 0u64;

@@ -1,7 +1,7 @@
 //! The part of a GPU driver's API that running and recording need, as a trait.
 //!
-//! [`Driver`] is implemented by the CPU device (`prlx-emu`) and by CUDA ([`crate::cuda`]). Calls are synchronous:
-//! [`Driver::launch`] returns when the kernel has ended.
+//! [`Driver`] is implemented by the CPU device (`prlx-emu`) and by CUDA ([`crate::cuda`]). Calls are
+//! synchronous: [`Driver::launch`] returns when the kernel has ended.
 //!
 //! # Limitations
 //! One launch at a time. Module variables, textures and streams are not part of it.
@@ -24,11 +24,12 @@ pub struct DevicePtr(pub u64);
 /// How a kernel is started.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LaunchConfig {
-    /// CTAs, also of a kernel that counts its grid in clusters ([`job::counted`]).
+    /// CTAs, also of a kernel that counts its grid in clusters (`job::counted`).
     pub grid: Dim3,
     /// Threads in a CTA.
     pub block: Dim3,
-    /// CTAs of a cluster, a divisor of the grid; one: none are asked for, and the kernel's `.reqnctapercluster` is taken.
+    /// CTAs of a cluster, a divisor of the grid; one: none are asked for, and the kernel's
+    /// `.reqnctapercluster` is taken.
     pub cluster: Dim3,
     /// Dynamic shared memory, bytes.
     pub shared: u32,
@@ -74,7 +75,8 @@ pub struct LaunchStats {
 /// What a machine saw of a launch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Observed {
-    /// What its warps wrote down, ascending: all warps that the plan wants, or those that ran until it was stopped.
+    /// What its warps wrote down, ascending: all warps that the plan wants, or those that ran until it was
+    /// stopped.
     pub streams: Vec<WarpStream>,
     /// What a probe program's tables and records hold.
     pub tallies: Vec<TableContents>,
@@ -95,7 +97,8 @@ pub trait Driver {
     /// # Errors
     /// When the image is not understood or can't be assembled; the error names the place.
     fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error>;
-    /// Loads code with `plan` written into it, of a module whose own text is `own`: a device may make other machine code of it than of the same text as it is.
+    /// Loads code with `plan` written into it, of a module whose own text is `own`: a device may make other
+    /// machine code of it than of the same text as it is.
     ///
     /// # Errors
     /// As [`Driver::load`].
@@ -107,12 +110,14 @@ pub trait Driver {
     /// # Errors
     /// When there is no such module.
     fn unload(&mut self, module: ModuleHandle) -> Result<(), Error>;
-    /// Allocates `bytes` of device memory, aligned to at least `align` (a power of two). Its content is whatever was there.
+    /// Allocates `bytes` of device memory, aligned to at least `align` (a power of two). Its content is
+    /// whatever was there.
     ///
     /// # Errors
     /// When there is not enough.
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error>;
-    /// The same; what is there can still be read after a fault, and while a kernel hangs, where the machine has such memory.
+    /// The same; what is there can still be read after a fault, and while a kernel hangs, where the machine
+    /// has such memory.
     ///
     /// # Errors
     /// When there is not enough.
@@ -127,8 +132,8 @@ pub trait Driver {
     fn forget(&mut self, at: DevicePtr, bytes: u64) {
         let _ = (at, bytes);
     }
-    /// Counts bytes that the caller keeps on this side for a launch against the machine's limit on memory, instead of those
-    /// counted before. Most machines have no limit.
+    /// Counts bytes that the caller keeps on this side for a launch against the machine's limit on memory,
+    /// instead of those counted before. Most machines have no limit.
     ///
     /// # Errors
     /// When they are more than is left.
@@ -159,7 +164,8 @@ pub trait Driver {
     /// Runs a kernel to its end. `params` is the parameter buffer, laid out as the kernel declares it.
     ///
     /// # Errors
-    /// When the kernel is not there, the shape is not allowed, or the code faults; the error names instruction and line.
+    /// When the kernel is not there, the shape is not allowed, or the code faults; the error names
+    /// instruction and line.
     fn launch(
         &mut self,
         module: ModuleHandle,
@@ -167,7 +173,8 @@ pub trait Driver {
         config: &LaunchConfig,
         params: &[u8],
     ) -> Result<LaunchStats, Error>;
-    /// What a kernel takes of a multiprocessor when it is launched like this; `None` from a machine without any.
+    /// What a kernel takes of a multiprocessor when it is launched like this; `None` from a machine without
+    /// any.
     ///
     /// # Errors
     /// When the kernel is not there, or the shape is not allowed.
@@ -188,8 +195,8 @@ pub trait Driver {
         let _ = (at, map);
         Err(Error::new(ErrorKind::Unsupported, format!("{} has no tensor maps", self.info().name)))
     }
-    /// Runs the original code and does the plan's actions itself: nothing is written into the code, so nothing moves in its
-    /// schedule. `None` from a machine that can't; only the CPU device can.
+    /// Runs the original code and does the plan's actions itself: nothing is written into the code, so
+    /// nothing moves in its schedule. `None` from a machine that can't; only the CPU device can.
     ///
     /// # Errors
     /// As [`Driver::launch`], when nothing ran; what stops the code while it runs is in [`Observed::ended`].

@@ -1,7 +1,9 @@
 //! Values of one element type: from what a launch file says to bits, and from bits to text.
 //!
-//! Holds: conversions to a smaller type round once, to nearest, ties to even; integers never wrap silently.
-//! Misses: packed pairs and 128-bit values are bits only.
+//! # Invariants
+//! Conversions to a smaller type round once, to nearest, ties to even; integers never wrap silently.
+//! # Limitations
+//! Packed pairs and 128-bit values are bits only.
 
 use prlx_trace::kernel::Scalar;
 
@@ -47,8 +49,8 @@ const fn is_untyped(ty: Scalar) -> bool {
     matches!(ty, Scalar::B8 | Scalar::B16 | Scalar::B32 | Scalar::B64)
 }
 
-/// The bits of `number` as a `ty`. Integers of either sign fit an unsigned or untyped type of their width, since
-/// compilers declare signed parameters so; `fits` also holds `-1` for `u32`.
+/// The bits of `number` as a `ty`. Integers of either sign fit an unsigned or untyped type of their width,
+/// since compilers declare signed parameters so; `fits` also holds `-1` for `u32`.
 ///
 /// # Errors
 /// When the type can't hold the number; the text says why.
@@ -104,7 +106,8 @@ pub fn float_bits(ty: Scalar, x: f64) -> u64 {
     }
 }
 
-/// Rounds to a format of `exp` exponent and `man` mantissa bits (both less than binary64 has), to nearest even.
+/// Rounds to a format of `exp` exponent and `man` mantissa bits (both less than binary64 has), to nearest
+/// even.
 fn narrow(x: f64, exp: u32, man: u32) -> u64 {
     let bits = x.to_bits();
     let sign = bits >> 63 << (exp + man);
@@ -125,7 +128,8 @@ fn narrow(x: f64, exp: u32, man: u32) -> u64 {
     let full = bits & mask(52) | 1 << 52;
     let (kept, rest, half) = (full >> lost, full & mask(lost as u32), 1u64 << (lost - 1));
     let up = rest > half || rest == half && kept & 1 == 1;
-    // For normal numbers `kept` has the hidden bit, which adds one to the exponent field; a carry does the same.
+    // For normal numbers `kept` has the hidden bit, which adds one to the exponent field; a carry does the
+    // same.
     let field = (e + bias - 1).max(0) as u64;
     sign | ((field << man) + kept + u64::from(up)).min(infinity)
 }

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! - A [`Job`] has one [`Arg`] for each parameter of the kernel, in order, of the parameter's size.
-//! - Every value fits its type. The grid, block and cluster keep to the limits of the hardware and of the kernel.
+//! - Every value fits its type. The grid, block and cluster keep to the limits of the hardware and of the
+//!   kernel.
 //! - Tensor maps lie inside their buffers.
 //! - The bytes of a buffer exist only while [`Buffer::bytes`] runs.
 //!
@@ -124,8 +125,8 @@ impl Buffer {
 }
 
 impl Job {
-    /// Bytes that a run of it keeps on this side at once: what the launch file gave, what is expected, what every buffer holds
-    /// afterwards, and one buffer on its way.
+    /// Bytes that a run of it keeps on this side at once: what the launch file gave, what is expected, what
+    /// every buffer holds afterwards, and one buffer on its way.
     pub fn kept_bytes(&self) -> u64 {
         let buffers = self.args.iter().filter_map(|arg| match &arg.value {
             ArgValue::Buffer(buffer) => Some(buffer),
@@ -146,8 +147,8 @@ impl Job {
         self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0)
     }
 
-    /// The text of a source file, by its path in the debug information, where it is found: as the path says, in
-    /// [`Job::source`], or there by its last name. What `Plan::resolve` asks for.
+    /// The text of a source file, by its path in the debug information, where it is found: as the path says,
+    /// in [`Job::source`], or there by its last name. What `Plan::resolve` asks for.
     pub fn source_text(&self, path: &str) -> Option<String> {
         let path = Path::new(path);
         let named = path.file_name().map(|n| self.source.join(n));

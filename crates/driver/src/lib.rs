@@ -1,7 +1,7 @@
 //! Runs kernels on a device and records them.
 //!
-//! [`Driver`] is the one interface to a device. The CPU device (`prlx-emu`) implements it, and [`cuda`] does for NVIDIA GPUs.
-//! Recording is written once, on top of the trait.
+//! [`Driver`] is the one interface to a device. The CPU device (`prlx-emu`) implements it, and [`cuda`] does
+//! for NVIDIA GPUs. Recording is written once, on top of the trait.
 //!
 //! | module | content |
 //! |---|---|
@@ -19,7 +19,8 @@
 //! | [`cuda`] | the CUDA driver: calls, devices, the recorder of programs |
 //!
 //! # Invariants
-//! Everything that is taken from a device is given back on every way out. Bytes from files and devices never panic.
+//! Everything that is taken from a device is given back on every way out. Bytes from files and devices never
+//! panic.
 
 pub mod assemble;
 pub mod buffer_content;

@@ -1,7 +1,9 @@
 //! NumPy's `.npy` files: one array each, versions 1 to 3 (the format is NumPy's NEP 1).
 //!
-//! Holds: reading never panics and allocates no more than the file is long; an array written is read back equal.
-//! Misses: big-endian, Fortran-ordered, complex, string and structured arrays are refused, saying what to do.
+//! # Invariants
+//! Reading never panics and allocates no more than the file is long; an array written is read back equal.
+//! # Limitations
+//! Big-endian, Fortran-ordered, complex, string and structured arrays are refused, saying what to do.
 
 use prlx_trace::kernel::Scalar;
 

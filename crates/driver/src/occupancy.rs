@@ -1,7 +1,7 @@
 //! NVIDIA's occupancy arithmetic: how many threads of an SM fit into its register file.
 //!
-//! The numbers hold for sm_70 and later (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability";
-//! CUDA occupancy calculator).
+//! The numbers hold for sm_70 and later (CUDA C++ Programming Guide, "Technical Specifications per Compute
+//! Capability"; CUDA occupancy calculator).
 
 /// Maximum resident threads per SM.
 const MAX_THREADS: u32 = 2048;

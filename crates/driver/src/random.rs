@@ -1,10 +1,11 @@
 //! SplitMix64, the generator of the random numbers in launch files and of the keys of memory digests.
 //!
-//! An argument's stream starts from the state `seed ^ mix(position + 1)`, where `position` is the parameter's, from 0.
-//! Each step adds [`GOLDEN`] to the state and gives `mix(state)`.
+//! An argument's stream starts from the state `seed ^ mix(position + 1)`, where `position` is the
+//! parameter's, from 0. Each step adds [`GOLDEN`] to the state and gives `mix(state)`.
 //!
 //! # Invariants
-//! The numbers of a launch file are part of its meaning: they are the same on every machine and in every version.
+//! The numbers of a launch file are part of its meaning: they are the same on every machine and in every
+//! version.
 
 /// 2^64 / golden ratio, odd.
 pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -121,7 +121,8 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Resul
     Ok(())
 }
 
-/// What a parameter of `size` bytes is given for a tensor map over buffer `over`: the map, or the address of one.
+/// What a parameter of `size` bytes is given for a tensor map over buffer `over`: the map, or the address of
+/// one.
 fn map_bytes(
     driver: &mut dyn Driver,
     prepared: &mut Prepared,
@@ -211,7 +212,8 @@ pub fn outputs(job: &Job, contents: Vec<Option<Vec<u8>>>) -> Vec<Output> {
     outputs
 }
 
-/// Compares elements: `|got - want| <= atol + rtol * |want|`, NaN equals NaN; with both tolerances 0, numbers must be equal.
+/// Compares elements: `|got - want| <= atol + rtol * |want|`, NaN equals NaN; with both tolerances 0, numbers
+/// must be equal.
 pub fn compare(ty: Scalar, got: &[u8], expect: &Expect) -> Comparison {
     let elements = expect.bytes.len() / element::size(ty);
     let mut result = Comparison {
@@ -230,7 +232,8 @@ pub fn compare(ty: Scalar, got: &[u8], expect: &Expect) -> Comparison {
         }
         let (x, y) = (element::as_f64(ty, g), element::as_f64(ty, w));
         let apart = (x - y).abs();
-        // 64-bit integers that differ may be the same binary64; different infinities are apart by more than any tolerance.
+        // 64-bit integers that differ may be the same binary64; different infinities are apart by more than
+        // any tolerance.
         let equal = x.is_nan() && y.is_nan()
             || apart <= expect.atol + expect.rtol * y.abs()
                 && (element::is_float(ty) || apart > 0.0)

@@ -1,6 +1,7 @@
 //! The declaration of a kernel: its parameters and its launch limits, read from the module's view.
 //!
-//! This is the one place that lays out launch parameters for the driver, the preload library and the command line.
+//! This is the one place that lays out launch parameters for the driver, the preload library and the command
+//! line.
 
 use prlx_isa::view;
 use prlx_trace::Dim3;
@@ -24,8 +25,9 @@ pub fn limit(limits: &[(String, Vec<u32>)], directive: &str) -> Option<Dim3> {
     Some(Dim3 { x: axis(0), y: axis(1), z: axis(2) })
 }
 
-/// The CTAs that each of a grid's numbers stands for when CUDA launches a kernel with such limits: clusters of so many if it has
-/// `.blocksareclusters` (PTX ISA, Cluster Dimension Directives), else one. [`LaunchConfig::grid`] counts CTAs all the same.
+/// The CTAs that each of a grid's numbers stands for when CUDA launches a kernel with such limits: clusters
+/// of so many if it has `.blocksareclusters` (PTX ISA, Cluster Dimension Directives), else one.
+/// `LaunchConfig::grid` counts CTAs all the same.
 pub fn counted(limits: &[(String, Vec<u32>)]) -> Dim3 {
     limit(limits, "blocksareclusters").and_then(|_| limit(limits, "reqnctapercluster")).unwrap_or_default()
 }

@@ -1,10 +1,11 @@
 //! Tensor maps: what tensor copies (TMA) have to know of a tensor in global memory.
 //!
-//! A [`TensorMap`] says what CUDA's `cuTensorMapEncodeTiled` is told; each driver makes 128 opaque bytes of it, in its own way
-//! ([`Driver::tensor_map`](crate::Driver::tensor_map)).
+//! A [`TensorMap`] says what CUDA's `cuTensorMapEncodeTiled` is told; each driver makes 128 opaque bytes of
+//! it, in its own way ([`Driver::tensor_map`](crate::Driver::tensor_map)).
 //!
-//! Holds: a checked map is one that CUDA would take. Misses: interleaved layouts, im2col, L2 promotion, the types `tf32` and
-//! `f32` that flush.
+//! # Invariants
+//! A checked map is one that CUDA would take. Misses: interleaved layouts, im2col, L2 promotion, the types
+//! `tf32` and `f32` that flush.
 
 use prlx_trace::kernel::Scalar;
 
@@ -42,7 +43,8 @@ impl Swizzle {
     }
 }
 
-/// A tiled tensor map. Lists go by dimension, the one whose elements lie next to each other first, as in CUDA.
+/// A tiled tensor map. Lists go by dimension, the one whose elements lie next to each other first, as in
+/// CUDA.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TensorMap {
     /// Type of the elements; signed bytes and 16-bit integers count as unsigned ones.

@@ -1,7 +1,7 @@
 //! The worker threads of this process, which recordings share.
 //!
-//! The threads start at the first recording and stay until the process ends. They have the signal mask of the thread that
-//! records first.
+//! The threads start at the first recording and stay until the process ends. They have the signal mask of the
+//! thread that records first.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! Data operations against a GPU: writes a PTX module with a kernel for each operation and the values to try, and compares
-//! what the GPU answered. `alu_device.py` beside this file runs it all where there is a GPU.
+//! Data operations against a GPU: writes a PTX module with a kernel for each operation and the values to try,
+//! and compares what the GPU answered. `alu_device.py` beside this file runs it all where there is a GPU.
 //!
 //!     alu_device write DIR     writes DIR/ops.ptx, DIR/ops.txt, DIR/in.bin
 //!     alu_device compare DIR   reads DIR/out.bin; lists the operations that differ, with examples

@@ -1,7 +1,8 @@
 //! How fast data operations run: millions of warp operations a second, by operation and level.
 //!
-//! `cargo xtask bench alu`, or this example with a text that the operations' names contain. One thread; operands stay in the
-//! first-level cache, a call through a pointer each time, as the interpreter does it. Prints Markdown.
+//! `cargo xtask bench alu`, or this example with a text that the operations' names contain. One thread;
+//! operands stay in the first-level cache, a call through a pointer each time, as the interpreter does it.
+//! Prints Markdown.
 
 #[path = "../tests/it/alu.rs"]
 mod alu;

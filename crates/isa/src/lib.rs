@@ -2,7 +2,7 @@
 //!
 //! [`image`] finds PTX in the files that hold it: cubins, fatbins and programs. [`ptx`] reads PTX. [`sass`]
 //! reads the output of NVIDIA's disassembler. [`view`] is what the rest of PRLX sees: functions, instructions
-//! with resolved operands, and basic blocks. [`cfg`] computes dominators, post-dominators and loops.
+//! with resolved operands, and basic blocks. `cfg` computes dominators, post-dominators and loops.
 //! [`dataflow`] computes def-use chains, decisions, and the parameter bytes that a kernel never reads.
 //!
 //! # Invariants

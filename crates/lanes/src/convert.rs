@@ -45,7 +45,7 @@ impl<A: Int, B: Int> LaneOp for IntInt<A, B> {
     }
 }
 
-/// Likewise, clamped to the range of the integer type numbered [`Args::imm`] in [`RANGES`]; `B` is unsigned,
+/// Likewise, clamped to the range of the integer type numbered [`Args::imm`] in `RANGES`; `B` is unsigned,
 /// of its class.
 pub struct IntSat<A, B>(std::marker::PhantomData<(A, B)>);
 /// Least value, greatest value and bits of the integer types `u8`, `s8`, `u16`, `s16`, `u32`, `s32`, `u64`,

@@ -405,7 +405,7 @@ lanes! {
 fn least<T: Least>(a: T, b: T) -> T {
     T::least(a, b)
 }
-/// Types with [`least`].
+/// Types with `least`.
 pub trait Least {
     /// The lesser of two values; -0 is less than +0.
     fn least(a: Self, b: Self) -> Self;

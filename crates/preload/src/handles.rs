@@ -1,6 +1,8 @@
-//! What each of the program's handles stands for: rewritten modules and libraries, and the kernels that come from them.
+//! What each of the program's handles stands for: rewritten modules and libraries, and the kernels that come
+//! from them.
 //!
-//! Handles are addresses in the driver, which reuses them. The entry of a handle is removed as soon as it is unloaded.
+//! Handles are addresses in the driver, which reuses them. The entry of a handle is removed as soon as it is
+//! unloaded.
 //!
 //! # Invariants
 //! - A handle without an entry belongs to code that was not rewritten.

@@ -1,6 +1,8 @@
-//! What the library says: on standard error, each thing once; with `PRLX_PRELOAD_LOG` also what it does, in a file.
+//! What the library says: on standard error, each thing once; with `PRLX_PRELOAD_LOG` also what it does, in a
+//! file.
 //!
-//! Holds: lines are written whole, by one call. Misses: more than [`MOST`] different things.
+//! # Invariants
+//! Lines are written whole, by one call. Misses: more than [`MOST`] different things.
 
 use std::collections::HashSet;
 use std::io::Write;

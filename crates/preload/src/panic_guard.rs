@@ -1,8 +1,10 @@
 //! The only way into our own code: it can fail, and the program does not notice.
 //!
-//! Holds: a process that was not asked to be recorded is left alone; a panic is caught, said, and turns everything off; calls that the driver makes while we work on one of the program's are
-//! not taken for the program's; a child that was forked after the first call here is left alone, for the driver does not
-//! work there, and a lock may be held that nobody will release.
+//! # Invariants
+//! A process that was not asked to be recorded is left alone; a panic is caught, said, and turns everything
+//! off; calls that the driver makes while we work on one of the program's are not taken for the program's; a
+//! child that was forked after the first call here is left alone, for the driver does not work there, and a
+//! lock may be held that nobody will release.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};

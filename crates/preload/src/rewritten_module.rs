@@ -33,7 +33,8 @@ pub struct Kernel {
     pub params: Vec<(usize, usize)>,
     /// Where the next parameter lies behind these, in bytes, as PTX lays them out.
     pub end: usize,
-    /// Bytes of its parameters that it never reads, as padding: they are recorded as zeros, for they mean nothing.
+    /// Bytes of its parameters that it never reads, as padding: they are recorded as zeros, for they mean
+    /// nothing.
     pub unread: Vec<Range<usize>>,
     /// CTAs that each of a grid's numbers stands for, for a kernel that counts clusters.
     pub counted: Dim3,

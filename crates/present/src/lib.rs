@@ -2,7 +2,7 @@
 //!
 //! - [`words`](self) has the sentences of a report, `format` their layout on a terminal and in HTML.
 //! - `report` writes a comparison's report; `gate`, `runs` and `checks` the outcomes of other commands.
-//! - [`recording`] and [`tables`] show what a recording holds; [`tallies`] what probe programs counted.
+//! - [`recording`] and [`tables`] show what a recording holds; `tallies` what probe programs counted.
 //! - [`profile`] shows timelines of kernels; [`perfetto`] writes traces for its viewer.
 //! - [`legacy`] writes the JSON, CSV and Chrome traces of PRLX 0.5.
 //!

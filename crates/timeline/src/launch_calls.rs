@@ -31,7 +31,7 @@ pub struct Call {
     pub number: u64,
     /// The kernel, as users call it.
     pub kernel: String,
-    /// Which of [`Timeline::launches`], if it has tracks.
+    /// Which of `Timeline::launches`, if it has tracks.
     #[serde(skip)]
     pub tracks: Option<usize>,
     /// The device's ordinal.

@@ -71,8 +71,25 @@ const PURE: &[&str] =
 /// Lines that a source file should not pass; tables and tests may.
 const LONG: usize = 800;
 
-/// Places below a folder that break a rule and are known. The numbers only go down: fix the places, then lower the number.
-const KNOWN: &[(&str, usize)] = &[];
+/// Known places that break a rule, by folder. The numbers only go down: fix places, then lower the number.
+const KNOWN: &[(&str, usize)] = &[
+    ("crates/analyze", 22),
+    ("crates/driver", 117),
+    ("crates/emu", 96),
+    ("crates/lanes", 3),
+    ("crates/legacy", 17),
+    ("crates/mockcuda", 109),
+    ("crates/plan", 4),
+    ("crates/preload", 25),
+    ("crates/present", 9),
+    ("crates/probe", 16),
+    ("crates/timeline", 14),
+    ("crates/trace", 77),
+    ("docs/format.md", 39),
+    ("docs/ops.md", 5),
+    ("fuzz/src", 2),
+    ("xtask/src", 4),
+];
 
 /// Checks every rule and names every place that breaks one. `--all` also names known places.
 pub fn run(args: &[String]) -> Result<()> {
@@ -85,7 +102,7 @@ pub fn run(args: &[String]) -> Result<()> {
         wrong.iter().for_each(|line| println!("{line}"));
     }
     for (folder, known) in KNOWN {
-        let here = |line: &String| line.starts_with(folder);
+        let here = |line: &String| line.strip_prefix(folder).is_some_and(|rest| rest.starts_with(['/', ':']));
         let count = wrong.iter().filter(|l| here(l)).count();
         if count <= *known {
             wrong.retain(|l| !here(l));

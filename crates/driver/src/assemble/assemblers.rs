@@ -1,8 +1,8 @@
 //! The assemblers of this machine, best first, and the cache of their results.
 //!
 //! # Invariants
-//! An assembler that does not know the architecture or the PTX version is passed over. An error that it finds in the code
-//! is reported.
+//! An assembler that does not know the architecture or the PTX version is passed over. An error that it finds
+//! in the code is reported.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -57,7 +57,8 @@ impl Assemblers {
         Assemblers { tools, cache: Cache::of_user() }
     }
 
-    /// The machine code of rewritten `ptx`. Kernels that would spill registers to stay within those that they are to have keep theirs.
+    /// The machine code of rewritten `ptx`. Kernels that would spill registers to stay within those that they
+    /// are to have keep theirs.
     ///
     /// # Errors
     /// See [`Failed`].

@@ -2,10 +2,12 @@
 //!
 //! An entry is `PRLXCUB1`, the length and the 128-bit hash of what follows, little-endian, and the bytes.
 //!
-//! Holds: a file under an entry's name is whole, for it is written beside it and renamed; what is damaged all the same is
-//! found by its hash and removed; processes may share the folder; its size stays below a limit, the longest unused goes first.
-//! A folder that can't be read or written is no error: nothing is kept then.
-//! Misses: two processes that make the same entry both make it.
+//! # Invariants
+//! A file under an entry's name is whole, for it is written beside it and renamed; what is damaged all the
+//! same is found by its hash and removed; processes may share the folder; its size stays below a limit, the
+//! longest unused goes first. A folder that can't be read or written is no error: nothing is kept then.
+//! # Limitations
+//! Two processes that make the same entry both make it.
 
 use std::env;
 use std::fs;
@@ -88,7 +90,8 @@ impl Cache {
         self.trim();
     }
 
-    /// Removes what was not used for the longest time, until all is below the limit, and what dead processes left.
+    /// Removes what was not used for the longest time, until all is below the limit, and what dead processes
+    /// left.
     fn trim(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let now = SystemTime::now();

@@ -1,6 +1,7 @@
 //! nvJitLink: NVIDIA's assembler as a library, which needs no driver.
 //!
-//! Holds: handles are destroyed; every buffer has the size that the library asked for. Misses: it is never closed.
+//! # Invariants
+//! Handles are destroyed; every buffer has the size that the library asked for. Misses: it is never closed.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ffi::{CString, c_char, c_void};
@@ -63,7 +64,8 @@ impl Library {
         if created != 0 {
             return Err(format!("error {created} for {options:?}"));
         }
-        // SAFETY: the handle was made above; the text lives through the call, and its size is told with its NUL.
+        // SAFETY: the handle was made above; the text lives through the call, and its size is told with its
+        // NUL.
         let mut result =
             unsafe { (self.add)(handle, PTX, text.as_ptr().cast(), text.len(), c"ptx".as_ptr()) };
         if result == 0 {

@@ -1,6 +1,7 @@
 //! Machine code as text, by NVIDIA's `nvdisasm`, with the lines of the PTX that it was made from.
 //!
-//! Misses: what other programs than `ptxas` assembled; nvJitLink keeps no lines of the PTX.
+//! # Limitations
+//! What other programs than `ptxas` assembled; nvJitLink keeps no lines of the PTX.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Assembles PTX to machine code before the driver sees it: with `ptxas` if there is one, else with nvJitLink. If both are
-//! missing, the driver's own compiler does it.
+//! Assembles PTX to machine code before the driver sees it: with `ptxas` if there is one, else with
+//! nvJitLink. If both are missing, the driver's own compiler does it.
 //!
 //! Results are stored in the user's cache folder ([`cache`]).
 //!

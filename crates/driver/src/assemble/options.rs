@@ -1,6 +1,7 @@
 //! The assembler options that a build stored with its code.
 
-/// Of the options that are stored with an image, as ` -lineinfo -arch sm_90a -O1`, those that make a difference to its code.
+/// Of the options that are stored with an image, as ` -lineinfo -arch sm_90a -O1`, those that make a
+/// difference to its code.
 pub fn kept(stored: &str) -> Vec<String> {
     let mut words = stored.split_whitespace().peekable();
     let mut all = Vec::new();

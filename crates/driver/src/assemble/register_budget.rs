@@ -9,7 +9,8 @@ use prlx_plan::Plan;
 use prlx_trace::Level;
 use prlx_trace::kernel::ThreadResources;
 
-/// With so many registers a thread a multiprocessor has as many warps as it can hold, on all GPUs but the smallest (65,536 over 2,048).
+/// With so many registers a thread a multiprocessor has as many warps as it can hold, on all GPUs but the
+/// smallest (65,536 over 2,048).
 const FULL: u32 = 32;
 
 /// So many more are given up for that.
@@ -20,11 +21,11 @@ const CLOSE: u32 = 8;
 pub enum Within<'a> {
     /// As many as the assembler takes.
     Any,
-    /// 32 of those that take a few more. What level `events` inserts waits, and more warps hide that best. (Measured:
-    /// bench/runs/2026-11-24-h200-events.md. At other levels some kernels lose by it.)
+    /// 32 of those that take a few more. What level `events` inserts waits, and more warps hide that best.
+    /// (Measured: bench/runs/2026-11-24-h200-events.md. At other levels some kernels lose by it.)
     Full,
-    /// So many that a multiprocessor has registers for as many threads as of this machine code: cycles of a kernel of which fewer run at once are another
-    /// kernel's.
+    /// So many that a multiprocessor has registers for as many threads as of this machine code: cycles of a
+    /// kernel of which fewer run at once are another kernel's.
     Room(&'a [u8]),
 }
 
@@ -69,7 +70,8 @@ pub fn needs(code: &[u8]) -> BTreeMap<&str, ThreadResources> {
     .collect()
 }
 
-/// For how many threads fewer than of its own functions a multiprocessor has registers for rewritten ones, all together.
+/// For how many threads fewer than of its own functions a multiprocessor has registers for rewritten ones,
+/// all together.
 pub fn lost(own: &[u8], code: &[u8]) -> u32 {
     let own = needs(own);
     let lost = |(name, now): (&str, ThreadResources)| {
@@ -83,9 +85,11 @@ pub fn shares_registers(ptx: &str) -> bool {
     ptx.contains("setmaxnreg")
 }
 
-/// `ptx`, in which these kernels take no more than so many registers; `None`: there is none that says nothing of them itself.
+/// `ptx`, in which these kernels take no more than so many registers; `None`: there is none that says nothing
+/// of them itself.
 pub(super) fn limited(ptx: &str, limits: &BTreeMap<&str, u32>) -> Option<String> {
-    // A limit at the kernel's begin makes `setmaxnreg` count, which assemblers pass over without one, and its warps may then wait for registers for ever.
+    // A limit at the kernel's begin makes `setmaxnreg` count, which assemblers pass over without one, and its
+    // warps may then wait for registers for ever.
     if limits.is_empty() || shares_registers(ptx) {
         return None;
     }

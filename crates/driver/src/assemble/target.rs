@@ -1,8 +1,8 @@
 //! The architecture that PTX is assembled for.
 //!
 //! # Invariants
-//! PTX for `sm_90a` is assembled for `sm_90a`, PTX for `sm_100f` for its family. Other PTX is assembled for the device's
-//! own architecture.
+//! PTX for `sm_90a` is assembled for `sm_90a`, PTX for `sm_100f` for its family. Other PTX is assembled for
+//! the device's own architecture.
 
 use prlx_isa::image::Target;
 

@@ -1,7 +1,7 @@
 //! One assembler, `ptxas` or nvJitLink, and what it answers.
 //!
-//! Options are pinned: the architecture, and `-lineinfo`, which changes no code and keeps source lines (with `ptxas`, the
-//! PTX too) in the cubin.
+//! Options are pinned: the architecture, and `-lineinfo`, which changes no code and keeps source lines (with
+//! `ptxas`, the PTX too) in the cubin.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,8 @@ impl Assembler {
     }
 }
 
-/// Runs `ptxas` in a folder of its own. The outer error: it could not be run; the inner one: what it says of the PTX.
+/// Runs `ptxas` in a folder of its own. The outer error: it could not be run; the inner one: what it says of
+/// the PTX.
 fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, String>, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = format!("prlx-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

@@ -1,6 +1,9 @@
-//! What the calls of the table ([`cuda_calls!`](crate::cuda_calls)) take: numbers and structures (cuda.h 13.0); and the table as data.
+//! What the calls of the table ([`cuda_calls!`](crate::cuda_calls)) take: numbers and structures (cuda.h
+//! 13.0); and the table as data.
 //!
-//! Holds: numbers and the structures' sizes are cuda.h's; a test reads the header where there is one. Misses: what is not used.
+//! # Invariants
+//! Numbers and the structures' sizes are cuda.h's; a test reads the header where there is one. Misses: what
+//! is not used.
 
 use std::ffi::c_void;
 
@@ -308,16 +311,16 @@ pub struct Call {
     pub since: Option<i32>,
 }
 
-/// A symbol's name without its version, and whether its default stream is the thread's own: (`cuGraphLaunch`, true) of
-/// `cuGraphLaunch_ptsz`.
+/// A symbol's name without its version, and whether its default stream is the thread's own: (`cuGraphLaunch`,
+/// true) of `cuGraphLaunch_ptsz`.
 pub fn plain(symbol: &str) -> (&str, bool) {
     let (name, own) = symbol.strip_suffix("_ptsz").map_or((symbol, false), |n| (n, true));
     let versioned = name.rsplit_once("_v").filter(|(_, v)| v.bytes().all(|b| b.is_ascii_digit()));
     (versioned.map_or(name, |(n, _)| n), own)
 }
 
-/// What a program gets that asks `cuGetProcAddress` for `name`, for a version of CUDA: the last of the calls of that name that
-/// is not newer; with `own`, those whose default stream is the thread's own before others.
+/// What a program gets that asks `cuGetProcAddress` for `name`, for a version of CUDA: the last of the calls
+/// of that name that is not newer; with `own`, those whose default stream is the thread's own before others.
 pub fn asked(name: &str, version: i32, own: bool) -> Option<&'static Call> {
     // The header's name for a later call that is not called so.
     let renamed =

@@ -7,7 +7,8 @@
 //!
 //! # Limitations
 //! - One stream and one device at a time; no module variables.
-//! - What a kernel recorded before it faulted is lost with its context, unless it lies in [kept](Driver::alloc_kept) memory.
+//! - What a kernel recorded before it faulted is lost with its context, unless it lies in
+//!   [kept](Driver::alloc_kept) memory.
 //! - A kernel that never ends blocks the caller, unless a time limit is set ([`Cuda::set_patience`]).
 
 use std::collections::BTreeMap;
@@ -142,7 +143,8 @@ impl Cuda {
         self.library.enter(self.context).map_err(|e| e.during(&self.gpu.name))
     }
 
-    /// PTX through the first assembler that can do it, whose machine code the driver takes; `None` if there is no such.
+    /// PTX through the first assembler that can do it, whose machine code the driver takes; `None` if there
+    /// is no such.
     fn assembled(&self, ptx: &str, made: Option<(&Plan, &str)>) -> Result<Option<Module>, Error> {
         let ptx = ptx.trim_end_matches('\0');
         let Some(target) = assemble::target(ptx, Target::of(self.gpu.capability))? else { return Ok(None) };
@@ -241,7 +243,8 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // With memory that a kernel may still write to, and calls that wait for it, the process ends as it is.
+        // With memory that a kernel may still write to, and calls that wait for it, the process ends as it
+        // is.
         if self.stuck {
             std::mem::take(&mut self.kept).into_values().for_each(std::mem::forget);
             return;
@@ -386,14 +389,16 @@ impl Driver for Cuda {
         let library = self.library;
         let function = self.function(module, kernel)?;
         let loaded = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
-        // Where parameters lie is the assembler's choice: it aligns tensor maps within the constant bank, not within the buffer.
+        // Where parameters lie is the assembler's choice: it aligns tensor maps within the constant bank, not
+        // within the buffer.
         let signature = loaded.signatures.iter().find(|s| s.name == kernel);
         let params = match signature {
             Some(s) => Params::Each(s.params.iter().map(|p| of(params, p)).collect::<Result<_, _>>()?),
             None => Params::Buffer(params),
         };
         if loaded.recursive {
-            // Rewritten code has larger frames than the code that the default suits. If there is no room, the default has to do.
+            // Rewritten code has larger frames than the code that the default suits. If there is no room, the
+            // default has to do.
             let _ = library.stack(DEEP_STACK);
         }
         self.check(function, kernel, config)?;

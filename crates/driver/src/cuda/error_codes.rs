@@ -1,6 +1,7 @@
 //! What CUDA's error codes mean for us: the kind of our error, and what a user can do.
 //!
-//! Holds: names are cuda.h's (a test reads the header where there is one). Misses: codes of calls that are not made.
+//! # Invariants
+//! Names are cuda.h's (a test reads the header where there is one). Misses: codes of calls that are not made.
 
 use crate::error::ErrorKind;
 

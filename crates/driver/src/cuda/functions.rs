@@ -1,6 +1,8 @@
 //! The table's calls as pointers into a driver library.
 //!
-//! Holds: every pointer can be called: what the library lacks is a function that says so. Misses: whose library it is.
+//! # Invariants
+//! Every pointer can be called: what the library lacks is a function that says so. Misses: whose library it
+//! is.
 #![allow(unsafe_code, reason = "pointers that dlsym gave become functions")]
 
 use std::ffi::{CStr, c_void};

@@ -1,6 +1,8 @@
 //! Images in memory, whose length only their content says: what a program hands the driver to load.
 //!
-//! Holds: nothing is read but what the headers say is there. Misses: that the headers tell the truth; the driver believes them too.
+//! # Invariants
+//! Nothing is read but what the headers say is there. Misses: that the headers tell the truth; the driver
+//! believes them too.
 #![allow(
     unsafe_code,
     reason = "pointers that C programs pass say neither what they point to nor how long it is"
@@ -11,7 +13,8 @@ use std::slice::from_raw_parts;
 
 use prlx_isa::image::{ELF, FATBIN};
 
-/// The magic of the wrapper that nvcc puts around a fatbin in a program: `{ u32 magic, u32 version, u64 at, u64 more }`.
+/// The magic of the wrapper that nvcc puts around a fatbin in a program: `{ u32 magic, u32 version, u64 at,
+/// u64 more }`.
 const WRAPPER: u32 = 0x4662_43b1;
 
 /// Why there are no bytes.
@@ -23,8 +26,8 @@ pub enum Unreadable {
     Relocatable,
 }
 
-/// The bytes of an image: PTX without its NUL, an ELF file to the end of its headers and sections, a fatbin, also in nvcc's
-/// wrapper.
+/// The bytes of an image: PTX without its NUL, an ELF file to the end of its headers and sections, a fatbin,
+/// also in nvcc's wrapper.
 ///
 /// # Safety
 /// `at` is null, or points to an image as the driver takes one, which lives as long as `'a`.
@@ -35,7 +38,8 @@ pub unsafe fn bytes<'a>(at: *const c_void) -> Result<&'a [u8], Unreadable> {
     if at.is_null() {
         return Err(Unreadable::Null);
     }
-    // SAFETY: text is four bytes long at least, and everything else has a longer header. (Text of fewer: its NUL comes first.)
+    // SAFETY: text is four bytes long at least, and everything else has a longer header. (Text of fewer: its
+    // NUL comes first.)
     let text = unsafe { CStr::from_ptr(at.cast()) }.to_bytes();
     if text.starts_with(ELF) {
         // SAFETY: the caller's promise: an ELF file.

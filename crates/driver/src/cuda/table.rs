@@ -1,13 +1,16 @@
-//! The calls of the CUDA driver API that are used, declared once: name with its version suffix, and signature (cuda.h 13.0).
+//! The calls of the CUDA driver API that are used, declared once: name with its version suffix, and signature
+//! (cuda.h 13.0).
 //!
-//! The loader makes its function pointers from the table, a mock and `prlx-preload` their exports.
-//! `~12000` before a name says for which version of CUDA programs first get it by `cuGetProcAddress`: of the calls that share a
-//! name but for `_v2`, the last that is not newer than what they ask for. `@12000` says so too, and that `prlx-preload` stands
-//! in for the call.
+//! The loader makes its function pointers from the table, a mock and `prlx-preload` their exports. `~12000`
+//! before a name says for which version of CUDA programs first get it by `cuGetProcAddress`: of the calls
+//! that share a name but for `_v2`, the last that is not newer than what they ask for. `@12000` says so too,
+//! and that `prlx-preload` stands in for the call.
 //!
-//! Holds: each row is as cuda.h has it; a test reads the header where there is one. A driver may lack calls that came later
-//! than CUDA 12.0: they fail when they are made.
-//! Misses: every call returns `CUresult`, an `i32`; 64-bit Linux only.
+//! # Invariants
+//! Each row is as cuda.h has it; a test reads the header where there is one. A driver may lack calls that
+//! came later than CUDA 12.0: they fail when they are made.
+//! # Limitations
+//! Every call returns `CUresult`, an `i32`; 64-bit Linux only.
 
 /// Hands the table to a macro: `cuda_calls!(make)` expands to `make! { … }` with a row for each call.
 #[macro_export]
@@ -405,7 +408,8 @@ macro_rules! cuda_calls {
             cuMemHostGetDevicePointer_v2(to: *mut u64, at: *mut ::core::ffi::c_void, flags: u32);
             /// Takes it from the device again.
             cuMemHostUnregister(at: *mut ::core::ffi::c_void);
-            /// What is known of an address, by [`pointer`](crate::cuda::calls::pointer)'s numbers; zeros of one that is nobody's.
+            /// What is known of an address, by [`pointer`](crate::cuda::calls::pointer)'s numbers; zeros of
+            /// one that is nobody's.
             cuPointerGetAttributes(
                 count: u32,
                 attributes: *mut i32,

@@ -1,7 +1,8 @@
 //! Compiles `.cu` files to PTX with the CUDA compiler on this machine.
 //!
-//! The compiler is `$PRLX_NVCC`, else `nvcc` (on `PATH`, in `$CUDA_HOME` or `$CUDA_PATH`), else `clang`. The PTX is for
-//! `sm_80`, optimised, with source lines. For other flags, compile the file yourself and name the `.ptx` file.
+//! The compiler is `$PRLX_NVCC`, else `nvcc` (on `PATH`, in `$CUDA_HOME` or `$CUDA_PATH`), else `clang`. The
+//! PTX is for `sm_80`, optimised, with source lines. For other flags, compile the file yourself and name the
+//! `.ptx` file.
 
 use std::env;
 use std::ffi::OsString;

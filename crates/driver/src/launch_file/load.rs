@@ -39,8 +39,8 @@ impl Job {
         Ok(job)
     }
 
-    /// Reads a launch file's text. `files` gives the content of the files that it names, for a `.cu` file the PTX of it.
-    /// [`Job::folder`] is empty and [`Job::source`] as written.
+    /// Reads a launch file's text. `files` gives the content of the files that it names, for a `.cu` file the
+    /// PTX of it. [`Job::folder`] is empty and [`Job::source`] as written.
     ///
     /// # Errors
     /// When a key is wrong or `files` fails.

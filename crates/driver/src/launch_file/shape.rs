@@ -13,7 +13,8 @@ pub(super) const BLOCK: [u64; 3] = [1024, 1024, 64];
 
 const THREADS: u64 = 1024;
 
-/// CTAs of a cluster: 8 on every device with clusters, 16 on an H100 (`cudaFuncAttributeNonPortableClusterSizeAllowed`).
+/// CTAs of a cluster: 8 on every device with clusters, 16 on an H100
+/// (`cudaFuncAttributeNonPortableClusterSizeAllowed`).
 const CLUSTER: u64 = 16;
 
 /// Most dynamic shared memory of a CTA, bytes: that of an H100.
@@ -65,7 +66,8 @@ pub(super) fn check_block(value: Value<'_>, block: Dim3, kernel: &Signature) -> 
     Ok(())
 }
 
-/// The CTAs to start. A kernel that counts its grid in clusters has it so in the file too, as where CUDA launches it.
+/// The CTAs to start. A kernel that counts its grid in clusters has it so in the file too, as where CUDA
+/// launches it.
 pub(super) fn grid(value: Value<'_>, kernel: &Signature) -> Result<Dim3, Error> {
     let (grid, each) = (dims(value, GRID)?, counted(&kernel.limits));
     let axes = [(grid.x, each.x), (grid.y, each.y), (grid.z, each.z)];

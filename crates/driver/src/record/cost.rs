@@ -2,8 +2,9 @@
 //!
 //! # Invariants
 //! - Every round runs every form once, so a change of the machine over time affects all forms alike.
-//! - Before each run, outside of the measured time, the buffers that the kernel writes get their content back, and the
-//!   recorder's memory is as before a first launch. If asked for, the caches are filled with other data.
+//! - Before each run, outside of the measured time, the buffers that the kernel writes get their content
+//!   back, and the recorder's memory is as before a first launch. If asked for, the caches are filled with
+//!   other data.
 //! - The first round warms up and is not counted.
 //!
 //! # Limitations
@@ -50,8 +51,8 @@ pub struct Cost {
     pub rounds: Vec<u64>,
     /// What it takes of a multiprocessor.
     pub needs: Option<Needs>,
-    /// Bytes of streams that a launch hands out; what went beyond the pool was not written. Of a probe program: bytes of its
-    /// tables and records; of markers: of tracks.
+    /// Bytes of streams that a launch hands out; what went beyond the pool was not written. Of a probe
+    /// program: bytes of its tables and records; of markers: of tracks.
     pub streams: u64,
     /// Whether the pool, a table or a track was too small.
     pub full: bool,
@@ -61,7 +62,8 @@ pub struct Cost {
     pub changed: bool,
 }
 
-/// How often tracks' lanes came to markers. Of a region that is only added up, each visit counts as a begin and an end.
+/// How often tracks' lanes came to markers. Of a region that is only added up, each visit counts as a begin
+/// and an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Passed {
     /// In all tracks.

@@ -1,7 +1,8 @@
 //! Runs a job's instrumented code and returns what it recorded.
 //!
 //! # Invariants
-//! - The buffers have the same addresses and contents in the instrumented run and in the run of the original code.
+//! - The buffers have the same addresses and contents in the instrumented run and in the run of the original
+//!   code.
 //! - The memory that the recorder takes from the device is freed on every way out.
 //! - Recorded plus dropped elements are what the code wanted to write.
 //! - A launch that is stopped while it runs gives a recording up to that point. Its outputs are not reported.
@@ -30,8 +31,8 @@ use crate::run::{Prepared, outputs, prepare};
 /// Runs `text`, the job's module with `plan` written into it, and drains what it recorded.
 ///
 /// # Errors
-/// When the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that faults or gets
-/// stuck is no error here: see [`Launch::fault`].
+/// When the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that
+/// faults or gets stuck is no error here: see [`Launch::fault`].
 pub fn record(
     driver: &mut dyn Driver,
     text: &str,
@@ -277,8 +278,8 @@ impl Session<'_> {
         Ok(context)
     }
 
-    /// Gives warps their first chunks, from half of the pool: most begin with one, and none has to wait for it. A private
-    /// stream gets one for its lowest lane, which leads most often. How many warps got one.
+    /// Gives warps their first chunks, from half of the pool: most begin with one, and none has to wait for
+    /// it. A private stream gets one for its lowest lane, which leads most often. How many warps got one.
     fn hand_out(&mut self, launch: &Launch, context: &Context) -> Result<u64, Error> {
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);

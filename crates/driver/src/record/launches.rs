@@ -41,7 +41,8 @@ pub(crate) fn recording(
     (Recording { launch, streams: Streams::new(warps) }, drained.damage)
 }
 
-/// What the tables of a module's plan hold, after launches with these numbers, first and last; `bytes` is their memory.
+/// What the tables of a module's plan hold, after launches with these numbers, first and last; `bytes` is
+/// their memory.
 pub(crate) fn tables(
     kept: &ProbeState,
     module: ModuleId,

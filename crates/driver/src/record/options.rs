@@ -15,7 +15,7 @@ pub struct RecordOptions {
     pub pool: u64,
     /// Also run the original code: for the dilation, and to see that both leave the same bytes.
     pub bare: bool,
-    /// Let the machine do the plan's actions instead of the code, where it can ([`Driver::observe`]).
+    /// Let the machine do the plan's actions instead of the code, where it can (`Driver::observe`).
     pub hooks: bool,
 }
 

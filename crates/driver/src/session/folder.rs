@@ -58,8 +58,8 @@ impl Session {
         self.files.first().is_none_or(|f| f.path != self.path)
     }
 
-    /// A digest of what its processes did, in their order ([`Trace::root`]), and how many launches there were. `None` if there is
-    /// nothing to make it of, or a file can't be read.
+    /// A digest of what its processes did, in their order ([`Trace::root`]), and how many launches there
+    /// were. `None` if there is nothing to make it of, or a file can't be read.
     pub fn root(&self) -> (Option<u64>, u64) {
         let traces: Vec<_> = self.files.iter().map(|f| self.read_index(f)).collect();
         let launches = traces.iter().flatten().map(|t| t.launches.len() as u64).sum();
@@ -71,8 +71,9 @@ impl Session {
         (Some(hash.digest()), launches)
     }
 
-    /// Reads a file of it; one that was cut off says so ([`Trace::cut`]), and what its process left [beside](LIVE) it when it was killed is
-    /// in it. Its frames stay in the file, which must not be written to while they may be asked for.
+    /// Reads a file of it; one that was cut off says so ([`Trace::cut`]), and what its process left
+    /// [beside](LIVE) it when it was killed is in it. Its frames stay in the file, which must not be written
+    /// to while they may be asked for.
     ///
     /// # Errors
     /// When one can't be read, or is no recording.
@@ -98,7 +99,8 @@ impl Session {
     }
 }
 
-/// Puts what a process left when it was killed behind what was in its file: a launch that is there counts as it is there.
+/// Puts what a process left when it was killed behind what was in its file: a launch that is there counts as
+/// it is there.
 fn beside(trace: &mut Trace, mut left: Trace) {
     let known: HashSet<u64> = trace.launches.iter().map(|r| r.launch.number).collect();
     left.launches.retain(|r| !known.contains(&r.launch.number));

@@ -1,6 +1,7 @@
 //! `session.json`: what is said of a session when its program has ended.
 //!
-//! Misses: nothing in it is needed to read the files; it says what they can't know: the command, and how it ended.
+//! # Limitations
+//! Nothing in it is needed to read the files; it says what they can't know: the command, and how it ended.
 
 use std::collections::BTreeMap;
 use std::io;

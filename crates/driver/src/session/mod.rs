@@ -1,12 +1,13 @@
 //! Sessions: the recording of a program, a folder with one file for each of its processes.
 //!
-//! The command that starts the program puts the [`Options`] into one environment variable. The recorder inside each process
-//! creates a file of its own in the folder ([`create`]) and appends to it. When the program has ended, the command writes an
-//! index ([`Index`], `session.json`) beside the files. [`Session`] reads all of it. A single recording counts as a session of
-//! one process.
+//! The command that starts the program puts the [`Options`] into one environment variable. The recorder
+//! inside each process creates a file of its own in the folder ([`create`]) and appends to it. When the
+//! program has ended, the command writes an index ([`Index`], `session.json`) beside the files. [`Session`]
+//! reads all of it. A single recording counts as a session of one process.
 //!
 //! # Invariants
-//! No file is written by two processes. A folder without an index, or with truncated files, can still be read.
+//! No file is written by two processes. A folder without an index, or with truncated files, can still be
+//! read.
 //!
 //! # Limitations
 //! A folder on a file system that several hosts share has one index: that of the host that ended last.

@@ -1,7 +1,9 @@
 //! What to record of a program: how the command line says it to the recorder inside the program's processes.
 //!
-//! Holds: what is written is read as the same options; what can't be read is refused, in words.
-//! Misses: one choice for all processes; a folder whose name is no UTF-8 can't be passed on.
+//! # Invariants
+//! What is written is read as the same options; what can't be read is refused, in words.
+//! # Limitations
+//! One choice for all processes; a folder whose name is no UTF-8 can't be passed on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,11 +52,13 @@ pub struct Options {
     pub memory: u64,
     /// Host memory for what was recorded and is not yet written, bytes for each process.
     pub host_memory: u64,
-    /// Digest what pointers lead to, before and after each launch: so many bytes of it at most; `None`: nothing.
+    /// Digest what pointers lead to, before and after each launch: so many bytes of it at most; `None`:
+    /// nothing.
     pub digest: Option<u64>,
     /// What to look at closer, at level `operands`.
     pub closer: Option<Closer>,
-    /// How often the tables of a probe program are put beside the process's file while it runs, at most: every so many nanoseconds.
+    /// How often the tables of a probe program are put beside the process's file while it runs, at most:
+    /// every so many nanoseconds.
     pub interval: u64,
 }
 
@@ -104,7 +108,8 @@ impl Options {
     pub fn rings(&self) -> bool {
         self.markers.as_ref().is_some_and(|m| matches!(m.form, Form::Ring { .. }))
     }
-    /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need not be rewritten.
+    /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need
+    /// not be rewritten.
     pub fn wants(&self, kernel: &str) -> bool {
         self.kernels.is_empty() || self.kernels.iter().any(|p| p.takes(kernel))
     }
@@ -264,8 +269,9 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Why the next launch is not to be recorded; `None`: it is. `wanted` is what [`Options::wants`] says of its kernel,
-    /// `number` its number in the process, `start` when it starts, in nanoseconds since the process started.
+    /// Why the next launch is not to be recorded; `None`: it is. `wanted` is what [`Options::wants`] says of
+    /// its kernel, `number` its number in the process, `start` when it starts, in nanoseconds since the
+    /// process started.
     pub fn leaves_out(
         &mut self,
         options: &Options,

@@ -1,7 +1,9 @@
 //! Names of kernels, as users choose them: `gemm*`, `ns::softmax`, `/regular expression/`.
 //!
-//! Holds: a pattern is tried on the name in the module and on what it means in C++: whole, without return type and
-//! parameters, and without template arguments. Misses: names that other languages mangle are taken as they are.
+//! # Invariants
+//! A pattern is tried on the name in the module and on what it means in C++: whole, without return type and
+//! parameters, and without template arguments. Misses: names that other languages mangle are taken as they
+//! are.
 
 use prlx_trace::names::{demangle, demangle_signature};
 use regex::{Regex, RegexBuilder};
@@ -17,8 +19,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// A name in which `*` stands for any text and `?` for one character; between two `/`, a regular expression that must be
-    /// found somewhere in it.
+    /// A name in which `*` stands for any text and `?` for one character; between two `/`, a regular
+    /// expression that must be found somewhere in it.
     ///
     /// # Errors
     /// When the expression is none, in words.

@@ -14,11 +14,12 @@ use crate::error::{Error, ErrorKind};
 /// How files of processes end.
 pub(super) const EXTENSION: &str = "prlx";
 
-/// How the files end that hold what the tables of a process are while it runs. One that is left tells of a process that did not end
-/// by itself.
+/// How the files end that hold what the tables of a process are while it runs. One that is left tells of a
+/// process that did not end by itself.
 pub const LIVE: &str = "live";
 
-/// Why a launch is not recorded whose module as a whole was left as it is: what was wrong with that is said of the process.
+/// Why a launch is not recorded whose module as a whole was left as it is: what was wrong with that is said
+/// of the process.
 pub const PASSED: &str = "its module was not rewritten";
 
 /// As much of a file as surely holds its process.
@@ -45,8 +46,9 @@ pub fn map(path: &Path) -> Result<Bytes, Error> {
             return Ok(Arc::new(fs::read(path)?));
         }
         #[allow(unsafe_code, reason = "mapping a file")]
-        // SAFETY: bytes that another process changes while they are mapped may be read in either state, and all reading is
-        // checked; a file that is cut meanwhile ends this process by a signal, as it would any program that maps it.
+        // SAFETY: bytes that another process changes while they are mapped may be read in either state, and
+        // all reading is checked; a file that is cut meanwhile ends this process by a signal, as it would any
+        // program that maps it.
         Ok(Arc::new(unsafe { memmap2::Mmap::map(&file) }?))
     };
     mapped().map_err(|e| refuse(format!("cannot read {}: {e}", path.display())))
@@ -86,8 +88,8 @@ pub fn this_process() -> Process {
     }
 }
 
-/// Makes the file of a process in a session's folder. One that is there already is never touched: a process that replaces
-/// itself by another program has two.
+/// Makes the file of a process in a session's folder. One that is there already is never touched: a process
+/// that replaces itself by another program has two.
 ///
 /// # Errors
 /// When the folder can't be written to.

@@ -87,7 +87,8 @@ fn rust(c: &str) -> String {
 #[test]
 fn every_call_is_as_the_header_says() {
     let Some(header) = header() else { return };
-    // `#define cuMemAlloc cuMemAlloc_v2`, `#define cuLaunchKernel __CUDA_API_PTSZ(cuLaunchKernel)`: the header's name for a symbol.
+    // `#define cuMemAlloc cuMemAlloc_v2`, `#define cuLaunchKernel __CUDA_API_PTSZ(cuLaunchKernel)`: the
+    // header's name for a symbol.
     let symbol = |word: &'static str| {
         let inner = word.strip_prefix("__CUDA_API_PTSZ(").or_else(|| word.strip_prefix("__CUDA_API_PTDS("));
         inner.map_or(word, |w| w.trim_end_matches(')'))
@@ -101,7 +102,8 @@ fn every_call_is_as_the_header_says() {
     for call in CALLS {
         let own = call.name.trim_end_matches("_ptsz");
         let name = defines.iter().find(|d| d.0 == own).map_or(own, |d| d.1);
-        // A name that the header gives to a later call has its own declaration at the end, for those who want the old one.
+        // A name that the header gives to a later call has its own declaration at the end, for those who want
+        // the old one.
         let old = name == own && defines.iter().any(|d| d.1 == own && d.0 != own);
         let declared = format!("CUresult CUDAAPI {name}(");
         let at = if old { header.rfind(&declared) } else { header.find(&declared) };

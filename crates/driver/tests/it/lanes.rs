@@ -13,7 +13,8 @@ impl Memory {
     }
 }
 
-/// The recording side of a kernel, as `prlx_trace::device` words it: one cursor a lane, chunks taken when a row part is 0.
+/// The recording side of a kernel, as `prlx_trace::device` words it: one cursor a lane, chunks taken when a
+/// row part is 0.
 pub struct Lanes<'a> {
     pub memory: &'a mut Memory,
     pub context: Context,

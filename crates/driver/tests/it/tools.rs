@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// A file or folder of NVIDIA's packages, by its path in the package folder `nvidia/cu13`. If it is missing, the test is
-/// skipped: see [`skip`].
+/// A file or folder of NVIDIA's packages, by its path in the package folder `nvidia/cu13`. If it is missing,
+/// the test is skipped: see [`skip`].
 pub fn nvidia(path: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let venv = std::env::var_os("PRLX_VENV").map_or_else(|| root.join(".venv"), PathBuf::from);

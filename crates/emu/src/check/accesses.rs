@@ -198,7 +198,7 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
             let bar = &code.mbarriers[i as usize];
             bar.mem.iter().map(|mem| WarpAccess::new(warp, AccessKind::Update, mem, 8, m)).collect()
         }
-        Op::WarpOp(i) => match code.warp_ops[i as usize].kind {
+        Op::Exchange(i) => match code.warp_ops[i as usize].kind {
             WarpOpKind::Matrix(t) => match &code.matrix[t as usize] {
                 MatrixOp::Load { mem, .. } => rows(warp, AccessKind::Read, mem, m),
                 MatrixOp::Store { mem, .. } => rows(warp, AccessKind::Write, mem, m),

@@ -182,7 +182,7 @@ impl AsyncCheck {
             Op::BulkCopy(_) | Op::TensorCopy(_) => self.bulk(launch, found, warp, block, accesses, here),
             Op::AsyncStore(_) => self.send(launch, warp, block, accesses, here),
             Op::Mbarrier(i) => self.mbarrier(launch, warp, block, i, accesses, here),
-            Op::WarpOp(i) => {
+            Op::Exchange(i) => {
                 self.proxy.synced(here);
                 if let WarpOpKind::Wgmma(what) = launch.code.warp_ops[i as usize].kind {
                     self.products(launch, (facts, found), warp, block, what, here);
@@ -592,7 +592,7 @@ impl AsyncCheck {
         if groups.registers.is_empty() && groups.operands.is_empty() {
             return;
         }
-        if let Op::WarpOp(i) = launch.code.steps[here.step as usize].op
+        if let Op::Exchange(i) = launch.code.steps[here.step as usize].op
             && matches!(launch.code.warp_ops[i as usize].kind, WarpOpKind::Wgmma(_))
         {
             return;

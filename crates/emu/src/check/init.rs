@@ -244,7 +244,7 @@ impl InitCheck {
                 accesses.iter().for_each(|t| self.update(look, r, t, m, begins));
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
             }
-            Op::WarpOp(i) => self.sync(look, warp, r, &code.warp_ops[i as usize], fact, m, accesses, regs),
+            Op::Exchange(i) => self.sync(look, warp, r, &code.warp_ops[i as usize], fact, m, accesses, regs),
             Op::Brx(_) => {
                 for &u in uses {
                     used(look, regs, u, m, Kind::UndefinedBranch, None);

@@ -307,7 +307,7 @@ impl Checker {
         self.here = WarpStep { cta: block.index, warp: warp.index, lanes: m, step: pc };
         let good = match op {
             // An exchange is checked when all its lanes have arrived, by `before_exchange`.
-            Op::WarpOp(_) => {
+            Op::Exchange(_) => {
                 self.step(warp, launch, block, op, mask, 0);
                 let (found, here) = (&mut self.found, self.here);
                 let named = self.meet.as_ref().map_or(m, |meet| meet.comes(launch, found, warp, here));
@@ -351,7 +351,7 @@ fn blank(warp: &mut Warp, launch: &Launch<'_>, op: &Op, lanes: u32) {
     let results: &[Plane] = match *op {
         Op::Ld(i) => &code.mems[i as usize].planes,
         Op::Atom(i) => &code.atoms[i as usize].mem.planes,
-        Op::WarpOp(i) => match code.warp_ops[i as usize].kind {
+        Op::Exchange(i) => match code.warp_ops[i as usize].kind {
             WarpOpKind::Matrix(t) => match &code.matrix[t as usize] {
                 MatrixOp::Load { mem, .. } => &mem.planes,
                 _ => &[],

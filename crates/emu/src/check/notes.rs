@@ -52,7 +52,7 @@ pub struct PerformanceNotes {
 impl PerformanceNotes {
     /// Counts an access.
     pub fn count(&mut self, op: &Op, t: &WarpAccess, here: WarpStep) {
-        if !matches!(op, Op::Ld(_) | Op::St(_) | Op::WarpOp(_)) || t.lanes == 0 {
+        if !matches!(op, Op::Ld(_) | Op::St(_) | Op::Exchange(_)) || t.lanes == 0 {
             return;
         }
         let space = |l: usize| accesses::space(t.space, t.addr.0[l]);

@@ -251,7 +251,7 @@ impl RaceCheck {
                     }
                 }
             }
-            Op::WarpOp(i) if code.warp_ops[i as usize].kind == WarpOpKind::Warp => {
+            Op::Exchange(i) if code.warp_ops[i as usize].kind == WarpOpKind::Warp => {
                 let mut all = ProbeResults::default();
                 cta.arrive(look.who.warp, m, &mut all);
                 cta.learn(look.who.warp, m, &all);

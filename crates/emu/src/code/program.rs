@@ -47,7 +47,7 @@ pub enum Op {
     /// An atomic (`atom`, `red`).
     Atom(u32),
     /// A warp-level operation.
-    WarpOp(u32),
+    Exchange(u32),
     /// A barrier of the CTA or the cluster.
     Barrier(u32),
     /// A call of a function.

@@ -159,7 +159,7 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
     out.members = Some(b.source(members.ok_or("its mask is missing")?, Type::B32)?);
     b.code.warp_ops.push(out);
     let at = b.code.warp_ops.len() as u32 - 1;
-    b.emit_main(Op::WarpOp(at));
+    b.emit_main(Op::Exchange(at));
     b.finish(after);
     Ok(())
 }

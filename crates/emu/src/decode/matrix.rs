@@ -13,7 +13,7 @@ fn tile(b: &mut Binder<'_>, t: MatrixOp) {
     let kind = WarpOpKind::Matrix(b.code.matrix.len() as u32 - 1);
     b.code.warp_ops.push(WarpOp { kind, members: None, dst: 0, pred: None, src: [0; 3], flag: false });
     let at = b.code.warp_ops.len() as u32 - 1;
-    b.emit_main(Op::WarpOp(at));
+    b.emit_main(Op::Exchange(at));
 }
 
 pub fn list(o: &Operand) -> &[Operand] {

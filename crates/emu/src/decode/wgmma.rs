@@ -29,7 +29,7 @@ pub fn wgmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let kind = WarpOpKind::Wgmma(what);
     b.code.warp_ops.push(WarpOp { kind, members: None, dst: 0, pred: None, src: [0; 3], flag: false });
     let at = b.code.warp_ops.len() as u32 - 1;
-    b.emit_main(Op::WarpOp(at));
+    b.emit_main(Op::Exchange(at));
     Ok(())
 }
 

@@ -38,7 +38,7 @@ pub struct Options {
     /// Bytes of global memory, of CTAs under way, of what checks note, and of what is printed and recorded.
     pub max_memory: u64,
     /// Host threads under seed 0; 0: as many as there are processors, and one for a kernel in which
-    /// the order of CTAs can show ([`cta_order::matters`]). Under any other seed it is always one.
+    /// the order of CTAs can show (`cta_order::matters`). Under any other seed it is always one.
     pub threads: usize,
     /// Bytes of stack for a thread of a kernel whose calls recurse.
     pub stack: u32,

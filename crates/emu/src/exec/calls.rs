@@ -259,6 +259,7 @@ impl Warp {
             self.local.store8(l as u64 * stride + u64::from(i), next() as u8);
         }
     }
+    #[allow(clippy::too_many_arguments, reason = "the state of the launch, and the parts of a call")]
     fn builtin(
         &mut self,
         launch: &Launch<'_>,

@@ -351,7 +351,7 @@ impl Warp {
                             left = 0;
                         }
                     }
-                    Op::WarpOp(i) => {
+                    Op::Exchange(i) => {
                         // Lanes that don't take part go on.
                         self.put(launch, mask & !m, base | (pc + 1));
                         let sync = &code.warp_ops[i as usize];

@@ -84,7 +84,7 @@ impl Warp {
             let (at, members) = (self.at[l], self.members[l]);
             let step = Warp::step_of(at);
             let code = launch.code;
-            let Some(Op::WarpOp(i)) = code.steps.get(step as usize).map(|s| s.op) else { return Ok(()) };
+            let Some(Op::Exchange(i)) = code.steps.get(step as usize).map(|s| s.op) else { return Ok(()) };
             let sync = &code.warp_ops[i as usize];
             // A warp synchronisation moves no values, so that any of them will do.
             let meets = |a: Key| a == at || sync.kind == WarpOpKind::Warp && is_warp_sync(code, a);
@@ -176,7 +176,7 @@ impl Warp {
 
 fn is_warp_sync(code: &Code, at: Key) -> bool {
     match code.steps.get(Warp::step_of(at) as usize).map(|s| s.op) {
-        Some(Op::WarpOp(i)) => code.warp_ops[i as usize].kind == WarpOpKind::Warp,
+        Some(Op::Exchange(i)) => code.warp_ops[i as usize].kind == WarpOpKind::Warp,
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! The corpus and the lists beside it, as the tests read them.
 //!
-//! `index.toml`: every module, with its launch. `refused.txt`: launches that the CPU device refuses, by kernel or by kernel
-//! and target. `schedule.txt`: what the schedule may choose.
+//! `index.toml`: every module, with its launch. `refused.txt`: launches that the CPU device refuses, by
+//! kernel or by kernel and target. `schedule.txt`: what the schedule may choose.
 
 #![allow(dead_code, reason = "a test of prlx-cli includes this file and uses a part of it")]
 
@@ -48,8 +48,8 @@ pub fn kernels() -> Vec<Kernel> {
         .collect()
 }
 
-/// Kernels with a launch file, in order: name as `cuda/saxpy`, launch file. One launch file serves the modules of all
-/// targets.
+/// Kernels with a launch file, in order: name as `cuda/saxpy`, launch file. One launch file serves the
+/// modules of all targets.
 pub fn launches() -> BTreeMap<String, PathBuf> {
     kernels().into_iter().filter_map(|k| Some((k.name, k.launch?))).collect()
 }
@@ -102,7 +102,8 @@ impl Scheduled {
     pub fn outputs(&self, name: &str) -> bool {
         self.says(name, &["outputs"])
     }
-    /// Whether the schedule may choose the order of a kernel's markers. It may not where a wait only repeats its test.
+    /// Whether the schedule may choose the order of a kernel's markers. It may not where a wait only repeats
+    /// its test.
     pub fn order_of_markers(&self, name: &str) -> bool {
         let repeats = |l: &[String]| l.windows(3).any(|w| w == ["waits", "ask", "again"]);
         self.0.iter().any(|l| {

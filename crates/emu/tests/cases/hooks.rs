@@ -1,5 +1,6 @@
-//! Hooks against rewritten code: the same plan, run beside the original code and written into it, records the same streams,
-//! lane by lane, whatever the schedule; and hooks change nothing. What the schedule may choose is in `schedule.txt`.
+//! Hooks against rewritten code: the same plan, run beside the original code and written into it, records the
+//! same streams, lane by lane, whatever the schedule; and hooks change nothing. What the schedule may choose
+//! is in `schedule.txt`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ fn emulator() -> Emulator {
     Emulator::new(Options { max_steps: 500_000_000, threads: 1, ..Options::default() })
 }
 
-/// Streams without what is an observation of the moment: clocks, and for hostile schedules the grouping of events.
+/// Streams without what is an observation of the moment: clocks, and for hostile schedules the grouping of
+/// events.
 fn plain(mut streams: Vec<WarpStream>) -> Vec<WarpStream> {
     for s in &mut streams {
         s.digest = 0;

@@ -1,7 +1,7 @@
 //! Tests of the CPU device over files: the kernels of the corpus, and the cases of markers.
 //!
-//! A trial is named after its group and its file, as `outputs/cuda/saxpy/sm_80/seed=1`. `cargo test -p prlx-emu --test cases
-//! NAME` runs the trials whose name contains NAME.
+//! A trial is named after its group and its file, as `outputs/cuda/saxpy/sm_80/seed=1`. `cargo test -p
+//! prlx-emu --test cases NAME` runs the trials whose name contains NAME.
 
 mod corpus;
 mod hooks;

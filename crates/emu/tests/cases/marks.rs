@@ -1,9 +1,11 @@
 //! The master test of markers (DESIGN.md, house rule 7): what a track records is the same, however it is run.
 //!
-//! For every launch of `tests/cases/marks`, and with markers from outside for every kernel of the corpus, hooks in the emulator and rewritten
-//! code in the emulator (also under hostile schedules) must leave the same tracks, clocks aside: lanes, groups, markers in their order, words.
-//! The launches of `tests/cases/marks` also say what that is, in the file `.tracks` beside them (of every lane's, the first warp's). Kernels that do other things under other
-//! schedules only have to run, but for those that merely wait.
+//! For every launch of `tests/cases/marks`, and with markers from outside for every kernel of the corpus,
+//! hooks in the emulator and rewritten code in the emulator (also under hostile schedules) must leave the
+//! same tracks, clocks aside: lanes, groups, markers in their order, words. The launches of
+//! `tests/cases/marks` also say what that is, in the file `.tracks` beside them (of every lane's, the first
+//! warp's). Kernels that do other things under other schedules only have to run, but for those that merely
+//! wait.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -178,7 +180,8 @@ fn last_ones(job: &mut Job, marking: &MarkerOptions, free: bool) -> Result<(), F
     Ok(())
 }
 
-/// Spans stand for the records that there are without them, by hooks with the same clocks. Gives how many spans there are, and what has records of its own.
+/// Spans stand for the records that there are without them, by hooks with the same clocks. Gives how many
+/// spans there are, and what has records of its own.
 fn as_spans(job: &mut Job, marking: &MarkerOptions, free: bool) -> Result<String, Failed> {
     let of = |form| {
         let program = program(MarkerOptions { form, ..marking.clone() });
@@ -201,7 +204,8 @@ fn as_spans(job: &mut Job, marking: &MarkerOptions, free: bool) -> Result<String
     Ok(text)
 }
 
-/// Sums are what records add up to, and the counts of rewritten code are theirs. Gives the first track's counts, and what is left out.
+/// Sums are what records add up to, and the counts of rewritten code are theirs. Gives the first track's
+/// counts, and what is left out.
 fn added_up(job: &mut Job, marking: MarkerOptions, free: bool) -> Result<String, Failed> {
     let of = |form| {
         let program = program(MarkerOptions { form, ..marking.clone() });
@@ -336,7 +340,8 @@ fn same(hooks: &[Track], code: &[Track], left_out: u64, lanes: bool) -> Result<(
                 c.lost
             ));
         }
-        // There is room for all of them where nothing is lost; each lies within its track, and by both clocks behind the one before it.
+        // There is room for all of them where nothing is lost; each lies within its track, and by both clocks
+        // behind the one before it.
         let [is_anchors, wanted_anchors] = [c, h].map(|t| t.anchors.0.len());
         if is_anchors > wanted_anchors || c.lost == 0 && is_anchors < wanted_anchors {
             return Err(format!("{:?}: {wanted_anchors} anchors by hooks, {is_anchors} by code", who(h)));

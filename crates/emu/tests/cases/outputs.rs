@@ -1,9 +1,9 @@
-//! Every kernel of the corpus: on the CPU device it gives what its launch file expects, under the fair schedule and under
-//! hostile ones.
+//! Every kernel of the corpus: on the CPU device it gives what its launch file expects, under the fair
+//! schedule and under hostile ones.
 //!
-//! Kernels that need what the device does not do yet must be refused, with an error that names the instruction; they are
-//! listed in `tests/kernels/refused.txt`, and a kernel that runs must leave the list. Those whose result the schedule may
-//! choose have `outputs` in `tests/kernels/schedule.txt`.
+//! Kernels that need what the device does not do yet must be refused, with an error that names the
+//! instruction; they are listed in `tests/kernels/refused.txt`, and a kernel that runs must leave the list.
+//! Those whose result the schedule may choose have `outputs` in `tests/kernels/schedule.txt`.
 
 use std::path::Path;
 

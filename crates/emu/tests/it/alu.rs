@@ -1,4 +1,5 @@
-//! What the tests of data operations share: an instruction from its opcode, run at every level the processor has.
+//! What the tests of data operations share: an instruction from its opcode, run at every level the processor
+//! has.
 
 #![allow(dead_code, reason = "the examples include this file and use parts of it")]
 
@@ -86,8 +87,8 @@ fn push(p: &mut Planes, t: Type, v: &Lanes) -> u16 {
     at as u16 - 1
 }
 
-/// Runs `text` at every level on all the tuples, and compares each result (the first destination) with `want`. Also once
-/// with half the lanes off, which must keep what they held.
+/// Runs `text` at every level on all the tuples, and compares each result (the first destination) with
+/// `want`. Also once with half the lanes off, which must keep what they held.
 pub fn check(text: &str, tuples: &[Vec<u64>], want: impl Fn(&[u64]) -> u64) {
     let n = tuples[0].len();
     let bits = width(&choose(text, regs(n + 1), Simd::Base).unwrap_or_else(|e| panic!("{text}: {e}")).dst[0]);
@@ -114,8 +115,8 @@ fn width(t: &Type) -> u32 {
     class(*t)
 }
 
-/// How many cases there are where a test asks for `n`: 50 for each, a million or so in all for a form. `PRLX_ALU_SCALE`
-/// says how many instead: 1000 is the long mode.
+/// How many cases there are where a test asks for `n`: 50 for each, a million or so in all for a form.
+/// `PRLX_ALU_SCALE` says how many instead: 1000 is the long mode.
 pub fn many(n: usize) -> usize {
     let asked = std::env::var("PRLX_ALU_SCALE").ok().and_then(|s| s.parse().ok());
     n * asked.unwrap_or(50)

@@ -1,4 +1,5 @@
-//! Floating-point operations against `rustc_apfloat` (LLVM's software floating point): another author's arithmetic.
+//! Floating-point operations against `rustc_apfloat` (LLVM's software floating point): another author's
+//! arithmetic.
 
 use crate::alu::{Random, check, choose, levels, many, regs, run};
 use rustc_apfloat::ieee::{BFloat, Double, Float8E4M3FN, Float8E5M2, Half, Quad, Single};
@@ -170,7 +171,8 @@ fn saturate(x: u64) -> u64 {
     }
 }
 
-/// An exact value in binary32 with `.ftz`: zero, where its 24 bits with no end to the exponents are below 2^-126.
+/// An exact value in binary32 with `.ftz`: zero, where its 24 bits with no end to the exponents are below
+/// 2^-126.
 fn ftz(r: Single, exact: Quad, round: Round) -> u64 {
     let scaled: Single = exact.scalbn_r(64, round).convert_r(round, &mut false).value;
     let tiny = (scaled.to_bits() as u64 & 0x7fff_ffff) < (127 - 62) << 23;

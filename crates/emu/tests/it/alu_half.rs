@@ -1,5 +1,5 @@
-//! 16-bit formats: every operand there is of operations on one, and the modifiers; against `rustc_apfloat`. Signs of the wider
-//! formats too.
+//! 16-bit formats: every operand there is of operations on one, and the modifiers; against `rustc_apfloat`.
+//! Signs of the wider formats too.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -68,8 +68,8 @@ fn signs() {
     }
 }
 
-/// At most a unit in the last place from the exact value: inside what PTX allows (2^-9.9 and 2^-7 relative for `ex2`, 2^-10.987
-/// and 2^-8 absolute for `tanh`).
+/// At most a unit in the last place from the exact value: inside what PTX allows (2^-9.9 and 2^-7 relative
+/// for `ex2`, 2^-10.987 and 2^-8 absolute for `tanh`).
 #[test]
 fn approximations() {
     fn all<F: Float + FloatConvert<Double>>(text: &str, exact: fn(f64) -> f64)
@@ -220,8 +220,9 @@ fn the_fast_reference_is_right() {
     all::<BFloat>(BF16);
 }
 
-/// Every pair of operands there is, 4 billion for each form, on all cores. In binary64 a product is exact, and a sum is exact or
-/// has more than twice the format's bits, so that rounding it again does no harm. `docs/cpu.md` says when this last ran.
+/// Every pair of operands there is, 4 billion for each form, on all cores. In binary64 a product is exact,
+/// and a sum is exact or has more than twice the format's bits, so that rounding it again does no harm.
+/// `docs/cpu.md` says when this last ran.
 fn every_pair(form: &str) {
     fn all(text: &str, format: Format, values: &[f64], f: impl Fn(f64, f64) -> f64 + Sync) {
         let ops: Vec<_> = levels().into_iter().map(|l| (l, choose(text, regs(3), l).unwrap())).collect();

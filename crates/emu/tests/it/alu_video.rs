@@ -1,5 +1,5 @@
-//! Video instructions against the pseudocode of the PTX ISA, written down here from the text of each form; and against what
-//! CUDA says of its SIMD intrinsics, which compile to these.
+//! Video instructions against the pseudocode of the PTX ISA, written down here from the text of each form;
+//! and against what CUDA says of its SIMD intrinsics, which compile to these.
 
 use crate::alu::Random;
 use crate::case::Case;

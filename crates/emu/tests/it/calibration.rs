@@ -1,5 +1,5 @@
-//! Calibrated operations: the correction reaches the result, whatever the registers, in the lanes that run it, and no other
-//! operation.
+//! Calibrated operations: the correction reaches the result, whatever the registers, in the lanes that run
+//! it, and no other operation.
 
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@ use prlx_trace::check::Findings;
 pub struct Case {
     /// Declarations before the kernel.
     pub module: String,
-    /// Declarations and instructions of the kernel; `%rd0` is the buffer's address, `%tid` in `%r0`, the lane's own word's
-    /// address in `%rd1`.
+    /// Declarations and instructions of the kernel; `%rd0` is the buffer's address, `%tid` in `%r0`, the
+    /// lane's own word's address in `%rd1`.
     pub body: String,
     /// CTAs.
     pub grid: u32,

@@ -1,4 +1,5 @@
-//! `--check init` on small kernels: a use of what nothing wrote is found, a copy is not, and both sides are said.
+//! `--check init` on small kernels: a use of what nothing wrote is found, a copy is not, and both sides are
+//! said.
 
 use crate::case::Case;
 use prlx_driver::Driver;

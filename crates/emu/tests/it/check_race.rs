@@ -1,4 +1,5 @@
-//! `--check race` on small kernels: what nothing orders is found, with both sides; what something orders is not.
+//! `--check race` on small kernels: what nothing orders is found, with both sides; what something orders is
+//! not.
 
 use crate::case::Case;
 use prlx_emu::Checks;
@@ -114,7 +115,8 @@ fn bytes_next_to_each_other_do_not_meet() {
     ));
 }
 
-/// Thread 0 of CTA 0 writes the data and then the flag; thread 0 of CTA 1 waits for the flag and then reads the data.
+/// Thread 0 of CTA 0 writes the data and then the flag; thread 0 of CTA 1 waits for the flag and then reads
+/// the data.
 fn message(data: &str, flag: &str, wait: &str, after: &str) -> Case {
     let body = format!(
         "setp.ne.u32 %p1, %r0, 0;\n@%p1 ret;\nmov.u32 %r2, 1;\nsetp.ne.u32 %p2, %r61, 0;\n@%p2 bra READ;\n\
@@ -223,7 +225,8 @@ fn a_last_cta_adds_up_what_the_others_left() {
 
 #[test]
 fn barriers_of_the_cluster() {
-    // Each CTA writes its word of shared memory, and reads that of the other CTA and of its own next warp behind the barrier.
+    // Each CTA writes its word of shared memory, and reads that of the other CTA and of its own next warp
+    // behind the barrier.
     let case = |before: &str, arrive: &str| {
         let meet = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;";
         let body = format!(
@@ -244,7 +247,8 @@ fn barriers_of_the_cluster() {
         "{of:?}"
     );
     racy(&case("", "arrive.relaxed"));
-    // A fence of the cluster's scope before it makes it a release; one of the CTA's does so for its CTA alone.
+    // A fence of the cluster's scope before it makes it a release; one of the CTA's does so for its CTA
+    // alone.
     clean(&case("fence.acq_rel.cluster;", "arrive.relaxed"));
     let narrow = findings(&case("fence.acq_rel.cta;", "arrive.relaxed"), 0);
     let of: Vec<&str> = narrow.list.iter().map(|f| f.what.split(" touch").next().unwrap()).collect();

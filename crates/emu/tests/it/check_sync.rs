@@ -87,7 +87,8 @@ fn words_that_nobody_changes() {
 
 #[test]
 fn ctas_that_have_not_begun_may_help() {
-    // Every CTA waits for the one after it, and more wait than may be under way at once: no thread can go on here.
+    // Every CTA waits for the one after it, and more wait than may be under way at once: no thread can go on
+    // here.
     let chain = "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %nctaid.x;\nsub.u32 %r3, %r3, 1;\nsetp.eq.u32 %p1, %r2, %r3;\n\
          @%p1 bra TELL;\nadd.u32 %r4, %r2, 1;\nmad.wide.u32 %rd2, %r4, 128, %rd0;\n\
          WAIT: ld.volatile.global.u32 %r5, [%rd2];\nsetp.eq.u32 %p2, %r5, 0;\n@%p2 bra WAIT;\n\

@@ -1,4 +1,5 @@
-//! Clusters: special registers, addresses, distributed shared memory, barriers, and what goes wrong with them.
+//! Clusters: special registers, addresses, distributed shared memory, barriers, and what goes wrong with
+//! them.
 
 use crate::case::Case;
 use prlx_driver::{Driver, ErrorKind, LaunchConfig};
@@ -8,7 +9,8 @@ use prlx_trace::Dim3;
 /// The cluster's barrier.
 const MEET: &str = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
 
-/// A kernel in clusters, with a buffer of 32 words in shared memory whose address is in `%r1`; `MEET` is the barrier.
+/// A kernel in clusters, with a buffer of 32 words in shared memory whose address is in `%r1`; `MEET` is the
+/// barrier.
 fn case(body: &str, grid: u32, block: u32, cluster: u32) -> Case {
     let body = format!("mov.u32 %r1, buf; mov.u32 %r2, %cluster_ctarank; {}", body.replace("MEET", MEET));
     Case { cluster, ..Case::new(&body).module(".shared .align 16 .b8 buf[128];").shape(grid, block) }
@@ -54,7 +56,8 @@ fn special_registers_say_where() {
 
 #[test]
 fn loads_stores_and_atomics_reach_other_ctas() {
-    // Each CTA writes to the next, adds to the one after it, and reads from its own; shared and generic addresses.
+    // Each CTA writes to the next, adds to the one after it, and reads from its own; shared and generic
+    // addresses.
     let c = case(
         "shl.b32 %r3, %r0, 2; add.u32 %r3, %r1, %r3; st.shared.u32 [%r3], 0; MEET
          add.u32 %r4, %r2, 1; and.b32 %r4, %r4, 3; mapa.shared::cluster.u32 %r5, %r3, %r4;
@@ -94,7 +97,8 @@ fn addresses_say_whose_they_are() {
 
 #[test]
 fn sending_counts_bytes_at_the_mbarrier_of_the_receiver() {
-    // Each thread sends two words to the other CTA and adds to a counter there; the receiver waits for all the bytes.
+    // Each thread sends two words to the other CTA and adds to a counter there; the receiver waits for all
+    // the bytes.
     let c = case(
         ".shared .align 8 .b64 bar; .shared .u32 count; mov.u32 %r3, bar; setp.eq.u32 %p1, %r0, 0; xor.b32 %r4, %r2, 1;
          @%p1 st.shared.u32 [count], 5; @%p1 mbarrier.init.shared.b64 [%r3], 1;
@@ -153,7 +157,8 @@ fn runs_of_bytes_go_to_other_ctas() {
 
 #[test]
 fn the_barrier_waits_for_all_that_are_left_and_knows_its_phases() {
-    // Rank 0 spins on what rank 1 writes after the barrier that rank 0 has arrived at but does not wait for yet.
+    // Rank 0 spins on what rank 1 writes after the barrier that rank 0 has arrived at but does not wait for
+    // yet.
     let c = case(
         "setp.ge.u32 %p1, %r0, 20; @%p1 ret; setp.eq.u32 %p2, %r2, 1; mapa.shared::cluster.u32 %r3, %r1, 0; @!%p2 st.shared.u32 [%r1], 0; MEET
          barrier.cluster.arrive.release; @%p2 bra SECOND;

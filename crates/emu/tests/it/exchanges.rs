@@ -110,7 +110,8 @@ fn a_barrier_waits_for_all_that_are_left() {
 
 #[test]
 fn barriers_with_numbers_counts_and_reductions() {
-    // Warp 0 produces for warp 1 through barrier 3; warps 2 and 3 have barrier 4 for themselves; barrier 0 reduces.
+    // Warp 0 produces for warp 1 through barrier 3; warps 2 and 3 have barrier 4 for themselves; barrier 0
+    // reduces.
     let c = Case::new(
         ".shared .u32 cell; mov.u32 %r1, cell; shr.u32 %r2, %r0, 5; mov.u32 %r5, 0;
          setp.eq.u32 %p1, %r2, 0; setp.eq.u32 %p2, %r2, 1; @%p1 bra PRODUCE; @%p2 bra CONSUME;

@@ -1,4 +1,5 @@
-//! State spaces, widths, atomics, what is said of accesses that go wrong, and what is left of a launch that they stop.
+//! State spaces, widths, atomics, what is said of accesses that go wrong, and what is left of a launch that
+//! they stop.
 
 use crate::case::Case;
 use prlx_driver::{Driver, ErrorKind, LaunchConfig, Observed};
@@ -31,7 +32,8 @@ fn widths_and_signs() {
 
 #[test]
 fn spaces_and_generic_addresses() {
-    // The same helper through addresses of three windows; a third of the lanes each, so that one load meets all.
+    // The same helper through addresses of three windows; a third of the lanes each, so that one load meets
+    // all.
     let c = Case::new(
         ".shared .align 4 .b8 buf[128]; .local .align 8 .b8 stack[16];
          mov.u32 %r1, buf; shl.b32 %r2, %r0, 2; add.u32 %r1, %r1, %r2; st.shared.u32 [%r1], %r0;
@@ -59,7 +61,8 @@ fn spaces_and_generic_addresses() {
     }
 }
 
-/// Constants are no global memory to code that asks, as on a GPU, where `isspacep` looks at the module's own window of them.
+/// Constants are no global memory to code that asks, as on a GPU, where `isspacep` looks at the module's own
+/// window of them.
 #[test]
 fn constants_are_a_space_of_their_own() {
     let c = Case::new(
@@ -388,7 +391,8 @@ fn what_kernels_print_comes_in_the_order_of_ctas() {
     }
 }
 
-/// Every lane decides three times by what it loads; in between, thread 37 of CTA 5 and of CTA 9 stores out of bounds.
+/// Every lane decides three times by what it loads; in between, thread 37 of CTA 5 and of CTA 9 stores out of
+/// bounds.
 const STRAYS: &str = "
     ld.global.u32 %r1, [%rd1];
     setp.gt.u32 %p1, %r1, 4; @%p1 add.u32 %r2, %r2, 1;

@@ -1,5 +1,5 @@
-//! Every shape and type of `mma` and `wmma` against sums that are exact: integers in `i64`, floating-point ones whose sum has
-//! no more bits than binary64, rounded by `rustc_apfloat`.
+//! Every shape and type of `mma` and `wmma` against sums that are exact: integers in `i64`, floating-point
+//! ones whose sum has no more bits than binary64, rounded by `rustc_apfloat`.
 
 use crate::alu::Random;
 use crate::case::Case;
@@ -116,8 +116,9 @@ impl Product {
     }
 }
 
-/// Elements of a fragment: by lane, row and column (of A; of B column and row). PTX ISA, Matrix Fragments for mma: of a lane's
-/// elements, those of one register lie next to each other; registers alternate between the upper and the lower 8 rows.
+/// Elements of a fragment: by lane, row and column (of A; of B column and row). PTX ISA, Matrix Fragments for
+/// mma: of a lane's elements, those of one register lie next to each other; registers alternate between the
+/// upper and the lower 8 rows.
 fn fragment(lane: usize, rows: usize, each: usize, i: usize) -> (usize, usize) {
     let (g, t, register) = (lane >> 2, lane % 4, i / each);
     let lower = rows == 16 && register % 2 == 1;
@@ -413,8 +414,8 @@ fn refusals() {
     }
 }
 
-/// Tiles of 8 × 8 elements of 16 bits: element `(row, col)` of a tile as it lies in the buffer, by what the ISA says of a lane's
-/// two elements.
+/// Tiles of 8 × 8 elements of 16 bits: element `(row, col)` of a tile as it lies in the buffer, by what the
+/// ISA says of a lane's two elements.
 #[test]
 fn tiles() {
     let words: Vec<u32> = (0..256u32).map(|i| (2 * i) | ((2 * i + 1) << 16)).collect();

@@ -1,5 +1,5 @@
-//! Broken modules end in an error, never in a panic: kernels of the corpus with lines lost, doubled, swapped, and words
-//! replaced by others of the same module; half of them under every check.
+//! Broken modules end in an error, never in a panic: kernels of the corpus with lines lost, doubled, swapped,
+//! and words replaced by others of the same module; half of them under every check.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The order of CTAs: under seed 0 that of their numbers where it can show, under any other seed the seed's choice, and the same
-//! each time.
+//! The order of CTAs: under seed 0 that of their numbers where it can show, under any other seed the seed's
+//! choice, and the same each time.
 
 use std::collections::BTreeSet;
 

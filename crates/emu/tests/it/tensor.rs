@@ -1,4 +1,5 @@
-//! Tensor copies: what the corpus does not show. Maps that are wrong, tiles that are not there, copies that end late.
+//! Tensor copies: what the corpus does not show. Maps that are wrong, tiles that are not there, copies that
+//! end late.
 
 use prlx_driver::tensor_map::{Swizzle, TensorMap};
 use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig};
@@ -166,7 +167,8 @@ fn reductions_are_those_of_the_type() {
             }
         }
     }
-    // The greatest of 16-bit numbers: words hold 0 and their own number, as halves that count from the least normal one on.
+    // The greatest of 16-bit numbers: words hold 0 and their own number, as halves that count from the least
+    // normal one on.
     let fill = "shl.b32 %r1, %r0, 2; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], 0x00080008; bar.sync 0;\n";
     for ty in [F16, Bf16] {
         let tile = vec![32, 1];

@@ -1,4 +1,5 @@
-//! Time: the simulated clock, instructions that are about time or resources, and the step limit, which ends every loop.
+//! Time: the simulated clock, instructions that are about time or resources, and the step limit, which ends
+//! every loop.
 
 use crate::case::Case;
 use prlx_driver::ErrorKind;
@@ -16,8 +17,9 @@ fn an_instruction_takes_a_cycle_and_two_a_nanosecond() {
          st.global.v4.u32 [%rd0], {%r9, %r10, %r6, %r3}; st.global.v4.u32 [%rd0+16], {%r11, %r4, %r5, %r12}; OUT:",
     )
     .words();
-    // From one clock to the next: 1, and 4 with two instructions between; the low half one later, the high half 0; the timer is
-    // a second and the three cycles in between ahead of half the clock, and goes on by half a cycle a step.
+    // From one clock to the next: 1, and 4 with two instructions between; the low half one later, the high
+    // half 0; the timer is a second and the three cycles in between ahead of half the clock, and goes on by
+    // half a cycle a step.
     assert_eq!(w[..4], [1, 4, 1, 0]);
     assert_eq!((w[4] - 1_000_000_000, w[6]), (1, 0));
     assert!(w[5] <= 1 && (1..=2).contains(&w[7]), "{w:?}");

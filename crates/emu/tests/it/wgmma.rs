@@ -1,11 +1,14 @@
-//! `wgmma`: every type, shape, layout and swizzle against a plain product; what is seen before the wait; what goes wrong.
+//! `wgmma`: every type, shape, layout and swizzle against a plain product; what is seen before the wait; what
+//! goes wrong.
 //!
-//! Holds: elements are small integers, so that the sums are exact in every format and must be met to the bit.
+//! # Invariants
+//! Elements are small integers, so that the sums are exact in every format and must be met to the bit.
 
 use crate::case::Case;
 use prlx_driver::ErrorKind;
 
-/// Where things lie in the buffer, in words: what goes to shared memory, descriptors, A's registers, accumulators.
+/// Where things lie in the buffer, in words: what goes to shared memory, descriptors, A's registers,
+/// accumulators.
 const DESCRIPTORS: usize = 12288;
 const FRAGMENT: usize = DESCRIPTORS + 4;
 const SUMS: usize = FRAGMENT + 512;

@@ -21,7 +21,7 @@ pub struct Loop {
     /// The block where control enters the loop: the first entry in reverse post-order if the loop is
     /// irreducible.
     pub header: BlockId,
-    /// Enclosing loop, an index into [`Cfg::loops`].
+    /// Enclosing loop, an index into `Cfg::loops`.
     pub parent: Option<usize>,
     /// Blocks of the loop, inner loops included, sorted.
     pub blocks: Vec<BlockId>,

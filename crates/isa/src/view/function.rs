@@ -34,7 +34,7 @@ pub struct Function {
     pub returns_span: Option<Span>,
     /// Text of the body, braces included.
     pub body: Span,
-    /// Parameters: symbols in [`Space::Param`] (or registers, see `reg_params`).
+    /// Parameters: symbols in `Space::Param` (or registers, see `reg_params`).
     pub params: Vec<SymbolId>,
     /// Return parameters, in the order of the list.
     pub returns: Vec<SymbolId>,

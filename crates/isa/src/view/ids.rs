@@ -19,16 +19,16 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Index into [`Module::functions`].
+    /// Index into `Module::functions`.
     FuncId = "func";
-    /// Index into [`Function::insts`].
+    /// Index into `Function::insts`.
     InstId = "inst";
-    /// Index into [`Function::blocks`].
+    /// Index into `Function::blocks`.
     BlockId = "block";
-    /// Index into [`Function::regs`].
+    /// Index into `Function::regs`.
     Reg = "reg";
-    /// Index into [`Module::symbols`].
+    /// Index into `Module::symbols`.
     SymbolId = "symbol";
-    /// Index into [`Module::locs`].
+    /// Index into `Module::locs`.
     LocId = "loc";
 }

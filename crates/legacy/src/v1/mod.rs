@@ -6,11 +6,13 @@
 //! files have the same layout, but for one zstd frame that holds everything after the header. `docs/v1.md`
 //! has the bytes.
 //!
-//! Holds: nothing is copied when a plain file is read; a packed one is read from front to back through one
+//! # Invariants
+//! Nothing is copied when a plain file is read; a packed one is read from front to back through one
 //! window. Sizes and places are checked before anything is read; a [`Head`] says what it lost, and readers
 //! must ask.
 //!
-//! Misses: buffers that PRLX's `nvrtc_runtime` leaves, whose fields lie elsewhere; the `GDDBGGPU` files
+//! # Limitations
+//! Buffers that PRLX's `nvrtc_runtime` leaves, whose fields lie elsewhere; the `GDDBGGPU` files
 //! before version 1, of which no layout was published.
 
 mod dump;

@@ -25,10 +25,11 @@ pub fn context_of(ordinal: i32) -> u64 {
     CONTEXT + u64::try_from(ordinal).unwrap_or(u64::from(u32::MAX))
 }
 
-/// Runs a call on the device of a context, or on the first, unless it is made to fail. A call that has to wait is made again
-/// until it need not.
+/// Runs a call on the device of a context, or on the first, unless it is made to fail. A call that has to
+/// wait is made again until it need not.
 pub fn on(context: u64, name: &str, mut body: impl FnMut(&mut Device) -> Result<()>) -> i32 {
-    // In a child that was forked after it was started, a driver does not work; another thread may have held the lock.
+    // In a child that was forked after it was started, a driver does not work; another thread may have held
+    // the lock.
     if OWNER.get().is_some_and(|pid| *pid != std::process::id()) {
         return code::NOT_INITIALIZED;
     }

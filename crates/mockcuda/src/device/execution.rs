@@ -30,7 +30,8 @@ impl Device {
         Ok(Work::Launch { function, config, params })
     }
 
-    /// Does a piece of work. What goes wrong in a kernel is told by a later call, and by every one after, as on a GPU.
+    /// Does a piece of work. What goes wrong in a kernel is told by a later call, and by every one after, as
+    /// on a GPU.
     pub fn perform(&mut self, work: Work) {
         if self.dead.is_some() {
             return;

@@ -52,8 +52,8 @@ pub struct Device {
     pub(crate) allocated: BTreeSet<u64>,
     /// Host memory that the device reaches: where it begins, and how long it is.
     pub pinned: BTreeMap<u64, Box<[u128]>>,
-    /// Host memory that the device has its own address for, by where it begins: that address, and bytes. Kernels write to the
-    /// emulator's memory, and the host sees it as they end.
+    /// Host memory that the device has its own address for, by where it begins: that address, and bytes.
+    /// Kernels write to the emulator's memory, and the host sees it as they end.
     pub(crate) registered: BTreeMap<usize, (DevicePtr, usize)>,
     pub streams: Streams,
     /// Streams that [`crate::prlx_mock_capture`] captures.

@@ -103,7 +103,8 @@ pub unsafe fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, s
         d.ready()?;
         let stream = d.stream(stream as u64, false)?;
         d.allocated(to, bytes)?;
-        // Memory that the device reaches is read when it is time; other memory is copied at once. A graph reads it each time.
+        // Memory that the device reaches is read when it is time; other memory is copied at once. A graph
+        // reads it each time.
         let late = d.is_pinned(from as u64, bytes) || d.streams.all[&stream].capture.is_some();
         let bytes = match late {
             true => Host::At(from.expose_provenance(), bytes),

@@ -1,12 +1,15 @@
-//! The exported symbols. Every row of the driver's table has its body in this folder, or the crate does not compile.
+//! The exported symbols. Every row of the driver's table has its body in this folder, or the crate does not
+//! compile.
 //!
 //! # Safety contract
 //! The `SAFETY` comments of this folder refer to these clauses:
 //!
-//! - **E1, caller.** Every exported function is `unsafe extern "C"`. Its caller promises what cuda.h says about each
-//!   pointer: it is null, or it points to as many readable (inputs) or writable (outputs) values as the call takes.
+//! - **E1, caller.** Every exported function is `unsafe extern "C"`. Its caller promises what cuda.h says
+//!   about each pointer: it is null, or it points to as many readable (inputs) or writable (outputs) values
+//!   as the call takes.
 //! - **E2, outputs.** [`pointers::put`] refuses null and writes unaligned, so an output needs E1 only.
-//! - **E3, asynchronous copies.** The caller keeps the host memory of an asynchronous copy alive until the copy is done.
+//! - **E3, asynchronous copies.** The caller keeps the host memory of an asynchronous copy alive until the
+//!   copy is done.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the caller, as cuda.h says what they point to"
@@ -66,7 +69,8 @@ macro_rules! exports {
 
 prlx_driver::cuda_calls!(exports);
 
-/// For tests: holds a stream's work back (`held` is not 0), or lets it go on; as a kernel does that spins on a flag.
+/// For tests: holds a stream's work back (`held` is not 0), or lets it go on; as a kernel does that spins on
+/// a flag.
 #[unsafe(no_mangle)]
 pub extern "C" fn prlx_mock_hold(stream: u64, held: i32) -> i32 {
     with("prlx_mock_hold", |d| {
@@ -75,8 +79,8 @@ pub extern "C" fn prlx_mock_hold(stream: u64, held: i32) -> i32 {
     })
 }
 
-/// For tests: the calling thread begins (`on` is not 0) or ends to capture a stream in the global mode. The end gives
-/// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if a call broke the capture.
+/// For tests: the calling thread begins (`on` is not 0) or ends to capture a stream in the global mode. The
+/// end gives `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if a call broke the capture.
 #[unsafe(no_mangle)]
 pub extern "C" fn prlx_mock_capture(on: i32) -> i32 {
     with("prlx_mock_capture", |d| {

@@ -43,7 +43,8 @@ pub(crate) unsafe fn text<'a>(at: *const c_char) -> Result<&'a str> {
 /// `list` is null or as cuda.h says.
 pub(crate) unsafe fn buffer<'a>(list: *mut *mut c_void) -> Result<&'a [u8]> {
     let (mut at, mut size, mut i) = (std::ptr::null::<u8>(), 0, 0);
-    // SAFETY: pairs of a key and a value, up to a key that ends the list; each value points to what its key says.
+    // SAFETY: pairs of a key and a value, up to a key that ends the list; each value points to what its key
+    // says.
     unsafe {
         while !list.is_null() && *list.add(i) as usize != extra::END {
             let value = *list.add(i + 1);

@@ -1,8 +1,8 @@
 //! Stream capture.
 //!
 //! # Invariants
-//! - While a stream is captured, calls that could wait are refused and break the capture, as the thread's and the capture's
-//!   modes require.
+//! - While a stream is captured, calls that could wait are refused and break the capture, as the thread's and
+//!   the capture's modes require.
 //! - The work of a captured stream becomes graph nodes and is not executed.
 //! - A stream that joined the capture must have rejoined the origin stream when the capture ends.
 

@@ -1,13 +1,14 @@
 //! Streams: work waits in its stream's queue until somebody waits for it or asks about it.
 //!
-//! Work has a number that ascends over the device. It runs after the work before it in its stream, and after the work it waits
-//! for: an event's, or, between the legacy stream and blocking streams, everything that came before.
+//! Work has a number that ascends over the device. It runs after the work before it in its stream, and after
+//! the work it waits for: an event's, or, between the legacy stream and blocking streams, everything that
+//! came before.
 //!
 //! # Invariants
 //! - Nothing is done before it must be: a program that reads too early reads old data.
 //! - A query does one piece of work, so repeated queries finish the stream.
-//! - At most [`WAITING`] pieces wait, except in streams that a test holds back. A wait for held work lasts until the test
-//!   releases it.
+//! - At most [`WAITING`] pieces wait, except in streams that a test holds back. A wait for held work lasts
+//!   until the test releases it.
 //!
 //! # Limitations
 //! Two kernels never run at once. Priorities are ignored. Destroying a stream waits for it.

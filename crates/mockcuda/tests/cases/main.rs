@@ -1,8 +1,9 @@
-//! Recording through the CUDA driver's calls gives the trace that recording on the CPU device gives: the mock runs rewritten
-//! PTX on the same emulator, so every stream, output and loss must be equal.
+//! Recording through the CUDA driver's calls gives the trace that recording on the CPU device gives: the mock
+//! runs rewritten PTX on the same emulator, so every stream, output and loss must be equal.
 //!
-//! Every kernel goes through the driver's own compiler, which is the mock, at level `path`; a third of them at the other levels
-//! too, and once more through `ptxas`, where `cargo xtask setup` has put it: the mock then runs the PTX that is kept in the machine code.
+//! Every kernel goes through the driver's own compiler, which is the mock, at level `path`; a third of them
+//! at the other levels too, and once more through `ptxas`, where `cargo xtask setup` has put it: the mock
+//! then runs the PTX that is kept in the machine code.
 //!
 //! Kernels that the CPU device refuses (`tests/kernels/refused.txt`) are left out.
 
@@ -88,8 +89,8 @@ fn streams(recorded: &Recorded) -> Result<Vec<WarpStream>, Failed> {
     Ok(all)
 }
 
-/// Events of the CPU device, of the mock, and of the CPU device with memory elsewhere: the first two agree but for values that
-/// the third has otherwise too.
+/// Events of the CPU device, of the mock, and of the CPU device with memory elsewhere: the first two agree
+/// but for values that the third has otherwise too.
 fn alike(lanes: [&Lanes; 3]) -> Result<(), String> {
     let [Lanes::Events(want), Lanes::Events(got), Lanes::Events(moved)] = lanes else {
         return Err("no events".into());
@@ -145,7 +146,8 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
             if w.lanes == g.lanes {
                 continue;
             }
-            // What depends on where memory lies (a stored tensor map has addresses) shows where it lies elsewhere.
+            // What depends on where memory lies (a stored tensor map has addresses) shows where it lies
+            // elsewhere.
             if moved.is_none() {
                 let options = Options::default();
                 let mut elsewhere =

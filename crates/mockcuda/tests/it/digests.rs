@@ -1,4 +1,5 @@
-//! Digests of what launches' pointers lead to, on the stand-in for the driver: as the host has them, wherever memory lies.
+//! Digests of what launches' pointers lead to, on the stand-in for the driver: as the host has them, wherever
+//! memory lies.
 
 use std::sync::MutexGuard;
 
@@ -82,8 +83,8 @@ fn the_device_digests_as_the_host() {
 fn what_a_launch_changes_is_seen() {
     let app = App::start(1 << 30);
     let (a, b) = (app.holding(&bytes(4096)), app.holding(&bytes(100)));
-    // Two pointers into one allocation share it; one to the same place has the same; numbers and addresses of nothing are
-    // no pointers.
+    // Two pointers into one allocation share it; one to the same place has the same; numbers and addresses of
+    // nothing are no pointers.
     let found =
         app.around(&[a + 1000, 7, a, b, 0x1234_5678_9abc, a], || app.library.write(a + 999, &[77]).unwrap());
     let mut changed = bytes(4096);

@@ -1,4 +1,5 @@
-//! The integration tests of `prlx-mockcuda`. They share one process, so they share the mock's device: see `turn`.
+//! The integration tests of `prlx-mockcuda`. They share one process, so they share the mock's device: see
+//! `turn`.
 
 mod digests;
 mod fault;

@@ -1,4 +1,5 @@
-//! C programs of the driver API, linked with the mock: what it promises of order and errors. Skipped where there is no `cc`.
+//! C programs of the driver API, linked with the mock: what it promises of order and errors. Skipped where
+//! there is no `cc`.
 
 use std::path::Path;
 use std::process::Command;

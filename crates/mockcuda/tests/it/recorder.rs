@@ -1,5 +1,5 @@
-//! The recorder of programs on the stand-in for the driver, whose kernels take time here: the test is the program.
-//! Whatever it does, every launch is accounted for, and no call waits longer than it may.
+//! The recorder of programs on the stand-in for the driver, whose kernels take time here: the test is the
+//! program. Whatever it does, every launch is accounted for, and no call waits longer than it may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_void};
@@ -23,8 +23,8 @@ use prlx_trace::{Dim3, FuncId, Launch, Level, Streams};
 
 use crate::turn;
 
-/// Every lane branches 40 times, as the bits of what it loads say. Lanes of the first eight CTAs have words of their own: what
-/// they load does not depend on which CTA comes first.
+/// Every lane branches 40 times, as the bits of what it loads say. Lanes of the first eight CTAs have words
+/// of their own: what they load does not depend on which CTA comes first.
 const BITS: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bits(.param .u64 at)\n{\n\
     .reg .pred %p<3>;\n.reg .b32 %r<11>;\n.reg .b64 %rd<4>;\n\
     ld.param.u64 %rd1, [at];\nmov.u32 %r8, %tid.x;\nmov.u32 %r9, %ctaid.x;\nmov.u32 %r10, %ntid.x;\n\
@@ -39,8 +39,8 @@ const THREADS: u32 = 64;
 /// The least that `Recorder` takes: room for about fifty launches at a time.
 const SMALL: u64 = 1164 << 10;
 
-/// What a program does meanwhile when a launch of its was not recorded: on a machine that is busy with other things,
-/// the recorder's thread gets its turn.
+/// What a program does meanwhile when a launch of its was not recorded: on a machine that is busy with other
+/// things, the recorder's thread gets its turn.
 const PAUSE: Duration = Duration::from_millis(5);
 
 type Cu = c_int;
@@ -251,7 +251,8 @@ fn lanes(streams: &Streams) -> Vec<Lanes> {
     (0..streams.frames()).flat_map(|i| streams.frame(i).unwrap().to_vec()).map(|w| w.lanes).collect()
 }
 
-/// Elements that a launch of one CTA writes when nothing is lost: of each lane a word of 30 decisions and one of ten.
+/// Elements that a launch of one CTA writes when nothing is lost: of each lane a word of 30 decisions and one
+/// of ten.
 const ELEMENTS: u64 = THREADS as u64 * 2;
 
 /// Looks whether totals add up, and gives how many launches were recorded.
@@ -321,7 +322,8 @@ fn every_launch_of_many_streams_is_accounted_for() {
     // A generation has room for about 50 of 2 CTAs: they went round.
     assert!(recorded > 200, "{counts:?}");
     for f in all.iter().filter(|f| f.recording.launch.skipped.is_none()) {
-        // The data is rotated by 40 bits at a time: every launch sees other bits, but the first sees what `alone` saw.
+        // The data is rotated by 40 bits at a time: every launch sees other bits, but the first sees what
+        // `alone` saw.
         assert_eq!(f.recording.streams.infos().len(), 2 * f.recording.launch.grid.x as usize);
     }
     let first = all.iter().find(|f| f.recording.launch.number == 0).unwrap();
@@ -625,7 +627,8 @@ fn who_takes_launches_slowly_stops_nobody() {
     let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
     let start = Instant::now();
     let recorded = (0..200).filter(|&i| app.recorded(&recorder, &plan, i, 10, stream)).count();
-    // One generation is with the sink, the other fills; then one launch waits as long as it may, and no other.
+    // One generation is with the sink, the other fills; then one launch waits as long as it may, and no
+    // other.
     assert!(recorded > 0 && recorded < 200, "{recorded}");
     assert!(start.elapsed() > PATIENCE && start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     go.send(()).unwrap();
@@ -702,7 +705,8 @@ fn what_the_program_waited_for_survives_a_fault() {
     assert!((0..30).any(|_| survives_a_fault(&App::start())), "never in time");
 }
 
-/// Two launches that the program waits for, then one that faults; false: the recorder's thread did not come to run in time.
+/// Two launches that the program waits for, then one that faults; false: the recorder's thread did not come
+/// to run in time.
 fn survives_a_fault(app: &App) -> bool {
     let (recorder, all) = app.recorder(16 << 20);
     let (plan, stream, held) = (app.plan(), app.stream(), app.stream());

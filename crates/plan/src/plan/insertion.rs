@@ -130,7 +130,7 @@ pub enum Action {
         /// Logarithm of the distance.
         every: u8,
     },
-    /// `events`: writes an event (see also [`Plan::pieces`]): which lanes, and the ballot of a predicate, or
+    /// `events`: writes an event (see also `Plan::pieces`): which lanes, and the ballot of a predicate, or
     /// a digest of `value` over them.
     Event {
         /// The site that the action records.
@@ -146,7 +146,7 @@ pub enum Action {
     },
     /// `probe`: runs a piece of the program.
     Probe(Arc<Code>),
-    /// `probe`: adds to a counter of [`ProbeState::counters`].
+    /// `probe`: adds to a counter of `ProbeState::counters`.
     Count {
         /// Index into [`ProbeState::counters`](crate::ProbeState::counters).
         counter: u32,
@@ -162,14 +162,14 @@ pub enum Action {
     Anchor,
     /// `probe`: if what the last [`Action::Room`] asked for fits, writes a record of a marker.
     Mark {
-        /// Which of [`Module::marks`].
+        /// Which of `Module::marks`.
         mark: u32,
         /// How many slots before the cursor.
         back: u32,
         /// The words behind it, at most two.
         words: Vec<Word>,
     },
-    /// `probe`: reads the clock once, for words of the lane's track ([`tracks::Form::Sums`]): those of
+    /// `probe`: reads the clock once, for words of the lane's track (`tracks::Form::Sums`): those of
     /// regions that end here and begin here, and one that counts.
     Add {
         /// Words to which it is added.
@@ -179,7 +179,7 @@ pub enum Action {
         /// A word, and what is added to it.
         count: Option<(u32, u32)>,
     },
-    /// `probe`: reads the clock once, for a span that ends and one that begins ([`tracks::Form::Spans`]).
+    /// `probe`: reads the clock once, for a span that ends and one that begins (`tracks::Form::Spans`).
     Span {
         /// If what the last [`Action::Room`] asked for fits, writes it.
         end: Option<SpanEnd>,
@@ -207,7 +207,7 @@ pub enum Action {
 /// A span that ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpanEnd {
-    /// Which of [`tracks::Layout::spans`].
+    /// Which of `tracks::Layout::spans`.
     pub span: u32,
     /// How many slots before the cursor it is written.
     pub back: u32,
@@ -216,7 +216,7 @@ pub struct SpanEnd {
 /// A span that begins.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SpanBegin {
-    /// At which of [`Module::marks`].
+    /// At which of `Module::marks`.
     pub mark: u32,
     /// The marker's word.
     pub word: Option<Word>,

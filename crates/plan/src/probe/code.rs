@@ -124,7 +124,7 @@ pub enum Stmt {
     /// `old`: what was there before this lane's, in an order of lanes that is not said; what a lane did
     /// before is seen by who comes to this after it.
     Merge {
-        /// Which variable of [`crate::ProbeState::held`].
+        /// Which variable of `crate::ProbeState::held`.
         var: u32,
         /// The operation that combines the old and the new value.
         how: Reduce,
@@ -189,7 +189,7 @@ pub enum Op {
     Param(u32),
     /// A variable of the program.
     Load(u32),
-    /// A variable of the warp or CTA, by its number in [`crate::ProbeState::held`]: what it holds at this
+    /// A variable of the warp or CTA, by its number in `crate::ProbeState::held`: what it holds at this
     /// time.
     Get(u32),
     /// An operation on one temporary.

@@ -20,7 +20,7 @@ pub struct ProbeState {
     pub counters: Vec<Counter>,
     /// Those of them that share registers.
     pub packed: PackedCounters,
-    /// Where tables lie, by number in [`Module::tables`], which has those of records behind them. If there
+    /// Where tables lie, by number in `Module::tables`, which has those of records behind them. If there
     /// are `shares`, one more, whose rows count how often lanes came to stretches of blocks.
     pub tables: Vec<tables::Layout>,
     /// What rows get of such stretches.
@@ -158,7 +158,7 @@ impl ProbeState {
     }
     /// Gives rows their shares of what stretches of blocks counted. `all` is what each of `tables` holds, in
     /// order, perhaps with others behind them; what is left is the program's own, numbered as in
-    /// [`Module::tables`].
+    /// `Module::tables`.
     pub fn add_shares(&self, all: &mut Vec<TableContents>) {
         let own = self.own();
         if own == self.tables.len() || all.len() <= own {

@@ -1,8 +1,9 @@
 //! Ends of the program that ask nobody: `_exit`, `_Exit`, `quick_exit`. The recording is ended first.
 //!
-//! Holds: the program ends with its own code, whatever goes wrong here, after a bounded time; in a child that was forked, of its
-//! own memory or of the parent's, nothing is done. Misses: the bare system call; other preloaded libraries that stand in for
-//! `_exit`; signals: what was brought in by then is in the file.
+//! # Invariants
+//! The program ends with its own code, whatever goes wrong here, after a bounded time; in a child that was
+//! forked, of its own memory or of the parent's, nothing is done. Misses: the bare system call; other
+//! preloaded libraries that stand in for `_exit`; signals: what was brought in by then is in the file.
 #![allow(unsafe_code, reason = "the C library's functions, in their place")]
 
 use std::ffi::c_int;
@@ -10,7 +11,8 @@ use std::ffi::c_int;
 use crate::interpose::driver_functions::behind;
 use crate::recording;
 
-/// Ends the process, as the C library does: looking for its function might wait for a lock that nobody will release.
+/// Ends the process, as the C library does: looking for its function might wait for a lock that nobody will
+/// release.
 fn end(status: c_int) -> ! {
     recording::leave();
     loop {

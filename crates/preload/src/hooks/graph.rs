@@ -1,13 +1,16 @@
 //! Graphs: kernel nodes of rewritten kernels get their parameter too, however they come about.
 //!
-//! Nodes that a capture makes come from launches. What the driver says of a node has the parameter behind the program's, where
-//! nobody looks; given back to it, it is put there again.
+//! Nodes that a capture makes come from launches. What the driver says of a node has the parameter behind the
+//! program's, where nobody looks; given back to it, it is put there again.
 //!
-//! A node's parameter is a context of its own, which stays while it is changed, copied and made ready. When a graph is made ready
-//! its kernel nodes are looked up, with their contexts ([`kernels`]); before each launch the recorder fills those.
+//! A node's parameter is a context of its own, which stays while it is changed, copied and made ready. When a
+//! graph is made ready its kernel nodes are looked up, with their contexts ([`kernels`]); before each launch
+//! the recorder fills those.
 //!
-//! Holds: as in [`crate::launch`]; a context that two nodes of one graph have records nothing. Misses: bodies of conditional
-//! nodes, and graphs that are made ready by the first version of `cuGraphInstantiate`: their contexts are never filled.
+//! # Invariants
+//! As in [`crate::launch`]; a context that two nodes of one graph have records nothing. Misses: bodies of
+//! conditional nodes, and graphs that are made ready by the first version of `cuGraphInstantiate`: their
+//! contexts are never filled.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
@@ -70,7 +73,8 @@ unsafe fn kernels(real: &Functions, graph: *mut c_void, depth: u32, all: &mut Ve
 /// The driver knows the node.
 unsafe fn one(real: &Functions, handle: *mut c_void) -> Option<Node> {
     let mut said = NOTHING;
-    // SAFETY: the caller's promise; the parameters that the driver tells of are a pointer for each, ours behind the program's.
+    // SAFETY: the caller's promise; the parameters that the driver tells of are a pointer for each, ours
+    // behind the program's.
     unsafe {
         if (real.cuGraphKernelNodeGetParams_v2)(handle, &mut said) != 0 || said.params.is_null() {
             return None;
@@ -166,7 +170,8 @@ fn now(handle: *mut c_void, room: &Room, copy: &KernelNodeParams) -> Option<Node
     })
 }
 
-/// A kernel node's parameters with one more. `first`: the structure ends with `extra`. `had`: the context that it has.
+/// A kernel node's parameters with one more. `first`: the structure ends with `extra`. `had`: the context
+/// that it has.
 ///
 /// # Safety
 /// `params` points to those of a node; what comes of it lives as long as `room` and `copy`.

@@ -3,8 +3,8 @@
 //! That parameter holds the address of the launch's context. Zeros record nothing.
 //!
 //! # Invariants
-//! Shape, stream and attributes go to the driver as they came. A kernel that was not rewritten is launched with exactly the
-//! program's arguments.
+//! Shape, stream and attributes go to the driver as they came. A kernel that was not rewritten is launched
+//! with exactly the program's arguments.
 //!
 //! # Limitations
 //! Launches by deprecated calls (`cuLaunch`, `cuLaunchGrid`, several devices at once) run but record nothing.

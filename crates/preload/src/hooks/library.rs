@@ -1,10 +1,13 @@
 //! Libraries, and what the driver says of their kernels.
 //!
-//! A library is rewritten when it is first asked for something, as the driver does with it: until then the program's handle is of its own
-//! code, and afterwards stands for the library in its place ([`handles::library`]).
+//! A library is rewritten when it is first asked for something, as the driver does with it: until then the
+//! program's handle is of its own code, and afterwards stands for the library in its place
+//! ([`handles::library`]).
 //!
-//! Holds: what can't be replaced stays as it is; the parameter that the program does not know of is not told of.
-//! Misses: options of a load but for the registers and the optimisation.
+//! # Invariants
+//! What can't be replaced stays as it is; the parameter that the program does not know of is not told of.
+//! # Limitations
+//! Options of a load but for the registers and the optimisation.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
@@ -144,7 +147,8 @@ impl Held {
     }
 }
 
-/// Whether an image is in the read-only part of a program or library that is loaded, as nvcc puts it: there it stays.
+/// Whether an image is in the read-only part of a program or library that is loaded, as nvcc puts it: there
+/// it stays.
 fn mapped(image: &[u8]) -> bool {
     struct Wanted {
         first: usize,
@@ -260,7 +264,8 @@ pub unsafe fn cuLibraryEnumerateKernels(
             // SAFETY: the driver has filled it.
             for kernel in unsafe { from_raw_parts(kernels, count as usize) }.iter().filter(|k| !k.is_null()) {
                 let mut name = std::ptr::null();
-                // SAFETY: a kernel of the driver's, and a place for its name, which lives as long as its library.
+                // SAFETY: a kernel of the driver's, and a place for its name, which lives as long as its
+                // library.
                 unsafe {
                     if (real.cuKernelGetName)(&mut name, *kernel) == 0 && !name.is_null() {
                         handles::library_kernel_is(

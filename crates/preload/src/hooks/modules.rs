@@ -4,7 +4,8 @@
 //! A module that cannot be replaced is loaded as it is.
 //!
 //! # Limitations
-//! Of the options of a load, only the register limit, the optimisation level and debug code are passed to the assembler.
+//! Of the options of a load, only the register limit, the optimisation level and debug code are passed to the
+//! assembler.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the program, as cuda.h says what they point to"

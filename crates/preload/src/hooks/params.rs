@@ -32,7 +32,8 @@ pub fn kernel(real: &Functions, handle: *mut c_void) -> Found {
         return None;
     }
     let (mut module, mut name) = (null_mut(), std::ptr::null());
-    // SAFETY: a handle that the program launches, and places for the answers; a name lives as long as its module.
+    // SAFETY: a handle that the program launches, and places for the answers; a name lives as long as its
+    // module.
     unsafe {
         let told =
             (real.cuFuncGetModule)(&mut module, handle) == 0 && (real.cuFuncGetName)(&mut name, handle) == 0;
@@ -48,7 +49,8 @@ pub fn kernel(real: &Functions, handle: *mut c_void) -> Found {
 fn name(real: &Functions, handle: *mut c_void) -> Option<Arc<str>> {
     handles::name(handle).or_else(|| {
         let mut name = std::ptr::null();
-        // SAFETY: a handle that the program launches, and a place for the answer, which lives as long as its module.
+        // SAFETY: a handle that the program launches, and a place for the answer, which lives as long as its
+        // module.
         unsafe {
             if (real.cuFuncGetName)(&mut name, handle) != 0 || name.is_null() {
                 return None;

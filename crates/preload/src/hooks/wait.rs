@@ -1,10 +1,12 @@
 //! Waiting for the device, and ends of contexts: what was recorded is brought in while it can be.
 //!
-//! A program that has waited for its launches may do anything next: fault, be killed, destroy the context. So what has ended is
-//! copied then, before it goes on.
+//! A program that has waited for its launches may do anything next: fault, be killed, destroy the context. So
+//! what has ended is copied then, before it goes on.
 //!
-//! Holds: the program's call is made as it was said, and its answer is not changed; what we wait for is our own copies, for a
-//! bounded time. Misses: contexts that end by other calls (`cuCtxDetach`, the runtime's private tables).
+//! # Invariants
+//! The program's call is made as it was said, and its answer is not changed; what we wait for is our own
+//! copies, for a bounded time. Misses: contexts that end by other calls (`cuCtxDetach`, the runtime's private
+//! tables).
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the program, as cuda.h says what they point to"

@@ -1,8 +1,8 @@
 //! `dlsym` of this library.
 //!
 //! # Invariants
-//! For any name that is not a driver function it jumps to the C library's `dlsym` with the caller's return address, on which
-//! `RTLD_NEXT` depends. A function that the driver lacks is not found here either.
+//! For any name that is not a driver function it jumps to the C library's `dlsym` with the caller's return
+//! address, on which `RTLD_NEXT` depends. A function that the driver lacks is not found here either.
 #![allow(unsafe_code, reason = "symbols of the dynamic loader")]
 
 use std::arch::naked_asm;

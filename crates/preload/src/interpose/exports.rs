@@ -1,8 +1,8 @@
 //! The exported functions: one for each row of the driver's table that is marked for this library.
 //!
 //! # Invariants
-//! Arguments and result are those of cuda.h. Each export calls the function of its name in `hooks` with the driver's own
-//! functions. A marked row without such a function does not compile.
+//! Arguments and result are those of cuda.h. Each export calls the function of its name in `hooks` with the
+//! driver's own functions. A marked row without such a function does not compile.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the program, as cuda.h says what they point to"

@@ -18,7 +18,8 @@ use crate::recording::session::SESSION;
 /// The longest that a program's end waits for its recording.
 const END: Duration = Duration::from_secs(10);
 
-/// These contexts are about to go, or the program: what they recorded is brought in. A later launch begins anew.
+/// These contexts are about to go, or the program: what they recorded is brought in. A later launch begins
+/// anew.
 pub fn bring_in(which: impl Fn(&Of) -> bool) {
     bring(which, true);
 }
@@ -60,7 +61,8 @@ fn bring(which: impl Fn(&Of) -> bool, there: bool) {
     }
 }
 
-/// Whether the driver waits for every launch, as it does where the user asks for it (CUDA's own `CUDA_LAUNCH_BLOCKING`).
+/// Whether the driver waits for every launch, as it does where the user asks for it (CUDA's own
+/// `CUDA_LAUNCH_BLOCKING`).
 pub(super) fn one_by_one() -> bool {
     static ASKED: LazyLock<bool> =
         LazyLock::new(|| std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| !v.is_empty() && v != "0"));

@@ -1,7 +1,8 @@
 //! Launches whose digests are under way: what is to be written of them waits for these.
 //!
-//! Holds: a launch that came here is written once, with its digests or with the reason why it has none. No more wait than
-//! `Digests` has room for.
+//! # Invariants
+//! A launch that came here is written once, with its digests or with the reason why it has none. No more wait
+//! than `Digests` has room for.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,8 +44,8 @@ impl Digesting {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A launch is about to be put into a stream, which is not captured. Whether its digests are under way; if they can't be
-    /// made, `launch` says so.
+    /// A launch is about to be put into a stream, which is not captured. Whether its digests are under way;
+    /// if they can't be made, `launch` says so.
     pub fn begin(
         &self,
         digests: &Arc<Digests>,
@@ -81,7 +82,8 @@ impl Digesting {
         }
     }
 
-    /// A launch has ended, or nothing is recorded of it: gives it back with its digests, or keeps it until they come.
+    /// A launch has ended, or nothing is recorded of it: gives it back with its digests, or keeps it until
+    /// they come.
     pub fn ended(&self, launch: Launch, streams: Streams) -> Option<(Launch, Streams)> {
         let mut all = self.lock();
         let number = launch.number;

@@ -36,8 +36,8 @@ pub(super) extern "C" fn at_exit() {
     });
 }
 
-/// The thread that ends the recording where the program leaves by `_exit`: that may be from a handler of signals, in which
-/// nothing may be locked or allocated.
+/// The thread that ends the recording where the program leaves by `_exit`: that may be from a handler of
+/// signals, in which nothing may be locked or allocated.
 pub(super) struct Ender {
     pid: u32,
     thread: Thread,
@@ -81,8 +81,8 @@ impl Ender {
     }
 }
 
-/// The program leaves, and nothing that it has registered is done. May be called anywhere, of a child that shares the
-/// program's memory too.
+/// The program leaves, and nothing that it has registered is done. May be called anywhere, of a child that
+/// shares the program's memory too.
 pub fn leave() {
     let Some(ender) = ENDER.get().filter(|e| e.pid == std::process::id()) else { return };
     let start = Instant::now();

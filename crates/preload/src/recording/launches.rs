@@ -33,8 +33,8 @@ const LOOKS: usize = 8;
 /// Why others have none.
 const NO_PARAMS: &str = "the driver does not tell of its kernel's parameters";
 
-/// A launch of something that was not rewritten, by what it is called: it stands in the recording, without streams, and with why.
-/// `params` gives its parameters, and where each lies in them, if they can be known.
+/// A launch of something that was not rewritten, by what it is called: it stands in the recording, without
+/// streams, and with why. `params` gives its parameters, and where each lies in them, if they can be known.
 pub fn passed(
     real: &Functions,
     (name, why): (Option<&str>, &str),

@@ -1,8 +1,9 @@
 //! Writes a probe program's tables, or a flight recorder's rings, to the live file while the program runs.
 //!
-//! Whoever waits for counters reads the live file, and it is what is left of a process that is killed. It holds the tables of
-//! the contexts that have not ended, and the launches that had not been written to the process's file. When a context ends,
-//! its tables go to the process's file, and the live file is removed first.
+//! Whoever waits for counters reads the live file, and it is what is left of a process that is killed. It
+//! holds the tables of the contexts that have not ended, and the launches that had not been written to the
+//! process's file. When a context ends, its tables go to the process's file, and the live file is removed
+//! first.
 //!
 //! # Invariants
 //! The live file is whole or absent. Writing it takes a tenth of the time at most.

@@ -1,8 +1,9 @@
-//! The process's recording: its file in the session's folder, one recorder for each context, and the entry of each launch.
+//! The process's recording: its file in the session's folder, one recorder for each context, and the entry of
+//! each launch.
 //!
 //! # Invariants
-//! A launch is recorded, or its reason is written down. The file is created when the first module is rewritten, is appended
-//! to while the program runs, and is complete when the program ends by `exit`.
+//! A launch is recorded, or its reason is written down. The file is created when the first module is
+//! rewritten, is appended to while the program runs, and is complete when the program ends by `exit`.
 
 mod context_recorder;
 mod contexts;

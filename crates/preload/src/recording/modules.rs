@@ -14,8 +14,8 @@ pub fn left(real: &Functions, module: &str, why: &str) {
     }
 }
 
-/// A module was rewritten with a probe program, or for its markers: it is in the recording though it may never be launched. `missed` is what
-/// the program can't be told in it, and which markers are not recorded.
+/// A module was rewritten with a probe program, or for its markers: it is in the recording though it may
+/// never be launched. `missed` is what the program can't be told in it, and which markers are not recorded.
 pub fn probed(real: &Functions, module: &Module, missed: &[String]) {
     let Some(session) = session(real) else { return };
     session.number(module);

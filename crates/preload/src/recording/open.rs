@@ -45,7 +45,8 @@ impl Session {
         let (file, path) = file
             .map_err(|e| log::warn_once(&format!("nothing is recorded: {}: {e}", options.folder.display())))
             .ok()?;
-        // SAFETY: the function catches what goes wrong in it. What the program and its libraries have registered by now ends after it.
+        // SAFETY: the function catches what goes wrong in it. What the program and its libraries have
+        // registered by now ends after it.
         unsafe { libc::atexit(at_exit) };
         Ender::start();
         let live = Live::new(&path);

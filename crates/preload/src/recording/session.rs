@@ -50,7 +50,8 @@ pub(super) struct Session {
     pub(super) launches: AtomicU64,
     /// Threads that launched something, so far.
     pub(super) threads: AtomicU32,
-    /// By a kernel that was not rewritten, its name and its parameters as far as they are known: the module that stands for its own.
+    /// By a kernel that was not rewritten, its name and its parameters as far as they are known: the module
+    /// that stands for its own.
     pub(super) others: Mutex<HashMap<(String, Places), Option<ModuleId>>>,
     /// Streams by order of first use.
     pub(super) streams: Mutex<HashMap<usize, u32>>,
@@ -300,7 +301,8 @@ impl Session {
     }
 }
 
-/// How much of the memory for recording is for the tables of a probe program: all that contexts do not need, if it has no records.
+/// How much of the memory for recording is for the tables of a probe program: all that contexts do not need,
+/// if it has no records.
 fn tables(options: &Options) -> u64 {
     let rest = options.memory.saturating_sub(CONTEXTS);
     match &options.probe {

@@ -49,7 +49,8 @@ impl Made {
     }
 }
 
-/// The machine code that would have run; of markers, whose times hang on how many threads run at once, what it would be if the driver makes it.
+/// The machine code that would have run; of markers, whose times hang on how many threads run at once, what
+/// it would be if the driver makes it.
 pub(super) fn before(rewrite: &Rewrite, source: &Source, options: &[String]) -> Option<Vec<u8>> {
     let made = || {
         let mut tools = ASSEMBLERS.tools.iter().filter(|_| rewrite.plan.probe_state.tracks.is_some());

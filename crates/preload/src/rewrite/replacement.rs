@@ -1,12 +1,14 @@
 //! Makes the code that is loaded in place of a module.
 //!
 //! # Invariants
-//! - A module that cannot be rewritten, or whose rewritten code might not run where the program's code runs, is left as it
-//!   is, with a reason.
-//! - Fidelity `exact` is proved: the untouched PTX is assembled, and its machine code is compared with the program's.
+//! - A module that cannot be rewritten, or whose rewritten code might not run where the program's code runs,
+//!   is left as it is, with a reason.
+//! - Fidelity `exact` is proved: the untouched PTX is assembled, and its machine code is compared with the
+//!   program's.
 //!
 //! # Limitations
-//! How the driver itself would assemble the PTX is not known. Where there is no assembler, the driver gets rewritten PTX.
+//! How the driver itself would assemble the PTX is not known. Where there is no assembler, the driver gets
+//! rewritten PTX.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,10 +1,12 @@
 //! From an image to the PTX that it was made from, and how sure that is.
 //!
-//! Of a fatbin the driver takes one image ([`prlx_isa::image::choose`]). If that is PTX, it is the source. If it is machine
-//! code, the PTX is looked for beside it, for the same target; then in it, where `-lineinfo` has put it; then beside it, for an
-//! earlier target.
+//! Of a fatbin the driver takes one image ([`prlx_isa::image::choose`]). If that is PTX, it is the source. If
+//! it is machine code, the PTX is looked for beside it, for the same target; then in it, where `-lineinfo`
+//! has put it; then beside it, for an earlier target.
 //!
-//! Holds: what can't be read has a reason. Nothing is decompressed before it is needed. Misses: PTX that lies elsewhere.
+//! # Invariants
+//! What can't be read has a reason. Nothing is decompressed before it is needed. Misses: PTX that lies
+//! elsewhere.
 
 use prlx_driver::assemble;
 use prlx_isa::image::{self, Image, Kind, Target, cubin};

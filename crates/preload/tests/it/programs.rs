@@ -1,5 +1,6 @@
-//! C programs of the driver API on the mock, with the library preloaded and without: they must print the same and end the same way,
-//! and what they loaded must have been rewritten. Skipped where there is no `cc`; with real images where there is an nvcc.
+//! C programs of the driver API on the mock, with the library preloaded and without: they must print the same
+//! and end the same way, and what they loaded must have been rewritten. Skipped where there is no `cc`; with
+//! real images where there is an nvcc.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -234,7 +235,8 @@ fn images_that_nvcc_makes() {
             );
         }
     }
-    // PTX for an earlier architecture beside machine code that keeps none: the mock can't run that, but it is found out.
+    // PTX for an earlier architecture beside machine code that keeps none: the mock can't run that, but it is
+    // found out.
     let lower = format!("-fatbin {real} -gencode arch=compute_80,code=compute_80");
     let image = folder.nvcc(&lower, "lower").unwrap();
     let (ran, log) = run(&folder, &program, &["data", image.to_str().unwrap()], true, &env);
@@ -263,7 +265,8 @@ fn graphs() {
             (pairs.count(), trace.launches.iter().filter(|r| r.launch.cluster.is_some()).count()),
             (2, 2)
         );
-        // 102 launches of the captured graph, one of that with clusters, and two of that with three nodes built by hand.
+        // 102 launches of the captured graph, one of that with clusters, and two of that with three nodes
+        // built by hand.
         assert_eq!(recorded(&folder, true), (102 * 3 + 2 + 2 * 3, vec![]), "{log}");
         assert!(log.contains("module saxpy: 1 of 1 kernels rewritten"), "{log}");
     }
@@ -346,7 +349,8 @@ fn the_culprit_is_the_first_launch_that_gets_the_same_and_leaves_something_else(
     let report = diff(&good, &bad, &DiffOptions::default()).unwrap();
     assert_eq!(report.culprit().map(|l| l.launch), Some([3, 3]), "{:?}", report.launches);
     assert!(report.launches[..3].iter().all(|l| l.differences.is_empty()), "{:?}", report.launches);
-    // Without PTX nobody can tell what is padding: it is said which bytes may be, and that they differ where the same came out.
+    // Without PTX nobody can tell what is padding: it is said which bytes may be, and that they differ where
+    // the same came out.
     let of =
         |wrong: &str, padding: &str| digested(&folder, &program, &[wrong, "padded", "old", padding], 1 << 20);
     let report = diff(&of("-1", "7"), &of("3", "9"), &DiffOptions::default()).unwrap();
@@ -417,7 +421,8 @@ fn programs_leave_as_they_do() {
             );
             recorded(&folder, true);
         } else {
-            // The program waits for its launches: all but the one that faults are safe from then on, and soon in the file.
+            // The program waits for its launches: all but the one that faults are safe from then on, and soon
+            // in the file.
             let (launches, skipped) = recorded(&folder, whole);
             let least = if matches!(how, "signal" | "abort") { 2 } else { 3 };
             assert!((least..=3).contains(&launches), "{how}: {launches} {skipped:?} {log}");

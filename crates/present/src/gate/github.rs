@@ -22,7 +22,7 @@ fn property(text: &str) -> String {
     message(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Writes GitHub's annotations, at most [`ANNOTATIONS`] of each kind: errors for counted differences, notices
+/// Writes GitHub's annotations, at most `ANNOTATIONS` of each kind: errors for counted differences, notices
 /// for allowed ones, and a warning for what was not compared. Paths below `root` are written relative to it.
 ///
 /// # Errors

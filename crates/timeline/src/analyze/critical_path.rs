@@ -6,7 +6,8 @@
 //! running the recorded graph again with its visits shorter: waits end when the last arrives, plus the way
 //! that the news took.
 //!
-//! Holds: the path's parts add up to the launch's time. Run again with nothing faster, the graph ends when it
+//! # Invariants
+//! The path's parts add up to the launch's time. Run again with nothing faster, the graph ends when it
 //! did. Misses: who arrives last may change as something gets faster; the recorded one is kept. What no
 //! record tells (memory, instruction issue, other warps of the scheduler) is not in the graph.
 

@@ -4,7 +4,7 @@
 //! tick`, apart from a small jitter of the ticks. On an H200 (bench/runs/2026-11-23-h200-clocks.md) the SMs
 //! of one GPC show the same clock to within a few cycles. SMs of different GPCs share nothing, not even the
 //! rate, which changes by ten percent within a launch. So SMs whose clocks agree form a group, and each group
-//! gets one curve ([`Curve`]) through all its anchors: the error of one tick shrinks with the square root of
+//! gets one curve (`Curve`) through all its anchors: the error of one tick shrinks with the square root of
 //! their number.
 //!
 //! When many warps read the timer at once, it answers late. Anchors between a track's ends record how long

@@ -1,7 +1,9 @@
 //! Copies beside the program's own work, through host memory that the copy engines reach.
 //!
-//! Holds: while a copy may be under way, its host memory is neither read nor written.
-//! Misses: it is never freed, for drivers wait for the whole device then; it goes with the context.
+//! # Invariants
+//! While a copy may be under way, its host memory is neither read nor written.
+//! # Limitations
+//! It is never freed, for drivers wait for the whole device then; it goes with the context.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ptr::{NonNull, null_mut};
@@ -86,7 +88,8 @@ impl Dma {
         Ok(self.state == State::Idle)
     }
 
-    /// Waits for copies under way with `pause` between looks, until it says that it is enough. Whether they are done.
+    /// Waits for copies under way with `pause` between looks, until it says that it is enough. Whether they
+    /// are done.
     pub fn settle(&mut self, mut pause: impl FnMut() -> bool) -> Result<bool, Failure> {
         while !self.done()? {
             if !pause() {
@@ -96,8 +99,8 @@ impl Dma {
         Ok(true)
     }
 
-    /// Lets `stream` copy parts of device memory here, one behind the other: their addresses and bytes. Refused while
-    /// copies are under way, and when they don't fit.
+    /// Lets `stream` copy parts of device memory here, one behind the other: their addresses and bytes.
+    /// Refused while copies are under way, and when they don't fit.
     pub fn fetch(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
         let library = self.start("cuMemcpyDtoHAsync_v2", parts.iter().map(|p| p.1))?;
         for &(from, bytes) in parts.iter().filter(|p| p.1 > 0) {
@@ -114,7 +117,8 @@ impl Dma {
     pub fn send(&mut self, stream: Stream, parts: &[(u64, &[u8])]) -> Result<(), Failure> {
         let library = self.start("cuMemcpyHtoDAsync_v2", parts.iter().map(|p| p.1.len()))?;
         for &(to, bytes) in parts.iter().filter(|p| !p.1.is_empty()) {
-            // SAFETY: `start` saw that all parts fit and that nothing is under way, so nobody else has this memory.
+            // SAFETY: `start` saw that all parts fit and that nothing is under way, so nobody else has this
+            // memory.
             let from = unsafe {
                 let from = self.at.add(self.filled);
                 from.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
@@ -139,7 +143,8 @@ impl Dma {
 
     /// What the last copies put here; `None` while they may be under way.
     pub fn bytes(&self) -> Option<&[u8]> {
-        // SAFETY: initialised when it was allocated; nothing is under way, and starting something takes `&mut self`.
+        // SAFETY: initialised when it was allocated; nothing is under way, and starting something takes `&mut
+        // self`.
         (self.state == State::Idle)
             .then(|| unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.filled) })
     }

@@ -9,7 +9,8 @@ macro_rules! handles {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub struct $name(pub(super) *mut c_void);
 
-        // SAFETY: a name for something of the driver's, which any thread may say; nothing is reached through it here.
+        // SAFETY: a name for something of the driver's, which any thread may say; nothing is reached through
+        // it here.
         unsafe impl Send for $name {}
         // SAFETY: as above.
         unsafe impl Sync for $name {}

@@ -1,7 +1,8 @@
 //! Host memory that kernels write to: what they wrote is there whatever becomes of them and of their context.
 //!
-//! Holds: the memory stays mapped as long as the device may write to it. Misses: a read beside a kernel that runs sees some of its stores and
-//! not others.
+//! # Invariants
+//! The memory stays mapped as long as the device may write to it. Misses: a read beside a kernel that runs
+//! sees some of its stores and not others.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ptr::null_mut;
@@ -11,7 +12,8 @@ use memmap2::MmapMut;
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::open::Library;
 
-/// `CU_MEMHOSTREGISTER_PORTABLE` and `…_DEVICEMAP`: every context may use it, and the device gets an address for it.
+/// `CU_MEMHOSTREGISTER_PORTABLE` and `…_DEVICEMAP`: every context may use it, and the device gets an address
+/// for it.
 const DEVICE_MAP: u32 = 1 | 2;
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
@@ -59,7 +61,8 @@ impl Mapped {
         true
     }
 
-    /// A copy of so many bytes from there on; `None` where they are not all in here, or there is no room for them.
+    /// A copy of so many bytes from there on; `None` where they are not all in here, or there is no room for
+    /// them.
     pub fn copy(&self, at: u64, bytes: u64) -> Option<Vec<u8>> {
         let bytes = usize::try_from(bytes).ok()?;
         let mut copy = Vec::new();
@@ -73,7 +76,8 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         let library = self.library;
         let at = self.at().cast_mut();
-        // Refused after a fault: the driver may still hold the pages, which then stay for as long as the process.
+        // Refused after a fault: the driver may still hold the pages, which then stay for as long as the
+        // process.
         if call!(library.cuMemHostUnregister(at.cast())).is_err() {
             self.memory.take().into_iter().for_each(std::mem::forget);
         }

@@ -163,7 +163,8 @@ impl Library {
         call!(self.cuMemsetD8_v2(to, value, bytes))
     }
 
-    /// The bytes of a tensor map over a tensor at `at`, which was checked: its lists have as many numbers as they should.
+    /// The bytes of a tensor map over a tensor at `at`, which was checked: its lists have as many numbers as
+    /// they should.
     pub fn tensor_map(&self, at: u64, map: &TensorMap) -> Result<[u8; BYTES], Failure> {
         #[repr(C, align(64))]
         struct Aligned([u8; BYTES]);

@@ -24,7 +24,8 @@ const PLACES: &[&str] = &[
     "/usr/lib64/libcuda.so.1",
 ];
 
-/// The oldest driver whose calls are those of the table, as it says its version; and what to do about an older one.
+/// The oldest driver whose calls are those of the table, as it says its version; and what to do about an
+/// older one.
 const OLDEST: i32 = 12000;
 
 const NEWER: &str = "a driver of CUDA 12 or newer is needed";
@@ -59,7 +60,8 @@ impl Library {
         );
         let mut said = String::new();
         for place in &places {
-            // SAFETY: loading a library runs its initialisers; this one is the system's driver, or what the user named.
+            // SAFETY: loading a library runs its initialisers; this one is the system's driver, or what the
+            // user named.
             match unsafe { Dynamic::new(place) } {
                 Ok(library) => {
                     let library = ManuallyDrop::new(library);
@@ -102,9 +104,11 @@ impl Library {
     pub(super) fn failure(&self, call: &'static str, code: i32) -> Failure {
         let text = |function: unsafe extern "C" fn(i32, *mut *const c_char) -> i32| {
             let mut at: *const c_char = std::ptr::null();
-            // SAFETY: the driver sets the pointer to a constant string of its own, or to null for codes it does not know.
+            // SAFETY: the driver sets the pointer to a constant string of its own, or to null for codes it
+            // does not know.
             match unsafe { function(code, &mut at) } {
-                // SAFETY: as above: a string that ends, and lives as long as the library, which is never closed.
+                // SAFETY: as above: a string that ends, and lives as long as the library, which is never
+                // closed.
                 0 if !at.is_null() => Some(unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned()),
                 _ => None,
             }

@@ -1,11 +1,14 @@
 //! The kernel that digests memory ([`crate::digest::memory`] says what a digest is), as PTX.
 //!
-//! One launch takes several ranges: y of the grid counts them, the CTAs along x share each. A slot holds for each range two
-//! sums and how many CTAs have added to them, 32 bytes; behind all of these, for each range and side, the sums as they came
-//! out, 16 bytes. The last CTA of a range takes the sums out and leaves zeros behind for the next launch.
+//! One launch takes several ranges: y of the grid counts them, the CTAs along x share each. A slot holds for
+//! each range two sums and how many CTAs have added to them, 32 bytes; behind all of these, for each range
+//! and side, the sums as they came out, 16 bytes. The last CTA of a range takes the sums out and leaves zeros
+//! behind for the next launch.
 //!
-//! Holds: it reads the words that a range lies in, and none else. Words at multiples of 16 are read in pairs, four pairs
-//! at a time; others from the two that they lie in; what is left at the end byte by byte, by one thread.
+//! # Invariants
+//! It reads the words that a range lies in, and none else. Words at multiples of 16 are read in pairs, four
+//! pairs at a time; others from the two that they lie in; what is left at the end byte by byte, by one
+//! thread.
 
 use crate::random::GOLDEN;
 

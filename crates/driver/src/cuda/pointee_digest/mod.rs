@@ -1,18 +1,22 @@
 //! Digests of what pointers lead to that a launch has among its parameters, before the launch and after it.
 //!
-//! [`Digests::before`] and [`Digests::after`] stand around a launch, and put a kernel each into its stream (`kernel`), and a
-//! copy and an event behind them. [`Digests::take`] gives what they found when that event has passed.
+//! [`Digests::before`] and [`Digests::after`] stand around a launch, and put a kernel each into its stream
+//! (`kernel`), and a copy and an event behind them. [`Digests::take`] gives what they found when that event
+//! has passed.
 //!
-//! **What is digested.** A pointer is a word of 8 bytes, at a multiple of 8 within one parameter, whose value lies in an
-//! allocation. It leads to what lies from there up to the next such pointer, or to the end of the allocation: a caching
-//! allocator gives many tensors of one allocation, and so others are seen too that lie behind the last one. Of one launch no
-//! more than `most` bytes are digested, shared alike: [`Pointee::digested`] says how many of each.
+//! **What is digested.** A pointer is a word of 8 bytes, at a multiple of 8 within one parameter, whose value
+//! lies in an allocation. It leads to what lies from there up to the next such pointer, or to the end of the
+//! allocation: a caching allocator gives many tensors of one allocation, and so others are seen too that lie
+//! behind the last one. Of one launch no more than `most` bytes are digested, shared alike:
+//! [`Pointee::digested`] says how many of each.
 //!
-//! Holds: nothing is waited for; nothing is allocated beside the first time; what is read is memory of the context's own
-//! device that the driver says it may read. A launch whose digests there is no room for is told of.
-//! Misses: managed memory, the host's, another device's; what lies before a pointer, and what pointers in memory lead to;
-//! memory that other streams write to meanwhile is digested as it is found. Memory that a program unmaps while a kernel
-//! which was given its address, and does not use it, waits to run, is read all the same.
+//! # Invariants
+//! Nothing is waited for; nothing is allocated beside the first time; what is read is memory of the context's
+//! own device that the driver says it may read. A launch whose digests there is no room for is told of.
+//! # Limitations
+//! Managed memory, the host's, another device's; what lies before a pointer, and what pointers in memory lead
+//! to; memory that other streams write to meanwhile is digested as it is found. Memory that a program unmaps
+//! while a kernel which was given its address, and does not use it, waits to run, is read all the same.
 
 mod kernel;
 
@@ -93,8 +97,8 @@ pub enum Before {
 }
 
 impl Digests {
-    /// For launches in `context`, of the device of that ordinal; no more than `most` bytes of each are digested. `image` is
-    /// [`PTX`], or what an assembler made of it.
+    /// For launches in `context`, of the device of that ordinal; no more than `most` bytes of each are
+    /// digested. `image` is [`PTX`], or what an assembler made of it.
     ///
     /// # Errors
     /// When a call of the driver fails, or what the device digests is not what the host does.
@@ -128,8 +132,8 @@ impl Digests {
         Ok(Digests { library, context, function, slots, device, ctas, most, pid, free })
     }
 
-    /// Zeroes the slots, and digests something known, in a stream of its own: later launches need nothing of the driver
-    /// that they could wait for.
+    /// Zeroes the slots, and digests something known, in a stream of its own: later launches need nothing of
+    /// the driver that they could wait for.
     fn tried(self) -> Result<Digests, Error> {
         let failed = |e: Failure| e.during("digests");
         let library = self.library;
@@ -187,8 +191,8 @@ impl Digests {
         self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Before a launch into `stream`, which is not captured: `params` are its parameters, `places` where each lies in them and
-    /// its bytes. The context is the calling thread's current one.
+    /// Before a launch into `stream`, which is not captured: `params` are its parameters, `places` where each
+    /// lies in them and its bytes. The context is the calling thread's current one.
     pub fn before(&self, stream: Stream, params: &[u8], places: &[(usize, usize)]) -> Before {
         if std::process::id() != self.pid {
             return Before::Not("the process was forked");

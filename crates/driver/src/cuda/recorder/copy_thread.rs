@@ -1,7 +1,8 @@
 //! The copy thread: sees launches end, opens and closes generations, and copies their content to the host.
 //!
-//! A generation whose launches have all ended is copied and zeroed. Where other launches still run, the launches that have
-//! ended are copied by themselves. Such a copy holds everything written so far, so it is made only now and then.
+//! A generation whose launches have all ended is copied and zeroed. Where other launches still run, the
+//! launches that have ended are copied by themselves. Such a copy holds everything written so far, so it is
+//! made only now and then.
 //!
 //! # Invariants
 //! - The state is locked for bookkeeping only, never while the driver copies.
@@ -9,7 +10,8 @@
 //! - A launch that was copied is safe, whatever happens to the context.
 //!
 //! # Limitations
-//! The thread polls (every 300 µs while something runs), because the driver has no call that waits for one of many events.
+//! The thread polls (every 300 µs while something runs), because the driver has no call that waits for one of
+//! many events.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
@@ -28,14 +30,14 @@ use crate::cuda::recorder::state::{Fate, Generation, Phase, Placed, Progress, St
 /// How long it sleeps while something runs, and while nothing does.
 const BUSY: Duration = Duration::from_micros(300);
 
-/// An open generation is drained after this long when all its launches have ended, and after that long when some have, if the
-/// other is clean: what a killed program leaves is not older.
+/// An open generation is drained after this long when all its launches have ended, and after that long when
+/// some have, if the other is clean: what a killed program leaves is not older.
 const MOMENT: Duration = Duration::from_millis(2);
 
 const OLD: Duration = Duration::from_millis(50);
 
-/// Launches that have ended are copied from among others that run after this long, and for this part of the time at most,
-/// unless somebody waits for it.
+/// Launches that have ended are copied from among others that run after this long, and for this part of the
+/// time at most, unless somebody waits for it.
 const AMONG: Duration = Duration::from_millis(250);
 
 const PART: u32 = 10;
@@ -238,7 +240,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Copies what is in a generation and gives it to the scribe; cleans it, if nothing writes there any more.
+    /// Copies what is in a generation and gives it to the scribe; cleans it, if nothing writes there any
+    /// more.
     fn bring_in<'s>(
         &mut self,
         shared: &'s Shared,
@@ -322,7 +325,8 @@ impl Worker {
         Ok(state)
     }
 
-    /// Copies the tables of a probe program to the host, if something may have been added to them since the last time.
+    /// Copies the tables of a probe program to the host, if something may have been added to them since the
+    /// last time.
     fn tables(&mut self, shared: &Shared) -> Result<(), Failure> {
         let used = {
             let mut state = shared.lock();
@@ -361,8 +365,8 @@ impl Worker {
         }
     }
 
-    /// Copies a generation to the host: the part of the pool that was handed out, whose length this gives, then heads
-    /// and hashes. `None` when it did not come in time.
+    /// Copies a generation to the host: the part of the pool that was handed out, whose length this gives,
+    /// then heads and hashes. `None` when it did not come in time.
     fn read(&mut self, shared: &Shared, area: &Area, used: (u64, u64)) -> Result<Option<usize>, Failure> {
         if !self.settle(shared)? {
             return Ok(None);
@@ -398,7 +402,8 @@ fn outlives(shared: &Shared, used: (u64, u64)) -> Option<Vec<u8>> {
     shared.kept.as_ref()?.copy(used.0, used.1)
 }
 
-/// Hands on what a dead context's launches left, where that lies in the host's memory. Nothing is in a pool there.
+/// Hands on what a dead context's launches left, where that lies in the host's memory. Nothing is in a pool
+/// there.
 fn last_words(shared: &Shared, to: &Sender<Batch>) {
     let mut state = shared.lock();
     let Some(dead) = state.dead.clone().filter(|_| state.outlives) else { return };
@@ -440,8 +445,8 @@ fn turn(state: &mut State, layout: &Layout, hurried: bool) {
     }
 }
 
-/// Whether a recording with this deadline must take what there is now: the half of the time that is left for copies has
-/// begun.
+/// Whether a recording with this deadline must take what there is now: the half of the time that is left for
+/// copies has begun.
 fn closing(deadline: Instant) -> bool {
     deadline.saturating_duration_since(Instant::now()) < Duration::from_millis(500)
 }

@@ -49,8 +49,8 @@ fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<M
 }
 
 impl Recorder {
-    /// For the launches of `context`, at one level, in this memory. `sink` gets every launch, on a thread of the recorder's, as they are brought
-    /// in: mostly in the order in which they began.
+    /// For the launches of `context`, at one level, in this memory. `sink` gets every launch, on a thread of
+    /// the recorder's, as they are brought in: mostly in the order in which they began.
     ///
     /// The threads that are started have the caller's signal mask: a program's handlers should not run there.
     ///

@@ -1,9 +1,9 @@
-//! The decode thread: decodes what was copied and gives the launches to the sink, so that the copy thread need not wait
-//! for the sink.
+//! The decode thread: decodes what was copied and gives the launches to the sink, so that the copy thread
+//! need not wait for the sink.
 //!
 //! # Invariants
-//! `State::held` counts the bytes that this thread has been given and has not passed on. It is the last thread to end, and
-//! sets `finished`.
+//! `State::held` counts the bytes that this thread has been given and has not passed on. It is the last
+//! thread to end, and sets `finished`.
 //!
 //! # Limitations
 //! It decodes one batch at a time.

@@ -1,7 +1,8 @@
 //! Launches of graphs: contexts at fixed addresses, filled anew before each.
 //!
-//! Two executable graphs made of one graph have the same contexts. If they run at once their streams are mixed: both
-//! launches are said to be unrecorded, and the generation of the first is kept until the second has ended too.
+//! Two executable graphs made of one graph have the same contexts. If they run at once their streams are
+//! mixed: both launches are said to be unrecorded, and the generation of the first is kept until the second
+//! has ended too.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -47,9 +48,9 @@ struct Asked {
 }
 
 impl Recorder {
-    /// A context for a kernel node, whose address is the node's hidden parameter; `None` when there are too many nodes.
-    /// Until [`Recorder::replay`] fills it, nothing is recorded. A node that may run several times in one launch of its
-    /// graph must not have one.
+    /// A context for a kernel node, whose address is the node's hidden parameter; `None` when there are too
+    /// many nodes. Until [`Recorder::replay`] fills it, nothing is recorded. A node that may run several
+    /// times in one launch of its graph must not have one.
     pub fn node(&self) -> Option<(NodeId, u64)> {
         if self.forked() {
             return None;
@@ -68,8 +69,8 @@ impl Recorder {
         }
     }
 
-    /// Before a graph is launched into `stream`: fills the contexts of its nodes, by a copy in that stream. `exec`
-    /// tells executable graphs apart. The context is the calling thread's current one.
+    /// Before a graph is launched into `stream`: fills the contexts of its nodes, by a copy in that stream.
+    /// `exec` tells executable graphs apart. The context is the calling thread's current one.
     pub fn replay(&self, exec: u32, stream: Stream, nodes: Vec<(NodeId, Arc<Plan>, Launch)>) -> Replay {
         if self.forked() {
             return Replay { called: None, places: Vec::new(), unrecorded: Some(Unrecorded::Forked) };
@@ -189,8 +190,8 @@ impl Shared {
         places.iter().for_each(|place| state.ended(place, Progress::Done));
     }
 
-    /// Puts contexts where nodes expect them, `None` as zeros, in the order of `stream`, behind what `users` wrote
-    /// last.
+    /// Puts contexts where nodes expect them, `None` as zeros, in the order of `stream`, behind what `users`
+    /// wrote last.
     fn fill(
         &self,
         state: &mut State,
@@ -253,8 +254,8 @@ fn running(state: &mut State, asked: &[Asked]) -> Vec<User> {
     all
 }
 
-/// A launch whose nodes' contexts another graph's launches write to: all are spoilt, and all have to end before what
-/// they write to is drained.
+/// A launch whose nodes' contexts another graph's launches write to: all are spoilt, and all have to end
+/// before what they write to is drained.
 fn mixed(state: &mut State, exec: u32, users: &[User], asked: Vec<Asked>) -> Replay {
     let mut held: Vec<(usize, Slot)> = Vec::new();
     for place in users.iter().flat_map(|u| &u.places) {

@@ -25,8 +25,8 @@ impl Recorder {
         std::process::id() != self.shared.pid
     }
 
-    /// Makes room for a launch into `stream`, which must not be one that is captured. `launch` is all that is known of it;
-    /// totals and streams come from here.
+    /// Makes room for a launch into `stream`, which must not be one that is captured. `launch` is all that is
+    /// known of it; totals and streams come from here.
     ///
     /// The context is the calling thread's current one.
     pub fn begin(&self, plan: &Arc<Plan>, launch: Launch, stream: Stream) -> Result<Ticket, Unrecorded> {
@@ -85,8 +85,8 @@ impl Recorder {
         }
     }
 
-    /// The same where every launch is waited for: comes back when it has ended and is copied to the host, after [`PATIENCE`] at
-    /// the latest. Whatever the next one does, it is not lost.
+    /// The same where every launch is waited for: comes back when it has ended and is copied to the host,
+    /// after [`PATIENCE`] at the latest. Whatever the next one does, it is not lost.
     pub fn queued_alone(&self, ticket: Ticket, stream: Stream) {
         let (place, until) = (ticket.place.clone(), Instant::now() + PATIENCE);
         self.queued(ticket, stream);
@@ -112,8 +112,9 @@ impl Recorder {
         }
     }
 
-    /// Waits until launches that have ended are copied to the host, after the program has waited for them itself: whatever it
-    /// does next, they are not lost with their context. It waits [`BRING_IN`] at most, and in the long run a tenth of the time.
+    /// Waits until launches that have ended are copied to the host, after the program has waited for them
+    /// itself: whatever it does next, they are not lost with their context. It waits [`BRING_IN`] at most,
+    /// and in the long run a tenth of the time.
     pub fn bring_in(&self) {
         if self.forked() {
             return;
@@ -133,8 +134,8 @@ impl Recorder {
         shared.ask(state, start + most).waited += start.elapsed();
     }
 
-    /// Its context may be about to go: brings in what has ended, and keeps the recorder's threads from calling the driver until
-    /// [`Recorder::go_on`]. It waits [`PATIENCE`] at most.
+    /// Its context may be about to go: brings in what has ended, and keeps the recorder's threads from
+    /// calling the driver until [`Recorder::go_on`]. It waits [`PATIENCE`] at most.
     pub fn hold(&self) {
         self.bring_in();
         if self.forked() {
@@ -162,9 +163,10 @@ impl Recorder {
         }
     }
 
-    /// Ends the recording: hands on what has ended, and what still runs as far as it is, and says what became of all
-    /// launches, and why recording stopped early, if it did. It takes no longer than `most`; what is not done then is
-    /// not counted. Launches that begin later are not recorded. In a forked child it does nothing.
+    /// Ends the recording: hands on what has ended, and what still runs as far as it is, and says what became
+    /// of all launches, and why recording stopped early, if it did. It takes no longer than `most`; what is
+    /// not done then is not counted. Launches that begin later are not recorded. In a forked child it does
+    /// nothing.
     pub fn finish(&self, most: Duration) -> (Counts, Option<String>) {
         if self.forked() {
             return (Counts::default(), None);
@@ -180,8 +182,8 @@ impl Recorder {
         (state.counts, state.dead.clone())
     }
 
-    /// What was in a probe program's tables when they were last copied, by module: after [`Recorder::finish`] at the end, of a context
-    /// that is dead some time before.
+    /// What was in a probe program's tables when they were last copied, by module: after [`Recorder::finish`]
+    /// at the end, of a context that is dead some time before.
     pub fn tallies(&self) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
         if self.forked() {
             return Vec::new();
@@ -191,8 +193,9 @@ impl Recorder {
         tables::tallies(copy)
     }
 
-    /// Launches that are not handed on yet, with what their markers have left so far, where that lies in the host's memory: what is lost if
-    /// the process is killed now. Those that have not ended have a [fault](Launch::fault) that says so.
+    /// Launches that are not handed on yet, with what their markers have left so far, where that lies in the
+    /// host's memory: what is lost if the process is killed now. Those that have not ended have a
+    /// [fault](Launch::fault) that says so.
     pub fn running(&self) -> Vec<Running> {
         match &self.shared.kept {
             Some(kept) if !self.forked() => self.shared.running(kept),
@@ -200,7 +203,8 @@ impl Recorder {
         }
     }
 
-    /// Tables are copied this often while something runs, besides when somebody waits; at most a tenth of the time.
+    /// Tables are copied this often while something runs, besides when somebody waits; at most a tenth of the
+    /// time.
     pub fn every(&self, interval: Duration) {
         if !self.forked() {
             self.shared.lock().tables.every = interval;
@@ -212,8 +216,8 @@ impl Recorder {
         self.shared.lock().spent
     }
 
-    /// Asks for the end from where nothing else may be done, as in a handler of signals: the recorder's thread ends the
-    /// recording within about two seconds. [`Recorder::is_finished`] says when it has.
+    /// Asks for the end from where nothing else may be done, as in a handler of signals: the recorder's
+    /// thread ends the recording within about two seconds. [`Recorder::is_finished`] says when it has.
     pub fn hurry(&self) {
         self.shared.hurry.store(true, Ordering::Release);
     }

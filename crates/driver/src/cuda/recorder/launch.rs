@@ -37,7 +37,7 @@ pub struct Running {
     pub marks: Marks,
 }
 
-/// A launch between `begin` and `queued`. It goes to either [`Recorder::queued`] or [`Recorder::cancel`].
+/// A launch between `begin` and `queued`. It goes to either `Recorder::queued` or `Recorder::cancel`.
 #[must_use]
 #[derive(Debug)]
 pub struct Ticket {
@@ -49,7 +49,8 @@ pub struct Ticket {
     pub(super) start: Option<Event>,
 }
 
-/// Why a launch is not recorded: it is made with 0 as its hidden parameter. It is handed on all the same, saying why.
+/// Why a launch is not recorded: it is made with 0 as its hidden parameter. It is handed on all the same,
+/// saying why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unrecorded {
     /// Its code can't be recorded by this recorder.
@@ -69,7 +70,8 @@ pub struct Memory {
     pub device: u64,
     /// How many of them are for the tables of probe programs.
     pub tables: u64,
-    /// They are the host's own, which the device reaches: slower, and still there when a fault has taken the context.
+    /// They are the host's own, which the device reaches: slower, and still there when a fault has taken the
+    /// context.
     pub kept: bool,
     /// Of the host, for what was copied and is not handed on.
     pub host: u64,

@@ -1,12 +1,14 @@
 //! Where a recorder's device memory is what.
 //!
-//! Two generations, each: the pool; the bucket, one chunk; the cursor and the magazines; the arena, in which contexts grow from the front
-//! and the launches' heads and final hashes from the back. Before them lie the contexts of graph nodes, and of probe programs the tables of
-//! modules, which belong to no generation. A probe program has no streams: its pool is one chunk, and in place of hashes are its records
-//! and the regions of tracks.
+//! Two generations, each: the pool; the bucket, one chunk; the cursor and the magazines; the arena, in which
+//! contexts grow from the front and the launches' heads and final hashes from the back. Before them lie the
+//! contexts of graph nodes, and of probe programs the tables of modules, which belong to no generation. A
+//! probe program has no streams: its pool is one chunk, and in place of hashes are its records and the
+//! regions of tracks.
 //!
-//! Holds: what is carved never overlaps; addresses are aligned as `prlx_trace::device` wants them, and regions of tracks lie where their
-//! cursors do not wrap.
+//! # Invariants
+//! What is carved never overlaps; addresses are aligned as `prlx_trace::device` wants them, and regions of
+//! tracks lie where their cursors do not wrap.
 
 use prlx_plan::Plan;
 use prlx_trace::device::tracks::{BEYOND, LOGS};
@@ -60,7 +62,8 @@ impl Layout {
             let arena = each.checked_sub(3 * chunk + CURSOR)? / chunk * chunk;
             return (arena >= 16 << 10).then_some(Layout { level, shape, tables, pool: chunk, arena });
         }
-        // Hashes of `print` lie in the arena, and so do its heads; the others' streams are mostly in the pool.
+        // Hashes of `print` lie in the arena, and so do its heads; the others' streams are mostly in the
+        // pool.
         let share = match level {
             Level::Fingerprint => 2,
             Level::Events => 4,
@@ -116,7 +119,8 @@ impl Layout {
         let cursor = bucket + self.chunk();
         Area { pool, bucket, cursor, arena: cursor + CURSOR }
     }
-    /// Bytes of heads, and of finals or records with so many bytes a warp, for so many warps; `None`: they are too many.
+    /// Bytes of heads, and of finals or records with so many bytes a warp, for so many warps; `None`: they
+    /// are too many.
     pub fn room(&self, warps: u64, each: u64) -> Option<(u64, u64)> {
         // Instrumented code counts warps in 32 bits.
         u32::try_from(warps).ok()?;
@@ -209,8 +213,8 @@ impl Kind {
         let visits = launch.window.as_ref().map_or((0, u64::MAX), |w| w.visits);
         Kind { warps, wanted: (first, last), visits, cta_warps, finals, probing }
     }
-    /// The same with room for tracks: for what one of them wanted lately, head and all, or, if nothing is known of the kernel, as much as
-    /// half of an arena has. Warps that find none are not recorded.
+    /// The same with room for tracks: for what one of them wanted lately, head and all, or, if nothing is
+    /// known of the kernel, as much as half of an arena has. Warps that find none are not recorded.
     pub fn tracked(self, layout: &Layout, tracks: &tracks::Layout, lately: Option<u64>) -> Kind {
         // Contexts, and what aligning regions takes.
         let room = layout.arena.saturating_sub(512 + (1 << LOGS.1)).min(tracks::MOST);

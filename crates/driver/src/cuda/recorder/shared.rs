@@ -111,8 +111,8 @@ impl Shared {
         Ok(slot)
     }
 
-    /// Places launches of these kinds in one generation, with what `find` finds there for them all, as soon as there is
-    /// room for what is promised to them.
+    /// Places launches of these kinds in one generation, with what `find` finds there for them all, as soon
+    /// as there is room for what is promised to them.
     pub(super) fn room<'s, T>(
         &self,
         mut state: MutexGuard<'s, State>,
@@ -153,7 +153,8 @@ impl Shared {
                 continue;
             }
             let now = Instant::now();
-            // What is being drained, or is about to be, makes room, however long its launches take to be handed on.
+            // What is being drained, or is about to be, makes room, however long its launches take to be
+            // handed on.
             let drained =
                 |g: &Generation| g.phase == Phase::Draining || g.phase == Phase::Closed && g.pending == 0;
             if state.progress != seen || state.generations.iter().any(drained) {
@@ -182,7 +183,8 @@ impl Shared {
         marked.map_err(|e| self.fail(state, e)).ok()
     }
 
-    /// Notes that launches have ended: the program has waited, so some have, and this is sooner than the recorder's thread looks.
+    /// Notes that launches have ended: the program has waited, so some have, and this is sooner than the
+    /// recorder's thread looks.
     pub(super) fn notice(&self, state: &mut State) {
         for all in state.waiting.values_mut() {
             // A failure is the thread's to find: it asks the same.

@@ -1,12 +1,14 @@
-//! How much of a pool a launch is likely to write, before it has run: what was promised to queued launches is not given to
-//! others.
+//! How much of a pool a launch is likely to write, before it has run: what was promised to queued launches is
+//! not given to others.
 //!
-//! Nothing is known of a kernel at first: then it is twice the first chunk of every warp, a guess. Launches that were drained
-//! tell what they took; those of the same kernel are promised that in proportion to their warps, and a little more, those
-//! of the same shape the most that it took lately. What tracks want is known of a kernel as soon as one launch of it has ended.
+//! Nothing is known of a kernel at first: then it is twice the first chunk of every warp, a guess. Launches
+//! that were drained tell what they took; those of the same kernel are promised that in proportion to their
+//! warps, and a little more, those of the same shape the most that it took lately. What tracks want is known
+//! of a kernel as soon as one launch of it has ended.
 //!
-//! Holds: what is known is bounded, and no launch is promised more than there can be. Misses: data that makes a launch write much more than those before it: then memory may run
-//! over, and what was lost is counted.
+//! # Invariants
+//! What is known is bounded, and no launch is promised more than there can be. Misses: data that makes a
+//! launch write much more than those before it: then memory may run over, and what was lost is counted.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +40,8 @@ impl Learned {
         let key = (launch.module, launch.kernel, warps);
         let below = self.most.range(..=key).next_back();
         let above = self.most.range(key..).next();
-        // The nearest shape of the same kernel; of two the smaller one, whose warps have more to do if they differ.
+        // The nearest shape of the same kernel; of two the smaller one, whose warps have more to do if they
+        // differ.
         let near = [below, above].into_iter().flatten().find(|(k, _)| (k.0, k.1) == (key.0, key.1));
         let promise = match near {
             Some(((_, _, of), bytes)) => {

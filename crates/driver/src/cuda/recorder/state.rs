@@ -1,7 +1,8 @@
 //! What a recorder knows at a time: its generations, who waits for what, and what goes wrong.
 //!
-//! Holds: a launch that was placed is in one generation until it is taken out of it with all others, once; `pending` of
-//! a generation is how many of its launches may still write. Nothing here calls the driver.
+//! # Invariants
+//! A launch that was placed is in one generation until it is taken out of it with all others, once; `pending`
+//! of a generation is how many of its launches may still write. Nothing here calls the driver.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -101,8 +102,8 @@ pub(super) struct Generation {
     pub since: Option<Instant>,
     /// Bytes of the pool that were handed out, when last looked.
     pub filled: u64,
-    /// Bytes that were promised to launches whose part is not in `filled` for certain; of those that have ended; of those that
-    /// had ended when the cursor was asked for.
+    /// Bytes that were promised to launches whose part is not in `filled` for certain; of those that have
+    /// ended; of those that had ended when the cursor was asked for.
     pub promised: u64,
     pub ended: u64,
     pub asked_for: u64,
@@ -183,7 +184,8 @@ pub(super) struct State {
     pub tables: Tables,
     /// Bytes that were copied to the host and are not yet handed on.
     pub held: u64,
-    /// How often somebody asked for what has ended, and which of these was the last that came too late to be waited for.
+    /// How often somebody asked for what has ended, and which of these was the last that came too late to be
+    /// waited for.
     pub asked: u64,
     pub answered: u64,
     /// How long threads of the program waited for what has ended.
@@ -232,7 +234,8 @@ impl Generation {
             asked_for: 0,
         }
     }
-    /// Whether launches that are promised so many bytes may be let in: nobody else is there, or nobody's part is touched.
+    /// Whether launches that are promised so many bytes may be let in: nobody else is there, or nobody's part
+    /// is touched.
     pub fn roomy(&self, layout: &Layout, promise: u64) -> bool {
         self.launches.is_empty() || self.filled.saturating_add(self.promised + promise) <= layout.capacity()
     }
@@ -264,7 +267,8 @@ impl Generation {
         let (asked, round) = (std::mem::take(&mut self.asked), self.round);
         *self = Generation { before: asked, round, ..Generation::new(layout, self.area) };
     }
-    /// How many contexts to make at a time for a kind: as many as are likely to be wanted, but never much of the room.
+    /// How many contexts to make at a time for a kind: as many as are likely to be wanted, but never much of
+    /// the room.
     pub fn batch(&self, kind: Kind) -> usize {
         let asked = |of: &BTreeMap<Kind, usize>| of.get(&kind).copied().unwrap_or(0);
         asked(&self.asked).max(asked(&self.before).saturating_sub(asked(&self.asked))).clamp(1, 64)

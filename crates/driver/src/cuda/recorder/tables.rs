@@ -1,12 +1,14 @@
-//! A probe program's tables: one set for each module, from its first launch to the end, whatever streams and graphs its launches come
-//! from.
+//! A probe program's tables: one set for each module, from its first launch to the end, whatever streams and
+//! graphs its launches come from.
 //!
-//! They lie in memory that the recorder has from the start, one behind the other; a module that is loaded again, as others of
-//! the same text, has those that it had. They are never given back, so they outlive their modules, and are copied to
-//! the host beside the program's work: at the end, when somebody waits, and now and then.
+//! They lie in memory that the recorder has from the start, one behind the other; a module that is loaded
+//! again, as others of the same text, has those that it had. They are never given back, so they outlive their
+//! modules, and are copied to the host beside the program's work: at the end, when somebody waits, and now
+//! and then.
 //!
-//! Holds: a set is no other's. Misses: what came after the last copy, of a context that faults; a copy that is made while
-//! kernels run may have of one row what came before and of the next what came later.
+//! # Invariants
+//! A set is no other's. Misses: what came after the last copy, of a context that faults; a copy that is made
+//! while kernels run may have of one row what came before and of the next what came later.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,8 +58,8 @@ pub(super) struct Set {
 }
 
 impl Tables {
-    /// What the contexts of a launch say, whose module's tables are made if it is the first; all tables begin at `base`. `None`: there is no
-    /// room.
+    /// What the contexts of a launch say, whose module's tables are made if it is the first; all tables begin
+    /// at `base`. `None`: there is no room.
     pub fn probing(
         &mut self,
         layout: &Layout,

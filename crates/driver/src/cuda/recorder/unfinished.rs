@@ -1,7 +1,8 @@
 //! What launches that still run have left in memory that is the host's.
 //!
-//! Holds: it is one launch's; nothing waits for it, neither the device nor the program. Misses: of a lane that writes meanwhile, some of its stores
-//! and not others, as entries themselves say.
+//! # Invariants
+//! It is one launch's; nothing waits for it, neither the device nor the program. Misses: of a lane that
+//! writes meanwhile, some of its stores and not others, as entries themselves say.
 
 use std::sync::Arc;
 
@@ -45,7 +46,8 @@ impl Shared {
                 ((i, g.round, place), Arc::clone(&placed.plan), launch, placed.slot)
             }));
         }
-        // Read without the state, which launches wait for: of those that were handed on meanwhile the memory is others'.
+        // Read without the state, which launches wait for: of those that were handed on meanwhile the memory
+        // is others'.
         let read = |(at, plan, launch, slot): (At, Arc<Plan>, Launch, Slot)| {
             let bytes = kept.copy(slot.tracks, slot.track_bytes())?;
             let marks = marks(&plan, &launch, &slot, &bytes)?;

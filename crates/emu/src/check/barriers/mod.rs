@@ -55,7 +55,7 @@ impl BarrierCheck {
                 self.reads(launch, warp, block, t, here);
             }
             (Op::St(i), [t]) if !stores(launch, warp, block, &code.mems[i as usize], t, here) => {}
-            (Op::WarpOp(_), _) => self.asking.busy(here),
+            (Op::Exchange(_), _) => self.asking.busy(here),
             (
                 Op::St(_)
                 | Op::Atom(_)
@@ -91,14 +91,14 @@ impl BarrierCheck {
     /// Lanes come to an exchange; those that may take part.
     pub fn comes(&self, launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, here: WarpStep) -> u32 {
         match launch.code.steps[here.step as usize].op {
-            Op::WarpOp(i) => exchanges::named(launch, found, warp, &launch.code.warp_ops[i as usize], here),
+            Op::Exchange(i) => exchanges::named(launch, found, warp, &launch.code.warp_ops[i as usize], here),
             _ => here.lanes,
         }
     }
     /// All lanes of an exchange have come; those that receive nobody's value.
     pub fn exchange(&self, launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, here: WarpStep) -> u32 {
         match launch.code.steps[here.step as usize].op {
-            Op::WarpOp(i) => {
+            Op::Exchange(i) => {
                 exchanges::shuffled(launch, found, warp, &launch.code.warp_ops[i as usize], here)
             }
             _ => 0,
@@ -115,8 +115,8 @@ impl BarrierCheck {
     ) {
         self.barriers.complete(launch, found, cta, id as u32, warps);
     }
-    /// The waiting threads, if all threads of these CTAs wait forever. `grid`: they are all that there are; else
-    /// what lies outside of their shared memory may yet change.
+    /// The waiting threads, if all threads of these CTAs wait forever. `grid`: they are all that there are;
+    /// else what lies outside of their shared memory may yet change.
     pub fn waits(
         &self,
         launch: &Launch<'_>,

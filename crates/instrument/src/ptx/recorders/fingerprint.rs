@@ -77,8 +77,8 @@ impl Lowering<'_> {
         ));
     }
 
-    /// Counts a back edge, and writes [`RollingHash::checkpoint`] at every 2^`every`-th. One branch for all lanes,
-    /// because this code is in inner loops.
+    /// Counts a back edge, and writes [`RollingHash::checkpoint`] at every 2^`every`-th. One branch for all
+    /// lanes, because this code is in inner loops.
     pub(in crate::ptx) fn checkpoint(&self, s: &mut Snippet<'_>, every: u8, guard: Option<Guard>) {
         let mask = (1u64 << every.min(31)) - 1;
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();

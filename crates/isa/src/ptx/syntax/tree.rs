@@ -58,7 +58,7 @@ pub enum ItemKind {
     Section,
     /// A variable declaration.
     Variable,
-    /// A function with a body, as an index into [`Module::functions`].
+    /// A function with a body, as an index into `Module::functions`.
     Function(u32),
     /// A function declaration without a body.
     Declaration,
@@ -81,7 +81,7 @@ pub struct FunctionSyntax {
     pub params: Span,
     /// Body, braces included.
     pub body: Span,
-    /// Indices into [`Module::statements`].
+    /// Indices into `Module::statements`.
     pub statements: Range<u32>,
 }
 
@@ -92,7 +92,7 @@ pub struct Statement {
     pub span: Span,
     /// Offset of the opcode (instructions), or of the statement.
     pub opcode: u32,
-    /// Index into [`Module::forms`] (instructions).
+    /// Index into `Module::forms` (instructions).
     pub form: u32,
     /// StatementKind of the statement.
     pub kind: StatementKind,
