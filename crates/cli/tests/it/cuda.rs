@@ -192,7 +192,7 @@ fn the_bundles_script_finds_everything_right_here() {
     };
     let Ok(out) = run("collatz/,union_find,triton/softmax,printf,assert_trap,index-overflow,uninit", &[])
     else {
-        eprintln!("skipped: no python3");
+        crate::tools::skip("no python3");
         return;
     };
     let text = String::from_utf8_lossy(&out.stdout);
@@ -427,7 +427,7 @@ fn measures(name: &str, options: &[&str], wanted: &[&str]) {
         .env("PRLX_ASSEMBLER", "driver")
         .output();
     let Ok(out) = out else {
-        eprintln!("skipped: no python3");
+        crate::tools::skip("no python3");
         return;
     };
     let text = String::from_utf8_lossy(&out.stdout);
@@ -461,7 +461,7 @@ fn the_bundles_script_measures_markers() {
     };
     let kernels = Path::new(ROOT).join("bench/markers");
     let Ok((code, text)) = run(&kernels, "--device cpu") else {
-        eprintln!("skipped: no python3");
+        crate::tools::skip("no python3");
         return;
     };
     assert_eq!(code, Some(0), "{text}");

@@ -34,7 +34,7 @@ fn ptxas() -> Option<PathBuf> {
     let entries = fs::read_dir(venv.join("lib")).into_iter().flatten().flatten();
     let found = entries.map(|e| e.path().join("site-packages/nvidia/cu13/bin/ptxas")).find(|p| p.is_file());
     if found.is_none() {
-        eprintln!("skipped: no ptxas; `cargo xtask setup` installs it");
+        crate::tools::skip("no ptxas; `cargo xtask setup` installs it");
     }
     found
 }

@@ -27,7 +27,7 @@ fn tools() -> Option<[PathBuf; 2]> {
     let mut bins = entries.map(|e| e.path().join("site-packages/nvidia/cu13/bin"));
     let found = bins.find(|b| b.join("ptxas").is_file() && b.join("nvdisasm").is_file());
     if found.is_none() {
-        eprintln!("skipped: no ptxas and nvdisasm; `cargo xtask setup` installs them");
+        crate::tools::skip("no ptxas and nvdisasm; `cargo xtask setup` installs them");
     }
     found.map(|bin| ["ptxas", "nvdisasm"].map(|name| bin.join(name)))
 }

