@@ -114,7 +114,7 @@ fn viewer(out: &Path) -> Result<PathBuf> {
         tmux(&["resize-window", "-x", "70", "-y", "20"])?;
         wait("▶")?;
         tmux(&["resize-window", "-x", &w, "-y", &h])?;
-        wait("┐┌ 1 Story")?;
+        wait("┐┌ 1 Summary")?;
         wait("▶")?;
         let screen = tmux(&["capture-pane", "-e", "-p"])?;
         let html = out.join("viewer.html");

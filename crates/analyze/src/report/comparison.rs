@@ -20,8 +20,7 @@ data! {
         processes: Vec<ProcessPair>,
         /// Processes that the other side has no partner for.
         alone: Vec<UnmatchedProcess>,
-        /// Pairs of launches that there are to compare; a part of a report ([`crate::DiffOptions::shard`])
-        /// has fewer.
+        /// Pairs of launches that there are to compare; a part of a report ([`crate::DiffOptions::shard`]) has fewer.
         pairs: u64,
         /// Launches, compared in pairs, by process and A's number.
         launches: Vec<LaunchReport>,

@@ -31,8 +31,7 @@ data! {
         shown: [Option<String>; 2],
         /// Whether it gave both sides the same; `None` if not recorded.
         same: Option<bool>,
-        /// The first input that differs: arguments before loads, loads in the order in which the lane made
-        /// them.
+        /// The first input that differs: arguments before loads, loads in the order in which the lane made them.
         first: bool,
         /// Its number in the site's slice.
         #[cfg_attr(feature = "serde", serde(skip))]

