@@ -75,7 +75,7 @@ class Bundle:
             files[level] = self.folder / f"{label.replace('/', '~')}.{level}.prlx"
             words = ["record", str(launch), "--device", "cuda", "--level", level, "-o", str(files[level])]
             code, _, said = self.prlx(*words)
-            changed = "differ between the recorded and the bare run" in said
+            changed = "differ between the recorded and the unrecorded run" in said
             lost, stopped = ", 0 dropped," not in said, "was stopped" in said
             row[level] = "fails" if code or stopped else "outputs differ" if changed else "lossy" if lost else "ok"
             if code or stopped or changed and not {"all", "outputs", level, "print"} & set(free):
