@@ -177,13 +177,15 @@ fn names_can_not_write_to_the_terminal() {
     check("report", "escapes.txt", &got);
 }
 
-/// Lines fit the requested width, except for headlines, places and values, which are never clipped.
+/// Lines nearly fit the requested width: places and values are never clipped. The headline and
+/// the head of a finding are one longer sentence each.
 #[test]
 fn lines_fit() {
     let (_, _, r) = flipped();
     for width in [60, 80, 120] {
-        for line in as_text(&r, Style { color: false, width }).lines() {
-            assert!(line.chars().count() <= width + 30, "{width}: {line}");
+        for (i, line) in as_text(&r, Style { color: false, width }).lines().enumerate() {
+            let extra = if i == 0 || line.starts_with(" 1 Branch") { 30 } else { 20 };
+            assert!(line.chars().count() <= width + extra, "{width}: {line}");
         }
     }
 }
