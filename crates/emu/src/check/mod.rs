@@ -33,6 +33,7 @@ use std::sync::Mutex;
 use prlx_trace::check::{Check, Findings};
 
 use crate::code::{MatrixOp, MbarrierKind, Op, Plane, WarpOpKind};
+use crate::error::EmuError;
 use crate::exec::cta_state::CtaState;
 use crate::exec::deadlock::{PausedCta, WaitingLanes};
 use crate::exec::launch::Launch;
@@ -168,7 +169,7 @@ impl Checker {
     ///
     /// # Errors
     /// When it is none and nobody checks it.
-    pub fn free(&mut self, launch: &Launch<'_>, at: u64, l: usize) -> Result<(), String> {
+    pub fn free(&mut self, launch: &Launch<'_>, at: u64, l: usize) -> Result<(), EmuError> {
         if self.checks.has(Check::Bounds) {
             self.blocks.free(launch, &mut self.found, at, WarpStep { lanes: 1 << l, ..self.here });
             return Ok(());

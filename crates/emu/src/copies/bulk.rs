@@ -17,6 +17,7 @@ use crate::copies::mbarrier;
 use crate::copies::state::Transfer;
 use crate::copies::state::TransferKind;
 use crate::copies::tensor::{self, Tile};
+use crate::error::{EmuError, invalid};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
@@ -36,7 +37,7 @@ fn everywhere<'a>(launch: &'a Launch<'_>, block: &'a CtaState) -> VisibleMemory<
 
 impl Transfer {
     /// Reads the source, if that was not done.
-    fn read(&mut self, launch: &Launch<'_>, block: &CtaState) -> Result<(), String> {
+    fn read(&mut self, launch: &Launch<'_>, block: &CtaState) -> Result<(), EmuError> {
         if self.data.is_some() {
             return Ok(());
         }
@@ -67,7 +68,7 @@ impl Transfer {
         Ok(())
     }
     /// Writes the destination and counts the bytes.
-    fn write(mut self, launch: &Launch<'_>, block: &CtaState) -> Result<(), String> {
+    fn write(mut self, launch: &Launch<'_>, block: &CtaState) -> Result<(), EmuError> {
         self.read(launch, block)?;
         let (r, data) = (everywhere(launch, block), self.data.take().unwrap_or_default());
         match &self.what {
@@ -108,8 +109,8 @@ impl Transfer {
     fn verb(&self) -> &'static str {
         if matches!(self.what, TransferKind::Send { .. }) { "sends" } else { "copies" }
     }
-    fn fault(&self, text: String) -> (usize, Box<Fault>) {
-        (self.warp as usize, Fault::new(self.step, self.lane, format!("{} {text}", self.verb())))
+    fn fault(&self, error: &EmuError) -> (usize, Box<Fault>) {
+        (self.warp as usize, Fault::new(self.step, self.lane, format!("{} {error}", self.verb())))
     }
 }
 
@@ -127,18 +128,18 @@ fn run<'a>(
     space: AddrSpace,
     at: u64,
     bytes: u64,
-) -> Result<(&'a Region, u64), String> {
+) -> Result<(&'a Region, u64), EmuError> {
     access::run(r, space, 0, at, bytes)
-        .ok_or_else(|| format!("{bytes} bytes at {at:#x}, which are not all there"))
+        .ok_or_else(|| invalid(format!("{bytes} bytes at {at:#x}, which are not all there")))
 }
 
 /// No tile is larger than shared memory.
-fn fits(tile: &Tile, block: &CtaState) -> Result<(), String> {
+fn fits(tile: &Tile, block: &CtaState) -> Result<(), EmuError> {
     let (bytes, room) = (tile.bytes(), block.shared.len());
     if bytes <= room {
         Ok(())
     } else {
-        Err(format!("a tile of {bytes} bytes; there are {room} bytes of shared memory"))
+        Err(invalid(format!("a tile of {bytes} bytes; there are {room} bytes of shared memory")))
     }
 }
 
@@ -154,7 +155,7 @@ impl CtaState {
         let i = rng.below(self.transfers.len() as u32) as usize;
         let mut next = self.transfers.swap_remove(i);
         let read = next.data.is_none();
-        next.read(launch, self).map_err(|e| next.fault(e))?;
+        next.read(launch, self).map_err(|e| next.fault(&e))?;
         if read && rng.below(2) == 0 {
             self.transfers.push(next);
             return Ok(());
@@ -233,9 +234,9 @@ impl Warp {
             let tile = self.tile(&everywhere(launch, block), op, l).and_then(|tile| {
                 match shared.is_multiple_of(128) {
                     true => Ok(tile),
-                    false => {
-                        Err(format!("a tile at {shared:#x} of shared memory, which is not a multiple of 128"))
-                    }
+                    false => Err(invalid(format!(
+                        "a tile at {shared:#x} of shared memory, which is not a multiple of 128"
+                    ))),
                 }
             });
             todo.push((l, shared, tile));
@@ -256,14 +257,14 @@ impl Warp {
     ///
     /// # Errors
     /// When the tensor map or an address is wrong.
-    pub(crate) fn tile(&self, r: &VisibleMemory<'_>, op: &TensorCopy, l: usize) -> Result<Tile, String> {
+    pub(crate) fn tile(&self, r: &VisibleMemory<'_>, op: &TensorCopy, l: usize) -> Result<Tile, EmuError> {
         let at = access::address_of(&self.planes, &op.map, l);
         let coordinates: Vec<i32> =
             op.at.iter().map(|&p| self.planes.w32[usize::from(p)].0[l] as i32).collect();
         let bytes = map(r, op.map.space, at)?;
         let tile =
             Tile::new(&bytes, &coordinates).and_then(|tile| if op.load { Ok(tile) } else { tile.written() });
-        tile.map_err(|e| format!("by a tensor map at {at:#x}: {e}"))
+        tile.map_err(|e| invalid(format!("by a tensor map at {at:#x}: {e}")))
     }
     fn transfer(
         &self,
@@ -390,7 +391,7 @@ impl Warp {
             std::mem::take(&mut block.transfers).into_iter().partition(due);
         for mut t in now {
             if read {
-                t.read(launch, block).map_err(|e| t.fault(e).1)?;
+                t.read(launch, block).map_err(|e| t.fault(&e).1)?;
                 rest.push(t);
             } else {
                 block.end(launch, t).map_err(|(_, f)| f)?;
@@ -412,7 +413,7 @@ impl Warp {
         step: u32,
     ) -> Result<(), Box<Fault>> {
         let r = everywhere(launch, block);
-        let one = |l: usize| -> Result<(), String> {
+        let one = |l: usize| -> Result<(), EmuError> {
             let find_map = |mem: &MemAccess| find(&r, mem.space, access::address_of(&self.planes, mem, l));
             let (region, off) = find_map(&work.map)?;
             let mut bytes = [0; 128];
@@ -449,10 +450,10 @@ fn map(r: &VisibleMemory<'_>, space: AddrSpace, at: u64) -> Result<[u8; 128], St
 }
 
 /// Where a tensor map lies.
-fn find<'a>(r: &VisibleMemory<'a>, space: AddrSpace, at: u64) -> Result<(&'a Region, u64), String> {
+fn find<'a>(r: &VisibleMemory<'a>, space: AddrSpace, at: u64) -> Result<(&'a Region, u64), EmuError> {
     if !at.is_multiple_of(64) {
-        return Err(format!("by a tensor map at {at:#x}, which is not a multiple of 64"));
+        return Err(invalid(format!("by a tensor map at {at:#x}, which is not a multiple of 64")));
     }
     access::run(r, space, 0, at, 128)
-        .ok_or_else(|| format!("by a tensor map at {at:#x}, where there are no 128 bytes"))
+        .ok_or_else(|| invalid(format!("by a tensor map at {at:#x}, where there are no 128 bytes")))
 }

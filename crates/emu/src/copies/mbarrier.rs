@@ -4,6 +4,7 @@
 //! expected and pending arrivals, then 22 bits for pending bytes, offset so that 0 lies in the middle.
 
 use crate::code::{AddrSpace, MbarrierKind, MbarrierOp, window};
+use crate::error::{EmuError, invalid};
 use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
@@ -48,9 +49,9 @@ impl State {
         }
         self
     }
-    fn arrive(mut self, n: u32, drop: bool) -> Result<State, String> {
+    fn arrive(mut self, n: u32, drop: bool) -> Result<State, EmuError> {
         if n > self.pending {
-            return Err(format!("at which {n} arrive where {} are awaited", self.pending));
+            return Err(invalid(format!("at which {n} arrive where {} are awaited", self.pending)));
         }
         self.pending -= n;
         if drop {
@@ -82,9 +83,9 @@ impl State {
         }
     }
     /// One that awaits `n` arrivals more.
-    fn more(mut self, n: u32) -> Result<u64, String> {
+    fn more(mut self, n: u32) -> Result<u64, EmuError> {
         self.pending += n;
-        if self.pending > COUNT as u32 { Err("at which too many arrive".into()) } else { Ok(self.bits()) }
+        if self.pending > COUNT as u32 { Err(invalid("at which too many arrive")) } else { Ok(self.bits()) }
     }
     fn expect(mut self, bytes: i32) -> State {
         self.bytes = self.bytes.wrapping_add(bytes);
@@ -111,11 +112,11 @@ pub fn phase(bar: &MbarrierOp, planes: &Planes, l: usize) -> bool {
 ///
 /// # Errors
 /// What is wrong with it, after "an mbarrier".
-pub fn after(kind: MbarrierKind, old: u64, operand: Option<u64>) -> Result<u64, String> {
+pub fn after(kind: MbarrierKind, old: u64, operand: Option<u64>) -> Result<u64, EmuError> {
     let (state, count) = (State::read(old), operand.unwrap_or(1) as u32);
     let new = match kind {
         MbarrierKind::Init if !(1..=COUNT as u32).contains(&count) => {
-            return Err(format!("with a count of {count}"));
+            return Err(invalid(format!("with a count of {count}")));
         }
         MbarrierKind::Init => State { parity: false, expected: count, pending: count, bytes: 0 },
         MbarrierKind::Invalidate => State { parity: false, expected: 0, pending: 0, bytes: 0 },
@@ -180,7 +181,7 @@ impl Warp {
             }
         })?;
         if let Some((l, text)) = wrong {
-            return Err(Box::new(AccessError { lane: l as u32, text }));
+            return Err(Box::new(AccessError { lane: l as u32, text: text.into() }));
         }
         if let Some(d) = bar.result {
             match bar.kind {
@@ -204,9 +205,9 @@ pub(crate) fn cluster_address(space: AddrSpace, at: u64) -> u64 {
 ///
 /// # Errors
 /// When none is there, or nobody is awaited.
-pub fn arrive(r: &VisibleMemory<'_>, at: u64) -> Result<(), String> {
+pub fn arrive(r: &VisibleMemory<'_>, at: u64) -> Result<(), EmuError> {
     let found = access::run(r, AddrSpace::Cluster, 0, at, 8).filter(|_| at.is_multiple_of(8));
-    let (region, off) = found.ok_or_else(|| format!("at {at:#x}, where none is"))?;
+    let (region, off) = found.ok_or_else(|| invalid(format!("at {at:#x}, where none is")))?;
     let state = State::read(region.load64(off)).arrive(1, false)?;
     region.store64(off, state.bits());
     Ok(())

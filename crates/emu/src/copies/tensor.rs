@@ -28,6 +28,7 @@ use prlx_driver::tensor_map::{BYTES, Swizzle, TensorMap};
 use prlx_trace::kernel::Scalar;
 
 use crate::code::{Rmw, TensorMapField, TensorReduction};
+use crate::error::{EmuError, invalid};
 use crate::mem::access;
 use crate::mem::{Memory, Region};
 
@@ -84,10 +85,10 @@ impl TensorMapField {
 ///
 /// # Errors
 /// What is wrong with the map.
-pub fn encode(at: u64, map: &TensorMap) -> Result<[u8; BYTES], String> {
-    map.check()?;
+pub fn encode(at: u64, map: &TensorMap) -> Result<[u8; BYTES], EmuError> {
+    map.check().map_err(invalid)?;
     if !at.is_multiple_of(16) {
-        return Err(format!("a tensor at {at:#x}, which is not a multiple of 16"));
+        return Err(invalid(format!("a tensor at {at:#x}, which is not a multiple of 16")));
     }
     let ty = match map.ty {
         Scalar::S8 => Scalar::U8,
@@ -118,20 +119,20 @@ pub fn encode(at: u64, map: &TensorMap) -> Result<[u8; BYTES], String> {
 ///
 /// # Errors
 /// What is wrong with the map.
-pub fn decode(bytes: &[u8; BYTES]) -> Result<(u64, TensorMap), String> {
+pub fn decode(bytes: &[u8; BYTES]) -> Result<(u64, TensorMap), EmuError> {
     if u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) != MAGIC {
-        return Err("these 128 bytes are no tensor map of this device".into());
+        return Err(invalid("these 128 bytes are no tensor map of this device"));
     }
     let (rank, number) = (TensorMapField::Rank.get(bytes) + 1, TensorMapField::Type.get(bytes) as usize);
     if rank > 5 {
-        return Err(format!("it has {rank} dimensions; there are at most 5"));
+        return Err(invalid(format!("it has {rank} dimensions; there are at most 5")));
     }
     let ty = TYPES.get(number).copied().flatten();
     let ty = ty.ok_or_else(|| {
-        format!("its element type, number {number} of `tensormap.replace`, is not implemented")
+        invalid(format!("its element type, number {number} of `tensormap.replace`, is not implemented"))
     })?;
     if TensorMapField::Interleave.get(bytes) != 0 {
-        return Err("interleaved layouts are not implemented".into());
+        return Err(invalid("interleaved layouts are not implemented"));
     }
     let swizzle = Swizzle::ALL.get(TensorMapField::Swizzle.get(bytes) as usize);
     let whole = |n: u64| if n == 0 { 1 << 32 } else { n };
@@ -141,13 +142,13 @@ pub fn decode(bytes: &[u8; BYTES]) -> Result<(u64, TensorMap), String> {
         strides: (1..rank as u8).map(|i| TensorMapField::Stride(i - 1).get(bytes)).collect(),
         tile: (0..rank as u8).map(|i| TensorMapField::Tile(i).get(bytes) as u32).collect(),
         steps: (0..rank as u8).map(|i| TensorMapField::Step(i).get(bytes) as u32).collect(),
-        swizzle: swizzle.ok_or("its swizzle is not implemented")?.1,
+        swizzle: swizzle.ok_or_else(|| invalid("its swizzle is not implemented"))?.1,
         nan: TensorMapField::Fill.get(bytes) == 1,
     };
-    map.check().map_err(|e| e.replace('`', ""))?;
+    map.check().map_err(|e| invalid(e.replace('`', "")))?;
     let at = TensorMapField::Address.get(bytes);
     if !at.is_multiple_of(16) {
-        return Err(format!("its tensor lies at {at:#x}, which is not a multiple of 16"));
+        return Err(invalid(format!("its tensor lies at {at:#x}, which is not a multiple of 16")));
     }
     Ok((at, map))
 }
@@ -176,28 +177,28 @@ impl Tile {
     ///
     /// # Errors
     /// What is wrong with the map, or how many coordinates it needs.
-    pub fn new(bytes: &[u8; BYTES], first: &[i32]) -> Result<Tile, String> {
+    pub fn new(bytes: &[u8; BYTES], first: &[i32]) -> Result<Tile, EmuError> {
         let (at, map) = decode(bytes)?;
         if map.sizes.len() != first.len() {
-            return Err(format!(
+            return Err(invalid(format!(
                 "it has {} dimensions, and {} coordinates are given",
                 map.sizes.len(),
                 first.len()
-            ));
+            )));
         }
         if map.swizzle != Swizzle::None
             && map.tile[0] as u64 * map.element() != u64::from(map.swizzle.width())
         {
-            return Err("a swizzle of rows that are not as wide as it is not implemented".into());
+            return Err(invalid("a swizzle of rows that are not as wide as it is not implemented"));
         }
         // No document says so; an H200 answers "illegal instruction"
         // (bench/runs/2026-11-20-h200-tensor-copies.md).
         let begin = i64::from(first[0]) * map.element() as i64;
         if begin % 16 != 0 {
-            return Err(format!(
+            return Err(invalid(format!(
                 "a tile that begins at {}, {begin} bytes into a row, not at a multiple of 16",
                 first[0]
-            ));
+            )));
         }
         let mut all = [0; 5];
         all[..first.len()].copy_from_slice(first);
@@ -207,14 +208,14 @@ impl Tile {
     ///
     /// # Errors
     /// Which coordinate is negative.
-    pub fn written(self) -> Result<Tile, String> {
+    pub fn written(self) -> Result<Tile, EmuError> {
         // Not documented either; seen on the same H200.
         match self.first.iter().position(|&x| x < 0) {
             None => Ok(self),
-            Some(d) => Err(format!(
+            Some(d) => Err(invalid(format!(
                 "a tile that begins at {} along dimension {d}: only a load may begin before the tensor",
                 self.first[d]
-            )),
+            ))),
         }
     }
     /// Bytes of a row.
@@ -278,7 +279,7 @@ impl Tile {
     ///
     /// # Errors
     /// Where the tensor does not lie in one allocation.
-    pub fn read(&self, memory: &Memory) -> Result<Vec<u8>, String> {
+    pub fn read(&self, memory: &Memory) -> Result<Vec<u8>, EmuError> {
         let size = self.map.element() as usize;
         let nan: u64 = match self.map.ty {
             _ if !self.map.nan => 0,
@@ -299,7 +300,12 @@ impl Tile {
     ///
     /// # Errors
     /// As for reading.
-    pub fn write(&self, memory: &Memory, data: &[u8], reduce: Option<TensorReduction>) -> Result<(), String> {
+    pub fn write(
+        &self,
+        memory: &Memory,
+        data: &[u8],
+        reduce: Option<TensorReduction>,
+    ) -> Result<(), EmuError> {
         let rmw = reduce.map(|r| r.on(self.map.ty)).transpose()?;
         let size = self.map.element() as u8;
         for (row, data) in self.rows().zip(data.chunks_exact(self.row())) {
@@ -326,10 +332,10 @@ impl Tile {
     }
 }
 
-fn find<'a>(memory: &'a Memory, row: &Row) -> Result<(&'a Region, u64), String> {
+fn find<'a>(memory: &'a Memory, row: &Row) -> Result<(&'a Region, u64), EmuError> {
     memory.range(row.at, row.bytes as u64).ok_or_else(|| {
         let (n, at) = (row.bytes, row.at);
-        format!("{n} bytes of the tensor at {at:#x}, which are not all there: {}", memory.around(at))
+        invalid(format!("{n} bytes of the tensor at {at:#x}, which are not all there: {}", memory.around(at)))
     })
 }
 
@@ -364,7 +370,7 @@ impl TensorReduction {
     ///
     /// # Errors
     /// When there is no such reduction.
-    pub fn on(self, ty: Scalar) -> Result<Rmw, String> {
+    pub fn on(self, ty: Scalar) -> Result<Rmw, EmuError> {
         use Scalar::{Bf16, F16, F32, F64, S32, S64, U32, U64};
         let extreme = |max, bf16| Rmw::Extreme16 { max, bf16, pair: false };
         Ok(match (self, ty) {
@@ -385,7 +391,7 @@ impl TensorReduction {
             (TensorReduction::And, U32 | S32 | U64) => Rmw::And,
             (TensorReduction::Or, U32 | S32 | U64) => Rmw::Or,
             (TensorReduction::Xor, U32 | S32 | U64) => Rmw::Xor,
-            _ => return Err(format!("there is no such reduction of {}", ty.name())),
+            _ => return Err(invalid(format!("there is no such reduction of {}", ty.name()))),
         })
     }
 }

@@ -8,6 +8,7 @@ use prlx_trace::kernel::Special as Launch;
 use rustc_hash::FxHashMap;
 
 use crate::code::{Code, GuardBits, HookValue, NEGATE, NO_GUARD, Op, Plane, SpecialRegister, Step, window};
+use crate::error::{EmuError, unsupported};
 use prlx_lanes::{Args, LaneFn};
 use prlx_lanes::{LANES, Planes, V32, V64};
 
@@ -266,8 +267,10 @@ impl<'a> Binder<'a> {
     }
     /// The address of a symbol, where it does not depend on the lane's stack; with the space that it is an
     /// address of.
-    pub fn address(&self, s: SymbolId) -> Result<(Option<u64>, Space), String> {
-        let Some(symbol) = self.module.symbols.get(s.index()) else { return Err("it names nothing".into()) };
+    pub fn address(&self, s: SymbolId) -> Result<(Option<u64>, Space), EmuError> {
+        let Some(symbol) = self.module.symbols.get(s.index()) else {
+            return Err(unsupported("it names nothing"));
+        };
         if symbol.is_function {
             return Ok((Some(window::CODE + (u64::from(s.0) + 1) * window::CODE_STRIDE), Space::Generic));
         }
@@ -283,11 +286,13 @@ impl<'a> Binder<'a> {
         }
         match self.addresses.get(s.index()).copied().flatten() {
             Some(a) => Ok((Some(a), symbol.space)),
-            None => Err(format!("`{}` is declared elsewhere and has no address here", symbol.name)),
+            None => {
+                Err(unsupported(format!("`{}` is declared elsewhere and has no address here", symbol.name)))
+            }
         }
     }
     /// The plane of a source operand, as a value of `ty`.
-    pub fn source(&mut self, operand: &Operand, ty: Type) -> Result<u16, String> {
+    pub fn source(&mut self, operand: &Operand, ty: Type) -> Result<u16, EmuError> {
         Ok(match operand {
             Operand::Reg(r) => {
                 let (have, at) = (self.reg_type(*r), self.reg(*r));
@@ -303,7 +308,9 @@ impl<'a> Binder<'a> {
                         self.alu(widen, t, at, u64::from(if signed(have) { bits(have) } else { 0 }));
                         t
                     }
-                    _ => return Err(format!("a register of type {have:?} where {ty:?} is read")),
+                    _ => {
+                        return Err(unsupported(format!("a register of type {have:?} where {ty:?} is read")));
+                    }
                 }
             }
             // Which part of it is the operation's own affair.
@@ -325,7 +332,7 @@ impl<'a> Binder<'a> {
             Operand::Special(name) => {
                 let s = special(name)
                     .or_else(|| self.reserved(name))
-                    .ok_or_else(|| format!("the special register `{name}` is not simulated"))?;
+                    .ok_or_else(|| unsupported(format!("the special register `{name}` is not simulated")))?;
                 let at = self.special(s);
                 match kind(ty) {
                     Kind::W32 => at,
@@ -345,7 +352,7 @@ impl<'a> Binder<'a> {
                 (Some(a), _) => self.constant(a.wrapping_add_signed(*offset), ty),
                 (None, _) => {
                     let offset =
-                        u32::try_from(*offset).map_err(|_| "a negative offset on the stack".to_string())?;
+                        u32::try_from(*offset).map_err(|_| unsupported("a negative offset on the stack"))?;
                     let at = self.local_address(*s, offset);
                     if kind(ty) == Kind::W32 {
                         let t = self.temp(Kind::W32);
@@ -357,7 +364,9 @@ impl<'a> Binder<'a> {
                 }
             },
             Operand::Sink => self.constant(0, ty),
-            other => return Err(format!("an operand of this shape ({other:?}) is not supported")),
+            other => {
+                return Err(unsupported(format!("an operand of this shape ({other:?}) is not supported")));
+            }
         })
     }
     /// `%reserved_smem_offset_…`: two halves, of which cooperative groups have the second.
@@ -378,7 +387,7 @@ impl<'a> Binder<'a> {
         t
     }
     /// The plane of a destination operand that receives a value of `ty`, and what must be done afterwards.
-    pub fn dest(&mut self, operand: &Operand, ty: Type) -> Result<(u16, Option<After>), String> {
+    pub fn dest(&mut self, operand: &Operand, ty: Type) -> Result<(u16, Option<After>), EmuError> {
         Ok(match operand {
             Operand::Sink => (self.temp(kind(ty)), None),
             Operand::Element(r, code) if VideoSelector::from_code(*code).is_some() => {
@@ -402,10 +411,16 @@ impl<'a> Binder<'a> {
                         let from = if signed(ty) { bits(ty) } else { 0 };
                         (t, Some(After { run: widen, dst: at, src: t, imm: from.into() }))
                     }
-                    _ => return Err(format!("a register of type {have:?} where {ty:?} is written")),
+                    _ => {
+                        return Err(unsupported(format!(
+                            "a register of type {have:?} where {ty:?} is written"
+                        )));
+                    }
                 }
             }
-            other => return Err(format!("a destination of this shape ({other:?}) is not supported")),
+            other => {
+                return Err(unsupported(format!("a destination of this shape ({other:?}) is not supported")));
+            }
         })
     }
     /// Emits what [`Binder::dest`] asked for.
@@ -415,7 +430,7 @@ impl<'a> Binder<'a> {
         }
     }
     /// The plane of a register as an element of a load, store or call.
-    pub fn element(&mut self, operand: &Operand, ty: Type) -> Result<Plane, String> {
+    pub fn element(&mut self, operand: &Operand, ty: Type) -> Result<Plane, EmuError> {
         Ok(match operand {
             Operand::Reg(r) => {
                 let at = self.reg(*r);
@@ -423,7 +438,7 @@ impl<'a> Binder<'a> {
                     Kind::W32 => Plane::W32(at),
                     Kind::W64 => Plane::W64(at),
                     Kind::W128 => Plane::W128(at),
-                    Kind::Pred => return Err("a predicate can't be loaded or stored".into()),
+                    Kind::Pred => return Err(unsupported("a predicate can't be loaded or stored")),
                 }
             }
             Operand::Sink => Plane::None,
@@ -438,7 +453,7 @@ impl<'a> Binder<'a> {
         })
     }
     /// An operand's own value, whatever its type, for hooks.
-    pub fn value(&mut self, operand: &Operand) -> Result<HookValue, String> {
+    pub fn value(&mut self, operand: &Operand) -> Result<HookValue, EmuError> {
         Ok(HookValue::Plane(match operand {
             Operand::Reg(r) if self.reg_type(*r) == Type::Pred => return Ok(HookValue::Pred(self.reg(*r))),
             Operand::Reg(_) => self.element(operand, Type::B64)?,

@@ -10,8 +10,9 @@
 
 use prlx_isa::view::{FuncId, InstId, Module};
 
-use crate::decode::{self, Request};
+use crate::decode::{self, Request, UnsupportedInst};
 use crate::device::emulator::{Options, in_memory};
+use crate::error::EmuError;
 use crate::exec::fault;
 use prlx_lanes::Simd;
 
@@ -47,20 +48,20 @@ pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> 
         calibrations: &[],
     };
     let (code, missing) = decode::attempt(&request, root);
-    let whole = |why| Refusal {
+    let whole = |why: EmuError| Refusal {
         function: root,
         inst: None,
         text: main.name.clone(),
         place: fault::line(source, main.span),
-        why,
+        why: why.into(),
     };
     let mut out = Vec::new();
-    for (function, inst, why) in missing {
+    for UnsupportedInst { function, inst, why } in missing {
         let (text, place) = fault::spot(module, source, function, inst).unwrap_or_default();
-        out.push(Refusal { function, inst: Some(inst), text, place, why });
+        out.push(Refusal { function, inst: Some(inst), text, place, why: why.into() });
     }
     if out.is_empty() {
-        out.extend(decode::limits(&code).map(whole));
+        out.extend(decode::limits(&code).err().map(whole));
     }
     out
 }

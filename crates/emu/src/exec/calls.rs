@@ -4,6 +4,7 @@ use crate::check::Checking;
 use prlx_isa::view::FuncId;
 
 use crate::code::{Builtin, Callee, Code, Plane, SavedRegisters, Slot, window};
+use crate::error::{EmuError, invalid};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
@@ -30,8 +31,8 @@ impl Warp {
             let func = match &call.callee {
                 Callee::Direct(f) => *f,
                 Callee::Builtin(b) => {
-                    if let Err(text) = self.builtin(launch, block, check, *b, &call.args, &call.rets, l) {
-                        fault = fault.take().or(Some((l, text)));
+                    if let Err(e) = self.builtin(launch, block, check, *b, &call.args, &call.rets, l) {
+                        fault = fault.take().or(Some((l, e)));
                     }
                     self.key[l] = at + 1;
                     return;
@@ -40,13 +41,15 @@ impl Warp {
                     Some(f) => f,
                     None => {
                         let to = self.planes.w64[usize::from(*p)].0[l];
-                        fault = fault.take().or(Some((l, format!("calls {to:#x}, which is no function"))));
+                        fault = fault
+                            .take()
+                            .or(Some((l, invalid(format!("calls {to:#x}, which is no function")))));
                         return;
                     }
                 },
             };
-            if let Err(text) = self.enter(launch, index, func, l, at) {
-                fault = fault.take().or(Some((l, text)));
+            if let Err(e) = self.enter(launch, index, func, l, at) {
+                fault = fault.take().or(Some((l, e)));
             }
         });
         match fault {
@@ -67,31 +70,31 @@ impl Warp {
         func: FuncId,
         l: usize,
         at: Key,
-    ) -> Result<(), String> {
+    ) -> Result<(), EmuError> {
         let code = launch.code;
         let call = &code.calls[index as usize];
         let entry = &code.entries[func.index()];
         let name = || launch.module.functions[func.index()].name.clone();
         if entry.start == u32::MAX {
-            return Err(format!("calls `{}`, which was not seen to be called", name()));
+            return Err(invalid(format!("calls `{}`, which was not seen to be called", name())));
         }
         if entry.params.len() != call.args.len() {
-            return Err(format!(
+            return Err(invalid(format!(
                 "gives `{}` {} arguments; it has {}",
                 name(),
                 call.args.len(),
                 entry.params.len()
-            ));
+            )));
         }
         let depth = Warp::depth_of(at) + 1;
         let sp = self.sp[l] + call.frame;
         if depth >= DEPTH || u64::from(sp) + u64::from(entry.frame) + u64::from(self.taken[l]) > launch.stride
         {
-            return Err(format!(
+            return Err(invalid(format!(
                 "calls `{}` too deeply: the stack of {} bytes is used up at depth {depth}",
                 name(),
                 launch.stride
-            ));
+            )));
         }
         let stride = launch.stride;
         let saved = entry.saved.as_ref().map(|s| self.save(s, l, stride));
@@ -269,7 +272,7 @@ impl Warp {
         args: &[Slot],
         rets: &[Slot],
         l: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), EmuError> {
         let stride = launch.stride;
         let word = |w: &Warp, i: usize| {
             let bytes = args.get(i).map(|&a| w.take(a, l, stride)).unwrap_or_default();
@@ -282,7 +285,7 @@ impl Warp {
                 let mut text = Vec::new();
                 let n = printf::format(&mut text, &|at| byte(self, at), first, second)?;
                 if block.output.len() + text.len() > printf::CTA {
-                    return Err(format!("prints more than {} bytes in a CTA", printf::CTA));
+                    return Err(invalid(format!("prints more than {} bytes in a CTA", printf::CTA)));
                 }
                 block.output.extend_from_slice(&text);
                 if let Some(&to) = rets.first() {
@@ -307,10 +310,10 @@ impl Warp {
             Builtin::AssertFail => {
                 let text = |at| printf::text(&|at| byte(self, at), at);
                 let (message, file, function) = (text(first)?, text(second)?, text(word(self, 3))?);
-                Err(format!(
+                Err(invalid(format!(
                     "reports a failed assertion: {file}:{}: {function}: `{message}`",
                     word(self, 2) as u32
-                ))
+                )))
             }
         }
     }

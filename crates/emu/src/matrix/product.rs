@@ -7,6 +7,7 @@
 use prlx_isa::view::Type;
 
 use crate::code::Wgmma;
+use crate::error::{EmuError, invalid};
 use crate::mem::Region;
 use prlx_lanes::fp8::{Byte, E4m3, E5m2};
 use prlx_lanes::half::{Bf16, F16, Half};
@@ -66,14 +67,20 @@ impl Matrix {
     ///
     /// # Errors
     /// What does not lie in shared memory.
-    pub fn read(&self, shared: &Region, first: usize, k_major: bool, rows: &mut [Row]) -> Result<(), String> {
+    pub fn read(
+        &self,
+        shared: &Region,
+        first: usize,
+        k_major: bool,
+        rows: &mut [Row],
+    ) -> Result<(), EmuError> {
         let load = |across: usize, down: usize| {
             let at = self.place(across as u64, down as u64, k_major);
             if at + 16 > shared.len() {
-                return Err(format!(
+                return Err(invalid(format!(
                     "reads 16 bytes at {at:#x} of shared memory; there are {}",
                     shared.len()
-                ));
+                )));
             }
             Ok((u128::from(shared.load64(at)) | u128::from(shared.load64(at + 8)) << 64).to_le_bytes())
         };

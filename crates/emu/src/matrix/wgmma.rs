@@ -18,6 +18,7 @@
 //! Sparse A is missing. Products end in the order in which they begin. Hardware sums in other orders, and
 //! truncates more for 8-bit floats.
 
+use crate::error::{EmuError, invalid};
 use crate::matrix::wgmma_state::{HiddenAccumulator, MAX_PRODUCTS, PendingProduct, WARPS, WarpgroupProducts};
 
 use crate::code::{WgmmaA, WgmmaStep};
@@ -55,8 +56,8 @@ impl Warp {
             WgmmaStep::Fence => {}
             WgmmaStep::Commit => self.wgmma.commit(),
             WgmmaStep::Begin(i) => {
-                block.warpgroups[group].begin(place, step).map_err(fault)?;
-                let next = self.pending(launch, i, step).map_err(fault)?;
+                block.warpgroups[group].begin(place, step).map_err(|e| fault(e.into()))?;
+                let next = self.pending(launch, i, step).map_err(|e| fault(e.into()))?;
                 self.wgmma.begun += 1;
                 self.wgmma.pending.push_back(next);
                 if launch.config.seed == 0 {
@@ -120,14 +121,14 @@ impl Warp {
         Ok(())
     }
     /// What a product is given when it begins.
-    fn pending(&self, launch: &Launch<'_>, i: u32, step: u32) -> Result<PendingProduct, String> {
+    fn pending(&self, launch: &Launch<'_>, i: u32, step: u32) -> Result<PendingProduct, EmuError> {
         let op = &launch.code.products[i as usize];
         let uniform = |plane: u16| {
             let v = &self.planes.w64[usize::from(plane)].0;
             if v.iter().all(|x| *x == v[0]) {
                 Ok(v[0])
             } else {
-                Err("is given other descriptors in other lanes")
+                Err(invalid("is given other descriptors in other lanes"))
             }
         };
         let a = if let WgmmaA::Shared(plane) = op.a { uniform(plane)? } else { 0 };
@@ -157,7 +158,7 @@ impl Warp {
         now: &PendingProduct,
     ) -> Result<(), Box<Fault>> {
         let op = &launch.code.products[now.product as usize];
-        let fault = |what: &str, text: String| Fault::new(now.step, 0, format!("{text}, for {what}"));
+        let fault = |what: &str, e: EmuError| Fault::new(now.step, 0, format!("{e}, for {what}"));
         let [a, b] = now.descriptors.map(Matrix::new);
         let left = match &op.a {
             WgmmaA::Registers(planes) => product::fragment(&self.planes, planes),

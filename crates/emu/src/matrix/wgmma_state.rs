@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use prlx_lanes::{Planes, V32};
 use rustc_hash::FxHashMap;
 
+use crate::error::{EmuError, invalid};
+
 /// Warps of a warpgroup.
 pub const WARPS: usize = 4;
 
@@ -60,17 +62,17 @@ pub struct WarpgroupProducts {
 
 impl WarpgroupProducts {
     /// A warp begins its next product.
-    pub fn begin(&mut self, warp: usize, step: u32) -> Result<(), String> {
+    pub fn begin(&mut self, warp: usize, step: u32) -> Result<(), EmuError> {
         let n = (self.begun[warp] - self.first) as usize;
         match self.log.get(n) {
             Some(&other) if other != step => {
-                return Err("is not the product that the others of the warpgroup begin".into());
+                return Err(invalid("is not the product that the others of the warpgroup begin"));
             }
             Some(_) => {}
             None if n == MAX_PRODUCTS => {
-                return Err(format!(
+                return Err(invalid(format!(
                     "is begun when other warps of its warpgroup are {MAX_PRODUCTS} products behind"
-                ));
+                )));
             }
             None => self.log.push_back(step),
         }

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use crate::error::{EmuError, invalid};
+
 /// Bytes of the heap, as CUDA's default.
 pub const SIZE: u64 = 8 << 20;
 
@@ -51,13 +53,13 @@ impl Heap {
     ///
     /// # Errors
     /// When it is none.
-    pub fn free(&self, at: u64) -> Result<(), String> {
+    pub fn free(&self, at: u64) -> Result<(), EmuError> {
         let Ok(mut s) = self.state.lock() else { return Ok(()) };
         if at == 0 {
             return Ok(());
         }
         let Some(mut size) = s.used.remove(&at) else {
-            return Err(format!("frees {at:#x}, which `malloc` did not give or which was freed"));
+            return Err(invalid(format!("frees {at:#x}, which `malloc` did not give or which was freed")));
         };
         let mut start = at;
         if let Some(n) = s.free.remove(&(at + size)) {

@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "the examples include this file and use parts of it")]
 
-use prlx_emu::testing::{AluOp, select};
+use prlx_emu::testing::{AluOp, EmuError, select};
 use prlx_isa::ptx::Opcode;
 use prlx_isa::view::{Inst, Operand, Reg, Type};
 use prlx_lanes::{Args, LANES, Planes, Simd, V32, V64};
@@ -19,7 +19,7 @@ pub fn regs(n: usize) -> Vec<Operand> {
 }
 
 /// Chooses at a level, with these operands.
-pub fn choose(text: &str, operands: Vec<Operand>, level: Simd) -> Result<AluOp, String> {
+pub fn choose(text: &str, operands: Vec<Operand>, level: Simd) -> Result<AluOp, EmuError> {
     select(&Inst { form: Opcode::parse(text).into(), operands, ..Inst::default() }, level)
 }
 
