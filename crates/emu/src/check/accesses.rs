@@ -48,7 +48,7 @@ impl AccessKind {
 #[derive(Clone, Debug)]
 pub struct WarpAccess {
     /// What the access does to the bytes.
-    pub deed: AccessKind,
+    pub kind: AccessKind,
     /// In which space.
     pub space: AddrSpace,
     /// By lane: where.
@@ -62,9 +62,9 @@ pub struct WarpAccess {
 }
 
 impl WarpAccess {
-    fn new(warp: &Warp, deed: AccessKind, mem: &MemAccess, bytes: u32, lanes: u32) -> WarpAccess {
+    fn new(warp: &Warp, kind: AccessKind, mem: &MemAccess, bytes: u32, lanes: u32) -> WarpAccess {
         let addr = access::all_addresses(&warp.planes, mem);
-        WarpAccess { deed, space: mem.space, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
+        WarpAccess { kind, space: mem.space, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
     }
     /// The lanes whose access no memory answers.
     pub fn bad(&self, r: &VisibleMemory<'_>, hint: &mut usize) -> u32 {
@@ -80,7 +80,7 @@ impl WarpAccess {
         } else {
             each(self.lanes, |l| bad |= u32::from(self.at(r, l).is_none()) << l);
         }
-        if self.deed != AccessKind::Read {
+        if self.kind != AccessKind::Read {
             each(self.lanes & !bad, |l| bad |= u32::from(self.read_only(r, l)) << l);
         }
         bad
@@ -88,7 +88,7 @@ impl WarpAccess {
     /// The region of a lane's access, and where in it.
     pub fn at<'a>(&self, r: &VisibleMemory<'a>, l: usize) -> Option<(&'a Region, u64)> {
         let (at, bytes) = (self.addr.0[l], self.bytes[l].into());
-        if at.is_multiple_of(self.align.max(1)) { access::run(r, self.space, l, at, bytes) } else { None }
+        if at.is_multiple_of(self.align.max(1)) { access::range(r, self.space, l, at, bytes) } else { None }
     }
     fn read_only(&self, r: &VisibleMemory<'_>, l: usize) -> bool {
         match space(self.space, self.addr.0[l]) {
@@ -123,12 +123,12 @@ pub fn within(space: AddrSpace, at: u64) -> u64 {
 }
 
 /// The number of the CTA whose shared memory a lane accesses.
-pub fn owner(launch: &Launch<'_>, block: &CtaState, t: &WarpAccess, l: usize) -> u64 {
+pub fn owner(launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess, l: usize) -> u64 {
     let at = t.addr.0[l];
     let inside = if at >= window::SHARED { at - window::SHARED } else { at };
     match inside / window::CTA {
-        0 => block.index,
-        n => grid_shape::number(launch, block.cta, (n - 1) as u32),
+        0 => cta.index,
+        n => grid_shape::number(launch, cta.position, (n - 1) as u32),
     }
 }
 
@@ -151,7 +151,7 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
         }
         Op::LaneCopy(i) => {
             let copy = &code.copies[i as usize];
-            let taken = warp.taken(copy, m);
+            let taken = warp.bytes_read(copy, m);
             let mut from = WarpAccess::new(warp, AccessKind::Read, &copy.src, copy.dst.size.into(), m);
             each(m, |l| {
                 from.bytes[l] = taken[l].into();
@@ -164,13 +164,13 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
             let bulk = &code.bulks[i as usize];
             let sizes = &warp.planes.w32[usize::from(bulk.size)];
             let mut both =
-                [(AccessKind::Read, &bulk.src), (AccessKind::Write, &bulk.dst)].map(|(deed, mem)| {
-                    let mut t = WarpAccess::new(warp, deed, mem, 16, m);
+                [(AccessKind::Read, &bulk.src), (AccessKind::Write, &bulk.dst)].map(|(kind, mem)| {
+                    let mut t = WarpAccess::new(warp, kind, mem, 16, m);
                     t.bytes = sizes.0;
                     t
                 });
             if bulk.reduce.is_some() {
-                both[1].deed = AccessKind::Update;
+                both[1].kind = AccessKind::Update;
             }
             let mut all = Vec::from(both);
             all.extend(
@@ -180,7 +180,7 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
         }
         Op::AsyncStore(i) => {
             let send = &code.async_stores[i as usize];
-            let (deed, mem) = match &send.kind {
+            let (kind, mem) = match &send.kind {
                 AsyncStoreKind::Store(mem) => (AccessKind::Write, mem),
                 AsyncStoreKind::Update(atom) => (AccessKind::Update, &atom.mem),
             };
@@ -190,7 +190,7 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
             };
             let bytes = u32::from(mem.size) * elements as u32;
             vec![
-                WarpAccess::new(warp, deed, mem, bytes, m),
+                WarpAccess::new(warp, kind, mem, bytes, m),
                 WarpAccess::new(warp, AccessKind::Update, &send.mbarrier, 8, m),
             ]
         }
@@ -213,8 +213,8 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
 /// What a copy of tiles accesses: the tiles of lanes whose maps are right, in shared memory; their mbarriers;
 /// and what there is of them in global memory, row by row.
 pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> Vec<WarpAccess> {
-    let deed = if copy.load { AccessKind::Write } else { AccessKind::Read };
-    let mut tile = WarpAccess::new(warp, deed, &copy.shared, 128, m);
+    let kind = if copy.load { AccessKind::Write } else { AccessKind::Read };
+    let mut tile = WarpAccess::new(warp, kind, &copy.shared, 128, m);
     let mut rows: Vec<WarpAccess> = Vec::new();
     let far = match (copy.load, copy.reduce) {
         (true, _) => AccessKind::Read,
@@ -227,7 +227,7 @@ pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> V
             tile.bytes[l] = bytes;
             for row in t.rows().filter(|row| row.bytes > 0) {
                 let mut touch = WarpAccess {
-                    deed: far,
+                    kind: far,
                     space: AddrSpace::Global,
                     addr: V64([0; LANES]),
                     bytes: [0; LANES],
@@ -255,7 +255,7 @@ pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> V
 }
 
 /// Each lane gives the address of a row of 16 bytes, as many lanes as there are rows.
-fn rows(warp: &Warp, deed: AccessKind, mem: &MemAccess, m: u32) -> Vec<WarpAccess> {
+fn rows(warp: &Warp, kind: AccessKind, mem: &MemAccess, m: u32) -> Vec<WarpAccess> {
     let lanes = u32::MAX >> (LANES - (mem.planes.len() * 8).min(LANES));
-    vec![WarpAccess::new(warp, deed, mem, 16, lanes & m)]
+    vec![WarpAccess::new(warp, kind, mem, 16, lanes & m)]
 }

@@ -20,7 +20,7 @@ use prlx_trace::check::{Allocation, Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{MbarrierKind, Op, WarpOpKind, WgmmaA, WgmmaStep};
-use crate::copies::mbarrier::{self, State};
+use crate::copies::mbarrier::{self, MbarrierState};
 use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
@@ -156,42 +156,42 @@ impl AsyncCheck {
     pub fn step(
         &mut self,
         launch: &Launch<'_>,
-        (facts, found): (&Facts, &mut FindingLog),
+        (facts, log): (&Facts, &mut FindingLog),
         warp: &Warp,
-        block: &CtaState,
+        cta: &CtaState,
         accesses: &[WarpAccess],
         here: WarpStep,
     ) {
-        self.registers(launch, facts, found, here);
+        self.registers(launch, facts, log, here);
         let op = launch.code.steps[here.step as usize].op;
         for t in accesses {
-            self.touched(launch, found, block, t, here);
+            self.touched(launch, log, cta, t, here);
             if !matches!(op, Op::BulkCopy(_) | Op::TensorCopy(_) | Op::LaneCopy(_))
-                && t.deed != AccessKind::Read
+                && t.kind != AccessKind::Read
             {
-                self.proxy.wrote(launch, block, t, here);
+                self.proxy.wrote(launch, cta, t, here);
             }
         }
         match op {
-            Op::LaneCopy(_) => self.copy(launch, block, accesses, here),
+            Op::LaneCopy(_) => self.copy(launch, cta, accesses, here),
             Op::LaneCopyCommit => each(here.lanes, |l| self.groups(here).copies[l] += 1),
             Op::LaneCopyWait(left) => self.wait(here, |g, groups| match g {
                 Group::Copy(l, n) => here.lanes >> l & 1 == 1 && over(n, groups.copies[l], left),
                 _ => false,
             }),
-            Op::BulkCopy(_) | Op::TensorCopy(_) => self.bulk(launch, found, warp, block, accesses, here),
-            Op::AsyncStore(_) => self.send(launch, warp, block, accesses, here),
-            Op::Mbarrier(i) => self.mbarrier(launch, warp, block, i, accesses, here),
+            Op::BulkCopy(_) | Op::TensorCopy(_) => self.bulk(launch, log, warp, cta, accesses, here),
+            Op::AsyncStore(_) => self.send(launch, warp, cta, accesses, here),
+            Op::Mbarrier(i) => self.mbarrier(launch, warp, cta, i, accesses, here),
             Op::Exchange(i) => {
                 self.proxy.synced(here);
                 if let WarpOpKind::Wgmma(what) = launch.code.warp_ops[i as usize].kind {
-                    self.products(launch, (facts, found), warp, block, what, here);
+                    self.products(launch, (facts, log), warp, cta, what, here);
                 }
             }
             _ => match self.acts[here.step as usize] {
                 Act::None => {}
                 Act::Commit => each(here.lanes, |l| self.groups(here).bulks[l] += 1),
-                Act::Wait(left, read) => self.bulk_wait(here, left, read),
+                Act::Wait(left, read) => self.wait_bulk_groups(here, left, read),
                 Act::Fence => self.proxy.fence(here),
             },
         }
@@ -200,7 +200,7 @@ impl AsyncCheck {
         self.groups.entry((here.cta, here.warp)).or_default()
     }
     /// A CTA has ended, and with it its shared memory.
-    pub fn end(&mut self, launch: &Launch<'_>, found: &mut FindingLog, cta: u64) {
+    pub fn end(&mut self, launch: &Launch<'_>, log: &mut FindingLog, cta: u64) {
         let own = |s: &Span| matches!(*s, Span::Shared(c, ..) if c == cta);
         let theirs = |s: &Span| matches!(*s, Span::Shared(c, ..) if c != cta);
         let mut ended: Vec<u64> = Vec::new();
@@ -216,7 +216,7 @@ impl AsyncCheck {
             let Some(p) = self.pending.get(&n) else { continue };
             let engine = matches!(p.group, Group::Bulk(..) | Group::None);
             if let (true, Some(span)) = (engine, p.reads.iter().chain(&p.writes).find(|s| own(s))) {
-                abandoned(launch, found, p, *span);
+                abandoned(launch, log, p, *span);
             }
             self.over(n);
         }
@@ -316,14 +316,14 @@ impl AsyncCheck {
         let all: Vec<u64> = groups.pending.iter().filter(due).copied().collect();
         all.into_iter().for_each(|n| self.over(n));
     }
-    fn copy(&mut self, launch: &Launch<'_>, block: &CtaState, accesses: &[WarpAccess], here: WarpStep) {
+    fn copy(&mut self, launch: &Launch<'_>, cta: &CtaState, accesses: &[WarpAccess], here: WarpStep) {
         let [from, to] = accesses else { return };
         each(here.lanes & to.lanes, |l| {
-            let reads = if from.lanes >> l & 1 == 1 { span(launch, block, from, l) } else { None };
+            let reads = if from.lanes >> l & 1 == 1 { span(launch, cta, from, l) } else { None };
             let group = Group::Copy(l, self.groups(here).copies[l]);
             self.begin(Pending {
                 who: WarpStep { lanes: 1 << l, ..here },
-                writes: span(launch, block, to, l).into_iter().collect(),
+                writes: span(launch, cta, to, l).into_iter().collect(),
                 reads: reads.into_iter().collect(),
                 updates: false,
                 registers: Vec::new(),
@@ -337,9 +337,9 @@ impl AsyncCheck {
     fn bulk(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut FindingLog,
+        log: &mut FindingLog,
         warp: &Warp,
-        block: &CtaState,
+        cta: &CtaState,
         accesses: &[WarpAccess],
         here: WarpStep,
     ) {
@@ -353,30 +353,30 @@ impl AsyncCheck {
             }
             _ => return,
         };
-        let r = visible_memory(launch, block, &warp.local);
+        let r = visible_memory(launch, cta, &warp.local);
         each(here.lanes, |l| {
             // What only others receive is theirs to wait for.
-            if ranks.is_some_and(|p| warp.planes.w32[usize::from(p)].0[l] >> block.rank & 1 == 0) {
+            if ranks.is_some_and(|p| warp.planes.w32[usize::from(p)].0[l] >> cta.rank & 1 == 0) {
                 return;
             }
             let who = WarpStep { lanes: 1 << l, ..here };
             let (mut reads, mut writes, mut updates) = (Vec::new(), Vec::new(), false);
             let moved = accesses.iter().enumerate().filter(|(i, _)| Some(*i) != counted);
             for (_, t) in moved.filter(|(_, t)| t.lanes >> l & 1 == 1) {
-                let Some(span) = span(launch, block, t, l) else { continue };
-                updates |= t.deed == AccessKind::Update;
-                match (span, t.deed) {
+                let Some(span) = span(launch, cta, t, l) else { continue };
+                updates |= t.kind == AccessKind::Update;
+                match (span, t.kind) {
                     (Span::Shared(cta, at, bytes), AccessKind::Read) => {
-                        self.proxy.read(launch, found, (cta, at, bytes), who);
+                        self.proxy.read(launch, log, (cta, at, bytes), who);
                     }
                     (Span::Shared(cta, at, bytes), _) => self.proxy.replaced(cta, at, bytes),
                     _ => {}
                 }
-                if t.deed == AccessKind::Read { reads.push(span) } else { writes.push(span) }
+                if t.kind == AccessKind::Read { reads.push(span) } else { writes.push(span) }
             }
             let phase = counted
                 .and_then(|i| accesses.get(i))
-                .and_then(|t| phase_of(t, &r, l).map(|p| (accesses::owner(launch, block, t, l), p)));
+                .and_then(|t| phase_of(t, &r, l).map(|p| (accesses::owner(launch, cta, t, l), p)));
             let group = match phase {
                 Some(_) => Group::None,
                 None => Group::Bulk(l, self.groups(here).bulks[l]),
@@ -401,29 +401,29 @@ impl AsyncCheck {
         &mut self,
         launch: &Launch<'_>,
         warp: &Warp,
-        block: &CtaState,
+        cta: &CtaState,
         accesses: &[WarpAccess],
         here: WarpStep,
     ) {
         let [to, counted] = accesses else { return };
-        let r = visible_memory(launch, block, &warp.local);
+        let r = visible_memory(launch, cta, &warp.local);
         each(here.lanes & to.lanes, |l| {
             let Some((at, parity)) = phase_of(counted, &r, l) else { return };
             let n = self.begin(Pending {
                 who: WarpStep { lanes: 1 << l, ..here },
-                writes: span(launch, block, to, l).into_iter().collect(),
+                writes: span(launch, cta, to, l).into_iter().collect(),
                 reads: Vec::new(),
-                updates: to.deed == AccessKind::Update,
+                updates: to.kind == AccessKind::Update,
                 registers: Vec::new(),
                 operands: Vec::new(),
                 group: Group::None,
                 phase: Some(parity),
                 waited: 0,
             });
-            self.completes((accesses::owner(launch, block, counted, l), at), n);
+            self.completes((accesses::owner(launch, cta, counted, l), at), n);
         });
     }
-    fn bulk_wait(&mut self, here: WarpStep, left: u32, read: bool) {
+    fn wait_bulk_groups(&mut self, here: WarpStep, left: u32, read: bool) {
         let bulks = self.groups(here).bulks;
         let due =
             |g: Group| matches!(g, Group::Bulk(l, n) if here.lanes >> l & 1 == 1 && over(n, bulks[l], left));
@@ -444,16 +444,16 @@ impl AsyncCheck {
         &mut self,
         launch: &Launch<'_>,
         warp: &Warp,
-        block: &CtaState,
+        cta: &CtaState,
         i: u32,
         accesses: &[WarpAccess],
         here: WarpStep,
     ) {
-        let (bar, r) = (&launch.code.mbarriers[i as usize], visible_memory(launch, block, &warp.local));
+        let (bar, r) = (&launch.code.mbarriers[i as usize], visible_memory(launch, cta, &warp.local));
         let [t] = accesses else { return };
         each(here.lanes, |l| {
             let Some((at, parity)) = phase_of(t, &r, l) else { return };
-            let key = (accesses::owner(launch, block, t, l), at);
+            let key = (accesses::owner(launch, cta, t, l), at);
             match bar.kind {
                 MbarrierKind::ArriveCopies { .. } => {
                     // The lane's copies so far are over with this phase, too.
@@ -490,9 +490,9 @@ impl AsyncCheck {
     fn products(
         &mut self,
         launch: &Launch<'_>,
-        (facts, found): (&Facts, &mut FindingLog),
+        (facts, log): (&Facts, &mut FindingLog),
         warp: &Warp,
-        block: &CtaState,
+        cta: &CtaState,
         what: WgmmaStep,
         here: WarpStep,
     ) {
@@ -531,10 +531,10 @@ impl AsyncCheck {
                         ROWS,
                     ));
                 }
-                pieces.retain(|at| at + 16 <= block.shared.len());
+                pieces.retain(|at| at + 16 <= cta.shared.len());
                 for &at in &pieces {
-                    self.proxy.read(launch, found, (here.cta, at, 16), here);
-                    self.product_reads(launch, found, here, at);
+                    self.proxy.read(launch, log, (here.cta, at, 16), here);
+                    self.product_reads(launch, log, here, at);
                 }
                 let group = Group::Products(self.groups(here).products);
                 self.begin(Pending {
@@ -567,14 +567,14 @@ impl AsyncCheck {
         left.min().unwrap_or(last)
     }
     /// A product reads a piece of shared memory that a copy may still write.
-    fn product_reads(&self, launch: &Launch<'_>, found: &mut FindingLog, here: WarpStep, at: u64) {
+    fn product_reads(&self, launch: &Launch<'_>, log: &mut FindingLog, here: WarpStep, at: u64) {
         let words = self.shared.get(&here.cta).map_or(&[][..], |w| &w.written);
         let mark = words.iter().skip((at / WORD) as usize).take(4).find(|&&n| n != 0);
         if let Some(p) = mark.and_then(|n| self.pending.get(n)) {
             let allocation = findings::allocation(launch, Space::Shared, at);
             report(
                 launch,
-                found,
+                log,
                 (here, AccessKind::Read),
                 p,
                 true,
@@ -584,7 +584,7 @@ impl AsyncCheck {
     }
     /// An instruction other than a product uses accumulators of one that is under way, or changes what one
     /// still reads.
-    fn registers(&self, launch: &Launch<'_>, facts: &Facts, found: &mut FindingLog, here: WarpStep) {
+    fn registers(&self, launch: &Launch<'_>, facts: &Facts, log: &mut FindingLog, here: WarpStep) {
         if self.pending.is_empty() {
             return;
         }
@@ -600,7 +600,7 @@ impl AsyncCheck {
         let fact = facts.at(here.step);
         let mut changed = facts.regs(&fact.defs).iter();
         if let Some((&reg, p)) = changed.find_map(|r| Some((r, self.pending.get(groups.operands.get(r)?)?))) {
-            found.add(launch, Kind::StillRead, here, Some(p.who.step), 0, || {
+            log.add(launch, Kind::StillRead, here, Some(p.who.step), 0, || {
                 let sides = vec![
                     findings::side(launch, "this change", here),
                     findings::side(launch, "the product that is under way", p.who),
@@ -615,7 +615,7 @@ impl AsyncCheck {
         let mut all = [&fact.uses, &fact.addr, &fact.defs].into_iter().flat_map(|r| facts.regs(r));
         let Some((reg, n)) = all.find_map(|r| groups.registers.get(r).map(|n| (*r, *n))) else { return };
         let Some(p) = self.pending.get(&n) else { return };
-        found.add(launch, Kind::Accumulator, here, Some(p.who.step), 0, || {
+        log.add(launch, Kind::Accumulator, here, Some(p.who.step), 0, || {
             let sides = vec![
                 findings::side(launch, "this use", here),
                 findings::side(launch, "the product that it is an accumulator of", p.who),
@@ -631,8 +631,8 @@ impl AsyncCheck {
     fn touched(
         &self,
         launch: &Launch<'_>,
-        found: &mut FindingLog,
-        block: &CtaState,
+        log: &mut FindingLog,
+        cta: &CtaState,
         t: &WarpAccess,
         here: WarpStep,
     ) {
@@ -644,7 +644,7 @@ impl AsyncCheck {
         each(t.lanes, |l| {
             let mut hit = |n: u64, writes: bool| {
                 let Some(p) = self.pending.get(&n) else { return };
-                if writes && p.updates && t.deed == AccessKind::Update {
+                if writes && p.updates && t.kind == AccessKind::Update {
                     return;
                 }
                 let same = |&&mut (m, w, _): &&mut (u64, bool, u32)| {
@@ -655,7 +655,7 @@ impl AsyncCheck {
                     None => hits.push((n, writes, 1 << l)),
                 }
             };
-            match span(launch, block, t, l) {
+            match span(launch, cta, t, l) {
                 Some(Span::Shared(cta, at, bytes)) => {
                     let Some(words) = self.shared.get(&cta) else { return };
                     let range = (at / WORD) as usize..(at + bytes).div_ceil(WORD) as usize;
@@ -664,7 +664,7 @@ impl AsyncCheck {
                         hit(n, true);
                     }
                     let read = words.read.iter().take(range.end).skip(range.start).find(|r| r.1 > 0);
-                    if let Some(&(n, _)) = read.filter(|_| t.deed != AccessKind::Read) {
+                    if let Some(&(n, _)) = read.filter(|_| t.kind != AccessKind::Read) {
                         let n = self.reader(n, cta, at, bytes);
                         if self.pending.get(&n).is_some_and(|p| p.reads_on(here)) {
                             hit(n, false);
@@ -679,7 +679,7 @@ impl AsyncCheck {
                         if p.writes.iter().any(|s| s.meets(at, bytes)) {
                             hit(n, true);
                         }
-                        if t.deed != AccessKind::Read && p.reads.iter().any(|s| s.meets(at, bytes)) {
+                        if t.kind != AccessKind::Read && p.reads.iter().any(|s| s.meets(at, bytes)) {
                             hit(n, false);
                         }
                     }
@@ -692,8 +692,8 @@ impl AsyncCheck {
                 let first = lanes.trailing_zeros() as usize;
                 report(
                     launch,
-                    found,
-                    (WarpStep { lanes, ..here }, t.deed),
+                    log,
+                    (WarpStep { lanes, ..here }, t.kind),
                     p,
                     writes,
                     findings::memory(launch, t, first),
@@ -717,15 +717,15 @@ fn over(n: u32, begun: u32, left: u32) -> bool {
 }
 
 /// The bytes of a lane's access.
-fn span(launch: &Launch<'_>, block: &CtaState, t: &WarpAccess, l: usize) -> Option<Span> {
+fn span(launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess, l: usize) -> Option<Span> {
     let (at, bytes) = (t.addr.0[l], u64::from(t.bytes[l]));
     match accesses::space(t.space, at) {
         _ if bytes == 0 => None,
         Space::Shared => {
             // All CTAs have the same; what lies outside is another check's.
             let at = accesses::within(t.space, at);
-            let inside = block.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
-            inside.then(|| Span::Shared(accesses::owner(launch, block, t, l), at, bytes))
+            let inside = cta.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
+            inside.then(|| Span::Shared(accesses::owner(launch, cta, t, l), at, bytes))
         }
         Space::Global => Some(Span::Global(at, bytes)),
         _ => None,
@@ -735,26 +735,26 @@ fn span(launch: &Launch<'_>, block: &CtaState, t: &WarpAccess, l: usize) -> Opti
 /// Where a lane's mbarrier is, and the parity of its phase.
 fn phase_of(t: &WarpAccess, r: &VisibleMemory<'_>, l: usize) -> Option<(u64, bool)> {
     let (region, at) = t.at(r, l)?;
-    Some((at, State::read(region.load64(at)).parity()))
+    Some((at, MbarrierState::read(region.load64(at)).parity()))
 }
 
 fn report(
     launch: &Launch<'_>,
-    found: &mut FindingLog,
-    (who, deed): (WarpStep, AccessKind),
+    log: &mut FindingLog,
+    (who, kind): (WarpStep, AccessKind),
     p: &Pending,
     writes: bool,
     memory: Memory,
 ) {
     let kind = if writes { Kind::NotLanded } else { Kind::StillRead };
     let base = memory.allocation.as_ref().map_or(0, |a: &Allocation| a.base);
-    found.add(launch, kind, who, Some(p.who.step), base, || {
-        let mut first = findings::side(launch, format!("this {}", deed.noun()), who);
+    log.add(launch, kind, who, Some(p.who.step), base, || {
+        let mut first = findings::side(launch, format!("this {}", kind.noun()), who);
         first.memory = Some(memory);
         let by = if matches!(p.group, Group::Products(_)) { "product" } else { "copy" };
         let does = if writes { "write" } else { "read" };
         let role = format!("the {by} that is under way");
-        let what = format!("{} memory that a {by} may still {does}", deed.verb());
+        let what = format!("{} memory that a {by} may still {does}", kind.verb());
         let mut f = findings::finding(kind, what, vec![first, findings::side(launch, role, p.who)]);
         f.help = Some(
             match (p.group, writes) {
@@ -771,9 +771,9 @@ fn report(
 }
 
 /// A copy is under way when the CTA ends whose shared memory it uses.
-fn abandoned(launch: &Launch<'_>, found: &mut FindingLog, p: &Pending, span: Span) {
+fn abandoned(launch: &Launch<'_>, log: &mut FindingLog, p: &Pending, span: Span) {
     let Span::Shared(cta, at, bytes) = span else { return };
-    found.add(launch, Kind::LeftUnderWay, p.who, None, 0, || {
+    log.add(launch, Kind::LeftUnderWay, p.who, None, 0, || {
         let mut side = findings::side(launch, "begun here", p.who);
         let allocation = findings::allocation(launch, Space::Shared, at);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);

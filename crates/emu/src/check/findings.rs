@@ -41,7 +41,7 @@ pub struct CheckContext<'a, 'l> {
     /// Facts about its steps.
     pub facts: &'a Facts,
     /// Where findings go.
-    pub found: &'a mut FindingLog,
+    pub log: &'a mut FindingLog,
     /// The lanes and the step that are checked now.
     pub who: WarpStep,
 }

@@ -80,12 +80,12 @@ impl Checks {
 #[derive(Debug)]
 pub struct Checker {
     checks: Checks,
-    found: FindingLog,
+    log: FindingLog,
     facts: Facts,
     blocks: HeapBlocks,
     init: Option<InitCheck>,
-    meet: Option<BarrierCheck>,
-    flight: Option<AsyncCheck>,
+    barriers: Option<BarrierCheck>,
+    async_work: Option<AsyncCheck>,
     notes: Option<PerformanceNotes>,
     race: Option<RaceCheck>,
     /// What runs now: all lanes of the step.
@@ -111,12 +111,12 @@ impl Checker {
         checks.any().then(|| {
             Box::new(Checker {
                 checks,
-                found: FindingLog::default(),
+                log: FindingLog::default(),
                 facts: Facts::of(launch),
                 blocks: HeapBlocks::default(),
                 init: checks.has(Check::Init).then(|| InitCheck::new(launch)),
-                meet: checks.has(Check::Sync).then(BarrierCheck::default),
-                flight: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
+                barriers: checks.has(Check::Sync).then(BarrierCheck::default),
+                async_work: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
                 notes: checks.has(Check::Notes).then(PerformanceNotes::default),
                 race: checks.has(Check::Race).then(|| RaceCheck::new(room)),
                 here: WarpStep::default(),
@@ -124,35 +124,35 @@ impl Checker {
         })
     }
     /// A CTA is over.
-    pub fn end(&mut self, launch: &Launch<'_>, block: &CtaState, warps: &[Warp]) {
+    pub fn end(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
         if let Some(init) = &mut self.init {
-            init.end(block, warps);
+            init.end(cta, warps);
         }
-        if let Some(meet) = &mut self.meet {
-            meet.end(block.index);
+        if let Some(barriers) = &mut self.barriers {
+            barriers.end(cta.index);
         }
-        if let Some(flight) = &mut self.flight {
-            flight.end(launch, &mut self.found, block.index);
+        if let Some(async_work) = &mut self.async_work {
+            async_work.end(launch, &mut self.log, cta.index);
         }
         if let Some(race) = &mut self.race {
-            race.end(launch, block);
+            race.end(launch, cta);
         }
     }
     /// The barrier of the cluster is complete, and those of this CTA who wait for it are about to go on.
-    pub fn meet(&mut self, launch: &Launch<'_>, block: &CtaState, warps: &[Warp]) {
+    pub fn cluster_barrier_complete(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
         if let Some(race) = &mut self.race {
-            race.meet(launch, block, warps);
+            race.cluster_barrier_complete(launch, cta, warps);
         }
     }
-    /// What was found, when the launch is over; `whole`: it came to its end.
+    /// What was log, when the launch is over; `whole`: it came to its end.
     pub fn finish(mut self, launch: &Launch<'_>, whole: bool) -> Findings {
         if whole && self.checks.has(Check::Bounds) {
-            self.blocks.leaks(launch, &mut self.found);
+            self.blocks.leaks(launch, &mut self.log);
         }
         if let Some(notes) = self.notes {
-            notes.finish(launch, &mut self.found);
+            notes.finish(launch, &mut self.log);
         }
-        self.found.finish()
+        self.log.finish()
     }
     /// A block of `malloc` for a lane.
     pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, l: usize) -> u64 {
@@ -171,27 +171,19 @@ impl Checker {
     /// When it is none and nobody checks it.
     pub fn free(&mut self, launch: &Launch<'_>, at: u64, l: usize) -> Result<(), EmuError> {
         if self.checks.has(Check::Bounds) {
-            self.blocks.free(launch, &mut self.found, at, WarpStep { lanes: 1 << l, ..self.here });
+            self.blocks.free(launch, &mut self.log, at, WarpStep { lanes: 1 << l, ..self.here });
             return Ok(());
         }
         launch.heap.free(at)
     }
     /// Looks at a step that the lanes `m` of `mask` are about to run; those that may.
-    fn step(
-        &mut self,
-        warp: &Warp,
-        launch: &Launch<'_>,
-        block: &CtaState,
-        op: &Op,
-        mask: u32,
-        m: u32,
-    ) -> u32 {
-        self.found.step();
+    fn step(&mut self, warp: &Warp, launch: &Launch<'_>, cta: &CtaState, op: &Op, mask: u32, m: u32) -> u32 {
+        self.log.step();
         let accesses = match *op {
             _ if m == 0 => Vec::new(),
             Op::TensorCopy(i) => accesses::tiles(
                 warp,
-                &visible_memory(launch, block, &warp.local),
+                &visible_memory(launch, cta, &warp.local),
                 &launch.code.tensors[i as usize],
                 m,
             ),
@@ -200,94 +192,92 @@ impl Checker {
         let mut bad = 0;
         if self.checks.has(Check::Bounds) {
             for t in &accesses {
-                bad |= self.bounds(warp, launch, block, t);
+                bad |= self.bounds(warp, launch, cta, t);
             }
         }
         let mut good = m & !bad;
-        if let (Some(meet), true) = (&mut self.meet, good != 0) {
-            good = meet.step(
+        if let (Some(barriers), true) = (&mut self.barriers, good != 0) {
+            good = barriers.step(
                 launch,
-                &mut self.found,
+                &mut self.log,
                 warp,
-                block,
+                cta,
                 &accesses,
                 WarpStep { lanes: good, ..self.here },
             );
             bad = m & !good;
         }
         let here = WarpStep { lanes: good, ..self.here };
-        if let (Some(flight), true) = (&mut self.flight, good != 0) {
-            flight.step(launch, (&self.facts, &mut self.found), warp, block, &accesses, here);
+        if let (Some(async_work), true) = (&mut self.async_work, good != 0) {
+            async_work.step(launch, (&self.facts, &mut self.log), warp, cta, &accesses, here);
         }
         if let (Some(notes), true) = (&mut self.notes, good == m) {
             accesses.iter().for_each(|t| notes.count(op, t, here));
         }
         if let Some(init) = &mut self.init {
-            let mut look =
-                CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
-            init.step(&mut look, warp, block, op, mask, good, &accesses);
-            init.blank(&look, bad);
+            let mut look = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
+            init.step(&mut cx, warp, cta, op, mask, good, &accesses);
+            init.define_results(&cx, bad);
         }
         if let Some(race) =
             self.race.as_mut().filter(|_| good != 0 && !matches!(op, Op::Alu(..) | Op::Bra(_)))
         {
-            let mut look =
-                CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
-            race.step(&mut look, warp, block, op, good, &accesses);
+            let mut look = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
+            race.step(&mut cx, warp, cta, op, good, &accesses);
         }
         good
     }
     /// What these lanes get is no finding: why is one already.
-    fn forgive(&mut self, launch: &Launch<'_>, lanes: u32) {
+    fn define_results(&mut self, launch: &Launch<'_>, lanes: u32) {
         if let Some(init) = &mut self.init {
-            let look = CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
-            init.blank(&look, lanes);
+            let cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
+            init.define_results(&cx, lanes);
         }
     }
     /// A barrier of a CTA is complete, and those who wait for it are about to go on.
-    pub fn completed(&mut self, launch: &Launch<'_>, cta: u64, id: usize, warps: &[Warp]) {
-        if let Some(meet) = &mut self.meet {
-            meet.completed(launch, &mut self.found, cta, id, warps);
+    pub fn barrier_complete(&mut self, launch: &Launch<'_>, cta: u64, id: usize, warps: &[Warp]) {
+        if let Some(barriers) = &mut self.barriers {
+            barriers.barrier_complete(launch, &mut self.log, cta, id, warps);
         }
-        if let Some(flight) = &mut self.flight {
+        if let Some(async_work) = &mut self.async_work {
             for w in warps {
                 let mut lanes = 0;
-                each(w.at_bar, |l| lanes |= u32::from(usize::from(w.bar[l]) == id) << l);
-                flight.passed(WarpStep { cta, warp: w.index, lanes, step: 0 });
+                each(w.at_barrier, |l| lanes |= u32::from(usize::from(w.barrier_id[l]) == id) << l);
+                async_work.passed(WarpStep { cta, warp: w.index, lanes, step: 0 });
             }
         }
         if let Some(race) = &mut self.race {
-            race.barrier(cta, id, warps);
+            race.barrier_complete(cta, id, warps);
         }
     }
     /// Copies are under way, which change memory without a step.
-    pub fn moved(&mut self) {
-        if let Some(meet) = &mut self.meet {
-            meet.moved();
+    pub fn memory_may_change(&mut self) {
+        if let Some(barriers) = &mut self.barriers {
+            barriers.memory_may_change();
         }
     }
     /// The waiting threads, if the check finds that all threads of these CTAs poll in vain. `grid`: they
     /// are all that there are.
-    pub fn waits(
+    pub fn polling_deadlock(
         &self,
         launch: &Launch<'_>,
         parts: &[PausedCta<'_>],
         grid: bool,
     ) -> Option<Vec<WaitingLanes>> {
-        self.meet.as_ref().and_then(|meet| meet.waits(launch, parts, grid))
+        self.barriers.as_ref().and_then(|barriers| barriers.polling_deadlock(launch, parts, grid))
     }
     /// Nobody of `whole` can go on.
-    pub fn stuck(&mut self, launch: &Launch<'_>, whole: &str, waiting: &[WaitingLanes]) {
-        if let Some(meet) = &self.meet {
-            meet.stuck(launch, &mut self.found, whole, waiting);
+    pub fn report_deadlock(&mut self, launch: &Launch<'_>, whole: &str, waiting: &[WaitingLanes]) {
+        if let Some(barriers) = &self.barriers {
+            barriers.report_deadlock(launch, &mut self.log, whole, waiting);
         }
     }
-    fn bounds(&mut self, warp: &Warp, launch: &Launch<'_>, block: &CtaState, t: &WarpAccess) -> u32 {
-        let r = visible_memory(launch, block, &warp.local);
-        let bad = t.bad(&r, &mut warp.hint.clone());
-        let foreign = self.blocks.foreign(t, t.lanes & !bad);
-        if bad | foreign != 0 {
-            bounds::report(launch, &mut self.found, &self.blocks, t, bad, foreign, self.here);
+    fn bounds(&mut self, warp: &Warp, launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess) -> u32 {
+        let r = visible_memory(launch, cta, &warp.local);
+        let bad = t.faulting_lanes(&r, &mut warp.allocation_hint.clone());
+        let outside = self.blocks.outside_blocks(t, t.lanes & !bad);
+        if bad | outside != 0 {
+            bounds::report(launch, &mut self.log, &self.blocks, t, bad, outside, self.here);
         }
         // A stray access inside the heap can go on.
         bad
@@ -299,27 +289,30 @@ impl Checker {
         &mut self,
         warp: &mut Warp,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         pc: u32,
         mask: u32,
         m: u32,
     ) -> u32 {
         let op = &launch.code.steps[pc as usize].op;
-        self.here = WarpStep { cta: block.index, warp: warp.index, lanes: m, step: pc };
+        self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: m, step: pc };
         let good = match op {
             // An exchange is checked when all its lanes have arrived, by `before_exchange`.
             Op::Exchange(_) => {
-                self.step(warp, launch, block, op, mask, 0);
-                let (found, here) = (&mut self.found, self.here);
-                let named = self.meet.as_ref().map_or(m, |meet| meet.comes(launch, found, warp, here));
-                self.forgive(launch, m & !named);
+                self.step(warp, launch, cta, op, mask, 0);
+                let (log, here) = (&mut self.log, self.here);
+                let named = self
+                    .barriers
+                    .as_ref()
+                    .map_or(m, |barriers| barriers.arrive_exchange(launch, log, warp, here));
+                self.define_results(launch, m & !named);
                 named
             }
-            _ => self.step(warp, launch, block, op, mask, m),
+            _ => self.step(warp, launch, cta, op, mask, m),
         };
         if good != m {
-            blank(warp, launch, op, m & !good);
-            warp.forgo(launch, block, op, m & !good);
+            zero_results(warp, launch, op, m & !good);
+            warp.count_skipped_bytes(launch, cta, op, m & !good);
         }
         good
     }
@@ -328,26 +321,26 @@ impl Checker {
         &mut self,
         warp: &mut Warp,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         step: u32,
         there: u32,
     ) -> bool {
         let op = &launch.code.steps[step as usize].op;
-        self.here = WarpStep { cta: block.index, warp: warp.index, lanes: there, step };
-        let good = self.step(warp, launch, block, op, 0, there);
-        if let Some(meet) = &self.meet {
-            let lost = meet.exchange(launch, &mut self.found, warp, self.here);
-            self.forgive(launch, lost);
+        self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: there, step };
+        let good = self.step(warp, launch, cta, op, 0, there);
+        if let Some(barriers) = &self.barriers {
+            let lost = barriers.complete_exchange(launch, &mut self.log, warp, self.here);
+            self.define_results(launch, lost);
         }
         if good != there {
-            blank(warp, launch, op, there);
+            zero_results(warp, launch, op, there);
         }
         good == there
     }
 }
 
 /// Results of lanes whose access was left out: 0, and `done` for those who wait.
-fn blank(warp: &mut Warp, launch: &Launch<'_>, op: &Op, lanes: u32) {
+fn zero_results(warp: &mut Warp, launch: &Launch<'_>, op: &Op, lanes: u32) {
     let code = launch.code;
     let results: &[Plane] = match *op {
         Op::Ld(i) => &code.mems[i as usize].planes,

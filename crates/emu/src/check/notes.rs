@@ -80,7 +80,7 @@ impl PerformanceNotes {
         }
     }
     /// Says what was counted, line by line: any conflict, and twice as many sectors as needed.
-    pub fn finish(self, launch: &Launch<'_>, found: &mut FindingLog) {
+    pub fn finish(self, launch: &Launch<'_>, log: &mut FindingLog) {
         // Steps of one line are one note.
         let mut lines: Vec<(Kind, findings::Spot, Tally)> = Vec::new();
         for ((kind, step), tally) in self.tallies {
@@ -114,7 +114,7 @@ impl PerformanceNotes {
             };
             let mut f = findings::finding(kind, what, vec![findings::side(launch, "this access", first)]);
             (f.visits, f.lanes) = (t.visits, t.lanes);
-            found.put(f);
+            log.put(f);
         }
     }
 }
@@ -168,8 +168,8 @@ mod tests {
 
     fn touch(bytes: u32, at: impl Fn(u64) -> u64) -> WarpAccess {
         let addr = V64(std::array::from_fn(|l| at(l as u64)));
-        let (deed, place) = (accesses::AccessKind::Read, AddrSpace::Shared);
-        WarpAccess { deed, space: place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
+        let (kind, place) = (accesses::AccessKind::Read, AddrSpace::Shared);
+        WarpAccess { kind, space: place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
     }
 
     #[test]

@@ -18,17 +18,17 @@ const TX: u64 = (1 << 22) - 1;
 
 /// An mbarrier, unpacked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct State {
+pub struct MbarrierState {
     parity: bool,
     expected: u32,
     pending: u32,
     bytes: i32,
 }
 
-impl State {
+impl MbarrierState {
     /// Unpacks the 64 bits of an mbarrier.
-    pub fn read(v: u64) -> State {
-        State {
+    pub fn read(v: u64) -> MbarrierState {
+        MbarrierState {
             parity: v >> 63 == 1,
             expected: (v >> 42 & COUNT) as u32,
             pending: (v >> 22 & COUNT) as u32,
@@ -42,14 +42,14 @@ impl State {
             | ((i64::from(self.bytes) + TX_ZERO as i64) as u64 & TX)
     }
     /// The next phase, if this one is complete.
-    fn settle(mut self) -> State {
+    fn advance_phase(mut self) -> MbarrierState {
         if self.pending == 0 && self.bytes == 0 {
             self.parity = !self.parity;
             self.pending = self.expected;
         }
         self
     }
-    fn arrive(mut self, n: u32, drop: bool) -> Result<State, EmuError> {
+    fn arrive(mut self, n: u32, drop: bool) -> Result<MbarrierState, EmuError> {
         if n > self.pending {
             return Err(invalid(format!("at which {n} arrive where {} are awaited", self.pending)));
         }
@@ -57,7 +57,7 @@ impl State {
         if drop {
             self.expected = self.expected.saturating_sub(n);
         }
-        Ok(self.settle())
+        Ok(self.advance_phase())
     }
     /// The parity of the phase that is not complete.
     pub fn parity(self) -> bool {
@@ -83,11 +83,11 @@ impl State {
         }
     }
     /// One that awaits `n` arrivals more.
-    fn more(mut self, n: u32) -> Result<u64, EmuError> {
+    fn with_pending(mut self, n: u32) -> Result<u64, EmuError> {
         self.pending += n;
         if self.pending > COUNT as u32 { Err(invalid("at which too many arrive")) } else { Ok(self.bits()) }
     }
-    fn expect(mut self, bytes: i32) -> State {
+    fn expect(mut self, bytes: i32) -> MbarrierState {
         self.bytes = self.bytes.wrapping_add(bytes);
         self
     }
@@ -104,7 +104,7 @@ pub fn phase(bar: &MbarrierOp, planes: &Planes, l: usize) -> bool {
     if matches!(bar.kind, MbarrierKind::Test { parity: true, .. }) {
         v & 1 == 1
     } else {
-        State::read(v).parity
+        MbarrierState::read(v).parity
     }
 }
 
@@ -113,20 +113,20 @@ pub fn phase(bar: &MbarrierOp, planes: &Planes, l: usize) -> bool {
 /// # Errors
 /// What is wrong with it, after "an mbarrier".
 pub fn after(kind: MbarrierKind, old: u64, operand: Option<u64>) -> Result<u64, EmuError> {
-    let (state, count) = (State::read(old), operand.unwrap_or(1) as u32);
+    let (state, count) = (MbarrierState::read(old), operand.unwrap_or(1) as u32);
     let new = match kind {
         MbarrierKind::Init if !(1..=COUNT as u32).contains(&count) => {
             return Err(invalid(format!("with a count of {count}")));
         }
-        MbarrierKind::Init => State { parity: false, expected: count, pending: count, bytes: 0 },
-        MbarrierKind::Invalidate => State { parity: false, expected: 0, pending: 0, bytes: 0 },
+        MbarrierKind::Init => MbarrierState { parity: false, expected: count, pending: count, bytes: 0 },
+        MbarrierKind::Invalidate => MbarrierState { parity: false, expected: 0, pending: 0, bytes: 0 },
         MbarrierKind::Arrive { drop } => state.arrive(count, drop)?,
         MbarrierKind::ArriveExpect { drop } => state.expect(count as i32).arrive(1, drop)?,
         // The counted form raises the count by one before it arrives.
         MbarrierKind::ArriveCopies { counted: true } => state,
         MbarrierKind::ArriveCopies { counted: false } => state.arrive(1, false)?,
         MbarrierKind::Expect => state.expect(count as i32),
-        MbarrierKind::Complete => state.expect((count as i32).wrapping_neg()).settle(),
+        MbarrierKind::Complete => state.expect((count as i32).wrapping_neg()).advance_phase(),
         MbarrierKind::Test { .. } | MbarrierKind::Pending => state,
     };
     // What an operation leaves alone keeps its bits, whatever they are.
@@ -138,14 +138,14 @@ impl Warp {
     pub(crate) fn mbarrier(
         &mut self,
         launch: &Launch<'_>,
-        block: &CtaState,
+        cta: &CtaState,
         bar: &MbarrierOp,
         m: u32,
         step: u32,
     ) -> Result<(), Box<AccessError>> {
         let Some(mem) = &bar.mem else {
             access::each(m, |l| {
-                let pending = State::read(operand(bar, &self.planes, l).unwrap_or(0)).pending;
+                let pending = MbarrierState::read(operand(bar, &self.planes, l).unwrap_or(0)).pending;
                 if let Some(d) = bar.result {
                     self.planes.w32[usize::from(d)].0[l] = pending;
                 }
@@ -160,18 +160,18 @@ impl Warp {
         if late.is_some() {
             let at =
                 std::array::from_fn(|l| cluster_address(mem.space, access::address_of(&self.planes, mem, l)));
-            self.arrive_late(m, &at, step);
+            self.arrive_after_copies(m, &at, step);
         }
-        let r = visible_memory(launch, block, &self.local);
+        let r = visible_memory(launch, cta, &self.local);
         let (mut results, mut wrong) = ([0u64; prlx_lanes::LANES], None);
-        access::each_place(&self.planes, &r, &mut self.hint, mem, m, |l, region, at| {
+        access::each_place(&self.planes, &r, &mut self.allocation_hint, mem, m, |l, region, at| {
             let old = region.load64(at);
             results[l] = old;
             if matches!(bar.kind, MbarrierKind::Test { .. }) {
-                results[l] = State::read(old).passed(phase(bar, &self.planes, l)).into();
+                results[l] = MbarrierState::read(old).passed(phase(bar, &self.planes, l)).into();
             }
             let new = match late {
-                Some(counted) => State::read(old).more(counted.into()),
+                Some(counted) => MbarrierState::read(old).with_pending(counted.into()),
                 None => after(bar.kind, old, operand(bar, &self.planes, l)),
             };
             match new {
@@ -206,17 +206,17 @@ pub(crate) fn cluster_address(space: AddrSpace, at: u64) -> u64 {
 /// # Errors
 /// When none is there, or nobody is awaited.
 pub fn arrive(r: &VisibleMemory<'_>, at: u64) -> Result<(), EmuError> {
-    let found = access::run(r, AddrSpace::Cluster, 0, at, 8).filter(|_| at.is_multiple_of(8));
+    let found = access::range(r, AddrSpace::Cluster, 0, at, 8).filter(|_| at.is_multiple_of(8));
     let (region, off) = found.ok_or_else(|| invalid(format!("at {at:#x}, where none is")))?;
-    let state = State::read(region.load64(off)).arrive(1, false)?;
+    let state = MbarrierState::read(region.load64(off)).arrive(1, false)?;
     region.store64(off, state.bits());
     Ok(())
 }
 
 /// Counts bytes that have come.
 pub fn complete(region: &Region, at: u64, bytes: u32) {
-    let state = State::read(region.load64(at));
-    region.store64(at, state.expect((bytes as i32).wrapping_neg()).settle().bits());
+    let state = MbarrierState::read(region.load64(at));
+    region.store64(at, state.expect((bytes as i32).wrapping_neg()).advance_phase().bits());
 }
 
 #[cfg(test)]
@@ -225,15 +225,15 @@ mod tests {
 
     #[test]
     fn phases() {
-        let s = State { parity: false, expected: 3, pending: 3, bytes: 0 };
-        assert_eq!(State::read(s.bits()), s);
+        let s = MbarrierState { parity: false, expected: 3, pending: 3, bytes: 0 };
+        assert_eq!(MbarrierState::read(s.bits()), s);
         let s = s.arrive(1, false).unwrap().expect(16).arrive(2, false).unwrap();
         assert_eq!((s.parity, s.pending, s.bytes), (false, 0, 16));
-        assert_eq!(State::read(s.bits()), s);
-        let s = s.expect(-16).settle();
+        assert_eq!(MbarrierState::read(s.bits()), s);
+        let s = s.expect(-16).advance_phase();
         assert_eq!((s.parity, s.pending, s.bytes), (true, 3, 0));
         assert!(s.arrive(4, false).is_err());
-        let early = State { bytes: -48, ..s };
-        assert_eq!(State::read(early.bits()), early);
+        let early = MbarrierState { bytes: -48, ..s };
+        assert_eq!(MbarrierState::read(early.bits()), early);
     }
 }

@@ -11,7 +11,7 @@ use crate::mem::access;
 pub struct PendingCopy {
     pub lane: u8,
     pub group: u32,
-    pub what: PendingKind,
+    pub kind: PendingKind,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +24,13 @@ pub enum PendingKind {
 
 /// A warp's copies.
 #[derive(Clone, Debug, Default)]
-pub struct Copies {
+pub struct LaneCopies {
     pub pending: Vec<PendingCopy>,
     /// By lane: groups so far.
     pub groups: [u32; LANES],
 }
 
-impl Copies {
+impl LaneCopies {
     /// Whether some are under way.
     pub fn any(&self) -> bool {
         !self.pending.is_empty()
@@ -57,7 +57,7 @@ pub enum TransferKind {
 /// A copy that was begun and not done.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    pub what: TransferKind,
+    pub kind: TransferKind,
     /// Warp that began the copy.
     pub warp: u32,
     pub lane: u32,
@@ -74,9 +74,9 @@ pub struct Transfer {
 
 /// A warp's groups of bulk copies: by lane, how many so far.
 #[derive(Clone, Debug, Default)]
-pub struct Groups(pub [u64; LANES]);
+pub struct BulkGroups(pub [u64; LANES]);
 
-impl Groups {
+impl BulkGroups {
     /// Ends the group of some lanes.
     pub fn commit(&mut self, m: u32) {
         access::each(m, |l| self.0[l] += 1);

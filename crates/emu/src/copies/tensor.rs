@@ -164,7 +164,7 @@ pub struct Tile {
 
 /// A row of a tile in global memory: `bytes` from `from` on in the row lie at `at`; the rest lies outside the
 /// tensor.
-pub struct Row {
+pub struct TileRow {
     /// Where what there is of it begins.
     pub at: u64,
     from: usize,
@@ -208,7 +208,7 @@ impl Tile {
     ///
     /// # Errors
     /// Which coordinate is negative.
-    pub fn written(self) -> Result<Tile, EmuError> {
+    pub fn storable(self) -> Result<Tile, EmuError> {
         // Not documented either; seen on the same H200.
         match self.first.iter().position(|&x| x < 0) {
             None => Ok(self),
@@ -231,7 +231,7 @@ impl Tile {
         (1..self.map.tile.len()).fold(self.row() as u64, |n, d| n.saturating_mul(self.count(d)))
     }
     /// Its rows in global memory, in the order of shared memory.
-    pub fn rows(&self) -> impl Iterator<Item = Row> {
+    pub fn rows(&self) -> impl Iterator<Item = TileRow> {
         let (rank, size) = (self.map.sizes.len(), self.map.element());
         let rows = self.bytes() / self.row().max(1) as u64;
         (0..rows).map(move |mut i| {
@@ -247,14 +247,14 @@ impl Tile {
             let n = if inside { (last - x.max(0)).max(0) as u64 } else { 0 };
             let from = if n > 0 { (x.max(0) - x) as u64 } else { 0 };
             let at = at.wrapping_add((x.max(0) as u64).wrapping_mul(size));
-            Row { at, from: (from * size) as usize, bytes: (n * size) as usize }
+            TileRow { at, from: (from * size) as usize, bytes: (n * size) as usize }
         })
     }
     /// Calls `f` with each part that has a place in global memory and one in shared memory, for a tile at
     /// `at` there: region and place in global memory, place in shared memory, bytes. Parts are at most 16
     /// bytes.
     pub fn parts(&self, memory: &Memory, at: u64, mut f: impl FnMut(&Region, u64, u64, u64)) {
-        let (rows, row): (Vec<Row>, usize) = (self.rows().collect(), self.row().max(1));
+        let (rows, row): (Vec<TileRow>, usize) = (self.rows().collect(), self.row().max(1));
         self.pieces(at, |at, i| {
             let mut i = i;
             let end = i + 16;
@@ -265,7 +265,7 @@ impl Tile {
                 if let Some(r) = rows.get(k) {
                     let (first, last) = (inside.max(r.from), (inside + n).min(r.from + r.bytes));
                     if first < last
-                        && let Ok((region, off)) = find(memory, r)
+                        && let Ok((region, off)) = find_row(memory, r)
                     {
                         let (skip, into) = ((first - r.from) as u64, (first - inside + i + 16 - end) as u64);
                         f(region, off + skip, at + into, (last - first) as u64);
@@ -290,7 +290,7 @@ impl Tile {
         let mut out = nan.to_le_bytes()[..size].repeat(self.bytes() as usize / size);
         for (row, out) in self.rows().zip(out.chunks_exact_mut(self.row())) {
             if row.bytes > 0 {
-                let (region, off) = find(memory, &row)?;
+                let (region, off) = find_row(memory, &row)?;
                 region.read(off, &mut out[row.from..row.from + row.bytes]);
             }
         }
@@ -312,11 +312,11 @@ impl Tile {
             if row.bytes == 0 {
                 continue;
             }
-            let (region, off) = find(memory, &row)?;
+            let (region, off) = find_row(memory, &row)?;
             let data = &data[row.from..row.from + row.bytes];
             match rmw {
                 None => region.write(off, data),
-                Some(rmw) => join(region, off, data, rmw, size),
+                Some(rmw) => reduce_into(region, off, data, rmw, size),
             }
         }
         Ok(())
@@ -332,15 +332,18 @@ impl Tile {
     }
 }
 
-fn find<'a>(memory: &'a Memory, row: &Row) -> Result<(&'a Region, u64), EmuError> {
+fn find_row<'a>(memory: &'a Memory, row: &TileRow) -> Result<(&'a Region, u64), EmuError> {
     memory.range(row.at, row.bytes as u64).ok_or_else(|| {
         let (n, at) = (row.bytes, row.at);
-        invalid(format!("{n} bytes of the tensor at {at:#x}, which are not all there: {}", memory.around(at)))
+        invalid(format!(
+            "{n} bytes of the tensor at {at:#x}, which are not all there: {}",
+            memory.describe_near(at)
+        ))
     })
 }
 
 /// Joins elements to those at `off`.
-pub fn join(region: &Region, off: u64, data: &[u8], rmw: Rmw, size: u8) {
+pub fn reduce_into(region: &Region, off: u64, data: &[u8], rmw: Rmw, size: u8) {
     for (i, bytes) in data.chunks_exact(size.into()).enumerate() {
         let mut v = [0; 8];
         v[..bytes.len()].copy_from_slice(bytes);

@@ -25,7 +25,7 @@ pub enum BranchFixup {
 
 /// The kind of plane that a type needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum PlaneKind {
     /// A mask with one bit per lane.
     Pred,
     /// A plane of 32-bit values.
@@ -47,12 +47,12 @@ pub fn bits(ty: Type) -> u32 {
 }
 
 /// The kind of plane of a type.
-pub fn kind(ty: Type) -> Kind {
+pub fn kind(ty: Type) -> PlaneKind {
     match bits(ty) {
-        1 if ty == Type::Pred => Kind::Pred,
-        0..=32 => Kind::W32,
-        64 => Kind::W64,
-        _ => Kind::W128,
+        1 if ty == Type::Pred => PlaneKind::Pred,
+        0..=32 => PlaneKind::W32,
+        64 => PlaneKind::W64,
+        _ => PlaneKind::W128,
     }
 }
 
@@ -63,7 +63,7 @@ pub fn signed(ty: Type) -> bool {
 
 /// Planes handed out, by kind.
 #[derive(Clone, Copy, Default)]
-pub struct Count {
+pub struct PlaneCounts {
     /// Number of 32-bit planes.
     pub w32: u32,
     /// Number of 64-bit planes.
@@ -85,9 +85,9 @@ pub struct Binder<'a> {
     /// By function: planes of its trip counters, first and how many.
     pub counters: Vec<(u16, u16)>,
     /// Planes so far.
-    pub count: Count,
+    pub count: PlaneCounts,
     /// Planes that hold registers of the code.
-    pub registers: Count,
+    pub registers: PlaneCounts,
     /// By symbol: its address in the lane's parameter space, and whether it is relative to the stack pointer.
     pub local: FxHashMap<SymbolId, (u32, bool)>,
     /// By symbol: its address in shared memory.
@@ -120,8 +120,8 @@ impl<'a> Binder<'a> {
             regs: vec![Vec::new(); module.functions.len()],
             counters: vec![(0, 0); module.functions.len()],
             // Plane 0 of each kind is what nothing names.
-            count: Count { w32: 1, w64: 1, pred: 1 },
-            registers: Count::default(),
+            count: PlaneCounts { w32: 1, w64: 1, pred: 1 },
+            registers: PlaneCounts::default(),
             local: FxHashMap::default(),
             shared: FxHashMap::default(),
             reserved: None,
@@ -142,12 +142,12 @@ impl<'a> Binder<'a> {
         &self.module.functions[self.func.index()]
     }
     /// A new plane.
-    pub fn plane(&mut self, k: Kind) -> u16 {
+    pub fn plane(&mut self, k: PlaneKind) -> u16 {
         let (n, add) = match k {
-            Kind::Pred => (&mut self.count.pred, 1),
-            Kind::W32 => (&mut self.count.w32, 1),
-            Kind::W64 => (&mut self.count.w64, 1),
-            Kind::W128 => (&mut self.count.w64, 2),
+            PlaneKind::Pred => (&mut self.count.pred, 1),
+            PlaneKind::W32 => (&mut self.count.w32, 1),
+            PlaneKind::W64 => (&mut self.count.w64, 1),
+            PlaneKind::W128 => (&mut self.count.w64, 2),
         };
         let i = *n;
         *n += add;
@@ -155,13 +155,13 @@ impl<'a> Binder<'a> {
         i as u16
     }
     /// A plane for a value between two steps of the same instruction.
-    pub fn temp(&mut self, k: Kind) -> u16 {
+    pub fn temp(&mut self, k: PlaneKind) -> u16 {
         let (pool, pair) = match k {
-            Kind::Pred => (0, 1),
-            Kind::W32 => (1, 1),
-            Kind::W64 => (2, 1),
+            PlaneKind::Pred => (0, 1),
+            PlaneKind::W32 => (1, 1),
+            PlaneKind::W64 => (2, 1),
             // Pairs are rare: always new ones.
-            Kind::W128 => return self.plane(Kind::W128),
+            PlaneKind::W128 => return self.plane(PlaneKind::W128),
         };
         let at = self.used[pool];
         self.used[pool] += pair;
@@ -215,7 +215,7 @@ impl<'a> Binder<'a> {
         if let Some(&p) = self.consts32.get(&v) {
             return p;
         }
-        let p = self.plane(Kind::W32);
+        let p = self.plane(PlaneKind::W32);
         self.consts32.insert(v, p);
         self.code.const32.push((p, v));
         p
@@ -225,7 +225,7 @@ impl<'a> Binder<'a> {
         if let Some(&p) = self.consts64.get(&v) {
             return p;
         }
-        let p = self.plane(Kind::W64);
+        let p = self.plane(PlaneKind::W64);
         self.consts64.insert(v, p);
         self.code.const64.push((p, v));
         p
@@ -235,21 +235,21 @@ impl<'a> Binder<'a> {
         if let Some(&p) = self.consts_pred.get(&v) {
             return p;
         }
-        let p = self.plane(Kind::Pred);
+        let p = self.plane(PlaneKind::Pred);
         self.consts_pred.insert(v, p);
         self.code.const_pred.push((p, v));
         p
     }
     fn constant(&mut self, v: u64, ty: Type) -> u16 {
         match kind(ty) {
-            Kind::Pred => self.const_pred(v != 0),
-            Kind::W32 => {
+            PlaneKind::Pred => self.const_pred(v != 0),
+            PlaneKind::W32 => {
                 let n = bits(ty);
                 self.const32(if n >= 32 { v as u32 } else { v as u32 & ((1 << n) - 1) })
             }
-            Kind::W64 => self.const64(v),
-            Kind::W128 => {
-                let p = self.plane(Kind::W128);
+            PlaneKind::W64 => self.const64(v),
+            PlaneKind::W128 => {
+                let p = self.plane(PlaneKind::W128);
                 self.code.const64.push((p, v));
                 self.code.const64.push((p + 1, if (v as i64) < 0 { u64::MAX } else { 0 }));
                 p
@@ -260,7 +260,7 @@ impl<'a> Binder<'a> {
         if let Some(&p) = self.specials.get(&s) {
             return p;
         }
-        let p = self.plane(Kind::W32);
+        let p = self.plane(PlaneKind::W32);
         self.specials.insert(s, p);
         self.code.specials.push((p, s));
         p
@@ -298,13 +298,13 @@ impl<'a> Binder<'a> {
                 let (have, at) = (self.reg_type(*r), self.reg(*r));
                 match (kind(have), kind(ty)) {
                     (a, b) if a == b => at,
-                    (Kind::W64, Kind::W32) => {
-                        let t = self.temp(Kind::W32);
+                    (PlaneKind::W64, PlaneKind::W32) => {
+                        let t = self.temp(PlaneKind::W32);
                         self.alu(narrow, t, at, 0);
                         t
                     }
-                    (Kind::W32, Kind::W64) => {
-                        let t = self.temp(Kind::W64);
+                    (PlaneKind::W32, PlaneKind::W64) => {
+                        let t = self.temp(PlaneKind::W64);
                         self.alu(widen, t, at, u64::from(if signed(have) { bits(have) } else { 0 }));
                         t
                     }
@@ -318,7 +318,7 @@ impl<'a> Binder<'a> {
                 self.source(&Operand::Reg(*r), ty)?
             }
             Operand::Not(r) => {
-                let (t, at) = (self.temp(Kind::Pred), self.reg(*r));
+                let (t, at) = (self.temp(PlaneKind::Pred), self.reg(*r));
                 self.alu(not_pred, t, at, 0);
                 t
             }
@@ -335,14 +335,14 @@ impl<'a> Binder<'a> {
                     .ok_or_else(|| unsupported(format!("the special register `{name}` is not simulated")))?;
                 let at = self.special(s);
                 match kind(ty) {
-                    Kind::W32 => at,
-                    Kind::Pred => {
-                        let t = self.temp(Kind::Pred);
+                    PlaneKind::W32 => at,
+                    PlaneKind::Pred => {
+                        let t = self.temp(PlaneKind::Pred);
                         self.alu(holds, t, at, 0);
                         t
                     }
-                    Kind::W64 | Kind::W128 => {
-                        let t = self.temp(Kind::W64);
+                    PlaneKind::W64 | PlaneKind::W128 => {
+                        let t = self.temp(PlaneKind::W64);
                         self.alu(widen, t, at, 0);
                         t
                     }
@@ -354,8 +354,8 @@ impl<'a> Binder<'a> {
                     let offset =
                         u32::try_from(*offset).map_err(|_| unsupported("a negative offset on the stack"))?;
                     let at = self.local_address(*s, offset);
-                    if kind(ty) == Kind::W32 {
-                        let t = self.temp(Kind::W32);
+                    if kind(ty) == PlaneKind::W32 {
+                        let t = self.temp(PlaneKind::W32);
                         self.alu(narrow, t, at, 0);
                         t
                     } else {
@@ -382,12 +382,12 @@ impl<'a> Binder<'a> {
     /// A temporary that holds the address of a stack variable.
     pub fn local_address(&mut self, s: SymbolId, offset: u32) -> u16 {
         let at = self.local.get(&s).map_or(0, |l| l.0);
-        let t = self.temp(Kind::W64);
+        let t = self.temp(PlaneKind::W64);
         self.emit(Op::LocalAddr(t, at.wrapping_add(offset)));
         t
     }
     /// The plane of a destination operand that receives a value of `ty`, and what must be done afterwards.
-    pub fn dest(&mut self, operand: &Operand, ty: Type) -> Result<(u16, Option<After>), EmuError> {
+    pub fn dest(&mut self, operand: &Operand, ty: Type) -> Result<(u16, Option<ResultFixup>), EmuError> {
         Ok(match operand {
             Operand::Sink => (self.temp(kind(ty)), None),
             Operand::Element(r, code) if VideoSelector::from_code(*code).is_some() => {
@@ -396,9 +396,9 @@ impl<'a> Binder<'a> {
             Operand::Reg(r) => {
                 let (have, at) = (self.reg_type(*r), self.reg(*r));
                 match (kind(have), kind(ty)) {
-                    (Kind::W32, Kind::W32) if signed(ty) && bits(ty) < bits(have) => (
+                    (PlaneKind::W32, PlaneKind::W32) if signed(ty) && bits(ty) < bits(have) => (
                         at,
-                        Some(After {
+                        Some(ResultFixup {
                             run: extend,
                             dst: at,
                             src: at,
@@ -406,10 +406,10 @@ impl<'a> Binder<'a> {
                         }),
                     ),
                     (a, b) if a == b => (at, None),
-                    (Kind::W64, Kind::W32) => {
-                        let t = self.temp(Kind::W32);
+                    (PlaneKind::W64, PlaneKind::W32) => {
+                        let t = self.temp(PlaneKind::W32);
                         let from = if signed(ty) { bits(ty) } else { 0 };
-                        (t, Some(After { run: widen, dst: at, src: t, imm: from.into() }))
+                        (t, Some(ResultFixup { run: widen, dst: at, src: t, imm: from.into() }))
                     }
                     _ => {
                         return Err(unsupported(format!(
@@ -424,7 +424,7 @@ impl<'a> Binder<'a> {
         })
     }
     /// Emits what [`Binder::dest`] asked for.
-    pub fn finish(&mut self, after: impl IntoIterator<Item = After>) {
+    pub fn finish(&mut self, after: impl IntoIterator<Item = ResultFixup>) {
         for a in after {
             self.alu(a.run, a.dst, a.src, a.imm);
         }
@@ -435,18 +435,18 @@ impl<'a> Binder<'a> {
             Operand::Reg(r) => {
                 let at = self.reg(*r);
                 match kind(self.reg_type(*r)) {
-                    Kind::W32 => Plane::W32(at),
-                    Kind::W64 => Plane::W64(at),
-                    Kind::W128 => Plane::W128(at),
-                    Kind::Pred => return Err(unsupported("a predicate can't be loaded or stored")),
+                    PlaneKind::W32 => Plane::W32(at),
+                    PlaneKind::W64 => Plane::W64(at),
+                    PlaneKind::W128 => Plane::W128(at),
+                    PlaneKind::Pred => return Err(unsupported("a predicate can't be loaded or stored")),
                 }
             }
             Operand::Sink => Plane::None,
             other => {
                 let at = self.source(other, ty)?;
                 match kind(ty) {
-                    Kind::W64 => Plane::W64(at),
-                    Kind::W128 => Plane::W128(at),
+                    PlaneKind::W64 => Plane::W64(at),
+                    PlaneKind::W128 => Plane::W128(at),
                     _ => Plane::W32(at),
                 }
             }
@@ -466,7 +466,7 @@ impl<'a> Binder<'a> {
 
 /// A step after the instruction that finishes its result.
 #[derive(Clone, Copy)]
-pub struct After {
+pub struct ResultFixup {
     run: LaneFn,
     dst: u16,
     src: u16,

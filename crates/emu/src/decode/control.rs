@@ -3,7 +3,7 @@
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Inst, Operand, Reg, Role, Type};
 
-use super::binder::{Binder, Kind, bits, kind, leaves};
+use super::binder::{Binder, PlaneKind, bits, kind, leaves};
 use crate::code::{BarrierKind, BarrierOp, Builtin, Call, Callee, Op, Plane, Slot, WarpOp, WarpOpKind};
 use crate::error::{EmuError, unsupported};
 
@@ -11,10 +11,10 @@ use crate::error::{EmuError, unsupported};
 pub fn reg_slot(b: &Binder<'_>, r: Reg) -> Slot {
     let at = b.reg(r);
     match kind(b.reg_type(r)) {
-        Kind::Pred => Slot::Pred(at),
-        Kind::W32 => Slot::Plane(Plane::W32(at)),
-        Kind::W64 => Slot::Plane(Plane::W64(at)),
-        Kind::W128 => Slot::Plane(Plane::W128(at)),
+        PlaneKind::Pred => Slot::Pred(at),
+        PlaneKind::W32 => Slot::Plane(Plane::W32(at)),
+        PlaneKind::W64 => Slot::Plane(Plane::W64(at)),
+        PlaneKind::W128 => Slot::Plane(Plane::W128(at)),
     }
 }
 

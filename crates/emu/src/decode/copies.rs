@@ -5,7 +5,7 @@ use prlx_isa::view::{Inst, Operand, Type};
 use prlx_trace::kernel::Scalar;
 
 use super::address::address;
-use super::binder::{Binder, Kind, kind, leaves};
+use super::binder::{Binder, PlaneKind, kind, leaves};
 use crate::code::{
     AddrBase, AddrSpace, BulkCopy, LaneCopy, MbarrierKind, MbarrierOp, MemAccess, Op, Plane, TensorCopy,
     TensorMapEdit, TensorMapOp,
@@ -71,7 +71,7 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     };
     let (mut size, mut ignore) = (None, None);
     match rest.first() {
-        Some(Operand::Reg(r)) if kind(b.reg_type(*r)) == Kind::Pred => {
+        Some(Operand::Reg(r)) if kind(b.reg_type(*r)) == PlaneKind::Pred => {
             ignore = Some(b.source(&rest[0], Type::Pred)?)
         }
         Some(o @ Operand::Not(_)) => ignore = Some(b.source(o, Type::Pred)?),
@@ -355,7 +355,11 @@ pub fn mbarrier(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     push(b, MbarrierOp { kind: k, mem, result, value }, after)
 }
 
-fn push(b: &mut Binder<'_>, m: MbarrierOp, after: Option<super::binder::After>) -> Result<(), EmuError> {
+fn push(
+    b: &mut Binder<'_>,
+    m: MbarrierOp,
+    after: Option<super::binder::ResultFixup>,
+) -> Result<(), EmuError> {
     b.code.mbarriers.push(m);
     let at = b.code.mbarriers.len() as u32 - 1;
     b.emit_main(Op::Mbarrier(at));

@@ -4,7 +4,7 @@ use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Class, FunctionKind, Inst, Operand, Space, Type};
 
 use super::address::address;
-use super::binder::{Binder, BranchFixup, Kind, bits, bytes, leaves, signed};
+use super::binder::{Binder, BranchFixup, PlaneKind, bits, bytes, leaves, signed};
 use super::{control, copies, matrix, wgmma};
 use crate::code::{
     AddrBase, AddrSpace, AsyncStore, AsyncStoreKind, Atomic, BranchTable, Clock, Correction, MemAccess, Op,
@@ -148,7 +148,7 @@ fn data(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), EmuError> {
     }
     if let Some(table) = b.code.calibrations.iter().position(|c| c.op == inst.form.text) {
         // The operand is still needed when the result is there, and may be the same register.
-        let to = std::mem::replace(&mut args.dst[0], b.temp(Kind::W32));
+        let to = std::mem::replace(&mut args.dst[0], b.temp(PlaneKind::W32));
         let planes = [args.src[0], args.dst[0], to];
         b.emit_main(Op::Alu(op.run, args));
         b.code.corrections.push(Correction { table: table as u32, planes });

@@ -17,7 +17,7 @@ use prlx_driver::{Error, ErrorKind};
 use prlx_isa::view::{BlockId, FuncId, FunctionKind, InstId, Module};
 use prlx_plan::{At, Plan};
 
-use super::binder::{Binder, BranchFixup, Count};
+use super::binder::{Binder, BranchFixup, PlaneCounts};
 use super::call_graph::{is_recursive, reachable};
 use super::{hooks, instruction, layout};
 use crate::calibration::Calibration;
@@ -111,9 +111,9 @@ pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Unsupporte
         function(&mut b, r, f, &mut missing);
     }
     // All registers lie before everything else.
-    let Count { w32, w64, pred } = b.registers;
+    let PlaneCounts { w32, w64, pred } = b.registers;
     b.code.variable = [w32, w64, pred].map(|n| vec![(0, n as u16)]);
-    let Count { w32, w64, pred } = b.count;
+    let PlaneCounts { w32, w64, pred } = b.count;
     b.code.planes = (w32 as u16, w64 as u16, pred as u16);
     b.code.recursive = reached.iter().any(|&f| recursive(f));
     (b, missing)
@@ -125,7 +125,7 @@ pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Unsupporte
 /// [`EmuError::Limit`] if the code needs too many registers, steps or bytes of local memory.
 pub fn limits(b: &Binder<'_>) -> Result<(), EmuError> {
     let name = &b.code.name;
-    let Count { w32, w64, pred } = b.count;
+    let PlaneCounts { w32, w64, pred } = b.count;
     if w32.max(w64) > u32::from(u16::MAX) || pred >= u32::from(u16::MAX >> 1) {
         let n = w32 + w64 + pred;
         let text = format!("`{name}` and what it calls use {n} registers, more than the CPU device has");

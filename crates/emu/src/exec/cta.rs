@@ -35,14 +35,14 @@ use crate::mem::peers::Peers;
 use prlx_lanes::LANES;
 
 /// Steps that a warp runs before the next has its turn.
-const QUANTUM: u32 = 1 << 14;
+const WARP_QUANTUM: u32 = 1 << 14;
 /// One atomic or volatile access in so many instructions looks like waiting; of a budget it takes as much as
 /// they.
-const SPIN: u64 = 64;
+const SPIN_COST: u64 = 64;
 
 /// Where a CTA came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum CtaProgress {
     /// It can go on.
     Ready {
         /// It looks as if it waits for another CTA.
@@ -58,7 +58,7 @@ pub enum State {
 #[derive(Debug)]
 pub struct Cta {
     /// What its warps share.
-    pub block: CtaState,
+    pub state: CtaState,
     /// The warps of the CTA.
     pub warps: Vec<Warp>,
     rng: Rng,
@@ -69,8 +69,8 @@ impl Cta {
     /// Storage for the CTAs of a launch, one after the other, that have this rank in their clusters.
     pub fn new(launch: &Launch<'_>, rank: u32, peers: &Arc<Peers>, shared: &Arc<Region>) -> Cta {
         Cta {
-            block: CtaState {
-                cta: Dim3::default(),
+            state: CtaState {
+                position: Dim3::default(),
                 index: 0,
                 shared: shared.clone(),
                 peers: peers.clone(),
@@ -82,7 +82,7 @@ impl Cta {
                 epoch: launch.epoch,
                 spins: 0,
                 output: Vec::new(),
-                held: Vec::new(),
+                probe_variables: Vec::new(),
             },
             warps: (0..launch.warps).map(|w| Warp::new(w, launch.code, launch.stride)).collect(),
             rng: Rng::new(0, 0),
@@ -91,15 +91,15 @@ impl Cta {
     }
     /// Begins CTA number `index`, at its place in the grid.
     pub fn start(&mut self, launch: &Launch<'_>, place: Dim3, index: u64) {
-        let b = &mut self.block;
-        b.cta = place;
+        let b = &mut self.state;
+        b.position = place;
         b.index = index;
         (b.clock, b.spins) = (0, 0);
         b.barriers = Default::default();
         b.warpgroups.clear();
         b.transfers.clear();
-        let held = launch.observe.as_ref().map_or(0, |o| o.plan.probe_state.shared_variables.len());
-        b.held = std::iter::repeat_with(AtomicU64::default).take(held).collect();
+        let variables = launch.observe.as_ref().map_or(0, |o| o.plan.probe_state.shared_variables.len());
+        b.probe_variables = std::iter::repeat_with(AtomicU64::default).take(variables).collect();
         self.rng = Rng::new(launch.config.seed, index);
         self.next = 0;
         if launch.config.seed == 0 {
@@ -130,19 +130,29 @@ impl Cta {
     ///
     /// # Errors
     /// When the code faults, waits for itself, or takes too many steps.
-    pub fn run(&mut self, launch: &Launch<'_>, shared: &SharedChecker, budget: u64) -> Result<State, Error> {
+    pub fn run(
+        &mut self,
+        launch: &Launch<'_>,
+        shared: &SharedChecker,
+        budget: u64,
+    ) -> Result<CtaProgress, Error> {
         let mut check = shared.lock().ok().and_then(|mut c| c.take());
         let state = self.run_warps(launch, &mut check, budget);
         if let (Some(mut c), Ok(mut shared)) = (check, shared.lock()) {
-            if matches!(state, Ok(State::Done)) {
-                c.end(launch, &self.block, &self.warps);
+            if matches!(state, Ok(CtaProgress::Done)) {
+                c.end(launch, &self.state, &self.warps);
             }
             *shared = Some(c);
         }
         state
     }
-    fn run_warps(&mut self, launch: &Launch<'_>, check: &mut Checking, budget: u64) -> Result<State, Error> {
-        let (begun, clock) = (self.spent(), self.block.clock);
+    fn run_warps(
+        &mut self,
+        launch: &Launch<'_>,
+        check: &mut Checking,
+        budget: u64,
+    ) -> Result<CtaProgress, Error> {
+        let (begun, clock) = (self.budget_used(), self.state.clock);
         let mut idle = 0;
         let mut steps = 0u64;
         loop {
@@ -157,20 +167,20 @@ impl Cta {
             }
             if idle >= self.warps.len() {
                 // Nobody is left to wait for them here, but another CTA of the cluster may.
-                self.block.bulk_end(launch).map_err(|f| self.error(launch, f))?;
+                self.state.finish_transfers(launch).map_err(|f| self.error(launch, f))?;
                 if self.warps.iter().all(|w| w.alive == 0) {
-                    return Ok(State::Done);
+                    return Ok(CtaProgress::Done);
                 }
-                if self.at_cluster() {
-                    return Ok(State::Blocked);
+                if self.at_cluster_barrier() {
+                    return Ok(CtaProgress::Blocked);
                 }
                 let waiting = deadlock::waiting(launch, &[self.paused()]);
-                return Err(self.stuck(launch, check, &waiting));
+                return Err(self.deadlock_error(launch, check, &waiting));
             }
             // Another CTA of a cluster may do what is waited for.
             let checker = check.as_ref().filter(|_| launch.cluster.volume() == 1);
-            if let Some(waiting) = checker.and_then(|c| c.waits(launch, &[self.paused()], false)) {
-                return Err(self.stuck(launch, check, &waiting));
+            if let Some(waiting) = checker.and_then(|c| c.polling_deadlock(launch, &[self.paused()], false)) {
+                return Err(self.deadlock_error(launch, check, &waiting));
             }
             let at = self.next;
             self.next = (at + 1) % self.warps.len();
@@ -188,64 +198,68 @@ impl Cta {
                     _ => 1 + self.rng.below(4096),
                 }
             } else {
-                QUANTUM
+                WARP_QUANTUM
             };
             let rng = if hostile { Some(&mut self.rng) } else { None };
-            let ran = warp.run(launch, &mut self.block, check, burst, rng).map_err(|f| (at, f));
-            ran.and_then(|_| self.aside(launch, check)).map_err(|f| self.error(launch, f))?;
+            let ran = warp.run(launch, &mut self.state, check, burst, rng).map_err(|f| (at, f));
+            ran.and_then(|_| self.advance_async(launch, check)).map_err(|f| self.error(launch, f))?;
             steps += 1;
-            self.poll(launch, check);
-            if self.block.clock > launch.max_steps || steps > launch.max_steps {
-                return Err(self.endless(launch, at));
+            self.complete_barriers(launch, check);
+            if self.state.clock > launch.max_steps || steps > launch.max_steps {
+                return Err(self.step_limit_error(launch, at));
             }
-            let used = self.spent() - begun;
-            if used > budget || self.at_cluster() && self.absent().is_none() {
-                return Ok(State::Ready { waits: used > 2 * (self.block.clock - clock) });
+            let used = self.budget_used() - begun;
+            if used > budget || self.at_cluster_barrier() && self.missing_at_cluster_barrier().is_none() {
+                return Ok(CtaProgress::Ready { waits: used > 2 * (self.state.clock - clock) });
             }
         }
     }
     /// The CTA as the search for deadlocks sees it.
     pub fn paused(&self) -> PausedCta<'_> {
-        PausedCta { block: &self.block, warps: &self.warps }
+        PausedCta { state: &self.state, warps: &self.warps }
     }
     /// The error of a fault in a warp.
     fn error(&self, launch: &Launch<'_>, (warp, f): (usize, Box<Fault>)) -> Error {
-        let (cta, block) = (self.block.cta, launch.config.block);
+        let (cta, block) = (self.state.position, launch.config.block);
         fault::error(&f, launch.module, launch.source, launch.code, cta, block, warp as u32)
     }
     /// What goes on beside the warps' own steps: copies, products of warpgroups and the waits for them. An
     /// error has its warp.
-    fn aside(&mut self, launch: &Launch<'_>, check: &mut Checking) -> Result<(), (usize, Box<Fault>)> {
+    fn advance_async(
+        &mut self,
+        launch: &Launch<'_>,
+        check: &mut Checking,
+    ) -> Result<(), (usize, Box<Fault>)> {
         if launch.config.seed != 0 {
-            let under_way = !self.block.transfers.is_empty() || self.warps.iter().any(|w| w.copies.any());
+            let under_way = !self.state.transfers.is_empty() || self.warps.iter().any(|w| w.copies.any());
             if let Some(c) = check.as_mut().filter(|_| under_way) {
-                c.moved();
+                c.memory_may_change();
             }
-            self.block.bulk_turn(launch, &mut self.rng)?;
+            self.state.advance_transfers(launch, &mut self.rng)?;
             for (at, w) in self.warps.iter_mut().enumerate() {
-                w.copies_turn(launch, &self.block, &mut self.rng).map_err(|f| (at, f))?;
-                if w.wgmma.busy() {
-                    w.products_turn(launch, &mut self.block, &mut self.rng).map_err(|f| (at, f))?;
+                w.advance_copies(launch, &self.state, &mut self.rng).map_err(|f| (at, f))?;
+                if w.wgmma.any_hidden() {
+                    w.advance_products(launch, &mut self.state, &mut self.rng).map_err(|f| (at, f))?;
                 }
             }
         }
-        if self.block.warpgroups.is_empty() {
+        if self.state.warpgroups.is_empty() {
             return Ok(());
         }
         for at in 0..self.warps.len() {
-            if let Some((first, due)) = self.warps[at].wgmma.ready(at, &self.block.warpgroups) {
+            if let Some((first, due)) = self.warps[at].wgmma.ready(at, &self.state.warpgroups) {
                 for (i, w) in self.warps.iter_mut().enumerate().skip(first).take(WARPS) {
-                    w.products_until(launch, &mut self.block, due).map_err(|f| (i, f))?;
+                    w.run_products(launch, &mut self.state, due).map_err(|f| (i, f))?;
                 }
-                self.warps[at].poll_sync(launch, &mut self.block, check).map_err(|f| (at, f))?;
+                self.warps[at].complete_exchanges(launch, &mut self.state, check).map_err(|f| (at, f))?;
             }
         }
         Ok(())
     }
     /// Completes barriers for which everybody is there, but the cluster's.
-    fn poll(&mut self, launch: &Launch<'_>, check: &mut Checking) {
+    fn complete_barriers(&mut self, launch: &Launch<'_>, check: &mut Checking) {
         for id in 0..CLUSTER {
-            let b = &self.block.barriers[id];
+            let b = &self.state.barriers[id];
             if !b.waiting {
                 continue;
             }
@@ -264,42 +278,42 @@ impl Cta {
                 continue;
             }
             if let Some(c) = check {
-                c.completed(launch, self.block.index, id, &self.warps);
+                c.barrier_complete(launch, self.state.index, id, &self.warps);
             }
-            let b = std::mem::take(&mut self.block.barriers[id]);
+            let b = std::mem::take(&mut self.state.barriers[id]);
             let count = b.votes.iter().map(|v| v.count_ones()).sum();
             let all = b.votes.iter().zip(&b.arrived).all(|(v, a)| v & a == *a);
             for w in &mut self.warps {
-                w.release(launch.code, id as u8, (count, all, count > 0));
+                w.release_barrier(launch.code, id as u8, (count, all, count > 0));
             }
         }
     }
     /// What it has taken of budgets so far: instructions, and more for those that look like waiting.
-    pub fn spent(&self) -> u64 {
-        self.block.clock + self.block.spins * SPIN
+    pub fn budget_used(&self) -> u64 {
+        self.state.clock + self.state.spins * SPIN_COST
     }
     /// Whether threads have arrived at the cluster's barrier.
-    pub fn at_cluster(&self) -> bool {
-        self.block.barriers[CLUSTER].waiting
+    pub fn at_cluster_barrier(&self) -> bool {
+        self.state.barriers[CLUSTER].waiting
     }
     /// The first threads that have not arrived at the cluster's barrier: a warp, and which of its lanes.
-    pub fn absent(&self) -> Option<(u32, u32)> {
-        let missing = |w: &Warp| w.alive & !self.block.barriers[CLUSTER].arrived[w.index as usize];
+    pub fn missing_at_cluster_barrier(&self) -> Option<(u32, u32)> {
+        let missing = |w: &Warp| w.alive & !self.state.barriers[CLUSTER].arrived[w.index as usize];
         self.warps.iter().map(|w| (w.index, missing(w))).find(|m| m.1 != 0)
     }
     /// Completes the cluster's barrier.
-    pub fn meet(&mut self, code: &Code) {
-        self.block.barriers[CLUSTER] = Barrier::default();
+    pub fn complete_cluster_barrier(&mut self, code: &Code) {
+        self.state.barriers[CLUSTER] = Barrier::default();
         for w in &mut self.warps {
-            w.release(code, CLUSTER as u8, (0, false, false));
+            w.release_barrier(code, CLUSTER as u8, (0, false, false));
         }
     }
-    fn endless(&self, launch: &Launch<'_>, warp: usize) -> Error {
+    fn step_limit_error(&self, launch: &Launch<'_>, warp: usize) -> Error {
         let w = &self.warps[warp];
         let lane = (0..LANES).find(|&l| w.key[l] != crate::exec::warp_state::PARKED).unwrap_or(0);
         let f = Fault {
             kind: ErrorKind::Stuck,
-            step: Warp::step_of(w.key[lane].min(w.at[lane])).min(launch.code.origin.len() as u32 - 1),
+            step: Warp::step_of(w.key[lane].min(w.waits_at[lane])).min(launch.code.origin.len() as u32 - 1),
             lane: Some(lane as u32),
             text: format!("is where the kernel was when its CTA had done {} instructions", launch.max_steps),
         };
@@ -308,19 +322,24 @@ impl Cta {
             launch.module,
             launch.source,
             launch.code,
-            self.block.cta,
+            self.state.position,
             launch.config.block,
             warp as u32,
         )
         .help("raise the step limit if the kernel is only long")
     }
     /// The error that the CTA's threads wait for each other.
-    fn stuck(&mut self, launch: &Launch<'_>, check: &mut Checking, waiting: &[WaitingLanes]) -> Error {
+    fn deadlock_error(
+        &mut self,
+        launch: &Launch<'_>,
+        check: &mut Checking,
+        waiting: &[WaitingLanes],
+    ) -> Error {
         let rank =
-            if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
-        let name = format!("CTA {}{rank}", self.block.cta);
+            if launch.cluster.volume() > 1 { format!(" (rank {})", self.state.rank) } else { String::new() };
+        let name = format!("CTA {}{rank}", self.state.position);
         if let Some(c) = check {
-            c.stuck(launch, &name, waiting);
+            c.report_deadlock(launch, &name, waiting);
         }
         deadlock::error(launch, &name, &[self.paused()], waiting)
     }
@@ -330,21 +349,21 @@ impl Cta {
         open.filter_map(|w| w.recorder.as_ref().map(|r| (r.warp(), LaneMask(w.alive.into()))))
     }
     /// Bytes that it has printed and written down.
-    pub fn kept(&self) -> u64 {
+    pub fn output_bytes(&self) -> u64 {
         let recorded = self.warps.iter().filter_map(|w| w.recorder.as_ref()).map(|r| r.bytes());
-        self.block.output.len() as u64 + recorded.sum::<u64>()
+        self.state.output.len() as u64 + recorded.sum::<u64>()
     }
     /// What its warps wrote down.
     pub fn streams(&mut self) -> Vec<WarpStream> {
         self.warps.iter_mut().filter_map(|w| w.recorder.take()).map(|r| r.finish()).collect()
     }
     /// What a probe program kept in its warps.
-    pub fn gathered(&mut self, kept: &ProbeState) -> ProbeResults {
-        let mut all = ProbeResults::new(kept);
+    pub fn probe_results(&mut self, probe_state: &ProbeState) -> ProbeResults {
+        let mut all = ProbeResults::new(probe_state);
         self.warps
             .iter_mut()
             .filter_map(|w| w.recorder.take())
-            .for_each(|r| all.merge(kept, r.gathered(kept)));
+            .for_each(|r| all.merge(probe_state, r.probe_results(probe_state)));
         all
     }
 }

@@ -34,7 +34,7 @@ pub struct Barrier {
 #[derive(Debug)]
 pub struct CtaState {
     /// Its place in the grid.
-    pub cta: Dim3,
+    pub position: Dim3,
     /// Number of the CTA in the grid.
     pub index: u64,
     /// Its shared memory.
@@ -58,5 +58,5 @@ pub struct CtaState {
     /// What it printed.
     pub output: Vec<u8>,
     /// Variables of a probe program, by number in [`Kept::held`]: atomic, for its warps only borrow them.
-    pub held: Vec<AtomicU64>,
+    pub probe_variables: Vec<AtomicU64>,
 }

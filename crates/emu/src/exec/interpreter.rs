@@ -74,7 +74,7 @@ impl Warp {
         Some(Group { key: next, mask, limit })
     }
     /// Any group, or a part of one.
-    fn pick_any(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Option<Group> {
+    fn pick_random(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Option<Group> {
         let ready: Vec<usize> = (0..LANES).filter(|&l| self.key[l] != PARKED).collect();
         let lane = *ready.get(rng.below(ready.len().max(1) as u32) as usize)?;
         let k = self.key[lane];
@@ -96,35 +96,35 @@ impl Warp {
         launch: &Launch<'_>,
         mut pc: u32,
         mask: u32,
-        block: &CtaState,
+        cta: &CtaState,
         after: bool,
     ) -> u32 {
         while let Some(step) = launch.code.steps.get(pc as usize)
             && let Op::Hook(i) = step.op
             && launch.code.hooks[i as usize].after == after
         {
-            let held = match step.guard {
+            let guard = match step.guard {
                 NO_GUARD => u32::MAX,
-                guard => {
-                    let p = self.planes.pred[usize::from(guard & !NEGATE)];
-                    if guard & NEGATE != 0 { !p } else { p }
+                plane => {
+                    let p = self.planes.pred[usize::from(plane & !NEGATE)];
+                    if plane & NEGATE != 0 { !p } else { p }
                 }
             };
             if let (Some(r), Some(o)) = (&mut self.recorder, &launch.observe) {
-                let sm = (block.index % u64::from(SMS)) as u32;
+                let sm = (cta.index % u64::from(SMS)) as u32;
                 let asked = HookContext {
-                    clock: block.clock,
+                    clock: cta.clock,
                     params: launch.params,
-                    rank: block.rank,
+                    rank: cta.rank,
                     sm,
-                    held: &block.held,
+                    cta_variables: &cta.probe_variables,
                     constants: launch.code.constants,
                 };
-                r.act(
+                r.run_action(
                     &o.plan.probe_state,
                     &launch.code.hooks[i as usize],
                     &mut self.planes,
-                    mask & held,
+                    mask & guard,
                     asked,
                 );
             }
@@ -133,7 +133,7 @@ impl Warp {
         pc
     }
     /// Takes lanes that come back from a wait past the hooks of what they waited for.
-    fn settle(&mut self, launch: &Launch<'_>, block: &CtaState) {
+    fn run_after_hooks(&mut self, launch: &Launch<'_>, cta: &CtaState) {
         let mut left = self.alive;
         while left != 0 {
             let k = self.key[left.trailing_zeros() as usize];
@@ -142,7 +142,7 @@ impl Warp {
             left &= !there;
             if k != PARKED {
                 let pc = k & STEP;
-                let past = self.past_hooks(launch, pc, there, block, true);
+                let past = self.past_hooks(launch, pc, there, cta, true);
                 if past != pc {
                     each(there, |l| self.key[l] = k & !STEP | past);
                 }
@@ -156,7 +156,7 @@ impl Warp {
     pub fn run(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         check: &mut Checking,
         budget: u32,
         mut rng: Option<&mut Rng>,
@@ -169,11 +169,11 @@ impl Warp {
         let checked = check.is_some();
         'group: loop {
             if hooked {
-                self.settle(launch, block);
+                self.run_after_hooks(launch, cta);
             }
             let group = match &mut rng {
                 Some(_) if left < budget => return Ok(Stop::Budget),
-                Some(rng) => self.pick_any(launch, rng),
+                Some(rng) => self.pick_random(launch, rng),
                 None if self.turn.is_some() => self.pick_turn(launch),
                 None => self.pick(launch),
             };
@@ -183,12 +183,12 @@ impl Warp {
             let begun = left;
             loop {
                 if hooked {
-                    pc = self.past_hooks(launch, pc, mask, block, true);
+                    pc = self.past_hooks(launch, pc, mask, cta, true);
                 }
                 if pc >= limit || left == 0 {
                     self.put(launch, mask, base | pc);
                     if limit != u32::MAX || left == 0 {
-                        self.tire(first, begun - left);
+                        self.charge_budget(first, begun - left);
                     }
                     if left == 0 {
                         return Ok(Stop::Budget);
@@ -196,11 +196,11 @@ impl Warp {
                     continue 'group;
                 }
                 if hooked {
-                    pc = self.past_hooks(launch, pc, mask, block, false);
+                    pc = self.past_hooks(launch, pc, mask, cta, false);
                 }
                 let step = &code.steps[pc as usize];
                 left -= 1;
-                block.clock += u64::from(step.cost);
+                cta.clock += u64::from(step.cost);
                 let m = if step.guard == NO_GUARD {
                     mask
                 } else {
@@ -208,7 +208,7 @@ impl Warp {
                     mask & if step.guard & NEGATE != 0 { !p } else { p }
                 };
                 let m = match check {
-                    Some(c) if checked => c.before_step(self, launch, block, pc, mask, m),
+                    Some(c) if checked => c.before_step(self, launch, cta, pc, mask, m),
                     _ => m,
                 };
                 if let Op::Alu(run, args) = &step.op {
@@ -235,28 +235,34 @@ impl Warp {
                         let mem = &code.mems[i as usize];
                         if mem.strong {
                             left = left.saturating_sub(SPIN);
-                            block.spins += 1;
+                            cta.spins += 1;
                         }
-                        let r = visible_memory(launch, block, &self.local);
-                        if let Err(bad) = (launch.simd.load)(&mut self.planes, &r, &mut self.hint, mem, m) {
+                        let r = visible_memory(launch, cta, &self.local);
+                        if let Err(bad) =
+                            (launch.simd.load)(&mut self.planes, &r, &mut self.allocation_hint, mem, m)
+                        {
                             return Err(access_fault(bad, pc, "reads"));
                         }
                         pc += 1;
                     }
                     Op::St(i) => {
-                        let r = visible_memory(launch, block, &self.local);
+                        let r = visible_memory(launch, cta, &self.local);
                         let mem = &code.mems[i as usize];
-                        if let Err(bad) = (launch.simd.store)(&self.planes, &r, &mut self.hint, mem, m) {
+                        if let Err(bad) =
+                            (launch.simd.store)(&self.planes, &r, &mut self.allocation_hint, mem, m)
+                        {
                             return Err(access_fault(bad, pc, "writes"));
                         }
                         pc += 1;
                     }
                     Op::Atom(i) => {
                         left = left.saturating_sub(SPIN);
-                        block.spins += 1;
-                        let r = visible_memory(launch, block, &self.local);
+                        cta.spins += 1;
+                        let r = visible_memory(launch, cta, &self.local);
                         let atom = &code.atoms[i as usize];
-                        if let Err(bad) = access::atomic(&mut self.planes, &r, &mut self.hint, atom, m) {
+                        if let Err(bad) =
+                            access::atomic(&mut self.planes, &r, &mut self.allocation_hint, atom, m)
+                        {
                             return Err(access_fault(bad, pc, "updates"));
                         }
                         pc += 1;
@@ -264,7 +270,7 @@ impl Warp {
                     Op::LocalAddr(dst, offset) => {
                         let mut v = V64([0; LANES]);
                         for l in 0..LANES {
-                            v.0[l] = u64::from(self.sp[l]) + u64::from(offset);
+                            v.0[l] = u64::from(self.stack_pointer[l]) + u64::from(offset);
                         }
                         self.planes.put64(dst, m, v);
                         pc += 1;
@@ -274,7 +280,7 @@ impl Warp {
                         pc += 1;
                     }
                     Op::StackSave(dst) => {
-                        let v = V64(self.taken.map(|n| launch.stride - u64::from(n)));
+                        let v = V64(self.alloca_bytes.map(|n| launch.stride - u64::from(n)));
                         self.planes.put64(dst, m, v);
                         pc += 1;
                     }
@@ -287,7 +293,7 @@ impl Warp {
                         pc += 1;
                     }
                     Op::Clock(which, dst) => {
-                        self.clock(block, which, dst, m);
+                        self.clock(cta, which, dst, m);
                         pc += 1;
                     }
                     Op::Fence => {
@@ -295,7 +301,7 @@ impl Warp {
                         pc += 1;
                     }
                     Op::LaneCopy(i) => {
-                        self.copy(launch, block, &code.copies[i as usize], m)
+                        self.begin_lane_copies(launch, cta, &code.copies[i as usize], m)
                             .map_err(|b| access_fault(b, pc, "copies"))?;
                         pc += 1;
                     }
@@ -304,31 +310,31 @@ impl Warp {
                         pc += 1;
                     }
                     Op::LaneCopyWait(n) => {
-                        self.copies_wait(launch, block, n, m)?;
+                        self.finish_copies(launch, cta, n, m)?;
                         pc += 1;
                     }
                     Op::BulkCopy(i) => {
-                        self.bulk(launch, block, &code.bulks[i as usize], m, pc)?;
+                        self.begin_bulk_copies(launch, cta, &code.bulks[i as usize], m, pc)?;
                         pc += 1;
                     }
                     Op::TensorCopy(i) => {
-                        self.tensor(launch, block, &code.tensors[i as usize], m, pc)?;
+                        self.begin_tensor_copies(launch, cta, &code.tensors[i as usize], m, pc)?;
                         pc += 1;
                     }
                     Op::BulkCommit => {
-                        self.groups.commit(m);
+                        self.bulk_groups.commit(m);
                         pc += 1;
                     }
                     Op::BulkWait(left, read) => {
-                        self.bulk_wait(launch, block, left, read, m)?;
+                        self.wait_bulk_groups(launch, cta, left, read, m)?;
                         pc += 1;
                     }
                     Op::TensorMap(i) => {
-                        self.map_work(launch, block, &code.maps[i as usize], m, pc)?;
+                        self.edit_tensor_map(launch, cta, &code.maps[i as usize], m, pc)?;
                         pc += 1;
                     }
                     Op::AsyncStore(i) => {
-                        self.send(launch, block, &code.async_stores[i as usize], m, pc)?;
+                        self.begin_async_stores(launch, cta, &code.async_stores[i as usize], m, pc)?;
                         pc += 1;
                     }
                     Op::Correct(i) => {
@@ -341,9 +347,9 @@ impl Warp {
                     }
                     Op::Mbarrier(i) => {
                         left = left.saturating_sub(SPIN);
-                        block.spins += 1;
+                        cta.spins += 1;
                         let bar = &code.mbarriers[i as usize];
-                        if let Err(bad) = self.mbarrier(launch, block, bar, m, pc) {
+                        if let Err(bad) = self.mbarrier(launch, cta, bar, m, pc) {
                             return Err(access_fault(bad, pc, "uses an mbarrier"));
                         }
                         pc += 1;
@@ -354,23 +360,23 @@ impl Warp {
                     Op::Exchange(i) => {
                         // Lanes that don't take part go on.
                         self.put(launch, mask & !m, base | (pc + 1));
-                        let sync = &code.warp_ops[i as usize];
-                        if m == mask && !checked && self.sync_now(launch, block, sync, m, pc)? {
+                        let op = &code.warp_ops[i as usize];
+                        if m == mask && !checked && self.exchange_now(launch, cta, op, m, pc)? {
                             pc += 1;
                             continue;
                         }
-                        self.arrive_sync(launch, block, check, sync, m, base | pc)?;
+                        self.arrive_exchange(launch, cta, check, op, m, base | pc)?;
                         continue 'group;
                     }
                     Op::Barrier(i) => {
                         self.put(launch, mask & !m, base | (pc + 1));
-                        self.arrive_bar(block, &code.barriers[i as usize], m, base | pc)?;
+                        self.arrive_barrier(cta, &code.barriers[i as usize], m, base | pc)?;
                         continue 'group;
                     }
                     Op::Yield => {
                         self.put(launch, m, base | (pc + 1));
                         self.put(launch, mask & !m, base | (pc + 1));
-                        self.tire(first, GROUP_QUANTUM);
+                        self.charge_budget(first, GROUP_QUANTUM);
                         return Ok(Stop::Budget);
                     }
                     Op::Brx(i) => {
@@ -394,24 +400,24 @@ impl Warp {
                     }
                     Op::Call(i) => {
                         self.put(launch, mask & !m, base | (pc + 1));
-                        self.call(launch, block, check, i, m, base | pc)?;
+                        self.call(launch, cta, check, i, m, base | pc)?;
                         continue 'group;
                     }
                     Op::Ret => {
                         self.put(launch, mask & !m, base | (pc + 1));
                         let mut out = 0;
                         each(m, |l| {
-                            if !self.ret(code, l) {
+                            if !self.return_lane(code, l) {
                                 out |= 1 << l;
                             }
                         });
-                        self.leave(launch, block, check, out)?;
+                        self.exit_lanes(launch, cta, check, out)?;
                         continue 'group;
                     }
                     Op::Exit => {
                         mask &= !m;
                         self.put(launch, mask, base | (pc + 1));
-                        self.leave(launch, block, check, m)?;
+                        self.exit_lanes(launch, cta, check, m)?;
                         continue 'group;
                     }
                     Op::Trap => return Err(Fault::new(pc, m.trailing_zeros(), "stops the kernel")),
@@ -427,16 +433,16 @@ impl Warp {
         }
     }
     /// Lets others of the warp go first after a while.
-    fn tire(&mut self, first: Key, steps: u32) {
+    fn charge_budget(&mut self, first: Key, steps: u32) {
         self.group_budget = self.group_budget.saturating_sub(steps.max(1));
         if self.group_budget == 0 {
             self.group_budget = GROUP_QUANTUM / 8;
             self.turn.get_or_insert(first);
         }
     }
-    fn clock(&mut self, block: &CtaState, which: Clock, dst: u16, m: u32) {
+    fn clock(&mut self, cta: &CtaState, which: Clock, dst: u16, m: u32) {
         // A step is a cycle, and a cycle half a nanosecond.
-        let (cycles, nanos) = (block.clock, block.epoch.wrapping_add(block.clock / 2));
+        let (cycles, nanos) = (cta.clock, cta.epoch.wrapping_add(cta.clock / 2));
         match which {
             Clock::Low => self.planes.put32(dst, m, V32([cycles as u32; LANES])),
             Clock::High => self.planes.put32(dst, m, V32([(cycles >> 32) as u32; LANES])),
@@ -447,26 +453,26 @@ impl Warp {
         }
     }
     /// Ends lanes; others may have waited only for them.
-    pub fn leave(
+    pub fn exit_lanes(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         check: &mut Checking,
         lanes: u32,
     ) -> Result<(), Box<Fault>> {
         if lanes == 0 {
             return Ok(());
         }
-        self.copies_wait(launch, block, u32::MAX, lanes)?;
-        self.end(lanes);
-        if self.at_sync != 0 {
-            self.poll_sync(launch, block, check)?;
+        self.finish_copies(launch, cta, u32::MAX, lanes)?;
+        self.end_lanes(lanes);
+        if self.at_exchange != 0 {
+            self.complete_exchanges(launch, cta, check)?;
         }
         Ok(())
     }
-    fn arrive_bar(
+    fn arrive_barrier(
         &mut self,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         bar: &BarrierOp,
         m: u32,
         at: Key,
@@ -477,14 +483,13 @@ impl Warp {
             let cluster = matches!(bar.kind, BarrierKind::ClusterArrive | BarrierKind::ClusterWait);
             let id = if cluster { CLUSTER as u32 } else { self.planes.w32[usize::from(bar.id)].0[l] };
             let count = bar.count.map(|c| self.planes.w32[usize::from(c)].0[l]);
-            let Some(b) = block.barriers.get_mut(id as usize).filter(|_| cluster || id < CLUSTER as u32)
-            else {
+            let Some(b) = cta.barriers.get_mut(id as usize).filter(|_| cluster || id < CLUSTER as u32) else {
                 wrong = wrong.take().or(Some((l, format!("names barrier {id}; there are 16"))));
                 return;
             };
             let bit = 1u32 << l;
             let arrived = &mut b.arrived[self.index as usize];
-            if cluster && (self.owed & bit != 0) != (bar.kind == BarrierKind::ClusterWait) {
+            if cluster && (self.cluster_arrived & bit != 0) != (bar.kind == BarrierKind::ClusterWait) {
                 let text = match bar.kind {
                     BarrierKind::ClusterWait => {
                         "waits for the cluster's barrier without having arrived at it"
@@ -494,15 +499,15 @@ impl Warp {
                 wrong = wrong.take().or(Some((l, text.into())));
             }
             if cluster {
-                self.owed ^= bit;
+                self.cluster_arrived ^= bit;
             }
             if bar.kind == BarrierKind::ClusterWait {
                 // It is over as soon as the arrival that it waits for no longer stands.
                 if *arrived & bit == 0 {
                     self.key[l] = at + 1;
                 } else {
-                    (self.key[l], self.at[l], self.bar[l]) = (PARKED, at, CLUSTER as u8);
-                    self.at_bar |= bit;
+                    (self.key[l], self.waits_at[l], self.barrier_id[l]) = (PARKED, at, CLUSTER as u8);
+                    self.at_barrier |= bit;
                 }
                 return;
             }
@@ -533,9 +538,9 @@ impl Warp {
                 b.votes[self.index as usize] |= bit;
             }
             self.key[l] = PARKED;
-            self.at[l] = at;
-            self.bar[l] = id as u8;
-            self.at_bar |= bit;
+            self.waits_at[l] = at;
+            self.barrier_id[l] = id as u8;
+            self.at_barrier |= bit;
         });
         match wrong {
             Some((l, text)) => Err(Fault::new(pc, l as u32, text)),
@@ -543,14 +548,14 @@ impl Warp {
         }
     }
     /// Lets the lanes that wait at a barrier go on, with the result of its reduction.
-    pub fn release(&mut self, code: &Code, id: u8, votes: (u32, bool, bool)) {
+    pub fn release_barrier(&mut self, code: &Code, id: u8, votes: (u32, bool, bool)) {
         let (count, all, any) = votes;
-        each(self.at_bar, |l| {
-            if self.bar[l] != id {
+        each(self.at_barrier, |l| {
+            if self.barrier_id[l] != id {
                 return;
             }
             let bit = 1u32 << l;
-            if let Some(Op::Barrier(i)) = code.steps.get((self.at[l] & STEP) as usize).map(|s| s.op) {
+            if let Some(Op::Barrier(i)) = code.steps.get((self.waits_at[l] & STEP) as usize).map(|s| s.op) {
                 let bar = &code.barriers[i as usize];
                 match bar.kind {
                     BarrierKind::Popc => self.planes.w32[usize::from(bar.dst)].0[l] = count,
@@ -562,8 +567,8 @@ impl Warp {
                     | BarrierKind::ClusterWait => {}
                 }
             }
-            self.at_bar &= !bit;
-            self.key[l] = self.at[l] + 1;
+            self.at_barrier &= !bit;
+            self.key[l] = self.waits_at[l] + 1;
         });
     }
 }

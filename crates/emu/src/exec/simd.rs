@@ -14,7 +14,7 @@ use prlx_lanes::Simd;
 use prlx_lanes::{LANES, Planes, V32};
 
 /// One value a lane.
-pub type Row = [u32; LANES];
+pub type LaneValues = [u32; LANES];
 
 type Load = fn(&mut Planes, &VisibleMemory<'_>, &mut usize, &MemAccess, u32) -> Result<(), Box<AccessError>>;
 type Product = fn(&Wgmma, bool, &[product::Row; ROWS], &[product::Row], &mut [V32]);
@@ -24,9 +24,9 @@ type Store = fn(&Planes, &VisibleMemory<'_>, &mut usize, &MemAccess, u32) -> Res
 #[derive(Clone, Copy, Debug)]
 pub struct SimdFunctions {
     /// The lowest value, the lanes that have it, and the lowest of the others.
-    pub lowest: fn(&Row) -> (u32, u32, u32),
+    pub lowest: fn(&LaneValues) -> (u32, u32, u32),
     /// Writes a value to the lanes of a mask.
-    pub put: fn(&mut Row, u32, u32),
+    pub put: fn(&mut LaneValues, u32, u32),
     /// Loads the elements of an access.
     pub load: Load,
     /// Stores the elements of an access.
@@ -40,7 +40,7 @@ pub struct SimdFunctions {
 }
 
 #[inline(always)]
-fn lowest(v: &Row) -> (u32, u32, u32) {
+fn lowest(v: &LaneValues) -> (u32, u32, u32) {
     let mut low = [u32::MAX; 8];
     for c in 0..LANES / 8 {
         for i in 0..8 {
@@ -60,7 +60,7 @@ fn lowest(v: &Row) -> (u32, u32, u32) {
 }
 
 #[inline(always)]
-fn put(row: &mut Row, mask: u32, v: u32) {
+fn put(row: &mut LaneValues, mask: u32, v: u32) {
     for (l, r) in row.iter_mut().enumerate() {
         let keep = 0u32.wrapping_sub(mask >> l & 1);
         *r = (v & keep) | (*r & !keep);
@@ -73,11 +73,11 @@ macro_rules! level {
         mod $name {
             use super::*;
             $(#[$f])?
-            fn lowest(v: &Row) -> (u32, u32, u32) {
+            fn lowest(v: &LaneValues) -> (u32, u32, u32) {
                 super::lowest(v)
             }
             $(#[$f])?
-            fn put(row: &mut Row, mask: u32, v: u32) {
+            fn put(row: &mut LaneValues, mask: u32, v: u32) {
                 super::put(row, mask, v);
             }
             $(#[$f])?

@@ -56,7 +56,7 @@ pub struct Recorder {
     events: Vec<Event>,
     visits: FxHashMap<SiteId, [u32; LANES]>,
     records: Vec<Vec<OperandRecord>>,
-    probes: probes::Warp,
+    probes: probes::WarpProbes,
 }
 
 impl Recorder {
@@ -79,7 +79,7 @@ impl Recorder {
             events: Vec::new(),
             visits: FxHashMap::default(),
             records: vec![Vec::new(); LANES],
-            probes: probes::Warp::new(&o.plan.probe_state, o.kernel, warp),
+            probes: probes::WarpProbes::new(&o.plan.probe_state, o.kernel, warp),
         }
     }
     /// Makes room for `bits` decisions in the words of lanes `m`.
@@ -96,24 +96,24 @@ impl Recorder {
         self.warp
     }
     /// Runs an action for the lanes `m`.
-    pub fn act(
+    pub fn run_action(
         &mut self,
-        kept: &ProbeState,
+        probe_state: &ProbeState,
         hook: &Hook,
         planes: &mut Planes,
         m: u32,
-        asked: HookContext<'_>,
+        context: HookContext<'_>,
     ) {
         if m == 0 {
             return;
         }
-        let clock = asked.clock;
+        let clock = context.clock;
         match &hook.action {
-            Action::Probe(code) => self.probes.run(kept, hook, code, planes, m, asked),
+            Action::Probe(code) => self.probes.run(probe_state, hook, code, planes, m, context),
             Action::Count { counter, add } => self.probes.count(*counter, *add, m),
             Action::End { trap } if self.level == Level::Probe => {
                 if hook.kernel || hook.leaves {
-                    self.probes.end(kept, m, hook.kernel, *trap, asked);
+                    self.probes.end(probe_state, m, hook.kernel, *trap, context);
                 }
             }
             Action::Room { .. }
@@ -122,13 +122,13 @@ impl Recorder {
             | Action::Add { .. }
             | Action::Span { .. }
             | Action::Group { .. } => {
-                if let Some(layout) = &kept.tracks {
-                    self.probes.marks.act(layout, hook, planes, m, asked);
+                if let Some(layout) = &probe_state.tracks {
+                    self.probes.marks.run_action(layout, hook, planes, m, context);
                 }
             }
             Action::Begin => {
-                if let Some(layout) = kept.tracks.as_ref().filter(|_| hook.kernel) {
-                    self.probes.marks.begin(layout, m, asked);
+                if let Some(layout) = probe_state.tracks.as_ref().filter(|_| hook.kernel) {
+                    self.probes.marks.begin(layout, m, context);
                 }
                 for i in 0..hook.counters.1 {
                     let plane = &mut planes.w64[usize::from(hook.counters.0 + i)];
@@ -291,8 +291,8 @@ impl Recorder {
             + self.probes.bytes()
     }
     /// What a probe program kept.
-    pub fn gathered(self, kept: &ProbeState) -> ProbeResults {
-        self.probes.finish(kept, self.warp.0)
+    pub fn probe_results(self, probe_state: &ProbeState) -> ProbeResults {
+        self.probes.finish(probe_state, self.warp.0)
     }
     /// What was written, also by lanes that never came to their end; a probe program writes no stream.
     pub fn finish(mut self) -> WarpStream {

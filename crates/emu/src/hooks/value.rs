@@ -20,7 +20,7 @@ pub struct HookContext<'a> {
     /// Number of the SM.
     pub sm: u32,
     /// The CTA's variables, by number in [`Kept::held`].
-    pub held: &'a [AtomicU64],
+    pub cta_variables: &'a [AtomicU64],
     /// Where constants lie: first address, and bytes.
     pub constants: (u64, u64),
 }

@@ -45,9 +45,9 @@ pub struct WarpProducts {
     /// By group that was not waited for: products begun before its end.
     pub groups: VecDeque<u64>,
     pub pending: VecDeque<PendingProduct>,
-    pub held: FxHashMap<u16, HiddenAccumulator>,
+    pub hidden: FxHashMap<u16, HiddenAccumulator>,
     /// The warp waits for others of its warpgroup, which have to begin this many.
-    pub wants: Option<u64>,
+    pub awaited: Option<u64>,
 }
 
 /// What a warpgroup's warps have begun.
@@ -87,19 +87,19 @@ impl WarpgroupProducts {
 
 impl WarpProducts {
     /// Whether the warp waits for others.
-    pub fn waits(&self) -> bool {
-        self.wants.is_some()
+    pub fn is_waiting(&self) -> bool {
+        self.awaited.is_some()
     }
     /// The first warp of the warpgroup, if the warp waits for products that all four have begun; and how
     /// many.
     pub fn ready(&self, warp: usize, groups: &[WarpgroupProducts]) -> Option<(usize, u64)> {
-        let wants = self.wants?;
-        let all = groups.get(warp / WARPS)?.begun.iter().all(|&b| b >= wants);
-        all.then_some((warp / WARPS * WARPS, wants))
+        let awaited = self.awaited?;
+        let all = groups.get(warp / WARPS)?.begun.iter().all(|&b| b >= awaited);
+        all.then_some((warp / WARPS * WARPS, awaited))
     }
     /// Whether some products are begun and not done, or done and not landed.
-    pub fn busy(&self) -> bool {
-        !self.held.is_empty()
+    pub fn any_hidden(&self) -> bool {
+        !self.hidden.is_empty()
     }
     /// Ends a group.
     pub fn commit(&mut self) {
@@ -117,18 +117,18 @@ impl WarpProducts {
     }
     /// For whom the waiting warp number `warp` waits, in words.
     pub fn missing(&self, warp: u32, groups: &[WarpgroupProducts]) -> String {
-        let (first, wants) = (warp as usize / WARPS * WARPS, self.wants.unwrap_or(0));
+        let (first, awaited) = (warp as usize / WARPS * WARPS, self.awaited.unwrap_or(0));
         let begun = groups.get(first / WARPS).map_or([0; WARPS], |g| g.begun);
         let missing =
-            (0..WARPS).filter(|&w| begun[w] < wants).map(|w| (first + w).to_string()).collect::<Vec<_>>();
+            (0..WARPS).filter(|&w| begun[w] < awaited).map(|w| (first + w).to_string()).collect::<Vec<_>>();
         format!("warp {} of its warpgroup to begin the products", missing.join(" and warp "))
     }
     /// Lets the results of products before number `due` be seen.
-    pub fn land(&mut self, planes: &mut Planes, due: u64) {
-        self.held.retain(|&plane, held| {
-            let there = held.last < due;
+    pub fn reveal(&mut self, planes: &mut Planes, due: u64) {
+        self.hidden.retain(|&plane, hidden| {
+            let there = hidden.last < due;
             if there {
-                planes.w32[usize::from(plane)] = held.value;
+                planes.w32[usize::from(plane)] = hidden.value;
             }
             !there
         });

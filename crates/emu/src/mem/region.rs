@@ -167,9 +167,9 @@ impl Region {
     }
 }
 
-/// Places of several lanes in a region, checked: every lane of [`Lanes::mask`] may touch `width` bytes.
+/// Places of several lanes in a region, checked: every lane of [`CheckedLanes::mask`] may touch `width` bytes.
 #[derive(Debug)]
-pub struct Lanes<'a> {
+pub struct CheckedLanes<'a> {
     region: &'a Region,
     addr: &'a V64,
     base: u64,
@@ -182,8 +182,8 @@ impl Region {
     /// The lanes of `mask` whose address, less `base`, is the place of `width` bytes in this region and a
     /// multiple of `width` (a power of two).
     #[inline(always)]
-    pub fn lanes<'a>(&'a self, addr: &'a V64, base: u64, mask: u32, width: u64) -> Lanes<'a> {
-        let mut lanes = Lanes { region: self, addr, base, width, mask: 0, row: false };
+    pub fn lanes<'a>(&'a self, addr: &'a V64, base: u64, mask: u32, width: u64) -> CheckedLanes<'a> {
+        let mut lanes = CheckedLanes { region: self, addr, base, width, mask: 0, row: false };
         let Some(last) = self.len.checked_sub(width) else { return lanes };
         let first = addr.0[0].wrapping_sub(base);
         if mask == u32::MAX {
@@ -232,7 +232,7 @@ macro_rules! lanes {
     )* };
 }
 
-impl Lanes<'_> {
+impl CheckedLanes<'_> {
     /// The lanes that are inside.
     #[inline(always)]
     pub fn mask(&self) -> u32 {

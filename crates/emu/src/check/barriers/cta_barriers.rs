@@ -40,7 +40,7 @@ impl Barriers {
     pub fn arrive(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut FindingLog,
+        log: &mut FindingLog,
         warp: &Warp,
         bar: &BarrierOp,
         here: WarpStep,
@@ -63,20 +63,13 @@ impl Barriers {
                 aligned: aligned(launch, here.step),
             };
             let open = self.open.entry((here.cta, id)).or_default();
-            counts(launch, found, id, &now, open);
-            kinds(launch, found, id, &now, open);
+            counts(launch, log, id, &now, open);
+            kinds(launch, log, id, &now, open);
             open.push(now);
         }
     }
     /// A barrier is complete: whether whole warps came to it, each at one instruction.
-    pub fn complete(
-        &mut self,
-        launch: &Launch<'_>,
-        found: &mut FindingLog,
-        cta: u64,
-        id: u32,
-        warps: &[Warp],
-    ) {
+    pub fn complete(&mut self, launch: &Launch<'_>, log: &mut FindingLog, cta: u64, id: u32, warps: &[Warp]) {
         let arrivals = self.open.remove(&(cta, id)).unwrap_or_default();
         for warp in warps {
             // By instruction: the lanes that arrived there.
@@ -94,14 +87,14 @@ impl Barriers {
             let missing = warp.alive & !came;
             groups.sort_by_key(|g| (g.who.lanes.count_ones(), g.who.step));
             if groups.len() > 1 {
-                divergent(launch, found, id, groups[0].who, groups[1].who, "meet its other lanes there");
+                divergent(launch, log, id, groups[0].who, groups[1].who, "meet its other lanes there");
             } else if let [one] = groups.as_slice()
                 && missing != 0
             {
                 let l = missing.trailing_zeros() as usize;
-                let step = Warp::step_of(warp.key[l].min(warp.at[l]));
+                let step = Warp::step_of(warp.key[l].min(warp.waits_at[l]));
                 let other = WarpStep { lanes: missing, step, ..one.who };
-                divergent(launch, found, id, one.who, other, "complete it without its other lanes");
+                divergent(launch, log, id, one.who, other, "complete it without its other lanes");
             }
         }
     }
@@ -119,13 +112,13 @@ fn aligned(launch: &Launch<'_>, step: u32) -> bool {
 
 fn divergent(
     launch: &Launch<'_>,
-    found: &mut FindingLog,
+    log: &mut FindingLog,
     id: u32,
     here: WarpStep,
     other: WarpStep,
     what: &str,
 ) {
-    found.add(launch, Kind::DivergentBarrier, here, Some(other.step), 0, || {
+    log.add(launch, Kind::DivergentBarrier, here, Some(other.step), 0, || {
         let sides = vec![
             findings::side(launch, format!("these lanes wait for barrier {id} here"), here),
             findings::side(launch, "the others of their warp are here", other),
@@ -138,9 +131,9 @@ fn divergent(
 }
 
 /// The thread counts that it is given.
-fn counts(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
+fn counts(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
     let mut add = |other: Option<&Arrival>, what: String| {
-        found.add(launch, Kind::BarrierCount, now.who, other.map(|o| o.who.step), 0, || {
+        log.add(launch, Kind::BarrierCount, now.who, other.map(|o| o.who.step), 0, || {
             let mut sides = vec![findings::side(launch, "this barrier", now.who)];
             sides.extend(other.map(|o| findings::side(launch, "others wait for it here", o.who)));
             findings::finding(Kind::BarrierCount, what, sides)
@@ -169,7 +162,7 @@ fn counts(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, o
 }
 
 /// Waiting and reducing do not mix, nor do reductions of different kinds.
-fn kinds(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
+fn kinds(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
     let class = |k: BarrierKind| match k {
         BarrierKind::Popc => "counts predicates",
         BarrierKind::And => "asks whether all predicates hold",
@@ -177,7 +170,7 @@ fn kinds(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, op
         _ => "only waits",
     };
     let Some(other) = open.iter().find(|o| class(o.kind) != class(now.kind)) else { return };
-    found.add(launch, Kind::MixedBarrier, now.who, Some(other.who.step), 0, || {
+    log.add(launch, Kind::MixedBarrier, now.who, Some(other.who.step), 0, || {
         let sides: Vec<Side> = vec![
             findings::side(launch, "this barrier", now.who),
             findings::side(launch, "others came to it here", other.who),

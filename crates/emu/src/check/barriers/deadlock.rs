@@ -12,7 +12,7 @@ use crate::check::findings::{self, FindingLog, WarpStep};
 const SHOWN: usize = 8;
 
 /// Reports that nobody of `whole` can go on.
-pub fn report(launch: &Launch<'_>, found: &mut FindingLog, whole: &str, waiting: &[WaitingLanes]) {
+pub fn report(launch: &Launch<'_>, log: &mut FindingLog, whole: &str, waiting: &[WaitingLanes]) {
     let who = |w: &WaitingLanes| WarpStep { cta: w.cta, warp: w.warp, lanes: w.lanes, step: w.step };
     let mut groups: Vec<&WaitingLanes> = waiting.iter().collect();
     // What a warp waits for inside itself says more than a barrier: that comes first.
@@ -33,7 +33,7 @@ pub fn report(launch: &Launch<'_>, found: &mut FindingLog, whole: &str, waiting:
         }
     }
     let other = sides.get(1).map(|w| w.step).filter(|&s| s != first.step);
-    found.add(launch, Kind::Deadlock, who(first), other, 0, || {
+    log.add(launch, Kind::Deadlock, who(first), other, 0, || {
         let sides: Vec<Side> =
             sides.iter().map(|w| findings::side(launch, format!("waits for {}", w.what), who(w))).collect();
         let groups = match groups.len() {
