@@ -18,13 +18,13 @@ pub enum EmuError {
     Invalid(String),
 }
 
-/// An [`EmuError::Unsupported`].
+/// Makes an [`EmuError::Unsupported`].
 #[cold]
 pub fn unsupported(why: impl Into<String>) -> EmuError {
     EmuError::Unsupported(why.into())
 }
 
-/// An [`EmuError::Invalid`].
+/// Makes an [`EmuError::Invalid`].
 #[cold]
 pub fn invalid(why: impl Into<String>) -> EmuError {
     EmuError::Invalid(why.into())

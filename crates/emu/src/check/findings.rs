@@ -125,8 +125,8 @@ impl FindingLog {
             self.findings.dropped += 1;
         }
     }
-    /// All of it. A value that was read before somebody wrote it, or before a copy of another thread landed,
-    /// because nothing orders the two, is told by the race alone.
+    /// The findings of the launch. A value can be read before another thread writes it, or before a copy of
+    /// another thread completes, because nothing orders the two. In that case only the race is reported.
     pub fn finish(mut self) -> Findings {
         let races = self.findings.list.iter().filter(|f| f.kind == Kind::Race);
         let both = |f: &Finding| Some((f.sides.first()?.place.clone()?, f.sides.get(1)?.place.clone()?));

@@ -49,7 +49,7 @@ pub struct HeapBlocks {
     by_address: BTreeMap<u64, HeapBlock>,
     quarantine: VecDeque<u64>,
     quarantine_bytes: u64,
-    /// First and last address that a block ever had, so that other accesses are told apart at once.
+    /// First and last address that a block ever had: a quick test for accesses outside the heap.
     range: (u64, u64),
 }
 

@@ -23,7 +23,8 @@ use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{
-    AddrSpace, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, WarpOp, WarpOpKind, WgmmaStep,
+    AddrSpace, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, TensorCopy, WarpOp,
+    WarpOpKind, WgmmaStep,
 };
 use crate::copies::bulk;
 use crate::exec::cta_state::CtaState;
@@ -38,25 +39,25 @@ use super::facts::Fact;
 use super::findings::{self, CheckContext, WarpStep};
 use super::undefined::Undefined;
 
-/// Where an undefined value comes from.
+/// The origin of an undefined value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Origin {
-    /// Memory: who read it, its place and address, and how many bytes.
+    /// Memory that nothing wrote: the lanes and step that read it, its space and address, and how many bytes.
     Memory(WarpStep, AddrSpace, u64, u32),
-    /// A register that nothing set.
+    /// A register that nothing wrote, by number.
     Register(u32),
 }
 
 /// A warp's registers.
 #[derive(Debug)]
 struct Registers {
-    /// By register: lanes in which it is undefined.
+    /// By register: the lanes in which it is undefined.
     undefined: Vec<u32>,
-    /// By register: where that comes from; `None`: from itself.
+    /// By register: the origin of its undefined value; `None`: the register itself was never written.
     origin: Vec<Option<Origin>>,
 }
 
-/// All that is known of a launch.
+/// The check for uninitialised values of a launch.
 #[derive(Debug, Default)]
 pub struct InitCheck {
     memory: Undefined,
@@ -64,7 +65,7 @@ pub struct InitCheck {
 }
 
 impl InitCheck {
-    /// At the begin of a launch.
+    /// The check at the start of a launch.
     pub fn new(launch: &Launch<'_>) -> InitCheck {
         let mut init = InitCheck::default();
         for (region, at, bytes) in launch.memory.unwritten_ranges() {
@@ -72,13 +73,13 @@ impl InitCheck {
         }
         init
     }
-    /// A new block of `malloc`.
+    /// Marks a new block of `malloc` as undefined.
     pub fn malloc(&mut self, launch: &Launch<'_>, at: u64, bytes: u64) {
         if let Some((region, off)) = launch.memory.range(at, bytes) {
             self.memory.mark_undefined(region, off, bytes);
         }
     }
-    /// A CTA is over: its storage goes to another.
+    /// Forgets a CTA that has ended: its storage is reused.
     pub fn end(&mut self, cta: &CtaState, warps: &[Warp]) {
         self.memory.end(&cta.shared);
         for w in warps {
@@ -105,8 +106,8 @@ impl InitCheck {
         }
         Registers { undefined, origin: vec![None; n] }
     }
-    /// Looks at a step that lanes `m` of `mask` are about to run, and at what they touch.
-    #[allow(clippy::too_many_arguments, reason = "all that a step is")]
+    /// Checks a step that the lanes `m` of the group `mask` are about to run, with its accesses.
+    #[allow(clippy::too_many_arguments, reason = "the parts of a step")]
     pub fn step(
         &mut self,
         cx: &mut CheckContext<'_, '_>,
@@ -138,7 +139,7 @@ impl InitCheck {
         }
         self.warps.insert(key, regs);
     }
-    /// Lanes whose access was left out have results all the same.
+    /// Marks the results of the step as defined, in lanes whose access was skipped.
     pub fn define_results(&mut self, cx: &CheckContext<'_, '_>, lanes: u32) {
         if lanes != 0
             && let Some(regs) = self.warps.get_mut(&(cx.who.cta, cx.who.warp))
@@ -147,7 +148,7 @@ impl InitCheck {
             cx.facts.regs(&fact.defs).iter().for_each(|&d| regs.set(d, lanes, 0, None));
         }
     }
-    #[allow(clippy::too_many_arguments, reason = "all that a step is")]
+    #[allow(clippy::too_many_arguments, reason = "the parts of a step")]
     fn track(
         &mut self,
         cx: &mut CheckContext<'_, '_>,
@@ -190,55 +191,9 @@ impl InitCheck {
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
             }
             Op::AsyncStore(_) => accesses.iter().for_each(|t| self.defines(r, t, m)),
-            Op::LaneCopy(_) | Op::BulkCopy(_) => {
-                if let [from, to, counted @ ..] = accesses {
-                    each(to.lanes & m, |l| {
-                        let Some(to_at) = to.at(r, l) else { return };
-                        let read = if from.lanes >> l & 1 == 1 { from.bytes[l] } else { 0 };
-                        match from.at(r, l).filter(|_| read > 0 && to.kind == AccessKind::Write) {
-                            Some(from_at) => self.memory.copy(from_at, to_at, read.into()),
-                            None => self.memory.define(to_at.0, to_at.1, read.into()),
-                        }
-                        let rest = to.bytes[l].saturating_sub(read);
-                        self.memory.define(to_at.0, to_at.1 + u64::from(read), rest.into());
-                    });
-                    counted.iter().for_each(|t| self.update(cx, r, t, m, false));
-                    if let Op::BulkCopy(i) = *op
-                        && let Some(p) = code.bulks[i as usize].multicast
-                    {
-                        each(to.lanes & m, |l| {
-                            self.receive(r, Some(warp.planes.w32[usize::from(p)].0[l]), to, l)
-                        });
-                    }
-                }
-            }
-            Op::TensorCopy(i) => {
-                let copy = &code.tensors[i as usize];
-                let Some((tile, rest)) = accesses.split_first() else { return };
-                let (counted, rows) = rest.split_at(usize::from(copy.mbarrier.is_some()).min(rest.len()));
-                each(tile.lanes & m, |l| {
-                    let ranks = copy.multicast.map(|p| warp.planes.w32[usize::from(p)].0[l]);
-                    if copy.load {
-                        self.receive(r, ranks, tile, l);
-                    }
-                    let Some(t) = warp.tile(r, copy, l).ok().filter(|_| copy.reduce.is_none()) else {
-                        return;
-                    };
-                    for at in bulk::targets(ranks.map(|r| r as u16), tile.addr.0[l]) {
-                        let Ok((shared, base)) = r.peers.find(r.rank, at) else { continue };
-                        t.parts(cx.launch.memory, at - base, |global, far, near, n| {
-                            if shared.len().checked_sub(n).is_none_or(|last| near > last) {
-                                return;
-                            }
-                            let (far, near) = ((global, far), (shared, near));
-                            let (from, to) = if copy.load { (far, near) } else { (near, far) };
-                            self.memory.copy(from, to, n);
-                        });
-                    }
-                });
-                let updated = if copy.reduce.is_some() { rows } else { &[] };
-                counted.iter().chain(updated).for_each(|t| self.update(cx, r, t, m, false));
-            }
+            Op::LaneCopy(_) => self.copy(cx, warp, r, None, m, accesses),
+            Op::BulkCopy(i) => self.copy(cx, warp, r, code.bulks[i as usize].multicast, m, accesses),
+            Op::TensorCopy(i) => self.tensor_copy(cx, warp, r, &code.tensors[i as usize], m, accesses),
             Op::Mbarrier(i) => {
                 let begins = code.mbarriers[i as usize].kind == MbarrierKind::Init;
                 accesses.iter().for_each(|t| self.update(cx, r, t, m, begins));
@@ -277,7 +232,69 @@ impl InitCheck {
             _ => defs.iter().for_each(|&d| regs.set(d, m, 0, None)),
         }
     }
-    /// The bits of values that a call or a return passes; more targets than sources are defined.
+    /// Copies the bits of a `cp.async` or a bulk copy. What it fills with zeros is defined. `multicast` is
+    /// the plane of the mask of receiving CTAs.
+    fn copy(
+        &mut self,
+        cx: &mut CheckContext<'_, '_>,
+        warp: &Warp,
+        r: &VisibleMemory<'_>,
+        multicast: Option<u16>,
+        m: u32,
+        accesses: &[WarpAccess],
+    ) {
+        let [from, to, counted @ ..] = accesses else { return };
+        each(to.lanes & m, |l| {
+            let Some(to_at) = to.at(r, l) else { return };
+            let read = if from.lanes >> l & 1 == 1 { from.bytes[l] } else { 0 };
+            match from.at(r, l).filter(|_| read > 0 && to.kind == AccessKind::Write) {
+                Some(from_at) => self.memory.copy(from_at, to_at, read.into()),
+                None => self.memory.define(to_at.0, to_at.1, read.into()),
+            }
+            let rest = to.bytes[l].saturating_sub(read);
+            self.memory.define(to_at.0, to_at.1 + u64::from(read), rest.into());
+        });
+        counted.iter().for_each(|t| self.update(cx, r, t, m, false));
+        if let Some(p) = multicast {
+            each(to.lanes & m, |l| self.receive(r, Some(warp.planes.w32[usize::from(p)].0[l]), to, l));
+        }
+    }
+    /// The bits of a tensor copy: what it reads outside the tensor is filled, and therefore defined.
+    fn tensor_copy(
+        &mut self,
+        cx: &mut CheckContext<'_, '_>,
+        warp: &Warp,
+        r: &VisibleMemory<'_>,
+        copy: &TensorCopy,
+        m: u32,
+        accesses: &[WarpAccess],
+    ) {
+        let Some((tile, rest)) = accesses.split_first() else { return };
+        let (counted, rows) = rest.split_at(usize::from(copy.mbarrier.is_some()).min(rest.len()));
+        each(tile.lanes & m, |l| {
+            let ranks = copy.multicast.map(|p| warp.planes.w32[usize::from(p)].0[l]);
+            if copy.load {
+                self.receive(r, ranks, tile, l);
+            }
+            let Some(t) = warp.tile(r, copy, l).ok().filter(|_| copy.reduce.is_none()) else {
+                return;
+            };
+            for at in bulk::targets(ranks.map(|r| r as u16), tile.addr.0[l]) {
+                let Ok((shared, base)) = r.peers.find(r.rank, at) else { continue };
+                t.parts(cx.launch.memory, at - base, |global, far, near, n| {
+                    if shared.len().checked_sub(n).is_none_or(|last| near > last) {
+                        return;
+                    }
+                    let (far, near) = ((global, far), (shared, near));
+                    let (from, to) = if copy.load { (far, near) } else { (near, far) };
+                    self.memory.copy(from, to, n);
+                });
+            }
+        });
+        let updated = if copy.reduce.is_some() { rows } else { &[] };
+        counted.iter().chain(updated).for_each(|t| self.update(cx, r, t, m, false));
+    }
+    /// Copies the bits of values that a call or a return passes. Targets without a source become defined.
     fn pass(&mut self, r: &VisibleMemory<'_>, from: &[Slot], to: &[Slot], l: usize) {
         let base = l as u64 * r.stride;
         for (i, &to) in to.iter().enumerate() {
@@ -291,7 +308,7 @@ impl InitCheck {
             }
         }
     }
-    #[allow(clippy::too_many_arguments, reason = "all that a load is")]
+    #[allow(clippy::too_many_arguments, reason = "the parts of a load")]
     fn load(
         &mut self,
         cx: &CheckContext<'_, '_>,
@@ -331,7 +348,7 @@ impl InitCheck {
             }
         }
     }
-    #[allow(clippy::too_many_arguments, reason = "all that a store is")]
+    #[allow(clippy::too_many_arguments, reason = "the parts of a store")]
     fn store(
         &mut self,
         cx: &mut CheckContext<'_, '_>,
@@ -351,7 +368,7 @@ impl InitCheck {
         if regs.any(uses, m).0.is_none() {
             return self.defines(r, t, m);
         }
-        // Elements that are constants have no register: the operand's own order tells which have.
+        // Constant elements have no register. Then all elements follow the first one.
         let of = |k: usize| if uses.len() == mem.planes.len() { uses.get(k) } else { uses.first() };
         each(m, |l| {
             let Some((region, at)) = t.at(r, l) else { return };
@@ -362,7 +379,7 @@ impl InitCheck {
             }
         });
     }
-    /// What a bulk copy of a lane writes to shared memory, of these CTAs or its own.
+    /// Marks as defined what a bulk copy of a lane writes to the shared memory of these CTAs, or of its own.
     fn receive(&mut self, r: &VisibleMemory<'_>, ranks: Option<u32>, t: &WarpAccess, l: usize) {
         for at in bulk::targets(ranks.map(|r| r as u16), t.addr.0[l]) {
             if let Ok((region, base)) = r.peers.find(r.rank, at) {
@@ -377,7 +394,7 @@ impl InitCheck {
             }
         });
     }
-    /// A change of memory whose old value counts, unless it is `exchanged`.
+    /// An update of memory that reads the old value, unless the value is `exchanged`.
     fn update(
         &mut self,
         cx: &mut CheckContext<'_, '_>,
@@ -413,7 +430,7 @@ impl InitCheck {
             });
         }
     }
-    #[allow(clippy::too_many_arguments, reason = "all that an exchange is")]
+    #[allow(clippy::too_many_arguments, reason = "the parts of an exchange")]
     fn sync(
         &mut self,
         cx: &CheckContext<'_, '_>,
@@ -460,7 +477,7 @@ impl InitCheck {
                 }),
                 MatrixOp::Mma(op) => {
                     let sizes = [1, 2, 3].map(|i| op.planes[i].len());
-                    // Constants among them have no register: then all are one matrix.
+                    // Constants have no register. If there are some, the registers cannot be split by matrix.
                     let (a, rest) =
                         uses.split_at(if sizes.iter().sum::<usize>() == uses.len() { sizes[0] } else { 0 });
                     let (b, c) = rest.split_at(if a.is_empty() { 0 } else { sizes[1] });
@@ -469,7 +486,7 @@ impl InitCheck {
                     let all = if gone(a) || gone(b) || gone(c) { m } else { 0 };
                     defs.iter().for_each(|&d| regs.set(d, m, all, origin));
                 }
-                // Every result depends on values of many lanes, and most programs use only some.
+                // Every result depends on values of many lanes, and most programs use only some of them.
                 _ => {
                     let all = if lanes & m == m { m } else { 0 };
                     defs.iter().for_each(|&d| regs.set(d, m, all, origin));
@@ -503,8 +520,8 @@ impl Registers {
         };
         (first, lanes)
     }
-    /// Lanes begin a function: its own registers are not set yet. Those of one that calls itself are not
-    /// followed.
+    /// Lanes enter a function: its registers become undefined. The registers of recursive functions are not
+    /// tracked.
     fn enter(&mut self, cx: &CheckContext<'_, '_>, func: FuncId, recursive: bool, lanes: u32) {
         let Some(f) = cx.launch.module.functions.get(func.index()).filter(|_| !recursive) else { return };
         let all = cx.facts.of_function(func.index(), f);
@@ -551,7 +568,7 @@ fn tile_lanes(rows: &[u64], trans: bool) -> u32 {
     })
 }
 
-/// A use of a register by the lanes `m`: a finding where it is undefined.
+/// Reports a use of a register by the lanes `m` where it is undefined. It counts as defined afterwards.
 fn report_use(
     cx: &mut CheckContext<'_, '_>,
     regs: &mut Registers,

@@ -243,7 +243,7 @@ impl Checker {
             for w in warps {
                 let mut lanes = 0;
                 each(w.at_barrier, |l| lanes |= u32::from(usize::from(w.barrier_id[l]) == id) << l);
-                async_work.passed(WarpStep { cta, warp: w.index, lanes, step: 0 });
+                async_work.passed_barrier(WarpStep { cta, warp: w.index, lanes, step: 0 });
             }
         }
         if let Some(race) = &mut self.race {

@@ -36,15 +36,15 @@ use super::findings::{self, CheckContext, WarpStep};
 use super::happens_before::{CtaNumber, VectorClock, joined};
 use super::shadow::{self, AccessRecord, ShadowCell, ShadowMemory};
 
-/// Places that may have released something at a time.
+/// The most places in memory that can hold a release at a time.
 const PLACES: usize = 1 << 20;
 
-/// What a release publishes, for whom.
+/// What a release publishes, and to which threads.
 #[derive(Clone, Debug, Default)]
 struct Published {
     /// What the release published to every thread of the device.
     wide: Option<Arc<VectorClock>>,
-    /// For one CTA.
+    /// What it published to the threads of one CTA only.
     narrow: Option<(CtaNumber, Arc<VectorClock>)>,
 }
 
@@ -66,30 +66,31 @@ impl Published {
             self.narrow = Some((*cta, old.map_or_else(|| narrow.clone(), |n| joined(&n.1, narrow))));
         }
     }
-    /// What of it somebody in a CTA sees at a scope.
+    /// The part that a thread of a CTA acquires at a scope.
     fn at(&self, cta: CtaNumber, scope: Scope) -> Published {
         Published {
             wide: self.wide.clone().filter(|_| scope > Scope::Cta),
             narrow: self.narrow.clone().filter(|n| n.0 == cta),
         }
     }
-    /// Adds it to what is known.
+    /// The clock `known` after acquiring what was published.
     fn acquired(&self, known: &Arc<VectorClock>) -> Arc<VectorClock> {
         let narrow = self.narrow.as_ref().map(|n| &n.1);
         [narrow, self.wide.as_ref()].into_iter().flatten().fold(known.clone(), |k, more| joined(&k, more))
     }
 }
 
-/// What those who arrived at a barrier bring. A fence before it counts for strong writes of others behind it,
-/// and what was seen before it for their fences behind it, as `fence.sc` has it.
+/// The knowledge of the threads that have arrived at a barrier. A fence before the barrier also covers strong
+/// writes of other threads after it; what a thread has seen before the barrier can be acquired by the fences of
+/// other threads after it (PTX ISA, `fence.sc`).
 #[derive(Clone, Debug, Default)]
 struct BarrierArrivals {
     known: VectorClock,
-    /// What fences of its own scope released, by CTA: for that CTA alone.
+    /// What fences of CTA scope released, by CTA: visible to that CTA only.
     narrow: Vec<(CtaNumber, Arc<VectorClock>)>,
     fenced: Published,
     seen: Published,
-    /// Some went on without waiting.
+    /// Some threads arrived without waiting (`barrier.arrive`).
     some_did_not_wait: bool,
 }
 
@@ -99,43 +100,43 @@ impl BarrierArrivals {
     }
 }
 
-/// What the check knows of a thread.
+/// The state of a thread.
 #[derive(Clone, Debug, Default)]
 struct Thread {
     known: Arc<VectorClock>,
-    /// What it has seen released, and a fence would acquire.
+    /// Releases that the thread has seen by relaxed reads; a fence acquires them.
     seen: Published,
-    /// What a fence has made ready to be released by a strong write.
+    /// What a fence has prepared for the next strong write to release.
     fenced: Published,
 }
 
-/// A CTA under way.
+/// The clocks of a running CTA.
 #[derive(Debug)]
 struct CtaClocks {
     number: CtaNumber,
-    /// Its clock: an access carries it; a release moves it on.
+    /// The time of the CTA: recorded with each access, advanced by each release.
     time: u32,
     threads: Vec<Thread>,
-    /// By barrier: what those who arrived know.
+    /// By barrier: the knowledge of the threads that have arrived.
     arrived: Vec<Option<BarrierArrivals>>,
 }
 
-/// A cluster's barrier.
+/// The barrier of a cluster.
 #[derive(Debug, Default)]
 struct ClusterBarrier {
     arrivals: BarrierArrivals,
-    /// What it gave when it was complete.
+    /// The arrivals of the phase that completed last.
     done: Arc<BarrierArrivals>,
-    /// CTAs that have ended.
+    /// How many CTAs of the cluster have ended.
     ended: u32,
 }
 
-/// All that is known of a launch.
+/// The race check of a launch.
 #[derive(Debug, Default)]
 pub struct RaceCheck {
     cells: ShadowMemory,
     ctas: FxHashMap<u64, CtaClocks>,
-    /// By place in memory: what was released there.
+    /// What was released at each place in memory: region and offset.
     places: FxHashMap<(usize, u64), Published>,
     clusters: FxHashMap<u64, ClusterBarrier>,
 }
@@ -144,38 +145,38 @@ pub struct RaceCheck {
 #[derive(Clone, Copy)]
 struct AccessOrder<'a> {
     order: Order,
-    /// A plain store: the place of its values.
+    /// For a plain store: the access with the planes of its values.
     stores: Option<&'a MemAccess>,
-    /// It waits for an mbarrier.
+    /// The step waits for an mbarrier.
     waits: bool,
-    /// It counts a copy's bytes at an mbarrier.
+    /// The access counts the bytes of a copy at an mbarrier.
     counts: bool,
 }
 
-/// One access of lanes to the same place.
+/// An access of some lanes to the same place.
 struct Access<'a> {
     access: &'a WarpAccess,
-    /// Lanes with this place.
+    /// The lanes that access this place.
     lanes: u32,
     region: &'a Region,
     at: u64,
     bytes: u32,
     writes: bool,
     order: Order,
-    /// A plain store: the place of its values.
+    /// For a plain store: the access with the planes of its values.
     stores: Option<&'a MemAccess>,
 }
 
 impl RaceCheck {
-    /// Bytes for what is known of memory, where so many are left.
+    /// Bytes of shadow memory that the check takes when `left` bytes are free.
     pub fn room(left: u64) -> u64 {
         (left / 4).min(shadow::LIMIT as u64)
     }
-    /// Where so many bytes are left.
+    /// The check at the start of a launch, when `left` bytes are free.
     pub fn new(left: u64) -> RaceCheck {
         RaceCheck { cells: ShadowMemory::new(RaceCheck::room(left)), ..RaceCheck::default() }
     }
-    /// A CTA is over: its storage goes to another.
+    /// Forgets a CTA that has ended: its storage is reused.
     pub fn end(&mut self, launch: &Launch<'_>, cta: &CtaState) {
         let id = cta.shared.id();
         self.cells.end(id);
@@ -189,7 +190,7 @@ impl RaceCheck {
             }
         }
     }
-    /// Looks at a step that lanes `m` are about to run, and at what they touch.
+    /// Checks a step that the lanes `m` are about to run, with its accesses.
     pub fn step(
         &mut self,
         cx: &mut CheckContext<'_, '_>,
@@ -214,6 +215,54 @@ impl RaceCheck {
             threads: vec![Thread::default(); cx.launch.warps as usize * LANES],
             arrived: vec![None; CLUSTER],
         });
+        self.synchronise_step(cx, &mut clocks, warp, cta, op, m);
+        let r = visible_memory(cx.launch, cta, &warp.local);
+        for (i, t) in accesses.iter().enumerate() {
+            // The mbarrier that counts the bytes of a copy.
+            let counts = match op {
+                Op::BulkCopy(_) => i == 2,
+                Op::AsyncStore(_) => i == 1,
+                Op::TensorCopy(t) => i == 1 && code.tensors[*t as usize].mbarrier.is_some(),
+                _ => false,
+            };
+            let order = match *op {
+                _ if counts => Order { strong: true, release: true, acquire: false, scope: Scope::Cluster },
+                // What a copy reads and writes is not strong; what it updates is.
+                Op::BulkCopy(_) | Op::TensorCopy(_) | Op::AsyncStore(_) | Op::LaneCopy(_)
+                    if t.kind != AccessKind::Update =>
+                {
+                    Order::default()
+                }
+                _ => order,
+            };
+            let stores = match *op {
+                Op::St(i) => Some(&code.mems[i as usize]),
+                _ => None,
+            };
+            let waits = matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind,
+                MbarrierKind::Test { .. }));
+            let how = AccessOrder { order, stores, waits, counts };
+            self.check_access(cx, &mut clocks, warp, &r, t, t.lanes & m, how);
+        }
+        if self.cells.full {
+            cx.log.unchecked(
+                "races in memory that was first touched when 1 GiB of notes on accesses was used up",
+            );
+        }
+        self.ctas.insert(cta.index, clocks);
+    }
+    /// Orders accesses by a fence, a barrier or `bar.warp.sync` that the lanes `m` run.
+    fn synchronise_step(
+        &mut self,
+        cx: &CheckContext<'_, '_>,
+        clocks: &mut CtaClocks,
+        warp: &Warp,
+        cta: &CtaState,
+        op: &Op,
+        m: u32,
+    ) {
+        let code = cx.launch.code;
+        let order = cx.facts.at(cx.who.step).order;
         match *op {
             Op::Fence => clocks.fence(cx.who.warp, m, order),
             Op::Barrier(i) => {
@@ -261,42 +310,8 @@ impl RaceCheck {
             }
             _ => {}
         }
-        let r = visible_memory(cx.launch, cta, &warp.local);
-        for (i, t) in accesses.iter().enumerate() {
-            // The mbarrier that counts the bytes of a copy.
-            let counts = match op {
-                Op::BulkCopy(_) => i == 2,
-                Op::AsyncStore(_) => i == 1,
-                Op::TensorCopy(t) => i == 1 && code.tensors[*t as usize].mbarrier.is_some(),
-                _ => false,
-            };
-            let order = match *op {
-                _ if counts => Order { strong: true, release: true, acquire: false, scope: Scope::Cluster },
-                // What a copy reads and writes is not strong; what it updates is.
-                Op::BulkCopy(_) | Op::TensorCopy(_) | Op::AsyncStore(_) | Op::LaneCopy(_)
-                    if t.kind != AccessKind::Update =>
-                {
-                    Order::default()
-                }
-                _ => order,
-            };
-            let stores = match *op {
-                Op::St(i) => Some(&code.mems[i as usize]),
-                _ => None,
-            };
-            let waits = matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind,
-                MbarrierKind::Test { .. }));
-            let how = AccessOrder { order, stores, waits, counts };
-            self.check_access(cx, &mut clocks, warp, &r, t, t.lanes & m, how);
-        }
-        if self.cells.full {
-            cx.log.unchecked(
-                "races in memory that was first touched when 1 GiB of notes on accesses was used up",
-            );
-        }
-        self.ctas.insert(cta.index, clocks);
     }
-    /// A barrier of the CTA is complete; those who wait for it are about to go on.
+    /// A barrier of the CTA is complete, and the lanes that wait at it are about to continue.
     pub fn barrier_complete(&mut self, cta: u64, id: usize, warps: &[Warp]) {
         let Some(clocks) = self.ctas.get_mut(&cta) else { return };
         let Some(mut all) = clocks.arrived.get_mut(id).and_then(Option::take) else { return };
@@ -305,7 +320,7 @@ impl RaceCheck {
             each(w.at_barrier, |l| m |= u32::from(usize::from(w.barrier_id[l]) == id) << l);
             m
         };
-        // When all wait, nobody can have done anything since he arrived.
+        // When all threads wait, none has run anything since it arrived.
         if !all.some_did_not_wait && warps.iter().all(|w| w.alive & !waits(w) == 0) {
             all.known.learn_all(clocks.number, clocks.time);
         }
@@ -314,7 +329,7 @@ impl RaceCheck {
             clocks.learn(w.index, waits(w), &all);
         }
     }
-    /// The cluster's barrier is complete; called once for each of its CTAs.
+    /// The barrier of the cluster is complete. Called once for each CTA of the cluster.
     pub fn cluster_barrier_complete(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
         let Some(barrier) = self.clusters.get_mut(&cluster(launch, cta)) else { return };
         if !barrier.arrivals.is_empty() {
@@ -327,7 +342,7 @@ impl RaceCheck {
             clocks.learn(w.index, m, &barrier.done);
         }
     }
-    #[allow(clippy::too_many_arguments, reason = "all that an access is")]
+    #[allow(clippy::too_many_arguments, reason = "the parts of an access")]
     fn check_access(
         &mut self,
         cx: &mut CheckContext<'_, '_>,
@@ -386,7 +401,7 @@ impl RaceCheck {
             }
         }
     }
-    /// What a strong access publishes and sees.
+    /// Publishes and acquires by a strong access.
     fn synchronise(
         &mut self,
         clocks: &mut CtaClocks,
@@ -422,7 +437,7 @@ impl RaceCheck {
             } else {
                 thread.fenced.at(number, a.order.scope)
             };
-            // A store begins anew; an update goes on with what was released there.
+            // A store replaces what was released there; an update adds to it.
             if kind == AccessKind::Write {
                 self.places.remove(&key);
             }
@@ -434,7 +449,7 @@ impl RaceCheck {
     }
 }
 
-/// Number of a CTA's cluster.
+/// The number of the cluster of a CTA.
 fn cluster(launch: &Launch<'_>, cta: &CtaState) -> u64 {
     let (grid, size, at) = (launch.config.grid, launch.cluster, cta.position);
     let many = crate::exec::grid_shape::clusters(grid, size);
@@ -443,7 +458,7 @@ fn cluster(launch: &Launch<'_>, cta: &CtaState) -> u64 {
 }
 
 impl CtaClocks {
-    /// Lanes give what they know, and what they did until now.
+    /// Adds what lanes know and have done until now to the arrivals of a barrier.
     fn arrive(&mut self, warp: u32, m: u32, to: &mut BarrierArrivals) {
         let mut last: Option<&Arc<VectorClock>> = None;
         each(m, |l| {
@@ -458,7 +473,7 @@ impl CtaClocks {
         to.known.learn(self.number, warp, m, self.time);
         self.time += 1;
     }
-    /// The same of a relaxed arrival: it gives only what a fence before it has made ready.
+    /// Adds a relaxed arrival: only what a fence before it has prepared.
     fn arrive_relaxed(&mut self, warp: u32, m: u32, to: &mut BarrierArrivals) {
         each(m, |l| {
             let fenced = &self.threads[warp as usize * LANES + l].fenced;
@@ -508,7 +523,8 @@ impl CtaClocks {
         });
         self.time += u32::from(order.release);
     }
-    /// The lanes of `old` that no lane of `lanes` (of `warp`) is ordered behind; itself apart.
+    /// The lanes of `old` that are not ordered before some lane of `lanes` (of `warp`). A lane is always ordered
+    /// after itself.
     fn unordered(&self, warp: u32, lanes: u32, old: AccessRecord) -> u32 {
         let mut unordered = 0;
         let mut last: Option<(*const VectorClock, u32)> = None;
@@ -528,8 +544,8 @@ impl CtaClocks {
 }
 
 impl ShadowCell {
-    /// Drops the records that a new access stands for: ordered before it, no more bytes, and no write that it
-    /// does not replace.
+    /// Drops the records that a new access covers: they are ordered before it, have no other bytes, and are not
+    /// writes unless the new access writes.
     fn drop_covered(&mut self, clocks: &CtaClocks, new: AccessRecord) {
         for old in &mut self.0 {
             let covered =
@@ -541,7 +557,7 @@ impl ShadowCell {
     }
 }
 
-/// Lanes of one instruction that store to the same bytes.
+/// Reports lanes of one instruction that store to the same bytes.
 fn report_same_instruction(cx: &mut CheckContext<'_, '_>, warp: &Warp, a: &Access<'_>) {
     let Some(mem) = a.stores else { return };
     let first = a.lanes.trailing_zeros() as usize;
@@ -574,7 +590,7 @@ fn report_same_instruction(cx: &mut CheckContext<'_, '_>, warp: &Warp, a: &Acces
     });
 }
 
-/// What a step's access is called.
+/// The noun for the access of a step.
 fn noun(launch: &Launch<'_>, facts: &Facts, step: u32, writes: bool) -> String {
     let what = if writes { "write" } else { "read" };
     match launch.code.steps.get(step as usize).map(|s| s.op) {
@@ -588,7 +604,7 @@ fn noun(launch: &Launch<'_>, facts: &Facts, step: u32, writes: bool) -> String {
     }
 }
 
-/// Two accesses to a byte, one of which writes: a race if nothing orders them.
+/// Reports two accesses to a byte, one of which writes, if nothing orders them.
 fn conflict(
     cx: &mut CheckContext<'_, '_>,
     clocks: &CtaClocks,
@@ -652,7 +668,7 @@ fn conflict(
     });
 }
 
-/// Whether the memory holds already what a lane is about to store.
+/// Whether a store of lane `l` leaves the memory unchanged.
 fn keeps_value(warp: &Warp, mem: &MemAccess, a: &Access<'_>, l: usize) -> bool {
     let size = mem.size.min(8);
     mem.planes.iter().enumerate().all(|(k, &plane)| {

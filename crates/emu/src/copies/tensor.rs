@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 0..8 | address of the tensor |
 //! | 8..12 | `PRLT` |
-//! | 12..17 | rank less 1, element type, interleaving, swizzle, fill: numbers as `tensormap.replace` has them |
+//! | 12..17 | rank less 1, element type, interleaving, swizzle, fill: the numbers of `tensormap.replace` |
 //! | 24..44 | five sizes, elements, 0 for 2^32 |
 //! | 48..80 | four strides, bytes |
 //! | 80..100 | five sizes of the tile |

@@ -147,7 +147,7 @@ pub fn limits(b: &Binder<'_>) -> Result<(), EmuError> {
 pub struct UnsupportedInst {
     /// The function that contains the instruction.
     pub function: FuncId,
-    /// The instruction.
+    /// The instruction in that function.
     pub inst: InstId,
     /// What is missing.
     pub why: EmuError,

@@ -41,10 +41,10 @@ macro_rules! cells {
             // access is atomic.
             unsafe { <$a>::from_ptr(self.words.as_ptr().cast::<$t>().cast_mut().add((off / N) as usize)) }
         }
-        /// Loads.
+        /// Loads a value, little-endian.
         #[inline(always)]
         pub fn $load(&self, off: u64) -> $t { self.$cell(off).load(Relaxed) }
-        /// Stores.
+        /// Stores a value, little-endian.
         #[inline(always)]
         pub fn $store(&self, off: u64, v: $t) { self.$cell(off).store(v, Relaxed) }
     )* };
@@ -167,7 +167,8 @@ impl Region {
     }
 }
 
-/// Places of several lanes in a region, checked: every lane of [`CheckedLanes::mask`] may touch `width` bytes.
+/// Places of several lanes in a region. Every lane of [`CheckedLanes::mask`] may access `width` bytes at its
+/// place, which has been checked.
 #[derive(Debug)]
 pub struct CheckedLanes<'a> {
     region: &'a Region,
@@ -238,7 +239,7 @@ impl CheckedLanes<'_> {
     pub fn mask(&self) -> u32 {
         self.mask
     }
-    /// The region.
+    /// The region that the lanes access.
     #[inline(always)]
     pub fn region(&self) -> &Region {
         self.region

@@ -18,7 +18,7 @@ pub fn regs(n: usize) -> Vec<Operand> {
     vec![Operand::Reg(Reg(0)); n]
 }
 
-/// Chooses at a level, with these operands.
+/// Selects the operation of an instruction with these operands, for a vector instruction set.
 pub fn choose(text: &str, operands: Vec<Operand>, level: Simd) -> Result<AluOp, EmuError> {
     select(&Inst { form: Opcode::parse(text).into(), operands, ..Inst::default() }, level)
 }
@@ -125,7 +125,7 @@ pub fn many(n: usize) -> usize {
 /// Random numbers (splitmix64).
 pub struct Random(pub u64);
 impl Random {
-    /// The next.
+    /// The next 64 random bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

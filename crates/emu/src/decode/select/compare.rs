@@ -145,7 +145,7 @@ fn set(x: &Selector) -> Result<AluOp, EmuError> {
     let (rel, imm) = relation(x)?;
     let d = x.inst.form.ty(0).unwrap_or_default();
     let pair = matches!(x.ty, Type::F16x2 | Type::Bf16x2);
-    // What is written where the relation holds: all ones, or 1.
+    // The result where the relation is true: all ones, or 1.
     let yes: u64 = match (d, pair) {
         (Type::U32 | Type::S32, false) => 0xffff_ffff,
         (Type::U32 | Type::S32, true) | (Type::U16 | Type::S16, false) => 0xffff,
