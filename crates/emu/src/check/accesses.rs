@@ -14,14 +14,14 @@ use crate::mem::Region;
 use crate::mem::access::{self, VisibleMemory, each};
 use prlx_lanes::{LANES, V64};
 
-/// What is done to the memory.
+/// How an access uses memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessKind {
     /// The lanes read the bytes.
     Read,
     /// The lanes write the bytes.
     Write,
-    /// Read and written at once.
+    /// The lanes read and write the bytes in one operation.
     Update,
 }
 
@@ -44,16 +44,16 @@ impl AccessKind {
     }
 }
 
-/// One access of some lanes.
+/// One memory access of some lanes of a warp.
 #[derive(Clone, Debug)]
 pub struct WarpAccess {
     /// What the access does to the bytes.
     pub kind: AccessKind,
-    /// In which space.
+    /// The state space of the addresses.
     pub space: AddrSpace,
-    /// By lane: where.
+    /// The address of each lane.
     pub addr: V64,
-    /// By lane: how many bytes.
+    /// The number of bytes of each lane.
     pub bytes: [u32; LANES],
     /// Addresses must be multiples of this.
     pub align: u64,
@@ -66,7 +66,7 @@ impl WarpAccess {
         let addr = access::all_addresses(&warp.planes, mem);
         WarpAccess { kind, space: mem.space, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
     }
-    /// The lanes whose access no memory answers.
+    /// The lanes whose access is invalid: out of bounds, misaligned, or a write to read-only memory.
     pub fn bad(&self, r: &VisibleMemory<'_>, hint: &mut usize) -> u32 {
         let mut bad = 0;
         let first = self.bytes[self.lanes.trailing_zeros() as usize & 31];
@@ -111,7 +111,7 @@ pub fn space(space: AddrSpace, at: u64) -> Space {
     }
 }
 
-/// The address in its own space; in shared memory, in that of the CTA that it is of.
+/// The offset of an address in its space. In shared memory: the offset in the shared memory of its CTA.
 pub fn within(space: AddrSpace, at: u64) -> u64 {
     match (space, self::space(space, at)) {
         (AddrSpace::Generic, Space::Shared) => (at - window::SHARED) % window::CTA,
@@ -132,7 +132,7 @@ pub fn owner(launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess, l: usize) -> u
     }
 }
 
-/// What a step accesses when the lanes `m` run it; first what it reads.
+/// The accesses of a step when the lanes `m` run it, reads first.
 pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
     let whole = |mem: &MemAccess| u32::from(mem.size) * mem.planes.len() as u32;
     match *op {
@@ -155,7 +155,7 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
             let mut from = WarpAccess::new(warp, AccessKind::Read, &copy.src, copy.dst.size.into(), m);
             each(m, |l| {
                 from.bytes[l] = taken[l].into();
-                // What is not read need not be there.
+                // Bytes that are not read need not exist.
                 from.lanes &= !(u32::from(taken[l] == 0) << l);
             });
             vec![from, WarpAccess::new(warp, AccessKind::Write, &copy.dst, copy.dst.size.into(), m)]
@@ -210,8 +210,8 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
     }
 }
 
-/// What a copy of tiles accesses: the tiles of lanes whose maps are right, in shared memory; their mbarriers;
-/// and what there is of them in global memory, row by row.
+/// The accesses of a tensor copy, for lanes whose tensor maps are valid: the tiles in shared memory, the
+/// mbarriers, and the rows in global memory that lie inside the tensor.
 pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> Vec<WarpAccess> {
     let kind = if copy.load { AccessKind::Write } else { AccessKind::Read };
     let mut tile = WarpAccess::new(warp, kind, &copy.shared, 128, m);
@@ -222,7 +222,7 @@ pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> V
         (false, Some(_)) => AccessKind::Update,
     };
     each(m, |l| match warp.tile(r, copy, l).ok().and_then(|t| Some((u32::try_from(t.bytes()).ok()?, t))) {
-        // What does not fit shared memory is a fault of the copy.
+        // A tile that does not fit shared memory is a fault of the copy itself.
         Some((bytes, t)) if u64::from(bytes) <= r.shared.len() => {
             tile.bytes[l] = bytes;
             for row in t.rows().filter(|row| row.bytes > 0) {
@@ -236,7 +236,7 @@ pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> V
                 };
                 (touch.addr.0[l], touch.bytes[l]) = (row.at, row.bytes as u32);
                 match rows.last_mut() {
-                    // Rows that lie one behind the other are one run.
+                    // Adjacent rows become one access.
                     Some(last)
                         if last.lanes == 1 << l && last.addr.0[l] + u64::from(last.bytes[l]) == row.at =>
                     {
@@ -254,7 +254,7 @@ pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> V
     [Some(tile), counted].into_iter().flatten().chain(rows).collect()
 }
 
-/// Each lane gives the address of a row of 16 bytes, as many lanes as there are rows.
+/// The access of a matrix load or store: each of the first lanes gives the address of a row of 16 bytes.
 fn rows(warp: &Warp, kind: AccessKind, mem: &MemAccess, m: u32) -> Vec<WarpAccess> {
     let lanes = u32::MAX >> (LANES - (mem.planes.len() * 8).min(LANES));
     vec![WarpAccess::new(warp, kind, mem, 16, lanes & m)]

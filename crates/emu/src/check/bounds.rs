@@ -8,8 +8,8 @@ use super::accesses::{self, WarpAccess};
 use super::findings::{self, FindingLog, WarpStep};
 use super::heap_blocks::HeapBlocks;
 
-/// Reports the lanes that `bad` and `outside` name: nothing answers the former; the latter are inside the
-/// heap of `malloc` but in no block.
+/// Reports the accesses of lanes `bad`, which are invalid, and of lanes `outside`, which lie in the heap of
+/// `malloc` but in no live block.
 pub fn report(
     launch: &Launch<'_>,
     log: &mut FindingLog,
@@ -19,7 +19,7 @@ pub fn report(
     outside: u32,
     here: WarpStep,
 ) {
-    // Lanes of one kind at one allocation are one finding: the first lane's words stand for them.
+    // Lanes with the same kind of error at the same allocation share a finding, in the words of the first.
     let about = |l: usize| {
         let m = findings::memory(launch, t, l);
         let block = blocks.near(t.addr.0[l]).map(|b| b.allocation());
@@ -127,7 +127,7 @@ fn words(
     }
 }
 
-/// What an allocation is called.
+/// The name of an allocation, in backquotes.
 fn name(a: &prlx_trace::check::Allocation) -> String {
     // Descriptions have spaces, names have none.
     if a.name.contains(' ') { a.name.clone() } else { format!("`{}`", a.name) }

@@ -14,9 +14,9 @@ use crate::mem::heap;
 use super::accesses::{self, WarpAccess};
 use super::findings::{self, FindingLog, WarpStep};
 
-/// Bytes between two blocks.
+/// Unused bytes behind each block.
 const REDZONE: u64 = 32;
-/// Bytes of freed blocks that wait before they are given out again.
+/// Bytes of freed blocks that are kept before the heap may reuse them.
 const MAX_QUARANTINE: u64 = heap::SIZE / 4;
 
 /// A block that `malloc` returned.
@@ -24,7 +24,7 @@ const MAX_QUARANTINE: u64 = heap::SIZE / 4;
 pub struct HeapBlock {
     /// The address of the block.
     pub at: u64,
-    /// Its bytes, as asked for.
+    /// The size in bytes that the kernel asked for.
     pub bytes: u64,
     /// The lane that called `malloc`.
     pub by: WarpStep,
@@ -33,11 +33,11 @@ pub struct HeapBlock {
 }
 
 impl HeapBlock {
-    /// Whether an address is in it.
+    /// Whether an address lies in the block.
     pub fn holds(&self, at: u64) -> bool {
         at >= self.at && at - self.at < self.bytes
     }
-    /// As an allocation.
+    /// The block as the allocation of a finding.
     pub fn allocation(&self) -> Allocation {
         Allocation { name: "a block of `malloc`".into(), base: self.at, bytes: self.bytes }
     }
@@ -54,7 +54,7 @@ pub struct HeapBlocks {
 }
 
 impl HeapBlocks {
-    /// A new block; 0 if there is no room.
+    /// Allocates a block; returns 0 if there is no room.
     pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, by: WarpStep) -> u64 {
         let room = bytes.saturating_add(REDZONE);
         let mut at = launch.heap.malloc(room);
@@ -70,7 +70,7 @@ impl HeapBlocks {
         }
         at
     }
-    /// Takes a block back.
+    /// Frees a block, or reports that `at` is no live block.
     pub fn free(&mut self, launch: &Launch<'_>, log: &mut FindingLog, at: u64, by: WarpStep) {
         if at == 0 {
             return;
@@ -104,11 +104,11 @@ impl HeapBlocks {
     fn release_oldest(&mut self, launch: &Launch<'_>) {
         if let Some(b) = self.quarantine.pop_front().and_then(|at| self.by_address.remove(&at)) {
             self.quarantine_bytes = self.quarantine_bytes.saturating_sub(b.bytes + REDZONE);
-            // It was used until now, so the heap takes it.
+            // The block was allocated until now, so this cannot fail.
             let _ = launch.heap.free(b.at);
         }
     }
-    /// The lanes among `lanes` that touch bytes of the heap which no live block has.
+    /// The lanes among `lanes` that access bytes of the heap outside every live block.
     pub fn outside_blocks(&self, t: &WarpAccess, lanes: u32) -> u32 {
         let mut outside = 0;
         if self.range.1 != 0 {

@@ -61,22 +61,22 @@ impl Checks {
     pub fn all() -> Checks {
         Check::ALL.iter().fold(Checks::NONE, |all, &c| all.with(c))
     }
-    /// And this one.
+    /// The set with `check` added.
     #[must_use]
     pub fn with(self, check: Check) -> Checks {
         Checks(self.0 | 1 << check as u32)
     }
-    /// Whether this one is among them.
+    /// Whether `check` is in the set.
     pub fn has(self, check: Check) -> bool {
         self.0 >> check as u32 & 1 == 1
     }
-    /// Whether there are any.
+    /// Whether the set has any check.
     pub fn any(self) -> bool {
         self != Checks::NONE
     }
 }
 
-/// All that checks know of a launch.
+/// The state of the checks of a launch.
 #[derive(Debug)]
 pub struct Checker {
     checks: Checks,
@@ -88,7 +88,7 @@ pub struct Checker {
     async_work: Option<AsyncCheck>,
     notes: Option<PerformanceNotes>,
     race: Option<RaceCheck>,
-    /// What runs now: all lanes of the step.
+    /// The step that is checked now, with all its lanes.
     here: WarpStep,
 }
 
@@ -99,14 +99,14 @@ pub type Checking = Option<Box<Checker>>;
 pub type SharedChecker = Mutex<Checking>;
 
 impl Checker {
-    /// Bytes of `room` that these checks need beside the launch, at most: the race check's, which does with
-    /// less, and one bit a byte of `used` memory.
+    /// An upper bound of the bytes that these checks take of the free `room`: the shadow memory of the race
+    /// check, and one bit for each byte of `used` memory.
     pub fn bytes(checks: Checks, used: u64, room: u64) -> u64 {
         let race = if checks.has(Check::Race) { RaceCheck::room(room) } else { 0 };
         let init = if checks.has(Check::Init) { used / 8 } else { 0 };
         race + init
     }
-    /// For a launch with these checks, where `room` bytes are left; `None` if there are none.
+    /// The checker of a launch when `room` bytes are free; `None` if the set of checks is empty.
     pub fn of(checks: Checks, launch: &Launch<'_>, room: u64) -> Option<Box<Checker>> {
         checks.any().then(|| {
             Box::new(Checker {
@@ -123,7 +123,7 @@ impl Checker {
             })
         })
     }
-    /// A CTA is over.
+    /// A CTA has ended.
     pub fn end(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
         if let Some(init) = &mut self.init {
             init.end(cta, warps);
@@ -138,13 +138,14 @@ impl Checker {
             race.end(launch, cta);
         }
     }
-    /// The barrier of the cluster is complete, and those of this CTA who wait for it are about to go on.
+    /// The barrier of the cluster is complete, and the lanes of this CTA that wait at it are about to
+    /// continue.
     pub fn cluster_barrier_complete(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
         if let Some(race) = &mut self.race {
             race.cluster_barrier_complete(launch, cta, warps);
         }
     }
-    /// What was log, when the launch is over; `whole`: it came to its end.
+    /// The findings of the launch. `whole`: the launch ran to its end.
     pub fn finish(mut self, launch: &Launch<'_>, whole: bool) -> Findings {
         if whole && self.checks.has(Check::Bounds) {
             self.blocks.leaks(launch, &mut self.log);
@@ -154,7 +155,7 @@ impl Checker {
         }
         self.log.finish()
     }
-    /// A block of `malloc` for a lane.
+    /// Allocates a block of `malloc` for lane `l`; returns 0 if there is no room.
     pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, l: usize) -> u64 {
         let at = match self.checks.has(Check::Bounds) {
             true => self.blocks.malloc(launch, bytes, WarpStep { lanes: 1 << l, ..self.here }),
@@ -165,10 +166,10 @@ impl Checker {
         }
         at
     }
-    /// Gives a lane's block back.
+    /// Frees a block for lane `l`. With the bounds check, a wrong address becomes a finding.
     ///
     /// # Errors
-    /// When it is none and nobody checks it.
+    /// Without the bounds check: `at` is not the address of a live block.
     pub fn free(&mut self, launch: &Launch<'_>, at: u64, l: usize) -> Result<(), EmuError> {
         if self.checks.has(Check::Bounds) {
             self.blocks.free(launch, &mut self.log, at, WarpStep { lanes: 1 << l, ..self.here });
@@ -176,7 +177,8 @@ impl Checker {
         }
         launch.heap.free(at)
     }
-    /// Looks at a step that the lanes `m` of `mask` are about to run; those that may.
+    /// Checks a step that the lanes `m` of the group `mask` are about to run; returns the lanes that may run
+    /// it.
     fn step(&mut self, warp: &Warp, launch: &Launch<'_>, cta: &CtaState, op: &Op, mask: u32, m: u32) -> u32 {
         self.log.step();
         let accesses = match *op {
@@ -215,26 +217,26 @@ impl Checker {
             accesses.iter().for_each(|t| notes.count(op, t, here));
         }
         if let Some(init) = &mut self.init {
-            let mut look = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
+            let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
             init.step(&mut cx, warp, cta, op, mask, good, &accesses);
             init.define_results(&cx, bad);
         }
         if let Some(race) =
             self.race.as_mut().filter(|_| good != 0 && !matches!(op, Op::Alu(..) | Op::Bra(_)))
         {
-            let mut look = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
+            let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
             race.step(&mut cx, warp, cta, op, good, &accesses);
         }
         good
     }
-    /// What these lanes get is no finding: why is one already.
+    /// Marks the results of some lanes as defined: the cause has been reported already.
     fn define_results(&mut self, launch: &Launch<'_>, lanes: u32) {
         if let Some(init) = &mut self.init {
             let cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
             init.define_results(&cx, lanes);
         }
     }
-    /// A barrier of a CTA is complete, and those who wait for it are about to go on.
+    /// A barrier of a CTA is complete, and the lanes that wait at it are about to continue.
     pub fn barrier_complete(&mut self, launch: &Launch<'_>, cta: u64, id: usize, warps: &[Warp]) {
         if let Some(barriers) = &mut self.barriers {
             barriers.barrier_complete(launch, &mut self.log, cta, id, warps);
@@ -250,14 +252,14 @@ impl Checker {
             race.barrier_complete(cta, id, warps);
         }
     }
-    /// Copies are under way, which change memory without a step.
+    /// Asynchronous copies in flight may change memory without a step.
     pub fn memory_may_change(&mut self) {
         if let Some(barriers) = &mut self.barriers {
             barriers.memory_may_change();
         }
     }
-    /// The waiting threads, if the check finds that all threads of these CTAs poll in vain. `grid`: they
-    /// are all that there are.
+    /// The waiting threads, if all threads of these CTAs wait or poll forever. `grid`: these are all CTAs of
+    /// the grid.
     pub fn polling_deadlock(
         &self,
         launch: &Launch<'_>,
@@ -266,7 +268,7 @@ impl Checker {
     ) -> Option<Vec<WaitingLanes>> {
         self.barriers.as_ref().and_then(|barriers| barriers.polling_deadlock(launch, parts, grid))
     }
-    /// Nobody of `whole` can go on.
+    /// Reports that no thread of `whole` can continue.
     pub fn report_deadlock(&mut self, launch: &Launch<'_>, whole: &str, waiting: &[WaitingLanes]) {
         if let Some(barriers) = &self.barriers {
             barriers.report_deadlock(launch, &mut self.log, whole, waiting);
@@ -279,7 +281,7 @@ impl Checker {
         if bad | outside != 0 {
             bounds::report(launch, &mut self.log, &self.blocks, t, bad, outside, self.here);
         }
-        // A stray access inside the heap can go on.
+        // An access to the heap outside every block has memory, so the lane may run it.
         bad
     }
     /// Checks a step before the lanes `m` of `mask` run it; returns the lanes that may run it.
@@ -339,7 +341,7 @@ impl Checker {
     }
 }
 
-/// Results of lanes whose access was left out: 0, and `done` for those who wait.
+/// Sets the results of lanes whose access was skipped: 0, or true for a wait.
 fn zero_results(warp: &mut Warp, launch: &Launch<'_>, op: &Op, lanes: u32) {
     let code = launch.code;
     let results: &[Plane] = match *op {

@@ -39,13 +39,13 @@ struct Write {
 #[derive(Clone, Debug, Default)]
 struct CtaWrites {
     words: Vec<Write>,
-    /// By thread: its last fence, and when it last met others.
+    /// By thread: the time of its last fence, and of its last synchronisation with others.
     threads: FxHashMap<u32, (u64, u64)>,
-    /// What was written before is behind some fence.
+    /// Writes before this time are covered by some fence.
     fenced: u64,
 }
 
-/// The writes and fences of the CTAs under way.
+/// The writes and fences of the running CTAs.
 #[derive(Debug, Default)]
 pub struct Proxy {
     /// Whether anything is read through the asynchronous proxy.
@@ -55,13 +55,13 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// For a kernel.
+    /// The check of a kernel.
     pub fn new(code: &Code) -> Proxy {
         let copies = code.bulks.iter().any(|b| b.src.space != AddrSpace::Global);
         let products = code.products.iter().any(|p| matches!(p.a, WgmmaA::Shared(_)) || p.n > 0);
         Proxy { on: copies || products, ..Proxy::default() }
     }
-    /// Lanes write as an ordinary instruction does.
+    /// Lanes write shared memory by an ordinary instruction.
     pub fn wrote(&mut self, launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess, here: WarpStep) {
         if !self.on {
             return;
@@ -85,7 +85,7 @@ impl Proxy {
         }
         words[(at / WORD) as usize..end].fill(write);
     }
-    /// Something else writes.
+    /// The asynchronous proxy writes some bytes.
     pub fn replaced(&mut self, cta: u64, at: u64, bytes: u64) {
         if let Some(c) = self.ctas.get_mut(&cta) {
             let end = ((at + bytes).div_ceil(WORD) as usize).min(c.words.len());
@@ -106,7 +106,7 @@ impl Proxy {
             c.fenced = c.fenced.max(thread.1);
         });
     }
-    /// Lanes met others.
+    /// Lanes have synchronised with others.
     pub fn synced(&mut self, who: WarpStep) {
         if !self.on {
             return;

@@ -81,8 +81,8 @@ impl Published {
 }
 
 /// The knowledge of the threads that have arrived at a barrier. A fence before the barrier also covers strong
-/// writes of other threads after it; what a thread has seen before the barrier can be acquired by the fences of
-/// other threads after it (PTX ISA, `fence.sc`).
+/// writes of other threads after it. What a thread has seen before the barrier can be acquired by the fences
+/// of other threads after it (PTX ISA, `fence.sc`).
 #[derive(Clone, Debug, Default)]
 struct BarrierArrivals {
     known: VectorClock,
@@ -489,7 +489,7 @@ impl CtaClocks {
             to.fenced.join(fenced);
         });
     }
-    /// Lanes learn all that was arrivals.
+    /// Lanes learn everything that was arrivals.
     fn learn(&mut self, warp: u32, m: u32, all: &BarrierArrivals) {
         let mut last: Option<(Arc<VectorClock>, Arc<VectorClock>)> = None;
         let mut known = Arc::new(all.known.clone());
@@ -523,8 +523,8 @@ impl CtaClocks {
         });
         self.time += u32::from(order.release);
     }
-    /// The lanes of `old` that are not ordered before some lane of `lanes` (of `warp`). A lane is always ordered
-    /// after itself.
+    /// The lanes of `old` that are not ordered before some lane of `lanes` (of `warp`). A lane is always
+    /// ordered after itself.
     fn unordered(&self, warp: u32, lanes: u32, old: AccessRecord) -> u32 {
         let mut unordered = 0;
         let mut last: Option<(*const VectorClock, u32)> = None;
@@ -544,8 +544,8 @@ impl CtaClocks {
 }
 
 impl ShadowCell {
-    /// Drops the records that a new access covers: they are ordered before it, have no other bytes, and are not
-    /// writes unless the new access writes.
+    /// Drops the records that a new access covers: they are ordered before it, have no other bytes, and are
+    /// not writes unless the new access writes.
     fn drop_covered(&mut self, clocks: &CtaClocks, new: AccessRecord) {
         for old in &mut self.0 {
             let covered =

@@ -37,26 +37,26 @@ fn mask(n: u32) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }
 
-/// All regions of which some bytes are undefined, by [`Region::id`]. What is not here is all defined.
+/// The undefined bytes of all regions, by [`Region::id`]. A region that is not listed is defined.
 #[derive(Debug, Default)]
 pub struct Undefined {
     regions: FxHashMap<usize, Bits>,
 }
 
 impl Undefined {
-    /// Begins a region whose bytes are all undefined.
+    /// Adds a region whose bytes are all undefined.
     pub fn begin(&mut self, region: &Region) {
         self.regions.insert(region.id(), Bits::new(region.len(), true));
     }
-    /// Forgets a region.
+    /// Removes a region.
     pub fn end(&mut self, region: &Region) {
         self.regions.remove(&region.id());
     }
-    /// Whether anything of the region is followed.
+    /// Whether the region is listed.
     pub fn tracks(&self, region: &Region) -> bool {
         self.regions.contains_key(&region.id())
     }
-    /// The bits of up to 64 bytes: 1 is undefined.
+    /// The bits of up to 64 bytes from `at` on; 1 means undefined.
     pub fn get(&self, region: &Region, at: u64, n: u32) -> u64 {
         self.regions.get(&region.id()).map_or(0, |b| b.get(at, n))
     }
@@ -66,7 +66,7 @@ impl Undefined {
             b.set(at, n, v);
         }
     }
-    /// Makes a range undefined.
+    /// Marks a range as undefined.
     pub fn mark_undefined(&mut self, region: &Region, at: u64, bytes: u64) {
         let bits = self.regions.entry(region.id()).or_insert_with(|| Bits::new(region.len(), false));
         each_piece(bytes, |i, n| bits.set(at + i, n, u64::MAX));
@@ -80,7 +80,7 @@ impl Undefined {
             });
         }
     }
-    /// Makes a range defined.
+    /// Marks a range as defined.
     pub fn define(&mut self, region: &Region, at: u64, bytes: u64) {
         if self.tracks(region) {
             each_piece(bytes, |i, n| self.set(region, at + i, n, 0));

@@ -20,7 +20,7 @@ use prlx_lanes::LANES;
 
 use crate::check::findings::{self, FindingLog, WarpStep};
 
-/// Arrivals at one barrier, of the lanes of a warp that came together.
+/// The arrival of lanes of a warp at a barrier, in one step.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     who: WarpStep,
@@ -29,14 +29,14 @@ struct Arrival {
     aligned: bool,
 }
 
-/// The barriers that are not complete, by CTA and number.
+/// The arrivals at barriers that are not complete, by CTA and number.
 #[derive(Debug, Default)]
 pub struct Barriers {
     open: FxHashMap<(u64, u32), Vec<Arrival>>,
 }
 
 impl Barriers {
-    /// Lanes are about to arrive.
+    /// Lanes are about to arrive at a barrier.
     pub fn arrive(
         &mut self,
         launch: &Launch<'_>,
@@ -68,7 +68,8 @@ impl Barriers {
             open.push(now);
         }
     }
-    /// A barrier is complete: whether whole warps came to it, each at one instruction.
+    /// A barrier is complete. Reports warps whose lanes did not all arrive, or arrived at several
+    /// instructions.
     pub fn complete(&mut self, launch: &Launch<'_>, log: &mut FindingLog, cta: u64, id: u32, warps: &[Warp]) {
         let arrivals = self.open.remove(&(cta, id)).unwrap_or_default();
         for warp in warps {
@@ -104,7 +105,7 @@ impl Barriers {
     }
 }
 
-/// Whether a barrier's lanes must come as one: `bar`, and `barrier` with `.aligned`.
+/// Whether all lanes of a warp must arrive together: `bar`, and `barrier` with `.aligned`.
 fn aligned(launch: &Launch<'_>, step: u32) -> bool {
     findings::instruction(launch, step)
         .is_some_and(|i| i.form.op == Some(ptx::Op::Bar) || i.form.has("aligned"))
@@ -130,7 +131,7 @@ fn divergent(
     });
 }
 
-/// The thread counts that it is given.
+/// Reports thread counts that are invalid or differ between arrivals.
 fn counts(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
     let mut add = |other: Option<&Arrival>, what: String| {
         log.add(launch, Kind::BarrierCount, now.who, other.map(|o| o.who.step), 0, || {
@@ -161,7 +162,7 @@ fn counts(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, ope
     }
 }
 
-/// Waiting and reducing do not mix, nor do reductions of different kinds.
+/// Reports arrivals of different kinds: waits and reductions, or different reductions.
 fn kinds(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
     let class = |k: BarrierKind| match k {
         BarrierKind::Popc => "counts predicates",

@@ -12,7 +12,7 @@ use prlx_lanes::LANES;
 
 use crate::check::findings::{self, FindingLog, WarpStep};
 
-/// Reports lanes that run an exchange whose mask does not name them; those that are named.
+/// Reports lanes that run an exchange whose mask does not name them; returns the other lanes.
 pub fn named(launch: &Launch<'_>, log: &mut FindingLog, warp: &Warp, op: &WarpOp, here: WarpStep) -> u32 {
     let Some(members) = op.members else { return here.lanes };
     let members = &warp.planes.w32[usize::from(members)].0;
@@ -30,7 +30,7 @@ pub fn named(launch: &Launch<'_>, log: &mut FindingLog, warp: &Warp, op: &WarpOp
     here.lanes & !outside
 }
 
-/// Reports lanes that take a value from a lane that does not take part: nothing says what they get. Them.
+/// Reports lanes that read a lane which takes no part, whose result is undefined; returns those lanes.
 pub fn shuffled(launch: &Launch<'_>, log: &mut FindingLog, warp: &Warp, op: &WarpOp, here: WarpStep) -> u32 {
     if !matches!(op.kind, WarpOpKind::Up | WarpOpKind::Down | WarpOpKind::Bfly | WarpOpKind::Idx) {
         return 0;

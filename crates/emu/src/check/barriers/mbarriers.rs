@@ -20,7 +20,7 @@ use super::polling::{PollTarget, Polling};
 use crate::check::accesses::{self, WarpAccess};
 use crate::check::findings::{self, FindingLog, WarpStep};
 
-/// Why a lane may not do what it is about to.
+/// Why a lane must not run its operation.
 #[derive(Clone, Debug)]
 struct MbarrierError {
     kind: Kind,
@@ -30,15 +30,15 @@ struct MbarrierError {
     what: String,
 }
 
-/// The mbarriers of the CTAs under way.
+/// The mbarriers of the running CTAs.
 #[derive(Debug, Default)]
 pub struct Mbarriers {
-    /// By CTA and place in its shared memory: who set it up.
+    /// By CTA and address in its shared memory: the step that initialised the mbarrier.
     initialised: FxHashMap<(u64, u64), WarpStep>,
 }
 
 impl Mbarriers {
-    /// Lanes are about to work on mbarriers; those that may.
+    /// Checks an operation on mbarriers that lanes are about to run; returns the lanes that may run it.
     pub fn step(
         &mut self,
         launch: &Launch<'_>,
@@ -91,7 +91,7 @@ impl Mbarriers {
         });
         good
     }
-    /// The bits of an mbarrier after one lane's work, if it is right.
+    /// The bits of an mbarrier after the operation of one lane, if the operation is allowed.
     fn judge(
         &mut self,
         kind: MbarrierKind,
@@ -121,7 +121,7 @@ impl Mbarriers {
                     .or_else(|text| refuse(Kind::MbarrierCount, format!("uses an mbarrier {text}")));
             }
         }
-        // A count that can't be is the device's to refuse.
+        // The device itself refuses a count that is out of range.
         Ok(mbarrier::after(kind, old, operand).unwrap_or(old))
     }
     /// Forgets a CTA.

@@ -22,7 +22,7 @@ use cta_barriers::Barriers;
 use mbarriers::Mbarriers;
 use polling::{PollTarget, Polling};
 
-/// What is known of the CTAs under way.
+/// The check of synchronisation, with the state of the running CTAs.
 #[derive(Debug, Default)]
 pub struct BarrierCheck {
     barriers: Barriers,
@@ -31,7 +31,7 @@ pub struct BarrierCheck {
 }
 
 impl BarrierCheck {
-    /// Lanes are about to run a step; those that may.
+    /// Checks a step that lanes are about to run; returns the lanes that may run it.
     pub fn step(
         &mut self,
         launch: &Launch<'_>,
@@ -78,7 +78,7 @@ impl BarrierCheck {
         }
         here.lanes
     }
-    /// Lanes look at memory that others may change.
+    /// Lanes read memory that other threads may change.
     fn polls(&mut self, launch: &Launch<'_>, warp: &Warp, cta: &CtaState, t: &WarpAccess, here: WarpStep) {
         let r = visible_memory(launch, cta, &warp.local);
         self.polling.reads(warp, here, |l| {
@@ -87,11 +87,11 @@ impl BarrierCheck {
             PollTarget::Memory { space, at, bytes: t.bytes[l], value }
         });
     }
-    /// Copies move on by themselves.
+    /// Asynchronous copies may change memory without a step.
     pub fn memory_may_change(&mut self) {
         self.polling.changed();
     }
-    /// Lanes come to an exchange; those that may take part.
+    /// Lanes arrive at an exchange; returns the lanes that may take part.
     pub fn arrive_exchange(
         &self,
         launch: &Launch<'_>,
@@ -104,7 +104,7 @@ impl BarrierCheck {
             _ => here.lanes,
         }
     }
-    /// All lanes of an exchange have come; those that receive nobody's value.
+    /// All lanes of an exchange have arrived; returns the lanes that read a lane which takes no part.
     pub fn complete_exchange(
         &self,
         launch: &Launch<'_>,
@@ -130,8 +130,8 @@ impl BarrierCheck {
     ) {
         self.barriers.complete(launch, log, cta, id as u32, warps);
     }
-    /// The waiting threads, if all threads of these CTAs wait forever. `grid`: they are all that there are;
-    /// else what lies outside of their shared memory may yet change.
+    /// The waiting threads, if all threads of these CTAs wait forever. `grid`: these are all CTAs of the
+    /// grid; otherwise other CTAs may still change global memory.
     pub fn polling_deadlock(
         &self,
         launch: &Launch<'_>,
@@ -164,7 +164,7 @@ impl BarrierCheck {
         all.sort_by_key(|w| (w.cta, w.warp));
         Some(all)
     }
-    /// Nobody of `whole` can go on: a finding.
+    /// Reports that no thread of `whole` can continue.
     pub fn report_deadlock(
         &self,
         launch: &Launch<'_>,

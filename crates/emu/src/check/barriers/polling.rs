@@ -1,6 +1,6 @@
 //! Lanes that poll memory: mbarriers, and words that other threads are expected to change.
 //!
-//! A lane polls *in in_vain* when what it reads will not change unless another thread writes memory. At an
+//! A lane polls *in vain* when what it reads will not change unless another thread writes memory. At an
 //! mbarrier this is assumed after many tests with the same result. At other memory (strong loads, and atomics
 //! that change nothing) it is proved: the lane came twice to one instruction with the same registers, and no
 //! memory changed in between.
@@ -25,47 +25,48 @@ use prlx_lanes::LANES;
 
 use crate::check::findings::WarpStep;
 
-/// How often a lane asks an mbarrier in in_vain before it counts as waiting.
+/// Tests of an mbarrier with the same result after which a lane counts as waiting.
 const MBARRIER_TESTS: u32 = 1 << 12;
-/// How often it asks other memory before its registers are looked at.
+/// Reads of other memory after which the registers of a lane are compared.
 const MEMORY_READS: u32 = 64;
 
-/// What a lane asks.
+/// What a lane polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PollTarget {
     /// The lane does not poll.
     #[default]
     Nothing,
-    /// An mbarrier of shared memory, whether a phase is complete; its bits.
+    /// An mbarrier in shared memory: its address, its bits, and the parity of the phase that the lane waits
+    /// for.
     Mbarrier { at: u64, bits: u64, phase: bool },
-    /// Other memory: the space, where in it, how many bytes, and what the first eight of them hold.
+    /// Other memory: its space, address and length in bytes, and the value of the first eight bytes.
     Memory { space: Space, at: u64, bytes: u32, value: u64 },
 }
 
-/// What a lane last last.
+/// The last poll of a lane.
 #[derive(Clone, Copy, Debug, Default)]
 struct LastPoll {
     what: PollTarget,
     step: u32,
-    /// How often, since `changes`; 0: it does not ask.
+    /// How often it polled since `changes`; 0: the lane does not poll.
     times: u32,
-    /// Changes of memory until then.
+    /// The number of changes of memory at that time.
     changes: u64,
-    /// Its registers at an earlier time, as a hash.
+    /// A hash of its registers at an earlier poll.
     before: u64,
     in_vain: bool,
 }
 
-/// Some lanes that ask in in_vain.
+/// Lanes that poll in vain.
 #[derive(Clone, Copy, Debug)]
 pub struct PollingLanes {
     /// The polling lanes and their step.
     pub who: WarpStep,
-    /// What they ask.
+    /// What they poll.
     pub what: PollTarget,
 }
 
-/// What the lanes of CTAs under way ask.
+/// The polls of the lanes of running CTAs.
 #[derive(Debug, Default)]
 pub struct Polling {
     /// By CTA and warp.
@@ -79,13 +80,13 @@ impl Polling {
     pub fn changed(&mut self) {
         self.changes += 1;
     }
-    /// Lanes do something other than ask.
+    /// Lanes do something other than polling.
     pub fn busy(&mut self, here: WarpStep) {
         if let Some(last) = self.last.get_mut(&(here.cta, here.warp)) {
             each(here.lanes, |l| last[l] = LastPoll::default());
         }
     }
-    /// Lanes test mbarriers; `what` says of each which, if it is in in_vain.
+    /// Lanes test mbarriers. `what` gives the target of a lane whose test fails.
     pub fn tests(&mut self, here: WarpStep, mut what: impl FnMut(usize) -> Option<PollTarget>) {
         let last = self.last.entry((here.cta, here.warp)).or_default();
         each(here.lanes, |l| {
@@ -102,7 +103,7 @@ impl Polling {
                 LastPoll { what: now, step: here.step, times, changes: self.changes, before: 0, in_vain };
         });
     }
-    /// Lanes read memory that others may change, and change nothing; `what` says of each which.
+    /// Lanes read memory that other threads may change. `what` gives the target of a lane.
     pub fn reads(&mut self, warp: &Warp, here: WarpStep, mut what: impl FnMut(usize) -> PollTarget) {
         let last = self.last.entry((here.cta, here.warp)).or_default();
         each(here.lanes, |l| {
@@ -124,7 +125,7 @@ impl Polling {
             }
         });
     }
-    /// The lanes of a warp that can run, if all of them ask in in_vain; by what they ask.
+    /// The lanes of a warp that can run, by target; `None` unless all of them poll in vain.
     pub fn waiting(&self, cta: u64, warp: &Warp) -> Option<Vec<PollingLanes>> {
         let mut rest = warp.ready();
         if rest == 0 {
@@ -160,7 +161,7 @@ impl PollTarget {
     pub fn inside(self) -> bool {
         !matches!(self, PollTarget::Memory { space: Space::Global, .. })
     }
-    /// In words; `name` is the variable or allocation that other memory lies in, and where in it.
+    /// A description of the target for messages. `name` describes the variable or allocation of an address.
     pub fn words(self, name: impl FnOnce(Space, u64) -> String) -> String {
         match self {
             PollTarget::Nothing => "nothing".into(),
@@ -178,7 +179,7 @@ impl PollTarget {
     }
 }
 
-/// All that a lane goes on with, as a hash.
+/// A hash of the state that determines what a lane does next.
 fn registers(warp: &Warp, l: usize, step: u32) -> u64 {
     let mut h = FxHasher::default();
     (step, warp.frames[l].len(), warp.stack_pointer[l], warp.alloca_bytes[l], warp.planes.carry >> l & 1)
@@ -186,6 +187,6 @@ fn registers(warp: &Warp, l: usize, step: u32) -> u64 {
     warp.planes.w32.iter().for_each(|p| h.write_u32(p.0[l]));
     warp.planes.w64.iter().for_each(|p| h.write_u64(p.0[l]));
     warp.planes.pred.iter().for_each(|p| h.write_u32(p >> l & 1));
-    // 0 is for none.
+    // 0 means no hash.
     h.finish() | 1
 }
