@@ -141,7 +141,7 @@ pub struct RaceCheck {
     clusters: FxHashMap<u64, ClusterBarrier>,
 }
 
-/// AccessOrder a step accesses memory.
+/// How a step orders its accesses.
 #[derive(Clone, Copy)]
 struct AccessOrder<'a> {
     order: Order,

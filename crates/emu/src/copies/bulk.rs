@@ -27,7 +27,7 @@ use crate::mem::Region;
 use crate::mem::access::{self, VisibleMemory};
 use prlx_lanes::LANES;
 
-/// Copies that may be under way in a CTA; the oldest ends when there are more.
+/// The most copies in flight of a CTA; the oldest is performed when there are more.
 const MAX_TRANSFERS: usize = 256;
 
 /// The memory that bulk copies access: no local memory.
@@ -36,7 +36,7 @@ fn everywhere<'a>(launch: &'a Launch<'_>, cta: &'a CtaState) -> VisibleMemory<'a
 }
 
 impl Transfer {
-    /// Reads the source, if that was not done.
+    /// Reads the source, if it has not been read.
     fn read(&mut self, launch: &Launch<'_>, cta: &CtaState) -> Result<(), EmuError> {
         if self.data.is_some() {
             return Ok(());
@@ -62,7 +62,7 @@ impl Transfer {
                 tile.pieces(off, |at, i| region.read(at, &mut data[i..i + 16]));
                 data
             }
-            // It was read when it began.
+            // The elements were read when the store began.
             TransferKind::Send { .. } => Vec::new(),
         });
         Ok(())
@@ -114,15 +114,15 @@ impl Transfer {
     }
 }
 
-/// The same address in the shared memory of each CTA that receives a copy: those of `ranks`, or the one that
-/// it is of.
+/// The address in the shared memory of each CTA that receives a copy: the CTAs of `ranks`, or the CTA of the
+/// address.
 pub fn targets(ranks: Option<u16>, at: u64) -> Vec<u64> {
     let Some(ranks) = ranks else { return vec![at] };
     let each = (0..16).filter(|r| ranks >> r & 1 == 1);
     each.map(|r: u64| (r + 1) * window::CTA + at % window::CTA).collect()
 }
 
-/// The region of a run of bytes, and where it begins.
+/// The region of a range of bytes, and its offset there.
 fn range<'a>(
     r: &VisibleMemory<'a>,
     space: AddrSpace,
@@ -133,7 +133,7 @@ fn range<'a>(
         .ok_or_else(|| invalid(format!("{bytes} bytes at {at:#x}, which are not all there")))
 }
 
-/// No tile is larger than shared memory.
+/// Refuses tiles that are larger than shared memory.
 fn check_tile_size(tile: &Tile, cta: &CtaState) -> Result<(), EmuError> {
     let (bytes, room) = (tile.bytes(), cta.shared.len());
     if bytes <= room {
@@ -144,10 +144,10 @@ fn check_tile_size(tile: &Tile, cta: &CtaState) -> Result<(), EmuError> {
 }
 
 impl CtaState {
-    /// Under a hostile schedule: a copy that is under way goes on.
+    /// Reads or writes for a random copy in flight, under a hostile schedule.
     ///
     /// # Errors
-    /// When the copy is wrong: the warp that began it, and the fault.
+    /// A fault of the copy, with the number of the warp that began it.
     pub fn advance_transfers(
         &mut self,
         launch: &Launch<'_>,
@@ -166,7 +166,7 @@ impl CtaState {
         }
         self.finish_transfer(launch, next)
     }
-    /// A copy begins.
+    /// Begins a copy. The fair schedule performs it at once.
     fn begin_transfer(&mut self, launch: &Launch<'_>, t: Transfer) -> Result<(), (usize, Box<Fault>)> {
         if launch.config.seed == 0 {
             return self.finish_transfer(launch, t);
@@ -178,10 +178,10 @@ impl CtaState {
         }
         Ok(())
     }
-    /// All that is under way ends.
+    /// Performs all copies in flight.
     ///
     /// # Errors
-    /// As above.
+    /// A fault of a copy, with the number of the warp that began it.
     pub fn finish_transfers(&mut self, launch: &Launch<'_>) -> Result<(), (usize, Box<Fault>)> {
         for t in std::mem::take(&mut self.transfers) {
             self.finish_transfer(launch, t)?;
@@ -195,7 +195,7 @@ impl CtaState {
 }
 
 impl Warp {
-    /// Copies a run of bytes for each lane.
+    /// Begins a copy of a range of bytes for each lane.
     pub(crate) fn begin_bulk_copies(
         &mut self,
         launch: &Launch<'_>,
@@ -223,7 +223,7 @@ impl Warp {
         todo.into_iter()
             .try_for_each(|(l, kind, wrong)| self.start_transfer(launch, cta, (l, step), kind, more, wrong))
     }
-    /// Copies a tile of a tensor for each lane.
+    /// Begins a copy of a tile for each lane.
     pub(crate) fn begin_tensor_copies(
         &mut self,
         launch: &Launch<'_>,
@@ -260,7 +260,7 @@ impl Warp {
     /// The tile that a lane copies.
     ///
     /// # Errors
-    /// When the tensor map or an address is wrong.
+    /// The tensor map or an address is invalid.
     pub(crate) fn tile(&self, r: &VisibleMemory<'_>, op: &TensorCopy, l: usize) -> Result<Tile, EmuError> {
         let at = access::address_of(&self.planes, &op.map, l);
         let coordinates: Vec<i32> =
@@ -294,7 +294,8 @@ impl Warp {
         };
         cta.begin_transfer(launch, t).map_err(|(_, f)| f)
     }
-    /// Sends elements of each lane to the shared memory of a CTA of the cluster, which counts their bytes.
+    /// Stores elements of each lane in the shared memory of a CTA of the cluster. An mbarrier there counts
+    /// the bytes.
     pub(crate) fn begin_async_stores(
         &mut self,
         launch: &Launch<'_>,
@@ -350,7 +351,7 @@ impl Warp {
         });
         done
     }
-    /// Counts the bytes of copies that a check left out, for those who wait for them.
+    /// Counts the bytes of copies that a check has skipped, so that no thread waits for them forever.
     pub(crate) fn count_skipped_bytes(&self, launch: &Launch<'_>, cta: &CtaState, op: &Op, lanes: u32) {
         let (code, r) = (launch.code, bulk_memory(launch, cta));
         access::each(lanes, |l| {
@@ -374,8 +375,8 @@ impl Warp {
             }
         });
     }
-    /// Ends copies of some lanes: all but those of their last `left` groups. `read`: only their sources are
-    /// read.
+    /// Performs the copies of some lanes, except those of their last `left` groups. With `read`, only reads
+    /// their sources.
     pub(crate) fn wait_bulk_groups(
         &mut self,
         launch: &Launch<'_>,
@@ -407,7 +408,7 @@ impl Warp {
 }
 
 impl Warp {
-    /// Works on a tensor map: for each lane a field, or once for them all a copy.
+    /// Edits tensor maps: sets a field for each lane, or copies a map once for all lanes.
     pub(crate) fn edit_tensor_map(
         &mut self,
         launch: &Launch<'_>,
@@ -453,7 +454,7 @@ fn read_map(r: &VisibleMemory<'_>, space: AddrSpace, at: u64) -> Result<[u8; 128
     Ok(bytes)
 }
 
-/// Where a tensor map lies.
+/// The region and offset of a tensor map.
 fn find_map<'a>(r: &VisibleMemory<'a>, space: AddrSpace, at: u64) -> Result<(&'a Region, u64), EmuError> {
     if !at.is_multiple_of(64) {
         return Err(invalid(format!("by a tensor map at {at:#x}, which is not a multiple of 64")));

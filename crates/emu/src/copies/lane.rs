@@ -18,7 +18,7 @@ use crate::mem::access::{self, AccessError};
 use prlx_lanes::LANES;
 
 impl Warp {
-    /// By lane of `m`: how many bytes a copy takes; zeros fill the rest.
+    /// For each lane of `m`: how many bytes a copy reads. Zeros fill the rest of the destination.
     pub(crate) fn bytes_read(&self, copy: &LaneCopy, m: u32) -> [u8; LANES] {
         let mut taken = [copy.dst.size; LANES];
         access::each(m, |l| {
@@ -31,7 +31,7 @@ impl Warp {
         });
         taken
     }
-    /// Begins a copy of each lane.
+    /// Begins a copy of each lane of `m`.
     pub(crate) fn begin_lane_copies(
         &mut self,
         launch: &Launch<'_>,
@@ -41,7 +41,7 @@ impl Warp {
     ) -> Result<(), Box<AccessError>> {
         let bytes = copy.dst.size;
         let taken = self.bytes_read(copy, m);
-        // What is not read need not be there.
+        // Bytes that are not read need not exist.
         let read = (0..LANES).fold(0, |r, l| r | u32::from(taken[l] > 0) << l) & m;
         let r = visible_memory(launch, cta, &self.local);
         let mut from = [0; LANES];
@@ -60,15 +60,15 @@ impl Warp {
         });
         Ok(())
     }
-    /// Arrives for the lanes `m` at the mbarriers at `at` when their copies so far are done. A hostile
-    /// schedule's doing: the fair one has none under way.
+    /// Arrives for the lanes `m` at the mbarriers at `at` when the copies that they have begun are complete.
+    /// Only a hostile schedule has copies in flight.
     pub(crate) fn arrive_after_copies(&mut self, m: u32, at: &[u64; LANES], step: u32) {
         access::each(m, |l| {
             let kind = PendingKind::Arrive { at: at[l], step };
             self.copies.pending.push(PendingCopy { lane: l as u8, group: self.copies.groups[l], kind });
         });
     }
-    /// Under a hostile schedule: some of what is under way is done now.
+    /// Performs some copies and arrivals in flight, under a hostile schedule.
     pub(crate) fn advance_copies(
         &mut self,
         launch: &Launch<'_>,
@@ -80,7 +80,7 @@ impl Warp {
         }
         self.run_copies(launch, cta, |_| rng.below(2) == 0)
     }
-    /// Does what is due, an arrival only after all that its lane began before it.
+    /// Performs what is due. An arrival waits for everything that its lane began before it.
     fn run_copies(
         &mut self,
         launch: &Launch<'_>,
@@ -109,7 +109,7 @@ impl Warp {
         });
         wrong.map_or(Ok(()), Err)
     }
-    /// Ends copies of some lanes: all but those of the last `left` groups; `u32::MAX`: all.
+    /// Performs the copies of some lanes, except those of the last `left` groups; `u32::MAX`: all copies.
     pub(crate) fn finish_copies(
         &mut self,
         launch: &Launch<'_>,
@@ -128,7 +128,7 @@ impl Warp {
     }
 }
 
-/// Copies as many bytes as are taken, and zeros.
+/// Performs a copy: copies `taken` bytes and fills the rest with zeros.
 fn perform(launch: &Launch<'_>, cta: &CtaState, (bytes, taken): (u8, u8), from: u64, to: u64) {
     let mut data = [0; 16];
     let data = &mut data[..usize::from(bytes)];

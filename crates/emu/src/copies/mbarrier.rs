@@ -12,8 +12,11 @@ use crate::mem::Region;
 use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::Planes;
 
+/// The largest count of arrivals.
 const COUNT: u64 = (1 << 20) - 1;
+/// The value of the byte field that means 0.
 const TX_ZERO: u64 = 1 << 21;
+/// The bits of the byte field.
 const TX: u64 = (1 << 22) - 1;
 
 /// An mbarrier, unpacked.
@@ -41,7 +44,7 @@ impl MbarrierState {
             | (u64::from(self.pending) & COUNT) << 22
             | ((i64::from(self.bytes) + TX_ZERO as i64) as u64 & TX)
     }
-    /// The next phase, if this one is complete.
+    /// Begins the next phase if this one is complete.
     fn advance_phase(mut self) -> MbarrierState {
         if self.pending == 0 && self.bytes == 0 {
             self.parity = !self.parity;
@@ -67,11 +70,11 @@ impl MbarrierState {
     pub fn passed(self, parity: bool) -> bool {
         self.parity != parity
     }
-    /// Bytes that came beyond those that the phase expects, once everybody has arrived.
+    /// Bytes beyond those that the phase expects, once all threads have arrived.
     pub fn excess(self) -> u32 {
         if self.pending == 0 { self.bytes.min(0).unsigned_abs() } else { 0 }
     }
-    /// What its phase still waits for, in words.
+    /// What the phase still waits for: the end of a sentence about the mbarrier.
     pub fn missing(self) -> String {
         let arrivals = (self.pending > 0).then(|| format!("{} of {} arrivals", self.pending, self.expected));
         let bytes = (self.bytes > 0).then(|| format!("{} bytes", self.bytes));
@@ -82,7 +85,7 @@ impl MbarrierState {
             format!("which lacks {}", parts.join(" and "))
         }
     }
-    /// One that awaits `n` arrivals more.
+    /// The bits of the mbarrier when the phase awaits `n` more arrivals.
     fn with_pending(mut self, n: u32) -> Result<u64, EmuError> {
         self.pending += n;
         if self.pending > COUNT as u32 { Err(invalid("at which too many arrive")) } else { Ok(self.bits()) }
@@ -93,12 +96,12 @@ impl MbarrierState {
     }
 }
 
-/// What a lane gives an operation: count, bytes, state or parity.
+/// The operand of a lane: count, bytes, state or parity.
 pub fn operand(bar: &MbarrierOp, planes: &Planes, l: usize) -> Option<u64> {
     bar.value.map(|p| access::value(planes, p, l))
 }
 
-/// The phase that a lane's test asks for.
+/// The parity of the phase that the test of a lane waits for.
 pub fn phase(bar: &MbarrierOp, planes: &Planes, l: usize) -> bool {
     let v = operand(bar, planes, l).unwrap_or(0);
     if matches!(bar.kind, MbarrierKind::Test { parity: true, .. }) {
@@ -108,10 +111,10 @@ pub fn phase(bar: &MbarrierOp, planes: &Planes, l: usize) -> bool {
     }
 }
 
-/// An mbarrier's bits after an operation.
+/// The bits of an mbarrier after an operation.
 ///
 /// # Errors
-/// What is wrong with it, after "an mbarrier".
+/// What is wrong with the operation: the end of a sentence after "uses an mbarrier".
 pub fn after(kind: MbarrierKind, old: u64, operand: Option<u64>) -> Result<u64, EmuError> {
     let (state, count) = (MbarrierState::read(old), operand.unwrap_or(1) as u32);
     let new = match kind {
@@ -129,12 +132,12 @@ pub fn after(kind: MbarrierKind, old: u64, operand: Option<u64>) -> Result<u64, 
         MbarrierKind::Complete => state.expect((count as i32).wrapping_neg()).advance_phase(),
         MbarrierKind::Test { .. } | MbarrierKind::Pending => state,
     };
-    // What an operation leaves alone keeps its bits, whatever they are.
+    // An operation without effect keeps the bits, even if they are no valid mbarrier.
     Ok(if new == state { old } else { new.bits() })
 }
 
 impl Warp {
-    /// Works on an mbarrier, lane by lane.
+    /// Runs an mbarrier operation, lane by lane.
     pub(crate) fn mbarrier(
         &mut self,
         launch: &Launch<'_>,
@@ -152,7 +155,7 @@ impl Warp {
             });
             return Ok(());
         };
-        // A hostile schedule's copies are under way: their lane arrives when they are done.
+        // Under a hostile schedule copies may be in flight: the lane arrives when they are complete.
         let late = match bar.kind {
             MbarrierKind::ArriveCopies { counted } if launch.config.seed != 0 => Some(counted),
             _ => None,
@@ -196,7 +199,7 @@ impl Warp {
     }
 }
 
-/// An address as the cluster has it.
+/// An address in `.shared::cluster`.
 pub(crate) fn cluster_address(space: AddrSpace, at: u64) -> u64 {
     if space == AddrSpace::Generic { at.wrapping_sub(window::SHARED) } else { at }
 }
@@ -204,7 +207,7 @@ pub(crate) fn cluster_address(space: AddrSpace, at: u64) -> u64 {
 /// Arrives once at the mbarrier at an address of the cluster.
 ///
 /// # Errors
-/// When none is there, or nobody is awaited.
+/// There is no mbarrier, or its phase awaits no arrival.
 pub fn arrive(r: &VisibleMemory<'_>, at: u64) -> Result<(), EmuError> {
     let found = access::range(r, AddrSpace::Cluster, 0, at, 8).filter(|_| at.is_multiple_of(8));
     let (region, off) = found.ok_or_else(|| invalid(format!("at {at:#x}, where none is")))?;
@@ -213,7 +216,7 @@ pub fn arrive(r: &VisibleMemory<'_>, at: u64) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// Counts bytes that have come.
+/// Counts bytes that have arrived.
 pub fn complete(region: &Region, at: u64, bytes: u32) {
     let state = MbarrierState::read(region.load64(at));
     region.store64(at, state.expect((bytes as i32).wrapping_neg()).advance_phase().bits());

@@ -51,7 +51,7 @@ const TYPES: [Option<Scalar>; 13] = [
 ];
 
 impl TensorMapField {
-    /// Its first byte, and how many it has.
+    /// The first byte of the field, and its length in bytes.
     fn place(self) -> (usize, usize) {
         let at = |i: u8, most: u8| usize::from(i.min(most));
         match self {
@@ -115,7 +115,7 @@ pub fn encode(at: u64, map: &TensorMap) -> Result<[u8; BYTES], EmuError> {
     Ok(out)
 }
 
-/// A map's tensor: its address, and the rest.
+/// The address of the tensor of a map, and the other fields.
 ///
 /// # Errors
 /// What is wrong with the map.
@@ -158,17 +158,17 @@ pub fn decode(bytes: &[u8; BYTES]) -> Result<(u64, TensorMap), EmuError> {
 pub struct Tile {
     at: u64,
     map: TensorMap,
-    /// Where it begins, by dimension.
+    /// The coordinates of the first element.
     first: [i32; 5],
 }
 
-/// A row of a tile in global memory: `bytes` from `from` on in the row lie at `at`; the rest lies outside the
-/// tensor.
+/// A row of a tile in global memory. `bytes` of the row, from offset `from` on, lie at the address `at`; the
+/// rest lies outside the tensor.
 pub struct TileRow {
-    /// Where what there is of it begins.
+    /// The address of the first byte inside the tensor.
     pub at: u64,
     from: usize,
-    /// How many bytes there are.
+    /// How many bytes lie inside the tensor.
     pub bytes: usize,
 }
 
@@ -176,7 +176,7 @@ impl Tile {
     /// The tile of the map in `bytes` that begins at `first`.
     ///
     /// # Errors
-    /// What is wrong with the map, or how many coordinates it needs.
+    /// The map is invalid or not supported, or the number of coordinates is wrong.
     pub fn new(bytes: &[u8; BYTES], first: &[i32]) -> Result<Tile, EmuError> {
         let (at, map) = decode(bytes)?;
         if map.sizes.len() != first.len() {
@@ -191,7 +191,7 @@ impl Tile {
         {
             return Err(invalid("a swizzle of rows that are not as wide as it is not implemented"));
         }
-        // No document says so; an H200 answers "illegal instruction"
+        // Not documented; an H200 reports "illegal instruction"
         // (bench/runs/2026-11-20-h200-tensor-copies.md).
         let begin = i64::from(first[0]) * map.element() as i64;
         if begin % 16 != 0 {
@@ -204,12 +204,12 @@ impl Tile {
         all[..first.len()].copy_from_slice(first);
         Ok(Tile { at, map, first: all })
     }
-    /// The same for a tile that is stored or reduced: it may end behind the tensor, but not begin before it.
+    /// Checks a tile that is stored or reduced: it may end behind the tensor, but not begin before it.
     ///
     /// # Errors
-    /// Which coordinate is negative.
+    /// A coordinate is negative.
     pub fn storable(self) -> Result<Tile, EmuError> {
-        // Not documented either; seen on the same H200.
+        // Not documented; observed on the same H200.
         match self.first.iter().position(|&x| x < 0) {
             None => Ok(self),
             Some(d) => Err(invalid(format!(
@@ -218,19 +218,19 @@ impl Tile {
             ))),
         }
     }
-    /// Bytes of a row.
+    /// The bytes of a row.
     fn row(&self) -> usize {
         self.map.tile[0] as usize * self.map.element() as usize
     }
-    /// Elements along a dimension but the first, as shared memory has them.
+    /// The number of elements in shared memory along a dimension other than the first.
     fn count(&self, d: usize) -> u64 {
         u64::from(self.map.tile[d].div_ceil(self.map.steps[d]))
     }
-    /// Its bytes in shared memory.
+    /// The bytes of the tile in shared memory.
     pub fn bytes(&self) -> u64 {
         (1..self.map.tile.len()).fold(self.row() as u64, |n, d| n.saturating_mul(self.count(d)))
     }
-    /// Its rows in global memory, in the order of shared memory.
+    /// The rows of the tile in global memory, in the order of shared memory.
     pub fn rows(&self) -> impl Iterator<Item = TileRow> {
         let (rank, size) = (self.map.sizes.len(), self.map.element());
         let rows = self.bytes() / self.row().max(1) as u64;
@@ -275,10 +275,10 @@ impl Tile {
             }
         });
     }
-    /// Reads it from the tensor.
+    /// Reads the tile from the tensor.
     ///
     /// # Errors
-    /// Where the tensor does not lie in one allocation.
+    /// A row does not lie in one allocation.
     pub fn read(&self, memory: &Memory) -> Result<Vec<u8>, EmuError> {
         let size = self.map.element() as usize;
         let nan: u64 = match self.map.ty {
@@ -296,10 +296,10 @@ impl Tile {
         }
         Ok(out)
     }
-    /// Writes what lies inside the tensor, or joins it to what is there.
+    /// Writes the part of the tile inside the tensor, or reduces it into the tensor.
     ///
     /// # Errors
-    /// As for reading.
+    /// A row does not lie in one allocation.
     pub fn write(
         &self,
         memory: &Memory,
@@ -342,7 +342,7 @@ fn find_row<'a>(memory: &'a Memory, row: &TileRow) -> Result<(&'a Region, u64), 
     })
 }
 
-/// Joins elements to those at `off`.
+/// Updates the elements at `off` with the elements of `data`.
 pub fn reduce_into(region: &Region, off: u64, data: &[u8], rmw: Rmw, size: u8) {
     for (i, bytes) in data.chunks_exact(size.into()).enumerate() {
         let mut v = [0; 8];
@@ -353,7 +353,7 @@ pub fn reduce_into(region: &Region, off: u64, data: &[u8], rmw: Rmw, size: u8) {
 }
 
 impl TensorReduction {
-    /// From its name.
+    /// The reduction with a PTX name.
     pub fn named(name: &str) -> Option<TensorReduction> {
         use TensorReduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};
         let all = [
@@ -372,7 +372,7 @@ impl TensorReduction {
     /// is the same).
     ///
     /// # Errors
-    /// When there is no such reduction.
+    /// PTX has no such reduction for the type.
     pub fn on(self, ty: Scalar) -> Result<Rmw, EmuError> {
         use Scalar::{Bf16, F16, F32, F64, S32, S64, U32, U64};
         let extreme = |max, bf16| Rmw::Extreme16 { max, bf16, pair: false };

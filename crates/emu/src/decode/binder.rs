@@ -1,4 +1,4 @@
-//! Operands become planes.
+//! Binds the operands of instructions to planes, and appends steps.
 
 use prlx_isa::view::{
     BlockId, FuncId, Function, Guard, Inst, InstId, Module, Operand, Reg, Space, SymbolId, Type,
@@ -32,7 +32,7 @@ pub enum PlaneKind {
     W32,
     /// A plane of 64-bit values.
     W64,
-    /// Two of those.
+    /// Two planes of 64-bit values.
     W128,
 }
 
@@ -72,11 +72,11 @@ pub struct PlaneCounts {
     pub pred: u32,
 }
 
-/// What decoding one kernel builds up.
+/// The state of decoding one kernel.
 pub struct Binder<'a> {
     /// The module that is decoded.
     pub module: &'a Module,
-    /// By symbol: its address, where it is the same for all.
+    /// The address of each symbol in global memory, if it has one.
     pub addresses: &'a [Option<u64>],
     /// The code so far.
     pub code: Code,
@@ -111,7 +111,7 @@ pub struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
-    /// Nothing decoded yet.
+    /// A binder that has decoded nothing.
     pub fn new(module: &'a Module, addresses: &'a [Option<u64>]) -> Binder<'a> {
         Binder {
             module,
@@ -119,7 +119,7 @@ impl<'a> Binder<'a> {
             code: Code::default(),
             regs: vec![Vec::new(); module.functions.len()],
             counters: vec![(0, 0); module.functions.len()],
-            // Plane 0 of each kind is what nothing names.
+            // Nothing names plane 0 of each kind.
             count: PlaneCounts { w32: 1, w64: 1, pred: 1 },
             registers: PlaneCounts::default(),
             local: FxHashMap::default(),
@@ -177,7 +177,7 @@ impl<'a> Binder<'a> {
         self.inst = inst;
         self.guard = self.guard_bits(guard);
     }
-    /// A guard as steps have it.
+    /// The encoding of a guard in a step.
     pub fn guard_bits(&self, guard: Option<Guard>) -> GuardBits {
         match guard {
             None => NO_GUARD,
@@ -210,7 +210,7 @@ impl<'a> Binder<'a> {
     fn alu(&mut self, run: LaneFn, dst: u16, src: u16, imm: u64) {
         self.emit(Op::Alu(run, Args { dst: [dst, 0, 0, 0], src: [src, 0, 0, 0], imm }));
     }
-    /// A plane that always holds this.
+    /// The 32-bit plane of a constant.
     pub fn const32(&mut self, v: u32) -> u16 {
         if let Some(&p) = self.consts32.get(&v) {
             return p;
@@ -265,8 +265,7 @@ impl<'a> Binder<'a> {
         self.code.specials.push((p, s));
         p
     }
-    /// The address of a symbol, where it does not depend on the lane's stack; with the space that it is an
-    /// address of.
+    /// The address of a symbol (`None` if it depends on the stack of the lane), and its state space.
     pub fn address(&self, s: SymbolId) -> Result<(Option<u64>, Space), EmuError> {
         let Some(symbol) = self.module.symbols.get(s.index()) else {
             return Err(unsupported("it names nothing"));
@@ -313,7 +312,7 @@ impl<'a> Binder<'a> {
                     }
                 }
             }
-            // Which part of it is the operation's own affair.
+            // The operation itself selects the part.
             Operand::Element(r, code) if VideoSelector::from_code(*code).is_some() => {
                 self.source(&Operand::Reg(*r), ty)?
             }
@@ -423,7 +422,7 @@ impl<'a> Binder<'a> {
             }
         })
     }
-    /// Emits what [`Binder::dest`] asked for.
+    /// Appends the steps that [`Binder::dest`] returned.
     pub fn finish(&mut self, after: impl IntoIterator<Item = ResultFixup>) {
         for a in after {
             self.alu(a.run, a.dst, a.src, a.imm);
@@ -492,7 +491,7 @@ pub fn leaves(inst: &Inst) -> (Vec<&Operand>, Vec<&Operand>) {
     (dst, src)
 }
 
-/// A special register that stands still.
+/// A special register whose value is fixed for a CTA.
 fn special(name: &str) -> Option<SpecialRegister> {
     if let Some(&s) = Launch::ALL.iter().find(|s| s.name() == name) {
         return Some(SpecialRegister::Launch(s));

@@ -7,7 +7,7 @@ use super::binder::{Binder, PlaneKind, bits, kind, leaves};
 use crate::code::{BarrierKind, BarrierOp, Builtin, Call, Callee, Op, Plane, Slot, WarpOp, WarpOpKind};
 use crate::error::{EmuError, unsupported};
 
-/// A register as a call's argument or result.
+/// The slot of a register that is an argument or result of a call.
 pub fn reg_slot(b: &Binder<'_>, r: Reg) -> Slot {
     let at = b.reg(r);
     match kind(b.reg_type(r)) {

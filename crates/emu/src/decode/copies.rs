@@ -49,7 +49,7 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let mut mem = Vec::new();
     for (o, place) in [(to, AddrSpace::Shared), (from, AddrSpace::Global)] {
         let (at, base, offset) = address(b, o, inst)?;
-        // The first space named is the destination's; a symbol knows its own.
+        // The first space of the opcode is that of the destination. A symbol has a space of its own.
         let place = if base == AddrBase::None { at } else { place };
         mem.push(MemAccess {
             space: place,
@@ -140,10 +140,10 @@ fn bulk(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// What changes the meaning of a bulk copy and is not done.
+/// Modifiers of bulk copies that change their meaning and are not supported.
 const UNKNOWN: [&str; 6] = ["im2col", "tile::", "cp_mask", "cta_group", "ignore_oob", "scatter4"];
 
-/// The spaces in the order written: destination, source.
+/// The state spaces in the order of the opcode: destination, source.
 fn places(inst: &Inst) -> impl Iterator<Item = AddrSpace> {
     inst.form.text.split('.').filter_map(|m| match m {
         "global" => Some(AddrSpace::Global),
@@ -153,7 +153,7 @@ fn places(inst: &Inst) -> impl Iterator<Item = AddrSpace> {
     })
 }
 
-/// An address in a space; a symbol knows its own.
+/// The access of an address operand in a state space. A symbol has a space of its own.
 fn mem(
     b: &mut Binder<'_>,
     inst: &Inst,
@@ -170,7 +170,7 @@ fn mem(
     Ok(MemAccess { space: place, base, offset, size, strong: false, planes: Vec::new() })
 }
 
-/// The mbarrier that counts the bytes, and who receives them.
+/// The mbarrier that counts the bytes, and the plane of the mask of receiving CTAs.
 fn receivers(
     b: &mut Binder<'_>,
     inst: &Inst,
@@ -188,7 +188,7 @@ fn receivers(
     Ok((Some(mbarrier), ranks))
 }
 
-/// What a reduction does.
+/// The reduction of an instruction, if it is one.
 fn reduce(inst: &Inst) -> Result<Option<TensorReduction>, EmuError> {
     let found = || {
         inst.form

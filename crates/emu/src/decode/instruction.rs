@@ -19,7 +19,7 @@ use prlx_lanes::{LANES, Planes, V32, V64};
 /// Appends the steps of an instruction.
 ///
 /// # Errors
-/// What is missing.
+/// The device does not support the instruction.
 pub fn instruction(
     b: &mut Binder<'_>,
     inst: &Inst,
@@ -147,7 +147,7 @@ fn data(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), EmuError> {
         afters.extend(after);
     }
     if let Some(table) = b.code.calibrations.iter().position(|c| c.op == inst.form.text) {
-        // The operand is still needed when the result is there, and may be the same register.
+        // The correction needs the operand after the result is written, and both may be the same register.
         let to = std::mem::replace(&mut args.dst[0], b.temp(PlaneKind::W32));
         let planes = [args.src[0], args.dst[0], to];
         b.emit_main(Op::Alu(op.run, args));
@@ -229,7 +229,7 @@ fn send(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
     if inst.space != Space::SharedCluster && inst.space != Space::Generic {
         return Err(unsupported("only the form to `.shared::cluster` is supported"));
     }
-    // Its addresses are the cluster's, also where the space is not written.
+    // The addresses are in `.shared::cluster`, even if the opcode does not name the space.
     let place = |mem: MemAccess| MemAccess {
         space: if mem.base == AddrBase::None { mem.space } else { AddrSpace::Cluster },
         ..mem
@@ -274,7 +274,7 @@ fn atomic(b: &mut Binder<'_>, inst: &Inst, result: bool) -> Result<(), EmuError>
     Ok(())
 }
 
-/// A read-modify-write: where its result goes, its address, its operands.
+/// Binds a read-modify-write: its result, its address and its operands.
 fn update(
     b: &mut Binder<'_>,
     inst: &Inst,
@@ -338,7 +338,7 @@ fn update(
     Ok(Atomic { mem, rmw, values, swap })
 }
 
-/// The window of a space in generic addresses; global and constant memory are not in one.
+/// The start of the window of a state space in generic addresses; 0 for global and constant memory.
 fn window_of(b: &Binder<'_>, inst: &Inst) -> Result<u64, EmuError> {
     Ok(match inst.space {
         Space::Generic | Space::Global | Space::Const | Space::Reg => 0,
@@ -388,15 +388,16 @@ fn getctarank(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// Where shared memory begins in the addresses of an instruction: they are generic unless it names the space.
+/// The start of shared memory in the addresses of an instruction, which are generic unless it names the
+/// space.
 fn shared_base(inst: &Inst) -> u64 {
     if inst.space == Space::Generic { window::SHARED } else { 0 }
 }
 
 fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let (base, size) = match inst.space {
-        // Constants have a window of their own, and are in global memory's no more (what ptxas makes of it
-        // for sm_90a).
+        // Constants have a window of their own and do not count as global memory, as in the code of ptxas for
+        // sm_90a.
         Space::Const | Space::Global => b.code.constants,
         Space::Shared | Space::SharedCluster => (window::SHARED, window::LOCAL - window::SHARED),
         Space::Local => (window::LOCAL, window::PARAMS - window::LOCAL),
@@ -424,7 +425,7 @@ fn add64(p: &mut Planes, a: &Args, m: u32) {
     p.put64(a.dst[0], m, out);
 }
 
-/// Whether an address is at most a size above a base.
+/// Whether an address is less than a size above a base.
 fn in_window(p: &mut Planes, a: &Args, m: u32) {
     let (v, size) = (p.get64(a.src[0]), p.get64(a.src[1]));
     let mut out = 0;
@@ -444,8 +445,8 @@ fn in_global(p: &mut Planes, a: &Args, m: u32) {
     p.put_pred(a.dst[0], m, out);
 }
 
-/// A shared address of the CTA itself for the CTA of a rank; what is no such address, and ranks that no
-/// cluster has, give one where nothing lies.
+/// Maps an address in the own shared memory to the CTA of a rank. Other addresses, and ranks that no cluster
+/// has, give an address where nothing lies.
 fn in_cta_of(at: u64, rank: u32) -> u64 {
     const NOWHERE: u64 = (window::LOCAL - window::SHARED) / window::CTA - 1;
     let rank = if at < window::CTA { u64::from(rank).saturating_add(1).min(NOWHERE) } else { NOWHERE };

@@ -26,7 +26,7 @@ use crate::error::{EmuError, unsupported};
 use crate::exec::fault;
 use prlx_lanes::Simd;
 
-/// What decoding needs to know.
+/// The input of decoding.
 pub struct Request<'a> {
     /// The module of the kernel.
     pub module: &'a Module,
@@ -46,13 +46,13 @@ pub struct Request<'a> {
     pub calibrations: &'a [Arc<Calibration>],
 }
 
-/// Bytes of local memory of a thread, at most.
+/// The most bytes of local memory of a thread.
 const MAX_LOCAL: u32 = 512 << 10;
 
 /// Decodes a kernel.
 ///
 /// # Errors
-/// When there is no such kernel, or it has instructions that the device can't do.
+/// The module has no such kernel, or the kernel has instructions that the device does not support.
 pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
     let module = r.module;
     let found = module.functions.iter().position(|f| f.kind == FunctionKind::Kernel && f.name == r.kernel);
@@ -210,7 +210,7 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Un
     missing.extend(refused);
 }
 
-/// Says what is missing: the first few of each kind.
+/// The error that names the first unsupported instructions.
 fn refuse(b: &Binder<'_>, r: &Request<'_>, missing: &[UnsupportedInst]) -> Error {
     let mut lines = Vec::new();
     for m in missing.iter().take(5) {

@@ -54,7 +54,7 @@ pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// The four matrices' planes: D, A, B, C.
+/// The planes of the four matrices: D, A, B, C.
 fn operands(b: &mut Binder<'_>, inst: &Inst, types: [Type; 4]) -> Result<[Vec<u16>; 4], EmuError> {
     let mut planes = [const { Vec::new() }; 4];
     if inst.operands.len() < 4 {
@@ -113,7 +113,7 @@ pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// Whether it says how bits are multiplied.
+/// Whether the instruction says how bits are multiplied.
 fn popc(inst: &Inst) -> bool {
     inst.form.has("popc") && (inst.form.has("and") || inst.form.has("xor"))
 }
@@ -158,7 +158,7 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
         return Ok(());
     }
     let ty = f.types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
-    // Of B a fragment has the columns.
+    // A fragment of B consists of columns.
     let (rows, cols, col) = match () {
         () if f.has("a") => (m, k, f.has("col")),
         () if f.has("b") => (n, k, f.has("row")),
@@ -179,7 +179,7 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let planes = list(regs).iter().map(|o| b.element(o, element)).collect::<Result<Vec<_>, _>>()?;
     check(planes.len(), rows * cols, ty)?;
     let stride = rest.first().map(|o| b.source(o, Type::U32)).transpose()?;
-    // Narrow elements go by words, which takes rows of A and columns of B.
+    // Elements narrower than a byte are loaded by words, which requires rows of A and columns of B.
     let narrow = bits(ty) < 8;
     if narrow && col {
         return Err(unsupported("elements of 4 bits or one are only in rows of A and columns of B"));
@@ -191,7 +191,7 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// Whether some registers can hold a lane's part of so many elements.
+/// Checks that registers can hold the part of a lane of `total` elements.
 fn check(registers: usize, total: u32, ty: Type) -> Result<(), EmuError> {
     let e = if ty == Type::F64 { 1 } else { 32 / bits(ty).max(1) };
     let (have, need) = (registers as u32 * e, total / 32);

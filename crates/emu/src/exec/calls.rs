@@ -13,7 +13,8 @@ use crate::mem::access::{self, each};
 use crate::printf;
 
 impl Warp {
-    /// Lanes call; each goes on at the callee, or after the call if the device itself does the work.
+    /// Lanes call a function. Each continues at the callee, or after the call if the device provides the
+    /// function.
     pub(crate) fn call(
         &mut self,
         launch: &Launch<'_>,
@@ -57,7 +58,7 @@ impl Warp {
             None => Ok(()),
         }
     }
-    /// The function that a lane's pointer in a plane points to.
+    /// The function at the address that a lane has in a 64-bit plane.
     pub(crate) fn function_at(&self, launch: &Launch<'_>, plane: u16, l: usize) -> Option<FuncId> {
         let to = self.planes.w64[usize::from(plane)].0[l];
         let off = to.checked_sub(window::CODE).filter(|o| o % window::CODE_STRIDE == 0)?;
@@ -113,7 +114,7 @@ impl Warp {
         self.key[l] = key(depth, entry.start);
         Ok(())
     }
-    /// A lane returns; false when there is nobody to return to.
+    /// A lane returns from a function; false if it has no caller.
     pub(crate) fn return_lane(&mut self, code: &Code, l: usize) -> bool {
         let Some(frame) = self.frames[l].pop() else { return false };
         let call = &code.calls[frame.call as usize];
@@ -139,8 +140,7 @@ impl Warp {
         self.key[l] = frame.ret;
         true
     }
-    /// `alloca`: takes bytes from the end of the stack's memory, which call frames approach from its
-    /// beginning.
+    /// `alloca`: allocates bytes from the end of the stack. Call frames grow from its beginning.
     pub(crate) fn alloca(
         &mut self,
         launch: &Launch<'_>,
@@ -170,7 +170,7 @@ impl Warp {
             None => Ok(()),
         }
     }
-    /// `stackrestore`.
+    /// `stackrestore`: releases what was allocated since the stack was saved.
     pub(crate) fn stack_restore(
         &mut self,
         launch: &Launch<'_>,

@@ -35,17 +35,17 @@ use crate::exec::warp_state::Warp;
 use crate::hooks::probes::ProbeResults;
 use crate::mem::Region;
 
-/// Instructions of a CTA before the next of its cluster has its turn.
+/// Instructions of a turn of a CTA in a cluster.
 const TURN_BUDGET: u64 = 1 << 12;
 
-/// How far a cluster came.
+/// The state of a cluster after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// All its threads have ended.
     Done,
-    /// It used up its share.
+    /// The budget of the turn is used up.
     Paused {
-        /// It looks as if it waits for another cluster.
+        /// Whether the cluster seems to wait for another cluster.
         waits: bool,
     },
 }
@@ -55,7 +55,7 @@ pub enum Progress {
 pub struct Cluster {
     /// Number of the cluster in the launch.
     pub index: u64,
-    /// It looked as if it waited for another cluster when it was set aside.
+    /// Whether the cluster seemed to wait for another cluster at the end of its last turn.
     pub waits: bool,
     ctas: Vec<Cta>,
     states: Vec<CtaProgress>,
@@ -66,7 +66,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Storage for the clusters of a launch, one after the other.
+    /// Storage for the clusters of a launch, which use it one after the other.
     pub fn new(launch: &Launch<'_>) -> Cluster {
         let n = launch.cluster.volume() as usize;
         let bytes = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
@@ -83,7 +83,7 @@ impl Cluster {
             output_bytes: 0,
         }
     }
-    /// Begins cluster number `index`.
+    /// Starts cluster number `index`.
     pub fn start(&mut self, launch: &Launch<'_>, index: u64) {
         let (grid, size) = (launch.config.grid, launch.cluster);
         let at = clusters(grid, size).position(index);
@@ -99,17 +99,17 @@ impl Cluster {
         (self.index, self.waits) = (index, false);
         self.states.fill(CtaProgress::Ready { waits: false });
         self.peers.begin();
-        // Not the numbers of its CTAs' own generators.
+        // A seed other than those of the CTAs.
         self.rng = Rng::new(!launch.config.seed, index);
         (self.next, self.output_bytes) = (0, 0);
     }
-    /// Bytes that storage for one takes.
+    /// The bytes of host memory that a cluster takes.
     pub fn bytes(launch: &Launch<'_>) -> u64 {
         let shared = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
         let warps = Warp::bytes(launch.code, launch.stride).saturating_mul(launch.warps.into());
         warps.saturating_add(shared).saturating_mul(launch.cluster.volume())
     }
-    /// Bytes that it has printed and written down since the last call.
+    /// Bytes that the cluster has printed and recorded since the last call.
     pub fn new_output_bytes(&mut self) -> u64 {
         let now = self.ctas.iter().map(Cta::output_bytes).sum::<u64>();
         now.saturating_sub(std::mem::replace(&mut self.output_bytes, now))
@@ -159,13 +159,13 @@ impl Cluster {
                 return Err(self.deadlock_error(launch, check, &waiting));
             }
             if budget_used(self) - begun > budget {
-                // Whoever is blocked waits for those that look as if they did.
+                // Blocked CTAs wait for the CTAs that seem to wait.
                 let waits = self.states.iter().all(|&s| s != CtaProgress::Ready { waits: false });
                 return Ok(Progress::Paused { waits });
             }
         }
     }
-    /// The CTA whose turn it is, if any can go on.
+    /// The CTA whose turn it is; `None` if no CTA can run.
     fn turn(&mut self, hostile: bool) -> Option<usize> {
         let ready = |at: &usize| matches!(self.states[*at], CtaProgress::Ready { .. });
         let n = self.ctas.len();
@@ -177,7 +177,7 @@ impl Cluster {
         self.next = (at + 1) % n;
         Some(at)
     }
-    /// Completes the cluster's barrier if everybody is there; whether it was.
+    /// Completes the barrier of the cluster if all threads have arrived; returns whether they had.
     fn complete_barrier(&mut self, launch: &Launch<'_>, check: &SharedChecker) -> bool {
         if !self.ctas.iter().any(Cta::at_cluster_barrier)
             || self.ctas.iter().any(|c| c.missing_at_cluster_barrier().is_some())
@@ -204,7 +204,7 @@ impl Cluster {
             .map(|(c, _)| c.paused())
             .collect()
     }
-    /// The error that the cluster's threads wait for each other.
+    /// The error that the threads of the cluster wait for each other.
     fn deadlock_error(&self, launch: &Launch<'_>, check: &SharedChecker, waiting: &[WaitingLanes]) -> Error {
         let name = match &self.ctas[..] {
             [cta] => format!("CTA {}", cta.state.position),
@@ -220,23 +220,23 @@ impl Cluster {
         let shelf = check.lock().ok()?;
         shelf.as_ref()?.polling_deadlock(launch, &self.paused_ctas(), false)
     }
-    /// What its CTAs printed, by their numbers.
+    /// The text that each CTA printed, with the number of the CTA.
     pub fn output(&mut self) -> impl Iterator<Item = (u64, Vec<u8>)> {
         self.ctas.iter_mut().map(|c| (c.state.index, std::mem::take(&mut c.state.output)))
     }
-    /// The warps that are recorded and have lanes that have not ended, ascending, and which.
+    /// The recorded warps with lanes that have not ended, ascending, and these lanes.
     pub fn unfinished(&self) -> Vec<(WarpId, LaneMask)> {
         let mut all: Vec<_> = self.ctas.iter().flat_map(Cta::unfinished).collect();
         all.sort_unstable();
         all
     }
-    /// What a probe program kept in its warps.
+    /// The probe results of its warps.
     pub fn probe_results(&mut self, probe_state: &ProbeState) -> ProbeResults {
         let mut all = ProbeResults::new(probe_state);
         self.ctas.iter_mut().for_each(|c| all.merge(probe_state, c.probe_results(probe_state)));
         all
     }
-    /// What its warps wrote down.
+    /// The recorded streams of its warps.
     pub fn streams(&mut self) -> impl Iterator<Item = WarpStream> {
         self.ctas.iter_mut().flat_map(Cta::streams)
     }

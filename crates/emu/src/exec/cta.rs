@@ -34,21 +34,21 @@ use crate::mem::Region;
 use crate::mem::peers::Peers;
 use prlx_lanes::LANES;
 
-/// Steps that a warp runs before the next has its turn.
+/// Steps of a turn of a warp.
 const WARP_QUANTUM: u32 = 1 << 14;
-/// One atomic or volatile access in so many instructions looks like waiting; of a budget it takes as much as
-/// they.
+/// Instructions that an atomic or volatile access counts for in a budget: a CTA with many of them probably
+/// waits for another.
 const SPIN_COST: u64 = 64;
 
-/// Where a CTA came to.
+/// The state of a CTA after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CtaProgress {
-    /// It can go on.
+    /// Some lanes can run.
     Ready {
-        /// It looks as if it waits for another CTA.
+        /// Whether the CTA seems to wait for another CTA.
         waits: bool,
     },
-    /// All its threads that are left wait, some of them for the cluster's barrier.
+    /// All remaining threads wait, some of them at the barrier of the cluster.
     Blocked,
     /// All its threads have ended.
     Done,
@@ -57,7 +57,7 @@ pub enum CtaProgress {
 /// A CTA: its warps and their shared state.
 #[derive(Debug)]
 pub struct Cta {
-    /// What its warps share.
+    /// The state that the warps share.
     pub state: CtaState,
     /// The warps of the CTA.
     pub warps: Vec<Warp>,
@@ -66,7 +66,8 @@ pub struct Cta {
 }
 
 impl Cta {
-    /// Storage for the CTAs of a launch, one after the other, that have this rank in their clusters.
+    /// Storage for the CTAs of a launch that have this rank in their clusters. They use it one after the
+    /// other.
     pub fn new(launch: &Launch<'_>, rank: u32, peers: &Arc<Peers>, shared: &Arc<Region>) -> Cta {
         Cta {
             state: CtaState {
@@ -89,7 +90,7 @@ impl Cta {
             next: 0,
         }
     }
-    /// Begins CTA number `index`, at its place in the grid.
+    /// Starts CTA number `index` at a position in the grid.
     pub fn start(&mut self, launch: &Launch<'_>, place: Dim3, index: u64) {
         let b = &mut self.state;
         b.position = place;
@@ -105,7 +106,7 @@ impl Cta {
         if launch.config.seed == 0 {
             b.shared.fill_words(|| 0);
         } else {
-            // Nothing promises zeros.
+            // PTX does not define the initial contents.
             b.shared.fill_words(|| self.rng.next());
         }
         let threads = launch.config.block.volume();
@@ -166,7 +167,7 @@ impl Cta {
                 }
             }
             if idle >= self.warps.len() {
-                // Nobody is left to wait for them here, but another CTA of the cluster may.
+                // No thread of this CTA waits for these copies, but another CTA of the cluster may.
                 self.state.finish_transfers(launch).map_err(|f| self.error(launch, f))?;
                 if self.warps.iter().all(|w| w.alive == 0) {
                     return Ok(CtaProgress::Done);
@@ -177,7 +178,7 @@ impl Cta {
                 let waiting = deadlock::waiting(launch, &[self.paused()]);
                 return Err(self.deadlock_error(launch, check, &waiting));
             }
-            // Another CTA of a cluster may do what is waited for.
+            // In a cluster another CTA may end the wait.
             let checker = check.as_ref().filter(|_| launch.cluster.volume() == 1);
             if let Some(waiting) = checker.and_then(|c| c.polling_deadlock(launch, &[self.paused()], false)) {
                 return Err(self.deadlock_error(launch, check, &waiting));
@@ -214,7 +215,7 @@ impl Cta {
             }
         }
     }
-    /// The CTA as the search for deadlocks sees it.
+    /// The CTA as the search for deadlocks examines it.
     pub fn paused(&self) -> PausedCta<'_> {
         PausedCta { state: &self.state, warps: &self.warps }
     }
@@ -223,8 +224,10 @@ impl Cta {
         let (cta, block) = (self.state.position, launch.config.block);
         fault::error(&f, launch.module, launch.source, launch.code, cta, block, warp as u32)
     }
-    /// What goes on beside the warps' own steps: copies, products of warpgroups and the waits for them. An
-    /// error has its warp.
+    /// Advances asynchronous work: copies, products of warpgroups, and the waits for them.
+    ///
+    /// # Errors
+    /// A fault, with the number of its warp.
     fn advance_async(
         &mut self,
         launch: &Launch<'_>,
@@ -256,7 +259,7 @@ impl Cta {
         }
         Ok(())
     }
-    /// Completes barriers for which everybody is there, but the cluster's.
+    /// Completes the barriers of the CTA at which all threads have arrived.
     fn complete_barriers(&mut self, launch: &Launch<'_>, check: &mut Checking) {
         for id in 0..CLUSTER {
             let b = &self.state.barriers[id];
@@ -264,7 +267,7 @@ impl Cta {
                 continue;
             }
             let complete = match b.count {
-                // Lanes that have ended, or never were, are not waited for.
+                // Barriers do not wait for lanes that have ended or never existed.
                 None => self.warps.iter().all(|w| w.alive & !b.arrived[w.index as usize] == 0),
                 Some(n) => {
                     let there = |w: &Warp| match b.arrived[w.index as usize] {
@@ -288,20 +291,20 @@ impl Cta {
             }
         }
     }
-    /// What it has taken of budgets so far: instructions, and more for those that look like waiting.
+    /// The budget used so far: instructions, and more for those that look like waiting.
     pub fn budget_used(&self) -> u64 {
         self.state.clock + self.state.spins * SPIN_COST
     }
-    /// Whether threads have arrived at the cluster's barrier.
+    /// Whether some threads have arrived at the barrier of the cluster.
     pub fn at_cluster_barrier(&self) -> bool {
         self.state.barriers[CLUSTER].waiting
     }
-    /// The first threads that have not arrived at the cluster's barrier: a warp, and which of its lanes.
+    /// The first warp with lanes that have not arrived at the barrier of the cluster, and these lanes.
     pub fn missing_at_cluster_barrier(&self) -> Option<(u32, u32)> {
         let missing = |w: &Warp| w.alive & !self.state.barriers[CLUSTER].arrived[w.index as usize];
         self.warps.iter().map(|w| (w.index, missing(w))).find(|m| m.1 != 0)
     }
-    /// Completes the cluster's barrier.
+    /// Completes the barrier of the cluster.
     pub fn complete_cluster_barrier(&mut self, code: &Code) {
         self.state.barriers[CLUSTER] = Barrier::default();
         for w in &mut self.warps {
@@ -328,7 +331,7 @@ impl Cta {
         )
         .help("raise the step limit if the kernel is only long")
     }
-    /// The error that the CTA's threads wait for each other.
+    /// The error that the threads of the CTA wait for each other.
     fn deadlock_error(
         &mut self,
         launch: &Launch<'_>,
@@ -343,21 +346,21 @@ impl Cta {
         }
         deadlock::error(launch, &name, &[self.paused()], waiting)
     }
-    /// The warps that are recorded and have lanes that have not ended, and which.
+    /// The recorded warps with lanes that have not ended, and these lanes.
     pub fn unfinished(&self) -> impl Iterator<Item = (WarpId, LaneMask)> {
         let open = self.warps.iter().filter(|w| w.alive != 0);
         open.filter_map(|w| w.recorder.as_ref().map(|r| (r.warp(), LaneMask(w.alive.into()))))
     }
-    /// Bytes that it has printed and written down.
+    /// Bytes that the CTA has printed and recorded.
     pub fn output_bytes(&self) -> u64 {
         let recorded = self.warps.iter().filter_map(|w| w.recorder.as_ref()).map(|r| r.bytes());
         self.state.output.len() as u64 + recorded.sum::<u64>()
     }
-    /// What its warps wrote down.
+    /// The recorded streams of its warps.
     pub fn streams(&mut self) -> Vec<WarpStream> {
         self.warps.iter_mut().filter_map(|w| w.recorder.take()).map(|r| r.finish()).collect()
     }
-    /// What a probe program kept in its warps.
+    /// The probe results of its warps.
     pub fn probe_results(&mut self, probe_state: &ProbeState) -> ProbeResults {
         let mut all = ProbeResults::new(probe_state);
         self.warps

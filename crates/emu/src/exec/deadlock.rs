@@ -10,35 +10,36 @@ use crate::exec::launch::Launch;
 use crate::exec::warp_state::Warp;
 use prlx_lanes::LANES;
 
-/// Groups of lanes that an error lists.
+/// The most groups of lanes that an error lists.
 const SHOWN: usize = 8;
 
-/// A CTA that nobody runs now.
+/// A CTA between its turns.
 #[derive(Clone, Copy, Debug)]
 pub struct PausedCta<'a> {
-    /// What its warps share.
+    /// The state that its warps share.
     pub state: &'a CtaState,
     /// The warps of the CTA.
     pub warps: &'a [Warp],
 }
 
-/// Lanes of a warp that wait at one place for the same.
+/// Lanes of a warp that wait at one step for the same event.
 #[derive(Clone, Debug)]
 pub struct WaitingLanes {
     /// Number of the CTA.
     pub cta: u64,
-    /// Warp in it.
+    /// The warp in the CTA.
     pub warp: u32,
-    /// Lanes of it.
+    /// The lanes that wait.
     pub lanes: u32,
-    /// Step of the code.
+    /// The step at which they wait.
     pub step: u32,
-    /// For what, after "waits for".
+    /// What they wait for: the end of a sentence that begins with "waits for".
     pub what: String,
 }
 
 impl PausedCta<'_> {
-    /// In words: its place in the grid, and its rank where it is one of several.
+    /// The name of the CTA in messages: its position in the grid, and its rank if the cluster has several
+    /// CTAs.
     fn name(&self, launch: &Launch<'_>) -> String {
         let rank =
             if launch.cluster.volume() > 1 { format!(" (rank {})", self.state.rank) } else { String::new() };
@@ -71,7 +72,7 @@ pub fn waiting(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> Vec<WaitingLanes
     all
 }
 
-/// For what lane `l` of a warp waits together with those of `same`.
+/// What the lanes `same` of a warp, with lane `l` among them, wait for.
 fn awaited(
     launch: &Launch<'_>,
     parts: &[PausedCta<'_>],
@@ -102,7 +103,7 @@ fn awaited(
     }
 }
 
-/// The first threads of a CTA's cluster that have not come to its barrier.
+/// The first threads of the cluster of a CTA that have not arrived at its barrier.
 fn absent(launch: &Launch<'_>, parts: &[PausedCta<'_>], of: &PausedCta<'_>) -> String {
     let cluster = |p: &&PausedCta<'_>| std::ptr::eq(p.state.peers.as_ref(), of.state.peers.as_ref());
     let mut missing = parts.iter().filter(cluster).flat_map(|p| {
@@ -114,7 +115,7 @@ fn absent(launch: &Launch<'_>, parts: &[PausedCta<'_>], of: &PausedCta<'_>) -> S
     }
 }
 
-/// The error of threads that wait for each other: those of `whole`, as `CTA (0,0,0)`.
+/// The error of threads that wait for each other. `whole` names what they belong to, as `CTA (0,0,0)`.
 pub fn error(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>], waiting: &[WaitingLanes]) -> Error {
     let line = |w: &WaitingLanes| {
         let (func, inst) = launch.code.origin.get(w.step as usize).copied().unwrap_or_default();

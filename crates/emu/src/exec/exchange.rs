@@ -5,7 +5,7 @@ use prlx_lanes::{LANES, Planes, V32};
 use crate::code::{WarpOp, WarpOpKind};
 use crate::mem::access::each;
 
-/// Moves the values, for the lanes `m`.
+/// Runs an exchange for the lanes `m`.
 #[inline(always)]
 pub fn exchange(p: &mut Planes, op: &WarpOp, m: u32) {
     let w32 = |p: &Planes, i: usize| p.get32(op.src[i]);
@@ -85,7 +85,7 @@ pub fn exchange(p: &mut Planes, op: &WarpOp, m: u32) {
     }
 }
 
-/// By lane, for a shuffle: from which lane it takes its value, and whether that is the one that it asks for.
+/// For each lane of a shuffle: the lane that it reads, and whether that lane is inside its segment.
 #[inline(always)]
 pub fn shuffled(p: &Planes, op: &WarpOp) -> ([u32; LANES], [bool; LANES]) {
     let (b, c) = (p.get32(op.src[1]), p.get32(op.src[2]));
@@ -97,8 +97,9 @@ pub fn shuffled(p: &Planes, op: &WarpOp) -> ([u32; LANES], [bool; LANES]) {
     }
 }
 
-/// By lane: from which lane it takes its value (its own if the one asked for is outside its segment), and
-/// whether it is inside. `f` gets lane, distance, first and last of the segment, and the segment's mask.
+/// For each lane: the lane that it reads (itself if the requested lane is outside its segment), and whether
+/// the requested lane is inside. `f` gets lane, distance, first and last of the segment, and the segment's
+/// mask.
 #[inline(always)]
 fn sources(
     b: &V32,

@@ -28,31 +28,30 @@ use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
 use crate::hooks::probes::ProbeResults;
 
-/// Instructions before a cluster that seems to wait is set aside.
+/// Instructions of a turn, after which a cluster that seems to wait is paused.
 const TURN: u64 = 1 << 20;
-/// The same for one that seemed to wait when it was set aside.
+/// Instructions of a turn of a cluster that seemed to wait in its last turn.
 const WAITING_TURN: u64 = 1 << 14;
-/// Clusters that one thread keeps under way, at most.
+/// The most clusters that one host thread keeps running or paused.
 const MAX_RESIDENT: u64 = 256;
-/// Bytes of those that are set aside, on all threads.
+/// The most bytes of paused clusters, on all host threads.
 const MAX_PAUSED_BYTES: u64 = 1 << 30;
-/// Clusters under way at first when the seed chooses among them.
+/// Clusters that run at first under a hostile schedule.
 const FIRST_WINDOW: usize = 32;
 
-/// What all CTAs did.
+/// The result of a launch.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Warp instructions that were executed.
     pub instructions: u64,
-    /// By CTA: what it printed.
+    /// The text that each CTA printed, with the number of the CTA.
     pub output: Vec<(u64, Vec<u8>)>,
-    /// What hooks wrote down, by warp.
+    /// The recorded streams, by warp.
     pub streams: Vec<WarpStream>,
-    /// What a probe program kept.
+    /// The results of a probe program.
     pub probe_results: Option<ProbeResults>,
-    /// What stopped the launch. On several host threads, all of it is then what the clusters before the one
-    /// that was stopped did, and that one until then: which later ones ran as well is the host threads'
-    /// doing.
+    /// The error that stopped the launch. On several host threads, the other fields then cover the clusters
+    /// before the one that was stopped, and that cluster up to its error. Which later clusters ran is random.
     pub stopped: Option<Stopped>,
 }
 
@@ -61,11 +60,11 @@ pub struct Outcome {
 pub struct Stopped {
     /// The error that stopped the launch.
     pub error: Error,
-    /// Recorded warps that have lanes which had not ended, ascending, and which.
+    /// The recorded warps with lanes that had not ended, ascending, and these lanes.
     pub unfinished: Vec<(WarpId, LaneMask)>,
 }
 
-/// What one cluster left.
+/// The results of one cluster.
 struct ClusterOutput {
     cluster: u64,
     output: Vec<(u64, Vec<u8>)>,
@@ -73,22 +72,22 @@ struct ClusterOutput {
     probe_results: Option<ProbeResults>,
 }
 
-/// What host threads share.
+/// The state that host threads share.
 struct Grid<'a> {
     launch: &'a Launch<'a>,
     check: &'a SharedChecker,
     /// Clusters of the launch.
     clusters: u64,
-    /// The next to begin.
+    /// The next cluster to start.
     next: AtomicU64,
-    /// Clusters from this one on need not run any more.
+    /// Clusters from this number on need not run.
     stop: AtomicU64,
     failed: Mutex<Option<(u64, Stopped)>>,
     results: Mutex<(u64, Vec<ClusterOutput>)>,
     threads: u64,
-    /// Clusters that one thread may have under way.
+    /// The most clusters that one host thread keeps running or paused.
     resident: usize,
-    /// Bytes that may be printed and written down, and are.
+    /// The most bytes that may be printed and recorded.
     memory_limit: u64,
     output_bytes: AtomicU64,
 }
@@ -159,13 +158,13 @@ pub fn run(
     Ok(out)
 }
 
-/// What the probe program of a launch keeps, if that is what runs.
+/// The state of the probe program that the launch runs, if it runs one.
 fn probe_state<'a>(launch: &Launch<'a>) -> Option<&'a ProbeState> {
     launch.observe.filter(|o| o.plan.request.level == Level::Probe).map(|o| &o.plan.probe_state)
 }
 
 impl ClusterOutput {
-    /// Nothing of a cluster that left nothing: there may be billions of them.
+    /// The results of a cluster; `None` if there are none, as a launch may have billions of clusters.
     fn of(launch: &Launch<'_>, cluster: &mut Cluster) -> Option<ClusterOutput> {
         let output: Vec<_> = cluster.output().filter(|(_, text)| !text.is_empty()).collect();
         let probe_results =
@@ -177,10 +176,10 @@ impl ClusterOutput {
 }
 
 impl Grid<'_> {
-    /// What one host thread does.
+    /// Runs clusters on one host thread until none is left.
     fn run_clusters(&self) {
         let seed = self.launch.config.seed;
-        // Not the number of any cluster's generator.
+        // A seed other than those of the clusters.
         let mut rng = (seed != 0).then(|| Rng::new(seed, u64::MAX));
         let (mut instructions, mut parts) = (0, Vec::new());
         let mut active: Vec<Cluster> = Vec::new();
@@ -241,7 +240,8 @@ impl Grid<'_> {
                     false
                 }
                 Err(error) => {
-                    // On one host thread what others wait for may never come: it is the end for all.
+                    // On one host thread the other clusters may wait for this one forever, so all of them
+                    // end.
                     let cut = if self.threads == 1 { &mut active[..] } else { std::slice::from_mut(cluster) };
                     let mut unfinished: Vec<_> = cut.iter().flat_map(Cluster::unfinished).collect();
                     unfinished.sort_unstable();
@@ -261,7 +261,7 @@ impl Grid<'_> {
             w.1.append(&mut parts);
         }
     }
-    /// The error that all threads wait for each other, if a check finds so and no other cluster can begin.
+    /// The error that all threads wait forever, if a check finds so and no other cluster can start.
     fn deadlock_error(&self, active: &[Cluster]) -> Option<Error> {
         let launch = self.launch;
         let mut shelf = self.check.lock().ok()?;
@@ -284,11 +284,11 @@ impl Grid<'_> {
         checker.report_deadlock(launch, &whole, &waiting);
         Some(deadlock::error(launch, &whole, &parts, &waiting))
     }
-    /// Begins the next cluster, if there is one.
+    /// Starts the next cluster, if there is one.
     fn begin(&self, spare: &mut Vec<Cluster>) -> Option<Cluster> {
         let index = self.next.fetch_add(1, SeqCst);
         if index >= self.clusters || index >= self.stop.load(SeqCst) {
-            // Keep the counter from running on.
+            // Keeps the counter from overflowing.
             self.next.fetch_min(self.clusters, SeqCst);
             return None;
         }
@@ -296,7 +296,7 @@ impl Grid<'_> {
         cluster.start(self.launch, index);
         Some(cluster)
     }
-    /// Notes an error: clusters from this one on, or all where there is one host thread, need not run on.
+    /// Notes an error. Clusters from this one on need not run; on one host thread none does.
     fn stop(&self, index: u64, stopped: Stopped) {
         self.stop.fetch_min(if self.threads == 1 { 0 } else { index }, SeqCst);
         if let Ok(mut f) = self.failed.lock()
@@ -305,7 +305,10 @@ impl Grid<'_> {
             *f = Some((index, stopped));
         }
     }
-    /// Counts what was printed and written down.
+    /// Counts bytes that were printed and recorded.
+    ///
+    /// # Errors
+    /// The bytes exceed the memory limit.
     fn count_output(&self, bytes: u64) -> Result<(), Error> {
         if self.output_bytes.fetch_add(bytes, SeqCst).saturating_add(bytes) <= self.memory_limit {
             return Ok(());

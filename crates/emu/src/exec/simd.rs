@@ -13,7 +13,7 @@ use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::Simd;
 use prlx_lanes::{LANES, Planes, V32};
 
-/// One value a lane.
+/// One value for each lane.
 pub type LaneValues = [u32; LANES];
 
 type Load = fn(&mut Planes, &VisibleMemory<'_>, &mut usize, &MemAccess, u32) -> Result<(), Box<AccessError>>;
@@ -23,7 +23,7 @@ type Store = fn(&Planes, &VisibleMemory<'_>, &mut usize, &MemAccess, u32) -> Res
 /// The hot functions for one instruction set.
 #[derive(Clone, Copy, Debug)]
 pub struct SimdFunctions {
-    /// The lowest value, the lanes that have it, and the lowest of the others.
+    /// Returns the lowest value, the lanes that have it, and the lowest of the other values.
     pub lowest: fn(&LaneValues) -> (u32, u32, u32),
     /// Writes a value to the lanes of a mask.
     pub put: fn(&mut LaneValues, u32, u32),
@@ -31,11 +31,11 @@ pub struct SimdFunctions {
     pub load: Load,
     /// Stores the elements of an access.
     pub store: Store,
-    /// An exchange in the warp.
+    /// Runs an exchange of a warp.
     pub exchange: fn(&mut Planes, &WarpOp, u32),
-    /// A product of tiles.
+    /// Multiplies tiles (`mma`, `wmma`).
     pub mma: fn(&mut Planes, &Mma),
-    /// A warp's part of a warpgroup's product.
+    /// The part of one warp in the product of a warpgroup.
     pub product: Product,
 }
 
@@ -122,12 +122,13 @@ impl SimdFunctions {
         {
             let simd = simd.min(Simd::detect());
             if simd >= Simd::Avx512 {
-                // SAFETY: `detect` found the level's features (`popcnt`, `lzcnt` and `bmi1` come with AVX2
-                // processors).
+                // SAFETY: `host` needs the features of its `target_feature` attribute. `simd` is at most the
+                // level that `detect` found on this processor, and every processor with AVX2 has `popcnt`,
+                // `lzcnt` and `bmi1`.
                 return unsafe { avx512::host() };
             }
             if simd >= Simd::Avx2 {
-                // SAFETY: likewise.
+                // SAFETY: as above, for the features of the AVX2 level.
                 return unsafe { avx2::host() };
             }
         }

@@ -16,7 +16,8 @@ use crate::mem::access::{self, each};
 use prlx_lanes::{LANES, V32, V64};
 
 impl Warp {
-    /// Does it at once if the lanes that are here are all that it waits for; the usual case.
+    /// Runs an exchange at once if the lanes `m` are all that it waits for, the usual case. Returns whether
+    /// it ran.
     #[inline(always)]
     pub(crate) fn exchange_now(
         &mut self,
@@ -43,7 +44,7 @@ impl Warp {
         (launch.simd.exchange)(&mut self.planes, op, m);
         Ok(true)
     }
-    /// Lanes arrive and wait; whoever is complete goes on.
+    /// Lanes `m` arrive at an exchange and wait. Exchanges that are now complete run.
     pub(crate) fn arrive_exchange(
         &mut self,
         launch: &Launch<'_>,
@@ -71,7 +72,7 @@ impl Warp {
         }
         self.complete_exchanges(launch, cta, check)
     }
-    /// Lets complete groups do what they wait for.
+    /// Runs the exchanges at which all lanes have arrived.
     pub(crate) fn complete_exchanges(
         &mut self,
         launch: &Launch<'_>,
@@ -86,7 +87,7 @@ impl Warp {
             let code = launch.code;
             let Some(Op::Exchange(i)) = code.steps.get(step as usize).map(|s| s.op) else { return Ok(()) };
             let op = &code.warp_ops[i as usize];
-            // A warp synchronisation moves no values, so that any of them will do.
+            // A warp synchronisation moves no values, so lanes may arrive at different ones.
             let same_operation = |a: Key| a == at || op.kind == WarpOpKind::Warp && is_warp_sync(code, a);
             let there = (0..LANES).fold(0, |m, i| {
                 m | u32::from(

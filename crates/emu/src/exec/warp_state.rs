@@ -16,41 +16,42 @@ use crate::mem::access::{VisibleMemory, each};
 /// A key orders lanes: deeper calls first, then lower steps.
 pub type Key = u32;
 
-/// The key of a lane that can't run.
+/// The key of a lane that cannot run: it waits or has ended.
 pub const PARKED: Key = u32::MAX;
 
 /// Bits of a key that are the step.
 pub const STEP_BITS: u32 = 22;
 
+/// The bits of a key that are the step, as a mask.
 pub const STEP: u32 = (1 << STEP_BITS) - 1;
 
-/// Calls may be this deep.
+/// The most nested calls of a lane.
 pub const DEPTH: u32 = (1 << (32 - STEP_BITS)) - 2;
 
-/// After this many steps of one group (or fewer with many atomics) the others of the warp get a turn.
+/// Steps of one group (fewer with many atomics) after which the other groups of the warp get a turn.
 pub const GROUP_QUANTUM: u32 = 1 << 18;
 
 /// One call that a lane is in.
 #[derive(Debug)]
 pub struct Frame {
-    /// Where it goes on.
+    /// The position at which the caller continues.
     pub ret: u32,
     /// Index of the call in the table of calls.
     pub call: u32,
     /// Number of the function that the lane is in.
     pub func: u32,
-    /// Bytes that its caller had taken of the stack.
+    /// Bytes that the caller had allocated with `alloca`.
     pub alloca_bytes: u32,
-    /// What a recursive call saved.
+    /// The registers and parameters that a recursive call saved.
     pub saved: Option<Box<[u64]>>,
 }
 
 /// Why a warp stopped running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// No lane can go on; some may be waiting.
+    /// No lane can run; some may be waiting.
     Idle,
-    /// Its steps are used up.
+    /// The budget of steps is used up.
     Budget,
 }
 
@@ -61,48 +62,48 @@ pub struct Warp {
     pub index: u32,
     /// The registers of all lanes.
     pub planes: Planes,
-    /// Lanes that have not ended.
+    /// The lanes that have not ended.
     pub alive: u32,
-    /// Where each lane is, if it can run.
+    /// The position of each lane that can run; [`PARKED`] for the others.
     pub key: [Key; LANES],
-    /// Where each waiting lane is.
+    /// The position of each waiting lane.
     pub waits_at: [Key; LANES],
-    /// Lanes at a barrier of the CTA.
+    /// The lanes that wait at a barrier of the CTA or the cluster.
     pub at_barrier: u32,
     /// The barrier that each lane waits at.
     pub barrier_id: [u8; LANES],
-    /// Lanes that have arrived at the cluster's barrier and not waited for it since.
+    /// The lanes that have arrived at the barrier of the cluster and have not waited for it since.
     pub cluster_arrived: u32,
-    /// Lanes at an operation for which others must come.
+    /// The lanes that wait at a warp-level operation for other lanes.
     pub at_exchange: u32,
-    /// For which lanes they wait.
+    /// The member mask of each waiting lane.
     pub members: [u32; LANES],
     /// Stack pointer of each lane.
     pub stack_pointer: [u32; LANES],
-    /// Bytes taken from the end of the stack.
+    /// Bytes that each lane has allocated with `alloca`, from the end of its stack.
     pub alloca_bytes: [u32; LANES],
     /// Calls that each lane is in.
     pub frames: Vec<Vec<Frame>>,
     /// Local memory of all lanes.
     pub local: Region,
-    /// Asynchronous copies under way.
+    /// The `cp.async` copies in flight.
     pub copies: LaneCopies,
-    /// Groups of bulk copies.
+    /// The groups of bulk copies of each lane.
     pub bulk_groups: BulkGroups,
-    /// Products of the warpgroup under way.
+    /// The `wgmma` products in flight.
     pub wgmma: WarpProducts,
-    /// What hooks write down.
+    /// The recorder of the warp, if the warp is recorded.
     pub recorder: Option<Box<Recorder>>,
-    /// Index of the allocation that was used last.
+    /// The index of the allocation that was accessed last.
     pub allocation_hint: usize,
     /// Steps until the other groups of the warp get a turn.
     pub group_budget: u32,
-    /// The group that has the turn, once the lowest group has used up its patience.
+    /// The group that has the turn, once the lowest group has spent its budget.
     pub turn: Option<Key>,
 }
 
 impl Warp {
-    /// A warp whose registers are still to be set.
+    /// A warp before its first CTA.
     pub fn new(index: u32, code: &Code, stride: u64) -> Warp {
         let (w32, w64, pred) = code.planes;
         let mut planes = Planes {
@@ -144,7 +145,7 @@ impl Warp {
             turn: None,
         }
     }
-    /// Bytes that a warp takes.
+    /// The bytes of host memory that a warp takes.
     pub fn bytes(code: &Code, stride: u64) -> u64 {
         let (w32, w64, pred) = code.planes;
         let planes = u64::from(w32) * size_of::<V32>() as u64 + u64::from(w64) * size_of::<V64>() as u64;
@@ -152,7 +153,7 @@ impl Warp {
         (stride * LANES as u64)
             .saturating_add(planes + u64::from(pred) * 4 + frames + size_of::<Warp>() as u64)
     }
-    /// As new, for the next CTA.
+    /// Resets the warp for the next CTA.
     pub fn reset(&mut self, code: &Code) {
         for &(i, end) in &code.variable[0] {
             self.planes.w32[usize::from(i)..usize::from(end)].fill(V32([0; LANES]));
@@ -173,7 +174,7 @@ impl Warp {
         self.wgmma = WarpProducts::default();
         (self.group_budget, self.turn) = (GROUP_QUANTUM, None);
     }
-    /// Puts the lanes of `alive` at the kernel's first step, with the special registers of their place.
+    /// Starts the lanes of `alive` at the first step of the kernel, and sets the special registers.
     pub fn start(&mut self, launch: &Launch<'_>, cta: &CtaState, alive: u32) {
         self.alive = alive;
         for l in 0..LANES {
@@ -237,11 +238,11 @@ impl Warp {
         }
         out
     }
-    /// Lanes that can run.
+    /// The lanes that can run.
     pub fn ready(&self) -> u32 {
         self.alive & !self.at_barrier & !self.at_exchange
     }
-    /// Parks lanes for good.
+    /// Ends lanes: they never run again.
     pub fn end_lanes(&mut self, lanes: u32) {
         self.alive &= !lanes;
         each(lanes, |l| self.key[l] = PARKED);
@@ -250,17 +251,18 @@ impl Warp {
     pub fn step_of(k: Key) -> u32 {
         k & STEP
     }
-    /// Depth of calls of a key.
+    /// The call depth of a key.
     pub fn depth_of(k: Key) -> u32 {
         DEPTH - (k >> STEP_BITS)
     }
 }
 
-/// The key of a lane at a step, at a depth of calls.
+/// The key of a step at a call depth.
 pub fn key(depth: u32, step: u32) -> Key {
     (DEPTH - depth) << STEP_BITS | step
 }
 
+/// The memory that the lanes of a warp can access.
 pub fn visible_memory<'a>(launch: &'a Launch<'_>, cta: &'a CtaState, local: &'a Region) -> VisibleMemory<'a> {
     VisibleMemory {
         memory: launch.memory,

@@ -28,12 +28,12 @@ use crate::hooks::value::{HookContext, value};
 use crate::mem::access;
 use prlx_lanes::{LANES, Planes};
 
-/// What came together so far, by table; records behind.
+/// Rows by table; the tables of records follow the tables of the program.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeResults {
     tables: Vec<BTreeMap<Vec<u64>, Vec<u64>>>,
     lost: Vec<u64>,
-    /// What markers left.
+    /// The tracks of markers.
     pub tracks: Vec<Track>,
 }
 
@@ -43,7 +43,7 @@ impl ProbeResults {
         let n = probe_state.tables.len() + probe_state.records.parts.len();
         ProbeResults { tables: vec![BTreeMap::new(); n], lost: vec![0; n], tracks: Vec::new() }
     }
-    /// A row takes a value.
+    /// Adds a value to a row.
     fn add_value(&mut self, probe_state: &ProbeState, table: usize, key: Vec<u64>, value: u64) {
         let (Some(layout), Some(rows)) = (probe_state.tables.get(table), self.tables.get_mut(table)) else {
             return;
@@ -62,13 +62,13 @@ impl ProbeResults {
         let empty = || vec![0; one.len()];
         aggregate.merge(rows.entry(key).or_insert_with(empty), &one, layout.ty);
     }
-    /// A row takes what a counter came to.
+    /// Adds the value of a counter to a row.
     fn add_count(&mut self, probe_state: &ProbeState, table: usize, row: u32, sum: u64) {
         let Some(key) = probe_state.tables.get(table).and_then(|t| known(&t.rows, row)) else { return };
         let cells = self.tables[table].entry(key).or_insert_with(|| vec![0]);
         cells[0] = cells[0].wrapping_add(sum);
     }
-    /// Takes what others results.
+    /// Adds other results.
     pub fn merge(&mut self, probe_state: &ProbeState, other: ProbeResults) {
         self.tracks.extend(other.tracks);
         for (i, rows) in other.tables.into_iter().enumerate() {
@@ -88,22 +88,22 @@ impl ProbeResults {
             self.lost[i] = self.lost[i].saturating_add(other.lost[i]);
         }
     }
-    /// Whether there is nothing.
+    /// Whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.tables.iter().all(BTreeMap::is_empty) && self.tracks.is_empty()
     }
-    /// Bytes that it takes, about.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> u64 {
         let row = |(key, cells): (&Vec<u64>, &Vec<u64>)| 64 + 8 * (key.len() + cells.len()) as u64;
         self.tables.iter().flatten().map(row).sum()
     }
-    /// As the device's tables would say it.
+    /// The contents of the tables, as a GPU would give them.
     pub fn table_contents(self, probe_state: &ProbeState) -> Vec<TableContents> {
         let contents = |(i, rows): (usize, BTreeMap<Vec<u64>, Vec<u64>>)| {
             let mut rows = rows;
             let layout = probe_state.tables.get(i);
             match layout.map(|t| (t.aggregate, &t.rows)) {
-                // Sums are there for every row that is known.
+                // A table of sums has every known row.
                 Some((Aggregate::Sum, Rows::Known(known))) => {
                     for key in known {
                         rows.entry(key.clone()).or_insert_with(|| vec![0]);
@@ -133,29 +133,29 @@ fn known(rows: &Rows, row: u32) -> Option<Vec<u64>> {
     }
 }
 
-/// Records of one holder.
+/// The records of a lane or a warp.
 #[derive(Clone, Debug, Default)]
 struct KeptRecords {
     written: u64,
     kept: Vec<(u64, Vec<u64>)>,
 }
 
-/// What one warp keeps.
+/// The state of a probe program in one warp.
 #[derive(Clone, Debug)]
 pub struct WarpProbes {
     vars: Vec<[u64; LANES]>,
-    /// The warp's own, by number in [`ProbeState::held`].
+    /// The warp variables, by index in `ProbeState::shared_variables`.
     variables: Vec<u64>,
     counters: Vec<[u64; LANES]>,
     results: ProbeResults,
-    /// By record and lane (a warp's: lane 0).
+    /// By record and lane; records of the warp are in lane 0.
     saved: Vec<Vec<KeptRecords>>,
-    /// What its lanes' markers leave.
+    /// The tracks of its lanes.
     pub marks: tracks::WarpTracks,
 }
 
 impl WarpProbes {
-    /// A warp at its begin.
+    /// The state at the start of a warp.
     pub fn new(probe_state: &ProbeState, kernel: FuncId, warp: WarpId) -> WarpProbes {
         WarpProbes {
             vars: probe_state.vars.iter().map(|v| [v.init; LANES]).collect(),
@@ -188,7 +188,7 @@ impl WarpProbes {
             access::each(m, |l| counter[l] = counter[l].wrapping_add(add));
         }
     }
-    /// Lanes end; `kernel`: in the kernel itself; `trap`: they stop it.
+    /// Lanes end. `kernel`: in the kernel itself; `trap`: by a `trap`.
     pub fn end(
         &mut self,
         probe_state: &ProbeState,
@@ -206,12 +206,12 @@ impl WarpProbes {
             self.results.add_count(probe_state, counter.table as usize, counter.row, sum);
         }
     }
-    /// Bytes that it takes, about.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> u64 {
         let saved = self.saved.iter().flatten().flat_map(|s| &s.kept);
         self.results.bytes() + self.marks.bytes() + saved.map(|s| 32 + 8 * s.1.len() as u64).sum::<u64>()
     }
-    /// What came together; `warp` is its number in the grid.
+    /// The results of the warp, with number `warp` in the grid.
     pub fn finish(mut self, probe_state: &ProbeState, warp: u64) -> ProbeResults {
         for (i, (part, holders)) in probe_state.records.parts.iter().zip(self.saved).enumerate() {
             let table = probe_state.tables.len() + i;
@@ -319,7 +319,7 @@ impl LaneHost for LaneProbes<'_> {
         };
         let n = saved.written;
         saved.written += 1;
-        // There is room for all that a log gets.
+        // A log keeps all records.
         if part.which == Which::Room || saved.kept.len() < part.keep as usize {
             saved.kept.push((n, fields.to_vec()));
         } else if part.which == Which::Last {

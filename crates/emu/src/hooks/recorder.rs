@@ -18,7 +18,7 @@ use crate::hooks::value::{HookContext, value};
 use crate::mem::access::each;
 use prlx_lanes::{LANES, Planes};
 
-/// What a launch writes down.
+/// What a launch records.
 #[derive(Clone, Copy, Debug)]
 pub struct Observe<'a> {
     /// The recording plan that runs.
@@ -36,20 +36,20 @@ impl Observe<'_> {
     }
 }
 
-/// What hooks write down for one warp.
+/// The recorder of one warp.
 #[derive(Debug)]
 pub struct Recorder {
     warp: WarpId,
     level: Level,
     visits_wanted: (u64, u64),
-    /// Sites at which lanes go one of several ways: an event for each.
+    /// By site: whether it is a switch, which has an event for each way that lanes take.
     switches: Vec<bool>,
     word: [u32; LANES],
     words: Vec<Vec<u32>>,
     hashes: [[u64; 4]; LANES],
     edges: [u64; LANES],
     checkpoints: Vec<Vec<u64>>,
-    /// The hashes that a lane writes when it ends.
+    /// Which of the four hashes a lane writes when it ends.
     folds: [bool; 4],
     finals: [u64; 4],
     signatures: [u8; LANES],
@@ -82,7 +82,7 @@ impl Recorder {
             probes: probes::WarpProbes::new(&o.plan.probe_state, o.kernel, warp),
         }
     }
-    /// Makes room for `bits` decisions in the words of lanes `m`.
+    /// Makes room for `bits` decisions in the current words of lanes `m`.
     fn reserve(&mut self, m: u32, bits: u32) {
         each(m, |l| {
             let used = self.word[l].ilog2();
@@ -306,11 +306,11 @@ impl Recorder {
             + lanes(self.events.len(), size_of::<Event>())
             + self.probes.bytes()
     }
-    /// What a probe program kept.
+    /// The results of a probe program in this warp.
     pub fn probe_results(self, probe_state: &ProbeState) -> ProbeResults {
         self.probes.finish(probe_state, self.warp.0)
     }
-    /// What was written, also by lanes that never came to their end; a probe program writes no stream.
+    /// The recorded stream, also of lanes that have not ended. A probe program records no stream.
     pub fn finish(mut self) -> WarpStream {
         for (words, word) in self.words.iter_mut().zip(self.word).filter(|(_, word)| *word != 1) {
             words.push(word);

@@ -24,21 +24,21 @@ use prlx_lanes::{LANES, Planes};
 pub struct WarpTracks {
     /// The kernel that is run.
     kernel: FuncId,
-    /// Its number in the grid.
+    /// The number of the warp in the grid.
     warp: WarpId,
-    /// By lane, if it has one.
+    /// The track of each lane that has one.
     lanes: Vec<Option<LaneTrack>>,
 }
 
-/// A track under way.
+/// The track of a running lane.
 #[derive(Clone, Debug)]
 struct LaneTrack {
     track: Track,
-    /// Records as they were written.
+    /// The records, in order.
     written: VecDeque<Record>,
-    /// Words of sums.
+    /// The words of sums.
     words: Vec<u32>,
-    /// Slots that rewritten code would have written, and from which on an anchor is due.
+    /// Slots that instrumented code would have written, and the slot at which the next anchor is due.
     slots: u64,
     next: u64,
 }
@@ -56,7 +56,7 @@ impl LaneTrack {
 }
 
 impl WarpTracks {
-    /// Nobody has begun.
+    /// A warp before any lane begins.
     pub fn new(kernel: FuncId, warp: WarpId) -> WarpTracks {
         WarpTracks { kernel, warp, lanes: Vec::new() }
     }
@@ -67,7 +67,7 @@ impl WarpTracks {
             self.lanes[l] = Some(LaneTrack::begin(layout, self.warp, l, context))
         });
     }
-    /// They end; `kernel`: in the kernel itself.
+    /// Lanes `m` end. `kernel`: in the kernel itself.
     pub fn end(&mut self, layout: &Layout, m: u32, kernel: bool, context: HookContext<'_>) {
         let of = self.kernel;
         self.each_track(m, |_, lane| {
@@ -87,7 +87,7 @@ impl WarpTracks {
             }
         });
     }
-    /// They pass a marker or join a group, with a second word one that one of the warp leads.
+    /// Runs an action of markers for the lanes `m`.
     pub fn run_action(
         &mut self,
         layout: &Layout,
@@ -100,7 +100,7 @@ impl WarpTracks {
             Action::Room { slots } => self.each_track(m, |_, lane| lane.slots += u64::from(*slots)),
             Action::Anchor => self.each_track(m, |_, lane| {
                 if lane.slots >= lane.next {
-                    // No time passes here.
+                    // Hooks take no time.
                     lane.track.anchors.0.push(Anchor { took: Some(0), ..now(context) });
                     lane.slots += u64::from(ANCHOR_SLOTS);
                     lane.next = lane.slots + u64::from(layout.apart);
@@ -129,7 +129,7 @@ impl WarpTracks {
                     }
                 }
             }),
-            // What is both is one record.
+            // A mark that ends one span and begins another is one record.
             Action::Span { end, begin } => self.each_track(m, |l, lane| {
                 let clock = context.clock as u32;
                 let ends = end.and_then(|e| layout.spans.get(e.span as usize)?.end);
@@ -156,12 +156,12 @@ impl WarpTracks {
             _ => {}
         }
     }
-    /// Bytes that they take, about.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> u64 {
         let records = self.lanes.iter().flatten().map(|l| l.written.capacity());
         (records.sum::<usize>() * size_of::<Record>()) as u64
     }
-    /// The tracks; `warp` is their warp's number in the grid.
+    /// The tracks of the warp, with number `warp` in the grid.
     pub fn finish(self, layout: &Layout, warp: u64) -> impl Iterator<Item = Track> {
         let last = layout.ring().is_some();
         self.lanes.into_iter().flatten().map(move |lane| {
@@ -172,7 +172,7 @@ impl WarpTracks {
     }
 }
 
-/// A marker's words in one lane.
+/// The words of a marker in one lane.
 fn words(of: &[Word], hook: &Hook, planes: &Planes, l: usize) -> impl Iterator<Item = u32> {
     let word = move |(w, v): (&Word, &crate::code::HookValue)| {
         (value(planes, *v, l) as u32).wrapping_add(w.add as u32)

@@ -31,7 +31,7 @@ use crate::matrix::product::{self, Matrix, ROWS, Row};
 use prlx_lanes::V32;
 
 impl Warp {
-    /// Does a step of `wgmma` with all lanes; false: the warp waits on.
+    /// Runs a step of `wgmma` with all lanes; false: the warp has to wait.
     pub(crate) fn wgmma_step(
         &mut self,
         launch: &Launch<'_>,
@@ -72,7 +72,7 @@ impl Warp {
             WgmmaStep::Wait(left) => {
                 let due = self.wgmma.due(left);
                 self.run_products(launch, cta, due)?;
-                // A group is the warpgroup's: it is over when the parts of all four warps are done.
+                // A group belongs to the warpgroup: it is complete when the parts of all four warps are.
                 if cta.warpgroups[group].done.iter().any(|&d| d < due) {
                     self.wgmma.awaited = Some(due);
                     return Ok(false);
@@ -85,7 +85,7 @@ impl Warp {
         }
         Ok(true)
     }
-    /// Under a hostile schedule: some of what is under way is done now, and may be seen.
+    /// Performs some products in flight and may reveal their results, under a hostile schedule.
     pub(crate) fn advance_products(
         &mut self,
         launch: &Launch<'_>,
@@ -102,7 +102,7 @@ impl Warp {
         }
         Ok(())
     }
-    /// Does those before number `due` that are not done.
+    /// Performs the products before number `due` that are not complete.
     pub(crate) fn run_products(
         &mut self,
         launch: &Launch<'_>,
@@ -120,7 +120,7 @@ impl Warp {
         }
         Ok(())
     }
-    /// What a product is given when it begins.
+    /// The operands that a product has when it begins.
     fn pending(&self, launch: &Launch<'_>, i: u32, step: u32) -> Result<PendingProduct, EmuError> {
         let op = &launch.code.products[i as usize];
         let uniform = |plane: u16| {
@@ -135,7 +135,7 @@ impl Warp {
         let scale_d = self.planes.get_pred(op.scale_d) & 1 == 1;
         Ok(PendingProduct { product: i, step, descriptors: [a, uniform(op.b)?], scale_d })
     }
-    /// Puts noise in place of the accumulators of product `i`, which was just begun.
+    /// Replaces the accumulators of product `i`, which was just begun, by noise.
     fn hide(&mut self, launch: &Launch<'_>, cta: &CtaState, i: u32) {
         let last = self.wgmma.begun - 1;
         for &plane in &launch.code.products[i as usize].d {
@@ -150,7 +150,7 @@ impl Warp {
             at.0 = std::array::from_fn(|_| 0x7fc0_0000 | noise.next() as u32);
         }
     }
-    /// Does a product.
+    /// Performs a product.
     fn product(
         &mut self,
         launch: &Launch<'_>,

@@ -6,7 +6,7 @@ use crate::mem::{CheckedLanes, Memory, Region};
 use prlx_lanes::half::{Bf16, F16, greatest, least, sum};
 use prlx_lanes::{LANES, Planes, V32, V64};
 
-/// What a warp can reach.
+/// The memory that the lanes of a warp can access.
 pub struct VisibleMemory<'a> {
     /// The global allocations.
     pub memory: &'a Memory,
@@ -14,7 +14,7 @@ pub struct VisibleMemory<'a> {
     pub shared: &'a Region,
     /// The shared memory of the cluster.
     pub peers: &'a Peers,
-    /// The CTA's number in it.
+    /// The rank of the CTA in the cluster.
     pub rank: u32,
     /// The warp's local memory: lane by lane, `stride` bytes each.
     pub local: &'a Region,
@@ -24,12 +24,12 @@ pub struct VisibleMemory<'a> {
     pub params: &'a Region,
 }
 
-/// An access that no memory answers.
+/// An invalid access of a lane.
 #[derive(Debug)]
 pub struct AccessError {
-    /// The lane whose access is wrong.
+    /// The lane whose access is invalid.
     pub lane: u32,
-    /// What is wrong, in words.
+    /// What is wrong: the end of a sentence after a verb such as "reads".
     pub text: String,
 }
 
@@ -72,7 +72,7 @@ fn regions(
     space_regions(r, hint, space, addr, mask, width, &mut f)
 }
 
-/// The same for one space.
+/// Calls `f` for each region of one state space.
 #[inline(always)]
 fn space_regions(
     r: &VisibleMemory<'_>,
@@ -109,7 +109,7 @@ fn space_regions(
         let l = (mask & !lanes.mask()).trailing_zeros();
         let at = addr.0[l as usize & 31];
         return Err(match at / window::CTA {
-            // The CTA's own is also a part of the cluster's.
+            // The address of the own shared memory in the cluster is valid, too.
             n if space == AddrSpace::Shared && n == u64::from(r.rank) + 1 => {
                 return cluster(r, addr, mask, width, f);
             }
@@ -169,7 +169,7 @@ fn local(
 ) -> Result<(), Box<AccessError>> {
     let mut offs = *addr;
     for l in 0..LANES {
-        // Addresses that are not the lane's own leave the whole region.
+        // An address outside the memory of the lane is moved outside the whole region.
         let inside = addr.0[l] <= r.stride.wrapping_sub(width) && width <= r.stride;
         offs.0[l] = if inside { addr.0[l].wrapping_add(l as u64 * r.stride) } else { u64::MAX };
     }
@@ -186,7 +186,7 @@ fn local(
 /// Where the shared memory of the cluster's CTAs begins in generic addresses.
 const OTHERS: u64 = window::SHARED + window::CTA;
 
-/// Generic addresses: each window in turn.
+/// Calls `f` for each region of generic addresses, window by window.
 #[inline(always)]
 fn generic_regions(
     r: &VisibleMemory<'_>,
@@ -271,7 +271,7 @@ pub fn each(mut mask: u32, mut f: impl FnMut(usize)) {
     }
 }
 
-/// Does a load.
+/// Runs a load for the lanes `mask`.
 #[inline(always)]
 pub fn load(
     planes: &mut Planes,
@@ -292,7 +292,7 @@ pub fn load(
     })
 }
 
-/// A parameter: the same for all lanes.
+/// Loads a parameter, which is the same for all lanes.
 fn uniform(planes: &mut Planes, params: &Region, mem: &MemAccess, mask: u32) -> Result<(), Box<AccessError>> {
     let (size, mut at) = (u64::from(mem.size), mem.offset as u64);
     let width = size * mem.planes.len() as u64;
@@ -340,7 +340,7 @@ fn store_plane(planes: &Planes, plane: Plane, size: u8, lanes: &CheckedLanes<'_>
     }
 }
 
-/// Does a store.
+/// Runs a store for the lanes `mask`.
 #[inline(always)]
 pub fn store(
     planes: &Planes,
@@ -382,7 +382,7 @@ pub fn value(planes: &Planes, plane: Plane, l: usize) -> u64 {
     value(planes, plane, l)
 }
 
-/// Sets a plane's value in one lane.
+/// Sets the value of a plane in one lane.
 pub fn set(planes: &mut Planes, plane: Plane, l: usize, v: u64) {
     match plane {
         Plane::W32(i) => planes.w32[usize::from(i)].0[l] = v as u32,
@@ -412,7 +412,7 @@ fn set_wide(planes: &mut Planes, i: u16, l: usize, v: u128) {
     planes.w64[usize::from(i) + 1].0[l] = (v >> 64) as u64;
 }
 
-/// Does an atomic, lane by lane.
+/// Runs an atomic, lane by lane.
 pub fn atomic(
     planes: &mut Planes,
     r: &VisibleMemory<'_>,
@@ -435,7 +435,7 @@ pub fn atomic(
             for (k, &value) in atom.values.iter().enumerate() {
                 let at = lanes.offset(l) + k as u64 * u64::from(size);
                 if let Plane::W128(value) = value {
-                    // Compared with, and exchanged for, whole; or exchanged.
+                    // `cas` and `exch` of 128 bits.
                     let (v, c) = (wide(planes, value, l), atom.swap.map(|s| get_wide(planes, s, l)));
                     let old = region.update128(at, |old| c.map_or(v, |c| if old == v { c } else { old }));
                     if let Some(Plane::W128(p)) = mem.planes.get(k) {
@@ -460,7 +460,7 @@ pub fn atomic(
     if constant == 0 { Ok(()) } else { Err(read_only(constant.trailing_zeros())) }
 }
 
-/// The new value; `b` is what `cas` exchanges for.
+/// The new value of an atomic. `v` is the operand; `b` is the value that `cas` stores.
 pub fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
     let bits = u32::from(size) * 8;
     let keep = u64::MAX >> (64 - bits);
@@ -522,8 +522,8 @@ pub fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
     }
 }
 
-/// The rows of tiles: lane `l` gives the address of row `l % 8` of tile `l / 8`, 16 bytes. By row, its lower
-/// and upper half.
+/// Loads rows of tiles. Lane `l` gives the address of row `l % 8` of tile `l / 8`, 16 bytes. Returns the
+/// lower and the upper half of each row.
 pub fn rows(
     planes: &Planes,
     r: &VisibleMemory<'_>,
@@ -539,7 +539,7 @@ pub fn rows(
     Ok((lower, upper))
 }
 
-/// Stores such rows.
+/// Stores rows of tiles, with the addresses of [`rows`].
 pub fn put_rows(
     planes: &Planes,
     r: &VisibleMemory<'_>,
@@ -559,7 +559,7 @@ fn rows_mask(mem: &MemAccess) -> u32 {
     u32::MAX >> (LANES - (8 * mem.planes.len()).clamp(1, LANES))
 }
 
-/// The same for addresses that the caller computed.
+/// Calls `f` with the region and offset of each lane, for addresses that the caller computed.
 pub fn each_address(
     r: &VisibleMemory<'_>,
     hint: &mut usize,
@@ -573,10 +573,10 @@ pub fn each_address(
     })
 }
 
-/// Whether every lane's space of `width` bytes is there.
+/// Checks that `width` bytes at the address of each lane exist.
 ///
 /// # Errors
-/// The first lane whose space is not.
+/// The first lane whose access is invalid.
 pub fn fits(
     r: &VisibleMemory<'_>,
     hint: &mut usize,
@@ -593,7 +593,7 @@ pub fn all_addresses(planes: &Planes, mem: &MemAccess) -> V64 {
     all_addresses(planes, mem)
 }
 
-/// Calls `f` with each lane's region and space in it, in lane order, for accesses of `mem.size` bytes.
+/// Calls `f` with the region and offset of each lane, in lane order, for accesses of `mem.size` bytes.
 pub fn each_place(
     planes: &Planes,
     r: &VisibleMemory<'_>,
@@ -608,12 +608,12 @@ pub fn each_place(
     })
 }
 
-/// A lane's address.
+/// The address of a lane.
 pub fn address_of(planes: &Planes, mem: &MemAccess, l: usize) -> u64 {
     all_addresses(planes, mem).0[l]
 }
 
-/// The region of a run of bytes that a lane touches, and where it begins. No bytes are everywhere.
+/// The region of a range of bytes that a lane accesses, and its offset there. An empty range is always found.
 pub fn range<'a>(
     r: &VisibleMemory<'a>,
     space: AddrSpace,

@@ -7,12 +7,13 @@ use super::region::Region;
 use crate::code::window;
 use crate::error::{EmuError, invalid};
 
-/// CTAs of a cluster, at most: as on an H100 that allows sizes that are not portable.
+/// The most CTAs of a cluster: the limit of an H100 for non-portable sizes.
 pub const MAX_CTAS: u64 = 16;
 
 /// The shared memory of the CTAs of a cluster, by rank.
 #[derive(Debug)]
 pub struct Peers {
+    /// The shared memory of each CTA.
     pub shared: Vec<Arc<Region>>,
     ended: AtomicU32,
 }
@@ -22,7 +23,7 @@ impl Peers {
     pub fn new(shared: Vec<Arc<Region>>) -> Peers {
         Peers { shared, ended: AtomicU32::new(0) }
     }
-    /// All CTAs run: a new cluster begins.
+    /// A new cluster starts: all its CTAs run.
     pub fn begin(&self) {
         self.ended.store(0, Relaxed);
     }
@@ -34,7 +35,7 @@ impl Peers {
     /// of its first byte.
     ///
     /// # Errors
-    /// When it is no CTA's, or the CTA's that has ended, in words.
+    /// The cluster has no such CTA, or the CTA has ended.
     pub fn find(&self, own: u32, at: u64) -> Result<(&Region, u64), EmuError> {
         let rank = match at / window::CTA {
             0 => own,
