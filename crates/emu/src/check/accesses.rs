@@ -67,7 +67,7 @@ impl WarpAccess {
         WarpAccess { kind, space: mem.space, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
     }
     /// The lanes whose access is invalid: out of bounds, misaligned, or a write to read-only memory.
-    pub fn bad(&self, r: &VisibleMemory<'_>, hint: &mut usize) -> u32 {
+    pub fn faulting_lanes(&self, r: &VisibleMemory<'_>, hint: &mut usize) -> u32 {
         let mut bad = 0;
         let first = self.bytes[self.lanes.trailing_zeros() as usize & 31];
         let mut even = first.is_power_of_two() && self.align == u64::from(first);

@@ -31,7 +31,7 @@ use prlx_lanes::LANES;
 const MAX_TRANSFERS: usize = 256;
 
 /// The memory that bulk copies access: no local memory.
-fn everywhere<'a>(launch: &'a Launch<'_>, cta: &'a CtaState) -> VisibleMemory<'a> {
+fn bulk_memory<'a>(launch: &'a Launch<'_>, cta: &'a CtaState) -> VisibleMemory<'a> {
     VisibleMemory { stride: 0, ..visible_memory(launch, cta, launch.params) }
 }
 

@@ -35,7 +35,7 @@ pub struct AccessError {
 
 /// The addresses of an access.
 #[inline(always)]
-fn all_addresses(planes: &Planes, mem: &MemAccess) -> V64 {
+pub fn all_addresses(planes: &Planes, mem: &MemAccess) -> V64 {
     let mut out = V64([mem.offset as u64; LANES]);
     match mem.base {
         AddrBase::W64(i) => {
@@ -369,17 +369,13 @@ fn read_only(lane: u32) -> Box<AccessError> {
     Box::new(AccessError { lane, text: "to the kernel's parameters, which can't be written".into() })
 }
 
-fn value(planes: &Planes, plane: Plane, l: usize) -> u64 {
+/// The value of a plane in one lane; of 128 bits the lower half.
+pub fn value(planes: &Planes, plane: Plane, l: usize) -> u64 {
     match plane {
         Plane::W32(i) => planes.w32[usize::from(i)].0[l].into(),
         Plane::W64(i) | Plane::W128(i) => planes.w64[usize::from(i)].0[l],
         Plane::None => 0,
     }
-}
-
-/// The value of a plane in one lane.
-pub fn value(planes: &Planes, plane: Plane, l: usize) -> u64 {
-    value(planes, plane, l)
 }
 
 /// Sets the value of a plane in one lane.
@@ -432,18 +428,18 @@ pub fn atomic(
         }
         let region = lanes.region();
         each(lanes.mask(), |l| {
-            for (k, &value) in atom.values.iter().enumerate() {
+            for (k, &operand) in atom.values.iter().enumerate() {
                 let at = lanes.offset(l) + k as u64 * u64::from(size);
-                if let Plane::W128(value) = value {
+                if let Plane::W128(first) = operand {
                     // `cas` and `exch` of 128 bits.
-                    let (v, c) = (wide(planes, value, l), atom.swap.map(|s| get_wide(planes, s, l)));
+                    let (v, c) = (wide(planes, first, l), atom.swap.map(|s| get_wide(planes, s, l)));
                     let old = region.update128(at, |old| c.map_or(v, |c| if old == v { c } else { old }));
                     if let Some(Plane::W128(p)) = mem.planes.get(k) {
                         set_wide(planes, *p, l, old);
                     }
                     continue;
                 }
-                let v = value(planes, value, l);
+                let v = value(planes, operand, l);
                 let c = atom.swap.map_or(0, |s| value(planes, s, l));
                 let f = |old: u64| rmw(atom.rmw, size, old, v, c);
                 let old = if space == AddrSpace::Global {
@@ -586,11 +582,6 @@ pub fn fits(
     width: u64,
 ) -> Result<(), Box<AccessError>> {
     regions(r, hint, space, addr, mask, width, |_, _| {})
-}
-
-/// All lanes' addresses.
-pub fn all_addresses(planes: &Planes, mem: &MemAccess) -> V64 {
-    all_addresses(planes, mem)
 }
 
 /// Calls `f` with the region and offset of each lane, in lane order, for accesses of `mem.size` bytes.
