@@ -70,7 +70,7 @@ impl Transfer {
     /// Writes the destination and counts the bytes.
     fn write(mut self, launch: &Launch<'_>, cta: &CtaState) -> Result<(), EmuError> {
         self.read(launch, cta)?;
-        let (r, data) = (everywhere(launch, cta), self.data.take().unwrap_or_default());
+        let (r, data) = (bulk_memory(launch, cta), self.data.take().unwrap_or_default());
         match &self.kind {
             TransferKind::Run { to: (space, at), bytes, reduce, .. } => {
                 let places = if self.ranks.is_some() { targets(self.ranks, *at) } else { vec![*at] };
@@ -235,7 +235,7 @@ impl Warp {
         let mut todo = Vec::new();
         access::each(m, |l| {
             let shared = access::address_of(&self.planes, &op.shared, l);
-            let tile = self.tile(&everywhere(launch, cta), op, l).and_then(|tile| {
+            let tile = self.tile(&bulk_memory(launch, cta), op, l).and_then(|tile| {
                 match shared.is_multiple_of(128) {
                     true => Ok(tile),
                     false => Err(invalid(format!(
@@ -312,7 +312,7 @@ impl Warp {
         let mut hint = 0;
         for (mem, width) in [(mem, bytes), (&send.mbarrier, 8)] {
             let addresses = access::all_addresses(&self.planes, mem);
-            access::check_tile_size(
+            access::fits(
                 &visible_memory(launch, cta, &self.local),
                 &mut hint,
                 mem.space,
@@ -447,7 +447,7 @@ impl Warp {
 }
 
 /// The bytes of a tensor map.
-fn read_map(r: &VisibleMemory<'_>, space: AddrSpace, at: u64) -> Result<[u8; 128], String> {
+fn read_map(r: &VisibleMemory<'_>, space: AddrSpace, at: u64) -> Result<[u8; 128], EmuError> {
     let (region, off) = find_map(r, space, at)?;
     let mut bytes = [0; 128];
     region.read(off, &mut bytes);

@@ -129,7 +129,7 @@ impl Cluster {
         budget: u64,
     ) -> Result<Progress, Error> {
         let used = |c: &Cluster| c.ctas.iter().map(Cta::budget_used).sum::<u64>();
-        let begun = budget_used(self);
+        let begun = used(self);
         let (alone, hostile) = (self.ctas.len() == 1, launch.config.seed != 0);
         loop {
             let Some(at) = self.turn(hostile) else {
@@ -158,7 +158,7 @@ impl Cluster {
             if !alone && let Some(waiting) = self.polling_deadlock(launch, check) {
                 return Err(self.deadlock_error(launch, check, &waiting));
             }
-            if budget_used(self) - begun > budget {
+            if used(self) - begun > budget {
                 // Blocked CTAs wait for the CTAs that seem to wait.
                 let waits = self.states.iter().all(|&s| s != CtaProgress::Ready { waits: false });
                 return Ok(Progress::Paused { waits });
