@@ -2,8 +2,7 @@
 //!
 //! [`Warp::run`] picks a group ([`groups`](super::groups)) and runs its steps until another group is at a
 //! lower position. Its match handles the frequent operations. Operations that move lanes to different
-//! positions are in [`Warp::control_step`]; all others are in [`Warp::straight_step`]. Both are functions of
-//! their own: a call costs little beside their work.
+//! positions are in [`Warp::control_step`]; all others are in [`Warp::straight_step`].
 //!
 //! # Invariants
 //! - The registers of an inactive lane never change.
