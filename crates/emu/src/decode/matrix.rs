@@ -146,7 +146,7 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
             types => types == [F64; 4],
         };
         if !known || !fits(types[1]) {
-            return Err(shape.into());
+            return Err(unsupported(shape));
         }
         let planes = operands(b, inst, types)?;
         for (i, total) in [m * n, m * k, k * n, m * n].into_iter().enumerate() {
@@ -167,7 +167,7 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let factor = f.has("a") || f.has("b");
     let known = if factor { fits(ty) } else { [F16, Bf16, Tf32, S8, S4, B1, F64].into_iter().any(fits) };
     if !known || !factor && !matches!(ty, F16 | F32 | S32 | F64) {
-        return Err(shape.into());
+        return Err(unsupported(shape));
     }
     let store = f.has("store");
     let [first, second, rest @ ..] = inst.operands.as_slice() else {

@@ -185,7 +185,7 @@ impl AsyncOps {
 }
 
 /// The address of the mbarrier that a lane accesses, and the parity of its phase.
-fn phase_of(t: &WarpAccess, r: &VisibleMemory<'_>, l: usize) -> Option<(u64, bool)> {
+fn phase_of(access: &WarpAccess, r: &VisibleMemory<'_>, l: usize) -> Option<(u64, bool)> {
     let (region, at) = access.at(r, l)?;
     Some((at, MbarrierState::read(region.load64(at)).parity()))
 }

@@ -60,7 +60,7 @@ impl AsyncCheck {
     /// The check at the start of a launch.
     pub fn new(launch: &Launch<'_>) -> AsyncCheck {
         AsyncCheck {
-            ops: AsyncOps { proxy: Proxy::new(launch.code), ..AsyncOps::default() },
+            ops: AsyncOps::new(Proxy::new(launch.code)),
             roles: (0..launch.code.steps.len() as u32).map(|s| role(launch, s)).collect(),
         }
     }

@@ -177,6 +177,10 @@ pub struct AsyncOps {
 }
 
 impl AsyncOps {
+    /// An empty table.
+    pub fn new(proxy: Proxy) -> AsyncOps {
+        AsyncOps { proxy, ..AsyncOps::default() }
+    }
     /// The operations of the warp that runs `here`.
     pub fn warp_ops(&mut self, here: WarpStep) -> &mut WarpOps {
         self.warps.entry((here.cta, here.warp)).or_default()
