@@ -68,7 +68,11 @@ fn loads_stores_and_atomics_reach_other_ctas() {
          atom.shared::cluster.add.u32 %r7, [%r5], 1000; red.add.u32 [%rd3], 10000; MEET
          ld.u32 %r8, [%rd2]; mapa.shared::cluster.u32 %r9, %r3, %r2; ld.shared::cluster.u32 %r10, [%r9];
          ld.shared::cluster.u32 %r11, [%r3]; sub.u32 %r10, %r10, %r11; add.u32 %r8, %r8, %r10;
-         mul.lo.u32 %r12, %r7, 0; add.u32 %r8, %r8, %r12; st.global.u32 [%rd1], %r8; MEET", 8, 32, 4);
+         mul.lo.u32 %r12, %r7, 0; add.u32 %r8, %r8, %r12; st.global.u32 [%rd1], %r8; MEET",
+        8,
+        32,
+        4,
+    );
     for (i, w) in c.all().into_iter().enumerate() {
         let (rank, t) = (i as u32 / 32 % 4, i as u32 % 32);
         assert_eq!(w, (rank + 3) % 4 * 100 + t + 11000, "rank {rank} thread {t}");
@@ -101,7 +105,11 @@ fn addresses_say_whose_they_are() {
          or.b32 %r12, %r12, %r10;
          or.b32 %r12, %r12, %r11; cvta.to.shared.u64 %rd5, %rd4; st.shared.u32 [%rd5], %r12; \
          ld.shared.u32 %r12, [buf];
-         st.global.u32 [%rd1], %r12;", 2, 1, 2);
+         st.global.u32 [%rd1], %r12;",
+        2,
+        1,
+        2,
+    );
     let flags = (1 | 2 | 8 | 16) << 8;
     assert_eq!(c.all(), [flags | 0b10_0100, flags | 0b01_1011]);
 }
