@@ -31,11 +31,7 @@ pub fn registers_per_thread(threads: u32) -> u32 {
 /// Chooses between two instrumentations by occupancy. `lost` is the number of threads that an SM has less
 /// room for than with the program's own code. Returns `first`, unless it loses threads and `second` exists
 /// and loses fewer. `second` is only made in that case.
-pub fn keep_occupancy<T>(
-    first: T,
-    second: impl FnOnce() -> Option<T>,
-    mut lost: impl FnMut(&T) -> u32,
-) -> T {
+pub fn keep_occupancy<T>(first: T, second: impl FnOnce() -> Option<T>, mut lost: impl FnMut(&T) -> u32) -> T {
     match lost(&first) {
         0 => first,
         most => second().filter(|second| lost(second) < most).unwrap_or(first),
