@@ -29,15 +29,24 @@ impl Warp {
     pub(super) fn put(&mut self, launch: &Launch<'_>, lanes: u32, k: Key) {
         (launch.simd.put)(&mut self.key, lanes, k);
     }
+    /// The group that runs next, a random one with `rng`; `None` if no lane can run.
+    #[inline(always)]
+    pub(super) fn next_group(&mut self, launch: &Launch<'_>, rng: Option<&mut Rng>) -> Option<Group> {
+        match rng {
+            Some(rng) => self.pick_random(launch, rng),
+            None if self.turn.is_some() => self.pick_turn(launch),
+            None => self.pick(launch),
+        }
+    }
     /// The group with the lowest key; `None` if no lane can run.
     #[inline(always)]
-    pub(super) fn pick(&mut self, launch: &Launch<'_>) -> Option<Group> {
+    fn pick(&mut self, launch: &Launch<'_>) -> Option<Group> {
         let (key, mask, limit) = (launch.simd.lowest)(&self.key);
         (key != PARKED).then_some(Group { key, mask, limit })
     }
     /// The group after the one that had the last turn, in the order of their keys. Used once the lowest group
     /// has spent its budget.
-    pub(super) fn pick_turn(&mut self, launch: &Launch<'_>) -> Option<Group> {
+    fn pick_turn(&mut self, launch: &Launch<'_>) -> Option<Group> {
         let lowest = self.pick(launch)?;
         if lowest.limit == PARKED {
             self.turn = None;
@@ -52,7 +61,7 @@ impl Warp {
         Some(Group { key: next, mask, limit })
     }
     /// A random group, or a part of one, for a hostile schedule.
-    pub(super) fn pick_random(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Option<Group> {
+    fn pick_random(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Option<Group> {
         let ready: Vec<usize> = (0..LANES).filter(|&l| self.key[l] != PARKED).collect();
         let lane = *ready.get(rng.below(ready.len().max(1) as u32) as usize)?;
         let k = self.key[lane];

@@ -2,16 +2,19 @@
 //!
 //! [`Warp::run`] picks a group ([`groups`](super::groups)) and runs its steps until another group is at a
 //! lower position. Its match handles the frequent operations. Operations that move lanes to different
-//! positions are in [`Warp::control_step`]; all others are in [`Warp::straight_step`].
+//! positions are in [`Warp::control_step`], which is inlined; all others are in [`Warp::straight_step`],
+//! which is not. A larger match in the loop makes operations on registers slower.
 //!
 //! # Invariants
 //! - The registers of an inactive lane never change.
 //! - A `.sync` operation runs when every living lane of its mask has arrived.
 
+use std::sync::atomic::{Ordering::SeqCst, fence};
+
 use prlx_driver::ErrorKind;
 
 use crate::check::Checking;
-use crate::code::{Clock, Correction, MbarrierKind, NEGATE, NO_GUARD, Op};
+use crate::code::{Clock, Correction, GuardBits, MbarrierKind, NEGATE, NO_GUARD, Op};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::groups::Group;
@@ -44,13 +47,7 @@ impl Warp {
             && let Op::Hook(i) = step.op
             && launch.code.hooks[i as usize].after == after
         {
-            let guard = match step.guard {
-                NO_GUARD => u32::MAX,
-                plane => {
-                    let p = self.planes.pred[usize::from(plane & !NEGATE)];
-                    if plane & NEGATE != 0 { !p } else { p }
-                }
-            };
+            let m = self.guarded(step.guard, mask);
             if let (Some(r), Some(o)) = (&mut self.recorder, &launch.observe) {
                 let sm = (cta.index % u64::from(SMS)) as u32;
                 let context = HookContext {
@@ -65,7 +62,7 @@ impl Warp {
                     &o.plan.probe_state,
                     &launch.code.hooks[i as usize],
                     &mut self.planes,
-                    mask & guard,
+                    m,
                     context,
                 );
             }
@@ -90,6 +87,15 @@ impl Warp {
             }
         }
     }
+    /// The lanes of `mask` that execute a step with this guard.
+    #[inline(always)]
+    fn guarded(&self, guard: GuardBits, mask: u32) -> u32 {
+        if guard == NO_GUARD {
+            return mask;
+        }
+        let p = self.planes.pred[usize::from(guard & !NEGATE)];
+        mask & if guard & NEGATE != 0 { !p } else { p }
+    }
     /// Runs until no lane can run, or until `budget` steps are used up. With `rng`, runs one random group.
     ///
     /// # Errors
@@ -112,12 +118,10 @@ impl Warp {
             if hooked {
                 self.run_after_hooks(launch, cta);
             }
-            let group = match &mut rng {
-                Some(_) if left < budget => return Ok(Stop::Budget),
-                Some(rng) => self.pick_random(launch, rng),
-                None if self.turn.is_some() => self.pick_turn(launch),
-                None => self.pick(launch),
-            };
+            if rng.is_some() && left < budget {
+                return Ok(Stop::Budget);
+            }
+            let group = self.next_group(launch, rng.as_deref_mut());
             let Some(Group { key: first, mask, limit }) = group else { return Ok(Stop::Idle) };
             let (base, mut pc) = (first & !STEP, first & STEP);
             let limit = if limit & !STEP == base { limit & STEP } else { u32::MAX };
@@ -142,12 +146,7 @@ impl Warp {
                 let step = &code.steps[pc as usize];
                 left -= 1;
                 cta.clock += u64::from(step.cost);
-                let m = if step.guard == NO_GUARD {
-                    mask
-                } else {
-                    let p = self.planes.pred[usize::from(step.guard & !NEGATE)];
-                    mask & if step.guard & NEGATE != 0 { !p } else { p }
-                };
+                let m = self.guarded(step.guard, mask);
                 let m = match check {
                     Some(c) if checked => c.before_step(self, launch, cta, pc, mask, m),
                     _ => m,
@@ -157,11 +156,8 @@ impl Warp {
                     pc += 1;
                     continue;
                 }
-                if m == 0 {
-                    pc += 1;
-                    continue;
-                }
                 match step.op {
+                    _ if m == 0 => {}
                     Op::Alu(..) | Op::Nop | Op::Hook(_) => {}
                     Op::Bra(to) if m == mask => {
                         pc = to;
@@ -197,6 +193,9 @@ impl Warp {
                         self.control_step(launch, cta, check, &step.op, m, base | pc)?;
                         continue 'group;
                     }
+                    Op::ActiveMask(dst) => self.planes.put32(dst, m, V32([m; LANES])),
+                    Op::Clock(which, dst) => self.clock(cta, which, dst, m),
+                    Op::Fence => fence(SeqCst),
                     Op::Yield => {
                         self.put(launch, mask, base | (pc + 1));
                         self.charge_budget(first, GROUP_QUANTUM);
@@ -212,6 +211,7 @@ impl Warp {
         }
     }
     /// Runs a step that can park lanes `m` or move them to different positions. `at` is their position.
+    #[inline(always)]
     fn control_step(
         &mut self,
         launch: &Launch<'_>,
@@ -288,9 +288,6 @@ impl Warp {
                 self.planes.put64(dst, m, v);
             }
             Op::StackRestore(src) => self.stack_restore(launch, src, m, pc)?,
-            Op::ActiveMask(dst) => self.planes.put32(dst, m, V32([m; LANES])),
-            Op::Clock(which, dst) => self.clock(cta, which, dst, m),
-            Op::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
             Op::LaneCopy(i) => self
                 .begin_lane_copies(launch, cta, &code.copies[i as usize], m)
                 .map_err(|bad| access_fault(bad, pc, "copies"))?,
@@ -328,6 +325,9 @@ impl Warp {
             | Op::Ret
             | Op::Exit
             | Op::Nop
+            | Op::ActiveMask(_)
+            | Op::Clock(..)
+            | Op::Fence
             | Op::Yield
             | Op::Hook(_) => {}
         }
