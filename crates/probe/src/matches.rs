@@ -33,7 +33,7 @@ pub struct ProbeMatch {
     /// All sites that the tracepoint matches.
     pub found: Vec<(FuncId, At)>,
     /// Sites where the clause's predicate can be true. Most predicates are known only when the code runs.
-    pub holds: Vec<(FuncId, At)>,
+    pub possible: Vec<(FuncId, At)>,
     /// Sites where no code can be inserted, or where the predicate is not available.
     pub missed: Vec<Unavailable>,
 }
@@ -49,16 +49,16 @@ impl ProbeMatch {
                     places(probe, module, source, filter)
                 };
                 let (found, mut missed) = at(None);
-                let holds = match &clause.predicate {
+                let possible = match &clause.predicate {
                     None => found.clone(),
                     predicate => {
-                        let (holds, more) = at(predicate.clone());
+                        let (possible, more) = at(predicate.clone());
                         missed = more;
-                        holds
+                        possible
                     }
                 };
                 missed.iter_mut().for_each(|m| m.clause = number);
-                all.push(ProbeMatch { clause: number, tracepoint: i, found, holds, missed });
+                all.push(ProbeMatch { clause: number, tracepoint: i, found, possible, missed });
             }
         }
         all
