@@ -79,7 +79,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/mockcuda", 109),
     ("crates/preload", 25),
     ("crates/timeline", 14),
-    ("docs/format.md", 3),
     ("xtask/src", 4),
 ];
 
