@@ -78,7 +78,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/legacy", 17),
     ("crates/mockcuda", 109),
     ("crates/preload", 25),
-    ("crates/timeline", 14),
     ("xtask/src", 4),
 ];
 
