@@ -5,7 +5,7 @@
 //! - Decoding always ends and allocates in proportion to the pool: a chunk belongs to one chain and is read
 //!   once.
 //! - The same bytes give the same streams and complaints, with any number of host threads.
-//! - Whatever is wrong with the bytes is listed in [`Drained::damage`], and the warp counts a loss.
+//! - Whatever is wrong with the bytes is listed in [`DecodedStreams::damage`], and the warp counts a loss.
 //!
 //! # Limitations
 //! - Garbage that looks like elements is taken for elements.
@@ -23,7 +23,7 @@ const COMPLAINTS: usize = 16;
 const OPERAND_ELEMENTS: u64 = 3;
 
 /// A pool as it was read back, and which of its chunks belong to a stream already. The launches that shared
-/// it are drained one after the other.
+/// it are decoded one after the other.
 #[derive(Debug)]
 pub struct Pool<'a> {
     level: Level,
@@ -33,7 +33,7 @@ pub struct Pool<'a> {
     bucket: u64,
     shape: Shape,
     /// By chunk.
-    chunks: Vec<Chunk>,
+    chunks: Vec<ChunkState>,
     /// How many of them belong to a stream.
     taken: u64,
 }
@@ -51,11 +51,11 @@ impl<'a> Pool<'a> {
         heads: impl IntoIterator<Item = &'h [u8]>,
     ) -> Pool<'a> {
         let shape = Shape::of(level, warp_size.into());
-        let chunks = vec![Chunk::Free; bytes.len() / shape.chunk() as usize];
+        let chunks = vec![ChunkState::Free; bytes.len() / shape.chunk() as usize];
         let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks, taken: 0 };
         for head in heads.into_iter().flat_map(|h| h.chunks_exact(Head::SIZE)).filter_map(Head::read) {
             if let Some(i) = pool.chunk(head.first) {
-                pool.chunks[i] = Chunk::First;
+                pool.chunks[i] = ChunkState::First;
             }
         }
         pool
@@ -71,7 +71,7 @@ impl<'a> Pool<'a> {
 
 /// What a launch left in device memory besides its part of the pool.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory<'a> {
+pub struct LaunchBuffers<'a> {
     /// The first warp of `heads` and `finals`.
     pub first_warp: u64,
     /// The warps' heads.
@@ -86,7 +86,7 @@ pub struct Memory<'a> {
 
 /// The streams, and how much they hold.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Drained {
+pub struct DecodedStreams {
     /// One for each warp that has heads.
     pub warps: Vec<WarpStream>,
     /// Elements in them: words, checkpoints, events or operand records.
@@ -100,53 +100,53 @@ pub struct Drained {
 }
 
 /// Reads the streams of all warps of a launch.
-pub fn drain(pool: &mut Pool<'_>, memory: Memory<'_>) -> Drained {
+pub fn decode_launch(pool: &mut Pool<'_>, memory: LaunchBuffers<'_>) -> DecodedStreams {
     let per_warp = pool.shape.heads(pool.warp_size.into()) as usize * Head::SIZE;
     let before = pool.taken;
     // Which chunk is whose depends on who comes first; what is in them does not.
     let all = memory.heads.chunks_exact(per_warp.max(1)).enumerate();
-    let found: Vec<Found<'_>> =
+    let found: Vec<WarpChunks<'_>> =
         all.map(|(i, heads)| pool.find(WarpId(memory.first_warp + i as u64), i, heads)).collect();
-    let reader = Reader { level: pool.level, warp_size: pool.warp_size, memory };
+    let reader = WarpDecoder { level: pool.level, warp_size: pool.warp_size, memory };
     let bytes = (pool.taken - before) * pool.shape.chunk();
-    let mut drained = Drained { bytes, ..Drained::default() };
-    let mut said = Said::default();
+    let mut decoded = DecodedStreams { bytes, ..DecodedStreams::default() };
+    let mut complaints = Complaints::default();
     for (stream, more) in WORKERS.map(found, bytes as usize, |found| reader.warp(found)) {
-        drained.recorded += stream.lanes.elements();
-        drained.dropped = drained.dropped.saturating_add(stream.dropped);
-        drained.warps.push(stream);
-        said.add(more);
+        decoded.recorded += stream.lanes.elements();
+        decoded.dropped = decoded.dropped.saturating_add(stream.dropped);
+        decoded.warps.push(stream);
+        complaints.add(more);
     }
-    let more = said.count - said.damage.len();
-    drained.damage = said.damage;
+    let more = complaints.count - complaints.damage.len();
+    decoded.damage = complaints.damage;
     if more > 0 {
-        drained.damage.push(format!("and {more} more"));
+        decoded.damage.push(format!("and {more} more"));
     }
-    drained
+    decoded
 }
 
 /// What was wrong.
 #[derive(Default)]
-struct Said {
+struct Complaints {
     damage: Vec<String>,
     count: usize,
 }
 
-impl Said {
+impl Complaints {
     fn complain(&mut self, what: impl FnOnce() -> String) {
         self.count += 1;
         if self.damage.len() < COMPLAINTS {
             self.damage.push(what());
         }
     }
-    fn add(&mut self, more: Said) {
+    fn add(&mut self, more: Complaints) {
         self.count += more.count;
         self.damage.extend(more.damage.into_iter().take(COMPLAINTS - self.damage.len()));
     }
 }
 
 /// Where a warp's streams are.
-struct Found<'a> {
+struct WarpChunks<'a> {
     warp: WarpId,
     /// Its number among the launch's.
     index: usize,
@@ -155,19 +155,19 @@ struct Found<'a> {
     dropped: u64,
     /// Something is missing.
     lost: bool,
-    said: Said,
+    complaints: Complaints,
 }
 
 /// Takes a launch's streams apart.
-struct Reader<'p> {
+struct WarpDecoder<'p> {
     level: Level,
     warp_size: u8,
-    memory: Memory<'p>,
+    memory: LaunchBuffers<'p>,
 }
 
 /// What is known of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Chunk {
+enum ChunkState {
     /// No chain has it.
     Free,
     /// A head names it.
@@ -178,9 +178,15 @@ enum Chunk {
 
 impl<'a> Pool<'a> {
     /// Where the streams of a warp are.
-    fn find(&mut self, warp: WarpId, index: usize, heads: &[u8]) -> Found<'a> {
-        let mut found =
-            Found { warp, index, chains: Vec::new(), dropped: 0, lost: false, said: Said::default() };
+    fn find(&mut self, warp: WarpId, index: usize, heads: &[u8]) -> WarpChunks<'a> {
+        let mut found = WarpChunks {
+            warp,
+            index,
+            chains: Vec::new(),
+            dropped: 0,
+            lost: false,
+            complaints: Complaints::default(),
+        };
         for head in heads.chunks_exact(Head::SIZE).filter_map(Head::read) {
             found.dropped = found.dropped.saturating_add(head.dropped);
             let chain = self.chain(head.first, &mut found);
@@ -193,27 +199,27 @@ impl<'a> Pool<'a> {
     }
 
     /// Follows the links from `first`.
-    fn chain(&mut self, first: u64, found: &mut Found<'_>) -> Vec<&'a [u8]> {
+    fn chain(&mut self, first: u64, found: &mut WarpChunks<'_>) -> Vec<&'a [u8]> {
         let (mut chain, warp) = (Vec::new(), found.warp);
         let size = self.shape.chunk() as usize;
         let mut at = first;
         while at != 0 && at != self.bucket {
             let Some(index) = self.chunk(at) else {
                 found
-                    .said
+                    .complaints
                     .complain(|| format!("{warp}: a link leads to {at:#x}, which is no chunk of the pool"));
                 found.lost = true;
                 break;
             };
-            let allowed = if chain.is_empty() { Chunk::First } else { Chunk::Free };
+            let allowed = if chain.is_empty() { ChunkState::First } else { ChunkState::Free };
             if self.chunks[index] != allowed {
-                found.said.complain(|| {
+                found.complaints.complain(|| {
                     format!("{warp}: a link leads to the chunk at {at:#x}, which is already part of a stream")
                 });
                 found.lost = true;
                 break;
             }
-            self.chunks[index] = Chunk::Taken;
+            self.chunks[index] = ChunkState::Taken;
             self.taken += 1;
             let chunk = &self.bytes[index * size..][..size];
             chain.push(chunk);
@@ -224,21 +230,21 @@ impl<'a> Pool<'a> {
     }
 }
 
-impl Reader<'_> {
+impl WarpDecoder<'_> {
     /// The stream of one warp, and what was wrong with it.
-    fn warp(&self, found: Found<'_>) -> (WarpStream, Said) {
-        let Found { warp, index, chains, mut dropped, mut lost, mut said } = found;
+    fn warp(&self, found: WarpChunks<'_>) -> (WarpStream, Complaints) {
+        let WarpChunks { warp, index, chains, mut dropped, mut lost, mut complaints } = found;
         let chunks = chains.first().map_or(&[][..], |c| &c[..]);
         let streams = match self.level {
             Level::Path => {
                 let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
-                let (words, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut said, make);
+                let (words, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make);
                 Lanes::Path { words, ends }
             }
             Level::Fingerprint => {
                 let make = |e: [&[u8; 8]; 3]| u64::from_le_bytes(*e[0]);
-                let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut said, make);
-                let Memory { finals, layout, .. } = self.memory;
+                let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make);
+                let LaunchBuffers { finals, layout, .. } = self.memory;
                 let hashes =
                     layout.read(finals.get(index * layout.bytes() as usize..).unwrap_or_default()).to_vec();
                 Lanes::Fingerprint { checkpoints, ends, hashes }
@@ -252,10 +258,11 @@ impl Reader<'_> {
                         values: [second, third],
                     }
                 };
-                let (records, ends) = self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, &mut said, make);
-                self.known(warp, &mut lost, &mut said, records, ends)
+                let (records, ends) =
+                    self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, &mut complaints, make);
+                self.drop_unknown_sites(warp, &mut lost, &mut complaints, records, ends)
             }
-            Level::Events => Lanes::Events(self.events(warp, &chains, &mut lost, &mut said)),
+            Level::Events => Lanes::Events(self.events(warp, &chains, &mut lost, &mut complaints)),
             // A probe program has no streams.
             Level::Probe => Lanes::default(),
         };
@@ -264,7 +271,7 @@ impl Reader<'_> {
             // vanish.
             dropped = dropped.max(1);
         }
-        (WarpStream { warp, digest: 0, dropped, lanes: streams }, said)
+        (WarpStream { warp, digest: 0, dropped, lanes: streams }, complaints)
     }
 
     /// Takes the elements of a shared chain, each of `N` bytes, apart by lane, `group` of them at a time; a
@@ -275,7 +282,7 @@ impl Reader<'_> {
         chunks: &[&[u8]],
         group: u64,
         lost: &mut bool,
-        said: &mut Said,
+        complaints: &mut Complaints,
         make: impl Fn([&[u8; N]; OPERAND_ELEMENTS as usize]) -> T,
     ) -> (Vec<T>, Vec<u32>) {
         let (lanes, group) = (usize::from(self.warp_size), group as usize);
@@ -291,7 +298,8 @@ impl Reader<'_> {
                     if *element(0) == [0; N] {
                         ended = true;
                     } else if ended {
-                        said.complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
+                        complaints
+                            .complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
                         *lost = true;
                         break 'lane;
                     } else {
@@ -305,18 +313,18 @@ impl Reader<'_> {
     }
 
     /// Leaves records of sites that there are not out.
-    fn known(
+    fn drop_unknown_sites(
         &self,
         warp: WarpId,
         lost: &mut bool,
-        said: &mut Said,
+        complaints: &mut Complaints,
         records: Vec<OperandRecord>,
         ends: Vec<u32>,
     ) -> Lanes {
         if records.iter().all(|r| r.site.index() < self.memory.sites) {
             return Lanes::Operands { records, ends };
         }
-        said.complain(|| format!("{warp}: records of sites that there are not"));
+        complaints.complain(|| format!("{warp}: records of sites that there are not"));
         *lost = true;
         let (mut kept, mut kept_ends, mut from) = (Vec::new(), Vec::new(), 0);
         for end in ends {
@@ -329,7 +337,13 @@ impl Reader<'_> {
     }
 
     /// Merges the lanes' chains into one stream by clock. Each chain is in the order of its lane's time.
-    fn events(&self, warp: WarpId, chains: &[Vec<&[u8]>], lost: &mut bool, said: &mut Said) -> Vec<Event> {
+    fn events(
+        &self,
+        warp: WarpId,
+        chains: &[Vec<&[u8]>],
+        lost: &mut bool,
+        complaints: &mut Complaints,
+    ) -> Vec<Event> {
         let mut all: Vec<(i64, usize, Event)> = Vec::new();
         // Clocks are 32 bits and wrap: every lane's first is near the warp's first, each next near the one
         // before.
@@ -349,7 +363,7 @@ impl Reader<'_> {
                 let site = SiteId((event.site & Followers::SITE).wrapping_sub(1));
                 let count = more.map_or(0, |m| m.count);
                 if site.index() + count as usize >= self.memory.sites {
-                    said.complain(|| {
+                    complaints.complain(|| {
                         format!("{warp}: lane {lane} has an event of {site}, which there is not")
                     });
                     *lost = true;

@@ -50,7 +50,7 @@ pub struct DeviceInfo {
 
 /// What a kernel takes of a multiprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Needs {
+pub struct ResourceUsage {
     /// Registers of a thread.
     pub registers: u32,
     /// Local memory of a thread, bytes: arrays, and registers that were spilt.
@@ -121,15 +121,15 @@ pub trait Driver {
     ///
     /// # Errors
     /// When there is not enough.
-    fn alloc_kept(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
+    fn alloc_host_mapped(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
         self.alloc(bytes, align)
     }
     /// Says what the allocation at `at` is called in messages. Most machines have no use for it.
-    fn name(&mut self, at: DevicePtr, name: &str) {
+    fn name_allocation(&mut self, at: DevicePtr, name: &str) {
         let _ = (at, name);
     }
     /// Says that what `bytes` bytes hold counts as never written. Most machines have no use for it.
-    fn forget(&mut self, at: DevicePtr, bytes: u64) {
+    fn mark_uninitialized(&mut self, at: DevicePtr, bytes: u64) {
         let _ = (at, bytes);
     }
     /// Counts bytes that the caller keeps on this side for a launch against the machine's limit on memory,
@@ -137,7 +137,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// When they are more than is left.
-    fn hold(&mut self, bytes: u64) -> Result<(), Error> {
+    fn reserve_host_memory(&mut self, bytes: u64) -> Result<(), Error> {
         let _ = bytes;
         Ok(())
     }
@@ -178,12 +178,12 @@ pub trait Driver {
     ///
     /// # Errors
     /// When the kernel is not there, or the shape is not allowed.
-    fn needs(
+    fn resource_usage(
         &mut self,
         module: ModuleHandle,
         kernel: &str,
         config: &LaunchConfig,
-    ) -> Result<Option<Needs>, Error> {
+    ) -> Result<Option<ResourceUsage>, Error> {
         let _ = (module, kernel, config);
         Ok(None)
     }

@@ -127,7 +127,7 @@ impl Buffer {
 impl Job {
     /// Bytes that a run of it keeps on this side at once: what the launch file gave, what is expected, what
     /// every buffer holds afterwards, and one buffer on its way.
-    pub fn kept_bytes(&self) -> u64 {
+    pub fn host_bytes(&self) -> u64 {
         let buffers = self.args.iter().filter_map(|arg| match &arg.value {
             ArgValue::Buffer(buffer) => Some(buffer),
             _ => None,

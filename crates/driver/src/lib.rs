@@ -42,10 +42,14 @@ pub mod signature;
 pub mod tensor_map;
 pub mod workers;
 
-pub use driver::{DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleHandle, Needs, Observed};
+pub use driver::{
+    DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleHandle, Observed, ResourceUsage,
+};
 pub use error::{Error, ErrorKind};
 pub use job::Job;
 pub use launch_file::Files;
-pub use record::{Bare, Cost, CostOptions, Form, Passed, RecordOptions, Recorded, cost, record};
-pub use run::{Output, Prepared, Run, prepare, run};
+pub use record::{
+    Cost, CostOptions, KernelVariant, MarkerVisits, OriginalRun, RecordOptions, Recorded, cost, record,
+};
+pub use run::{Output, PreparedJob, Run, prepare, run};
 pub use tensor_map::TensorMap;

@@ -14,7 +14,7 @@ use crate::{element, npy};
 
 /// A job's data on a device.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Prepared {
+pub struct PreparedJob {
     /// The buffers' addresses, by argument; `None` for what is no buffer.
     pub buffers: Vec<Option<DevicePtr>>,
     /// The parameter buffer.
@@ -68,9 +68,9 @@ pub struct Comparison {
 ///
 /// # Errors
 /// When the device has not enough memory.
-pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<Prepared, Error> {
-    driver.hold(job.kept_bytes())?;
-    let mut prepared = Prepared { params: vec![0; job.params_size() as usize], ..Prepared::default() };
+pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<PreparedJob, Error> {
+    driver.reserve_host_memory(job.host_bytes())?;
+    let mut prepared = PreparedJob { params: vec![0; job.params_size() as usize], ..PreparedJob::default() };
     match fill_in(driver, job, &mut prepared) {
         Ok(()) => Ok(prepared),
         Err(e) => {
@@ -81,7 +81,7 @@ pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<Prepared, Error> {
     }
 }
 
-fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Result<(), Error> {
+fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut PreparedJob) -> Result<(), Error> {
     for arg in &job.args {
         let ArgValue::Buffer(buffer) = &arg.value else {
             prepared.buffers.push(None);
@@ -92,11 +92,11 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Resul
             message: format!("argument `{}`, {} bytes: {}", arg.name, buffer.size(), e.message),
             ..e
         })?;
-        driver.name(at, &arg.name);
+        driver.name_allocation(at, &arg.name);
         prepared.buffers.push(Some(at));
         driver.write(at, &buffer.bytes())?;
         if buffer.content == Content::Uninit {
-            driver.forget(at, buffer.size());
+            driver.mark_uninitialized(at, buffer.size());
         }
     }
     for (i, (arg, param)) in job.args.iter().zip(&job.params).enumerate() {
@@ -125,7 +125,7 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Resul
 /// one.
 fn map_bytes(
     driver: &mut dyn Driver,
-    prepared: &mut Prepared,
+    prepared: &mut PreparedJob,
     over: usize,
     map: &TensorMap,
     size: u32,
@@ -141,7 +141,7 @@ fn map_bytes(
     Ok(at.0.to_le_bytes().to_vec())
 }
 
-impl Prepared {
+impl PreparedJob {
     /// Gives the buffers the content that they had before the launch.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ impl Prepared {
         let maps = self.maps.iter().map(|(at, _)| at);
         let freed =
             self.buffers.iter().flatten().chain(maps).map(|at| driver.free(*at)).fold(Ok(()), Result::and);
-        freed.and(driver.hold(0))
+        freed.and(driver.reserve_host_memory(0))
     }
 }
 

@@ -216,7 +216,7 @@ records! {
     }
     /// The parameter that a recorded kernel has behind its own. What a warp needs as it ends is in it: short
     /// warps wait for each load. All of it is 0 where nothing is recorded.
-    Handed {
+    HiddenParameter {
         /// Address of the launch's [`Context`].
         context: u64,
         /// What the context says of `tables`; 0: ask there. So it is of a graph's node, whose context is
@@ -276,10 +276,10 @@ records! {
 
 impl Context {
     /// The parameter of a launch whose context lies at `at`, as it is.
-    pub fn handed(&self, at: u64) -> Handed {
+    pub fn hidden_parameter(&self, at: u64) -> HiddenParameter {
         let ends = if self.finals != 0 { self.finals } else { self.records };
         let cta_warps = if ends != 0 { self.cta_warps } else { 0 };
-        Handed { context: at, tables: self.tables, ends, cta_warps }
+        HiddenParameter { context: at, tables: self.tables, ends, cta_warps }
     }
 }
 

@@ -13,9 +13,9 @@ use prlx_trace::kernel::ThreadResources;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::assemble::cache::Cache;
-use crate::assemble::register_budget::{Within, limited, needs};
-use crate::assemble::search::{in_path, named};
-use crate::assemble::tool::{Assembler, Failed, OPTIONS};
+use crate::assemble::register_budget::{RegisterBudget, thread_resources, with_register_limits};
+use crate::assemble::search::{find_program, path_from_variable};
+use crate::assemble::tool::{AssembleError, Assembler, OPTIONS};
 
 /// Names the only assembler to use: `ptxas`, `nvjitlink` or `driver`.
 pub const VARIABLE: &str = "PRLX_ASSEMBLER";
@@ -41,10 +41,14 @@ impl Assemblers {
         let wanted = env::var(VARIABLE).unwrap_or_default();
         let mut tools = Vec::new();
         if matches!(wanted.as_str(), "" | "ptxas") {
-            tools.extend(named(PTXAS).or_else(|| in_path("ptxas")).and_then(|p| Assembler::ptxas(&p)));
+            tools.extend(
+                path_from_variable(PTXAS)
+                    .or_else(|| find_program("ptxas"))
+                    .and_then(|p| Assembler::ptxas(&p)),
+            );
         }
         if matches!(wanted.as_str(), "nvjitlink") || wanted.is_empty() && tools.is_empty() {
-            let places = named(NVJITLINK).map_or_else(
+            let places = path_from_variable(NVJITLINK).map_or_else(
                 || {
                     ["libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so"]
                         .map(PathBuf::from)
@@ -61,22 +65,23 @@ impl Assemblers {
     /// are to have keep theirs.
     ///
     /// # Errors
-    /// See [`Failed`].
-    pub fn rewritten(
+    /// See [`AssembleError`].
+    pub fn assemble_rewritten(
         &self,
         tool: &Assembler,
         ptx: &str,
-        within: Within<'_>,
+        within: RegisterBudget<'_>,
         target: Target,
         more: &[String],
-    ) -> Result<Vec<u8>, Failed> {
+    ) -> Result<Vec<u8>, AssembleError> {
         let code = self.assemble(tool, ptx, target, more)?;
-        let (before, mut limits) = (needs(&code), within.limits(&code));
+        let (before, mut limits) = (thread_resources(&code), within.limits(&code));
         // A second time without those that spill.
         for _ in 0..2 {
-            let lean = limited(ptx, &limits).and_then(|lean| self.assemble(tool, &lean, target, more).ok());
+            let lean = with_register_limits(ptx, &limits)
+                .and_then(|lean| self.assemble(tool, &lean, target, more).ok());
             let Some(lean) = lean else { break };
-            let now = needs(&lean);
+            let now = thread_resources(&lean);
             let local =
                 |all: &BTreeMap<&str, ThreadResources>, name: &str| all.get(name).map_or(0, |n| n.local);
             let spilt: Vec<&str> =
@@ -92,14 +97,14 @@ impl Assemblers {
     /// The machine code of `ptx` by one of [`Self::tools`], with more options, from the cache if it is there.
     ///
     /// # Errors
-    /// See [`Failed`].
+    /// See [`AssembleError`].
     pub fn assemble(
         &self,
         tool: &Assembler,
         ptx: &str,
         target: Target,
         more: &[String],
-    ) -> Result<Vec<u8>, Failed> {
+    ) -> Result<Vec<u8>, AssembleError> {
         let mut hash = Xxh3::new();
         // The level of a rewritten module is in its text.
         for part in [tool.version.as_str(), &target.to_string(), &OPTIONS.join(" "), &more.join(" "), ptx] {

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use prlx_isa::image::Target;
 
 use crate::assemble::assemblers::Assemblers;
-use crate::assemble::search::{in_path, named};
-use crate::assemble::target::{own, target};
-use crate::assemble::tool::Failed;
+use crate::assemble::search::{find_program, path_from_variable};
+use crate::assemble::target::{declared_target, target};
+use crate::assemble::tool::AssembleError;
 
 /// Names the `nvdisasm` to use: a path.
 pub const NVDISASM: &str = "PRLX_NVDISASM";
@@ -25,10 +25,10 @@ pub const NVDISASM: &str = "PRLX_NVDISASM";
 pub fn listing(ptx: &str, device: Option<Target>) -> Result<String, String> {
     let target = match device {
         Some(device) => target(ptx, device).map_err(|e| e.to_string())?,
-        None => own(ptx),
+        None => declared_target(ptx),
     };
     let target = target.ok_or("its `.target` is not known")?;
-    let nvdisasm = named(NVDISASM).or_else(|| in_path("nvdisasm"));
+    let nvdisasm = path_from_variable(NVDISASM).or_else(|| find_program("nvdisasm"));
     let nvdisasm = nvdisasm
         .ok_or_else(|| format!("there is no nvdisasm (on PATH, in CUDA_HOME/bin, or named by {NVDISASM})"))?;
     let mut assemblers = Assemblers::find();
@@ -38,8 +38,8 @@ pub fn listing(ptx: &str, device: Option<Target>) -> Result<String, String> {
         .first()
         .ok_or("there is no ptxas (on PATH, in CUDA_HOME/bin, or named by PRLX_PTXAS)")?;
     let code = assemblers.assemble(ptxas, ptx, target, &[]).map_err(|e| match e {
-        Failed::Unfit(why) => why,
-        Failed::Wrong(e) => e.to_string(),
+        AssembleError::Unsuitable(why) => why,
+        AssembleError::InvalidCode(e) => e.to_string(),
     })?;
     run(&nvdisasm, &code).map_err(|e| format!("{}: {e}", nvdisasm.display()))
 }

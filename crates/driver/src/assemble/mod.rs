@@ -17,7 +17,7 @@ mod target;
 pub(crate) mod tool;
 
 pub use assemblers::{Assemblers, NVJITLINK, PTXAS, VARIABLE};
-pub use options::kept;
-pub use register_budget::{Within, lost, needs, shares_registers};
+pub use options::code_options;
+pub use register_budget::{RegisterBudget, thread_resources, threads_lost, uses_setmaxnreg};
 pub use target::target;
-pub use tool::{Assembler, Failed};
+pub use tool::{AssembleError, Assembler};

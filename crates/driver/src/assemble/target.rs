@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 /// # Errors
 /// When it can't be run there.
 pub fn target(ptx: &str, device: Target) -> Result<Option<Target>, Error> {
-    let Some(own) = own(ptx) else { return Ok(None) };
+    let Some(own) = declared_target(ptx) else { return Ok(None) };
     if !own.assembles_for(device) {
         let why = match own.suffix {
             Some('a') => "code for an architecture with `a` runs on that one alone",
@@ -32,7 +32,7 @@ pub fn target(ptx: &str, device: Target) -> Result<Option<Target>, Error> {
 }
 
 /// What a module's `.target` says.
-pub(super) fn own(ptx: &str) -> Option<Target> {
+pub(super) fn declared_target(ptx: &str) -> Option<Target> {
     let line = ptx.lines().find_map(|l| l.trim_start().strip_prefix(".target"))?;
     Target::parse(line.split([',', ' ', '\t', '/', '\r']).find(|w| !w.is_empty())?)
 }

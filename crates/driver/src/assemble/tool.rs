@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 pub(super) const OPTIONS: &[&str] = &["-lineinfo"];
 
 /// What an assembler says when it is the assembler that does not fit, not the code.
-const UNFIT: &[&str] = &[
+const UNSUITABLE: &[&str] = &[
     "is not defined for option 'gpu-name'",
     "Unsupported .version",
     "does not support .target",
@@ -27,11 +27,11 @@ const UNFIT: &[&str] = &[
 
 /// What did not come of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Failed {
+pub enum AssembleError {
     /// This assembler can't do it: why. Another one may.
-    Unfit(String),
+    Unsuitable(String),
     /// The code is wrong.
-    Wrong(Error),
+    InvalidCode(Error),
 }
 
 /// One assembler.
@@ -82,8 +82,8 @@ impl Assembler {
     /// The machine code of `ptx`, with more options.
     ///
     /// # Errors
-    /// See [`Failed`].
-    pub fn assemble(&self, ptx: &str, target: Target, more: &[String]) -> Result<Vec<u8>, Failed> {
+    /// See [`AssembleError`].
+    pub fn assemble(&self, ptx: &str, target: Target, more: &[String]) -> Result<Vec<u8>, AssembleError> {
         let mut options = vec![format!("-arch={target}")];
         options.extend(OPTIONS.iter().map(|o| (*o).to_owned()));
         options.extend_from_slice(more);
@@ -91,10 +91,10 @@ impl Assembler {
             Tool::Ptxas(path) => run(path, ptx, &options),
             Tool::JitLink(library) => library.assemble(ptx, &options),
         }
-        .map_err(Failed::Unfit)?;
-        done.map_err(|said| match UNFIT.iter().any(|text| said.contains(text)) {
-            true => Failed::Unfit(format!("{}: {said}", self.version)),
-            false => Failed::Wrong(Error::new(
+        .map_err(AssembleError::Unsuitable)?;
+        done.map_err(|said| match UNSUITABLE.iter().any(|text| said.contains(text)) {
+            true => AssembleError::Unsuitable(format!("{}: {said}", self.version)),
+            false => AssembleError::InvalidCode(Error::new(
                 ErrorKind::Module,
                 format!("{} refuses the PTX:\n{said}", self.version),
             )),

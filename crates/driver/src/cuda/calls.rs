@@ -253,7 +253,7 @@ pub struct NodeParams {
     /// Zeros.
     pub reserved: [i32; 3],
     /// By kind.
-    pub of: NodeParamsOf,
+    pub params: NodeParamsUnion,
     /// Zero.
     pub reserved2: i64,
 }
@@ -261,7 +261,7 @@ pub struct NodeParams {
 /// What [`NodeParams`] hold, by kind.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub union NodeParamsOf {
+pub union NodeParamsUnion {
     /// Whatever it is.
     pub bytes: [i64; 29],
     /// Of a kernel.
@@ -313,7 +313,7 @@ pub struct Call {
 
 /// A symbol's name without its version, and whether its default stream is the thread's own: (`cuGraphLaunch`,
 /// true) of `cuGraphLaunch_ptsz`.
-pub fn plain(symbol: &str) -> (&str, bool) {
+pub fn base_name(symbol: &str) -> (&str, bool) {
     let (name, own) = symbol.strip_suffix("_ptsz").map_or((symbol, false), |n| (n, true));
     let versioned = name.rsplit_once("_v").filter(|(_, v)| v.bytes().all(|b| b.is_ascii_digit()));
     (versioned.map_or(name, |(n, _)| n), own)
@@ -321,17 +321,17 @@ pub fn plain(symbol: &str) -> (&str, bool) {
 
 /// What a program gets that asks `cuGetProcAddress` for `name`, for a version of CUDA: the last of the calls
 /// of that name that is not newer; with `own`, those whose default stream is the thread's own before others.
-pub fn asked(name: &str, version: i32, own: bool) -> Option<&'static Call> {
+pub fn call_for_version(name: &str, version: i32, own: bool) -> Option<&'static Call> {
     // The header's name for a later call that is not called so.
     let renamed =
         |symbol| if symbol == "cuGraphInstantiateWithFlags" { "cuGraphInstantiate" } else { symbol };
     let fits = |c: &&Call| {
-        let (plain, of) = plain(c.name);
+        let (plain, of) = base_name(c.name);
         (plain == name || renamed(plain) == name)
             && (own || !of)
             && c.since.is_none_or(|since| since <= version)
     };
-    CALLS.iter().filter(fits).max_by_key(|c| (plain(c.name).1, c.since))
+    CALLS.iter().filter(fits).max_by_key(|c| (base_name(c.name).1, c.since))
 }
 
 macro_rules! list {
@@ -348,7 +348,7 @@ crate::cuda_calls!(list);
 
 #[cfg(test)]
 mod tests {
-    use super::asked;
+    use super::call_for_version;
 
     #[test]
     fn programs_get_the_call_of_their_version() {
@@ -366,7 +366,11 @@ mod tests {
             ("cuLibraryLoadData", 11080, false, None),
             ("cuNothing", 13000, false, None),
         ] {
-            assert_eq!(asked(name, version, own).map(|c| c.name), symbol, "{name} {version} {own}");
+            assert_eq!(
+                call_for_version(name, version, own).map(|c| c.name),
+                symbol,
+                "{name} {version} {own}"
+            );
         }
     }
 }

@@ -79,6 +79,6 @@ codes! {
 }
 
 /// What is known of a code.
-pub fn known(code: i32) -> Option<&'static Code> {
+pub fn lookup(code: i32) -> Option<&'static Code> {
     CODES.iter().find(|c| c.code == code)
 }

@@ -8,7 +8,7 @@ use crate::error::Error;
 
 /// What there is of CUDA here.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Here {
+pub struct CudaInstallation {
     /// The newest CUDA that the driver knows, as `13.0`.
     pub version: String,
     /// Its devices, in order.
@@ -34,22 +34,22 @@ pub struct Gpu {
 ///
 /// # Errors
 /// When there is no driver, or it does not start.
-pub fn look() -> Result<Here, Error> {
+pub fn installation() -> Result<CudaInstallation, Error> {
     let library = Library::open()?;
     let version = library.version().map_err(|e| e.during("the CUDA driver does not say its version"))?;
-    let count = library.devices().map_err(|e| e.during("the CUDA driver does not count its devices"))?;
+    let count = library.device_count().map_err(|e| e.during("the CUDA driver does not count its devices"))?;
     let devices = (0..count).map(|i| gpu(&library, i).map(|(_, gpu)| gpu)).collect::<Result<_, _>>();
     let devices = devices.map_err(|e| e.during("the CUDA driver does not describe its devices"))?;
-    Ok(Here { version: format!("{}.{}", version / 1000, version % 1000 / 10), devices })
+    Ok(CudaInstallation { version: format!("{}.{}", version / 1000, version % 1000 / 10), devices })
 }
 
 pub(super) fn gpu(library: &Library, ordinal: u32) -> Result<(Device, Gpu), Failure> {
     let device = library.device(ordinal)?;
     let of = |attribute| library.attribute(device, attribute);
     let gpu = Gpu {
-        name: library.name(device)?,
+        name: library.device_name(device)?,
         capability: (of(attribute::MAJOR)?, of(attribute::MINOR)?),
-        memory: library.memory(device)?,
+        memory: library.device_memory(device)?,
         warp_size: of(attribute::WARP_SIZE)?,
         shared: of(attribute::MAX_SHARED_OPTIN)?,
     };

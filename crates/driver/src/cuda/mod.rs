@@ -23,5 +23,7 @@ mod table;
 
 pub use device::Cuda;
 pub use functions::Functions;
-pub use gpus::{Gpu, Here, look};
-pub use library::{Context, Dma, Event, Failure, Held, Library, Mapped, Stream, VARIABLE, sticky};
+pub use gpus::{CudaInstallation, Gpu, installation};
+pub use library::{
+    Context, Event, Failure, Library, MappedBuffer, PinnedBuffer, PointerInfo, Stream, VARIABLE, sticky,
+};

@@ -15,12 +15,12 @@ use prlx_trace::device::{Context, tracks};
 use prlx_trace::mark::Track;
 use prlx_trace::{FuncId, Level};
 
-use crate::driver::{DevicePtr, Driver, ModuleHandle, Needs};
+use crate::driver::{DevicePtr, Driver, ModuleHandle, ResourceUsage};
 use crate::error::Error;
 use crate::job::Job;
-use crate::record::instrumented::{Session, amount, cursor, extended, kernel};
-use crate::record::memory::Held;
-use crate::run::{Prepared, prepare};
+use crate::record::instrumented::{LaunchRecorder, amount, cursor, kernel, with_hidden_parameter};
+use crate::record::memory::DeviceAllocations;
+use crate::run::{PreparedJob, prepare};
 
 /// How to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ pub struct CostOptions {
 
 /// A form of the job's kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct Form<'a> {
+pub struct KernelVariant<'a> {
     /// The module's text.
     pub text: &'a str,
     /// The plan written into it, if there is one.
@@ -50,14 +50,14 @@ pub struct Cost {
     /// By round: warp instructions if the machine counts them, else nanoseconds.
     pub rounds: Vec<u64>,
     /// What it takes of a multiprocessor.
-    pub needs: Option<Needs>,
+    pub resources: Option<ResourceUsage>,
     /// Bytes of streams that a launch hands out; what went beyond the pool was not written. Of a probe
     /// program: bytes of its tables and records; of markers: of tracks.
     pub streams: u64,
     /// Whether the pool, a table or a track was too small.
     pub full: bool,
     /// Of markers that leave something: how often a launch comes to them.
-    pub passed: Option<Passed>,
+    pub marker_visits: Option<MarkerVisits>,
     /// Whether buffers are not what the first form left.
     pub changed: bool,
 }
@@ -65,19 +65,19 @@ pub struct Cost {
 /// How often tracks' lanes came to markers. Of a region that is only added up, each visit counts as a begin
 /// and an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Passed {
+pub struct MarkerVisits {
     /// In all tracks.
     pub all: u64,
     /// In the track with the most.
     pub most: u64,
 }
 
-impl Passed {
-    fn of(tracks: &[Track]) -> Passed {
+impl MarkerVisits {
+    fn of(tracks: &[Track]) -> MarkerVisits {
         let of =
             |t: &Track| t.records.0.len() as u64 + t.lost + t.sums.iter().map(|s| 2 * s.count).sum::<u64>();
         let most = tracks.iter().map(of).max().unwrap_or(0);
-        Passed { all: tracks.iter().map(of).sum(), most }
+        MarkerVisits { all: tracks.iter().map(of).sum(), most }
     }
 }
 
@@ -88,10 +88,10 @@ impl Passed {
 pub fn cost(
     driver: &mut dyn Driver,
     job: &Job,
-    forms: &[Form<'_>],
+    forms: &[KernelVariant<'_>],
     options: &CostOptions,
 ) -> Result<Vec<Cost>, Error> {
-    let mut held = Held::default();
+    let mut held = DeviceAllocations::default();
     let mut modules = Vec::new();
     let prepared = prepare(driver, job)?;
     let result = load(driver, job, &prepared, forms, options, &mut held, &mut modules)
@@ -103,7 +103,7 @@ pub fn cost(
 }
 
 /// A form on the device.
-struct Loaded {
+struct LoadedVariant {
     module: ModuleHandle,
     params: Vec<u8>,
     context: Option<(u64, Context)>,
@@ -122,12 +122,12 @@ struct Loaded {
 fn load(
     driver: &mut dyn Driver,
     job: &Job,
-    prepared: &Prepared,
-    forms: &[Form<'_>],
+    prepared: &PreparedJob,
+    forms: &[KernelVariant<'_>],
     options: &CostOptions,
-    held: &mut Held,
+    held: &mut DeviceAllocations,
     modules: &mut Vec<ModuleHandle>,
-) -> Result<Vec<Loaded>, Error> {
+) -> Result<Vec<LoadedVariant>, Error> {
     let mut all = Vec::new();
     for form in forms {
         let module = match form.plan {
@@ -136,7 +136,7 @@ fn load(
         };
         modules.push(module);
         let params = prepared.params.clone();
-        let mut loaded = Loaded {
+        let mut loaded = LoadedVariant {
             module,
             params,
             context: None,
@@ -151,7 +151,7 @@ fn load(
             let kernel = kernel(plan, job)?;
             loaded.kernel = kernel;
             if form.records {
-                let mut session = Session { driver: &mut *driver, plan, job, prepared, kernel };
+                let mut session = LaunchRecorder { driver: &mut *driver, plan, job, prepared, kernel };
                 let launch = session.launch();
                 let before = held.0.len();
                 let context = session.context(&launch, options.pool, held)?;
@@ -172,15 +172,15 @@ fn load(
                     loaded.left_out = launch.warps() - u64::from(context.warps);
                 }
             }
-            let handed = loaded.context.as_ref().map(|(at, context)| context.handed(*at));
-            loaded.params = extended(&prepared.params, &handed.unwrap_or_default());
+            let hidden = loaded.context.as_ref().map(|(at, context)| context.hidden_parameter(*at));
+            loaded.params = with_hidden_parameter(&prepared.params, &hidden.unwrap_or_default());
         }
         all.push(loaded);
     }
     Ok(all)
 }
 
-impl Loaded {
+impl LoadedVariant {
     /// Makes the recorder's memory that of a first launch.
     fn reset(&self, driver: &mut dyn Driver) -> Result<(), Error> {
         let Some((at, context)) = &self.context else { return Ok(()) };
@@ -222,7 +222,7 @@ impl Loaded {
         let tracks = layout.read(self.kernel, context.warp_first.into(), log, &bytes);
         cost.streams += layout.took(log, &bytes);
         cost.full |= self.left_out > 0 || tracks.iter().any(|t| t.lost > 0 && !t.last);
-        cost.passed = Some(Passed::of(&tracks));
+        cost.marker_visits = Some(MarkerVisits::of(&tracks));
         Ok(())
     }
 }
@@ -230,10 +230,10 @@ impl Loaded {
 fn rounds(
     driver: &mut dyn Driver,
     job: &Job,
-    prepared: &Prepared,
-    forms: &[Loaded],
+    prepared: &PreparedJob,
+    forms: &[LoadedVariant],
     options: &CostOptions,
-    held: &mut Held,
+    held: &mut DeviceAllocations,
 ) -> Result<Vec<Cost>, Error> {
     let trash = match options.flush {
         0 => None,
@@ -258,7 +258,7 @@ fn rounds(
                 cost.rounds.push(amount(&stats));
                 continue;
             }
-            cost.needs = driver.needs(form.module, &job.kernel, &job.config)?;
+            cost.resources = driver.resource_usage(form.module, &job.kernel, &job.config)?;
             if let Some((_, context)) = &form.context {
                 form.took(driver, context, cost)?;
             }

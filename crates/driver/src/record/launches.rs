@@ -8,7 +8,7 @@ use prlx_trace::launch::Launch;
 use prlx_trace::table::Row;
 use prlx_trace::{ModuleId, Recording, Streams, TableContents, WarpStream};
 
-use crate::decode::Drained;
+use crate::decode::DecodedStreams;
 use crate::digest;
 
 /// The warps of a launch that are to be recorded: first, and one past the last.
@@ -24,21 +24,21 @@ pub(crate) fn cta_warps(launch: &Launch, wanted: (u64, u64)) -> u64 {
     if flat && wanted == (0, launch.warps()) { launch.warps_per_cta() } else { 0 }
 }
 
-/// A launch with the streams that were drained, their digests and totals; and what was wrong with them.
+/// A launch with the streams that were decoded, their digests and totals; and what was wrong with them.
 pub(crate) fn recording(
     plan: &Plan,
     basis: &digest::Basis,
     mut launch: Launch,
-    drained: Drained,
+    decoded: DecodedStreams,
 ) -> (Recording, Vec<String>) {
     let (first, last) = wanted(&plan.request, &launch);
-    launch.totals.recorded = drained.recorded;
-    launch.totals.dropped = drained.dropped;
+    launch.totals.recorded = decoded.recorded;
+    launch.totals.dropped = decoded.dropped;
     launch.totals.filtered_warps = launch.warps() - (last - first);
     let base = basis.digest(&launch);
     let digested = |warp: WarpStream| WarpStream { digest: digest::warp(base, &warp), ..warp };
-    let warps = WORKERS.map(drained.warps, drained.bytes as usize, digested);
-    (Recording { launch, streams: Streams::new(warps) }, drained.damage)
+    let warps = WORKERS.map(decoded.warps, decoded.bytes as usize, digested);
+    (Recording { launch, streams: Streams::new(warps) }, decoded.damage)
 }
 
 /// What the tables of a module's plan hold, after launches with these numbers, first and last; `bytes` is

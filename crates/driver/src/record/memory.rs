@@ -7,9 +7,9 @@ use crate::error::Error;
 
 /// Device memory of the recorder: address, bytes.
 #[derive(Default)]
-pub(super) struct Held(pub(super) Vec<(DevicePtr, u64)>);
+pub(super) struct DeviceAllocations(pub(super) Vec<(DevicePtr, u64)>);
 
-impl Held {
+impl DeviceAllocations {
     pub(super) fn zeroed(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64) -> Result<u64, Error> {
         let at = driver.alloc(bytes.max(1), align);
         self.take(driver, bytes, at)
@@ -38,9 +38,12 @@ impl Held {
         align: u64,
         ring: bool,
     ) -> Result<u64, Error> {
-        let get = |held: &mut Held, driver: &mut dyn Driver, bytes: u64| {
-            let at =
-                if ring { driver.alloc_kept(bytes.max(1), align) } else { driver.alloc(bytes.max(1), align) };
+        let get = |held: &mut DeviceAllocations, driver: &mut dyn Driver, bytes: u64| {
+            let at = if ring {
+                driver.alloc_host_mapped(bytes.max(1), align)
+            } else {
+                driver.alloc(bytes.max(1), align)
+            };
             held.take(driver, bytes, at)
         };
         let at = get(self, driver, bytes)?;

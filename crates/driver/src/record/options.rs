@@ -14,14 +14,14 @@ pub struct RecordOptions {
     /// Bytes of device memory for streams, or for tracks; what does not fit is counted as dropped, or lost.
     pub pool: u64,
     /// Also run the original code: for the dilation, and to see that both leave the same bytes.
-    pub bare: bool,
+    pub run_original: bool,
     /// Let the machine do the plan's actions instead of the code, where it can (`Driver::observe`).
     pub hooks: bool,
 }
 
 impl Default for RecordOptions {
     fn default() -> Self {
-        RecordOptions { pool: 64 << 20, bare: false, hooks: false }
+        RecordOptions { pool: 64 << 20, run_original: false, hooks: false }
     }
 }
 
@@ -39,7 +39,7 @@ pub struct Recorded {
     /// What its markers left, if it has any.
     pub marks: Option<Marks>,
     /// The run of the original code.
-    pub bare: Option<Bare>,
+    pub original: Option<OriginalRun>,
     /// What stopped the kernel while it ran, as the launch's own fault says too, with advice.
     pub fault: Option<Error>,
     /// What was wrong with the bytes that the kernel left.
@@ -48,7 +48,7 @@ pub struct Recorded {
 
 /// A run of the original code beside the instrumented one.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Bare {
+pub struct OriginalRun {
     /// What it cost.
     pub stats: LaunchStats,
     /// Names of the buffers whose bytes differ between the two runs: the kernel is not deterministic, or the

@@ -8,8 +8,10 @@ use prlx_trace::Trace;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Error;
-use crate::session::index::Index;
-use crate::session::process_file::{EXTENSION, LIVE, ProcessFile, map, no_recording, process_of, refuse};
+use crate::session::index::SessionIndex;
+use crate::session::process_file::{
+    EXTENSION, LIVE_EXTENSION, ProcessFile, map_file, process_of, refuse, unreadable_recording,
+};
 
 /// A recording: a folder of a session, or a single file.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,7 +19,7 @@ pub struct Session {
     /// What was opened.
     pub path: PathBuf,
     /// What was said of the session when the program had ended; `None`: nothing, or it is a single file.
-    pub index: Option<Index>,
+    pub index: Option<SessionIndex>,
     /// Its files: by rank, then by start, then by name.
     pub files: Vec<ProcessFile>,
 }
@@ -33,7 +35,7 @@ impl Session {
             let file = ProcessFile { process: process_of(&path), path: path.clone() };
             return Ok(Session { files: vec![file], path, index: None });
         }
-        let index = Index::read(&path)?;
+        let index = SessionIndex::read(&path)?;
         let unreadable = |e: io::Error| refuse(format!("cannot read {}: {e}", path.display()));
         let mut files = Vec::new();
         for entry in fs::read_dir(&path).map_err(unreadable)? {
@@ -72,19 +74,20 @@ impl Session {
     }
 
     /// Reads a file of it; one that was cut off says so ([`Trace::cut`]), and what its process left
-    /// [beside](LIVE) it when it was killed is in it. Its frames stay in the file, which must not be written
+    /// [beside](LIVE_EXTENSION) it when it was killed is in it. Its frames stay in the file, which must not be written
     /// to while they may be asked for.
     ///
     /// # Errors
     /// When one can't be read, or is no recording.
     pub fn read(&self, file: &ProcessFile) -> Result<Trace, Error> {
         let read = |file: &ProcessFile| {
-            map(&file.path).and_then(|bytes| Trace::read_mapped(&bytes).map_err(|e| no_recording(file, &e)))
+            map_file(&file.path)
+                .and_then(|bytes| Trace::read_mapped(&bytes).map_err(|e| unreadable_recording(file, &e)))
         };
         let mut trace = read(file)?;
-        let left = ProcessFile { path: file.path.with_extension(LIVE), process: None };
+        let left = ProcessFile { path: file.path.with_extension(LIVE_EXTENSION), process: None };
         if trace.cut.is_some() && self.is_folder() && left.path.is_file() {
-            beside(&mut trace, read(&left)?);
+            append_live_file(&mut trace, read(&left)?);
         }
         Ok(trace)
     }
@@ -94,14 +97,15 @@ impl Session {
     /// # Errors
     /// As [`Session::read`].
     pub fn read_index(&self, file: &ProcessFile) -> Result<Trace, Error> {
-        map(&file.path)
-            .and_then(|bytes| Trace::read_index((*bytes).as_ref()).map_err(|e| no_recording(file, &e)))
+        map_file(&file.path).and_then(|bytes| {
+            Trace::read_index((*bytes).as_ref()).map_err(|e| unreadable_recording(file, &e))
+        })
     }
 }
 
 /// Puts what a process left when it was killed behind what was in its file: a launch that is there counts as
 /// it is there.
-fn beside(trace: &mut Trace, mut left: Trace) {
+fn append_live_file(trace: &mut Trace, mut left: Trace) {
     let known: HashSet<u64> = trace.launches.iter().map(|r| r.launch.number).collect();
     left.launches.retain(|r| !known.contains(&r.launch.number));
     left.marks.retain(|m| !known.contains(&m.launch));

@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 
 /// What is said of a session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Index {
+pub struct SessionIndex {
     format: String,
     version: u32,
     /// The command, program first.
@@ -35,12 +35,12 @@ pub struct Index {
     /// How long it took, in nanoseconds.
     pub nanos: u64,
     /// A line for each file.
-    pub processes: Vec<Entry>,
+    pub processes: Vec<ProcessEntry>,
 }
 
 /// What is said of a file.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ProcessEntry {
     /// Its name in the folder.
     pub file: String,
     /// The process.
@@ -64,17 +64,17 @@ pub struct Entry {
     pub skipped: BTreeMap<String, u64>,
 }
 
-impl Entry {
+impl ProcessEntry {
     /// Of a file and what can be read of it.
-    pub fn new(file: &ProcessFile, trace: &Result<Trace, Error>) -> Entry {
+    pub fn new(file: &ProcessFile, trace: &Result<Trace, Error>) -> ProcessEntry {
         let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let process = file.process.as_ref();
-        let mut entry = Entry {
+        let mut entry = ProcessEntry {
             file: name,
             pid: process.map(|p| p.pid),
             host: process.map(|p| p.host.clone()),
             rank: process.and_then(|p| p.rank),
-            ..Entry::default()
+            ..ProcessEntry::default()
         };
         match trace {
             Err(e) => entry.incomplete = Some(e.message.clone()),
@@ -95,16 +95,16 @@ impl Entry {
     }
 }
 
-impl Index {
+impl SessionIndex {
     /// Of a program that ran.
     pub fn new(
         command: Vec<String>,
         code: Option<i32>,
         signal: Option<i32>,
         nanos: u64,
-        processes: Vec<Entry>,
-    ) -> Index {
-        Index { format: FORMAT.into(), version: VERSION, command, code, signal, nanos, processes }
+        processes: Vec<ProcessEntry>,
+    ) -> SessionIndex {
+        SessionIndex { format: FORMAT.into(), version: VERSION, command, code, signal, nanos, processes }
     }
     /// Puts it into the session's folder, whole or not at all.
     ///
@@ -121,7 +121,7 @@ impl Index {
         )
     }
     /// That of a folder, if it has one.
-    pub(super) fn read(folder: &Path) -> Result<Option<Index>, Error> {
+    pub(super) fn read(folder: &Path) -> Result<Option<SessionIndex>, Error> {
         let path = folder.join(INDEX);
         let wrong = |what: String| Err(refuse(format!("{}: {what}", path.display())));
         let text = match std::fs::read(&path) {
@@ -129,7 +129,7 @@ impl Index {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return wrong(e.to_string()),
         };
-        match serde_json::from_slice::<Index>(&text) {
+        match serde_json::from_slice::<SessionIndex>(&text) {
             Err(e) => wrong(e.to_string()),
             Ok(i) if i.format != FORMAT => wrong(format!("it is a `{}`, not a `{FORMAT}`", i.format)),
             Ok(i) if i.version != VERSION => {

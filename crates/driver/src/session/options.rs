@@ -16,7 +16,7 @@ use prlx_trace::mark::Via;
 use prlx_trace::{Level, SiteId};
 use serde::{Deserialize, Serialize};
 
-use super::pattern::Pattern;
+use super::pattern::KernelPattern;
 use crate::error::{Error, ErrorKind};
 
 /// Reads the text of a probe program, or says what is wrong with it.
@@ -39,7 +39,7 @@ pub struct Options {
     /// Leave out decisions that can be computed again.
     pub elide: bool,
     /// Kernels, by name; none: all.
-    pub kernels: Vec<Pattern>,
+    pub kernels: Vec<KernelPattern>,
     /// Launches of each process, by their number there: firsts, and one past the lasts; none: all.
     pub launches: Vec<(u64, u64)>,
     /// Of the launches that are wanted so far, leave out so many first …
@@ -55,8 +55,8 @@ pub struct Options {
     /// Digest what pointers lead to, before and after each launch: so many bytes of it at most; `None`:
     /// nothing.
     pub digest: Option<u64>,
-    /// What to look at closer, at level `operands`.
-    pub closer: Option<Closer>,
+    /// What to look at zoom, at level `operands`.
+    pub zoom: Option<Zoom>,
     /// How often the tables of a probe program are put beside the process's file while it runs, at most:
     /// every so many nanoseconds.
     pub interval: u64,
@@ -64,7 +64,7 @@ pub struct Options {
 
 /// A place that an earlier run has found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Closer {
+pub struct Zoom {
     /// The module, by its [digest](prlx_trace::kernel::Module::digest). Others are left as they are.
     pub module: u128,
     /// What to record of its launches.
@@ -88,13 +88,13 @@ impl Options {
             memory: 256 << 20,
             host_memory: 1 << 30,
             digest: None,
-            closer: None,
+            zoom: None,
             interval: 1_000_000_000,
         }
     }
     /// What to insert into a module's code.
     pub fn program(&self) -> RecordingRequest {
-        let window = self.closer.as_ref().map(|c| c.window.clone());
+        let window = self.zoom.as_ref().map(|c| c.window.clone());
         RecordingRequest {
             level: self.level,
             probe: self.probe.clone(),
@@ -111,7 +111,7 @@ impl Options {
     /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need
     /// not be rewritten.
     pub fn wants(&self, kernel: &str) -> bool {
-        self.kernels.is_empty() || self.kernels.iter().any(|p| p.takes(kernel))
+        self.kernels.is_empty() || self.kernels.iter().any(|p| p.matches(kernel))
     }
     /// For [`VARIABLE`].
     ///
@@ -122,11 +122,11 @@ impl Options {
             refuse(format!("the folder's name, {}, is no UTF-8", self.folder.display()))
                 .help("name another folder")
         })?;
-        let written = Written {
+        let written = SerializedOptions {
             folder: folder.into(),
             level: self.level.name().into(),
             script: self.probe.as_ref().map(ToString::to_string),
-            marks: self.markers.as_ref().map(|m| WrittenMarks {
+            marks: self.markers.as_ref().map(|m| SerializedMarkers {
                 source: m.source,
                 outside: m.outside.iter().map(|via| via.name().to_owned()).collect(),
                 lines: m.lines.clone(),
@@ -148,7 +148,7 @@ impl Options {
             memory: self.memory,
             host_memory: self.host_memory,
             digest: self.digest,
-            closer: self.closer.as_ref().map(|Closer { module, window }| {
+            zoom: self.zoom.as_ref().map(|Zoom { module, window }| {
                 let sites = window.sites.iter().map(|s| s.0).collect();
                 (format!("{module:032x}"), sites, window.warps, window.visits)
             }),
@@ -163,13 +163,13 @@ impl Options {
     pub fn from_variable(text: &str, parse: &ParseProbe) -> Result<Options, Error> {
         let not =
             |what: String| refuse(format!("{VARIABLE} is not what this version of prlx writes: {what}"));
-        let w: Written = serde_json::from_str(text).map_err(|e| not(e.to_string()))?;
-        let closer = |(module, sites, warps, visits): WrittenCloser| {
+        let w: SerializedOptions = serde_json::from_str(text).map_err(|e| not(e.to_string()))?;
+        let zoom = |(module, sites, warps, visits): SerializedZoom| {
             let module = u128::from_str_radix(&module, 16).map_err(|e| not(format!("`{module}`: {e}")))?;
             let window = Window { sites: sites.into_iter().map(SiteId).collect(), warps, visits };
-            Ok(Closer { module, window })
+            Ok(Zoom { module, window })
         };
-        let marks = |w: WrittenMarks| {
+        let marks = |w: SerializedMarkers| {
             let via = |name: &String| {
                 Via::ALL
                     .iter()
@@ -203,7 +203,12 @@ impl Options {
             probe,
             markers,
             elide: w.elide,
-            kernels: w.kernels.iter().map(|p| Pattern::new(p)).collect::<Result<_, String>>().map_err(not)?,
+            kernels: w
+                .kernels
+                .iter()
+                .map(|p| KernelPattern::new(p))
+                .collect::<Result<_, String>>()
+                .map_err(not)?,
             launches: w.launches,
             skip: w.skip,
             count: w.count,
@@ -211,7 +216,7 @@ impl Options {
             memory: w.memory,
             host_memory: w.host_memory,
             digest: w.digest,
-            closer: w.closer.map(closer).transpose()?,
+            zoom: w.zoom.map(zoom).transpose()?,
             interval: w.interval,
         })
     }
@@ -221,19 +226,19 @@ fn refuse(message: String) -> Error {
     Error::new(ErrorKind::Record, message)
 }
 
-/// A [`Closer`] in plain types: module, sites, warps, visits.
-type WrittenCloser = (String, Vec<u32>, (u64, u64), (u64, u64));
+/// A [`Zoom`] in plain types: module, sites, warps, visits.
+type SerializedZoom = (String, Vec<u32>, (u64, u64), (u64, u64));
 
 /// [`Options`] in plain types.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct SerializedOptions {
     folder: String,
     level: String,
     #[serde(default)]
     script: Option<String>,
     #[serde(default)]
-    marks: Option<WrittenMarks>,
+    marks: Option<SerializedMarkers>,
     elide: bool,
     kernels: Vec<String>,
     launches: Vec<(u64, u64)>,
@@ -243,14 +248,15 @@ struct Written {
     memory: u64,
     host_memory: u64,
     digest: Option<u64>,
-    closer: Option<WrittenCloser>,
+    #[serde(rename = "closer")]
+    zoom: Option<SerializedZoom>,
     interval: u64,
 }
 
 /// A [`MarkerOptions`] in plain types.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenMarks {
+struct SerializedMarkers {
     source: bool,
     outside: Vec<String>,
     lines: Vec<(String, u32)>,
@@ -263,16 +269,16 @@ struct WrittenMarks {
 
 /// The choice among a process's launches, as they come.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
+pub struct LaunchSelection {
     /// Launches so far that all else wants.
     wanted: u64,
 }
 
-impl Choice {
+impl LaunchSelection {
     /// Why the next launch is not to be recorded; `None`: it is. `wanted` is what [`Options::wants`] says of
     /// its kernel, `number` its number in the process, `start` when it starts, in nanoseconds since the
     /// process started.
-    pub fn leaves_out(
+    pub fn skip_reason(
         &mut self,
         options: &Options,
         wanted: bool,
@@ -346,7 +352,7 @@ mod tests {
         let full = Options {
             level: Level::Events,
             elide: false,
-            kernels: vec![Pattern::new("gemm*").unwrap(), Pattern::new("/^a|b$/").unwrap()],
+            kernels: vec![KernelPattern::new("gemm*").unwrap(), KernelPattern::new("/^a|b$/").unwrap()],
             launches: vec![(3, 4), (7, u64::MAX)],
             skip: 5,
             count: Some(0),
@@ -354,7 +360,7 @@ mod tests {
             memory: 1,
             host_memory: 2,
             digest: Some(1 << 28),
-            closer: Some(Closer {
+            zoom: Some(Zoom {
                 module: u128::MAX - 1,
                 window: Window { sites: vec![SiteId(3), SiteId(9)], warps: (1, 2), visits: (0, u64::MAX) },
             }),
@@ -413,8 +419,8 @@ mod tests {
     #[test]
     fn launches_are_chosen() {
         let which = |options: &Options, wanted: fn(u64) -> bool| -> Vec<u64> {
-            let mut choice = Choice::default();
-            (0..20).filter(|n| choice.leaves_out(options, wanted(*n), *n, n * 100).is_none()).collect()
+            let mut choice = LaunchSelection::default();
+            (0..20).filter(|n| choice.skip_reason(options, wanted(*n), *n, n * 100).is_none()).collect()
         };
         let all = Options::new("x");
         assert_eq!(which(&all, |_| true).len(), 20);

@@ -16,11 +16,11 @@ pub(super) const EXTENSION: &str = "prlx";
 
 /// How the files end that hold what the tables of a process are while it runs. One that is left tells of a
 /// process that did not end by itself.
-pub const LIVE: &str = "live";
+pub const LIVE_EXTENSION: &str = "live";
 
 /// Why a launch is not recorded whose module as a whole was left as it is: what was wrong with that is said
 /// of the process.
-pub const PASSED: &str = "its module was not rewritten";
+pub const MODULE_NOT_REWRITTEN: &str = "its module was not rewritten";
 
 /// As much of a file as surely holds its process.
 const FRONT: usize = 64 << 10;
@@ -38,7 +38,7 @@ pub struct ProcessFile {
 ///
 /// # Errors
 /// When it can't be read.
-pub fn map(path: &Path) -> Result<Bytes, Error> {
+pub fn map_file(path: &Path) -> Result<Bytes, Error> {
     let mapped = || -> io::Result<Bytes> {
         let file = File::open(path)?;
         // What has no length, as a pipe, can only be read.
@@ -49,12 +49,12 @@ pub fn map(path: &Path) -> Result<Bytes, Error> {
         // SAFETY: bytes that another process changes while they are mapped may be read in either state, and
         // all reading is checked; a file that is cut meanwhile ends this process by a signal, as it would any
         // program that maps it.
-        Ok(Arc::new(unsafe { memmap2::Mmap::map(&file) }?))
+        Ok(Arc::new(unsafe { memmap2::Mmap::map_file(&file) }?))
     };
     mapped().map_err(|e| refuse(format!("cannot read {}: {e}", path.display())))
 }
 
-pub(super) fn no_recording(file: &ProcessFile, e: &prlx_trace::Error) -> Error {
+pub(super) fn unreadable_recording(file: &ProcessFile, e: &prlx_trace::Error) -> Error {
     refuse(format!("{} is no recording that can be read: {e}", file.path.display()))
 }
 
@@ -93,7 +93,7 @@ pub fn this_process() -> Process {
 ///
 /// # Errors
 /// When the folder can't be written to.
-pub fn create(folder: &Path, process: &Process) -> io::Result<(File, PathBuf)> {
+pub fn create_process_file(folder: &Path, process: &Process) -> io::Result<(File, PathBuf)> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let host: String = process.host.chars().take(64).map(plain).collect();
     let mut n = 0u32;

@@ -115,7 +115,7 @@ impl Memory {
         self.freed.iter().any(|&(b, n)| at >= b && at - b < n)
     }
     /// Counts a range of an allocation as never written.
-    pub fn forget(&mut self, at: u64, bytes: u64) {
+    pub fn mark_uninitialized(&mut self, at: u64, bytes: u64) {
         if let Some((a, off)) = self.holding(at) {
             let end = off.saturating_add(bytes).min(a.region.len());
             a.never.push((off, end));

@@ -1,6 +1,6 @@
 //! A driver call that failed.
 
-use crate::cuda::error_codes::known;
+use crate::cuda::error_codes::lookup;
 use crate::error::{Error, ErrorKind};
 
 /// A call that failed.
@@ -21,7 +21,7 @@ pub struct Failure {
 impl Failure {
     /// As an error; `what` was being done.
     pub fn during(self, what: &str) -> Error {
-        let (kind, help) = known(self.code).map_or((ErrorKind::Device, ""), |c| (c.kind, c.help));
+        let (kind, help) = lookup(self.code).map_or((ErrorKind::Device, ""), |c| (c.kind, c.help));
         let log = if self.log.is_empty() { String::new() } else { format!("\n{}", self.log) };
         let error = Error::new(kind, format!("{what}: {} ({}, {}){log}", self.text, self.name, self.call));
         if help.is_empty() { error } else { error.help(help) }
@@ -30,5 +30,5 @@ impl Failure {
 
 /// Whether a failure of this code leaves the context unusable: the kernel went wrong, not the call.
 pub fn sticky(code: i32) -> bool {
-    known(code).is_some_and(|c| matches!(c.kind, ErrorKind::Fault | ErrorKind::Stuck))
+    lookup(code).is_some_and(|c| matches!(c.kind, ErrorKind::Fault | ErrorKind::Stuck))
 }

@@ -35,7 +35,7 @@ pub enum Params<'a> {
 
 /// The events around a launch.
 #[derive(Debug)]
-pub struct Clock {
+pub struct LaunchTimer {
     start: *mut c_void,
     end: *mut c_void,
 }
@@ -47,7 +47,7 @@ impl Library {
         function: Function,
         shape: &Shape,
         params: &Params<'_>,
-        clock: &Clock,
+        timer: &LaunchTimer,
     ) -> Result<(), Failure> {
         let (mut each, buffer): (Vec<*mut c_void>, &[u8]) = match params {
             Params::Each(each) => (each.iter().map(|p| p.as_ptr().cast_mut().cast()).collect(), &[]),
@@ -75,39 +75,39 @@ impl Library {
         };
         let each = if each.is_empty() { null_mut() } else { each.as_mut_ptr() };
         let extra = if buffer.is_empty() { null_mut() } else { extra.as_mut_ptr() };
-        call!(self.cuEventRecord(clock.start, null_mut()))?;
+        call!(self.cuEventRecord(timer.start, null_mut()))?;
         call!(self.cuLaunchKernelEx(&config, function.0, each, extra))?;
-        call!(self.cuEventRecord(clock.end, null_mut()))
+        call!(self.cuEventRecord(timer.end, null_mut()))
     }
 
     /// Two events.
-    pub fn clock(&self) -> Result<Clock, Failure> {
+    pub fn create_timer(&self) -> Result<LaunchTimer, Failure> {
         let (mut start, mut end) = (null_mut(), null_mut());
         call!(self.cuEventCreate(&mut start, 0))?;
         if let Err(e) = call!(self.cuEventCreate(&mut end, 0)) {
-            self.stop(Clock { start, end: start });
+            self.destroy_timer(LaunchTimer { start, end: start });
             return Err(e);
         }
-        Ok(Clock { start, end })
+        Ok(LaunchTimer { start, end })
     }
 
     /// Nanoseconds between them; both have passed.
-    pub fn elapsed(&self, clock: &Clock) -> Result<u64, Failure> {
+    pub fn timer_elapsed(&self, timer: &LaunchTimer) -> Result<u64, Failure> {
         let mut milliseconds = 0f32;
-        call!(self.cuEventElapsedTime(&mut milliseconds, clock.start, clock.end))?;
+        call!(self.cuEventElapsedTime(&mut milliseconds, timer.start, timer.end))?;
         Ok((f64::from(milliseconds) * 1e6) as u64)
     }
 
     /// Whether the second has passed.
-    pub fn over(&self, clock: &Clock) -> Result<bool, Failure> {
-        self.passed(Event(clock.end))
+    pub fn timer_stopped(&self, timer: &LaunchTimer) -> Result<bool, Failure> {
+        self.event_passed(Event(timer.end))
     }
 
     /// Destroys them. After a fault the driver refuses; the context then goes with all that is in it.
-    pub fn stop(&self, clock: Clock) {
-        let _ = call!(self.cuEventDestroy_v2(clock.start));
-        if clock.end != clock.start {
-            let _ = call!(self.cuEventDestroy_v2(clock.end));
+    pub fn destroy_timer(&self, timer: LaunchTimer) {
+        let _ = call!(self.cuEventDestroy_v2(timer.start));
+        if timer.end != timer.start {
+            let _ = call!(self.cuEventDestroy_v2(timer.end));
         }
     }
 }

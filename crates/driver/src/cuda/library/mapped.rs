@@ -20,21 +20,21 @@ const DEVICE_MAP: u32 = 1 | 2;
 const OUT_OF_MEMORY: i32 = 2;
 
 /// Host memory that the device reaches, zero at first.
-pub struct Mapped {
+pub struct MappedBuffer {
     library: Library,
     memory: Option<MmapMut>,
     bytes: usize,
     device: u64,
 }
 
-impl Mapped {
+impl MappedBuffer {
     /// So many bytes, not 0.
-    pub fn new(library: Library, bytes: usize) -> Result<Mapped, Failure> {
+    pub fn new(library: Library, bytes: usize) -> Result<MappedBuffer, Failure> {
         let mut memory =
             MmapMut::map_anon(bytes).map_err(|_| library.failure("cuMemHostRegister_v2", OUT_OF_MEMORY))?;
         let at = memory.as_mut_ptr();
         call!(library.cuMemHostRegister_v2(at.cast(), bytes, DEVICE_MAP))?;
-        let mut mapped = Mapped { library, memory: Some(memory), bytes, device: 0 };
+        let mut mapped = MappedBuffer { library, memory: Some(memory), bytes, device: 0 };
         call!(library.cuMemHostGetDevicePointer_v2(&mut mapped.device, at.cast(), 0))?;
         Ok(mapped)
     }
@@ -72,7 +72,7 @@ impl Mapped {
     }
 }
 
-impl Drop for Mapped {
+impl Drop for MappedBuffer {
     fn drop(&mut self) {
         let library = self.library;
         let at = self.at().cast_mut();

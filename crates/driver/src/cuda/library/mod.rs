@@ -11,27 +11,27 @@
 //! - **C3, handles.** Contexts, modules, functions, streams and events are private types. Their values come
 //!   from the driver, or from the program through `foreign`, whose caller promises that the driver knows
 //!   them. The driver checks a handle that has become stale; the pointer is never followed here.
-//! - **C4, asynchronous copies.** Host memory of a copy that may still be under way is owned by a `Dma` or a
-//!   `Mapped`, neither reads nor writes it meanwhile, and it is not freed before the context.
+//! - **C4, asynchronous copies.** Host memory of a copy that may still be under way is owned by a `PinnedBuffer` or a
+//!   `MappedBuffer`, neither reads nor writes it meanwhile, and it is not freed before the context.
 //!
 //! # Limitations
 //! The library is never closed, because drivers leave threads behind.
 
 #[macro_use]
 mod call;
-pub(crate) mod dma;
 pub(crate) mod failure;
 pub(crate) mod handles;
 pub(crate) mod launch;
 pub(crate) mod mapped;
 mod modules;
 pub(crate) mod open;
+pub(crate) mod pinned;
 pub(crate) mod pointers;
 mod streams;
 
-pub use dma::Dma;
 pub use failure::{Failure, sticky};
 pub use handles::{Context, Event, Stream};
-pub use mapped::Mapped;
+pub use mapped::MappedBuffer;
 pub use open::{Library, VARIABLE};
-pub use pointers::Held;
+pub use pinned::PinnedBuffer;
+pub use pointers::PointerInfo;

@@ -15,7 +15,7 @@ const LOG: usize = 16 << 10;
 
 impl Library {
     /// How many devices there are.
-    pub fn devices(&self) -> Result<u32, Failure> {
+    pub fn device_count(&self) -> Result<u32, Failure> {
         let mut count = 0;
         call!(self.cuDeviceGetCount(&mut count))?;
         Ok(u32::try_from(count).unwrap_or(0))
@@ -29,7 +29,7 @@ impl Library {
     }
 
     /// Its name.
-    pub fn name(&self, device: Device) -> Result<String, Failure> {
+    pub fn device_name(&self, device: Device) -> Result<String, Failure> {
         let mut name = [0u8; 256];
         call!(self.cuDeviceGetName(name.as_mut_ptr().cast(), 255, device.0))?;
         let text = name.split(|&b| b == 0).next().unwrap_or_default();
@@ -44,31 +44,31 @@ impl Library {
     }
 
     /// Bytes of its memory.
-    pub fn memory(&self, device: Device) -> Result<u64, Failure> {
+    pub fn device_memory(&self, device: Device) -> Result<u64, Failure> {
         let mut bytes = 0;
         call!(self.cuDeviceTotalMem_v2(&mut bytes, device.0))?;
         Ok(bytes as u64)
     }
 
     /// Takes part in its primary context.
-    pub fn retain(&self, device: Device) -> Result<Context, Failure> {
+    pub fn retain_primary_context(&self, device: Device) -> Result<Context, Failure> {
         let mut context = null_mut();
         call!(self.cuDevicePrimaryCtxRetain(&mut context, device.0))?;
         Ok(Context(context))
     }
 
     /// Gives it back.
-    pub fn release(&self, device: Device) -> Result<(), Failure> {
+    pub fn release_primary_context(&self, device: Device) -> Result<(), Failure> {
         call!(self.cuDevicePrimaryCtxRelease_v2(device.0))
     }
 
     /// Makes a context this thread's.
-    pub fn enter(&self, context: Context) -> Result<(), Failure> {
+    pub fn set_current_context(&self, context: Context) -> Result<(), Failure> {
         call!(self.cuCtxSetCurrent(context.0))
     }
 
     /// Sets the stack of every thread, bytes.
-    pub fn stack(&self, bytes: usize) -> Result<(), Failure> {
+    pub fn set_stack_size(&self, bytes: usize) -> Result<(), Failure> {
         call!(self.cuCtxSetLimit(limit::STACK_SIZE, bytes))
     }
 
@@ -112,14 +112,14 @@ impl Library {
     }
 
     /// What a kernel needs.
-    pub fn needs(&self, function: Function, attribute: i32) -> Result<u32, Failure> {
+    pub fn function_attribute(&self, function: Function, attribute: i32) -> Result<u32, Failure> {
         let mut value = 0;
         call!(self.cuFuncGetAttribute(&mut value, attribute, function.0))?;
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
     /// How many CTAs of so many threads and bytes of dynamic shared memory a multiprocessor runs at once.
-    pub fn resident(&self, function: Function, threads: u64, shared: u32) -> Result<u32, Failure> {
+    pub fn max_active_ctas(&self, function: Function, threads: u64, shared: u32) -> Result<u32, Failure> {
         let mut ctas = 0;
         let threads = i32::try_from(threads).unwrap_or(i32::MAX);
         call!(self.cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -132,7 +132,12 @@ impl Library {
     }
 
     /// What a kernel may have.
-    pub fn allow(&self, function: Function, attribute: i32, value: u32) -> Result<(), Failure> {
+    pub fn set_function_attribute(
+        &self,
+        function: Function,
+        attribute: i32,
+        value: u32,
+    ) -> Result<(), Failure> {
         call!(self.cuFuncSetAttribute(function.0, attribute, i32::try_from(value).unwrap_or(i32::MAX)))
     }
 

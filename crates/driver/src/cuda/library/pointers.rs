@@ -11,7 +11,7 @@ use crate::cuda::library::open::Library;
 
 /// Memory that the driver knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Held {
+pub struct PointerInfo {
     /// `CUmemorytype`.
     pub kind: u32,
     /// The device's ordinal.
@@ -26,7 +26,7 @@ pub struct Held {
 
 impl Library {
     /// The memory that an address lies in; `None` if the driver knows of none.
-    pub fn held(&self, at: u64) -> Option<Held> {
+    pub fn pointer_info(&self, at: u64) -> Option<PointerInfo> {
         use pointer::{
             ACCESS_FLAGS, DEVICE_ORDINAL, IS_MANAGED, MAPPED, MAPPING_SIZE, MAPPING_START, MEMORY_TYPE,
             RANGE_SIZE, RANGE_START,
@@ -52,18 +52,18 @@ impl Library {
         // Of what was reserved a part may have memory.
         let end = if length == 0 { end } else { end.min(from.checked_add(length)?) };
         let readable = mapped != 0 && access as u32 & pointer::READ != 0 && end > at;
-        let held = Held {
+        let info = PointerInfo {
             kind: kind as u32,
             device: device as u32,
             managed: managed != 0,
             readable,
             end: end.max(at),
         };
-        (held.kind != 0).then_some(held)
+        (info.kind != 0).then_some(info)
     }
 
     /// Puts a kernel into a stream: CTAs along x and y, threads along x, and each parameter.
-    pub fn start(
+    pub fn launch_in_stream(
         &self,
         function: Function,
         stream: Stream,

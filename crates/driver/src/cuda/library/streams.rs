@@ -24,7 +24,7 @@ const HIGHEST: i32 = -1000;
 
 impl Library {
     /// Does `work` in a context, and leaves the calling thread's as they were.
-    pub fn within<T>(&self, context: Context, work: impl FnOnce() -> T) -> Result<T, Failure> {
+    pub fn with_context<T>(&self, context: Context, work: impl FnOnce() -> T) -> Result<T, Failure> {
         call!(self.cuCtxPushCurrent_v2(context.0))?;
         let result = work();
         let mut popped = null_mut();
@@ -33,7 +33,7 @@ impl Library {
     }
 
     /// Does `work`, whose calls break no capture that is under way in this process.
-    pub fn relaxed<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn with_relaxed_capture<T>(&self, work: impl FnOnce() -> T) -> T {
         let mut mode = RELAXED;
         let set = call!(self.cuThreadExchangeStreamCaptureMode(&mut mode)).is_ok();
         let result = work();
@@ -44,44 +44,44 @@ impl Library {
     }
 
     /// A stream that waits for no other, of the highest priority: its work is not kept behind that of others.
-    pub fn stream(&self) -> Result<Stream, Failure> {
+    pub fn create_stream(&self) -> Result<Stream, Failure> {
         let mut stream = null_mut();
         call!(self.cuStreamCreateWithPriority(&mut stream, NON_BLOCKING, HIGHEST))?;
         Ok(Stream(stream))
     }
-    /// Destroys a stream that [`Library::stream`] made; what is in it is still done.
-    pub fn close(&self, stream: Stream) -> Result<(), Failure> {
+    /// Destroys a stream that [`Library::create_stream`] made; what is in it is still done.
+    pub fn destroy_stream(&self, stream: Stream) -> Result<(), Failure> {
         call!(self.cuStreamDestroy_v2(stream.0))
     }
     /// Makes what follows in `stream` wait for what stood before the event.
-    pub fn wait(&self, stream: Stream, event: Event) -> Result<(), Failure> {
+    pub fn make_stream_wait(&self, stream: Stream, event: Event) -> Result<(), Failure> {
         call!(self.cuStreamWaitEvent(stream.0, event.0, 0))
     }
 
     /// An event without a clock.
-    pub fn event(&self) -> Result<Event, Failure> {
+    pub fn create_event(&self) -> Result<Event, Failure> {
         let mut event = null_mut();
         call!(self.cuEventCreate(&mut event, NO_TIMING))?;
         Ok(Event(event))
     }
     /// An event with a clock.
-    pub fn timed(&self) -> Result<Event, Failure> {
+    pub fn create_timed_event(&self) -> Result<Event, Failure> {
         let mut event = null_mut();
         call!(self.cuEventCreate(&mut event, 0))?;
         Ok(Event(event))
     }
     /// Nanoseconds from one event to another; both have passed, and have clocks.
-    pub fn between(&self, start: Event, end: Event) -> Result<u64, Failure> {
+    pub fn elapsed_between(&self, start: Event, end: Event) -> Result<u64, Failure> {
         let mut milliseconds = 0f32;
         call!(self.cuEventElapsedTime(&mut milliseconds, start.0, end.0))?;
         Ok((f64::from(milliseconds) * 1e6) as u64)
     }
     /// Puts it into a stream, behind everything that is there.
-    pub fn mark(&self, event: Event, stream: Stream) -> Result<(), Failure> {
+    pub fn record_event(&self, event: Event, stream: Stream) -> Result<(), Failure> {
         call!(self.cuEventRecord(event.0, stream.0))
     }
     /// Whether everything is done that stood before it.
-    pub fn passed(&self, event: Event) -> Result<bool, Failure> {
+    pub fn event_passed(&self, event: Event) -> Result<bool, Failure> {
         match call!(self.cuEventQuery(event.0)) {
             Ok(()) => Ok(true),
             Err(e) if e.code == NOT_READY => Ok(false),
@@ -89,7 +89,7 @@ impl Library {
         }
     }
     /// Destroys it.
-    pub fn discard(&self, event: Event) -> Result<(), Failure> {
+    pub fn destroy_event(&self, event: Event) -> Result<(), Failure> {
         call!(self.cuEventDestroy_v2(event.0))
     }
 }

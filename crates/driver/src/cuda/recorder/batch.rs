@@ -1,10 +1,10 @@
 //! Launches that were copied to the host and wait for the decode thread.
 
 use crate::cuda::recorder::layout::{Area, Slot};
-use crate::cuda::recorder::state::Placed;
+use crate::cuda::recorder::state::PlacedLaunch;
 
 /// Launches, and the part of a generation's memory in which their streams are.
-pub(super) struct Batch {
+pub(super) struct CopiedBatch {
     pub area: Area,
     /// Address of the heads and hashes that were copied.
     pub used: u64,
@@ -14,7 +14,7 @@ pub(super) struct Batch {
     /// All launches that write to this part of the pool.
     pub slots: Vec<Slot>,
     /// Those that are handed on.
-    pub launches: Vec<Placed>,
+    pub launches: Vec<PlacedLaunch>,
     /// Why those that have not ended never will.
     pub dead: Option<String>,
 }

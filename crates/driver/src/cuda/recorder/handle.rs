@@ -9,10 +9,10 @@ use prlx_trace::TableContents;
 use prlx_trace::launch::Launch;
 
 use crate::cuda::library::handles::Stream;
-use crate::cuda::recorder::launch::{Running, Ticket, Unrecorded};
-use crate::cuda::recorder::limits::{BRING_IN, GRACE, NO_TABLES, PATIENCE};
+use crate::cuda::recorder::launch::{Running, Ticket, UnrecordedReason};
+use crate::cuda::recorder::limits::{GRACE, MAX_COPY_WAIT, MAX_LAUNCH_WAIT, NO_TABLES};
 use crate::cuda::recorder::shared::Shared;
-use crate::cuda::recorder::state::{Counts, Fate, Placed, Progress, Spent, Told};
+use crate::cuda::recorder::state::{Counts, HostTimes, Ownership, PlacedLaunch, Progress, TimeSpent};
 use crate::cuda::recorder::{layout, tables};
 
 /// Records launches in one context of CUDA.
@@ -29,46 +29,54 @@ impl Recorder {
     /// known of it; totals and streams come from here.
     ///
     /// The context is the calling thread's current one.
-    pub fn begin(&self, plan: &Arc<Plan>, launch: Launch, stream: Stream) -> Result<Ticket, Unrecorded> {
+    pub fn begin(
+        &self,
+        plan: &Arc<Plan>,
+        launch: Launch,
+        stream: Stream,
+    ) -> Result<Ticket, UnrecordedReason> {
         if self.forked() {
-            return Err(Unrecorded::Forked);
+            return Err(UnrecordedReason::Forked);
         }
         let shared = &self.shared;
         let mut state = shared.lock();
-        state.counts.asked += 1;
+        state.counts.requested += 1;
         if let Some(why) = layout::refused(&shared.layout, plan, launch.kernel) {
-            state.unrecorded(launch, &why);
-            return Err(Unrecorded::Refused);
+            state.add_unrecorded(launch, &why);
+            return Err(UnrecordedReason::Refused);
         }
-        let Some(probing) = shared.probing(&mut state, plan, &launch) else {
-            state.unrecorded(launch, NO_TABLES);
-            return Err(Unrecorded::Full);
+        let Some(probe_context) = shared.probe_context(&mut state, plan, &launch) else {
+            state.add_unrecorded(launch, NO_TABLES);
+            return Err(UnrecordedReason::Full);
         };
-        let kind = shared.kind(&state, plan, &launch, probing);
-        let promise = state.learned.promise(&shared.layout, &launch, kind.recorded());
-        let (mut state, room) = shared.library.relaxed(|| {
-            shared.room(state, &[kind], promise, |state, generation| shared.slot(state, generation, kind))
+        let kind = shared.kind(&state, plan, &launch, probe_context);
+        let size_estimate = state.size_history.estimate(&shared.layout, &launch, kind.recorded());
+        let (mut state, room) = shared.library.with_relaxed_capture(|| {
+            shared.reserve(state, &[kind], size_estimate, |state, generation| {
+                shared.slot(state, generation, kind)
+            })
         });
         match room {
             Ok((generation, slot)) => {
-                let (progress, fate) = (Progress::Pending, Fate::Own);
-                let handed = state.generations[generation].arena.context(&slot).handed(slot.context);
-                let placed = Placed {
+                let (progress, ownership) = (Progress::Pending, Ownership::Exclusive);
+                let hidden =
+                    state.generations[generation].arena.context(&slot).hidden_parameter(slot.context);
+                let placed = PlacedLaunch {
                     plan: Arc::clone(plan),
                     launch,
                     slot,
                     progress,
-                    fate,
-                    promise,
-                    told: Told::default(),
+                    ownership,
+                    size_estimate,
+                    host_times: HostTimes::default(),
                 };
                 let place = state.place(generation, [placed]);
-                let start = shared.library.relaxed(|| shared.mark(&mut state, stream));
-                Ok(Ticket { handed, called: None, place, start })
+                let start = shared.library.with_relaxed_capture(|| shared.mark(&mut state, stream));
+                Ok(Ticket { hidden, called: None, place, start })
             }
             Err(why) => {
-                let why_not = shared.why_not(&state, why);
-                state.unrecorded(launch, &why_not);
+                let why_not = shared.unrecorded_text(&state, why);
+                state.add_unrecorded(launch, &why_not);
                 Err(why)
             }
         }
@@ -81,22 +89,24 @@ impl Recorder {
             let mut state = shared.lock();
             let places = vec![ticket.place];
             state.called(&places, ticket.called);
-            shared.library.relaxed(|| shared.follow(&mut state, places, stream, ticket.start));
+            shared
+                .library
+                .with_relaxed_capture(|| shared.record_end(&mut state, places, stream, ticket.start));
         }
     }
 
     /// The same where every launch is waited for: comes back when it has ended and is copied to the host,
-    /// after [`PATIENCE`] at the latest. Whatever the next one does, it is not lost.
+    /// after [`MAX_LAUNCH_WAIT`] at the latest. Whatever the next one does, it is not lost.
     pub fn queued_alone(&self, ticket: Ticket, stream: Stream) {
-        let (place, until) = (ticket.place.clone(), Instant::now() + PATIENCE);
+        let (place, until) = (ticket.place.clone(), Instant::now() + MAX_LAUNCH_WAIT);
         self.queued(ticket, stream);
         if self.forked() {
             return;
         }
         let mut state = self.shared.lock();
-        while state.deadline.is_none() && state.dead.is_none() && Instant::now() < until {
+        while state.deadline.is_none() && state.failed.is_none() && Instant::now() < until {
             let ran = !state.writing(std::slice::from_ref(&place));
-            state = self.shared.ask(state, until);
+            state = self.shared.request_copies(state, until);
             if ran {
                 break;
             }
@@ -113,38 +123,39 @@ impl Recorder {
     }
 
     /// Waits until launches that have ended are copied to the host, after the program has waited for them
-    /// itself: whatever it does next, they are not lost with their context. It waits [`BRING_IN`] at most,
+    /// itself: whatever it does next, they are not lost with their context. It waits [`MAX_COPY_WAIT`] at most,
     /// and in the long run a tenth of the time.
-    pub fn bring_in(&self) {
+    pub fn wait_for_copies(&self) {
         if self.forked() {
             return;
         }
         let shared = &self.shared;
         let mut state = shared.lock();
-        shared.library.relaxed(|| shared.notice(&mut state));
+        shared.library.with_relaxed_capture(|| shared.note_ended(&mut state));
         let nothing = state.generations.iter().all(|g| g.done == 0 && g.pending == 0);
         if nothing || state.deadline.is_some() {
             return;
         }
         let start = Instant::now();
-        let most = (GRACE + shared.began.elapsed() / 10).saturating_sub(state.waited).min(BRING_IN);
+        let most = (GRACE + shared.began.elapsed() / 10).saturating_sub(state.waited).min(MAX_COPY_WAIT);
         if most.is_zero() {
             return;
         }
-        shared.ask(state, start + most).waited += start.elapsed();
+        shared.request_copies(state, start + most).waited += start.elapsed();
     }
 
     /// Its context may be about to go: brings in what has ended, and keeps the recorder's threads from
-    /// calling the driver until [`Recorder::go_on`]. It waits [`PATIENCE`] at most.
-    pub fn hold(&self) {
-        self.bring_in();
+    /// calling the driver until [`Recorder::resume`]. It waits [`MAX_LAUNCH_WAIT`] at most.
+    pub fn pause(&self) {
+        self.wait_for_copies();
         if self.forked() {
             return;
         }
         let mut state = self.shared.lock();
-        state.held_back += 1;
+        state.pause_requests += 1;
         let start = Instant::now();
-        while !state.resting && state.dead.is_none() && !state.finished && start.elapsed() < PATIENCE {
+        while !state.paused && state.failed.is_none() && !state.finished && start.elapsed() < MAX_LAUNCH_WAIT
+        {
             self.shared.changed.notify_all();
             let wait = Duration::from_millis(1);
             state = self.shared.changed.wait_timeout(state, wait).unwrap_or_else(|e| e.into_inner()).0;
@@ -152,10 +163,10 @@ impl Recorder {
     }
 
     /// It is there still, or not: then nothing more is recorded.
-    pub fn go_on(&self, there: bool) {
+    pub fn resume(&self, there: bool) {
         if !self.forked() {
             let mut state = self.shared.lock();
-            state.held_back = state.held_back.saturating_sub(1);
+            state.pause_requests = state.pause_requests.saturating_sub(1);
             if !there {
                 state.destroyed();
             }
@@ -179,7 +190,7 @@ impl Recorder {
             let wait = Duration::from_millis(1);
             state = self.shared.changed.wait_timeout(state, wait).unwrap_or_else(|e| e.into_inner()).0;
         }
-        (state.counts, state.dead.clone())
+        (state.counts, state.failed.clone())
     }
 
     /// What was in a probe program's tables when they were last copied, by module: after [`Recorder::finish`]
@@ -205,21 +216,21 @@ impl Recorder {
 
     /// Tables are copied this often while something runs, besides when somebody waits; at most a tenth of the
     /// time.
-    pub fn every(&self, interval: Duration) {
+    pub fn set_table_interval(&self, interval: Duration) {
         if !self.forked() {
             self.shared.lock().tables.every = interval;
         }
     }
 
     /// How long it took to take what was recorded apart and to hand it on, so far.
-    pub fn spent(&self) -> Spent {
-        self.shared.lock().spent
+    pub fn time_spent(&self) -> TimeSpent {
+        self.shared.lock().time_spent
     }
 
     /// Asks for the end from where nothing else may be done, as in a handler of signals: the recorder's
     /// thread ends the recording within about two seconds. [`Recorder::is_finished`] says when it has.
-    pub fn hurry(&self) {
-        self.shared.hurry.store(true, Ordering::Release);
+    pub fn request_end(&self) {
+        self.shared.end_requested.store(true, Ordering::Release);
     }
 
     /// Whether the recording has ended; may be asked from a handler of signals.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use prlx_plan::Plan;
-use prlx_trace::device::Handed;
+use prlx_trace::device::HiddenParameter;
 use prlx_trace::launch::Launch;
 use prlx_trace::mark::Marks;
 use prlx_trace::{Recording, TableContents};
 
 use crate::cuda::library::handles::Event;
-use crate::cuda::recorder::state::{Place, Told};
+use crate::cuda::recorder::state::{HostTimes, Placement};
 
 /// A launch that was recorded, or was to be.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,7 +24,7 @@ pub struct Finished {
     /// What was wrong with the bytes that the kernel left.
     pub damage: Vec<String>,
     /// What the host did, and when.
-    pub told: Told,
+    pub host_times: HostTimes,
 }
 
 /// A launch that is not handed on yet.
@@ -42,17 +42,17 @@ pub struct Running {
 #[derive(Debug)]
 pub struct Ticket {
     /// The hidden parameter.
-    pub handed: Handed,
+    pub hidden: HiddenParameter,
     /// When the driver was called for the launch, and when it answered, if that was looked at.
     pub called: Option<[Instant; 2]>,
-    pub(super) place: Place,
+    pub(super) place: Placement,
     pub(super) start: Option<Event>,
 }
 
 /// Why a launch is not recorded: it is made with 0 as its hidden parameter. It is handed on all the same,
 /// saying why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unrecorded {
+pub enum UnrecordedReason {
     /// Its code can't be recorded by this recorder.
     Refused,
     /// There is no room for it.
@@ -65,7 +65,7 @@ pub enum Unrecorded {
 
 /// The memory of a recorder: bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Memory {
+pub struct RecorderMemory {
     /// Of the device, taken at once; the host's memory holds half as much for copies.
     pub device: u64,
     /// How many of them are for the tables of probe programs.

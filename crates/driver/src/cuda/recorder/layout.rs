@@ -81,7 +81,7 @@ impl Layout {
     pub fn first(&self) -> u64 {
         self.shape.chunk() * self.shape.heads(WARP)
     }
-    /// Bytes of a pool that can be promised: what magazines may hold is nobody's.
+    /// Bytes of a pool that can be reserved: what magazines may hold is nobody's.
     pub fn capacity(&self) -> u64 {
         if self.batch() > self.chunk() { self.pool - MAGAZINES * self.batch() } else { self.pool }
     }
@@ -144,7 +144,7 @@ pub(super) struct Area {
 
 /// What contexts depend on besides where their heads are: contexts of a kind may stand for each other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Kind {
+pub(super) struct ContextKind {
     /// Warps for which there are heads.
     warps: u64,
     /// Warps to record: first, one past the last.
@@ -153,12 +153,12 @@ pub(super) struct Kind {
     cta_warps: u64,
     /// Bytes of a warp's finals.
     finals: u64,
-    probing: Probing,
+    probe_context: ProbeContext,
 }
 
 /// What a probe program has in its contexts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct Probing {
+pub(super) struct ProbeContext {
     /// Address of the module's tables.
     pub tables: u64,
     /// Bytes of a warp's records.
@@ -166,40 +166,40 @@ pub(super) struct Probing {
     /// The launch's number, where the program asks for it.
     pub number: u64,
     /// Room for what markers leave.
-    pub tracks: Tracks,
+    pub tracks: TrackRegions,
 }
 
 /// Room for the tracks of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct Tracks {
+pub(super) struct TrackRegions {
     /// Regions of a warp; 0: there are none.
     pub regions: u64,
     /// Logarithm of a region's bytes.
     pub log: u32,
 }
 
-impl Tracks {
+impl TrackRegions {
     /// Bytes of so many warps'.
     pub fn bytes(self, warps: u64) -> Option<u64> {
         warps.checked_mul(self.regions)?.checked_mul(1 << self.log)
     }
 }
 
-impl Kind {
+impl ContextKind {
     /// Warps for which there are heads.
     pub fn warps(&self) -> u64 {
         self.warps
     }
     /// Bytes of a warp besides its heads: of finals or records.
     pub fn each(&self) -> u64 {
-        self.finals + self.probing.records
+        self.finals + self.probe_context.records
     }
     /// How many warps are recorded.
     pub fn recorded(&self) -> u64 {
         self.wanted.1 - self.wanted.0
     }
     /// For a launch.
-    pub fn of(plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
+    pub fn of(plan: &Plan, launch: &Launch, probe_context: ProbeContext) -> ContextKind {
         let (first, last) = wanted(&plan.request, launch);
         let cta_warps = cta_warps(launch, (first, last));
         let finals = if plan.request.level == Level::Fingerprint { plan.finals.bytes() } else { 0 };
@@ -211,23 +211,23 @@ impl Kind {
         };
         let last = if last == launch.warps() { warps } else { last };
         let visits = launch.window.as_ref().map_or((0, u64::MAX), |w| w.visits);
-        Kind { warps, wanted: (first, last), visits, cta_warps, finals, probing }
+        ContextKind { warps, wanted: (first, last), visits, cta_warps, finals, probe_context }
     }
     /// The same with room for tracks: for what one of them wanted lately, head and all, or, if nothing is
     /// known of the kernel, as much as half of an arena has. Warps that find none are not recorded.
-    pub fn tracked(self, layout: &Layout, tracks: &tracks::Layout, lately: Option<u64>) -> Kind {
+    pub fn tracked(self, layout: &Layout, tracks: &tracks::Layout, lately: Option<u64>) -> ContextKind {
         // Contexts, and what aligning regions takes.
         let room = layout.arena.saturating_sub(512 + (1 << LOGS.1)).min(tracks::MOST);
         let (log, warps) = tracks.size(self.recorded(), if lately.is_some() { room } else { room / 2 });
-        let learned = || lately.map_or(log, |bytes| bytes.next_power_of_two().ilog2().max(LOGS.0));
-        let enough = tracks.log().unwrap_or_else(learned);
-        let tracks = Tracks { regions: tracks.regions(), log: log.min(enough) };
+        let needed = || lately.map_or(log, |bytes| bytes.next_power_of_two().ilog2().max(LOGS.0));
+        let enough = tracks.log().unwrap_or_else(needed);
+        let tracks = TrackRegions { regions: tracks.regions(), log: log.min(enough) };
         let wanted = (self.wanted.0, self.wanted.0 + warps);
-        Kind { wanted, probing: Probing { tracks, ..self.probing }, ..self }
+        ContextKind { wanted, probe_context: ProbeContext { tracks, ..self.probe_context }, ..self }
     }
     /// Room for its tracks.
-    pub fn tracks(&self) -> Tracks {
-        self.probing.tracks
+    pub fn tracks(&self) -> TrackRegions {
+        self.probe_context.tracks
     }
 }
 
@@ -241,7 +241,7 @@ pub(super) struct Slot {
     pub finals: u64,
     /// Of tracks; 0: there are none.
     pub tracks: u64,
-    pub kind: Kind,
+    pub kind: ContextKind,
 }
 
 impl Slot {
@@ -273,11 +273,11 @@ impl Arena {
         (self.back, self.area.arena + self.layout.arena - self.back)
     }
     /// Whether an empty arena had room for a launch of this kind.
-    pub fn ever(&self, kind: Kind) -> bool {
+    pub fn ever(&self, kind: ContextKind) -> bool {
         Arena::new(self.layout, self.area).carve(kind, true).is_some()
     }
     /// Room for a launch, with a context or without.
-    pub fn carve(&mut self, kind: Kind, context: bool) -> Option<Slot> {
+    pub fn carve(&mut self, kind: ContextKind, context: bool) -> Option<Slot> {
         let (heads, finals) = self.layout.room(kind.warps, kind.each())?;
         let bytes = heads.checked_add(finals)?.checked_next_multiple_of(256)?;
         let tracks = kind.tracks().bytes(kind.recorded())?;
@@ -296,7 +296,7 @@ impl Arena {
     }
     /// What a slot's context holds.
     pub fn context(&self, slot: &Slot) -> Context {
-        let probing = slot.kind.probing;
+        let probe_context = slot.kind.probe_context;
         let (finals, records) =
             if self.layout.level == Level::Probe { (0, slot.finals) } else { (slot.finals, 0) };
         Context {
@@ -312,12 +312,12 @@ impl Arena {
             warp_first: slot.kind.wanted.0 as u32,
             warps: (slot.kind.wanted.1 - slot.kind.wanted.0) as u32,
             given: 0,
-            tables: probing.tables,
+            tables: probe_context.tables,
             records,
             record_warps: if records == 0 { 0 } else { slot.kind.cta_warps },
             tracks: slot.tracks,
-            track_log: probing.tracks.log.into(),
-            launch: probing.number,
+            track_log: probe_context.tracks.log.into(),
+            launch: probe_context.number,
             visit_first: slot.kind.visits.0,
             visit_last: slot.kind.visits.1,
         }
@@ -410,7 +410,7 @@ mod tests {
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Fingerprint);
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
-        let kind = Kind::of(&plan, &launch, Probing::default());
+        let kind = ContextKind::of(&plan, &launch, ProbeContext::default());
         assert_eq!((kind.warps, kind.wanted), (40, (0, 40)));
         let (mut slots, all) = (Vec::new(), arena.left());
         while let Some(slot) = arena.carve(kind, true) {
@@ -423,7 +423,7 @@ mod tests {
         assert_eq!(arena.used(), (slots.last().unwrap().heads, each * slots.len() as u64));
         assert!(arena.ever(kind));
         let huge = Launch { grid: Dim3 { x: 1 << 31, y: 65535, z: 65535 }, ..launch };
-        let kind = Kind::of(&plan, &huge, Probing::default());
+        let kind = ContextKind::of(&plan, &huge, ProbeContext::default());
         assert!(!arena.ever(kind) && arena.carve(kind, true).is_none());
     }
 
@@ -434,7 +434,11 @@ mod tests {
         let plan = plan(Level::Probe);
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
         let kind = |records| {
-            Kind::of(&plan, &launch, Probing { tables: 4096, records, number: 7, ..Probing::default() })
+            ContextKind::of(
+                &plan,
+                &launch,
+                ProbeContext { tables: 4096, records, number: 7, ..ProbeContext::default() },
+            )
         };
         let slot = arena.carve(kind(100), true).unwrap();
         let context = arena.context(&slot);
@@ -455,7 +459,7 @@ mod tests {
         let plan = plan(Level::Probe);
         let of = |warps, lately| {
             let launch = Launch { grid: Dim3 { x: warps, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
-            let kind = Kind::of(&plan, &launch, Probing::default());
+            let kind = ContextKind::of(&plan, &launch, ProbeContext::default());
             kind.tracked(&layout, &tracks::Layout::default(), lately)
         };
         // Nothing is known: half of an arena. Then as much as was wanted, or as there is.

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 /// The longest that a launch is kept waiting for room.
-pub const PATIENCE: Duration = Duration::from_secs(1);
+pub const MAX_LAUNCH_WAIT: Duration = Duration::from_secs(1);
 
 /// The longest that it is when nothing ends meanwhile.
 pub(super) const STALL: Duration = Duration::from_millis(200);
 
 /// The longest that a program waits for launches to be copied after it has waited for them itself, and how
 /// long it may besides its share of the time.
-pub const BRING_IN: Duration = Duration::from_millis(100);
+pub const MAX_COPY_WAIT: Duration = Duration::from_millis(100);
 
 pub(super) const GRACE: Duration = Duration::from_millis(200);
 

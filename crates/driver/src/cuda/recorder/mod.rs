@@ -4,15 +4,15 @@
 //! **Way of a launch.** [`Recorder::begin`] places it and gives the hidden parameter, which leads to its
 //! context; the program's launch is made with it; [`Recorder::queued`] puts an event behind it into its
 //! stream, as `begin` did before it: between them lies how long it ran. A thread of the recorder's own
-//! (`worker`) sees the event pass and copies what was recorded to the host beside the program's work; another
+//! (`copy_thread`) sees the event pass and copies what was recorded to the host beside the program's work; another
 //! (`scribe`) takes it apart and hands the launch on. After the program has waited for its launches itself,
-//! [`Recorder::bring_in`] waits until they are copied: they are safe then.
+//! [`Recorder::wait_for_copies`] waits until they are copied: they are safe then.
 //!
 //! **Generations.** Device memory is taken once and split in two (`layout`). Launches go to the open
 //! generation. When that fills, or is a moment old, the other is opened if it is clean; a closed one is
 //! drained when all its launches have ended, zeroed, and clean again.
 //!
-//! **Room.** A launch is promised what it is likely to write (`promise`), and a generation takes launches as
+//! **Room.** A launch is promised what it is likely to write (`size_estimate`), and a generation takes launches as
 //! long as what was written and what is promised fit into it; one launch at least, however large. When
 //! neither has room, `begin` waits a little, and only as long as launches still end. Then the launch goes
 //! where its heads have room, and what runs over is counted; if they have none it runs unrecorded and is said
@@ -41,7 +41,7 @@
 //! # Invariants
 //! Nothing is allocated, freed, set or waited for in a stream of the program, but for the copies before a
 //! graph's launch, and their wait for the same graph's launch before, for which the graph itself would wait;
-//! no call breaks a capture; every wait of a thread of the program is bounded, by [`PATIENCE`] at most; asked
+//! no call breaks a capture; every wait of a thread of the program is bounded, by [`MAX_LAUNCH_WAIT`] at most; asked
 //! = recorded + unfinished + unrecorded + unsaid + cancelled when the recording has ended. A forked child
 //! records nothing.
 //! # Limitations
@@ -71,6 +71,6 @@ mod unfinished;
 
 pub use graph::{NodeId, Replay};
 pub use handle::Recorder;
-pub use launch::{Finished, Memory, Running, Ticket, Unrecorded};
-pub use limits::{BRING_IN, PATIENCE};
-pub use state::{Counts, Spent, Told};
+pub use launch::{Finished, RecorderMemory, Running, Ticket, UnrecordedReason};
+pub use limits::{MAX_COPY_WAIT, MAX_LAUNCH_WAIT};
+pub use state::{Counts, HostTimes, TimeSpent};

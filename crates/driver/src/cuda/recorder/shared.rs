@@ -9,12 +9,12 @@ use prlx_trace::launch::Launch;
 
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Event, Stream};
-use crate::cuda::library::mapped::Mapped;
+use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
-use crate::cuda::recorder::launch::Unrecorded;
-use crate::cuda::recorder::layout::{CONTEXT, Kind, Layout, Probing, Slot};
-use crate::cuda::recorder::limits::{NOTICED, PATIENCE, SPIN, STALL, UPLOAD};
-use crate::cuda::recorder::state::{Generation, Phase, Place, State, Waiting};
+use crate::cuda::recorder::launch::UnrecordedReason;
+use crate::cuda::recorder::layout::{CONTEXT, ContextKind, Layout, ProbeContext, Slot};
+use crate::cuda::recorder::limits::{MAX_LAUNCH_WAIT, NOTICED, SPIN, STALL, UPLOAD};
+use crate::cuda::recorder::state::{AwaitedEvent, Generation, Phase, Placement, State};
 
 /// What is used by the program's threads and the recorder's own.
 pub(super) struct Shared {
@@ -23,7 +23,7 @@ pub(super) struct Shared {
     /// Where the device memory begins.
     pub(super) base: u64,
     /// That memory, where it is the host's: what is in it can be read when the context is dead.
-    pub(super) kept: Option<Mapped>,
+    pub(super) kept: Option<MappedBuffer>,
     /// For contexts; never behind copies of what was recorded.
     pub(super) upload_stream: Stream,
     pub(super) pid: u32,
@@ -32,7 +32,7 @@ pub(super) struct Shared {
     /// Bytes that may be copied to the host and not yet handed on.
     pub(super) host: u64,
     pub(super) began: Instant,
-    pub(super) hurry: AtomicBool,
+    pub(super) end_requested: AtomicBool,
     pub(super) finished: AtomicBool,
 }
 
@@ -49,15 +49,26 @@ impl Shared {
     }
 
     /// What the contexts of a launch say of a probe program; `None`: there is no room for its tables.
-    pub(super) fn probing(&self, state: &mut State, plan: &Arc<Plan>, launch: &Launch) -> Option<Probing> {
-        state.tables.probing(&self.layout, self.layout.tables_at(self.base), plan, launch)
+    pub(super) fn probe_context(
+        &self,
+        state: &mut State,
+        plan: &Arc<Plan>,
+        launch: &Launch,
+    ) -> Option<ProbeContext> {
+        state.tables.probe_context(&self.layout, self.layout.tables_at(self.base), plan, launch)
     }
 
     /// What kind of launch it is.
-    pub(super) fn kind(&self, state: &State, plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
-        let kind = Kind::of(plan, launch, probing);
+    pub(super) fn kind(
+        &self,
+        state: &State,
+        plan: &Plan,
+        launch: &Launch,
+        probe_context: ProbeContext,
+    ) -> ContextKind {
+        let kind = ContextKind::of(plan, launch, probe_context);
         match &plan.probe_state.tracks {
-            Some(tracks) => kind.tracked(&self.layout, tracks, state.learned.track(launch)),
+            Some(tracks) => kind.tracked(&self.layout, tracks, state.size_history.track(launch)),
             None => kind,
         }
     }
@@ -67,7 +78,7 @@ impl Shared {
         &self,
         state: &mut State,
         generation: usize,
-        kind: Kind,
+        kind: ContextKind,
     ) -> Result<Option<Slot>, Failure> {
         let State { generations, upload, late, .. } = state;
         let g = &mut generations[generation];
@@ -80,7 +91,7 @@ impl Shared {
                 }
                 patient && start.elapsed() < UPLOAD
             };
-            *late = !upload.settle(&mut pause)?;
+            *late = !upload.wait(&mut pause)?;
             if *late {
                 return Ok(None);
             }
@@ -99,8 +110,8 @@ impl Shared {
                 to[..context.len()].copy_from_slice(&context);
             }
             let stream = self.upload_stream;
-            upload.send(stream, &[(first.context, &bytes)])?;
-            *late = !upload.settle(&mut pause)?;
+            upload.copy_to_device(stream, &[(first.context, &bytes)])?;
+            *late = !upload.wait(&mut pause)?;
             if *late {
                 return Ok(None);
             }
@@ -113,33 +124,33 @@ impl Shared {
 
     /// Places launches of these kinds in one generation, with what `find` finds there for them all, as soon
     /// as there is room for what is promised to them.
-    pub(super) fn room<'s, T>(
+    pub(super) fn reserve<'s, T>(
         &self,
         mut state: MutexGuard<'s, State>,
-        kinds: &[Kind],
-        promise: u64,
+        kinds: &[ContextKind],
+        size_estimate: u64,
         mut find: impl FnMut(&mut State, usize) -> Result<Option<T>, Failure>,
-    ) -> (MutexGuard<'s, State>, Result<(usize, T), Unrecorded>) {
+    ) -> (MutexGuard<'s, State>, Result<(usize, T), UnrecordedReason>) {
         let start = Instant::now();
         let (mut seen, mut still, mut late) = (state.progress, start, false);
         loop {
-            if state.dead.is_some() || state.deadline.is_some() {
-                return (state, Err(Unrecorded::Ended));
+            if state.failed.is_some() || state.deadline.is_some() {
+                return (state, Err(UnrecordedReason::Ended));
             }
             if let Some(open) = state.open {
-                let roomy = state.generations[open].roomy(&self.layout, promise);
+                let roomy = state.generations[open].has_room(&self.layout, size_estimate);
                 if roomy || late {
                     match find(&mut state, open) {
                         Ok(Some(found)) => return (state, Ok((open, found))),
                         Ok(None) => {}
                         Err(e) => {
                             self.fail(&mut state, e);
-                            return (state, Err(Unrecorded::Ended));
+                            return (state, Err(UnrecordedReason::Ended));
                         }
                     }
                     let empty = state.generations[open].launches.is_empty();
                     if empty || late || kinds.iter().any(|k| !state.generations[open].arena.ever(*k)) {
-                        return (state, Err(Unrecorded::Full));
+                        return (state, Err(UnrecordedReason::Full));
                     }
                 }
                 // Where only what is promised is in the way it stays open for launches that can't wait.
@@ -160,10 +171,10 @@ impl Shared {
             if state.progress != seen || state.generations.iter().any(drained) {
                 (seen, still) = (state.progress, now);
             }
-            if state.stalled == Some(seen) || now - still > STALL || now - start > PATIENCE {
+            if state.stalled == Some(seen) || now - still > STALL || now - start > MAX_LAUNCH_WAIT {
                 state.stalled = Some(seen);
                 if state.open.is_none() {
-                    return (state, Err(Unrecorded::Full));
+                    return (state, Err(UnrecordedReason::Full));
                 }
                 late = true;
                 continue;
@@ -178,17 +189,17 @@ impl Shared {
 
     /// Puts an event into a stream; `None`: the recording has failed.
     pub(super) fn mark(&self, state: &mut State, stream: Stream) -> Option<Event> {
-        let event = state.events.pop().map_or_else(|| self.library.timed(), Ok);
-        let marked = event.and_then(|e| self.library.mark(e, stream).map(|()| e));
+        let event = state.events.pop().map_or_else(|| self.library.create_timed_event(), Ok);
+        let marked = event.and_then(|e| self.library.record_event(e, stream).map(|()| e));
         marked.map_err(|e| self.fail(state, e)).ok()
     }
 
     /// Notes that launches have ended: the program has waited, so some have, and this is sooner than the
     /// recorder's thread looks.
-    pub(super) fn notice(&self, state: &mut State) {
+    pub(super) fn note_ended(&self, state: &mut State) {
         for all in state.waiting.values_mut() {
             // A failure is the thread's to find: it asks the same.
-            let passed = |w: &Waiting| self.library.passed(w.event).is_ok_and(|passed| passed);
+            let passed = |w: &AwaitedEvent| self.library.event_passed(w.event).is_ok_and(|passed| passed);
             let n = match all.back().is_some_and(passed) {
                 true => all.len(),
                 false => all.iter().take(NOTICED).take_while(|w| passed(w)).count(),
@@ -199,7 +210,13 @@ impl Shared {
     }
 
     /// Puts an event behind what was placed; `start`: the one before it.
-    pub(super) fn follow(&self, state: &mut State, places: Vec<Place>, stream: Stream, start: Option<Event>) {
+    pub(super) fn record_end(
+        &self,
+        state: &mut State,
+        places: Vec<Placement>,
+        stream: Stream,
+        start: Option<Event>,
+    ) {
         if !state.writing(&places) {
             state.events.extend(start);
             return;
@@ -210,7 +227,7 @@ impl Shared {
                 if state.waiting.is_empty() {
                     self.changed.notify_all();
                 }
-                state.waiting.entry(stream).or_default().push_back(Waiting {
+                state.waiting.entry(stream).or_default().push_back(AwaitedEvent {
                     event,
                     start,
                     places,
@@ -224,15 +241,15 @@ impl Shared {
 
 impl Shared {
     /// Asks for what has ended, and waits until it is copied.
-    pub(super) fn ask<'s>(
+    pub(super) fn request_copies<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
         until: Instant,
     ) -> MutexGuard<'s, State> {
-        state.asked += 1;
-        let mine = state.asked;
+        state.copies_requested += 1;
+        let mine = state.copies_requested;
         self.changed.notify_all();
-        while state.answered < mine && state.dead.is_none() && !state.finished {
+        while state.copies_answered < mine && state.failed.is_none() && !state.finished {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -243,9 +260,9 @@ impl Shared {
     }
 
     /// What a launch says that is not recorded.
-    pub(super) fn why_not(&self, state: &State, why: Unrecorded) -> String {
+    pub(super) fn unrecorded_text(&self, state: &State, why: UnrecordedReason) -> String {
         match why {
-            Unrecorded::Ended => state.dead.as_ref().map_or_else(
+            UnrecordedReason::Ended => state.failed.as_ref().map_or_else(
                 || "the recording has ended".to_owned(),
                 |dead| format!("recording stopped: {dead}"),
             ),

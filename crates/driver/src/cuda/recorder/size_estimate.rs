@@ -24,15 +24,15 @@ const FIRST: u64 = 2;
 
 /// What launches took, by kernel and warps: bytes.
 #[derive(Default)]
-pub(super) struct Learned {
+pub(super) struct SizeHistory {
     most: BTreeMap<(ModuleId, FuncId, u64), u64>,
     /// What the longest of a kernel's tracks wanted, by kernel: bytes.
     tracks: BTreeMap<(ModuleId, FuncId), u64>,
 }
 
-impl Learned {
+impl SizeHistory {
     /// Bytes of the pool that are promised to a launch that records so many warps: all that can be, at most.
-    pub fn promise(&self, layout: &Layout, launch: &Launch, warps: u64) -> u64 {
+    pub fn estimate(&self, layout: &Layout, launch: &Launch, warps: u64) -> u64 {
         // A probe program has no streams.
         if layout.level == Level::Probe {
             return 0;
@@ -43,7 +43,7 @@ impl Learned {
         // The nearest shape of the same kernel; of two the smaller one, whose warps have more to do if they
         // differ.
         let near = [below, above].into_iter().flatten().find(|(k, _)| (k.0, k.1) == (key.0, key.1));
-        let promise = match near {
+        let size_estimate = match near {
             Some(((_, _, of), bytes)) => {
                 let bytes = u128::from(*bytes) * u128::from(warps) / u128::from((*of).max(1));
                 let chunks = u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(layout.chunk());
@@ -51,7 +51,7 @@ impl Learned {
             }
             None => warps.saturating_mul(layout.first()).saturating_mul(FIRST),
         };
-        promise.min(layout.capacity())
+        size_estimate.min(layout.capacity())
     }
     /// Bytes that each track of such a launch is likely to want; `None`: nothing is known of its kernel.
     pub fn track(&self, launch: &Launch) -> Option<u64> {
@@ -86,31 +86,31 @@ mod tests {
     fn launches_tell_of_later_ones() {
         let layout = Layout::new(Level::Path, 64 << 20, 0).unwrap();
         let chunk = layout.chunk();
-        let mut learned = Learned::default();
+        let mut size_history = SizeHistory::default();
         let of = |kernel| Launch { kernel: FuncId(kernel), ..Launch::default() };
         // Nothing is known.
-        assert_eq!(learned.promise(&layout, &of(0), 10), 20 * chunk);
-        learned.learn(&of(0), 10, 80 * chunk);
-        assert_eq!(learned.promise(&layout, &of(0), 10), 90 * chunk);
-        assert_eq!(learned.promise(&layout, &of(0), 20), 180 * chunk);
-        assert_eq!(learned.promise(&layout, &of(0), 5), 45 * chunk);
-        assert_eq!(learned.promise(&layout, &of(1), 5), 10 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 10), 20 * chunk);
+        size_history.learn(&of(0), 10, 80 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 10), 90 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 20), 180 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 5), 45 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(1), 5), 10 * chunk);
         // Of several shapes the same one.
-        learned.learn(&of(0), 1000, 1000 * chunk);
-        assert_eq!(learned.promise(&layout, &of(0), 1000), 1125 * chunk);
-        assert_eq!(learned.promise(&layout, &of(0), 10), 90 * chunk);
+        size_history.learn(&of(0), 1000, 1000 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 1000), 1125 * chunk);
+        assert_eq!(size_history.estimate(&layout, &of(0), 10), 90 * chunk);
         // One that writes nothing is promised nothing, in the end.
-        learned.learn(&of(2), 10, 0);
-        assert_eq!(learned.promise(&layout, &of(2), 10), 0);
+        size_history.learn(&of(2), 10, 0);
+        assert_eq!(size_history.estimate(&layout, &of(2), 10), 0);
         for _ in 0..200 {
-            learned.learn(&of(0), 10, chunk);
+            size_history.learn(&of(0), 10, chunk);
         }
-        assert_eq!(learned.promise(&layout, &of(0), 10), chunk);
-        let huge = learned.promise(&layout, &of(0), u64::MAX);
+        assert_eq!(size_history.estimate(&layout, &of(0), 10), chunk);
+        let huge = size_history.estimate(&layout, &of(0), u64::MAX);
         assert_eq!(huge, layout.capacity());
         for i in 0..2 * KNOWN as u64 {
-            learned.learn(&of(0), i, chunk);
-            assert!(learned.most.len() <= KNOWN);
+            size_history.learn(&of(0), i, chunk);
+            assert!(size_history.most.len() <= KNOWN);
         }
     }
 }

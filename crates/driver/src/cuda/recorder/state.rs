@@ -12,27 +12,27 @@ use std::time::{Duration, Instant};
 use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
 
-use super::layout::{Area, Arena, GENERATIONS, Kind, Layout, Slot};
+use super::layout::{Area, Arena, ContextKind, GENERATIONS, Layout, Slot};
 use super::tables::Tables;
-use crate::cuda::library::dma::Dma;
 use crate::cuda::library::handles::{Event, Stream};
-use crate::cuda::recorder::size_estimate::Learned;
+use crate::cuda::library::pinned::PinnedBuffer;
+use crate::cuda::recorder::size_estimate::SizeHistory;
 
 /// A launch, and how far it is.
-pub(super) struct Placed {
+pub(super) struct PlacedLaunch {
     pub plan: Arc<Plan>,
     pub launch: Launch,
     pub slot: Slot,
     pub progress: Progress,
-    pub fate: Fate,
+    pub ownership: Ownership,
     /// Bytes of the pool that it is likely to take.
-    pub promise: u64,
-    pub told: Told,
+    pub size_estimate: u64,
+    pub host_times: HostTimes,
 }
 
 /// What the host knows of a launch by its own clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Told {
+pub struct HostTimes {
     /// When the driver was called to launch it, and when it answered.
     pub called: Option<[Instant; 2]>,
     /// When its end was seen first.
@@ -41,19 +41,20 @@ pub struct Told {
 
 /// Whose its streams are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fate {
+pub(super) enum Ownership {
     /// Its own.
-    Own,
+    Exclusive,
     /// Another launch may have written to the same heads.
-    Mixed,
+    Shared,
     /// The same, and it is handed on from another generation: it only holds this one.
-    Echo,
+    Placeholder,
 }
 
-impl Placed {
+impl PlacedLaunch {
     /// Whether it is to be handed on.
     pub fn counts(&self) -> bool {
-        matches!(self.progress, Progress::Pending | Progress::Done) && self.fate != Fate::Echo
+        matches!(self.progress, Progress::Pending | Progress::Done)
+            && self.ownership != Ownership::Placeholder
     }
 }
 
@@ -77,7 +78,7 @@ pub(super) enum Phase {
     Open,
     /// No more launches go there; it is drained when they have ended.
     Closed,
-    /// The worker has it.
+    /// The copy thread has it.
     Draining,
 }
 
@@ -87,11 +88,11 @@ pub(super) struct Generation {
     pub arena: Arena,
     pub phase: Phase,
     /// Carved, with contexts that lie in device memory.
-    pub ready: BTreeMap<Kind, Vec<Slot>>,
+    pub ready: BTreeMap<ContextKind, Vec<Slot>>,
     /// How many of a kind were asked for, in this round and in the last.
-    pub asked: BTreeMap<Kind, usize>,
-    pub before: BTreeMap<Kind, usize>,
-    pub launches: Vec<Placed>,
+    pub asked: BTreeMap<ContextKind, usize>,
+    pub before: BTreeMap<ContextKind, usize>,
+    pub launches: Vec<PlacedLaunch>,
     /// Launches that may still write.
     pub pending: usize,
     /// Launches that have ended and are to be copied.
@@ -104,41 +105,41 @@ pub(super) struct Generation {
     pub filled: u64,
     /// Bytes that were promised to launches whose part is not in `filled` for certain; of those that have
     /// ended; of those that had ended when the cursor was asked for.
-    pub promised: u64,
+    pub estimated_bytes: u64,
     pub ended: u64,
     pub asked_for: u64,
 }
 
 /// Where launches were placed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct Placement {
     pub generation: usize,
     pub round: u64,
     pub launches: Range<usize>,
 }
 
 /// Launches that end when an event passes.
-pub(super) struct Waiting {
+pub(super) struct AwaitedEvent {
     pub event: Event,
     /// The event before a launch that is timed.
     pub start: Option<Event>,
-    pub places: Vec<Place>,
+    pub places: Vec<Placement>,
     /// When it was seen first that it had passed.
     pub seen: Option<Instant>,
 }
 
 /// A launch of a graph that may write through a node's context.
 #[derive(Clone)]
-pub(super) struct User {
+pub(super) struct NodeUser {
     pub exec: u32,
-    pub places: Vec<Place>,
+    pub places: Vec<Placement>,
 }
 
 /// How many launches there were, and what became of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Launches that were to be recorded.
-    pub asked: u64,
+    pub requested: u64,
     /// Handed on, whole.
     pub recorded: u64,
     /// Handed on, but still running when the recording ended.
@@ -146,18 +147,18 @@ pub struct Counts {
     /// Handed on without anything recorded, for the reason that stands in them.
     pub unrecorded: u64,
     /// Likewise, but too many at a time to be handed on: only counted.
-    pub unsaid: u64,
+    pub unlisted: u64,
     /// Not launched after all.
     pub cancelled: u64,
 }
 
 /// How long the recorder's thread took for what it was given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Spent {
+pub struct TimeSpent {
     /// Taking streams apart.
-    pub apart: Duration,
+    pub decoding: Duration,
     /// Handing launches on: packing and writing, mostly.
-    pub handing: Duration,
+    pub delivery: Duration,
 }
 
 /// Launches of which nothing is recorded that are kept at a time.
@@ -167,7 +168,7 @@ pub(super) struct State {
     pub generations: [Generation; GENERATIONS],
     pub open: Option<usize>,
     /// By stream, in order.
-    pub waiting: BTreeMap<Stream, VecDeque<Waiting>>,
+    pub waiting: BTreeMap<Stream, VecDeque<AwaitedEvent>>,
     /// Events that nobody waits for; they have clocks.
     pub events: Vec<Event>,
     /// Grows with everything that ends and everything that is drained.
@@ -177,41 +178,41 @@ pub(super) struct State {
     /// Launches of which nothing is recorded, to be handed on.
     pub unrecorded: Vec<Launch>,
     pub counts: Counts,
-    pub spent: Spent,
+    pub time_spent: TimeSpent,
     /// What launches took.
-    pub learned: Learned,
+    pub size_history: SizeHistory,
     /// A probe program's.
     pub tables: Tables,
     /// Bytes that were copied to the host and are not yet handed on.
-    pub held: u64,
+    pub host_bytes: u64,
     /// How often somebody asked for what has ended, and which of these was the last that came too late to be
     /// waited for.
-    pub asked: u64,
-    pub answered: u64,
+    pub copies_requested: u64,
+    pub copies_answered: u64,
     /// How long threads of the program waited for what has ended.
     pub waited: Duration,
-    /// How many threads keep the worker from calling the driver, and whether it does not.
-    pub held_back: u32,
-    pub resting: bool,
+    /// How many threads keep the copy thread from calling the driver, and whether it does not.
+    pub pause_requests: u32,
+    pub paused: bool,
     /// The context was destroyed, and nothing went with it.
-    pub gone: bool,
+    pub context_destroyed: bool,
     /// Why nothing can be recorded any more.
-    pub dead: Option<String>,
+    pub failed: Option<String>,
     /// What launches left can still be read then.
-    pub outlives: bool,
+    pub survives_context: bool,
     /// When the recording has to have ended.
     pub deadline: Option<Instant>,
     pub finished: bool,
     /// For contexts.
-    pub upload: Dma,
+    pub upload: PinnedBuffer,
     /// The last of these copies took longer than anybody waits.
     pub late: bool,
     /// For contexts of graph nodes: in use by streams of the program, or not.
-    pub staging: Vec<Dma>,
+    pub staging: Vec<PinnedBuffer>,
     /// Nodes that have no context.
     pub free_nodes: Vec<u32>,
     /// By node, those that have not ended.
-    pub users: BTreeMap<u32, Vec<User>>,
+    pub users: BTreeMap<u32, Vec<NodeUser>>,
 }
 
 impl Generation {
@@ -229,25 +230,35 @@ impl Generation {
             round: 0,
             since: None,
             filled: 0,
-            promised: 0,
+            estimated_bytes: 0,
             ended: 0,
             asked_for: 0,
         }
     }
     /// Whether launches that are promised so many bytes may be let in: nobody else is there, or nobody's part
     /// is touched.
-    pub fn roomy(&self, layout: &Layout, promise: u64) -> bool {
-        self.launches.is_empty() || self.filled.saturating_add(self.promised + promise) <= layout.capacity()
+    pub fn has_room(&self, layout: &Layout, size_estimate: u64) -> bool {
+        self.launches.is_empty()
+            || self.filled.saturating_add(self.estimated_bytes + size_estimate) <= layout.capacity()
     }
     /// Takes the launches that have ended; their places stay.
-    pub fn take_ended(&mut self) -> Vec<Placed> {
+    pub fn take_ended(&mut self) -> Vec<PlacedLaunch> {
         self.done = 0;
         let ended = self.launches.iter_mut().filter(|p| p.progress == Progress::Done && p.counts());
-        let take = |placed: &mut Placed| {
+        let take = |placed: &mut PlacedLaunch| {
             let (plan, launch) = (Arc::clone(&placed.plan), std::mem::take(&mut placed.launch));
             placed.progress = Progress::Taken;
-            let (slot, fate, promise, told) = (placed.slot, placed.fate, placed.promise, placed.told);
-            Placed { plan, launch, slot, progress: Progress::Done, fate, promise, told }
+            let (slot, ownership, size_estimate, host_times) =
+                (placed.slot, placed.ownership, placed.size_estimate, placed.host_times);
+            PlacedLaunch {
+                plan,
+                launch,
+                slot,
+                progress: Progress::Done,
+                ownership,
+                size_estimate,
+                host_times,
+            }
         };
         ended.map(take).collect()
     }
@@ -258,42 +269,46 @@ impl Generation {
     /// The cursor was there when it was asked for: what had ended is in it.
     pub fn answered(&mut self, filled: u64) {
         self.filled = filled;
-        self.promised -= self.asked_for;
+        self.estimated_bytes -= self.asked_for;
         self.ended -= self.asked_for;
         self.asked_for = 0;
     }
-    /// As new, but for what it learned; its memory is zero again.
+    /// As new, but for its counts; its memory is zero again.
     pub fn reset(&mut self, layout: Layout) {
         let (asked, round) = (std::mem::take(&mut self.asked), self.round);
         *self = Generation { before: asked, round, ..Generation::new(layout, self.area) };
     }
     /// How many contexts to make at a time for a kind: as many as are likely to be wanted, but never much of
     /// the room.
-    pub fn batch(&self, kind: Kind) -> usize {
-        let asked = |of: &BTreeMap<Kind, usize>| of.get(&kind).copied().unwrap_or(0);
+    pub fn batch(&self, kind: ContextKind) -> usize {
+        let asked = |of: &BTreeMap<ContextKind, usize>| of.get(&kind).copied().unwrap_or(0);
         asked(&self.asked).max(asked(&self.before).saturating_sub(asked(&self.asked))).clamp(1, 64)
     }
 }
 
 impl State {
     /// Puts launches into a generation, whose slots they have.
-    pub fn place(&mut self, generation: usize, launches: impl IntoIterator<Item = Placed>) -> Place {
+    pub fn place(
+        &mut self,
+        generation: usize,
+        launches: impl IntoIterator<Item = PlacedLaunch>,
+    ) -> Placement {
         let g = &mut self.generations[generation];
         let first = g.launches.len();
         g.launches.extend(launches);
         g.pending += g.launches.len() - first;
-        g.promised += g.launches[first..].iter().map(|p| p.promise).sum::<u64>();
+        g.estimated_bytes += g.launches[first..].iter().map(|p| p.size_estimate).sum::<u64>();
         g.since.get_or_insert_with(Instant::now);
         self.tables.stale = true;
-        Place { generation, round: g.round, launches: first..g.launches.len() }
+        Placement { generation, round: g.round, launches: first..g.launches.len() }
     }
     /// The launches of a place, if they are still there.
-    pub fn at(&mut self, place: &Place) -> Option<&mut [Placed]> {
+    pub fn at(&mut self, place: &Placement) -> Option<&mut [PlacedLaunch]> {
         let g = &mut self.generations[place.generation];
         if g.round == place.round { g.launches.get_mut(place.launches.clone()) } else { None }
     }
     /// Whether some of these may still write.
-    pub fn writing(&mut self, places: &[Place]) -> bool {
+    pub fn writing(&mut self, places: &[Placement]) -> bool {
         places
             .iter()
             .any(|p| self.at(p).is_some_and(|all| all.iter().any(|p| p.progress == Progress::Pending)))
@@ -303,34 +318,34 @@ impl State {
         self.tables.used > 0 && (self.tables.stale || self.generations.iter().any(|g| g.pending > 0))
     }
     /// The driver was called to launch them, and has answered.
-    pub fn called(&mut self, places: &[Place], called: Option<[Instant; 2]>) {
+    pub fn called(&mut self, places: &[Placement], called: Option<[Instant; 2]>) {
         for place in places {
-            self.at(place).into_iter().flatten().for_each(|placed| placed.told.called = called);
+            self.at(place).into_iter().flatten().for_each(|placed| placed.host_times.called = called);
         }
     }
     /// That they have ended was seen.
-    pub fn seen(&mut self, place: &Place, at: Instant) {
+    pub fn seen(&mut self, place: &Placement, at: Instant) {
         for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
-            placed.told.seen = Some(at);
+            placed.host_times.seen = Some(at);
         }
     }
     /// A launch has ended, and this is how long it ran.
-    pub fn ran(&mut self, place: &Place, nanos: u64) {
+    pub fn ran(&mut self, place: &Placement, nanos: u64) {
         for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
             placed.launch.totals.instrumented = nanos;
         }
     }
     /// They have ended, or never were.
-    pub fn ended(&mut self, place: &Place, how: Progress) {
-        let (mut ended, mut counted, mut promised) = (0, 0, 0);
+    pub fn ended(&mut self, place: &Placement, how: Progress) {
+        let (mut ended, mut counted, mut estimated_bytes) = (0, 0, 0);
         for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
             counted += usize::from(placed.counts());
             placed.progress = how;
-            promised += placed.promise;
+            estimated_bytes += placed.size_estimate;
             ended += 1;
         }
         let g = &mut self.generations[place.generation];
-        (g.pending, g.ended) = (g.pending - ended, g.ended + promised);
+        (g.pending, g.ended) = (g.pending - ended, g.ended + estimated_bytes);
         match how {
             Progress::Cancelled => self.counts.cancelled += counted as u64,
             _ => g.done += counted,
@@ -339,9 +354,9 @@ impl State {
         self.tables.stale = true;
     }
     /// A launch of which nothing is recorded.
-    pub fn unrecorded(&mut self, mut launch: Launch, why: &str) {
+    pub fn add_unrecorded(&mut self, mut launch: Launch, why: &str) {
         if self.unrecorded.len() >= UNRECORDED || self.finished {
-            self.counts.unsaid += 1;
+            self.counts.unlisted += 1;
             return;
         }
         launch.skipped = Some(why.to_owned());
@@ -366,34 +381,37 @@ impl State {
         self.open.is_some()
     }
     /// Takes all launches out of a generation.
-    pub fn take(&mut self, generation: usize) -> Vec<Placed> {
+    pub fn take(&mut self, generation: usize) -> Vec<PlacedLaunch> {
         let g = &mut self.generations[generation];
         (g.pending, g.done, g.round) = (0, 0, g.round + 1);
         std::mem::take(&mut g.launches)
     }
     /// The context was destroyed: nothing more is recorded.
     pub fn destroyed(&mut self) {
-        if self.generations.iter().any(|g| g.launches.iter().any(Placed::counts)) {
+        if self.generations.iter().any(|g| g.launches.iter().any(PlacedLaunch::counts)) {
             self.die("its context was destroyed");
         }
-        self.gone = true;
+        self.context_destroyed = true;
         self.deadline.get_or_insert_with(Instant::now);
     }
     /// Nothing works any more: what is not drained is lost, and said to be.
     pub fn die(&mut self, why: &str) {
-        if self.dead.is_some() {
+        if self.failed.is_some() {
             return;
         }
-        self.dead = Some(why.to_owned());
+        self.failed = Some(why.to_owned());
         self.waiting.clear();
-        if self.outlives {
+        if self.survives_context {
             return;
         }
         let lost = format!("lost with its context: {why}");
         let late = format!("it had ended, but was not copied before it was lost with its context: {why}");
         for i in 0..GENERATIONS {
-            for placed in self.take(i).into_iter().filter(Placed::counts) {
-                self.unrecorded(placed.launch, if placed.progress == Progress::Done { &late } else { &lost });
+            for placed in self.take(i).into_iter().filter(PlacedLaunch::counts) {
+                self.add_unrecorded(
+                    placed.launch,
+                    if placed.progress == Progress::Done { &late } else { &lost },
+                );
             }
         }
     }

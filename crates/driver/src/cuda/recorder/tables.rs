@@ -17,7 +17,7 @@ use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
 use prlx_trace::{Level, ModuleId, TableContents};
 
-use super::layout::{Layout, Probing};
+use super::layout::{Layout, ProbeContext};
 use crate::record;
 
 /// Sets start at multiples of this.
@@ -25,7 +25,7 @@ const ALIGNED: u64 = 256;
 
 /// All sets.
 pub(super) struct Tables {
-    sets: Vec<Set>,
+    sets: Vec<TableSet>,
     /// Bytes that are some set's.
     pub used: u64,
     /// Something may have been added since they were last copied.
@@ -47,7 +47,7 @@ impl Default for Tables {
 
 /// A module's.
 #[derive(Clone)]
-pub(super) struct Set {
+pub(super) struct TableSet {
     plan: Arc<Plan>,
     module: ModuleId,
     /// Its first byte, from that of all.
@@ -60,15 +60,15 @@ pub(super) struct Set {
 impl Tables {
     /// What the contexts of a launch say, whose module's tables are made if it is the first; all tables begin
     /// at `base`. `None`: there is no room.
-    pub fn probing(
+    pub fn probe_context(
         &mut self,
         layout: &Layout,
         base: u64,
         plan: &Arc<Plan>,
         launch: &Launch,
-    ) -> Option<Probing> {
+    ) -> Option<ProbeContext> {
         if layout.level != Level::Probe {
-            return Some(Probing::default());
+            return Some(ProbeContext::default());
         }
         let same = |other: &Plan| {
             other.module.digest == plan.module.digest
@@ -89,7 +89,13 @@ impl Tables {
                 let (at, numbered, launches) =
                     (self.used, plan.uses_launch_number(), (launch.number, launch.number));
                 self.used = end;
-                self.sets.push(Set { plan: Arc::clone(plan), module: launch.module, at, launches, numbered });
+                self.sets.push(TableSet {
+                    plan: Arc::clone(plan),
+                    module: launch.module,
+                    at,
+                    launches,
+                    numbered,
+                });
                 self.sets.len() - 1
             }
         };
@@ -97,17 +103,17 @@ impl Tables {
         set.launches = (set.launches.0.min(launch.number), set.launches.1.max(launch.number));
         let number = if set.numbered { launch.number } else { 0 };
         let records = plan.probe_state.records.warp;
-        Some(Probing { tables: base + set.at, records, number, ..Probing::default() })
+        Some(ProbeContext { tables: base + set.at, records, number, ..ProbeContext::default() })
     }
 
     /// The sets and the last copy, for [`tallies`].
-    pub fn copy(&self) -> (Vec<Set>, Arc<Vec<u8>>) {
+    pub fn copy(&self) -> (Vec<TableSet>, Arc<Vec<u8>>) {
         (self.sets.clone(), Arc::clone(&self.copied))
     }
 }
 
 /// What was in sets when they were copied, by module.
-pub(super) fn tallies((sets, copied): (Vec<Set>, Arc<Vec<u8>>)) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
+pub(super) fn tallies((sets, copied): (Vec<TableSet>, Arc<Vec<u8>>)) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
     let each = sets.into_iter().filter_map(|set| {
         let (at, bytes) = (set.at as usize, set.plan.probe_state.table_bytes() as usize);
         let bytes = copied.get(at..at.checked_add(bytes)?)?;

@@ -11,27 +11,27 @@ use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Fault, Launch};
 
 use super::layout::Slot;
-use super::state::{Fate, Placed, Progress, State};
-use crate::cuda::library::mapped::Mapped;
+use super::state::{Ownership, PlacedLaunch, Progress, State};
+use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::recorder::decode_thread::marks;
 use crate::cuda::recorder::launch::Running;
 use crate::cuda::recorder::shared::Shared;
 
 /// Where a launch is among those of its generation: the generation, its round, its place.
-type At = (usize, u64, usize);
+type Position = (usize, u64, usize);
 
-fn there(placed: &Placed) -> bool {
-    placed.counts() && placed.fate == Fate::Own && placed.plan.probe_state.tracks.is_some()
+fn there(placed: &PlacedLaunch) -> bool {
+    placed.counts() && placed.ownership == Ownership::Exclusive && placed.plan.probe_state.tracks.is_some()
 }
 
-fn still(state: &State, (generation, round, place): At) -> bool {
+fn still(state: &State, (generation, round, place): Position) -> bool {
     let g = &state.generations[generation];
     g.round == round && g.launches.get(place).is_some_and(there)
 }
 
 impl Shared {
     /// What [`Recorder::running`](super::Recorder::running) says.
-    pub(super) fn running(&self, kept: &Mapped) -> Vec<Running> {
+    pub(super) fn running(&self, kept: &MappedBuffer) -> Vec<Running> {
         let mut found = Vec::new();
         for (i, g) in self.lock().generations.iter().enumerate() {
             let all = g.launches.iter().enumerate().filter(|(_, placed)| there(placed));
@@ -48,7 +48,7 @@ impl Shared {
         }
         // Read without the state, which launches wait for: of those that were handed on meanwhile the memory
         // is others'.
-        let read = |(at, plan, launch, slot): (At, Arc<Plan>, Launch, Slot)| {
+        let read = |(at, plan, launch, slot): (Position, Arc<Plan>, Launch, Slot)| {
             let bytes = kept.copy(slot.tracks, slot.track_bytes())?;
             let marks = marks(&plan, &launch, &slot, &bytes)?;
             Some((at, Running { plan, launch, marks }))

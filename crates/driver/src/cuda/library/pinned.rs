@@ -19,19 +19,19 @@ const PORTABLE: u32 = 1;
 const INVALID_VALUE: i32 = 1;
 
 /// Host memory for copies, and whether some are under way.
-pub struct Dma {
+pub struct PinnedBuffer {
     library: Library,
     event: Event,
     at: NonNull<u8>,
     size: usize,
-    state: State,
+    state: CopyState,
     /// Bytes that the last copies put there.
     filled: usize,
 }
 
 /// What is under way.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CopyState {
     /// Nothing.
     Idle,
     /// Something that nothing will tell the end of: the driver failed before the event was behind it.
@@ -41,24 +41,24 @@ enum State {
 }
 
 // SAFETY: the memory is this value's alone, and every thread may name an event.
-unsafe impl Send for Dma {}
+unsafe impl Send for PinnedBuffer {}
 
-impl Dma {
+impl PinnedBuffer {
     /// So many, not 0, each with room for `size` bytes, from one allocation.
-    pub fn several(library: Library, count: usize, size: usize) -> Result<Vec<Dma>, Failure> {
-        let Dma { event, at, .. } = Dma::new(library, count * size)?;
+    pub fn several(library: Library, count: usize, size: usize) -> Result<Vec<PinnedBuffer>, Failure> {
+        let PinnedBuffer { event, at, .. } = PinnedBuffer::new(library, count * size)?;
         let part = |i: usize| {
-            let event = if i == 0 { event } else { library.event()? };
+            let event = if i == 0 { event } else { library.create_event()? };
             // SAFETY: `count` parts of `size` bytes were allocated, and each is one value's alone.
             let at = unsafe { at.add(i * size) };
-            Ok(Dma { library, event, at, size, state: State::Idle, filled: 0 })
+            Ok(PinnedBuffer { library, event, at, size, state: CopyState::Idle, filled: 0 })
         };
         (0..count).map(part).collect()
     }
 
     /// With room for `size` bytes, not 0.
-    pub fn new(library: Library, size: usize) -> Result<Dma, Failure> {
-        let event = library.event()?;
+    pub fn new(library: Library, size: usize) -> Result<PinnedBuffer, Failure> {
+        let event = library.create_event()?;
         let mut at = null_mut();
         let allocated = call!(library.cuMemHostAlloc(&mut at, size, PORTABLE));
         let allocated = allocated.map(|()| NonNull::new(at.cast::<u8>()));
@@ -66,10 +66,10 @@ impl Dma {
             Ok(Some(at)) => {
                 // SAFETY: it was just allocated, of this size; the bytes are initialised here, once.
                 unsafe { at.write_bytes(0, size) };
-                Ok(Dma { library, event, at, size, state: State::Idle, filled: 0 })
+                Ok(PinnedBuffer { library, event, at, size, state: CopyState::Idle, filled: 0 })
             }
             other => {
-                let _ = library.discard(event);
+                let _ = library.destroy_event(event);
                 Err(other.err().unwrap_or_else(|| library.failure("cuMemHostAlloc", INVALID_VALUE)))
             }
         }
@@ -82,15 +82,15 @@ impl Dma {
 
     /// Whether the last copies are done; true if there were none.
     pub fn done(&mut self) -> Result<bool, Failure> {
-        if self.state == State::Marked && self.library.passed(self.event)? {
-            self.state = State::Idle;
+        if self.state == CopyState::Marked && self.library.event_passed(self.event)? {
+            self.state = CopyState::Idle;
         }
-        Ok(self.state == State::Idle)
+        Ok(self.state == CopyState::Idle)
     }
 
     /// Waits for copies under way with `pause` between looks, until it says that it is enough. Whether they
     /// are done.
-    pub fn settle(&mut self, mut pause: impl FnMut() -> bool) -> Result<bool, Failure> {
+    pub fn wait(&mut self, mut pause: impl FnMut() -> bool) -> Result<bool, Failure> {
         while !self.done()? {
             if !pause() {
                 return Ok(false);
@@ -101,21 +101,21 @@ impl Dma {
 
     /// Lets `stream` copy parts of device memory here, one behind the other: their addresses and bytes.
     /// Refused while copies are under way, and when they don't fit.
-    pub fn fetch(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
-        let library = self.start("cuMemcpyDtoHAsync_v2", parts.iter().map(|p| p.1))?;
+    pub fn copy_from_device(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
+        let library = self.begin_copies("cuMemcpyDtoHAsync_v2", parts.iter().map(|p| p.1))?;
         for &(from, bytes) in parts.iter().filter(|p| p.1 > 0) {
             // SAFETY: `start` saw that all parts fit.
             let to = unsafe { self.at.add(self.filled) };
-            self.state = State::Lost;
+            self.state = CopyState::Lost;
             call!(library.cuMemcpyDtoHAsync_v2(to.as_ptr().cast(), from, bytes, stream.0))?;
             self.filled += bytes;
         }
-        self.mark(stream)
+        self.end_copies(stream)
     }
 
-    /// Lets `stream` copy bytes to addresses of device memory. Refused like [`Dma::fetch`].
-    pub fn send(&mut self, stream: Stream, parts: &[(u64, &[u8])]) -> Result<(), Failure> {
-        let library = self.start("cuMemcpyHtoDAsync_v2", parts.iter().map(|p| p.1.len()))?;
+    /// Lets `stream` copy bytes to addresses of device memory. Refused like [`PinnedBuffer::copy_from_device`].
+    pub fn copy_to_device(&mut self, stream: Stream, parts: &[(u64, &[u8])]) -> Result<(), Failure> {
+        let library = self.begin_copies("cuMemcpyHtoDAsync_v2", parts.iter().map(|p| p.1.len()))?;
         for &(to, bytes) in parts.iter().filter(|p| !p.1.is_empty()) {
             // SAFETY: `start` saw that all parts fit and that nothing is under way, so nobody else has this
             // memory.
@@ -124,33 +124,33 @@ impl Dma {
                 from.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
                 from
             };
-            self.state = State::Lost;
+            self.state = CopyState::Lost;
             call!(library.cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), bytes.len(), stream.0))?;
             self.filled += bytes.len();
         }
-        self.mark(stream)
+        self.end_copies(stream)
     }
 
     /// Lets `stream` zero parts of device memory: addresses and bytes. Refused while copies are under way.
-    pub fn zero(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
-        let library = self.start("cuMemsetD8Async", [])?;
+    pub fn zero_device(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
+        let library = self.begin_copies("cuMemsetD8Async", [])?;
         for &(at, bytes) in parts.iter().filter(|p| p.1 > 0) {
-            self.state = State::Lost;
+            self.state = CopyState::Lost;
             call!(library.cuMemsetD8Async(at, 0, bytes, stream.0))?;
         }
-        self.mark(stream)
+        self.end_copies(stream)
     }
 
     /// What the last copies put here; `None` while they may be under way.
     pub fn bytes(&self) -> Option<&[u8]> {
         // SAFETY: initialised when it was allocated; nothing is under way, and starting something takes `&mut
         // self`.
-        (self.state == State::Idle)
+        (self.state == CopyState::Idle)
             .then(|| unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.filled) })
     }
 
     /// Looks whether parts of so many bytes can be copied now.
-    fn start(
+    fn begin_copies(
         &mut self,
         call: &'static str,
         parts: impl IntoIterator<Item = usize>,
@@ -164,9 +164,9 @@ impl Dma {
     }
 
     /// Puts the event behind what was started.
-    fn mark(&mut self, stream: Stream) -> Result<(), Failure> {
-        self.library.mark(self.event, stream)?;
-        self.state = State::Marked;
+    fn end_copies(&mut self, stream: Stream) -> Result<(), Failure> {
+        self.library.record_event(self.event, stream)?;
+        self.state = CopyState::Marked;
         Ok(())
     }
 }
