@@ -1,8 +1,8 @@
-//! The assemblers of this machine, best first, and the cache of their results.
+//! The assemblers that are installed on this machine, best first, and the cache of their results.
 //!
 //! # Invariants
-//! An assembler that does not know the architecture or the PTX version is passed over. An error that it finds
-//! in the code is reported.
+//! - An assembler that does not support the architecture or the PTX version is skipped.
+//! - An error that an assembler finds in the code is reported.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,26 +17,27 @@ use crate::assemble::register_budget::{RegisterBudget, thread_resources, with_re
 use crate::assemble::search::{find_program, path_from_variable};
 use crate::assemble::tool::{AssembleError, Assembler, OPTIONS};
 
-/// Names the only assembler to use: `ptxas`, `nvjitlink` or `driver`.
+/// Environment variable: the only assembler to use, `ptxas`, `nvjitlink` or `driver`.
 pub const VARIABLE: &str = "PRLX_ASSEMBLER";
 
-/// Names the `ptxas` to use: a path.
+/// Environment variable: path of the `ptxas` to use.
 pub const PTXAS: &str = "PRLX_PTXAS";
 
-/// Names the nvJitLink to use: a path.
+/// Environment variable: path of the nvJitLink library to use.
 pub const NVJITLINK: &str = "PRLX_NVJITLINK";
 
-/// The assemblers that are here, best first, and what they have made before.
+/// Installed assemblers, with the cache of their results.
 #[derive(Debug, Default)]
 pub struct Assemblers {
-    /// In the order in which they are tried.
+    /// Assemblers in the order in which they are tried.
     pub tools: Vec<Assembler>,
-    /// Where their results are kept.
+    /// Cache of results; `None` disables it.
     pub cache: Option<Cache>,
 }
 
 impl Assemblers {
-    /// What there is here, as the environment chooses ([`VARIABLE`], [`PTXAS`], [`NVJITLINK`]).
+    /// Finds the assemblers of this machine, as the environment chooses ([`VARIABLE`], [`PTXAS`],
+    /// [`NVJITLINK`]).
     pub fn find() -> Assemblers {
         let wanted = env::var(VARIABLE).unwrap_or_default();
         let mut tools = Vec::new();
@@ -61,8 +62,8 @@ impl Assemblers {
         Assemblers { tools, cache: Cache::of_user() }
     }
 
-    /// The machine code of rewritten `ptx`. Kernels that would spill registers to stay within those that they
-    /// are to have keep theirs.
+    /// Assembles instrumented `ptx` within a register budget. Kernels that would have to spill to stay within
+    /// the budget are assembled without a limit.
     ///
     /// # Errors
     /// See [`AssembleError`].
@@ -76,7 +77,7 @@ impl Assemblers {
     ) -> Result<Vec<u8>, AssembleError> {
         let code = self.assemble(tool, ptx, target, more)?;
         let (before, mut limits) = (thread_resources(&code), within.limits(&code));
-        // A second time without those that spill.
+        // The second attempt leaves out the kernels that spilled in the first.
         for _ in 0..2 {
             let lean = with_register_limits(ptx, &limits)
                 .and_then(|lean| self.assemble(tool, &lean, target, more).ok());
@@ -94,7 +95,8 @@ impl Assemblers {
         Ok(code)
     }
 
-    /// The machine code of `ptx` by one of [`Self::tools`], with more options, from the cache if it is there.
+    /// Assembles `ptx` with one of [`Self::tools`] and additional options. Takes the result from the cache if
+    /// it is there.
     ///
     /// # Errors
     /// See [`AssembleError`].
@@ -106,7 +108,7 @@ impl Assemblers {
         more: &[String],
     ) -> Result<Vec<u8>, AssembleError> {
         let mut hash = Xxh3::new();
-        // The level of a rewritten module is in its text.
+        // The recording level is part of the text, so it needs no part of the key.
         for part in [tool.version.as_str(), &target.to_string(), &OPTIONS.join(" "), &more.join(" "), ptx] {
             hash.update(&(part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());

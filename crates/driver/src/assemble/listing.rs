@@ -1,7 +1,7 @@
-//! Machine code as text, by NVIDIA's `nvdisasm`, with the lines of the PTX that it was made from.
+//! Disassembles the machine code of PTX with NVIDIA's `nvdisasm`, with the PTX line of each instruction.
 //!
 //! # Limitations
-//! What other programs than `ptxas` assembled; nvJitLink keeps no lines of the PTX.
+//! Only code that `ptxas` assembled has these lines; nvJitLink drops them.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use crate::assemble::search::{find_program, path_from_variable};
 use crate::assemble::target::{declared_target, target};
 use crate::assemble::tool::AssembleError;
 
-/// Names the `nvdisasm` to use: a path.
+/// Environment variable: path of the `nvdisasm` to use.
 pub const NVDISASM: &str = "PRLX_NVDISASM";
 
-/// The listing of `ptx`, assembled for a device, or for what its own `.target` says.
+/// Returns a listing of `ptx`, assembled for `device` or, without one, for its own `.target`.
 ///
 /// # Errors
-/// Why there is none, in words.
+/// If a tool is missing or fails. The text says which.
 pub fn listing(ptx: &str, device: Option<Target>) -> Result<String, String> {
     let target = match device {
         Some(device) => target(ptx, device).map_err(|e| e.to_string())?,

@@ -1,10 +1,10 @@
-//! Assembles PTX to machine code before the driver sees it: with `ptxas` if there is one, else with
+//! Assembles PTX to machine code before the driver sees it: with `ptxas` if it is installed, otherwise with
 //! nvJitLink. If both are missing, the driver's own compiler does it.
 //!
-//! Results are stored in the user's cache folder ([`cache`]).
+//! Results are cached in the user's cache folder ([`cache`]).
 //!
 //! # Limitations
-//! The options of a build that stored none are not known.
+//! The options of the original build are known only if the build stored them in its code.
 
 pub(crate) mod assemblers;
 pub mod cache;

@@ -1,7 +1,7 @@
-//! The assembler options that a build stored with its code.
+//! Reads the assembler options that a build stored in its code.
 
-/// Of the options that are stored with an image, as ` -lineinfo -arch sm_90a -O1`, those that make a
-/// difference to its code.
+/// Selects the stored options that change the machine code. `stored` is a command line, for example `
+/// -lineinfo -arch sm_90a -O1`.
 pub fn code_options(stored: &str) -> Vec<String> {
     let mut words = stored.split_whitespace().peekable();
     let mut all = Vec::new();

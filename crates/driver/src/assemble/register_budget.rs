@@ -1,4 +1,4 @@
-//! How many registers rewritten kernels may use.
+//! Limits the registers of instrumented kernels, so that instrumentation does not lower their occupancy.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,30 @@ use prlx_plan::Plan;
 use prlx_trace::Level;
 use prlx_trace::kernel::ThreadResources;
 
-/// With so many registers a thread a multiprocessor has as many warps as it can hold, on all GPUs but the
-/// smallest (65,536 over 2,048).
+/// Registers per thread with which an SM holds its maximum number of warps: 65,536 registers over 2,048
+/// threads. Only the smallest GPUs differ.
 const FULL: u32 = 32;
 
-/// So many more are given up for that.
+/// A kernel that exceeds [`FULL`] by at most this many registers is limited to it.
 const CLOSE: u32 = 8;
 
-/// RegisterBudget how many registers rewritten code is to do, where that takes no more local memory.
+/// How many registers an instrumented kernel may use. A limit applies only to kernels that do not need more
+/// local memory with it.
 #[derive(Clone, Copy, Debug)]
 pub enum RegisterBudget<'a> {
-    /// As many as the assembler takes.
+    /// As many as the assembler chooses.
     Unlimited,
-    /// 32 of those that take a few more. What level `events` inserts waits, and more warps hide that best.
-    /// (Measured: bench/runs/2026-11-24-h200-events.md. At other levels some kernels lose by it.)
+    /// Limits kernels that need slightly more than 32 registers to 32. The code that level `events` inserts
+    /// waits for memory, and more resident warps hide that best. At other levels some kernels become slower.
+    /// (Measured: bench/runs/2026-11-24-h200-events.md.)
     FullOccupancy,
-    /// So many that a multiprocessor has registers for as many threads as of this machine code: cycles of a
-    /// kernel of which fewer run at once are another kernel's.
+    /// As many as leave an SM with as many resident threads as this original machine code. With fewer
+    /// resident threads, the measured cycles would not be those of the original kernel.
     SameOccupancy(&'a [u8]),
 }
 
 impl<'a> RegisterBudget<'a> {
-    /// What is right for a plan, of a module whose own machine code this is.
+    /// Chooses the budget for a plan. `own` is the machine code of the original module, if known.
     pub fn of(plan: &Plan, own: Option<&'a [u8]>) -> RegisterBudget<'a> {
         match own {
             _ if plan.request.level == Level::Events => RegisterBudget::FullOccupancy,
@@ -39,7 +41,7 @@ impl<'a> RegisterBudget<'a> {
         }
     }
 
-    /// The registers that kernels are to have, of those whose machine code has others.
+    /// Returns the limit of each kernel in `code` that exceeds its budget.
     pub(super) fn limits(self, code: &[u8]) -> BTreeMap<&str, u32> {
         let all = |code| thread_resources(code).into_iter();
         match self {
@@ -60,7 +62,7 @@ impl<'a> RegisterBudget<'a> {
     }
 }
 
-/// What functions take, by name; none of what is no machine code.
+/// Returns the resources of each function in a cubin, by name. Empty for anything but a cubin.
 pub fn thread_resources(code: &[u8]) -> BTreeMap<&str, ThreadResources> {
     let local: BTreeMap<&str, u32> = cubin::frames(code).unwrap_or_default().into_iter().collect();
     let all = cubin::registers(code).unwrap_or_default().into_iter();
@@ -70,8 +72,8 @@ pub fn thread_resources(code: &[u8]) -> BTreeMap<&str, ThreadResources> {
     .collect()
 }
 
-/// For how many threads fewer than of its own functions a multiprocessor has registers for rewritten ones,
-/// all together.
+/// Returns how many threads fewer an SM can hold with the functions of `code` than with those of `own`,
+/// summed over the functions.
 pub fn threads_lost(own: &[u8], code: &[u8]) -> u32 {
     let own = thread_resources(own);
     let lost = |(name, now): (&str, ThreadResources)| {
@@ -80,16 +82,16 @@ pub fn threads_lost(own: &[u8], code: &[u8]) -> u32 {
     thread_resources(code).into_iter().filter_map(lost).fold(0, u32::saturating_add)
 }
 
-/// Whether warps give registers to each other (PTX ISA, `setmaxnreg`).
+/// Whether a module uses `setmaxnreg`, with which warps pass registers to each other (PTX ISA, "setmaxnreg").
 pub fn uses_setmaxnreg(ptx: &str) -> bool {
     ptx.contains("setmaxnreg")
 }
 
-/// `ptx`, in which these kernels take no more than so many registers; `None`: there is none that says nothing
-/// of them itself.
+/// Adds `.maxnreg` to the kernels in `limits`. Returns `None` if no kernel gets a limit, because each already
+/// declares one.
 pub(super) fn with_register_limits(ptx: &str, limits: &BTreeMap<&str, u32>) -> Option<String> {
-    // A limit at the kernel's begin makes `setmaxnreg` count, which assemblers pass over without one, and its
-    // warps may then wait for registers for ever.
+    // Without a limit at the kernel's start, assemblers ignore `setmaxnreg`. With one it takes effect, and
+    // warps may wait for registers forever.
     if limits.is_empty() || uses_setmaxnreg(ptx) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Finds tools: by environment variable, on `PATH`, and in the CUDA toolkit.
+//! Finds tools by environment variable, on `PATH`, and in the CUDA toolkit.
 
 use std::env;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ pub(super) fn path_from_variable(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|v| !v.is_empty()).map(PathBuf::from)
 }
 
-/// A program on `PATH`, or in the CUDA folder that the environment names, or in the usual one.
+/// Finds a program on `PATH`, in the CUDA folder that the environment names, or in the default CUDA folder.
 pub(super) fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let homes =

@@ -32,7 +32,7 @@ use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
 use crate::driver::{DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleHandle, ResourceUsage};
 use crate::error::{Error, ErrorKind};
-use crate::signature::{Signature, counted};
+use crate::signature::{Signature, cluster_unit};
 use crate::tensor_map::{BYTES, TensorMap};
 
 /// Bytes of shared memory that a CTA can have without asking for more.
@@ -411,7 +411,7 @@ impl Driver for Cuda {
         self.check(function, kernel, config)?;
         let sizes = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
         // CUDA is told of clusters where the kernel says so.
-        let each = signature.map_or([1; 3], |s| sizes(counted(&s.limits)));
+        let each = signature.map_or([1; 3], |s| sizes(cluster_unit(&s.limits)));
         let [x, y, z] = sizes(config.grid);
         let shape = Shape {
             grid: [x / each[0].max(1), y / each[1].max(1), z / each[2].max(1)],

@@ -4,7 +4,7 @@ use prlx_trace::Dim3;
 
 use crate::error::Error;
 use crate::launch_file::table::{Table, Value};
-use crate::signature::{Signature, counted, limit};
+use crate::signature::{Signature, cluster_unit, limit};
 
 /// Hardware limits of the CUDA programming guide's table of technical specifications.
 const GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
@@ -69,7 +69,7 @@ pub(super) fn check_block(value: Value<'_>, block: Dim3, kernel: &Signature) -> 
 /// The CTAs to start. A kernel that counts its grid in clusters has it so in the file too, as where CUDA
 /// launches it.
 pub(super) fn grid(value: Value<'_>, kernel: &Signature) -> Result<Dim3, Error> {
-    let (grid, each) = (dims(value, GRID)?, counted(&kernel.limits));
+    let (grid, each) = (dims(value, GRID)?, cluster_unit(&kernel.limits));
     let axes = [(grid.x, each.x), (grid.y, each.y), (grid.z, each.z)];
     let mut ctas = [0; 3];
     for (axis, (n, each)) in axes.into_iter().enumerate() {

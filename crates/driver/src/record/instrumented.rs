@@ -28,11 +28,11 @@ use crate::record::memory::DeviceAllocations;
 use crate::record::options::{OriginalRun, RecordOptions, Recorded};
 use crate::run::{PreparedJob, outputs, prepare};
 
-/// Runs `text`, the job's module with `plan` written into it, and drains what it recorded.
+/// Runs `text`, the job's module with `plan` inserted, and reads back what it recorded.
 ///
 /// # Errors
-/// When the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that
-/// faults or gets stuck is no error here: see [`Launch::fault`].
+/// If the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that
+/// faults or hangs is not an error here: see [`Launch::fault`].
 pub fn record(
     driver: &mut dyn Driver,
     text: &str,
@@ -58,14 +58,14 @@ pub fn record(
         let result =
             LaunchRecorder { driver, plan, job, prepared: &prepared, kernel }.run(module, options, &mut held);
         let released = held.release(driver).and(prepared.release(driver));
-        // After a fault a device may refuse everything; what was read before still counts.
+        // After a fault the device may refuse every call. What was read before is still valid.
         result.and_then(|r| if r.fault.is_some() { Ok(r) } else { released.map(|()| r) })
     });
     let unloaded = driver.unload(module);
     recorded.and_then(|r| if r.fault.is_some() { Ok(r) } else { unloaded.map(|()| r) })
 }
 
-/// The job's kernel in the plan.
+/// Finds the job's kernel in the plan.
 pub(super) fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
     let refuse = |what: String| Err(Error::new(ErrorKind::Record, what));
     let Some(i) = plan.module.functions.iter().position(|f| f.name == job.kernel) else {
@@ -78,7 +78,7 @@ pub(super) fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
     }
 }
 
-/// One recording.
+/// Records one launch of a job.
 pub(super) struct LaunchRecorder<'a> {
     pub(super) driver: &'a mut dyn Driver,
     pub(super) plan: &'a Plan,
@@ -131,7 +131,7 @@ impl LaunchRecorder<'_> {
         Ok(Recorded { recording, outputs, stats, tallies, marks, original, fault, damage })
     }
 
-    /// The launch, before anything is known of how it went, and of its arguments.
+    /// Describes the launch before it runs, without its arguments.
     pub(super) fn launch(&self) -> Launch {
         let info = self.driver.info();
         let program = &self.plan.request;
@@ -166,7 +166,7 @@ impl LaunchRecorder<'_> {
         let params = with_hidden_parameter(&self.prepared.params, &context.hidden_parameter(at));
         let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
         let decoded = match self.read_streams(launch, &context) {
-            // A device that faulted may refuse to be read: then the fault is all that there is.
+            // A device may refuse to be read after a fault. Then the fault is all that is known.
             Err(_) if ended.is_err() => DecodedStreams::default(),
             decoded => decoded?,
         };
@@ -182,7 +182,7 @@ impl LaunchRecorder<'_> {
         Ok(LaunchResult { decoded, tallies, tracks, left_out, ended, unfinished: None })
     }
 
-    /// Runs the original code under the machine's own eyes.
+    /// Runs the original code while the device performs the plan's actions itself.
     fn observed(&mut self, module: crate::ModuleHandle) -> Result<LaunchResult, Error> {
         let (job, params) = (self.job, &self.prepared.params);
         let Some(seen) = self.driver.observe(module, &job.kernel, &job.config, params, self.plan) else {
@@ -204,7 +204,7 @@ impl LaunchRecorder<'_> {
         })
     }
 
-    /// The arguments, with digests of what buffers hold before the launch.
+    /// Describes the arguments, with digests of the buffers before the launch.
     fn args(&self) -> Vec<ArgInfo> {
         let each = self.job.args.iter().map(|arg| {
             let info = |ty| ArgInfo { name: arg.name.clone(), ty, ..ArgInfo::default() };
@@ -219,7 +219,7 @@ impl LaunchRecorder<'_> {
         each.collect()
     }
 
-    /// Allocates what the instrumented code writes to.
+    /// Allocates the memory that the instrumented code writes to.
     pub(super) fn context(
         &mut self,
         launch: &Launch,
@@ -233,7 +233,7 @@ impl LaunchRecorder<'_> {
         let (first, last) = wanted(&self.plan.request, launch);
         let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
         let kept = &self.plan.probe_state;
-        // A probe program has tables and records in place of streams.
+        // A probe program has tables and records instead of streams.
         let (tables, records) = match launch.level {
             Level::Probe => (kept.table_bytes(), kept.records.warp),
             _ => (0, 0),
@@ -291,8 +291,9 @@ impl LaunchRecorder<'_> {
         Ok(context)
     }
 
-    /// Gives warps their first chunks, from half of the pool: most begin with one, and none has to wait for
-    /// it. A private stream gets one for its lowest lane, which leads most often. How many warps got one.
+    /// Gives the first warps a chunk each, from half of the pool, because most warps write at least one and
+    /// then need not wait for it. If each lane has its own stream, the lowest lane gets the chunk: it is the
+    /// leader most often. Returns how many warps got a chunk.
     fn hand_out(&mut self, launch: &Launch, context: &Context) -> Result<u64, Error> {
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
@@ -320,7 +321,7 @@ impl LaunchRecorder<'_> {
         let cursor = cursor(self.driver, given)?;
         let mut read = |at: u64, bytes: u64| {
             let mut buffer = vec![0; bytes as usize];
-            // What is not there lies nowhere.
+            // An empty allocation has no address to read from.
             if bytes > 0 {
                 self.driver.read(DevicePtr(at), &mut buffer)?;
             }
@@ -341,7 +342,7 @@ impl LaunchRecorder<'_> {
         Ok(decode_launch(&mut pool, memory))
     }
 
-    /// Reads a probe program's tables and records back.
+    /// Reads the tables and records of a probe program.
     fn read_tables(&mut self, launch: &Launch, given: &Context) -> Result<Vec<TableContents>, Error> {
         if launch.level != Level::Probe {
             return Ok(Vec::new());
@@ -359,7 +360,7 @@ impl LaunchRecorder<'_> {
         Ok(all)
     }
 
-    /// Reads back what markers left.
+    /// Reads the tracks that the markers wrote.
     fn read_tracks(&mut self, given: &Context) -> Result<Vec<Track>, Error> {
         let Some(layout) = &self.plan.probe_state.tracks else { return Ok(Vec::new()) };
         let log = given.track_log as u32;
@@ -368,14 +369,14 @@ impl LaunchRecorder<'_> {
         Ok(layout.read(self.kernel, given.warp_first.into(), log, &bytes))
     }
 
-    /// Runs the original code on the same data.
+    /// Runs the original code on the same data and compares the buffers.
     fn original(&mut self, instrumented: &[Option<Vec<u8>>]) -> Result<OriginalRun, Error> {
         let (job, prepared) = (self.job, self.prepared);
         let module = self.driver.load(job.text.as_bytes())?;
         let run = prepared.reset(self.driver, job).and_then(|()| {
             let stats = self.driver.launch(module, &job.kernel, &job.config, &prepared.params)?;
             let mut changed = Vec::new();
-            // One by one: those of the instrumented run are there at the same time.
+            // One buffer at a time, because the buffers of the instrumented run are in memory as well.
             for (i, (arg, other)) in job.args.iter().zip(instrumented).enumerate() {
                 if prepared.content(self.driver, job, i)? != *other {
                     changed.push(arg.name.clone());
@@ -388,7 +389,7 @@ impl LaunchRecorder<'_> {
     }
 }
 
-/// Parameters with one more, of which all is 0 to record nothing.
+/// Appends the hidden parameter. If all of it is 0, the kernel records nothing.
 pub(super) fn with_hidden_parameter(params: &[u8], hidden: &HiddenParameter) -> Vec<u8> {
     let mut params = params.to_vec();
     params.resize(params.len().next_multiple_of(8), 0);
@@ -396,27 +397,28 @@ pub(super) fn with_hidden_parameter(params: &[u8], hidden: &HiddenParameter) -> 
     params
 }
 
-/// Bytes of the pool that were handed out, or asked for in vain.
+/// Bytes of the pool that the launch asked for, including those that did not fit.
 pub(super) fn cursor(driver: &mut dyn Driver, context: &Context) -> Result<u64, Error> {
     let mut bytes = [0; 8];
     driver.read(DevicePtr(context.cursor), &mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// What came of a launch that was started.
+/// What a launch that was started left behind.
 struct LaunchResult {
     decoded: DecodedStreams,
     tallies: Vec<TableContents>,
     tracks: Vec<Track>,
-    /// Warps that had none.
+    /// Number of warps without a track.
     left_out: u64,
-    /// What it cost, or what stopped it.
+    /// Cost of the launch, or the error that stopped it.
     ended: Result<LaunchStats, Error>,
-    /// If it was stopped: lanes that had not ended, where the device knows.
+    /// Lanes that had not ended when the launch was stopped, if the device knows them.
     unfinished: Option<Vec<(WarpId, LaneMask)>>,
 }
 
-/// How a launch ended, if it was started at all: what was not has recorded nothing.
+/// Separates launches that were started from launches that were not. A launch that never started has recorded
+/// nothing and is an error.
 fn started(ended: Result<LaunchStats, Error>) -> Result<Result<LaunchStats, Error>, Error> {
     match ended {
         Err(e) if !matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => Err(e),
@@ -424,7 +426,7 @@ fn started(ended: Result<LaunchStats, Error>) -> Result<Result<LaunchStats, Erro
     }
 }
 
-/// Warp instructions where they are counted, else time.
+/// Warp instructions if the device counts them, nanoseconds otherwise.
 pub(super) fn amount(stats: &LaunchStats) -> u64 {
     if stats.warp_instructions > 0 { stats.warp_instructions } else { stats.nanos }
 }

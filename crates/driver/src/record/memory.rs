@@ -1,11 +1,11 @@
-//! Device memory that a recording allocates, so that it can be freed on every way out.
+//! Device memory of a recording, kept in a list so that it is freed on every way out.
 
 use prlx_trace::device::tracks;
 
 use crate::driver::{DevicePtr, Driver};
 use crate::error::Error;
 
-/// Device memory of the recorder: address, bytes.
+/// Allocations of the recorder: address and bytes of each.
 #[derive(Default)]
 pub(super) struct DeviceAllocations(pub(super) Vec<(DevicePtr, u64)>);
 
@@ -14,7 +14,7 @@ impl DeviceAllocations {
         let at = driver.alloc(bytes.max(1), align);
         self.take(driver, bytes, at)
     }
-    /// What was allocated, zeroed.
+    /// Zeroes an allocation and adds it to the list.
     fn take(
         &mut self,
         driver: &mut dyn Driver,
@@ -30,7 +30,8 @@ impl DeviceAllocations {
         driver.fill(at, bytes.max(1), 0)?;
         Ok(at.0)
     }
-    /// Zeroed memory for tracks' regions, where cursors don't wrap; of rings that outlive the kernel.
+    /// Allocates zeroed memory for the regions of tracks, at a place where their 32-bit cursors do not wrap.
+    /// Rings get memory that the host can read while a kernel hangs.
     pub(super) fn regions(
         &mut self,
         driver: &mut dyn Driver,
@@ -50,7 +51,7 @@ impl DeviceAllocations {
         if tracks::fits(at, bytes) {
             return Ok(at);
         }
-        // Of twice as much, one half lies well.
+        // One half of a range of twice the size never crosses a 4 GiB boundary.
         let last = self.0.pop().map_or(Ok(()), |(at, _)| driver.free(at));
         let at = last.and_then(|()| get(self, driver, 2 * bytes + tracks::BEYOND))?;
         Ok(if tracks::fits(at, bytes) { at } else { at.next_multiple_of(1 << 32) })

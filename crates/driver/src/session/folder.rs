@@ -13,22 +13,22 @@ use crate::session::process_file::{
     EXTENSION, LIVE_EXTENSION, ProcessFile, map_file, process_of, refuse, unreadable_recording,
 };
 
-/// A recording: a folder of a session, or a single file.
+/// A recording: the folder of a session, or a single file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Session {
-    /// What was opened.
+    /// The folder or the file that was opened.
     pub path: PathBuf,
-    /// What was said of the session when the program had ended; `None`: nothing, or it is a single file.
+    /// Index of the session; `None` if the folder has none, or for a single file.
     pub index: Option<SessionIndex>,
-    /// Its files: by rank, then by start, then by name.
+    /// Files of the session, ordered by rank, then start time, then name.
     pub files: Vec<ProcessFile>,
 }
 
 impl Session {
-    /// Looks at a folder, or at a single file.
+    /// Opens a folder or a single file.
     ///
     /// # Errors
-    /// When there is nothing there that is a recording, or the index is damaged.
+    /// If there is no recording at `path`, or the index is damaged.
     pub fn open(path: &Path) -> Result<Session, Error> {
         let path = path.to_owned();
         if !path.is_dir() {
@@ -55,13 +55,13 @@ impl Session {
         Ok(Session { path, index, files })
     }
 
-    /// Whether it is a folder, not a single file.
+    /// Whether the session is a folder instead of a single file.
     pub fn is_folder(&self) -> bool {
         self.files.first().is_none_or(|f| f.path != self.path)
     }
 
-    /// A digest of what its processes did, in their order ([`Trace::root`]), and how many launches there
-    /// were. `None` if there is nothing to make it of, or a file can't be read.
+    /// Returns a digest of what all processes recorded, in their order ([`Trace::root`]), and the number of
+    /// launches. The digest is `None` if a file has none or cannot be read.
     pub fn root(&self) -> (Option<u64>, u64) {
         let traces: Vec<_> = self.files.iter().map(|f| self.read_index(f)).collect();
         let launches = traces.iter().flatten().map(|t| t.launches.len() as u64).sum();
@@ -73,12 +73,12 @@ impl Session {
         (Some(hash.digest()), launches)
     }
 
-    /// Reads a file of it; one that was cut off says so ([`Trace::cut`]), and what its process left
-    /// [beside](LIVE_EXTENSION) it when it was killed is in it. Its frames stay in the file, which must not be written
-    /// to while they may be asked for.
+    /// Reads one file of the session. A truncated file has [`Trace::cut`] set, and the launches in the [live
+    /// file](LIVE_EXTENSION) of a killed process are added to it. Frames are read from the file on demand, so
+    /// the file must not be written to while the trace is in use.
     ///
     /// # Errors
-    /// When one can't be read, or is no recording.
+    /// If the file cannot be read, or is not a recording.
     pub fn read(&self, file: &ProcessFile) -> Result<Trace, Error> {
         let read = |file: &ProcessFile| {
             map_file(&file.path)
@@ -92,10 +92,10 @@ impl Session {
         Ok(trace)
     }
 
-    /// The same without streams.
+    /// Reads one file of the session without its streams.
     ///
     /// # Errors
-    /// As [`Session::read`].
+    /// The same as [`Session::read`].
     pub fn read_index(&self, file: &ProcessFile) -> Result<Trace, Error> {
         map_file(&file.path).and_then(|bytes| {
             Trace::read_index((*bytes).as_ref()).map_err(|e| unreadable_recording(file, &e))
@@ -103,8 +103,8 @@ impl Session {
     }
 }
 
-/// Puts what a process left when it was killed behind what was in its file: a launch that is there counts as
-/// it is there.
+/// Adds what the live file of a killed process holds. A launch that both files have is taken from the
+/// recording.
 fn append_live_file(trace: &mut Trace, mut left: Trace) {
     let known: HashSet<u64> = trace.launches.iter().map(|r| r.launch.number).collect();
     left.launches.retain(|r| !known.contains(&r.launch.number));

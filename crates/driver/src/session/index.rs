@@ -1,7 +1,7 @@
-//! `session.json`: what is said of a session when its program has ended.
+//! `session.json`: the command of a session, how it ended, and a summary of each file.
 //!
 //! # Limitations
-//! Nothing in it is needed to read the files; it says what they can't know: the command, and how it ended.
+//! The files can be read without the index. It holds only what they cannot know.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,59 +13,59 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::session::process_file::{ProcessFile, refuse};
 
-/// Its name in the folder.
+/// Name of the index in the session's folder.
 pub const INDEX: &str = "session.json";
 
 const FORMAT: &str = "prlx-session";
 
-/// The number that changes when a key changes its meaning or goes; new keys do not change it.
+/// Version of the format. It changes when a key is removed or changes its meaning; new keys do not change it.
 const VERSION: u32 = 1;
 
-/// What is said of a session.
+/// The index of a session, written when its program has ended.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SessionIndex {
     format: String,
     version: u32,
-    /// The command, program first.
+    /// Command line, program first.
     pub command: Vec<String>,
-    /// What the program gave back; `None` if a signal ended it.
+    /// Exit code of the program; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the program.
     pub signal: Option<i32>,
-    /// How long it took, in nanoseconds.
+    /// Wall time of the program.
     pub nanos: u64,
-    /// A line for each file.
+    /// One entry for each file.
     pub processes: Vec<ProcessEntry>,
 }
 
-/// What is said of a file.
+/// Summary of one file.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ProcessEntry {
-    /// Its name in the folder.
+    /// Name of the file in the session's folder.
     pub file: String,
-    /// The process.
+    /// Process ID.
     pub pid: Option<u32>,
-    /// Its host.
+    /// Host name of the process.
     pub host: Option<String>,
-    /// Its rank, if it has one.
+    /// Rank of the process in its job, if it has one.
     pub rank: Option<u32>,
-    /// Why not all of it can be read: how it was cut off, or why it is no recording.
+    /// Why the file cannot be read in full: how it is truncated, or why it is not a recording.
     pub incomplete: Option<String>,
-    /// Launches, those too that were not recorded.
+    /// Number of launches, including those that were not recorded.
     pub launches: u64,
-    /// Launches that were recorded.
+    /// Number of recorded launches.
     pub recorded: u64,
-    /// Elements that did not fit.
+    /// Number of elements that were dropped for lack of memory.
     pub dropped: u64,
-    /// How long the recorded launches ran, each by itself, where that is known: nanoseconds.
+    /// Sum of the run times of the recorded launches, as far as they are known.
     #[serde(default)]
     pub ran: u64,
-    /// Launches that were not recorded, by reason.
+    /// Number of launches that were not recorded, by reason.
     pub skipped: BTreeMap<String, u64>,
 }
 
 impl ProcessEntry {
-    /// Of a file and what can be read of it.
+    /// Summarises a file. `trace` is its content, or why it cannot be read.
     pub fn new(file: &ProcessFile, trace: &Result<Trace, Error>) -> ProcessEntry {
         let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let process = file.process.as_ref();
@@ -96,7 +96,7 @@ impl ProcessEntry {
 }
 
 impl SessionIndex {
-    /// Of a program that ran.
+    /// The index of a program that has ended.
     pub fn new(
         command: Vec<String>,
         code: Option<i32>,
@@ -106,10 +106,10 @@ impl SessionIndex {
     ) -> SessionIndex {
         SessionIndex { format: FORMAT.into(), version: VERSION, command, code, signal, nanos, processes }
     }
-    /// Puts it into the session's folder, whole or not at all.
+    /// Writes the index into the session's folder. The file appears complete or not at all.
     ///
     /// # Errors
-    /// When that can't be written to.
+    /// If the folder cannot be written to.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
@@ -120,7 +120,7 @@ impl SessionIndex {
             },
         )
     }
-    /// That of a folder, if it has one.
+    /// Reads the index of a folder, if it has one.
     pub(super) fn read(folder: &Path) -> Result<Option<SessionIndex>, Error> {
         let path = folder.join(INDEX);
         let wrong = |what: String| Err(refuse(format!("{}: {what}", path.display())));

@@ -1,9 +1,13 @@
-//! What to record of a program: how the command line says it to the recorder inside the program's processes.
+//! Options of recording a program. The command passes them to the recorder inside the program's processes
+//! through an environment variable.
 //!
 //! # Invariants
-//! What is written is read as the same options; what can't be read is refused, in words.
+//! - Options that were written read back equal.
+//! - A value that this version did not write is refused with a message.
+//!
 //! # Limitations
-//! One choice for all processes; a folder whose name is no UTF-8 can't be passed on.
+//! - All processes of a program have the same options.
+//! - A folder whose name is not UTF-8 cannot be passed on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,60 +23,60 @@ use serde::{Deserialize, Serialize};
 use super::pattern::KernelPattern;
 use crate::error::{Error, ErrorKind};
 
-/// Reads the text of a probe program, or says what is wrong with it.
+/// Parses the text of a probe program. The error says what is wrong with it.
 pub type ParseProbe = dyn Fn(&str) -> Result<Arc<dyn ProbeProgram>, String>;
 
-/// The environment variable that holds the options. A process without it is not recorded.
+/// Environment variable that holds the options. A process without it is not recorded.
 pub const VARIABLE: &str = "PRLX_SESSION";
 
-/// What is recorded, and where it goes.
+/// What to record of a program, and where to write it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// The session's folder, which is there; absolute, for processes change theirs.
+    /// Folder of the session. It exists, and the path is absolute, because processes change their working
+    /// directory.
     pub folder: PathBuf,
-    /// Which recorder; [`Level::Probe`]: the program in `probe`, or the markers of `markers`.
+    /// Level of recording. At [`Level::Probe`], either `probe` or `markers` is set.
     pub level: Level,
-    /// A probe program.
+    /// Probe program to run.
     pub probe: Option<Arc<dyn ProbeProgram>>,
-    /// Which markers to record.
+    /// Markers to record.
     pub markers: Option<MarkerOptions>,
-    /// Leave out decisions that can be computed again.
+    /// Whether to elide decisions that can be reconstructed.
     pub elide: bool,
-    /// Kernels, by name; none: all.
+    /// Kernels to record; empty means all.
     pub kernels: Vec<KernelPattern>,
-    /// Launches of each process, by their number there: firsts, and one past the lasts; none: all.
+    /// Launch numbers to record in each process, as half-open ranges; empty means all.
     pub launches: Vec<(u64, u64)>,
-    /// Of the launches that are wanted so far, leave out so many first …
+    /// Number of launches to skip, among those that pass the other filters.
     pub skip: u64,
-    /// … and then take so many; `None`: all.
+    /// Number of launches to record after that; `None` means all.
     pub count: Option<u64>,
-    /// Only launches in this time, in nanoseconds since their process started: first, and one past the last.
+    /// Half-open range of start times to record, measured from the start of the process.
     pub time: Option<(u64, u64)>,
-    /// Device memory for streams, bytes for each device of a process.
+    /// Device memory for streams in bytes, for each device of a process.
     pub memory: u64,
-    /// Host memory for what was recorded and is not yet written, bytes for each process.
+    /// Host memory for recorded data that is not written yet, in bytes for each process.
     pub host_memory: u64,
-    /// Digest what pointers lead to, before and after each launch: so many bytes of it at most; `None`:
-    /// nothing.
+    /// Maximum bytes per launch to digest before and after it, of the memory that its parameters point to;
+    /// `None` means no digests.
     pub digest: Option<u64>,
-    /// What to look at zoom, at level `operands`.
+    /// Window to record in detail, at level `operands`.
     pub zoom: Option<Zoom>,
-    /// How often the tables of a probe program are put beside the process's file while it runs, at most:
-    /// every so many nanoseconds.
+    /// Minimum time between two live copies of a probe program's tables.
     pub interval: u64,
 }
 
-/// A place that an earlier run has found.
+/// A window of one module, found by an earlier run, to be recorded in detail.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Zoom {
-    /// The module, by its [digest](prlx_trace::kernel::Module::digest). Others are left as they are.
+    /// [Digest](prlx_trace::kernel::Module::digest) of the module. Other modules are not instrumented.
     pub module: u128,
-    /// What to record of its launches.
+    /// Sites, warps and visits to record.
     pub window: Window,
 }
 
 impl Options {
-    /// All launches at level `path`, into this folder.
+    /// Records all launches at level `path` into `folder`.
     pub fn new(folder: impl Into<PathBuf>) -> Options {
         Options {
             folder: folder.into(),
@@ -92,7 +96,7 @@ impl Options {
             interval: 1_000_000_000,
         }
     }
-    /// What to insert into a module's code.
+    /// The request for the planner: what to insert into a module's code.
     pub fn program(&self) -> RecordingRequest {
         let window = self.zoom.as_ref().map(|c| c.window.clone());
         RecordingRequest {
@@ -104,19 +108,20 @@ impl Options {
             window,
         }
     }
-    /// Whether they leave their last ones: a flight recorder's, which outlive what they are of.
+    /// Whether tracks are rings that keep the last records (a flight recorder). Rings survive the loss of
+    /// their context.
     pub fn rings(&self) -> bool {
         self.markers.as_ref().is_some_and(|m| matches!(m.form, Form::Ring { .. }))
     }
-    /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need
-    /// not be rewritten.
+    /// Whether launches of a kernel with this name in its module can pass the kernel filter. Other kernels
+    /// need not be instrumented.
     pub fn wants(&self, kernel: &str) -> bool {
         self.kernels.is_empty() || self.kernels.iter().any(|p| p.matches(kernel))
     }
-    /// For [`VARIABLE`].
+    /// Encodes the options as the value of [`VARIABLE`].
     ///
     /// # Errors
-    /// When the folder's name is no UTF-8.
+    /// If the folder's name is not UTF-8.
     pub fn to_variable(&self) -> Result<String, Error> {
         let folder = self.folder.to_str().ok_or_else(|| {
             refuse(format!("the folder's name, {}, is no UTF-8", self.folder.display()))
@@ -156,10 +161,10 @@ impl Options {
         };
         serde_json::to_string(&written).map_err(|e| refuse(e.to_string()))
     }
-    /// From [`VARIABLE`]'s value; `parse` reads the text of a probe program.
+    /// Decodes the value of [`VARIABLE`]. `parse` parses the text of a probe program.
     ///
     /// # Errors
-    /// When it is not what this version writes.
+    /// If this version did not write the value.
     pub fn from_variable(text: &str, parse: &ParseProbe) -> Result<Options, Error> {
         let not =
             |what: String| refuse(format!("{VARIABLE} is not what this version of prlx writes: {what}"));
@@ -267,17 +272,17 @@ struct SerializedMarkers {
     ring: Option<u32>,
 }
 
-/// The choice among a process's launches, as they come.
+/// Applies the launch filters of the options to the launches of one process, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct LaunchSelection {
-    /// Launches so far that all else wants.
+    /// Number of launches so far that passed all other filters.
     wanted: u64,
 }
 
 impl LaunchSelection {
-    /// Why the next launch is not to be recorded; `None`: it is. `wanted` is what [`Options::wants`] says of
-    /// its kernel, `number` its number in the process, `start` when it starts, in nanoseconds since the
-    /// process started.
+    /// Returns why the next launch is not recorded, or `None` if it is. `wanted` is the result of
+    /// [`Options::wants`] for its kernel, `number` its number in the process, and `start` its start time
+    /// since the start of the process.
     pub fn skip_reason(
         &mut self,
         options: &Options,
@@ -316,7 +321,7 @@ mod tests {
 
     use super::*;
 
-    /// A program in no language: its text.
+    /// A stand-in for a probe program: just a text.
     #[derive(Debug)]
     struct Text(String);
 

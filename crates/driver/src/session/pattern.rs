@@ -1,17 +1,19 @@
-//! Names of kernels, as users choose them: `gemm*`, `ns::softmax`, `/regular expression/`.
+//! Patterns for kernel names: `gemm*`, `ns::softmax`, `/regular expression/`.
 //!
 //! # Invariants
-//! A pattern is tried on the name in the module and on what it means in C++: whole, without return type and
-//! parameters, and without template arguments. Misses: names that other languages mangle are taken as they
-//! are.
+//! A pattern is tried on the name in the module and on three demangled forms: the whole C++ signature, the
+//! name without return type and parameters, and the name without template arguments as well.
+//!
+//! # Limitations
+//! Only C++ names are demangled.
 
 use prlx_trace::names::{demangle, demangle_signature};
 use regex::{Regex, RegexBuilder};
 
-/// Most bytes of a compiled expression.
+/// Maximum size of a compiled expression in bytes.
 const SIZE: usize = 1 << 20;
 
-/// What names of kernels are like.
+/// A pattern for kernel names.
 #[derive(Clone, Debug)]
 pub struct KernelPattern {
     text: String,
@@ -19,11 +21,11 @@ pub struct KernelPattern {
 }
 
 impl KernelPattern {
-    /// A name in which `*` stands for any text and `?` for one character; between two `/`, a regular
-    /// expression that must be found somewhere in it.
+    /// Parses a pattern. `*` stands for any text and `?` for one character. Text between two `/` is a regular
+    /// expression that must match somewhere in the name.
     ///
     /// # Errors
-    /// When the expression is none, in words.
+    /// If the regular expression is not valid. The text says why.
     pub fn new(text: &str) -> Result<KernelPattern, String> {
         let inner = text.strip_prefix('/').and_then(|t| t.strip_suffix('/'));
         let expression = match inner {
@@ -34,11 +36,11 @@ impl KernelPattern {
         let regex = regex.map_err(|e| format!("`{text}`: {e}"))?;
         Ok(KernelPattern { text: text.to_owned(), regex })
     }
-    /// As it was written.
+    /// The pattern as the user wrote it.
     pub fn text(&self) -> &str {
         &self.text
     }
-    /// Whether a kernel of this name, as in its module, is one of those.
+    /// Whether the pattern matches a kernel with this name in its module.
     pub fn matches(&self, name: &str) -> bool {
         if self.regex.is_match(name) {
             return true;
