@@ -75,8 +75,6 @@ const LONG: usize = 800;
 const KNOWN: &[(&str, usize)] = &[
     ("crates/analyze", 29),
     ("crates/driver", 117),
-    ("crates/emu", 96),
-    ("crates/lanes", 3),
     ("crates/legacy", 17),
     ("crates/mockcuda", 109),
     ("crates/plan", 4),
@@ -86,7 +84,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/timeline", 14),
     ("crates/trace", 77),
     ("docs/format.md", 39),
-    ("docs/ops.md", 5),
     ("fuzz/src", 2),
     ("xtask/src", 4),
 ];
