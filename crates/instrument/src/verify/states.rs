@@ -344,7 +344,7 @@ fn prepare(
     let told = match seed % 4 {
         _ if lane.context == 0 => HiddenParameter::default(),
         3 => HiddenParameter { context: CONTEXT, ..HiddenParameter::default() },
-        _ => context.handed(CONTEXT),
+        _ => context.hidden_parameter(CONTEXT),
     };
     let HiddenParameter { context: at, tables, ends, cta_warps } = told;
     let params = [("context", vec![at, tables, ends, cta_warps]), ("state", vec![record])];

@@ -22,10 +22,10 @@ impl App {
     fn start(most: u64) -> App {
         let turn = turn::take();
         let library = Library::open().unwrap();
-        let context = library.retain(library.device(0).unwrap()).unwrap();
-        library.enter(context).unwrap();
+        let context = library.retain_primary_context(library.device(0).unwrap()).unwrap();
+        library.set_current_context(context).unwrap();
         let digests = Digests::new(library, context, 0, PTX.as_bytes(), most).unwrap();
-        App { library, digests, stream: library.stream().unwrap(), _turn: turn }
+        App { library, digests, stream: library.create_stream().unwrap(), _turn: turn }
     }
     /// Memory with these bytes.
     fn holding(&self, bytes: &[u8]) -> u64 {
@@ -56,7 +56,7 @@ impl App {
 impl Drop for App {
     /// Releases the context, and with it everything that the test allocated, for the tests after it.
     fn drop(&mut self) {
-        self.library.release(self.library.device(0).unwrap()).unwrap();
+        self.library.release_primary_context(self.library.device(0).unwrap()).unwrap();
     }
 }
 

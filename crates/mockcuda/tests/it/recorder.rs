@@ -302,7 +302,7 @@ fn every_launch_of_many_streams_is_accounted_for() {
     assert!(app.recorded(&recorder, &plan, 0, 1, app.stream()));
     assert_eq!(recorder.finish(Duration::from_secs(5)).0.recorded, 1);
     let alone = alone.lock().unwrap();
-    assert_eq!(accounted(&alone, Counts { asked: 1, recorded: 1, ..Counts::default() }, 1), 1);
+    assert_eq!(accounted(&alone, Counts { requested: 1, recorded: 1, ..Counts::default() }, 1), 1);
     let totals = alone[0].recording.launch.totals;
     assert!(
         totals.dropped == 0 && totals.bare == 0 && totals.instrumented > 0,

@@ -55,7 +55,7 @@ pub fn passed(
     let (number, start) = (launch.number, launch.start);
     let of = || {
         let mut choice = lock(&session.others_choice);
-        let out = choice.leaves_out(session.options, session.options.wants(name), number, start.0);
+        let out = choice.skip_reason(session.options, session.options.wants(name), number, start.0);
         drop(choice);
         if out.is_none() { session.here(real) } else { None }
     };

@@ -184,9 +184,11 @@ impl Session {
         });
         let mut launch = finished.recording.launch;
         if let Some(host) = &mut launch.host {
-            host.called =
-                finished.told.called.map(|[called, answered]| (self.since(called), self.since(answered)));
-            host.seen = finished.told.seen.map(|at| self.since(at));
+            host.called = finished
+                .host_times
+                .called
+                .map(|[called, answered]| (self.since(called), self.since(answered)));
+            host.seen = finished.host_times.seen.map(|at| self.since(at));
         }
         let ended = self.digesting.ended(launch, finished.recording.streams);
         ended.into_iter().for_each(|(launch, streams)| self.append(&launch, &streams));
@@ -246,7 +248,7 @@ impl Session {
             shared: shape.shared,
             warp_size: 32,
             level: self.options.level,
-            window: self.options.closer.as_ref().map(|c| c.window.clone()),
+            window: self.options.zoom.as_ref().map(|c| c.window.clone()),
             cluster: shape.cluster.map(dims),
             device,
             ordinal,

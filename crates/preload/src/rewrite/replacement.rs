@@ -103,7 +103,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let mut plan = rewrite.plan;
     let image: Arc<[u8]> = match code {
         Some(made) => {
-            let own = own.as_deref().map(needs).unwrap_or_default();
+            let own = own.as_deref().map(thread_resources).unwrap_or_default();
             let now = thread_resources(&made);
             for function in &mut plan.module.functions {
                 function.needs =
