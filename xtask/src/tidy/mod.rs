@@ -82,8 +82,7 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/present", 9),
     ("crates/probe", 16),
     ("crates/timeline", 14),
-    ("crates/trace", 77),
-    ("docs/format.md", 39),
+    ("docs/format.md", 3),
     ("fuzz/src", 2),
     ("xtask/src", 4),
 ];

@@ -13,6 +13,8 @@ mod master;
 mod planted;
 mod probes;
 mod program;
+#[path = "../../../../tests/tools.rs"]
+mod tools;
 
 // The corpus by target, as the tests of the CPU device list it.
 #[path = "../../../emu/tests/cases/corpus.rs"]

@@ -30,13 +30,7 @@ fn root() -> PathBuf {
 }
 
 fn ptxas() -> Option<PathBuf> {
-    let venv = std::env::var_os("PRLX_VENV").map_or_else(|| root().join(".venv"), PathBuf::from);
-    let entries = fs::read_dir(venv.join("lib")).into_iter().flatten().flatten();
-    let found = entries.map(|e| e.path().join("site-packages/nvidia/cu13/bin/ptxas")).find(|p| p.is_file());
-    if found.is_none() {
-        crate::tools::skip("no ptxas; `cargo xtask setup` installs it");
-    }
-    found
+    crate::tools::nvidia("bin/ptxas")
 }
 
 /// A folder with an original and, perhaps, a probe.

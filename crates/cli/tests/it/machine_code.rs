@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::tools::nvidia;
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Notes of a kernel, by kind: how many, and the text.
@@ -22,14 +24,7 @@ fn notes(launch: &str, tools: &[(&str, &Path)]) -> Vec<(String, u64, String)> {
 }
 
 fn tools() -> Option<[PathBuf; 2]> {
-    let venv = std::env::var_os("PRLX_VENV").map_or_else(|| Path::new(ROOT).join(".venv"), PathBuf::from);
-    let entries = std::fs::read_dir(venv.join("lib")).into_iter().flatten().flatten();
-    let mut bins = entries.map(|e| e.path().join("site-packages/nvidia/cu13/bin"));
-    let found = bins.find(|b| b.join("ptxas").is_file() && b.join("nvdisasm").is_file());
-    if found.is_none() {
-        crate::tools::skip("no ptxas and nvdisasm; `cargo xtask setup` installs them");
-    }
-    found.map(|bin| ["ptxas", "nvdisasm"].map(|name| bin.join(name)))
+    Some([nvidia("bin/ptxas")?, nvidia("bin/nvdisasm")?])
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod programs;
 #[cfg(feature = "query")]
 mod query;
 mod random;
+#[path = "../../../../tests/tools.rs"]
 mod tools;
 mod v1_sources;
 

@@ -8,4 +8,5 @@ mod launch_file;
 mod record;
 mod run;
 mod session;
+#[path = "../../../../tests/tools.rs"]
 mod tools;

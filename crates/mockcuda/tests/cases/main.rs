@@ -7,6 +7,7 @@
 //!
 //! Kernels that the CPU device refuses (`tests/kernels/refused.txt`) are left out.
 
+#[path = "../../../../tests/tools.rs"]
 mod tools;
 
 use std::path::{Path, PathBuf};

@@ -5,5 +5,6 @@ mod digests;
 mod fault;
 mod programs;
 mod recorder;
+#[path = "../../../../tests/tools.rs"]
 mod tools;
 mod turn;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use prlx_driver::assemble::thread_resources;
+use prlx_driver::occupancy::keep_occupancy;
 use prlx_instrument::Rewrite;
 use prlx_isa::view::FunctionKind;
 use prlx_plan::{RecordingRequest, UNPROBED};
@@ -77,12 +78,8 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         let of = |rewrite: Rewrite| {
             assembled(&rewrite, &source, own.as_deref(), &options).map(|code| Made { rewrite, code })
         };
-        let made = of(rewrite).map(|first| {
-            let lost = first.lost(own.as_deref());
-            let less = program.with_spans().filter(|_| lost > 0);
-            let other = less.and_then(|less| write(&less).and_then(of).ok());
-            other.filter(|other| other.lost(own.as_deref()) < lost).unwrap_or(first)
-        });
+        let spans = || program.with_spans().and_then(|spans| write(&spans).and_then(of).ok());
+        let made = of(rewrite).map(|first| keep_occupancy(first, spans, |made| made.lost(own.as_deref())));
         (made, proof.is_some_and(|p| p.join().unwrap_or(false)))
     });
     let Made { rewrite, code } = made?;

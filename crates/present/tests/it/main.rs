@@ -12,6 +12,7 @@ mod session;
 #[cfg(feature = "parquet")]
 mod tables;
 mod timeline;
+#[path = "../../../../tests/tools.rs"]
 mod tools;
 mod toy;
 #[cfg(feature = "tui")]

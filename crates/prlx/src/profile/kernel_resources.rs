@@ -1,6 +1,7 @@
 //! What a kernel takes of a multiprocessor with and without code for markers, and the choice between two
 //! instrumentations.
 
+use prlx_driver::occupancy::keep_occupancy;
 use prlx_driver::{Job, ResourceUsage};
 use prlx_instrument::Rewrite;
 
@@ -19,8 +20,8 @@ pub(super) fn resources(device: &mut Device, job: &Job, rewrite: Option<&Rewrite
     needs
 }
 
-/// Chooses between two instrumentations by occupancy: `first`, unless it reduces the number of resident
-/// threads and `second` allows more of them.
+/// Chooses between two instrumentations of the job's kernel by [`keep_occupancy`]: `first`, unless it reduces
+/// the number of resident threads and `second` allows more of them.
 pub(super) fn higher_occupancy(
     first: Rewrite,
     second: impl FnOnce() -> Option<Rewrite>,
@@ -28,7 +29,6 @@ pub(super) fn higher_occupancy(
     device: &mut Device,
 ) -> Rewrite {
     let mut resident = |rewrite: Option<&Rewrite>| resources(device, job, rewrite).map_or(0, |n| n.resident);
-    let (bare, now) = (resident(None), resident(Some(&first)));
-    let other = if now < bare { second() } else { None };
-    other.filter(|other| resident(Some(other)) > now).unwrap_or(first)
+    let bare = resident(None);
+    keep_occupancy(first, second, |rewrite| bare.saturating_sub(resident(Some(rewrite))))
 }

@@ -1,9 +1,13 @@
-//! Tools that some tests need. `cargo xtask setup` installs NVIDIA's.
+//! External tools that some tests need. Test programs of several crates include this file with `#[path]`.
+//!
+//! # Invariants
+//! A missing tool skips a test on a developer's machine and fails it in CI (`PRLX_REQUIRE_TOOLS=1`).
 
 use std::path::{Path, PathBuf};
 
-/// A file or folder of NVIDIA's packages, by its path in the package folder `nvidia/cu13`. If it is missing,
-/// the test is skipped: see [`skip`].
+/// A file or folder of NVIDIA's packages, by its path in the package folder `nvidia/cu13`. `cargo xtask setup`
+/// installs these packages. If the file is missing, the test is skipped: see [`skip`].
+#[allow(dead_code, reason = "some test programs only call `skip`")]
 pub fn nvidia(path: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let venv = std::env::var_os("PRLX_VENV").map_or_else(|| root.join(".venv"), PathBuf::from);
