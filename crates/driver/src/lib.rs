@@ -39,6 +39,7 @@ mod record;
 pub mod run;
 pub mod session;
 pub mod signature;
+mod temporary;
 pub mod tensor_map;
 pub mod workers;
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
 use libtest_mimic::{Failed, Trial};
-use prlx_driver::session::{LaunchFilter, Options, Session, VARIABLE, create_process_file, this_process};
+use prlx_driver::session::{LaunchFilterState, Options, Session, VARIABLE, create_process_file, this_process};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::{FuncId, Launch, Streams, Writer};
@@ -45,7 +45,7 @@ pub fn app(words: &[String]) -> ExitCode {
     let process = this_process();
     let mut words = words.iter().map(String::as_str);
     let mut file = None;
-    let mut choice = LaunchFilter::default();
+    let mut choice = LaunchFilterState::default();
     let mut number = 0;
     let mut modules = HashMap::new();
     while let Some(word) = words.next() {

@@ -3,10 +3,8 @@
 //! # Limitations
 //! Only code that `ptxas` assembled has these lines; nvJitLink drops them.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use prlx_isa::image::Target;
 
@@ -14,6 +12,7 @@ use crate::assemble::assemblers::Assemblers;
 use crate::assemble::search::{find_program, path_from_variable};
 use crate::assemble::target::{declared_target, target};
 use crate::assemble::tool::AssembleError;
+use crate::temporary::temporary_folder;
 
 /// Environment variable: path of the `nvdisasm` to use.
 pub const NVDISASM: &str = "PRLX_NVDISASM";
@@ -45,10 +44,9 @@ pub fn listing(ptx: &str, device: Option<Target>) -> Result<String, String> {
 }
 
 fn run(nvdisasm: &Path, code: &[u8]) -> Result<String, String> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let name = format!("prlx-{}-{}.cubin", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let file: PathBuf = env::temp_dir().join(name);
     let inside = || -> std::io::Result<_> {
+        let folder = temporary_folder()?;
+        let file = folder.path().join("kernel.cubin");
         std::fs::write(&file, code)?;
         Command::new(nvdisasm)
             .args(["-c", "-gp"])
@@ -57,11 +55,24 @@ fn run(nvdisasm: &Path, code: &[u8]) -> Result<String, String> {
             .stdin(Stdio::null())
             .output()
     };
-    let done = inside();
-    let _ = std::fs::remove_file(&file);
-    let out = done.map_err(|e| e.to_string())?;
+    let out = inside().map_err(|e| e.to_string())?;
     if !out.status.success() {
         return Err(format!("{}: {}", out.status, String::from_utf8_lossy(&out.stderr).trim_end()));
     }
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::run;
+    use crate::temporary::tests::among_prepared_links;
+
+    #[test]
+    fn prepared_links_are_not_followed() {
+        // `echo` stands in for the disassembler and prints its arguments.
+        let text = among_prepared_links(|| run(Path::new("/bin/echo"), b"the code")).unwrap();
+        assert!(text.starts_with("-c -gp ") && text.trim_end().ends_with("/kernel.cubin"), "{text}");
+    }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::occupancy::{registers_per_thread, threads_per_sm};
 use prlx_isa::image::cubin;
-use prlx_isa::view::{Function, FunctionKind};
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{Function, FunctionKind, Module};
 use prlx_plan::Plan;
 use prlx_trace::Level;
 use prlx_trace::kernel::ThreadResources;
@@ -84,7 +85,11 @@ pub fn threads_lost(own: &[u8], code: &[u8]) -> u32 {
 
 /// Whether a module uses `setmaxnreg`, with which warps pass registers to each other (PTX ISA, "setmaxnreg").
 pub fn uses_setmaxnreg(ptx: &str) -> bool {
-    ptx.contains("setmaxnreg")
+    has_setmaxnreg(&prlx_isa::ptx::read(ptx).0)
+}
+
+fn has_setmaxnreg(module: &Module) -> bool {
+    module.functions.iter().flat_map(|f| &f.insts).any(|inst| inst.form.op == Some(Op::Setmaxnreg))
 }
 
 /// Adds `.maxnreg` to the kernels in `limits`. Returns `None` if no kernel gets a limit, because each already
@@ -92,10 +97,13 @@ pub fn uses_setmaxnreg(ptx: &str) -> bool {
 pub(super) fn with_register_limits(ptx: &str, limits: &BTreeMap<&str, u32>) -> Option<String> {
     // Without a limit at the kernel's start, assemblers ignore `setmaxnreg`. With one it takes effect, and
     // warps may wait for registers forever.
-    if limits.is_empty() || uses_setmaxnreg(ptx) {
+    if limits.is_empty() {
         return None;
     }
-    let view = prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0;
+    let view = prlx_isa::ptx::read(ptx).0;
+    if has_setmaxnreg(&view) {
+        return None;
+    }
     let said = |name: &str| matches!(name, "maxnreg" | "minnctapersm");
     let limit = |f: &Function| {
         let free = f.kind == FunctionKind::Kernel && !f.limits.iter().any(|(name, _)| said(name));
@@ -106,4 +114,27 @@ pub(super) fn with_register_limits(ptx: &str, limits: &BTreeMap<&str, u32>) -> O
     let mut text = ptx.to_owned();
     places.iter().rev().for_each(|(at, most)| text.insert_str(*at, &format!(".maxnreg {most}\n")));
     (!places.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{uses_setmaxnreg, with_register_limits};
+    use std::collections::BTreeMap;
+
+    const PTX: &str = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+
+    #[test]
+    fn only_an_instruction_counts_as_setmaxnreg() {
+        let commented = PTX.replace("ret;", "// setmaxnreg would need a limit\n/* setmaxnreg */ ret;");
+        let named = PTX.replace("ret;", "bra setmaxnreg_is_a_label;\nsetmaxnreg_is_a_label:\nret;");
+        let limits = BTreeMap::from([("k", 32)]);
+        for ptx in [&commented, &named] {
+            assert!(!uses_setmaxnreg(ptx), "{ptx}");
+            let limited = with_register_limits(ptx, &limits).unwrap();
+            assert!(limited.contains(".maxnreg 32\n"), "{limited}");
+        }
+        let used = PTX.replace("ret;", "setmaxnreg.dec.sync.aligned.u32 40;\nret;");
+        assert!(uses_setmaxnreg(&used));
+        assert_eq!(with_register_limits(&used, &limits), None);
+    }
 }

@@ -3,15 +3,14 @@
 //! Every run has the same options: the architecture, and `-lineinfo`. The latter changes no code and keeps
 //! source lines in the cubin (with `ptxas`, the PTX as well).
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use prlx_isa::image::Target;
 
 use crate::assemble::jitlink;
 use crate::error::{Error, ErrorKind};
+use crate::temporary::temporary_folder;
 
 /// Options for every assembler, besides the architecture.
 pub(super) const OPTIONS: &[&str] = &["-lineinfo"];
@@ -106,15 +105,13 @@ impl Assembler {
 /// Runs `ptxas` in a new private folder. The outer error means that it could not be run; the inner error is
 /// its message about the PTX.
 fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, String>, String> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let name = format!("prlx-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let folder = env::temp_dir().join(name);
     let inside = || -> Result<Result<Vec<u8>, String>, std::io::Error> {
-        std::fs::create_dir(&folder)?;
+        let folder = temporary_folder()?;
+        let folder = folder.path();
         std::fs::write(folder.join("PTX"), ptx)?;
         let mut command = Command::new(ptxas);
         let command =
-            command.current_dir(&folder).args(options).args(["-o", "cubin", "PTX"]).stdin(Stdio::null());
+            command.current_dir(folder).args(options).args(["-o", "cubin", "PTX"]).stdin(Stdio::null());
         // The library that PRLX preloads into a program must not run in its assembler.
         let command = command.env_remove("LD_PRELOAD");
         let out = command.output()?;
@@ -126,7 +123,21 @@ fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, St
         }
         Ok(Ok(std::fs::read(folder.join("cubin"))?))
     };
-    let done = inside().map_err(|e| format!("{} in {}: {e}", ptxas.display(), folder.display()));
-    let _ = std::fs::remove_dir_all(&folder);
-    done
+    inside().map_err(|e| format!("{}: {e}", ptxas.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::run;
+    use crate::temporary::tests::among_prepared_links;
+
+    #[test]
+    fn prepared_links_are_not_followed() {
+        // The shell stands in for the assembler: `$0` is -o, `$1` the output, `$2` the PTX.
+        let options = ["-c", "cat \"$2\" > \"$1\""].map(str::to_owned);
+        let code = among_prepared_links(|| run(Path::new("/bin/sh"), "the text", &options));
+        assert_eq!(code.unwrap().unwrap(), b"the text");
+    }
 }

@@ -20,7 +20,7 @@ mod process_file;
 
 pub use folder::Session;
 pub use index::{INDEX, ProcessEntry, SessionIndex};
-pub use options::{LaunchFilter, Options, VARIABLE, Zoom};
+pub use options::{LaunchFilterState, Options, VARIABLE, Zoom};
 pub use pattern::KernelPattern;
 pub use process_file::{
     LIVE_EXTENSION, MODULE_NOT_REWRITTEN, ProcessFile, create_process_file, map_file, this_process,

@@ -274,12 +274,12 @@ struct SerializedMarkers {
 
 /// Applies the launch filters of the options to the launches of one process, in their order.
 #[derive(Clone, Debug, Default)]
-pub struct LaunchFilter {
+pub struct LaunchFilterState {
     /// Number of launches so far that passed all other filters.
     wanted: u64,
 }
 
-impl LaunchFilter {
+impl LaunchFilterState {
     /// Returns why the next launch is not recorded, or `None` if it is. `wanted` is the result of
     /// [`Options::wants`] for its kernel, `number` its number in the process, and `start` its start time
     /// since the start of the process.
@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn launches_are_chosen() {
         let which = |options: &Options, wanted: fn(u64) -> bool| -> Vec<u64> {
-            let mut choice = LaunchFilter::default();
+            let mut choice = LaunchFilterState::default();
             (0..20).filter(|n| choice.skip_reason(options, wanted(*n), *n, n * 100).is_none()).collect()
         };
         let all = Options::new("x");

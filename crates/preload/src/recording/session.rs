@@ -16,7 +16,7 @@ use prlx_driver::cuda::calls::stream;
 use prlx_driver::cuda::pointee_digest::Digests;
 use prlx_driver::cuda::recorder::{Finished, Recorder, RecorderMemory};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, pointee_digest};
-use prlx_driver::session::{LaunchFilter, Options};
+use prlx_driver::session::{LaunchFilterState, Options};
 use prlx_isa::image::Target;
 use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Param, Scalar};
@@ -42,9 +42,9 @@ pub(super) struct Session {
     pub(super) devices: Vec<Device>,
     /// None: it is whole, or nothing more can be written.
     pub(super) file: Mutex<Option<Writer<File>>>,
-    pub(super) choice: Mutex<LaunchFilter>,
+    pub(super) choice: Mutex<LaunchFilterState>,
     /// Of launches that are digested alone.
-    pub(super) others_choice: Mutex<LaunchFilter>,
+    pub(super) others_choice: Mutex<LaunchFilterState>,
     pub(super) digesting: Digesting,
     /// Launches so far.
     pub(super) launches: AtomicU64,
