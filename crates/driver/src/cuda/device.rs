@@ -2,13 +2,13 @@
 //!
 //! # Invariants
 //! - Every failure is reported with CUDA's name and text for it.
-//! - A launch that does not fit the device is refused before the driver sees it, with the limit.
-//! - Modules and memory that are left are freed with the context.
+//! - A launch that does not fit the device is refused before the driver sees it; the error names the limit.
+//! - Remaining modules and memory are freed with the context.
 //!
 //! # Limitations
 //! - One stream and one device at a time; no module variables.
 //! - What a kernel recorded before it faulted is lost with its context, unless it lies in
-//!   [kept](Driver::alloc_host_mapped) memory.
+//!   [host-mapped](Driver::alloc_host_mapped) memory.
 //! - A kernel that never ends blocks the caller, unless a time limit is set ([`Cuda::set_time_limit`]).
 
 use std::collections::BTreeMap;
@@ -35,32 +35,32 @@ use crate::error::{Error, ErrorKind};
 use crate::signature::{Signature, cluster_unit};
 use crate::tensor_map::{BYTES, TensorMap};
 
-/// Bytes of shared memory that a CTA can have without asking for more.
+/// Shared memory in bytes that a CTA can have without opting in to more.
 const SHARED: u32 = 48 << 10;
 
-/// CTAs of a cluster that every device with clusters can run.
+/// Maximum CTAs of a cluster that every device with clusters supports.
 const PORTABLE_CLUSTER: u64 = 8;
 
-/// Bytes of stack for each thread of a recursive kernel: eight times what CUDA gives without being asked.
+/// Stack in bytes for each thread of a recursive kernel: eight times CUDA's default.
 const DEEP_STACK: usize = 8 << 10;
 
-/// How often it is looked whether a kernel has ended that may not take as long as it likes.
+/// Interval between two checks whether a kernel with a time limit has ended.
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
-/// `cuMemAlloc` aligns at least so much.
+/// Minimum alignment of `cuMemAlloc` in bytes.
 const ALLOC_ALIGNMENT: u64 = 256;
 
-/// A module and its kernels that were asked for.
+/// A loaded module, with the kernels that were looked up in it.
 struct LoadedModule {
     module: Module,
     functions: BTreeMap<String, Function>,
-    /// What its PTX says of its kernels; nothing of an image.
+    /// Declarations of the kernels in its PTX; empty for an image.
     signatures: Vec<Signature>,
-    /// Whether its threads need a stack of a depth that no assembler can tell.
+    /// Whether the module has recursive functions, whose stack depth no assembler can compute.
     recursive: bool,
 }
 
-/// A GPU. It is used from the thread that made it.
+/// A GPU, with a context that belongs to the thread that created this value.
 pub struct Cuda {
     library: Library,
     device: Device,
@@ -69,13 +69,14 @@ pub struct Cuda {
     modules: BTreeMap<u64, LoadedModule>,
     next: u64,
     assemblers: Assemblers,
-    /// Where allocations begin that were made larger to be aligned, by the address that was given out.
+    /// Real start of allocations that were enlarged for alignment, by the address that the caller has.
     allocation_starts: BTreeMap<u64, u64>,
-    /// Host memory that kernels write to, by the address that was given out.
+    /// Host memory that kernels can access, by the address that the caller has.
     mapped_buffers: BTreeMap<u64, MappedBuffer>,
-    /// How long a kernel may take.
+    /// Time limit of a kernel.
     time_limit: Option<Duration>,
-    /// A kernel took longer, and runs on: whatever waits for the device would wait for ever.
+    /// Whether a kernel exceeded its time limit and still runs. Every call that waits for the device would
+    /// then wait forever.
     stuck: bool,
 }
 
@@ -89,18 +90,18 @@ impl std::fmt::Debug for Cuda {
 }
 
 impl Cuda {
-    /// The device of an ordinal, as CUDA_VISIBLE_DEVICES orders them.
+    /// Opens the device with this ordinal. CUDA_VISIBLE_DEVICES defines the order.
     ///
     /// # Errors
-    /// When there is no driver, no such device, or it can't be used.
+    /// If there is no driver, no such device, or the device cannot be used.
     pub fn new(ordinal: u32) -> Result<Cuda, Error> {
         Cuda::with_assemblers(ordinal, Assemblers::find())
     }
 
-    /// The same with these assemblers; with none, the driver's own compiler is used.
+    /// Opens a device and uses these assemblers. Without any, the driver's compiler is used.
     ///
     /// # Errors
-    /// As [`Cuda::new`].
+    /// The same as [`Cuda::new`].
     pub fn with_assemblers(ordinal: u32, assemblers: Assemblers) -> Result<Cuda, Error> {
         let library = Library::open()?;
         let what = format!("CUDA device {ordinal}");
@@ -123,12 +124,12 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// What the device says of itself.
+    /// The device's description.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
-    /// A kernel that takes longer counts as stuck.
+    /// Sets the time after which a running kernel counts as stuck.
     pub fn set_time_limit(&mut self, time_limit: Duration) {
         self.time_limit = Some(time_limit);
     }
@@ -143,8 +144,8 @@ impl Cuda {
         self.library.set_current_context(self.context).map_err(|e| e.during(&self.gpu.name))
     }
 
-    /// PTX through the first assembler that can do it, whose machine code the driver takes; `None` if there
-    /// is no such.
+    /// Assembles PTX with the first assembler that supports it and whose code the driver accepts; `None` if
+    /// there is none. `made` is the plan that was inserted, and the module's own text.
     fn assembled(&self, ptx: &str, made: Option<(&Plan, &str)>) -> Result<Option<Module>, Error> {
         let ptx = ptx.trim_end_matches('\0');
         let Some(target) = assemble::target(ptx, Target::of(self.gpu.capability))? else { return Ok(None) };
@@ -154,7 +155,8 @@ impl Cuda {
             let within =
                 made.map_or(RegisterBudget::Unlimited, |(plan, _)| RegisterBudget::of(plan, own.as_deref()));
             match self.assemblers.assemble_rewritten(tool, ptx, within, target, &[]) {
-                // An assembler newer than the driver makes what that does not understand.
+                // An assembler that is newer than the driver can produce code that the driver does not
+                // accept.
                 Ok(code) => match self.library.load(&code) {
                     Ok(module) => return Ok(Some(module)),
                     Err(e) if lookup(e.code).is_some_and(|c| c.kind == ErrorKind::Module) => {}
@@ -167,7 +169,7 @@ impl Cuda {
         Ok(None)
     }
 
-    /// Loads an image; text that was rewritten, by a plan from another.
+    /// Loads an image. If it is instrumented text, `made` is the plan and the module's own text.
     fn load_as(&mut self, image: &[u8], made: Option<(&Plan, &str)>) -> Result<ModuleHandle, Error> {
         self.enter()?;
         let ptx = std::str::from_utf8(image).ok().filter(|_| !is_binary(image));
@@ -185,7 +187,7 @@ impl Cuda {
         Ok(ModuleHandle(self.next))
     }
 
-    /// A kernel of a module, asked for once.
+    /// Looks up a kernel of a module, and remembers it.
     fn function(&mut self, module: ModuleHandle, kernel: &str) -> Result<Function, Error> {
         let loaded = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
         if let Some(function) = loaded.functions.get(kernel) {
@@ -197,7 +199,7 @@ impl Cuda {
         Ok(found)
     }
 
-    /// Why a kernel may not be launched like this, before the driver says no more than "invalid value".
+    /// Refuses a launch that the device cannot run. The driver would only say "invalid value".
     fn check(&self, function: Function, kernel: &str, config: &LaunchConfig) -> Result<(), Error> {
         let asked = |e: Failure| e.during(&format!("`{kernel}`"));
         let wrong = |text: String| Err(Error::new(ErrorKind::Launch, format!("`{kernel}`: {text}")));
@@ -230,7 +232,7 @@ impl Cuda {
         Ok(())
     }
 
-    /// What is known of a kernel that went wrong.
+    /// Describes the failure of a kernel.
     fn fault(&self, failure: Failure, kernel: &str, config: &LaunchConfig) -> Error {
         let ran = sticky(failure.code);
         let what =
@@ -248,14 +250,14 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // With memory that a kernel may still write to, and calls that wait for it, the process ends as it
-        // is.
+        // A kernel may still write to this memory, and calls would wait for it. The process ends without
+        // freeing.
         if self.stuck {
             std::mem::take(&mut self.mapped_buffers).into_values().for_each(std::mem::forget);
             return;
         }
         self.mapped_buffers.clear();
-        // After a fault the driver refuses to unload; the context goes all the same.
+        // After a fault the driver refuses to unload modules. They are freed with the context.
         for loaded in self.modules.values() {
             let _ = self.library.unload(loaded.module);
         }
@@ -394,8 +396,8 @@ impl Driver for Cuda {
         let library = self.library;
         let function = self.function(module, kernel)?;
         let loaded = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
-        // Where parameters lie is the assembler's choice: it aligns tensor maps within the constant bank, not
-        // within the buffer.
+        // The assembler chooses where parameters lie in the constant bank: it aligns tensor maps there, not
+        // within the buffer. The driver knows these places, so it gets each parameter by itself.
         let signature = loaded.signatures.iter().find(|s| s.name == kernel);
         let params = match signature {
             Some(s) => {
@@ -404,13 +406,13 @@ impl Driver for Cuda {
             None => Params::Buffer(params),
         };
         if loaded.recursive {
-            // Rewritten code has larger frames than the code that the default suits. If there is no room, the
-            // default has to do.
+            // Instrumented code has larger stack frames, which the default size does not consider. If there
+            // is no memory for more, the default must do.
             let _ = library.set_stack_size(DEEP_STACK);
         }
         self.check(function, kernel, config)?;
         let sizes = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
-        // CUDA is told of clusters where the kernel says so.
+        // CUDA counts the grid of some kernels in clusters.
         let each = signature.map_or([1; 3], |s| sizes(cluster_unit(&s.limits)));
         let [x, y, z] = sizes(config.grid);
         let shape = Shape {
@@ -421,7 +423,7 @@ impl Driver for Cuda {
         };
         let timer = library.create_timer().map_err(|e| e.during(kernel))?;
         let run = library.launch(function, &shape, &params, &timer);
-        // Errors of the kernel itself come when it is waited for.
+        // Errors of the kernel itself are reported when the caller waits for it.
         let start = Instant::now();
         let mut ended = run;
         while let (Ok(()), Some(most)) = (&ended, self.time_limit) {
@@ -444,7 +446,7 @@ impl Driver for Cuda {
     }
 }
 
-/// A parameter's bytes in the buffer.
+/// Returns the bytes of a parameter in the buffer.
 fn parameter_bytes<'a>(buffer: &'a [u8], param: &Param) -> Result<&'a [u8], Error> {
     let range = param.offset as usize..param.offset as usize + param.size as usize;
     buffer.get(range).ok_or_else(|| {

@@ -1,12 +1,12 @@
-//! NVIDIA GPUs, through the CUDA driver library. The library is opened at run time and never linked.
+//! NVIDIA GPUs through the CUDA driver library, which is opened at run time and never linked.
 //!
 //! | module | content |
 //! |---|---|
 //! | `table`, [`calls`], `functions` | the driver calls that are used, their constants and structures, their pointers |
 //! | `library` | each call as a safe function |
-//! | [`error_codes`] | what CUDA's error codes mean |
+//! | [`error_codes`] | CUDA's error codes |
 //! | `gpus`, `device` | the devices of this machine, and one device as a [`Driver`](crate::Driver) |
-//! | [`image`] | images in memory |
+//! | [`image`] | the length of images in memory |
 //! | [`pointee_digest`] | digests of the memory that a launch's pointers lead to |
 //! | [`recorder`] | records the launches of a program |
 

@@ -14,11 +14,15 @@ use crate::temporary::temporary_folder;
 
 const NVCC: &[&str] = &["-O3", "-lineinfo", "--ptx", "-arch=sm_80"];
 
-/// `-gline-directives-only` gives `.loc` lines without turning optimisation off in `ptxas`, as `-g` would.
+/// Options for clang. `-gline-directives-only` gives `.loc` lines without disabling optimisation in `ptxas`,
+/// as `-g` would.
 const CLANG: &[&str] =
     &["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-O3", "-gline-directives-only", "-S"];
 
-/// The PTX of a `.cu` file.
+/// Compiles a `.cu` file to PTX.
+///
+/// # Errors
+/// If there is no compiler, or it reports an error.
 pub fn ptx(path: &Path) -> Result<Vec<u8>, Error> {
     let (compiler, flags) = find().ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, format!("{}: no CUDA compiler is there to make PTX from it", path.display()))
@@ -46,7 +50,7 @@ fn run(compiler: &Path, flags: &[&str], path: &Path) -> Result<Vec<u8>, Error> {
         .map_err(|e| failed(format!("{} gave no PTX for {}: {e}", compiler.display(), path.display())))
 }
 
-/// The compiler and its flags.
+/// Finds the compiler and its options.
 fn find() -> Option<(PathBuf, &'static [&'static str])> {
     if let Some(named) = env::var_os("PRLX_NVCC").filter(|v| !v.is_empty()) {
         return Some((named.into(), NVCC));

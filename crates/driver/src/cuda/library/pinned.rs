@@ -1,9 +1,10 @@
-//! Copies beside the program's own work, through host memory that the copy engines reach.
+//! Copies between host and device that run beside the program's work, through pinned host memory.
 //!
 //! # Invariants
-//! While a copy may be under way, its host memory is neither read nor written.
+//! While a copy may be in progress, its host memory is neither read nor written.
+//!
 //! # Limitations
-//! It is never freed, for drivers wait for the whole device then; it goes with the context.
+//! The memory is never freed, because freeing waits for the whole device. It is freed with the context.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ptr::{NonNull, null_mut};
@@ -12,51 +13,53 @@ use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Event, Stream};
 use crate::cuda::library::open::Library;
 
-/// `CU_MEMHOSTALLOC_PORTABLE`: every context may use it.
+/// Flag of `cuMemHostAlloc`: usable in every context (`CU_MEMHOSTALLOC_PORTABLE`).
 const PORTABLE: u32 = 1;
 
-/// `CUDA_ERROR_INVALID_VALUE`.
+/// Error code for a call that this module refuses (`CUDA_ERROR_INVALID_VALUE`).
 const INVALID_VALUE: i32 = 1;
 
-/// Host memory for copies, and whether some are under way.
+/// Pinned host memory for copies, and the state of the last copies.
 pub struct PinnedBuffer {
     library: Library,
     event: Event,
     at: NonNull<u8>,
     size: usize,
     state: CopyState,
-    /// Bytes that the last copies put there.
+    /// Number of bytes that the last copies transferred.
     filled: usize,
 }
 
-/// What is under way.
+/// State of the last copies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CopyState {
-    /// Nothing.
+    /// All copies have ended.
     Idle,
-    /// Something that nothing will tell the end of: the driver failed before the event was behind it.
+    /// A copy was started, but the driver failed before the event was recorded. Nothing will tell when it
+    /// ends.
     Lost,
-    /// What stands before the event.
+    /// Copies were started, and the event behind them was recorded.
     Marked,
 }
 
-// SAFETY: the memory is this value's alone, and every thread may name an event.
+// SAFETY: C4: the memory belongs to this value alone. C3: every thread may use an event.
 unsafe impl Send for PinnedBuffer {}
 
 impl PinnedBuffer {
-    /// So many, not 0, each with room for `size` bytes, from one allocation.
+    /// Makes `count` buffers of `size` bytes each from one allocation; neither may be 0.
     pub fn several(library: Library, count: usize, size: usize) -> Result<Vec<PinnedBuffer>, Failure> {
         let PinnedBuffer { event, at, .. } = PinnedBuffer::new(library, count * size)?;
         let part = |i: usize| {
             let event = if i == 0 { event } else { library.create_event()? };
-            // SAFETY: `count` parts of `size` bytes were allocated, and each is one value's alone.
+            // SAFETY: `count * size` bytes were allocated, so part `i` is inside. C4: the parts do not
+            // overlap, and each belongs to one buffer.
             let at = unsafe { at.add(i * size) };
             Ok(PinnedBuffer { library, event, at, size, state: CopyState::Idle, filled: 0 })
         };
         (0..count).map(part).collect()
     }
 
-    /// With room for `size` bytes, not 0.
+    /// Makes a buffer of `size` bytes, which must not be 0.
     pub fn new(library: Library, size: usize) -> Result<PinnedBuffer, Failure> {
         let event = library.create_event()?;
         let mut at = null_mut();
@@ -64,7 +67,8 @@ impl PinnedBuffer {
         let allocated = allocated.map(|()| NonNull::new(at.cast::<u8>()));
         match allocated {
             Ok(Some(at)) => {
-                // SAFETY: it was just allocated, of this size; the bytes are initialised here, once.
+                // SAFETY: the driver just allocated these `size` bytes, and no copy uses them. Writing them
+                // initialises them.
                 unsafe { at.write_bytes(0, size) };
                 Ok(PinnedBuffer { library, event, at, size, state: CopyState::Idle, filled: 0 })
             }
@@ -75,12 +79,12 @@ impl PinnedBuffer {
         }
     }
 
-    /// How many bytes there is room for.
+    /// Size of the buffer in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Whether the last copies are done; true if there were none.
+    /// Whether the last copies have ended; true if there were none.
     pub fn done(&mut self) -> Result<bool, Failure> {
         if self.state == CopyState::Marked && self.library.event_passed(self.event)? {
             self.state = CopyState::Idle;
@@ -88,8 +92,8 @@ impl PinnedBuffer {
         Ok(self.state == CopyState::Idle)
     }
 
-    /// Waits for copies under way with `pause` between looks, until it says that it is enough. Whether they
-    /// are done.
+    /// Waits for the copies in progress. Calls `pause` between two checks, until it returns false. Returns
+    /// whether the copies have ended.
     pub fn wait(&mut self, mut pause: impl FnMut() -> bool) -> Result<bool, Failure> {
         while !self.done()? {
             if !pause() {
@@ -99,12 +103,12 @@ impl PinnedBuffer {
         Ok(true)
     }
 
-    /// Lets `stream` copy parts of device memory here, one behind the other: their addresses and bytes.
-    /// Refused while copies are under way, and when they don't fit.
+    /// Starts copying parts of device memory into this buffer, one after the other, in `stream`: address and
+    /// bytes of each. Fails while copies are in progress, and if the parts do not fit.
     pub fn copy_from_device(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
         let library = self.begin_copies("cuMemcpyDtoHAsync_v2", parts.iter().map(|p| p.1))?;
         for &(from, bytes) in parts.iter().filter(|p| p.1 > 0) {
-            // SAFETY: `start` saw that all parts fit.
+            // SAFETY: `begin_copies` checked that all parts fit into the allocation.
             let to = unsafe { self.at.add(self.filled) };
             self.state = CopyState::Lost;
             call!(library.cuMemcpyDtoHAsync_v2(to.as_ptr().cast(), from, bytes, stream.0))?;
@@ -113,12 +117,13 @@ impl PinnedBuffer {
         self.end_copies(stream)
     }
 
-    /// Lets `stream` copy bytes to addresses of device memory. Refused like [`PinnedBuffer::copy_from_device`].
+    /// Starts copying bytes to device memory in `stream`: address and content of each part. Fails under the
+    /// same conditions as [`PinnedBuffer::copy_from_device`].
     pub fn copy_to_device(&mut self, stream: Stream, parts: &[(u64, &[u8])]) -> Result<(), Failure> {
         let library = self.begin_copies("cuMemcpyHtoDAsync_v2", parts.iter().map(|p| p.1.len()))?;
         for &(to, bytes) in parts.iter().filter(|p| !p.1.is_empty()) {
-            // SAFETY: `start` saw that all parts fit and that nothing is under way, so nobody else has this
-            // memory.
+            // SAFETY: `begin_copies` checked that all parts fit. C4: it also checked that no copy is in
+            // progress, so nobody else uses this memory.
             let from = unsafe {
                 let from = self.at.add(self.filled);
                 from.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
@@ -131,7 +136,8 @@ impl PinnedBuffer {
         self.end_copies(stream)
     }
 
-    /// Lets `stream` zero parts of device memory: addresses and bytes. Refused while copies are under way.
+    /// Starts zeroing parts of device memory in `stream`: address and bytes of each. Fails while copies are
+    /// in progress.
     pub fn zero_device(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
         let library = self.begin_copies("cuMemsetD8Async", [])?;
         for &(at, bytes) in parts.iter().filter(|p| p.1 > 0) {
@@ -141,15 +147,15 @@ impl PinnedBuffer {
         self.end_copies(stream)
     }
 
-    /// What the last copies put here; `None` while they may be under way.
+    /// The bytes that the last copies transferred; `None` while copies may be in progress.
     pub fn bytes(&self) -> Option<&[u8]> {
-        // SAFETY: initialised when it was allocated; nothing is under way, and starting something takes `&mut
-        // self`.
+        // SAFETY: `new` initialised the memory. C4: no copy is in progress, and starting one needs `&mut
+        // self`, which this borrow prevents.
         (self.state == CopyState::Idle)
             .then(|| unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.filled) })
     }
 
-    /// Looks whether parts of so many bytes can be copied now.
+    /// Checks that no copy is in progress and that parts of these sizes fit.
     fn begin_copies(
         &mut self,
         call: &'static str,
@@ -163,7 +169,7 @@ impl PinnedBuffer {
         Ok(self.library)
     }
 
-    /// Puts the event behind what was started.
+    /// Records the event behind the copies that were started.
     fn end_copies(&mut self, stream: Stream) -> Result<(), Failure> {
         self.library.record_event(self.event, stream)?;
         self.state = CopyState::Marked;

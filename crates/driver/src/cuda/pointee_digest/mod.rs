@@ -1,22 +1,25 @@
-//! Digests of what pointers lead to that a launch has among its parameters, before the launch and after it.
+//! Digests the memory that the pointers among a launch's parameters lead to, before and after the launch.
 //!
-//! [`Digests::before`] and [`Digests::after`] stand around a launch, and put a kernel each into its stream
-//! (`kernel`), and a copy and an event behind them. [`Digests::take`] gives what they found when that event
-//! has passed.
+//! [`Digests::before`] and [`Digests::after`] are called around a launch. Each puts a kernel (`kernel`) into
+//! the launch's stream; the second one is followed by a copy and an event. [`Digests::take`] returns the
+//! digests once that event has passed.
 //!
-//! **What is digested.** A pointer is a word of 8 bytes, at a multiple of 8 within one parameter, whose value
-//! lies in an allocation. It leads to what lies from there up to the next such pointer, or to the end of the
-//! allocation: a caching allocator gives many tensors of one allocation, and so others are seen too that lie
-//! behind the last one. Of one launch no more than `most` bytes are digested, shared alike:
-//! [`Pointee::digested`] says how many of each.
+//! A pointer is an 8-byte word at a multiple of 8 within one parameter whose value lies in an allocation. Its
+//! range extends to the next such pointer, or to the end of the allocation. Caching allocators put many
+//! tensors into one allocation, so the last range may cover other tensors as well. At most `most` bytes are
+//! digested per launch, shared fairly among the ranges: [`Pointee::digested`] has the bytes of each.
 //!
 //! # Invariants
-//! Nothing is waited for; nothing is allocated beside the first time; what is read is memory of the context's
-//! own device that the driver says it may read. A launch whose digests there is no room for is told of.
+//! - No call waits for the device, and only the constructor allocates.
+//! - The kernel reads only memory of the context's own device that the driver reports as readable.
+//! - If there is no room for the digests of a launch, the caller learns why.
+//!
 //! # Limitations
-//! Managed memory, the host's, another device's; what lies before a pointer, and what pointers in memory lead
-//! to; memory that other streams write to meanwhile is digested as it is found. Memory that a program unmaps
-//! while a kernel which was given its address, and does not use it, waits to run, is read all the same.
+//! - Managed memory, host memory and memory of other devices are not digested.
+//! - Memory before a pointer is not digested, and neither is memory behind pointers that lie in memory.
+//! - If other streams write to the memory at the same time, the digest is that of some mixture.
+//! - A program must not unmap memory while a kernel that has its address is queued, even if that kernel does
+//!   not use it: the digest reads it.
 
 mod kernel;
 
@@ -37,71 +40,71 @@ use crate::error::{Error, ErrorKind};
 
 pub use kernel::PTX;
 
-/// Launches whose digests may be under way at a time.
+/// Maximum number of launches whose digests are in progress at the same time.
 const SLOTS: usize = 1024;
 
-/// CTAs for each multiprocessor.
+/// Number of CTAs for each SM.
 const CTAS: u32 = 4;
 
-/// The longest that the first digests of all are waited for.
+/// Time limit of the self-test.
 const START: Duration = Duration::from_secs(20);
 
-/// Bytes that these are of.
+/// Bytes of memory that the self-test digests.
 const TRIAL: usize = 4096;
 
-/// Digests launches in one context of CUDA.
+/// Digests launches in one context.
 pub struct Digests {
     library: Library,
     context: Context,
     function: Function,
-    /// Where the slots begin.
+    /// Device address of the first slot.
     slots: u64,
-    /// The device's ordinal.
+    /// Ordinal of the device.
     device: u32,
-    /// CTAs of a range, at most.
+    /// Maximum number of CTAs for a range.
     ctas: u32,
-    /// Bytes of a launch, at most.
+    /// Maximum bytes to digest per launch.
     most: u64,
     pid: u32,
     free: Mutex<Vec<DigestSlot>>,
 }
 
-/// A slot, and where the host gets its results.
+/// A slot in device memory, and the host memory for its results.
 struct DigestSlot {
     address: u64,
     results: PinnedBuffer,
 }
 
-/// What a pointer leads to, and the number of the range that it is, if that is digested.
+/// A pointee, with the number of its range if it is digested.
 type RangedPointee = (Pointee, Option<usize>);
 
-/// A launch whose digests are under way. It goes to [`Digests::after`], then to [`Digests::take`].
+/// A launch whose digests are in progress. Pass it to [`Digests::after`] and then to [`Digests::take`].
 #[must_use]
 pub struct PendingDigest {
     slot: DigestSlot,
-    /// Address and bytes.
+    /// Address and bytes of each range.
     ranges: Vec<[u64; 2]>,
     pointees: Vec<RangedPointee>,
-    /// Both kernels are in the stream.
+    /// Whether both kernels and the copy are in the stream.
     whole: bool,
 }
 
-/// What [`Digests::before`] did.
+/// Result of [`Digests::before`].
 pub enum DigestStart {
-    /// There is nothing to digest.
+    /// The parameters contain no pointer.
     NoPointers,
-    /// It is under way.
+    /// The first digest was put into the stream.
     Started(Box<PendingDigest>),
-    /// It can't be done, for this reason.
+    /// The launch cannot be digested, for this reason.
     Refused(&'static str),
 }
 
 impl Digests {
-    /// For launches in `context`, of the device of that ordinal; no more than `most` bytes of each are
-    /// digested. `image` is [`PTX`], or what an assembler made of it.
+    /// Prepares digests for launches in `context`, which belongs to the device with this ordinal. `most` is
+    /// the maximum number of bytes per launch. `image` is [`PTX`], or the machine code of it.
     ///
     /// # Errors
-    /// When a call of the driver fails, or what the device digests is not what the host does.
+    /// If a driver call fails, or if the device computes other digests than the host.
     pub fn new(
         library: Library,
         context: Context,
@@ -132,14 +135,15 @@ impl Digests {
         Ok(Digests { library, context, function, slots, device, ctas, most, pid, free })
     }
 
-    /// Zeroes the slots, and digests something known, in a stream of its own: later launches need nothing of
-    /// the driver that they could wait for.
+    /// Zeroes the slots and digests a known text in a stream of its own. Later launches then need no driver
+    /// call that could wait.
     fn self_tested(self) -> Result<Digests, Error> {
         let failed = |e: Failure| e.during("digests");
         let library = self.library;
         let trial = self.slots + SLOTS as u64 * SLOT;
         let bytes: Vec<u8> = (0..TRIAL as u32).map(|i| ((i * i) >> 3) as u8).collect();
-        // Words in pairs, words alone, bits of two words, and less than a word.
+        // These ranges cover every path of the kernel: words in pairs, single words, unaligned words, and
+        // less than a word.
         let parts = [(0, 2001), (2008, 1000), (3011, 700), (3713, 7)];
         let work = || -> Result<Vec<Pointee>, Failure> {
             let stream = library.create_stream()?;
@@ -187,12 +191,13 @@ impl Digests {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<DigestSlot>> {
-        // Nothing panics while it is info, and nothing asks the driver.
+        // Nothing panics or calls the driver while the lock is held.
         self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Before a launch into `stream`, which is not captured: `params` are its parameters, `places` where each
-    /// lies in them and its bytes. The context is the calling thread's current one.
+    /// Digests the memory before a launch into `stream`, which must not be captured. `params` is the
+    /// parameter buffer, and `places` has offset and size of each parameter. The launch's context must be the
+    /// calling thread's current one.
     pub fn before(&self, stream: Stream, params: &[u8], places: &[(usize, usize)]) -> DigestStart {
         if std::process::id() != self.pid {
             return DigestStart::Refused("the process was forked");
@@ -216,10 +221,11 @@ impl Digests {
         })
     }
 
-    /// After that launch, whether the driver took it or not, into the same stream.
+    /// Digests the memory after that launch, in the same stream, whether the driver accepted the launch or
+    /// not.
     pub fn after(&self, pending: &mut PendingDigest, stream: Stream) {
         if std::process::id() == self.pid {
-            // What fails leaves the slot in use: the device may yet write there.
+            // After a failure the slot stays in use, because the device may still write to it.
             let _ = self.library.with_relaxed_capture(|| self.follow(pending, stream));
         }
     }
@@ -232,14 +238,14 @@ impl Digests {
         Ok(())
     }
 
-    /// Whether its digests have come. The thread's context may be any.
+    /// Whether the digests are complete. The calling thread may have any context.
     pub fn done(&self, pending: &mut PendingDigest) -> bool {
         let mut ask = || self.library.with_context(self.context, || pending.slot.results.done());
         pending.whole
             && self.library.with_relaxed_capture(&mut ask).is_ok_and(|done| done.is_ok_and(|done| done))
     }
 
-    /// What was found; without digests, if these have not come.
+    /// Returns the pointees; without digests, if those are not complete.
     pub fn take(&self, mut pending: PendingDigest) -> Vec<Pointee> {
         let done = self.done(&mut pending);
         let results = if done { pending.slot.results.bytes().unwrap_or_default() } else { &[] };
@@ -260,7 +266,7 @@ impl Digests {
         found
     }
 
-    /// Puts the kernel into a stream, for the time before the launch (0) or behind it (1).
+    /// Puts the kernel into a stream. `side` is 0 before the launch and 1 after it.
     fn launch(&self, pending: &PendingDigest, side: u32, stream: Stream) -> Result<(), Failure> {
         let mut ranges = [0; RANGES * 16];
         for (to, from) in ranges.chunks_exact_mut(8).zip(pending.ranges.as_flattened()) {
@@ -278,7 +284,7 @@ impl Digests {
         }
     }
 
-    /// The pointers among parameters, and the ranges that they lead to.
+    /// Finds the pointers among the parameters, and the ranges that they lead to.
     fn pointees(&self, params: &[u8], places: &[(usize, usize)]) -> (Vec<RangedPointee>, Vec<[u64; 2]>) {
         let mut found: Vec<(u32, u64, PointerInfo)> = Vec::new();
         for (at, size) in places {
@@ -329,7 +335,7 @@ impl std::fmt::Debug for Digests {
     }
 }
 
-/// How much of each there is room for in `most`: all of what is small, and alike of the rest.
+/// Shares `most` bytes fairly: small ranges get all of their size, the others equal parts of the rest.
 fn shares(most: u64, sizes: &[u64]) -> Vec<u64> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|i| sizes[*i]);

@@ -27,50 +27,54 @@ use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::state::{Generation, Ownership, Phase, PlacedLaunch, Progress, State};
 
-/// How long it sleeps while something runs, and while nothing does.
+/// Pause between two rounds while launches run.
 const BUSY: Duration = Duration::from_micros(300);
 
-/// An open generation is drained after this long when all its launches have ended, and after that long when
-/// some have, if the other is clean: what a killed program leaves is not older.
+/// An open generation is closed after this long if all its launches have ended. A killed program therefore
+/// loses only recent launches.
 const MOMENT: Duration = Duration::from_millis(2);
 
+/// An open generation is closed after this long if some of its launches have ended and the other one is
+/// clean.
 const OLD: Duration = Duration::from_millis(50);
 
-/// Launches that have ended are copied from among others that run after this long, and for this part of the
-/// time at most, unless somebody waits for it.
+/// Ended launches are copied from among running ones when their generation is this old, unless a thread waits
+/// for them.
 const AMONG: Duration = Duration::from_millis(250);
 
+/// Copies of ended launches and of tables take at most one part in this many of the time.
 const PART: u32 = 10;
 
-/// How long it looks for the end of a copy without a pause, and then with pauses of so long.
+/// A copy is polled without pauses for this long.
 const SPIN: Duration = Duration::from_micros(100);
 
+/// Pause between two checks of a copy after that.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// How long the end may take that a signal asks for.
+/// Time that the recording may take to end after a request from a signal handler.
 const END_ON_SIGNAL: Duration = Duration::from_secs(2);
 
-/// What is the thread's alone.
+/// The copy thread, with the data that only it uses.
 pub(super) struct CopyThread {
     stream: Stream,
     /// For cursors and for whole generations.
     bulk: PinnedBuffer,
-    /// The generation whose cursor is being read.
+    /// Generation whose cursor is being read.
     looking: Option<usize>,
-    /// The last time that somebody asked for what has ended.
+    /// Number of the last request for copies that this round answers.
     copies_requested: u64,
-    /// When launches may be copied from among others again.
+    /// Earliest time of the next copy of ended launches from among running ones.
     among: Instant,
-    /// When tables may be copied again.
+    /// Earliest time of the next copy of the tables.
     tables: Instant,
 }
 
-/// What is to be brought in.
+/// The next copy to make.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CopyTask {
-    /// All launches of a generation, which is then cleaned if none still runs.
+    /// All launches of a generation. It is cleaned afterwards if no launch of it runs.
     WholeGeneration(usize),
-    /// Those of its launches that have ended.
+    /// The ended launches of a generation.
     EndedLaunches(usize),
 }
 
@@ -86,7 +90,7 @@ impl CopyThread {
         }
     }
 
-    /// Until the recording has ended.
+    /// Runs until the recording has ended.
     pub fn run(mut self, shared: &Shared, context: Context, to: Sender<CopiedBatch>) {
         shared.library.with_relaxed_capture(|| {
             let entered = shared.library.set_current_context(context);
@@ -94,7 +98,7 @@ impl CopyThread {
                 shared.fail(&mut shared.lock(), e);
             }
             deliver_surviving(shared, &to);
-            // What failed ends recording; that launches are lost is still said, until the program ends.
+            // A failure ends the recording. Until the program ends, later launches are still listed as lost.
             loop {
                 let mut state = shared.lock();
                 check_end_request(shared, &mut state);
@@ -110,7 +114,7 @@ impl CopyThread {
         loop {
             let mut state = shared.lock();
             if state.pause_requests > 0 && !state.context_destroyed && state.failed.is_none() {
-                // The context may be about to go.
+                // The context may be destroyed soon.
                 drop(state);
                 self.tables(shared)?;
                 state = shared.lock();
@@ -149,7 +153,7 @@ impl CopyThread {
                 None if state.deadline.is_some()
                     && state.generations.iter().all(|g| g.launches.is_empty()) =>
                 {
-                    // Of those that still run, too.
+                    // Launches that still run have written to them as well.
                     state.tables.stale = true;
                     drop(state);
                     return self.tables(shared);
@@ -169,7 +173,7 @@ impl CopyThread {
         }
     }
 
-    /// What is to be brought in next; `hurried`: somebody waits for what has ended.
+    /// Chooses the next copy. `hurried` means that a thread of the program waits for ended launches.
     fn due(&self, shared: &Shared, state: &State, hurried: bool) -> Option<CopyTask> {
         if state.host_bytes > 0 && state.host_bytes + shared.layout.pool + shared.layout.arena > shared.host {
             return None;
@@ -186,7 +190,7 @@ impl CopyThread {
         whole.map(CopyTask::WholeGeneration).or_else(|| ended().map(CopyTask::EndedLaunches))
     }
 
-    /// Takes launches whose events have passed as ended.
+    /// Marks launches as ended whose events have passed.
     fn events(&self, shared: &Shared) -> Result<(), Failure> {
         loop {
             let fronts: Vec<_> = {
@@ -210,7 +214,7 @@ impl CopyThread {
             }
             let mut state = shared.lock();
             for (stream, nanos, now) in passed {
-                // Only this thread takes from the front, but everything may be lost meanwhile.
+                // Only this thread removes from the front, but a failure may have removed everything.
                 let Some(all) = state.waiting.get_mut(&stream) else { continue };
                 let front = all.pop_front();
                 if all.is_empty() {
@@ -228,7 +232,7 @@ impl CopyThread {
         }
     }
 
-    /// Looks how full the open generation's pool is.
+    /// Reads how much of the open generation's pool is in use.
     fn look(&mut self, shared: &Shared) -> Result<(), Failure> {
         if !self.bulk.done()? {
             return Ok(());
@@ -248,8 +252,8 @@ impl CopyThread {
         Ok(())
     }
 
-    /// Copies what is in a generation and gives it to the scribe; cleans it, if nothing writes there any
-    /// more.
+    /// Copies a generation and sends it to the decode thread. Cleans the generation if no launch writes to it
+    /// any more.
     fn copy_out<'s>(
         &mut self,
         shared: &'s Shared,
@@ -280,7 +284,7 @@ impl CopyThread {
         }
         let batch = match &read {
             Ok(Some(pool)) => {
-                // It is in the host's memory: who waits for it need not wait any longer.
+                // The data is in host memory, so threads that wait for it can go on.
                 self.answer(shared);
                 let copied = self.bulk.bytes().unwrap_or_default();
                 let mut bytes = Vec::new();
@@ -323,7 +327,7 @@ impl CopyThread {
         }
         let Some(pool) = read? else { return Ok(state) };
         if running || matches!(due, CopyTask::EndedLaunches(_)) {
-            // It is not clean: it goes on, or the recording is at its end.
+            // The generation is not clean: launches in it still run, or the recording is at its end.
             return Ok(state);
         }
         drop(state);
@@ -341,12 +345,11 @@ impl CopyThread {
         Ok(state)
     }
 
-    /// Copies the tables of a probe program to the host, if something may have been added to them since the
-    /// last time.
+    /// Copies a probe program's tables to the host, if they may have changed since the last copy.
     fn tables(&mut self, shared: &Shared) -> Result<(), Failure> {
         let used = {
             let mut state = shared.lock();
-            // What ends meanwhile makes them stale again.
+            // A launch that ends from here on marks them as changed again.
             if !state.stale() {
                 return Ok(());
             }
@@ -372,7 +375,7 @@ impl CopyThread {
         Ok(())
     }
 
-    /// Whoever asked for what has ended has it, if nothing more is to be copied.
+    /// Answers the requests for copies if no ended launch is left to copy.
     fn answer(&self, shared: &Shared) {
         let mut state = shared.lock();
         if state.copies_answered < self.copies_requested && state.generations.iter().all(|g| g.done == 0) {
@@ -381,8 +384,8 @@ impl CopyThread {
         }
     }
 
-    /// Copies a generation to the host: the part of the pool that was handed out, whose length this gives,
-    /// then heads and hashes. `None` when it did not come in time.
+    /// Copies a generation to the host: the used part of the pool, then heads and hashes. Returns the length
+    /// of the first part; `None` if time ran out.
     fn read(&mut self, shared: &Shared, area: &Area, used: (u64, u64)) -> Result<Option<usize>, Failure> {
         if !self.settle(shared)? {
             return Ok(None);
@@ -397,12 +400,12 @@ impl CopyThread {
         Ok(self.settle(shared)?.then_some(taken))
     }
 
-    /// Waits for what is copied; false when there is no more time.
+    /// Waits for the copies in progress. Returns false if time runs out.
     fn settle(&mut self, shared: &Shared) -> Result<bool, Failure> {
         let start = Instant::now();
         self.bulk.wait(|| {
             if start.elapsed() < SPIN {
-                // The state is left to those who launch.
+                // The lock is left to threads that launch.
                 std::thread::yield_now();
                 return true;
             }
@@ -413,13 +416,12 @@ impl CopyThread {
     }
 }
 
-/// What is in a part of the memory that a dead context leaves, if it is the host's.
+/// Copies a part of the memory of a failed context, if that memory is the host's.
 fn surviving_bytes(shared: &Shared, used: (u64, u64)) -> Option<Vec<u8>> {
     shared.kept.as_ref()?.copy(used.0, used.1)
 }
 
-/// Hands on what a dead context's launches left, where that lies in the host's memory. Nothing is in a pool
-/// there.
+/// Delivers what the launches of a failed context left in host memory. Such memory has no pool.
 fn deliver_surviving(shared: &Shared, to: &Sender<CopiedBatch>) {
     let mut state = shared.lock();
     let Some(dead) = state.failed.clone().filter(|_| state.survives_context) else { return };
@@ -445,7 +447,7 @@ fn deliver_surviving(shared: &Shared, to: &Sender<CopiedBatch>) {
     }
 }
 
-/// Opens and closes generations, as they are full, and when somebody waits for what has ended.
+/// Closes and opens generations, by age and by how full they are, and when a thread waits for ended launches.
 fn rotate_generations(state: &mut State, layout: &Layout, hurried: bool) {
     if state.deadline.is_some() {
         state.close();
@@ -468,8 +470,8 @@ fn rotate_generations(state: &mut State, layout: &Layout, hurried: bool) {
     }
 }
 
-/// Whether a recording with this deadline must take what there is now: the half of the time that is left for
-/// copies has begun.
+/// Whether the recording must copy what it has now, because only the time for copies is left before this
+/// deadline.
 fn near_deadline(deadline: Instant) -> bool {
     deadline.saturating_duration_since(Instant::now()) < Duration::from_millis(500)
 }
@@ -478,7 +480,7 @@ fn number(bytes: Option<&[u8]>) -> u64 {
     bytes.and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
 }
 
-/// Takes notice of a signal's wish to end.
+/// Sets the deadline if a signal handler asked for the end.
 fn check_end_request(shared: &Shared, state: &mut State) {
     if shared.end_requested.load(Ordering::Acquire) {
         state.deadline.get_or_insert_with(|| Instant::now() + END_ON_SIGNAL);

@@ -25,7 +25,7 @@ use crate::cuda::recorder::state::{Counts, Generation, State, TimeSpent};
 use crate::cuda::recorder::tables::Tables;
 use crate::error::{Error, ErrorKind};
 
-/// Memory for all of a layout: its address, and the memory itself where it is the host's.
+/// Allocates the memory of a layout. Returns its address, and the memory itself if it is the host's.
 fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<MappedBuffer>), Failure> {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let get = |bytes: u64| match kept {
@@ -38,7 +38,8 @@ fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<M
     if !layout.tracked() || fits(base, layout.total()) {
         return Ok((base, mapped));
     }
-    // Of twice as much, one half lies well. Nothing runs yet that freeing could wait for.
+    // One half of a range of twice the size does not cross a 4 GiB boundary. Freeing is safe here, because
+    // nothing runs yet for which it could wait.
     match mapped {
         Some(mapped) => drop(mapped),
         None => library.free(at)?,
@@ -49,13 +50,14 @@ fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<M
 }
 
 impl Recorder {
-    /// For the launches of `context`, at one level, in this memory. `sink` gets every launch, on a thread of
-    /// the recorder's, as they are brought in: mostly in the order in which they began.
+    /// Creates a recorder for the launches of `context` at one level. `sink` receives every launch on a
+    /// thread of the recorder, mostly in the order in which the launches began.
     ///
-    /// The threads that are started have the caller's signal mask: a program's handlers should not run there.
+    /// The threads inherit the caller's signal mask. Block the program's signals, because its handlers should
+    /// not run there.
     ///
     /// # Errors
-    /// When there is too little memory, or a call of the driver fails.
+    /// If there is too little memory, or a driver call fails.
     pub fn new(
         library: Library,
         context: Context,
@@ -89,7 +91,7 @@ impl Recorder {
         Ok(Recorder { shared })
     }
 
-    /// Everything that is taken from the driver, zeroed.
+    /// Allocates and zeroes everything that the recorder needs from the driver.
     fn make(library: Library, layout: Layout, kept: bool, host: u64) -> Result<(Shared, CopyThread), Error> {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let failed = |e: Failure| e.during("recording");

@@ -1,9 +1,9 @@
-//! The decode thread: decodes what was copied and gives the launches to the sink, so that the copy thread
-//! need not wait for the sink.
+//! The decode thread: decodes the copied launches and passes them to the sink, so that the copy thread need
+//! not wait for the sink.
 //!
 //! # Invariants
-//! `State::held` counts the bytes that this thread has been given and has not passed on. It is the last
-//! thread to end, and sets `finished`.
+//! - `State::host_bytes` counts the bytes of batches that were sent to this thread and are not delivered.
+//! - It is the last thread to end, and sets `finished`.
 //!
 //! # Limitations
 //! It decodes one batch at a time.
@@ -33,11 +33,11 @@ use crate::record::launches::{recording, records, wanted};
 
 pub(super) type Sink = Box<dyn FnMut(Finished) + Send>;
 
-/// What digests of kernels' launches begin with: finding it takes longer than a small launch.
+/// Digest bases of kernels. Computing one takes longer than decoding a small launch.
 #[derive(Default)]
 struct DigestBases(BTreeMap<(*const Plan, FuncId), (Arc<Plan>, Basis)>);
 
-/// Kernels that are known at a time.
+/// Maximum number of kernels in the cache.
 const KNOWN: usize = 256;
 
 impl DigestBases {
@@ -46,12 +46,12 @@ impl DigestBases {
         if self.0.len() >= KNOWN && !self.0.contains_key(&key) {
             self.0.clear();
         }
-        // A plan that is known is kept, so no other has its address.
+        // The cache keeps the plan alive, so no other plan can have its address.
         &self.0.entry(key).or_insert_with(|| (Arc::clone(plan), Basis::new(&plan.module, kernel))).1
     }
 }
 
-/// Until the copy thread has ended and everything is handed on.
+/// Runs until the copy thread has ended and everything is delivered.
 pub(super) fn run(shared: &Shared, batches: &Receiver<CopiedBatch>, mut sink: Sink) {
     let mut known = DigestBases::default();
     loop {
@@ -83,7 +83,7 @@ pub(super) fn run(shared: &Shared, batches: &Receiver<CopiedBatch>, mut sink: Si
     shared.changed.notify_all();
 }
 
-/// Hands on launches of which nothing is recorded.
+/// Delivers launches of which nothing is recorded.
 fn deliver_unrecorded(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
     for launch in said {
         let recording = Recording { launch, ..Recording::default() };
@@ -97,7 +97,7 @@ fn deliver_unrecorded(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
     }
 }
 
-/// What the markers of a launch left in the memory that is its tracks', if it has any.
+/// Decodes the tracks of a launch from a copy of their memory; `None` if it has no markers.
 pub(super) fn marks(plan: &Plan, launch: &Launch, slot: &Slot, bytes: &[u8]) -> Option<Marks> {
     let layout = plan.probe_state.tracks.as_ref()?;
     let (first_warp, _) = wanted(&plan.request, launch);
@@ -118,7 +118,7 @@ fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &
     let mut pool = Pool::new(shared.layout.level, WARP, batch.area.pool, pool, batch.area.bucket, all);
     for placed in batch.launches {
         let (kept, probes) = (&placed.plan.probe_state, shared.layout.level == Level::Probe);
-        // Tables are everybody's.
+        // All launches add to the same tables, so mixing does not matter for them.
         if placed.ownership != Ownership::Exclusive
             && !(probes && kept.records.warp == 0 && kept.tracks.is_none())
         {

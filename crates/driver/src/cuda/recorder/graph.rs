@@ -1,8 +1,8 @@
-//! Launches of graphs: contexts at fixed addresses, filled anew before each.
+//! Launches of graphs. Their contexts have fixed addresses and are filled before each launch.
 //!
-//! Two executable graphs made of one graph have the same contexts. If they run at once their streams are
-//! mixed: both launches are said to be unrecorded, and the generation of the first is kept until the second
-//! has ended too.
+//! Two executable graphs that were made from one graph share their contexts. If they run at the same time,
+//! their streams are mixed. Both launches then count as not recorded, and the generation of the first one is
+//! kept until both have ended.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,24 +21,24 @@ use crate::cuda::recorder::launch::UnrecordedReason;
 use crate::cuda::recorder::limits::{NO_TABLES, STAGED};
 use crate::cuda::recorder::shared::Shared;
 
-/// The context of a graph's kernel node.
+/// Number of a graph's kernel node that has a context.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NodeId(u32);
 
-/// A launch of a graph between `replay` and `replayed`. It goes to either [`Recorder::replayed`] or
+/// A launch of a graph between `replay` and `replayed`. Pass it to either [`Recorder::replayed`] or
 /// [`Recorder::not_replayed`].
 #[must_use]
 #[derive(Debug)]
 pub struct Replay {
-    /// When the driver was called to launch it, and when it answered, if that was looked at.
+    /// When the driver was called for the launch, and when it returned, if the caller measured it.
     pub called: Option<[Instant; 2]>,
-    /// None: nothing of it is recorded.
+    /// Placements of the launches; empty if none of them is recorded.
     places: Vec<Placement>,
-    /// Why not.
+    /// Why nothing of it is recorded.
     pub unrecorded: Option<UnrecordedReason>,
 }
 
-/// Launches of a graph before their places are known.
+/// A node of a graph's launch before it has a slot.
 struct PendingNode {
     node: NodeId,
     plan: Arc<Plan>,
@@ -48,9 +48,9 @@ struct PendingNode {
 }
 
 impl Recorder {
-    /// A context for a kernel node, whose address is the node's hidden parameter; `None` when there are too
-    /// many nodes. Until [`Recorder::replay`] fills it, nothing is recorded. A node that may run several
-    /// times in one launch of its graph must not have one.
+    /// Gives a kernel node a context and returns its address, which becomes the node's hidden parameter.
+    /// Returns `None` if there are too many nodes. The node records nothing until [`Recorder::replay`] fills
+    /// the context. A node that can run several times in one launch of its graph must not have a context.
     pub fn node(&self) -> Option<(NodeId, u64)> {
         if self.forked() {
             return None;
@@ -60,7 +60,7 @@ impl Recorder {
         Some((NodeId(node), self.shared.node(node)))
     }
 
-    /// Gives it back: no graph that has its address will be launched again.
+    /// Releases a node's context. No graph that has its address may be launched again.
     pub fn release_node(&self, node: NodeId) {
         if !self.forked() {
             let mut state = self.shared.lock();
@@ -69,8 +69,9 @@ impl Recorder {
         }
     }
 
-    /// Before a graph is launched into `stream`: fills the contexts of its nodes, by a copy in that stream.
-    /// `exec` tells executable graphs apart. The context is the calling thread's current one.
+    /// Fills the contexts of a graph's nodes before the graph is launched into `stream`, by a copy in that
+    /// stream. `exec` identifies the executable graph. The launch's context must be the calling thread's
+    /// current one.
     pub fn replay(&self, exec: u32, stream: Stream, nodes: Vec<(NodeId, Arc<Plan>, Launch)>) -> Replay {
         if self.forked() {
             return Replay { called: None, places: Vec::new(), unrecorded: Some(UnrecordedReason::Forked) };
@@ -101,7 +102,7 @@ impl Recorder {
         shared.library.with_relaxed_capture(|| {
             let mut users = running(&mut state, &asked);
             if users.iter().any(|u| u.exec != exec) {
-                // The recorder's thread may not have seen yet that they have ended.
+                // The copy thread may not have noticed yet that they have ended.
                 shared.refresh(&mut state, &users);
                 users = running(&mut state, &asked);
             }
@@ -111,7 +112,7 @@ impl Recorder {
             let kinds: Vec<ContextKind> = asked.iter().map(|a| a.kind).collect();
             let size_estimate = asked.iter().map(|a| a.size_estimate).sum();
             let (mut state, room) = shared.reserve(state, &kinds, size_estimate, |state, generation| {
-                // All or none.
+                // Either all nodes get a slot, or none.
                 let arena = &mut state.generations[generation].arena;
                 let before = *arena;
                 let slots: Option<Vec<Slot>> = kinds.iter().map(|k| arena.carve(*k, false)).collect();
@@ -158,7 +159,7 @@ impl Recorder {
         })
     }
 
-    /// The graph was launched into `stream`.
+    /// The driver launched the graph into `stream`.
     pub fn replayed(&self, replay: Replay, stream: Stream) {
         if !self.forked() {
             let mut state = self.shared.lock();
@@ -183,17 +184,17 @@ impl Shared {
         self.base + u64::from(node) * CONTEXT
     }
 
-    /// Takes launches of graphs as ended that have.
+    /// Marks launches of graphs as ended whose events have passed.
     fn refresh(&self, state: &mut State, users: &[NodeUser]) {
         let theirs = state.waiting.values().flatten().filter(|w| users.iter().any(|u| u.places == w.places));
-        // A failure is the thread's to find: it asks the same.
+        // Failures are left to the copy thread, which makes the same query.
         let passed = theirs.filter(|w| self.library.event_passed(w.event).is_ok_and(|passed| passed));
         let places: Vec<Placement> = passed.flat_map(|w| w.places.clone()).collect();
         places.iter().for_each(|place| state.ended(place, Progress::Done));
     }
 
-    /// Puts contexts where nodes expect them, `None` as zeros, in the order of `stream`, behind what `users`
-    /// wrote last.
+    /// Fills the contexts of nodes; `None` means zeros. The copy is ordered in `stream`, behind the last
+    /// launches of `users`.
     fn fill(
         &self,
         state: &mut State,
@@ -201,7 +202,7 @@ impl Shared {
         users: &[NodeUser],
         mut contexts: Vec<(u32, Option<Context>)>,
     ) -> Result<(), Failure> {
-        // The graph would wait for its launch before, whatever stream that is in; the copy must, too.
+        // The graph itself would wait for its previous launch in any stream, so the copy must wait as well.
         for (other, waiting) in &state.waiting {
             let mut theirs = waiting.iter().filter(|w| users.iter().any(|u| u.places == w.places));
             if let Some(last) = theirs.next_back().filter(|_| *other != stream) {
@@ -242,7 +243,7 @@ impl Shared {
     }
 }
 
-/// The launches that may still write through these nodes' contexts.
+/// Finds the launches that may still write through the contexts of these nodes.
 fn running(state: &mut State, asked: &[PendingNode]) -> Vec<NodeUser> {
     let mut all = Vec::new();
     for a in asked {
@@ -256,8 +257,8 @@ fn running(state: &mut State, asked: &[PendingNode]) -> Vec<NodeUser> {
     all
 }
 
-/// A launch whose nodes' contexts another graph's launches write to: all are spoilt, and all have to end
-/// before what they write to is drained.
+/// Places a launch whose contexts are used by launches of another executable graph. The streams of all of
+/// them are mixed, and their memory is kept until all have ended.
 fn mixed(state: &mut State, exec: u32, users: &[NodeUser], asked: Vec<PendingNode>) -> Replay {
     let mut held: Vec<(usize, Slot)> = Vec::new();
     for place in users.iter().flat_map(|u| &u.places) {

@@ -1,4 +1,4 @@
-//! The recorder of one context, as the program's threads use it.
+//! The recorder of one context, as the threads of the program use it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::state::{Counts, HostTimes, Ownership, PlacedLaunch, Progress, TimeSpent};
 use crate::cuda::recorder::{layout, tables};
 
-/// Records launches in one context of CUDA.
+/// Records the launches of one context.
 pub struct Recorder {
     pub(super) shared: Arc<Shared>,
 }
@@ -25,10 +25,13 @@ impl Recorder {
         std::process::id() != self.shared.pid
     }
 
-    /// Makes room for a launch into `stream`, which must not be one that is captured. `launch` is all that is
-    /// known of it; totals and streams come from here.
+    /// Reserves memory for a launch into `stream`, which must not be captured. `launch` describes it without
+    /// totals and streams, which the recorder adds. The launch's context must be the calling thread's current
+    /// one.
     ///
-    /// The context is the calling thread's current one.
+    /// # Errors
+    /// If the launch is not recorded. The sink still receives it, with the reason, except in a forked
+    /// process.
     pub fn begin(
         &self,
         plan: &Arc<Plan>,
@@ -82,7 +85,7 @@ impl Recorder {
         }
     }
 
-    /// The launch was put into `stream`.
+    /// The driver accepted the launch into `stream`.
     pub fn queued(&self, ticket: Ticket, stream: Stream) {
         if !self.forked() {
             let shared = &self.shared;
@@ -95,8 +98,9 @@ impl Recorder {
         }
     }
 
-    /// The same where every launch is waited for: comes back when it has ended and is copied to the host,
-    /// after [`MAX_LAUNCH_WAIT`] at the latest. Whatever the next one does, it is not lost.
+    /// The driver accepted the launch into `stream`, and the program waits for every launch. Returns when the
+    /// launch has ended and is copied to the host, or after [`MAX_LAUNCH_WAIT`]. The launch then survives
+    /// whatever the next one does.
     pub fn queued_alone(&self, ticket: Ticket, stream: Stream) {
         let (place, until) = (ticket.place.clone(), Instant::now() + MAX_LAUNCH_WAIT);
         self.queued(ticket, stream);
@@ -113,7 +117,7 @@ impl Recorder {
         }
     }
 
-    /// The launch was refused by the driver.
+    /// The driver refused the launch.
     pub fn cancel(&self, ticket: Ticket) {
         if !self.forked() {
             let mut state = self.shared.lock();
@@ -122,9 +126,9 @@ impl Recorder {
         }
     }
 
-    /// Waits until launches that have ended are copied to the host, after the program has waited for them
-    /// itself: whatever it does next, they are not lost with their context. It waits [`MAX_COPY_WAIT`] at most,
-    /// and in the long run a tenth of the time.
+    /// Waits until ended launches are copied to the host. To be called after the program has waited for its
+    /// launches: they then survive whatever the program does next. Waits for at most [`MAX_COPY_WAIT`] at a
+    /// time, and for a tenth of the run time altogether.
     pub fn wait_for_copies(&self) {
         if self.forked() {
             return;
@@ -144,8 +148,8 @@ impl Recorder {
         shared.request_copies(state, start + most).waited += start.elapsed();
     }
 
-    /// Its context may be about to go: brings in what has ended, and keeps the recorder's threads from
-    /// calling the driver until [`Recorder::resume`]. It waits [`MAX_LAUNCH_WAIT`] at most.
+    /// Copies ended launches and stops the recorder's threads from calling the driver until
+    /// [`Recorder::resume`], because the context may be destroyed. Waits for at most [`MAX_LAUNCH_WAIT`].
     pub fn pause(&self) {
         self.wait_for_copies();
         if self.forked() {
@@ -162,7 +166,7 @@ impl Recorder {
         }
     }
 
-    /// It is there still, or not: then nothing more is recorded.
+    /// Ends a pause. If the context was destroyed, `there` is false and the recording ends.
     pub fn resume(&self, there: bool) {
         if !self.forked() {
             let mut state = self.shared.lock();
@@ -174,10 +178,10 @@ impl Recorder {
         }
     }
 
-    /// Ends the recording: hands on what has ended, and what still runs as far as it is, and says what became
-    /// of all launches, and why recording stopped early, if it did. It takes no longer than `most`; what is
-    /// not done then is not counted. Launches that begin later are not recorded. In a forked child it does
-    /// nothing.
+    /// Ends the recording. Delivers ended launches, and running ones as far as they are. Returns what became
+    /// of all launches, and why the recording stopped early, if it did. Takes at most `most`; what is not
+    /// done by then is not counted. Launches that begin later are not recorded. Does nothing in a forked
+    /// process.
     pub fn finish(&self, most: Duration) -> (Counts, Option<String>) {
         if self.forked() {
             return (Counts::default(), None);
@@ -193,19 +197,19 @@ impl Recorder {
         (state.counts, state.failed.clone())
     }
 
-    /// What was in a probe program's tables when they were last copied, by module: after [`Recorder::finish`]
-    /// at the end, of a context that is dead some time before.
+    /// Contents of a probe program's tables at the last copy, by module. After [`Recorder::finish`] they are
+    /// complete, unless the context failed.
     pub fn tallies(&self) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
         if self.forked() {
             return Vec::new();
         }
-        // Reading them takes longer than anybody waits for the state.
+        // Reading the tables takes longer than the state may be locked.
         let copy = self.shared.lock().tables.copy();
         tables::tallies(copy)
     }
 
-    /// Launches that are not handed on yet, with what their markers have left so far, where that lies in the
-    /// host's memory: what is lost if the process is killed now. Those that have not ended have a
+    /// Launches that are not delivered yet, with what their markers have written, if that memory is the
+    /// host's. They would be lost if the process were killed now. Launches that have not ended have a
     /// [fault](Launch::fault) that says so.
     pub fn running(&self) -> Vec<Running> {
         match &self.shared.kept {
@@ -214,33 +218,33 @@ impl Recorder {
         }
     }
 
-    /// Tables are copied this often while something runs, besides when somebody waits; at most a tenth of the
-    /// time.
+    /// Sets the time between two copies of the tables while launches run. Copies take at most a tenth of the
+    /// time. The tables are also copied when a thread waits for them.
     pub fn set_table_interval(&self, interval: Duration) {
         if !self.forked() {
             self.shared.lock().tables.every = interval;
         }
     }
 
-    /// How long it took to take what was recorded apart and to hand it on, so far.
+    /// Time spent decoding and delivering so far.
     pub fn time_spent(&self) -> TimeSpent {
         self.shared.lock().time_spent
     }
 
-    /// Asks for the end from where nothing else may be done, as in a handler of signals: the recorder's
-    /// thread ends the recording within about two seconds. [`Recorder::is_finished`] says when it has.
+    /// Asks for the end of the recording. Safe in a signal handler. The recording ends within about two
+    /// seconds; [`Recorder::is_finished`] tells when.
     pub fn request_end(&self) {
         self.shared.end_requested.store(true, Ordering::Release);
     }
 
-    /// Whether the recording has ended; may be asked from a handler of signals.
+    /// Whether the recording has ended. Safe in a signal handler.
     pub fn is_finished(&self) -> bool {
         self.shared.finished.load(Ordering::Acquire)
     }
 }
 
 impl Drop for Recorder {
-    /// Ends the recording, without waiting; the memory goes with the context.
+    /// Ends the recording without waiting. The memory is freed with the context.
     fn drop(&mut self) {
         if !self.forked() {
             self.shared.lock().deadline.get_or_insert_with(Instant::now);

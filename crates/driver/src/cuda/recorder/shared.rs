@@ -16,20 +16,20 @@ use crate::cuda::recorder::layout::{CONTEXT, ContextKind, Layout, ProbeContext, 
 use crate::cuda::recorder::limits::{MAX_LAUNCH_WAIT, NOTICED, SPIN, STALL, UPLOAD};
 use crate::cuda::recorder::state::{AwaitedEvent, Generation, Phase, Placement, State};
 
-/// What is used by the program's threads and the recorder's own.
+/// Data of the program's threads and the recorder's threads.
 pub(super) struct Shared {
     pub(super) library: Library,
     pub(super) layout: Layout,
-    /// Where the device memory begins.
+    /// Address of the device memory.
     pub(super) base: u64,
-    /// That memory, where it is the host's: what is in it can be read when the context is dead.
+    /// That memory, if it is the host's. Its content survives the context.
     pub(super) kept: Option<MappedBuffer>,
-    /// For contexts; never behind copies of what was recorded.
+    /// Stream for copies of contexts, so that they never wait for copies of recorded data.
     pub(super) upload_stream: Stream,
     pub(super) pid: u32,
     pub(super) state: Mutex<State>,
     pub(super) changed: Condvar,
-    /// Bytes that may be copied to the host and not yet handed on.
+    /// Maximum bytes that are copied to the host and not yet delivered.
     pub(super) host: u64,
     pub(super) began: Instant,
     pub(super) end_requested: AtomicBool,
@@ -38,17 +38,18 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is held; if it did, what is there is still consistent enough to end with.
+        // Nothing panics while the lock is held. If something did, the state would still be consistent enough
+        // to end the recording.
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Ends the recording after a call that failed.
+    /// Ends the recording after a failed call.
     pub(super) fn fail(&self, state: &mut State, failure: Failure) {
         state.die(&failure.during("recording").message);
         self.changed.notify_all();
     }
 
-    /// What the contexts of a launch say of a probe program; `None`: there is no room for its tables.
+    /// The probe fields of a launch's context; `None` if there is no room for its tables.
     pub(super) fn probe_context(
         &self,
         state: &mut State,
@@ -58,7 +59,7 @@ impl Shared {
         state.tables.probe_context(&self.layout, self.layout.tables_at(self.base), plan, launch)
     }
 
-    /// What kind of launch it is.
+    /// The kind of a launch's context.
     pub(super) fn kind(
         &self,
         state: &State,
@@ -73,7 +74,7 @@ impl Shared {
         }
     }
 
-    /// A slot in a generation, for a launch of a kind; `None` when there is no room.
+    /// Takes a slot in a generation for a launch of this kind; `None` if there is no room.
     pub(super) fn slot(
         &self,
         state: &mut State,
@@ -122,8 +123,8 @@ impl Shared {
         Ok(slot)
     }
 
-    /// Places launches of these kinds in one generation, with what `find` finds there for them all, as soon
-    /// as there is room for what is promised to them.
+    /// Waits for room in a generation for launches of these kinds with this size estimate together. `find`
+    /// takes their slots.
     pub(super) fn reserve<'s, T>(
         &self,
         mut state: MutexGuard<'s, State>,
@@ -153,7 +154,8 @@ impl Shared {
                         return (state, Err(UnrecordedReason::Full));
                     }
                 }
-                // Where only what is promised is in the way it stays open for launches that can't wait.
+                // If only the estimates are in the way, the generation stays open for launches that cannot
+                // wait.
                 let other = state.generations.iter().any(|g| g.phase == Phase::Clean);
                 if roomy || other || state.generations[open].pending == 0 {
                     state.close();
@@ -164,8 +166,8 @@ impl Shared {
                 continue;
             }
             let now = Instant::now();
-            // What is being drained, or is about to be, makes room, however long its launches take to be
-            // handed on.
+            // A generation that is being copied, or will be next, makes room, however long it takes to
+            // deliver its launches.
             let drained =
                 |g: &Generation| g.phase == Phase::Draining || g.phase == Phase::Closed && g.pending == 0;
             if state.progress != seen || state.generations.iter().any(drained) {
@@ -187,18 +189,18 @@ impl Shared {
         }
     }
 
-    /// Puts an event into a stream; `None`: the recording has failed.
+    /// Records an event in a stream; `None` if that failed and the recording has ended.
     pub(super) fn mark(&self, state: &mut State, stream: Stream) -> Option<Event> {
         let event = state.events.pop().map_or_else(|| self.library.create_timed_event(), Ok);
         let marked = event.and_then(|e| self.library.record_event(e, stream).map(|()| e));
         marked.map_err(|e| self.fail(state, e)).ok()
     }
 
-    /// Notes that launches have ended: the program has waited, so some have, and this is sooner than the
-    /// recorder's thread looks.
+    /// Notes which launches have ended. The program has just waited, so this is earlier than the copy thread
+    /// looks.
     pub(super) fn note_ended(&self, state: &mut State) {
         for all in state.waiting.values_mut() {
-            // A failure is the thread's to find: it asks the same.
+            // Failures are left to the copy thread, which makes the same query.
             let passed = |w: &AwaitedEvent| self.library.event_passed(w.event).is_ok_and(|passed| passed);
             let n = match all.back().is_some_and(passed) {
                 true => all.len(),
@@ -209,7 +211,7 @@ impl Shared {
         }
     }
 
-    /// Puts an event behind what was placed; `start`: the one before it.
+    /// Records an event behind launches that were placed; `start` is the event before them.
     pub(super) fn record_end(
         &self,
         state: &mut State,
@@ -223,7 +225,7 @@ impl Shared {
         }
         match self.mark(state, stream) {
             Some(event) => {
-                // The thread looks again by itself as long as it knows that something runs.
+                // While it knows of running launches, the copy thread looks by itself.
                 if state.waiting.is_empty() {
                     self.changed.notify_all();
                 }
@@ -240,7 +242,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// Asks for what has ended, and waits until it is copied.
+    /// Requests copies of ended launches and waits for them until `until`.
     pub(super) fn request_copies<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -259,7 +261,7 @@ impl Shared {
         state
     }
 
-    /// What a launch says that is not recorded.
+    /// The reason that an unrecorded launch reports.
     pub(super) fn unrecorded_text(&self, state: &State, why: UnrecordedReason) -> String {
         match why {
             UnrecordedReason::Ended => state.failed.as_ref().map_or_else(
