@@ -100,7 +100,7 @@ pub struct Expect {
     pub bytes: Vec<u8>,
     /// Tolerance relative to the expected value.
     pub rtol: f64,
-    /// Absolute tolerance.
+    /// Tolerance in absolute terms.
     pub atol: f64,
 }
 

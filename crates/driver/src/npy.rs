@@ -22,7 +22,7 @@ pub struct Array {
     pub ty: Scalar,
     /// Sizes of the dimensions, slowest first; empty for a single value.
     pub shape: Vec<u64>,
-    /// Elements, little-endian.
+    /// Elements in C order, little-endian.
     pub bytes: Vec<u8>,
 }
 

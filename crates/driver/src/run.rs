@@ -46,7 +46,7 @@ pub struct Output {
     pub ty: Scalar,
     /// Sizes of the dimensions, slowest first.
     pub shape: Vec<u64>,
-    /// Elements, little-endian.
+    /// Elements in C order, little-endian.
     pub bytes: Vec<u8>,
     /// Comparison with the expected content, if the job has one.
     pub expect: Option<Comparison>,

@@ -19,7 +19,7 @@ pub const BYTES: usize = 128;
 /// Permutation of 16-byte pieces in shared memory, so that the columns of a tile lie in different banks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Swizzle {
-    /// No permutation.
+    /// Pieces are not permuted.
     #[default]
     None,
     /// Permutes within 32 bytes.

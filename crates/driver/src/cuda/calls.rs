@@ -92,7 +92,7 @@ pub mod extra {
 
 /// Launch attributes (`CUlaunchAttributeID`).
 pub mod launch {
-    /// No attribute.
+    /// No attribute: the entry is ignored.
     pub const IGNORE: i32 = 0;
     /// Whether all CTAs must be resident at the same time.
     pub const COOPERATIVE: i32 = 2;
@@ -156,7 +156,7 @@ pub mod capture {
 
 /// Kinds of linker input (`CUjitInputType`).
 pub mod input {
-    /// PTX text.
+    /// PTX text, ending in NUL.
     pub const PTX: i32 = 1;
     /// Fatbin: a container of images.
     pub const FATBIN: i32 = 2;
@@ -164,15 +164,15 @@ pub mod input {
 
 /// Kinds of graph nodes (`CUgraphNodeType`).
 pub mod node {
-    /// Kernel launch.
+    /// Launch of a kernel.
     pub const KERNEL: i32 = 0;
-    /// Memory copy.
+    /// Copy of memory.
     pub const COPY: i32 = 1;
-    /// Memory fill.
+    /// Fill of memory.
     pub const FILL: i32 = 2;
-    /// Child graph.
+    /// A child graph.
     pub const GRAPH: i32 = 4;
-    /// Empty node.
+    /// A node without work.
     pub const EMPTY: i32 = 5;
 }
 
@@ -278,7 +278,7 @@ pub union NodeParamsUnion {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct InstantiateParams {
-    /// Instantiation flags.
+    /// Flags of the instantiation.
     pub flags: u64,
     /// Stream for the upload of the graph.
     pub stream: *mut c_void,

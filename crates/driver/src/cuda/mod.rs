@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `table`, [`calls`], `functions` | the driver calls that are used, their constants and structures, their pointers |
+//! | `table`, [`calls`], `functions` | the driver calls, their constants, structures and pointers |
 //! | `library` | each call as a safe function |
 //! | [`error_codes`] | CUDA's error codes |
 //! | `gpus`, `device` | the devices of this machine, and one device as a [`Driver`](crate::Driver) |

@@ -159,7 +159,10 @@ macro_rules! cuda_calls {
             /// Loads PTX (ending in NUL), a cubin or a fatbin.
             @2000 cuModuleLoadData(module: *mut *mut ::core::ffi::c_void, image: *const ::core::ffi::c_void);
             /// Loads a module from a fatbin.
-            @2000 cuModuleLoadFatBinary(module: *mut *mut ::core::ffi::c_void, image: *const ::core::ffi::c_void);
+            @2000 cuModuleLoadFatBinary(
+                module: *mut *mut ::core::ffi::c_void,
+                image: *const ::core::ffi::c_void
+            );
             /// Returns the number of kernels in a module.
             cuModuleGetFunctionCount(count: *mut u32, module: *mut ::core::ffi::c_void);
             /// Returns the kernels of a module.
@@ -214,7 +217,10 @@ macro_rules! cuda_calls {
                 library: *mut ::core::ffi::c_void
             );
             /// Returns a library's module in the current context.
-            @12000 cuLibraryGetModule(module: *mut *mut ::core::ffi::c_void, library: *mut ::core::ffi::c_void);
+            @12000 cuLibraryGetModule(
+                module: *mut *mut ::core::ffi::c_void,
+                library: *mut ::core::ffi::c_void
+            );
             /// Returns address and size of a library's variable in the current context.
             @12000 cuLibraryGetGlobal(
                 at: *mut u64,
@@ -236,9 +242,15 @@ macro_rules! cuda_calls {
                 symbol: *const ::core::ffi::c_char
             );
             /// Returns a library's kernel in the current context.
-            @12000 cuKernelGetFunction(function: *mut *mut ::core::ffi::c_void, kernel: *mut ::core::ffi::c_void);
+            @12000 cuKernelGetFunction(
+                function: *mut *mut ::core::ffi::c_void,
+                kernel: *mut ::core::ffi::c_void
+            );
             /// Returns the library of a kernel.
-            @12050 cuKernelGetLibrary(library: *mut *mut ::core::ffi::c_void, kernel: *mut ::core::ffi::c_void);
+            @12050 cuKernelGetLibrary(
+                library: *mut *mut ::core::ffi::c_void,
+                kernel: *mut ::core::ffi::c_void
+            );
             /// Returns the name of a library's kernel.
             cuKernelGetName(name: *mut *const ::core::ffi::c_char, function: *mut ::core::ffi::c_void);
             /// Returns offset and size of a parameter of a library's kernel.
@@ -249,7 +261,12 @@ macro_rules! cuda_calls {
                 size: *mut usize
             );
             /// Returns an attribute of a library's kernel on a device.
-            cuKernelGetAttribute(value: *mut i32, attribute: i32, kernel: *mut ::core::ffi::c_void, device: i32);
+            cuKernelGetAttribute(
+                value: *mut i32,
+                attribute: i32,
+                kernel: *mut ::core::ffi::c_void,
+                device: i32
+            );
             /// Sets an attribute of a library's kernel on a device.
             cuKernelSetAttribute(attribute: i32, value: i32, kernel: *mut ::core::ffi::c_void, device: i32);
             /// Returns the module of a kernel.
@@ -263,7 +280,7 @@ macro_rules! cuda_calls {
                 offset: *mut usize,
                 size: *mut usize
             );
-            /// Starts linking.
+            /// Starts a link.
             @6050 cuLinkCreate_v2(
                 count: u32,
                 options: *mut i32,
@@ -469,7 +486,11 @@ macro_rules! cuda_calls {
             /// Clones a graph.
             cuGraphClone(clone: *mut *mut ::core::ffi::c_void, graph: *mut ::core::ffi::c_void);
             /// Returns the nodes of a graph.
-            cuGraphGetNodes(graph: *mut ::core::ffi::c_void, nodes: *mut *mut ::core::ffi::c_void, count: *mut usize);
+            cuGraphGetNodes(
+                graph: *mut ::core::ffi::c_void,
+                nodes: *mut *mut ::core::ffi::c_void,
+                count: *mut usize
+            );
             /// Returns the kind of a node.
             cuGraphNodeGetType(node: *mut ::core::ffi::c_void, kind: *mut i32);
             /// Adds a kernel node (first version).
@@ -514,7 +535,10 @@ macro_rules! cuda_calls {
                 child: *mut ::core::ffi::c_void
             );
             /// Returns the child graph of a node.
-            cuGraphChildGraphNodeGetGraph(node: *mut ::core::ffi::c_void, graph: *mut *mut ::core::ffi::c_void);
+            cuGraphChildGraphNodeGetGraph(
+                node: *mut ::core::ffi::c_void,
+                graph: *mut *mut ::core::ffi::c_void
+            );
             /// Returns the parameters of a kernel node (first version). The pointers are valid until the node
             /// changes.
             ~10000 cuGraphKernelNodeGetParams(
@@ -550,7 +574,10 @@ macro_rules! cuda_calls {
                 value: *const ::core::ffi::c_void
             );
             /// Sets the parameters of a node of any kind.
-            @12020 cuGraphNodeSetParams(node: *mut ::core::ffi::c_void, params: *mut $crate::cuda::calls::NodeParams);
+            @12020 cuGraphNodeSetParams(
+                node: *mut ::core::ffi::c_void,
+                params: *mut $crate::cuda::calls::NodeParams
+            );
             /// Instantiates a graph (CUDA 11.0).
             @11000 cuGraphInstantiate_v2(
                 exec: *mut *mut ::core::ffi::c_void,

@@ -43,7 +43,7 @@ pub struct SessionIndex {
 pub struct ProcessEntry {
     /// Name of the file in the session's folder.
     pub file: String,
-    /// Process ID.
+    /// ID of the process on its host.
     pub pid: Option<u32>,
     /// Host name of the process.
     pub host: Option<String>,

@@ -1,9 +1,9 @@
 //! Sessions: the recording of a program, a folder with one file for each of its processes.
 //!
-//! The command that starts the program puts the [`Options`] into one environment variable. The recorder
-//! inside each process creates a file of its own in the folder ([`create_process_file`]) and appends to it. When the
-//! program has ended, the command writes an index ([`SessionIndex`], `session.json`) beside the files. [`Session`]
-//! reads all of it. A single recording counts as a session of one process.
+//! The command that starts the program puts the [`Options`] into an environment variable. The recorder inside
+//! each process creates a file of its own in the folder ([`create_process_file`]) and appends to it. When the
+//! program has ended, the command writes an index ([`SessionIndex`], `session.json`) beside the files.
+//! [`Session`] reads all of it. A single recording counts as a session of one process.
 //!
 //! # Invariants
 //! No file is written by two processes. A folder without an index, or with truncated files, can still be

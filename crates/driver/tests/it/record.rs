@@ -1,5 +1,5 @@
-//! Recording on a fake device: streams come back as written, losses and damage are told, and everything is
-//! given back.
+//! Recording on a fake device: streams come back as written, losses and damage are reported, and all
+//! memory is freed.
 
 use std::cell::RefCell;
 use std::rc::Rc;

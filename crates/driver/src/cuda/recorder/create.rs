@@ -83,7 +83,7 @@ impl Recorder {
         let failed = |e| Error::new(ErrorKind::Record, format!("no thread to record with: {e}"));
         let of_thread = Arc::clone(&shared);
         let sink = Box::new(sink);
-        thread("prlx-scribe")
+        thread("prlx-decode")
             .spawn(move || decode_thread::run(&of_thread, &batches, sink))
             .map_err(failed)?;
         let of_thread = Arc::clone(&shared);

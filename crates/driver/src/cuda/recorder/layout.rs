@@ -266,7 +266,7 @@ impl Arena {
     pub fn new(layout: Layout, area: Area) -> Arena {
         Arena { layout, area, front: area.arena, back: area.arena + layout.arena }
     }
-    /// Free bytes.
+    /// Bytes that are free.
     pub fn left(&self) -> u64 {
         self.back - self.front
     }

@@ -146,7 +146,7 @@ pub(super) struct NodeUser {
 pub struct Counts {
     /// Launches that should be recorded.
     pub requested: u64,
-    /// Delivered completely.
+    /// Delivered with all data.
     pub recorded: u64,
     /// Delivered, but still running when the recording ended.
     pub unfinished: u64,
@@ -161,7 +161,7 @@ pub struct Counts {
 /// Time that the decode thread has spent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TimeSpent {
-    /// Decoding streams.
+    /// Decoding of streams.
     pub decoding: Duration,
     /// Delivering launches: mostly compressing and writing.
     pub delivery: Duration,
