@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
 use libtest_mimic::{Failed, Trial};
-use prlx_driver::session::{LaunchFilterState, Options, Session, VARIABLE, create_process_file, this_process};
+use prlx_driver::session::{
+    LaunchFilterState, Options, Session, VARIABLE, create_process_file, this_process,
+};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::{FuncId, Launch, Streams, Writer};
