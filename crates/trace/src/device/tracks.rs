@@ -28,10 +28,10 @@
 //! stands for, in the order of their clocks. If the clock may have wrapped since a span began, both of its
 //! records count as lost. Only a track of 2^32 cycles or more can have such a span.
 //!
-//! **Anchors.** With records and spans, a lane also writes **anchors**: `{low half of the clock, `[`ANCHOR`]`
-//! - took, low and high half of the global timer}`. It writes one at a place where it waits, if it has
-//! written [`Layout::apart`] slots since the last one. The first anchor comes after
-//! [`Layout::first`] slots, which differs from warp to warp, so that not all warps read the timer at
+//! **Anchors.** With records and spans, a lane also writes **anchors**:
+//! `{low half of the clock, `[`ANCHOR`]` - took, low and high half of the global timer}`. It writes one at a
+//! place where it waits, if it has written [`Layout::apart`] slots since the last one. The first anchor comes
+//! after [`Layout::first`] slots, which differs from warp to warp, so that not all warps read the timer at
 //! once. `took` is the number of cycles until the timer answered, which grows if many warps ask. An anchor
 //! that does not fit is neither written nor counted, and the track has no further one.
 //!
