@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::tools::nvidia;
+use crate::nvidia::nvidia;
 use prlx_driver::ErrorKind;
 use prlx_driver::assemble::cache::Cache;
 use prlx_driver::assemble::{

@@ -6,7 +6,7 @@
 use crate::check::Checking;
 use prlx_driver::ErrorKind;
 
-use crate::code::{Code, MatrixOp, Op, Plane, WarpOp, WarpOpKind};
+use crate::code::{Code, MatrixOp, Plane, WarpOp, WarpOpKind};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
@@ -85,8 +85,7 @@ impl Warp {
             let (at, members) = (self.waits_at[l], self.members[l]);
             let step = Warp::step_of(at);
             let code = launch.code;
-            let Some(Op::Exchange(i)) = code.steps.get(step as usize).map(|s| s.op) else { return Ok(()) };
-            let op = &code.warp_ops[i as usize];
+            let Some(op) = code.warp_op(step) else { return Ok(()) };
             // A warp synchronisation moves no values, so lanes may arrive at different ones.
             let same_operation = |a: Key| a == at || op.kind == WarpOpKind::Warp && is_warp_sync(code, a);
             let there = (0..LANES).fold(0, |m, i| {
@@ -182,8 +181,5 @@ impl Warp {
 }
 
 fn is_warp_sync(code: &Code, at: Key) -> bool {
-    match code.steps.get(Warp::step_of(at) as usize).map(|s| s.op) {
-        Some(Op::Exchange(i)) => code.warp_ops[i as usize].kind == WarpOpKind::Warp,
-        _ => false,
-    }
+    code.warp_op(Warp::step_of(at)).is_some_and(|op| op.kind == WarpOpKind::Warp)
 }

@@ -7,6 +7,8 @@
 //!
 //! Kernels that the CPU device refuses (`tests/kernels/refused.txt`) are left out.
 
+#[path = "../../../../tests/nvidia.rs"]
+mod nvidia;
 #[path = "../../../../tests/tools.rs"]
 mod tools;
 
@@ -36,7 +38,7 @@ fn main() {
     let refused = std::fs::read_to_string(root.join("refused.txt")).expect("the list is there");
     let refused: Vec<&str> =
         refused.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_whitespace().next()).collect();
-    let ptxas = tools::nvidia("bin/ptxas");
+    let ptxas = nvidia::nvidia("bin/ptxas");
     let mut kernels = 0usize;
     let mut trials = vec![Trial::test("what the device says of itself", itself)];
     for kind in ["cuda", "triton"] {

@@ -12,7 +12,8 @@ use prlx_analyze::{DiffOptions, Verdict, diff};
 use prlx_driver::session::{KernelPattern, Options, Session, VARIABLE};
 use prlx_trace::{Dim3, Trace};
 
-use crate::tools::{nvidia, skip};
+use crate::nvidia::nvidia;
+use crate::tools::skip;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 

@@ -7,7 +7,7 @@ use super::report;
 use crate::check::accesses::AccessKind;
 use crate::check::facts::Facts;
 use crate::check::findings::{self, FindingLog, WarpStep};
-use crate::code::{Op, WarpOpKind, WgmmaA, WgmmaStep};
+use crate::code::{WarpOpKind, WgmmaA, WgmmaStep};
 use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::Warp;
@@ -105,9 +105,7 @@ impl AsyncOps {
         if ops.registers.is_empty() && ops.operands.is_empty() {
             return;
         }
-        if let Op::Exchange(i) = launch.code.steps[here.step as usize].op
-            && matches!(launch.code.warp_ops[i as usize].kind, WarpOpKind::Wgmma(_))
-        {
+        if launch.code.warp_op(here.step).is_some_and(|op| matches!(op.kind, WarpOpKind::Wgmma(_))) {
             return;
         }
         let fact = facts.at(here.step);

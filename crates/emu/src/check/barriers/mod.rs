@@ -99,10 +99,8 @@ impl BarrierCheck {
         warp: &Warp,
         here: WarpStep,
     ) -> u32 {
-        match launch.code.steps[here.step as usize].op {
-            Op::Exchange(i) => exchanges::named(launch, log, warp, &launch.code.warp_ops[i as usize], here),
-            _ => here.lanes,
-        }
+        let op = launch.code.warp_op(here.step);
+        op.map_or(here.lanes, |op| exchanges::named(launch, log, warp, op, here))
     }
     /// All lanes of an exchange have arrived; returns the lanes that read a lane which takes no part.
     pub fn complete_exchange(
@@ -112,12 +110,8 @@ impl BarrierCheck {
         warp: &Warp,
         here: WarpStep,
     ) -> u32 {
-        match launch.code.steps[here.step as usize].op {
-            Op::Exchange(i) => {
-                exchanges::shuffled(launch, log, warp, &launch.code.warp_ops[i as usize], here)
-            }
-            _ => 0,
-        }
+        let op = launch.code.warp_op(here.step);
+        op.map_or(0, |op| exchanges::shuffled(launch, log, warp, op, here))
     }
     /// A barrier of a CTA is complete.
     pub fn barrier_complete(
