@@ -11,7 +11,7 @@ const MAX_THREADS: u32 = 2048;
 const PARTITION_REGISTERS: u32 = 16384;
 /// Partitions of an SM. A warp lives in one of them.
 const PARTITIONS: u32 = 4;
-/// Threads of a warp.
+/// Number of threads in a warp.
 const WARP: u32 = 32;
 /// The hardware rounds the registers of a thread up to a multiple of this.
 const REGISTER_UNIT: u32 = 8;

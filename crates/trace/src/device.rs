@@ -227,7 +227,7 @@ records! {
     /// The hidden parameter that instrumentation appends to a kernel's own. It repeats the fields of the
     /// context that a warp needs when it ends, because a short warp would wait for each load. All of it is 0
     /// if nothing is recorded.
-    Handed {
+    HiddenParameter {
         /// Address of the launch's [`Context`].
         context: u64,
         /// The context's `tables`. 0: kernels read the context instead. A graph's node has 0, because its
@@ -288,10 +288,10 @@ records! {
 
 impl Context {
     /// The hidden parameter of a launch with this context. `at` is the context's device address.
-    pub fn handed(&self, at: u64) -> Handed {
+    pub fn hidden_parameter(&self, at: u64) -> HiddenParameter {
         let ends = if self.finals != 0 { self.finals } else { self.records };
         let cta_warps = if ends != 0 { self.cta_warps } else { 0 };
-        Handed { context: at, tables: self.tables, ends, cta_warps }
+        HiddenParameter { context: at, tables: self.tables, ends, cta_warps }
     }
 }
 

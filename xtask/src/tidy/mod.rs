@@ -74,7 +74,6 @@ const LONG: usize = 800;
 /// Known places that break a rule, by folder. The numbers only go down: fix places, then lower the number.
 const KNOWN: &[(&str, usize)] = &[
     ("crates/analyze", 29),
-    ("crates/driver", 117),
     ("crates/legacy", 17),
     ("crates/mockcuda", 109),
     ("crates/preload", 25),

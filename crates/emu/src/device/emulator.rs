@@ -430,15 +430,15 @@ impl Driver for Emulator {
         Ok(DevicePtr(at))
     }
 
-    fn forget(&mut self, at: DevicePtr, bytes: u64) {
+    fn mark_uninitialized(&mut self, at: DevicePtr, bytes: u64) {
         self.memory.mark_unwritten(at.0, bytes);
     }
 
-    fn name(&mut self, at: DevicePtr, name: &str) {
+    fn name_allocation(&mut self, at: DevicePtr, name: &str) {
         self.memory.name(at.0, name);
     }
 
-    fn hold(&mut self, bytes: u64) -> Result<(), Error> {
+    fn reserve_host_memory(&mut self, bytes: u64) -> Result<(), Error> {
         if self.memory.used().saturating_add(bytes) > self.options.max_memory {
             let what = format!("{bytes} bytes for the launch's own data");
             return Err(self.too_much(&what, self.options.max_memory));

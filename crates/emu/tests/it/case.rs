@@ -89,7 +89,7 @@ impl Case {
     fn launch(&self, e: &mut Emulator, seed: u64) -> Result<(Vec<u32>, LaunchStats), Error> {
         let module = e.load(self.text().as_bytes())?;
         let at = e.alloc(self.words.len() as u64 * 4, 4)?;
-        e.name(at, "words");
+        e.name_allocation(at, "words");
         let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
         e.write(at, &bytes)?;
         let shape = |x| Dim3 { x, y: 1, z: 1 };

@@ -72,7 +72,7 @@ fn main() {
 }
 
 fn itself() -> Result<(), Failed> {
-    let here = prlx_driver::cuda::look()?;
+    let here = prlx_driver::cuda::installation()?;
     let one = Cuda::new(0)?;
     if here.version != "13.0" || here.devices != [one.gpu().clone()] || one.info().name != "mock device" {
         return Err(format!("{here:?}").into());
@@ -114,7 +114,7 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
     let mut job = Job::load(&folder.join("launch.toml"))?;
     // A GPU has no seed: the mock runs the fair schedule.
     job.config.seed = 0;
-    let mut gpu = Cuda::with(0, assemblers)?;
+    let mut gpu = Cuda::with_assemblers(0, assemblers)?;
     for &level in levels {
         let program = RecordingRequest {
             level,
@@ -125,7 +125,7 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
             window: None,
         };
         let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
-        let options = RecordOptions { bare: level == Level::Path, ..RecordOptions::default() };
+        let options = RecordOptions { run_original: level == Level::Path, ..RecordOptions::default() };
         let mut cpu = Emulator::new(Options { threads: 1, ..Options::default() });
         let run = |driver: &mut dyn Driver| record(driver, &rewrite.text, &rewrite.plan, &job, &options);
         let (want, got) = (run(&mut cpu)?, run(&mut gpu)?);

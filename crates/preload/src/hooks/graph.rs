@@ -222,7 +222,7 @@ unsafe fn any(
     unsafe {
         let mut own = *params.as_ref().filter(|p| p.kind == node::KERNEL)?;
         let mut copy = None;
-        own.of.kernel = *extended(real, room, &mut copy, &raw const own.of.kernel, false, had);
+        own.params.kernel = *extended(real, room, &mut copy, &raw const own.params.kernel, false, had);
         Some(own)
     }
 }
@@ -342,7 +342,7 @@ pub unsafe fn cuGraphExecNodeSetParams(
         let had = guard(|| recording::context_of(exec, node));
         let mut own = any(real, &mut room, params, had);
         let code = (real.cuGraphExecNodeSetParams)(exec, node, own.as_mut().map_or(params, |p| p));
-        let copy = own.map(|o| o.of.kernel);
+        let copy = own.map(|o| o.params.kernel);
         changed(code, exec, node, &room, copy.as_ref())
     }
 }

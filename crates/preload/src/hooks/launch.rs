@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, launch};
-use prlx_trace::device::Handed;
+use prlx_trace::device::HiddenParameter;
 
 use crate::hooks::params::{Room, Use, kernel};
 use crate::panic_guard::guard;
@@ -142,11 +142,16 @@ pub unsafe fn cuLaunchCooperativeKernelMultiDevice(
 fn set(real: &Functions, function: *mut c_void) {
     let found = guard(|| kernel(real, function).filter(|(_, k)| k.skipped.is_none()));
     if let Some((_, kernel)) = found {
-        let mut none = [0u8; Handed::SIZE];
+        let mut none = [0u8; HiddenParameter::SIZE];
         // SAFETY: the function has this parameter, of so many bytes.
         unsafe {
-            (real.cuParamSetv)(function, kernel.end as i32, none.as_mut_ptr().cast(), Handed::SIZE as u32);
-            (real.cuParamSetSize)(function, (kernel.end + Handed::SIZE) as u32);
+            (real.cuParamSetv)(
+                function,
+                kernel.end as i32,
+                none.as_mut_ptr().cast(),
+                HiddenParameter::SIZE as u32,
+            );
+            (real.cuParamSetSize)(function, (kernel.end + HiddenParameter::SIZE) as u32);
         }
     }
 }

@@ -14,8 +14,8 @@ use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::extra;
-use prlx_driver::session::PASSED;
-use prlx_trace::device::Handed;
+use prlx_driver::session::MODULE_NOT_REWRITTEN;
+use prlx_trace::device::HiddenParameter;
 
 use crate::handles::Found;
 use crate::panic_guard::guard;
@@ -110,7 +110,8 @@ impl Room {
             if let (None, Use::Launch(shape, stream, own)) = (&found, what) {
                 let name = name(real, handle);
                 // Of a module that was rewritten, but for this kernel.
-                let why = known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| PASSED.to_owned());
+                let why =
+                    known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| MODULE_NOT_REWRITTEN.to_owned());
                 // SAFETY: the caller's promise.
                 let params = || unsafe { parameters(real, handle, params, list) };
                 self.hidden = recording::passed(real, (name.as_deref(), &why), shape, stream, own, params);
@@ -142,7 +143,7 @@ impl Room {
                 // Where the machine code has it, which the driver knows; else as PTX lays it out.
                 let (mut end, mut width) = (0, 0);
                 if (real.cuFuncGetParamInfo)(handle, count, &mut end, &mut width) != 0
-                    || width != Handed::SIZE
+                    || width != HiddenParameter::SIZE
                 {
                     end = kernel.end;
                 }

@@ -82,14 +82,15 @@ mod proc_address {
             return address(name);
         }
         // Then name and version; but a later version of it than we know is another function.
-        let Some(asked) = calls::asked(name, version, flags & calls::PER_THREAD_STREAM != 0) else {
+        let Some(asked) = calls::call_for_version(name, version, flags & calls::PER_THREAD_STREAM != 0)
+        else {
             return found;
         };
         let ours = address(asked.name);
         if ours.is_null() {
             return found;
         }
-        let latest = calls::asked(name, c_int::MAX, false).map_or("", |c| c.name);
+        let latest = calls::call_for_version(name, c_int::MAX, false).map_or("", |c| c.name);
         let number = latest.rsplit_once("_v").and_then(|(_, v)| v.parse::<u32>().ok()).unwrap_or(1);
         if asked.name.trim_end_matches("_ptsz") == latest
             && !exported(&format!("{name}_v{}", number + 1)).is_null()

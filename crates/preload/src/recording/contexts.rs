@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use prlx_driver::cuda::Functions;
-use prlx_driver::cuda::recorder::Spent;
+use prlx_driver::cuda::recorder::TimeSpent;
 
 use crate::log;
 use crate::recording::context_recorder::Of;
@@ -48,9 +48,13 @@ fn bring(which: impl Fn(&Of) -> bool, there: bool) {
         }
         let tallies = of.recorder.tallies();
         session.write(|file| tallies.iter().flat_map(|(_, of)| of).try_for_each(|tally| file.tally(tally)));
-        let (Spent { apart, handing }, ms) = (of.recorder.spent(), |d: Duration| d.as_secs_f64() * 1e3);
-        let spent =
-            format!("{:.1} ms to take streams apart, {:.1} to pack and write them", ms(apart), ms(handing));
+        let (TimeSpent { decoding, delivery }, ms) =
+            (of.recorder.time_spent(), |d: Duration| d.as_secs_f64() * 1e3);
+        let spent = format!(
+            "{:.1} ms to take streams apart, {:.1} to pack and write them",
+            ms(decoding),
+            ms(delivery)
+        );
         log::debug(&format!("{}: {counts:?}; {spent}", of.device));
         session.digested(of, |digesting, digests| digesting.rest(digests, there));
     }
@@ -77,7 +81,7 @@ pub fn waited(real: &Functions) {
     if unsafe { (real.cuCtxGetCurrent)(&mut context) } == 0 {
         let of = lock(&session.contexts).get(&context.addr()).cloned().flatten();
         if let Some(of) = of {
-            of.recorder.bring_in();
+            of.recorder.wait_for_copies();
             session.digested(&of, |digesting, _| digesting.come(usize::MAX));
         }
     }
@@ -88,7 +92,7 @@ pub fn hold(device: i32) -> Option<Arc<Of>> {
     let session = SESSION.get()?.as_ref()?;
     let of = lock(&session.contexts).values().flatten().find(|of| of.is_of(device)).cloned()?;
     session.digested(&of, Digesting::settled);
-    of.recorder.hold();
+    of.recorder.pause();
     Some(of)
 }
 
@@ -98,7 +102,7 @@ pub fn released(real: &Functions, device: i32, of: Arc<Of>) {
     // SAFETY: places for the answers.
     let there =
         unsafe { (real.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut active) } != 0 || active != 0;
-    of.recorder.go_on(there);
+    of.recorder.resume(there);
     if !there {
         crate::handles::modules_gone();
         bring(|other| other.is_of(device), false);

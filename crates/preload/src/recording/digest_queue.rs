@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::Stream;
-use prlx_driver::cuda::pointee_digest::{Before, Begun, Digests};
+use prlx_driver::cuda::pointee_digest::{DigestStart, Digests, PendingDigest};
 use prlx_trace::{Launch, Streams};
 
 /// The longest that the last ones are waited for at the end.
@@ -22,7 +22,7 @@ const UNDER_WAY: &str = "it still ran when the recording ended";
 struct One {
     digests: Arc<Digests>,
     /// None while the driver is called.
-    begun: Option<Box<Begun>>,
+    begun: Option<Box<PendingDigest>>,
     /// What is to be written; the inner `None`: nothing, the driver refused it.
     ended: Option<Option<(Launch, Streams)>>,
 }
@@ -54,12 +54,12 @@ impl Digesting {
         places: &[(usize, usize)],
     ) -> bool {
         match digests.before(stream, &launch.params, places) {
-            Before::Nothing => return false,
-            Before::Not(why) => {
+            DigestStart::NoPointers => return false,
+            DigestStart::Refused(why) => {
                 launch.undigested = Some(why.to_owned());
                 return false;
             }
-            Before::Begun(begun) => {
+            DigestStart::Started(begun) => {
                 let one = One { digests: Arc::clone(digests), begun: Some(begun), ended: None };
                 self.lock().launches.insert(launch.number, one);
             }

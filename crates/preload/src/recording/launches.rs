@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use prlx_driver::cuda::recorder::Ticket;
 use prlx_driver::cuda::{Functions, Stream, sticky};
-use prlx_trace::device::Handed;
+use prlx_trace::device::HiddenParameter;
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::{Launch, Streams};
 
@@ -55,7 +55,7 @@ pub fn passed(
     let (number, start) = (launch.number, launch.start);
     let of = || {
         let mut choice = lock(&session.others_choice);
-        let out = choice.leaves_out(session.options, session.options.wants(name), number, start.0);
+        let out = choice.skip_reason(session.options, session.options.wants(name), number, start.0);
         drop(choice);
         if out.is_none() { session.here(real) } else { None }
     };
@@ -105,12 +105,12 @@ pub enum Hidden {
 
 impl Hidden {
     /// The parameter that the program does not know of.
-    pub fn handed(&self) -> Handed {
+    pub fn handed(&self) -> HiddenParameter {
         match self {
-            Hidden::Nothing | Hidden::Digested(..) => Handed::default(),
-            Hidden::Begun(b) => b.ticket.handed,
+            Hidden::Nothing | Hidden::Digested(..) => HiddenParameter::default(),
+            Hidden::Begun(b) => b.ticket.hidden,
             // Its context is filled before each launch of its graph.
-            Hidden::Node(context) => Handed { context: *context, ..Handed::default() },
+            Hidden::Node(context) => HiddenParameter { context: *context, ..HiddenParameter::default() },
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use prlx_driver::session::LIVE;
+use prlx_driver::session::LIVE_EXTENSION;
 
 use crate::recording::lock::lock;
 
@@ -14,7 +14,7 @@ pub(super) struct Live(pub(super) Mutex<PathBuf>);
 impl Live {
     /// Beside the process's own file.
     pub fn new(file: &Path) -> Live {
-        Live(Mutex::new(file.with_extension(LIVE)))
+        Live(Mutex::new(file.with_extension(LIVE_EXTENSION)))
     }
     /// Takes it away; none is put there as long as this is held.
     pub fn stop(&self) -> MutexGuard<'_, PathBuf> {

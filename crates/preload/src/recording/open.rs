@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::Functions;
-use prlx_driver::session::{create, this_process};
+use prlx_driver::session::{create_process_file, this_process};
 use prlx_driver::workers::WORKERS;
 use prlx_trace::Writer;
 
@@ -39,7 +39,7 @@ impl Session {
         }
         process.versions.extend(rewrite::tools().map(|t| ("assembler".to_owned(), t.to_owned())));
         let producer = concat!("prlx ", env!("CARGO_PKG_VERSION"));
-        let file = create(&options.folder, &process).and_then(|(f, path)| {
+        let file = create_process_file(&options.folder, &process).and_then(|(f, path)| {
             Ok((Writer::new(f, producer, Some(&process))?.with_workers(&WORKERS), path))
         });
         let (file, path) = file

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::stream;
 use prlx_driver::cuda::pointee_digest::Digests;
-use prlx_driver::cuda::recorder::{Finished, Memory, Recorder};
+use prlx_driver::cuda::recorder::{Finished, Recorder, RecorderMemory};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, pointee_digest};
-use prlx_driver::session::{Choice, Options};
+use prlx_driver::session::{LaunchFilterState, Options};
 use prlx_isa::image::Target;
 use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Param, Scalar};
@@ -42,9 +42,9 @@ pub(super) struct Session {
     pub(super) devices: Vec<Device>,
     /// None: it is whole, or nothing more can be written.
     pub(super) file: Mutex<Option<Writer<File>>>,
-    pub(super) choice: Mutex<Choice>,
+    pub(super) choice: Mutex<LaunchFilterState>,
     /// Of launches that are digested alone.
-    pub(super) others_choice: Mutex<Choice>,
+    pub(super) others_choice: Mutex<LaunchFilterState>,
     pub(super) digesting: Digesting,
     /// Launches so far.
     pub(super) launches: AtomicU64,
@@ -104,11 +104,11 @@ impl Session {
                 let host = host_memory / self.devices.len().max(1) as u64;
                 // A flight recorder's has to outlive the context.
                 let kept = self.options.rings();
-                let memory = Memory { device: most, tables: tables(self.options), kept, host };
+                let memory = RecorderMemory { device: most, tables: tables(self.options), kept, host };
                 let made = Library::open().and_then(|l| Recorder::new(l, context, level, memory, sink));
                 match made {
                     Ok(recorder) => {
-                        recorder.every(Duration::from_nanos(self.options.interval));
+                        recorder.set_table_interval(Duration::from_nanos(self.options.interval));
                         let digests = self.options.digest.map(|most| self.digests(context, ordinal, most));
                         if let Some(Err(why)) = &digests {
                             log::warn_once(&format!("nothing is digested on {device}: {why}"));
@@ -184,9 +184,11 @@ impl Session {
         });
         let mut launch = finished.recording.launch;
         if let Some(host) = &mut launch.host {
-            host.called =
-                finished.told.called.map(|[called, answered]| (self.since(called), self.since(answered)));
-            host.seen = finished.told.seen.map(|at| self.since(at));
+            host.called = finished
+                .host_times
+                .called
+                .map(|[called, answered]| (self.since(called), self.since(answered)));
+            host.seen = finished.host_times.seen.map(|at| self.since(at));
         }
         let ended = self.digesting.ended(launch, finished.recording.streams);
         ended.into_iter().for_each(|(launch, streams)| self.append(&launch, &streams));
@@ -227,7 +229,7 @@ impl Session {
             ..said
         };
         let wanted = self.options.wants(&function.name);
-        let why = lock(&self.choice).leaves_out(self.options, wanted, launch.number, launch.start.0);
+        let why = lock(&self.choice).skip_reason(self.options, wanted, launch.number, launch.start.0);
         Some((launch, why))
     }
 
@@ -246,7 +248,7 @@ impl Session {
             shared: shape.shared,
             warp_size: 32,
             level: self.options.level,
-            window: self.options.closer.as_ref().map(|c| c.window.clone()),
+            window: self.options.zoom.as_ref().map(|c| c.window.clone()),
             cluster: shape.cluster.map(dims),
             device,
             ordinal,

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use prlx_driver::assemble::{Assemblers, Failed, Within, lost, needs, shares_registers};
+use prlx_driver::assemble::{
+    AssembleError, Assemblers, RegisterBudget, thread_resources, threads_lost, uses_setmaxnreg,
+};
 use prlx_driver::occupancy::{registers_per_thread, threads_per_sm};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
@@ -45,7 +47,7 @@ pub(super) struct Made {
 impl Made {
     /// For how many threads fewer there is room than of the program's own code.
     pub(super) fn lost(&self, own: Option<&[u8]>) -> u32 {
-        own.zip(self.code.as_deref()).map_or(0, |(own, code)| lost(own, code))
+        own.zip(self.code.as_deref()).map_or(0, |(own, code)| threads_lost(own, code))
     }
 }
 
@@ -67,9 +69,9 @@ pub(super) fn assembled(
     options: &[String],
 ) -> Result<Option<Vec<u8>>, String> {
     let bounds = bounds(&rewrite.module);
-    let within = Within::of(&rewrite.plan, own);
+    let within = RegisterBudget::of(&rewrite.plan, own);
     for tool in &ASSEMBLERS.tools {
-        match ASSEMBLERS.rewritten(tool, &rewrite.text, within, source.target, options) {
+        match ASSEMBLERS.assemble_rewritten(tool, &rewrite.text, within, source.target, options) {
             Ok(code) => {
                 // A launch that fits the program's code must fit this one too.
                 let Some(most) = own.and_then(|own| fewer(own, &code, &bounds)) else {
@@ -77,7 +79,7 @@ pub(super) fn assembled(
                 };
                 let less = [options, &[format!("-maxrregcount={most}")]].concat();
                 // What limits registers as a kernel begins may stop warps that share theirs.
-                let limited = (!shares_registers(&rewrite.text)).then_some(less);
+                let limited = (!uses_setmaxnreg(&rewrite.text)).then_some(less);
                 let code =
                     limited.and_then(|l| ASSEMBLERS.assemble(tool, &rewrite.text, source.target, &l).ok());
                 let code = code.filter(|code| own.and_then(|own| fewer(own, code, &bounds)).is_none());
@@ -86,8 +88,8 @@ pub(super) fn assembled(
                 };
                 return code.map(Some).ok_or_else(why);
             }
-            Err(Failed::Wrong(e)) => return Err(e.message),
-            Err(Failed::Unfit(_)) => {}
+            Err(AssembleError::InvalidCode(e)) => return Err(e.message),
+            Err(AssembleError::Unsuitable(_)) => {}
         }
     }
     Ok(None)
@@ -95,8 +97,8 @@ pub(super) fn assembled(
 
 /// With how many registers all kernels could be started with CTAs as large as before; `None`: they can.
 fn fewer(own: &[u8], made: &[u8], bounds: &BTreeMap<&str, u32>) -> Option<u32> {
-    let own = needs(own);
-    let tight = needs(made).into_iter().filter_map(|(name, now)| {
+    let own = thread_resources(own);
+    let tight = thread_resources(made).into_iter().filter_map(|(name, now)| {
         let before =
             threads_per_sm(own.get(name)?.registers).min(bounds.get(name).copied().unwrap_or(THREADS)).max(1);
         (threads_per_sm(now.registers) < before).then(|| registers_per_thread(before))

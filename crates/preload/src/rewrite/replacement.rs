@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use prlx_driver::assemble::needs;
+use prlx_driver::assemble::thread_resources;
 use prlx_driver::occupancy::keep_occupancy;
 use prlx_instrument::Rewrite;
 use prlx_isa::view::FunctionKind;
@@ -46,7 +46,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let begun = Instant::now();
     let asked = options().ok_or("nothing is to be recorded")?;
     let name = name(&source.ptx);
-    if asked.closer.as_ref().is_some_and(|c| c.module != prlx_plan::digest(&source.ptx)) {
+    if asked.zoom.as_ref().is_some_and(|c| c.module != prlx_plan::digest(&source.ptx)) {
         return Err("another module is looked at closer".into());
     }
     let mut program = asked.program();
@@ -100,8 +100,8 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let mut plan = rewrite.plan;
     let image: Arc<[u8]> = match code {
         Some(made) => {
-            let own = own.as_deref().map(needs).unwrap_or_default();
-            let now = needs(&made);
+            let own = own.as_deref().map(thread_resources).unwrap_or_default();
+            let now = thread_resources(&made);
             for function in &mut plan.module.functions {
                 function.needs =
                     own.get(function.name.as_str()).copied().zip(now.get(function.name.as_str()).copied());

@@ -51,7 +51,7 @@ pub fn find(bytes: &[u8], device: Target) -> Result<Source, String> {
     }
     let inside = cubin::read(&code).map_err(|e| e.to_string())?;
     if let Some(ptx) = inside.ptx {
-        let (target, options) = (inside.target, assemble::kept(&inside.options));
+        let (target, options) = (inside.target, assemble::code_options(&inside.options));
         return Ok(Source { ptx, target, options, code: Some(code), fidelity: Fidelity::Unproven });
     }
     match beside(false) {
@@ -70,7 +70,7 @@ fn text(
     let ptx = image.ptx().map_err(|e| e.to_string())?.ok_or("it holds no PTX")?;
     let target =
         assemble::target(&ptx, device).map_err(|e| e.message)?.ok_or("its `.target` is not known")?;
-    Ok(Source { ptx, target, options: assemble::kept(&image.options), code, fidelity })
+    Ok(Source { ptx, target, options: assemble::code_options(&image.options), code, fidelity })
 }
 
 /// Whether two cubins have the same machine code: the same functions, byte for byte.
