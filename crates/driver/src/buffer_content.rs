@@ -1,7 +1,7 @@
-//! The content of a buffer before the launch, stored as the launch file describes it. Bytes are made on
+//! Content of a buffer before the launch, stored as the launch file describes it. The bytes are generated on
 //! demand.
 //!
-//! Random numbers come from [`SplitMix`], one stream for each argument.
+//! Random numbers come from [`SplitMix`], with one stream for each argument.
 
 use prlx_trace::kernel::Scalar;
 
@@ -9,29 +9,29 @@ use crate::element;
 use crate::element::Number;
 use crate::random::SplitMix;
 
-/// How the elements of a buffer come about.
+/// How the elements of a buffer are generated.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Content {
-    /// From the launch file or a NumPy file: the elements themselves, little-endian.
+    /// Elements from the launch file or a NumPy file, little-endian.
     Bytes(Vec<u8>),
-    /// One value everywhere, as its bits.
+    /// The same value everywhere, given by its bits.
     Fill(u64),
-    /// Counting up from a value.
+    /// Increasing numbers, from this one on.
     Iota(Number),
-    /// Uniform in `[low, high)`: for integers `low + (draw * (high - low) >> 64)`, for floats
+    /// Uniform random numbers in `[low, high)`. Integers are `low + (draw * (high - low) >> 64)`. Floats are
     /// `low + (draw >> 11) * 2^-53 * (high - low)` in binary64, rounded to the type.
     Random {
-        /// Least.
+        /// Smallest possible number.
         low: Number,
-        /// One past the greatest.
+        /// One past the largest possible number.
         high: Number,
     },
-    /// Whatever was there: the stream's bytes, little-endian.
+    /// Uninitialised memory: arbitrary bytes, taken from the random stream.
     Uninit,
 }
 
 impl Content {
-    /// `len` elements of type `ty`; `random` is the argument's stream.
+    /// Generates `len` elements of type `ty`; `random` is the argument's stream.
     pub fn bytes(&self, ty: Scalar, len: u64, mut random: SplitMix) -> Vec<u8> {
         let n = len as usize * element::size(ty);
         let mut out = Vec::with_capacity(n);
@@ -44,8 +44,7 @@ impl Content {
                     let bits = if element::is_float(ty) {
                         element::float_bits(ty, as_float(*start) + i as f64)
                     } else {
-                        // Counting past the greatest value goes on at the least one, as it does in the
-                        // kernel.
+                        // Counting wraps around to the type's smallest value, as it does in a kernel.
                         as_int(*start).wrapping_add(i128::from(i)) as u64 & element::mask(ty.bits())
                     };
                     element::put(ty, &mut out, bits);
@@ -84,7 +83,7 @@ fn as_float(n: Number) -> f64 {
     }
 }
 
-/// Only of numbers that were checked to be integers within 64 bits.
+/// The caller has checked that the number is an integer within 64 bits.
 fn as_int(n: Number) -> i128 {
     match n {
         Number::Int(i) => i,

@@ -1,14 +1,15 @@
-//! Decodes the bytes that a kernel left in device memory into the streams of its warps (layout:
-//! `prlx_trace::device`).
+//! Decodes the bytes that a kernel left in device memory into streams, one per warp. `prlx_trace::device`
+//! defines the layout.
 //!
 //! # Invariants
 //! - Decoding always ends and allocates in proportion to the pool: a chunk belongs to one chain and is read
 //!   once.
 //! - The same bytes give the same streams and complaints, with any number of host threads.
-//! - Whatever is wrong with the bytes is listed in [`Drained::damage`], and the warp counts a loss.
+//! - Every fault in the bytes is listed in [`DecodedStreams::damage`], and the warp counts at least one lost
+//!   element.
 //!
 //! # Limitations
-//! - Garbage that looks like elements is taken for elements.
+//! - Garbage that looks like elements is decoded as elements.
 //! - Two events more than 2^31 clocks apart, with no event between them, may be put in the wrong order.
 
 use crate::workers::WORKERS;
@@ -16,14 +17,14 @@ use prlx_trace::device::{EventRecord, Finals, Followers, Head, Shape};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
 use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
 
-/// How many complaints are kept.
+/// Maximum number of complaints that are kept.
 const COMPLAINTS: usize = 16;
 
-/// Elements of an operand record.
+/// Elements that make one operand record.
 const OPERAND_ELEMENTS: u64 = 3;
 
-/// A pool as it was read back, and which of its chunks belong to a stream already. The launches that shared
-/// it are drained one after the other.
+/// A copy of the pool, with the state of each chunk. Launches that share a pool are decoded one after the
+/// other.
 #[derive(Debug)]
 pub struct Pool<'a> {
     level: Level,
@@ -32,16 +33,16 @@ pub struct Pool<'a> {
     bytes: &'a [u8],
     bucket: u64,
     shape: Shape,
-    /// By chunk.
-    chunks: Vec<Chunk>,
-    /// How many of them belong to a stream.
+    /// One entry per chunk.
+    chunks: Vec<ChunkState>,
+    /// Number of chunks that belong to a decoded chain.
     taken: u64,
 }
 
 impl<'a> Pool<'a> {
-    /// The part of a pool at address `at` that was handed out, `bytes`, to launches at `level` with warps of
-    /// `warp_size` lanes. `heads` are those of all these launches: a broken link must not take another
-    /// stream's beginning away.
+    /// `bytes` is a copy of the part of the pool that was handed out, `at` its device address, `bucket` the
+    /// address of the chunk that absorbs dropped elements. `heads` are the heads of every launch that uses
+    /// the pool: a broken link must not take the first chunk of another stream.
     pub fn new<'h>(
         level: Level,
         warp_size: u8,
@@ -51,17 +52,17 @@ impl<'a> Pool<'a> {
         heads: impl IntoIterator<Item = &'h [u8]>,
     ) -> Pool<'a> {
         let shape = Shape::of(level, warp_size.into());
-        let chunks = vec![Chunk::Free; bytes.len() / shape.chunk() as usize];
+        let chunks = vec![ChunkState::Free; bytes.len() / shape.chunk() as usize];
         let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks, taken: 0 };
         for head in heads.into_iter().flat_map(|h| h.chunks_exact(Head::SIZE)).filter_map(Head::read) {
             if let Some(i) = pool.chunk(head.first) {
-                pool.chunks[i] = Chunk::First;
+                pool.chunks[i] = ChunkState::First;
             }
         }
         pool
     }
 
-    /// The number of the chunk at an address.
+    /// Returns the number of the chunk at an address.
     fn chunk(&self, at: u64) -> Option<usize> {
         let offset = at.checked_sub(self.at)?;
         let index = usize::try_from(offset / self.shape.chunk()).ok()?;
@@ -71,116 +72,123 @@ impl<'a> Pool<'a> {
 
 /// What a launch left in device memory besides its part of the pool.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory<'a> {
-    /// The first warp of `heads` and `finals`.
+pub struct LaunchBuffers<'a> {
+    /// Number of the warp to which the first entries of `heads` and `finals` belong.
     pub first_warp: u64,
-    /// The warps' heads.
+    /// Heads of the warps.
     pub heads: &'a [u8],
-    /// What warps left at their ends, at level `print`.
+    /// Final hashes of the warps, at level `fingerprint`.
     pub finals: &'a [u8],
-    /// How that lies.
+    /// Layout of the final hashes.
     pub layout: Finals,
-    /// How many sites there are.
+    /// Number of sites in the module. Elements with a larger site are dropped.
     pub sites: usize,
 }
 
-/// The streams, and how much they hold.
+/// Decoded streams of a launch, with totals.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Drained {
-    /// One for each warp that has heads.
+pub struct DecodedStreams {
+    /// One stream for each warp that has heads.
     pub warps: Vec<WarpStream>,
-    /// Elements in them: words, checkpoints, events or operand records.
+    /// Number of decoded elements: words, checkpoints, events or operand records.
     pub recorded: u64,
-    /// Elements lost.
+    /// Number of lost elements.
     pub dropped: u64,
-    /// Bytes of the pool that they take.
+    /// Bytes of the pool that the launch used.
     pub bytes: u64,
-    /// What was wrong with the bytes; empty unless a kernel was killed or something is broken.
+    /// Faults found in the bytes. Empty unless a kernel was stopped or PRLX has a bug.
     pub damage: Vec<String>,
 }
 
-/// Reads the streams of all warps of a launch.
-pub fn drain(pool: &mut Pool<'_>, memory: Memory<'_>) -> Drained {
+/// Decodes the streams of all warps of a launch.
+pub fn decode_launch(pool: &mut Pool<'_>, memory: LaunchBuffers<'_>) -> DecodedStreams {
     let per_warp = pool.shape.heads(pool.warp_size.into()) as usize * Head::SIZE;
     let before = pool.taken;
-    // Which chunk is whose depends on who comes first; what is in them does not.
+    // Which chain gets a contested chunk depends on the order of the warps. The content does not, so it is
+    // decoded in parallel.
     let all = memory.heads.chunks_exact(per_warp.max(1)).enumerate();
-    let found: Vec<Found<'_>> =
+    let found: Vec<WarpChunks<'_>> =
         all.map(|(i, heads)| pool.find(WarpId(memory.first_warp + i as u64), i, heads)).collect();
-    let reader = Reader { level: pool.level, warp_size: pool.warp_size, memory };
+    let reader = WarpDecoder { level: pool.level, warp_size: pool.warp_size, memory };
     let bytes = (pool.taken - before) * pool.shape.chunk();
-    let mut drained = Drained { bytes, ..Drained::default() };
-    let mut said = Said::default();
+    let mut decoded = DecodedStreams { bytes, ..DecodedStreams::default() };
+    let mut complaints = Complaints::default();
     for (stream, more) in WORKERS.map(found, bytes as usize, |found| reader.warp(found)) {
-        drained.recorded += stream.lanes.elements();
-        drained.dropped = drained.dropped.saturating_add(stream.dropped);
-        drained.warps.push(stream);
-        said.add(more);
+        decoded.recorded += stream.lanes.elements();
+        decoded.dropped = decoded.dropped.saturating_add(stream.dropped);
+        decoded.warps.push(stream);
+        complaints.add(more);
     }
-    let more = said.count - said.damage.len();
-    drained.damage = said.damage;
+    let more = complaints.count - complaints.damage.len();
+    decoded.damage = complaints.damage;
     if more > 0 {
-        drained.damage.push(format!("and {more} more"));
+        decoded.damage.push(format!("and {more} more"));
     }
-    drained
+    decoded
 }
 
-/// What was wrong.
+/// Complaints about the bytes: the first few as text, all as a number.
 #[derive(Default)]
-struct Said {
+struct Complaints {
     damage: Vec<String>,
     count: usize,
 }
 
-impl Said {
+impl Complaints {
     fn complain(&mut self, what: impl FnOnce() -> String) {
         self.count += 1;
         if self.damage.len() < COMPLAINTS {
             self.damage.push(what());
         }
     }
-    fn add(&mut self, more: Said) {
+    fn add(&mut self, more: Complaints) {
         self.count += more.count;
         self.damage.extend(more.damage.into_iter().take(COMPLAINTS - self.damage.len()));
     }
 }
 
-/// Where a warp's streams are.
-struct Found<'a> {
+/// Chunks of one warp's streams.
+struct WarpChunks<'a> {
     warp: WarpId,
-    /// Its number among the launch's.
+    /// Position of the warp among the warps of the launch.
     index: usize,
-    /// By head.
+    /// Chunks of each chain, by head.
     chains: Vec<Vec<&'a [u8]>>,
     dropped: u64,
-    /// Something is missing.
+    /// Whether elements are missing.
     lost: bool,
-    said: Said,
+    complaints: Complaints,
 }
 
-/// Takes a launch's streams apart.
-struct Reader<'p> {
+/// Decodes the streams of one launch, a warp at a time.
+struct WarpDecoder<'p> {
     level: Level,
     warp_size: u8,
-    memory: Memory<'p>,
+    memory: LaunchBuffers<'p>,
 }
 
-/// What is known of a chunk.
+/// Which chain owns a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Chunk {
-    /// No chain has it.
+enum ChunkState {
+    /// No chain owns it.
     Free,
-    /// A head names it.
+    /// A head names it as the first chunk of a chain.
     First,
-    /// A chain has it.
+    /// A chain owns it.
     Taken,
 }
 
 impl<'a> Pool<'a> {
-    /// Where the streams of a warp are.
-    fn find(&mut self, warp: WarpId, index: usize, heads: &[u8]) -> Found<'a> {
-        let mut found =
-            Found { warp, index, chains: Vec::new(), dropped: 0, lost: false, said: Said::default() };
+    /// Finds the chunks of a warp's streams.
+    fn find(&mut self, warp: WarpId, index: usize, heads: &[u8]) -> WarpChunks<'a> {
+        let mut found = WarpChunks {
+            warp,
+            index,
+            chains: Vec::new(),
+            dropped: 0,
+            lost: false,
+            complaints: Complaints::default(),
+        };
         for head in heads.chunks_exact(Head::SIZE).filter_map(Head::read) {
             found.dropped = found.dropped.saturating_add(head.dropped);
             let chain = self.chain(head.first, &mut found);
@@ -192,28 +200,28 @@ impl<'a> Pool<'a> {
         found
     }
 
-    /// Follows the links from `first`.
-    fn chain(&mut self, first: u64, found: &mut Found<'_>) -> Vec<&'a [u8]> {
+    /// Follows the links from the chunk at `first`.
+    fn chain(&mut self, first: u64, found: &mut WarpChunks<'_>) -> Vec<&'a [u8]> {
         let (mut chain, warp) = (Vec::new(), found.warp);
         let size = self.shape.chunk() as usize;
         let mut at = first;
         while at != 0 && at != self.bucket {
             let Some(index) = self.chunk(at) else {
                 found
-                    .said
+                    .complaints
                     .complain(|| format!("{warp}: a link leads to {at:#x}, which is no chunk of the pool"));
                 found.lost = true;
                 break;
             };
-            let allowed = if chain.is_empty() { Chunk::First } else { Chunk::Free };
+            let allowed = if chain.is_empty() { ChunkState::First } else { ChunkState::Free };
             if self.chunks[index] != allowed {
-                found.said.complain(|| {
+                found.complaints.complain(|| {
                     format!("{warp}: a link leads to the chunk at {at:#x}, which is already part of a stream")
                 });
                 found.lost = true;
                 break;
             }
-            self.chunks[index] = Chunk::Taken;
+            self.chunks[index] = ChunkState::Taken;
             self.taken += 1;
             let chunk = &self.bytes[index * size..][..size];
             chain.push(chunk);
@@ -224,21 +232,21 @@ impl<'a> Pool<'a> {
     }
 }
 
-impl Reader<'_> {
-    /// The stream of one warp, and what was wrong with it.
-    fn warp(&self, found: Found<'_>) -> (WarpStream, Said) {
-        let Found { warp, index, chains, mut dropped, mut lost, mut said } = found;
+impl WarpDecoder<'_> {
+    /// Decodes one warp. Also returns complaints about its bytes.
+    fn warp(&self, found: WarpChunks<'_>) -> (WarpStream, Complaints) {
+        let WarpChunks { warp, index, chains, mut dropped, mut lost, mut complaints } = found;
         let chunks = chains.first().map_or(&[][..], |c| &c[..]);
         let streams = match self.level {
             Level::Path => {
                 let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
-                let (words, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut said, make);
+                let (words, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make);
                 Lanes::Path { words, ends }
             }
             Level::Fingerprint => {
                 let make = |e: [&[u8; 8]; 3]| u64::from_le_bytes(*e[0]);
-                let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut said, make);
-                let Memory { finals, layout, .. } = self.memory;
+                let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make);
+                let LaunchBuffers { finals, layout, .. } = self.memory;
                 let hashes =
                     layout.read(finals.get(index * layout.bytes() as usize..).unwrap_or_default()).to_vec();
                 Lanes::Fingerprint { checkpoints, ends, hashes }
@@ -252,30 +260,31 @@ impl Reader<'_> {
                         values: [second, third],
                     }
                 };
-                let (records, ends) = self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, &mut said, make);
-                self.known(warp, &mut lost, &mut said, records, ends)
+                let (records, ends) =
+                    self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, &mut complaints, make);
+                self.drop_unknown_sites(warp, &mut lost, &mut complaints, records, ends)
             }
-            Level::Events => Lanes::Events(self.events(warp, &chains, &mut lost, &mut said)),
+            Level::Events => Lanes::Events(self.events(warp, &chains, &mut lost, &mut complaints)),
             // A probe program has no streams.
             Level::Probe => Lanes::default(),
         };
         if lost {
-            // A kernel that was stopped did not get to count what it lost; that it lost something must not
-            // vanish.
+            // A kernel that was stopped could not count its losses. The report must still show that something
+            // is missing.
             dropped = dropped.max(1);
         }
-        (WarpStream { warp, digest: 0, dropped, lanes: streams }, said)
+        (WarpStream { warp, digest: 0, dropped, lanes: streams }, complaints)
     }
 
-    /// Takes the elements of a shared chain, each of `N` bytes, apart by lane, `group` of them at a time; a
-    /// zero first element ends a lane.
+    /// Splits a chain that all lanes share by lane. Elements have `N` bytes; `group` of them make one item. A
+    /// first element of zeros ends a lane.
     fn lanes<const N: usize, T>(
         &self,
         warp: WarpId,
         chunks: &[&[u8]],
         group: u64,
         lost: &mut bool,
-        said: &mut Said,
+        complaints: &mut Complaints,
         make: impl Fn([&[u8; N]; OPERAND_ELEMENTS as usize]) -> T,
     ) -> (Vec<T>, Vec<u32>) {
         let (lanes, group) = (usize::from(self.warp_size), group as usize);
@@ -284,14 +293,16 @@ impl Reader<'_> {
         for lane in 0..lanes {
             let mut ended = false;
             'lane: for chunk in chunks {
-                // A record is three elements, fifteen rows hold five records: none lies in two chunks.
+                // An operand record has three elements. A chunk's fifteen rows hold five records, so no
+                // record spans two chunks.
                 let elements = chunk.as_chunks::<N>().0;
                 for at in (lanes..elements.len()).step_by(lanes * group) {
                     let element = |i: usize| &elements[at + i * lanes + lane];
                     if *element(0) == [0; N] {
                         ended = true;
                     } else if ended {
-                        said.complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
+                        complaints
+                            .complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
                         *lost = true;
                         break 'lane;
                     } else {
@@ -304,19 +315,19 @@ impl Reader<'_> {
         (all, ends)
     }
 
-    /// Leaves records of sites that there are not out.
-    fn known(
+    /// Drops operand records whose site does not exist.
+    fn drop_unknown_sites(
         &self,
         warp: WarpId,
         lost: &mut bool,
-        said: &mut Said,
+        complaints: &mut Complaints,
         records: Vec<OperandRecord>,
         ends: Vec<u32>,
     ) -> Lanes {
         if records.iter().all(|r| r.site.index() < self.memory.sites) {
             return Lanes::Operands { records, ends };
         }
-        said.complain(|| format!("{warp}: records of sites that there are not"));
+        complaints.complain(|| format!("{warp}: records of sites that there are not"));
         *lost = true;
         let (mut kept, mut kept_ends, mut from) = (Vec::new(), Vec::new(), 0);
         for end in ends {
@@ -328,15 +339,22 @@ impl Reader<'_> {
         Lanes::Operands { records: kept, ends: kept_ends }
     }
 
-    /// Merges the lanes' chains into one stream by clock. Each chain is in the order of its lane's time.
-    fn events(&self, warp: WarpId, chains: &[Vec<&[u8]>], lost: &mut bool, said: &mut Said) -> Vec<Event> {
+    /// Merges the lanes' chains into one stream by clock. Each chain is in the order of its lane.
+    fn events(
+        &self,
+        warp: WarpId,
+        chains: &[Vec<&[u8]>],
+        lost: &mut bool,
+        complaints: &mut Complaints,
+    ) -> Vec<Event> {
         let mut all: Vec<(i64, usize, Event)> = Vec::new();
-        // Clocks are 32 bits and wrap: every lane's first is near the warp's first, each next near the one
-        // before.
+        // Clocks have 32 bits and wrap. The first clock of every lane is near the first of the warp, and each
+        // next one is near the one before.
         let mut base: Option<u32> = None;
         for (lane, chunks) in chains.iter().enumerate() {
             let mut time: Option<(u32, i64)> = None;
-            // Events of one place need rows of one chunk: the last rows of another may be empty.
+            // An event and the values of its followers lie in one chunk, so the last row of a chunk can be
+            // empty.
             let rows = chunks.iter().flat_map(|c| {
                 let mut rows = c[EventRecord::SIZE..].chunks_exact(EventRecord::SIZE);
                 std::iter::from_fn(move || {
@@ -349,7 +367,7 @@ impl Reader<'_> {
                 let site = SiteId((event.site & Followers::SITE).wrapping_sub(1));
                 let count = more.map_or(0, |m| m.count);
                 if site.index() + count as usize >= self.memory.sites {
-                    said.complain(|| {
+                    complaints.complain(|| {
                         format!("{warp}: lane {lane} has an event of {site}, which there is not")
                     });
                     *lost = true;
@@ -381,7 +399,7 @@ impl Reader<'_> {
     }
 }
 
-/// Eight bytes at `at`; 0 past the end.
+/// Reads eight bytes at `at`; 0 past the end.
 fn word(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
 }

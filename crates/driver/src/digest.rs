@@ -1,5 +1,7 @@
-//! Digests of warps: equal digests mean equal decoded streams, so equal warps need no decoding. Digests of
-//! memory, as a device makes them too.
+//! Digests of warps and of memory.
+//!
+//! Equal digests of two warps mean equal decoded streams, so equal warps need no decoding. Devices compute
+//! the digest of memory as well ([`crate::cuda::pointee_digest`]).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,21 +13,21 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use crate::random::{GOLDEN, mix};
 
-/// What decoding any warp of a kernel's launches reads of its module: sites, and at levels `path` and
-/// `print`, which leave out what can be computed, the decode program. Source locations and texts are left
-/// out, so that a moved line changes nothing.
+/// The part of a module that decoding the launches of a kernel depends on: the sites and, at the levels
+/// `path` and `fingerprint`, which elide decisions that can be reconstructed, the decode program. Source
+/// locations and texts are not included, so a moved line changes no digest.
 ///
-/// The Debug forms of these types are as stable as the types themselves: what changes one should change
-/// digests.
+/// The text is the Debug form of these types. It changes only when the types change, and then digests should
+/// change, too.
 #[derive(Debug)]
 pub struct Basis {
     sites: String,
-    /// Of each function, and which bytes of parameters its slices read.
+    /// Text of each function, and the parameter bytes that its slices read: offset and size.
     functions: Vec<(String, BTreeSet<(u32, u8)>)>,
 }
 
 impl Basis {
-    /// For launches of `kernel`, whatever their level.
+    /// The basis for launches of `kernel`, at any level.
     pub fn new(module: &Module, kernel: FuncId) -> Basis {
         let mut sites = String::new();
         for site in &module.sites {
@@ -46,8 +48,8 @@ impl Basis {
         Basis { sites, functions }
     }
 
-    /// Digest of what decoding any warp of a launch reads: this, the shape, and the parameters that slices
-    /// use.
+    /// Digest of everything that decoding a warp of the launch reads: the basis, the launch's shape, and the
+    /// parameters that slices use.
     pub fn digest(&self, launch: &Launch) -> u64 {
         let mut hash = Xxh3::new();
         hash.update(&[launch.level.code(), launch.warp_size]);
@@ -67,7 +69,7 @@ impl Basis {
     }
 }
 
-/// The functions that a walk from `kernel` can come to.
+/// Functions that can be called from `kernel`.
 fn reachable(module: &Module, kernel: FuncId) -> BTreeSet<FuncId> {
     let (mut all, mut open) = (BTreeSet::from([kernel]), vec![kernel]);
     while let Some(function) = open.pop().and_then(|id| module.functions.get(id.index())) {
@@ -82,7 +84,7 @@ fn reachable(module: &Module, kernel: FuncId) -> BTreeSet<FuncId> {
     all
 }
 
-/// The parameter bytes that a function's slices read.
+/// Parameter bytes that a function's slices read: offset and size.
 fn params(function: &Function) -> BTreeSet<(u32, u8)> {
     let steps = function.blocks.iter().flat_map(|b| &b.steps);
     let args = steps.filter_map(|s| if let Step::Let { args, .. } = s { Some(args) } else { None }).flatten();
@@ -90,12 +92,12 @@ fn params(function: &Function) -> BTreeSet<(u32, u8)> {
         .collect()
 }
 
-/// Digest of one warp's streams. Clocks are left out: two runs never agree on them.
+/// Digest of one warp's streams. Clocks are not included, because two runs never agree on them.
 pub fn warp(base: u64, stream: &WarpStream) -> u64 {
-    // At once: word by word takes four times as long.
+    // Hashing all bytes at once is four times as fast as word by word.
     let mut bytes = Vec::with_capacity((stream.lanes.elements() as usize + 64) * 8);
     let mut put = |x: u64| bytes.extend_from_slice(&x.to_le_bytes());
-    // A warp's place in the grid is an input of its slices.
+    // The warp's position in the grid is an input of its slices.
     put(stream.warp.0);
     match &stream.lanes {
         Lanes::Path { words, ends } => {
@@ -122,15 +124,15 @@ pub fn warp(base: u64, stream: &WarpStream) -> u64 {
             }
         }
     }
-    // 0 means that there is none.
+    // 0 means that a warp has no digest.
     xxh3_64_with_seed(&bytes, base).max(1)
 }
 
-/// Digest of memory: the same on every device, whatever it is that adds the words up and in which order.
+/// Digest of memory. It is the same on every device, however many threads add the words and in whatever
+/// order.
 ///
-/// Bytes are taken as words of 64 bits, little-endian, zeros behind the last. Word i is changed by its key,
-/// `(i + 1) *` [`GOLDEN`] (exclusive or); of what comes out, one sum adds the products of its halves, the
-/// other itself.
+/// The bytes are 64-bit little-endian words, with zeros after the last byte. Word i is XORed with its key `(i
+/// + 1) *` [`GOLDEN`]. One sum adds the product of the halves of each result, the other sum adds the results.
 pub fn memory(bytes: &[u8]) -> u64 {
     let mut sums = [0u64; 2];
     let mut key = 0u64;
@@ -145,7 +147,7 @@ pub fn memory(bytes: &[u8]) -> u64 {
     concluded(sums, bytes.len() as u64)
 }
 
-/// The digest of so many bytes with these sums.
+/// Digest of `bytes` bytes with these two sums.
 pub fn concluded(sums: [u64; 2], bytes: u64) -> u64 {
     mix(sums[0] ^ mix(sums[1].wrapping_add(bytes.wrapping_mul(GOLDEN))))
 }
@@ -174,7 +176,7 @@ mod tests {
         // Zeros behind the end are not nothing.
         let lengths: Vec<u64> = (0..100).map(|n| memory(&vec![0; n])).collect();
         assert_eq!(lengths.iter().collect::<std::collections::BTreeSet<_>>().len(), 100);
-        // What it is does not change.
+        // The value itself is part of the format.
         assert_eq!(memory(&plain), 0xb337_298a_bda2_858f);
     }
 }

@@ -1,10 +1,10 @@
 //! The part of a GPU driver's API that running and recording need, as a trait.
 //!
-//! [`Driver`] is implemented by the CPU device (`prlx-emu`) and by CUDA ([`crate::cuda`]). Calls are
-//! synchronous: [`Driver::launch`] returns when the kernel has ended.
+//! The CPU device (`prlx-emu`) and CUDA ([`crate::cuda`]) implement [`Driver`]. Calls are synchronous:
+//! [`Driver::launch`] returns when the kernel has ended.
 //!
 //! # Limitations
-//! One launch at a time. Module variables, textures and streams are not part of it.
+//! A driver runs one launch at a time. The trait has no module variables, textures or streams.
 
 use prlx_plan::Plan;
 use prlx_trace::mark::Track;
@@ -13,7 +13,7 @@ use prlx_trace::{Dim3, LaneMask, TableContents, WarpId, WarpStream};
 use crate::error::{Error, ErrorKind};
 use crate::tensor_map::{BYTES, TensorMap};
 
-/// A loaded module, by the number its driver gave it.
+/// A loaded module. The number is chosen by the driver that loaded it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ModuleHandle(pub u64);
 
@@ -21,151 +21,153 @@ pub struct ModuleHandle(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct DevicePtr(pub u64);
 
-/// How a kernel is started.
+/// The shape of a launch: grid, block, cluster, dynamic shared memory and schedule seed.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LaunchConfig {
-    /// CTAs, also of a kernel that counts its grid in clusters (`job::counted`).
+    /// Size of the grid in CTAs, even for a kernel that CUDA launches in units of clusters (see
+    /// [`cluster_unit`](crate::signature::cluster_unit)).
     pub grid: Dim3,
-    /// Threads in a CTA.
+    /// Size of a CTA in threads.
     pub block: Dim3,
-    /// CTAs of a cluster, a divisor of the grid; one: none are asked for, and the kernel's
-    /// `.reqnctapercluster` is taken.
+    /// Size of a cluster in CTAs; divides the grid. One CTA means that the launch asks for no clusters, and
+    /// the kernel's own `.reqnctapercluster` applies.
     pub cluster: Dim3,
-    /// Dynamic shared memory, bytes.
+    /// Dynamic shared memory of a CTA in bytes.
     pub shared: u32,
-    /// Schedule seed, for devices that have one.
+    /// Seed of the schedule, for devices that simulate one.
     pub seed: u64,
 }
 
-/// What a device says of itself.
+/// A device's description of itself.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DeviceInfo {
-    /// In words, as `CPU device` or `NVIDIA H200`.
+    /// Name for people, for example `CPU device` or `NVIDIA H200`.
     pub name: String,
-    /// Lanes in a warp.
+    /// Number of lanes in a warp.
     pub warp_size: u8,
-    /// Whether it can do a plan's actions itself ([`Driver::observe`]).
+    /// Whether the device can run a plan's actions itself ([`Driver::observe`]).
     pub hooks: bool,
 }
 
-/// What a kernel takes of a multiprocessor.
+/// Resources of a multiprocessor (SM) that a kernel uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Needs {
-    /// Registers of a thread.
+pub struct ResourceUsage {
+    /// Registers per thread.
     pub registers: u32,
-    /// Local memory of a thread, bytes: arrays, and registers that were spilt.
+    /// Local memory per thread in bytes: arrays and spilled registers.
     pub local: u32,
-    /// Static shared memory of a CTA, bytes.
+    /// Static shared memory per CTA in bytes.
     pub shared: u32,
-    /// Threads that a multiprocessor runs at once, in CTAs of the launch's size.
+    /// Threads that are resident on one SM at the same time, with CTAs of the launch's size.
     pub resident: u32,
-    /// Threads that it has room for.
+    /// Maximum resident threads per SM.
     pub room: u32,
 }
 
-/// What a launch cost.
+/// Cost of one launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LaunchStats {
-    /// Warp instructions executed; 0 if the device does not count.
+    /// Number of executed warp instructions; 0 if the device does not count them.
     pub warp_instructions: u64,
-    /// Wall time, nanoseconds.
+    /// Wall time of the kernel.
     pub nanos: u64,
 }
 
-/// What a machine saw of a launch.
+/// What a device saw of a launch while it ran a plan's actions itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Observed {
-    /// What its warps wrote down, ascending: all warps that the plan wants, or those that ran until it was
-    /// stopped.
+    /// Streams of the warps, in ascending order: of all warps that the plan records, or of those that ran
+    /// before the launch was stopped.
     pub streams: Vec<WarpStream>,
-    /// What a probe program's tables and records hold.
+    /// Contents of a probe program's tables and records.
     pub tallies: Vec<TableContents>,
-    /// What its markers left, by warp and lane.
+    /// Tracks that the markers wrote, by warp and lane.
     pub tracks: Vec<Track>,
-    /// What it cost, or what stopped it.
+    /// Cost of the launch, or the error that stopped it.
     pub ended: Result<LaunchStats, Error>,
-    /// If it was stopped: which lanes of `streams` had not ended, by warp, ascending.
+    /// Lanes of `streams` that had not ended when the launch was stopped, by warp, in ascending order.
     pub unfinished: Vec<(WarpId, LaneMask)>,
 }
 
-/// A machine that runs kernels.
+/// A device that runs kernels.
 pub trait Driver {
-    /// What it is.
+    /// Describes the device.
     fn info(&self) -> DeviceInfo;
-    /// Loads a module from its text (PTX) or image.
+    /// Loads a module from PTX text or from an image.
     ///
     /// # Errors
-    /// When the image is not understood or can't be assembled; the error names the place.
+    /// If the image is not understood or cannot be assembled. The error names the place.
     fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error>;
-    /// Loads code with `plan` written into it, of a module whose own text is `own`: a device may make other
-    /// machine code of it than of the same text as it is.
+    /// Loads instrumented code. `text` is the module's own text `_own` with `_plan` inserted. A device may
+    /// compile instrumented code with other options than original code, for example with a register limit.
     ///
     /// # Errors
-    /// As [`Driver::load`].
+    /// The same as [`Driver::load`].
     fn load_rewritten(&mut self, text: &str, _plan: &Plan, _own: &str) -> Result<ModuleHandle, Error> {
         self.load(text.as_bytes())
     }
     /// Unloads a module.
     ///
     /// # Errors
-    /// When there is no such module.
+    /// If the module does not exist.
     fn unload(&mut self, module: ModuleHandle) -> Result<(), Error>;
-    /// Allocates `bytes` of device memory, aligned to at least `align` (a power of two). Its content is
-    /// whatever was there.
+    /// Allocates `bytes` bytes of device memory, aligned to at least `align` (a power of two). The content is
+    /// undefined.
     ///
     /// # Errors
-    /// When there is not enough.
+    /// If there is not enough memory.
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error>;
-    /// The same; what is there can still be read after a fault, and while a kernel hangs, where the machine
-    /// has such memory.
+    /// Allocates memory that the host can read after a fault and while a kernel hangs. Devices without such
+    /// memory allocate as [`Driver::alloc`] does.
     ///
     /// # Errors
-    /// When there is not enough.
-    fn alloc_kept(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
+    /// If there is not enough memory.
+    fn alloc_host_mapped(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
         self.alloc(bytes, align)
     }
-    /// Says what the allocation at `at` is called in messages. Most machines have no use for it.
-    fn name(&mut self, at: DevicePtr, name: &str) {
+    /// Names the allocation at `at` in messages. Devices that report no allocations ignore it.
+    fn name_allocation(&mut self, at: DevicePtr, name: &str) {
         let _ = (at, name);
     }
-    /// Says that what `bytes` bytes hold counts as never written. Most machines have no use for it.
-    fn forget(&mut self, at: DevicePtr, bytes: u64) {
+    /// Marks `bytes` bytes from `at` on as never written, so that a check reports reads of them. Devices
+    /// without that check ignore it.
+    fn mark_uninitialized(&mut self, at: DevicePtr, bytes: u64) {
         let _ = (at, bytes);
     }
-    /// Counts bytes that the caller keeps on this side for a launch against the machine's limit on memory,
-    /// instead of those counted before. Most machines have no limit.
+    /// Counts `bytes` bytes that the caller keeps on the host for a launch towards the device's memory limit.
+    /// The number replaces the one of the call before. Devices without a limit ignore it.
     ///
     /// # Errors
-    /// When they are more than is left.
-    fn hold(&mut self, bytes: u64) -> Result<(), Error> {
+    /// If the limit does not allow that many bytes.
+    fn reserve_host_memory(&mut self, bytes: u64) -> Result<(), Error> {
         let _ = bytes;
         Ok(())
     }
     /// Frees an allocation.
     ///
     /// # Errors
-    /// When it is none.
+    /// If no allocation begins at `at`.
     fn free(&mut self, at: DevicePtr) -> Result<(), Error>;
-    /// Copies to the device.
+    /// Copies `bytes` to the device.
     ///
     /// # Errors
-    /// When the range is not allocated.
+    /// If the range is not allocated.
     fn write(&mut self, at: DevicePtr, bytes: &[u8]) -> Result<(), Error>;
-    /// Copies from the device.
+    /// Copies device memory into `bytes`.
     ///
     /// # Errors
-    /// When the range is not allocated.
+    /// If the range is not allocated.
     fn read(&mut self, at: DevicePtr, bytes: &mut [u8]) -> Result<(), Error>;
-    /// Sets `bytes` bytes to `value`.
+    /// Sets `bytes` bytes of device memory to `value`.
     ///
     /// # Errors
-    /// When the range is not allocated.
+    /// If the range is not allocated.
     fn fill(&mut self, at: DevicePtr, bytes: u64, value: u8) -> Result<(), Error>;
     /// Runs a kernel to its end. `params` is the parameter buffer, laid out as the kernel declares it.
     ///
     /// # Errors
-    /// When the kernel is not there, the shape is not allowed, or the code faults; the error names
-    /// instruction and line.
+    /// If the kernel does not exist, the shape is not allowed, or the kernel faults. The error names
+    /// instruction and line if the device knows them.
     fn launch(
         &mut self,
         module: ModuleHandle,
@@ -173,33 +175,35 @@ pub trait Driver {
         config: &LaunchConfig,
         params: &[u8],
     ) -> Result<LaunchStats, Error>;
-    /// What a kernel takes of a multiprocessor when it is launched like this; `None` from a machine without
-    /// any.
+    /// Returns the resources that a kernel uses when it is launched with `config`; `None` from a device
+    /// without SMs.
     ///
     /// # Errors
-    /// When the kernel is not there, or the shape is not allowed.
-    fn needs(
+    /// If the kernel does not exist, or the shape is not allowed.
+    fn resource_usage(
         &mut self,
         module: ModuleHandle,
         kernel: &str,
         config: &LaunchConfig,
-    ) -> Result<Option<Needs>, Error> {
+    ) -> Result<Option<ResourceUsage>, Error> {
         let _ = (module, kernel, config);
         Ok(None)
     }
-    /// The 128 bytes that kernels of this device take as the tensor map of a tensor at `at`.
+    /// Encodes a tensor map (TMA descriptor) of a tensor at `at`: the 128 bytes that kernels of this device
+    /// expect.
     ///
     /// # Errors
-    /// When the device has no tensor copies, or there is no such map.
+    /// If the device has no tensor copies, or the map is not valid.
     fn tensor_map(&mut self, at: DevicePtr, map: &TensorMap) -> Result<[u8; BYTES], Error> {
         let _ = (at, map);
         Err(Error::new(ErrorKind::Unsupported, format!("{} has no tensor maps", self.info().name)))
     }
-    /// Runs the original code and does the plan's actions itself: nothing is written into the code, so
-    /// nothing moves in its schedule. `None` from a machine that can't; only the CPU device can.
+    /// Runs the original code and performs the plan's actions itself. No code is inserted, so the schedule
+    /// does not change. Only the CPU device can do this; other devices return `None`.
     ///
     /// # Errors
-    /// As [`Driver::launch`], when nothing ran; what stops the code while it runs is in [`Observed::ended`].
+    /// The same as [`Driver::launch`], if nothing ran. An error that stops the kernel while it runs is in
+    /// [`Observed::ended`].
     fn observe(
         &mut self,
         module: ModuleHandle,

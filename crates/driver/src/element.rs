@@ -1,13 +1,15 @@
-//! Values of one element type: from what a launch file says to bits, and from bits to text.
+//! Values of one element type: converts the numbers of launch files to bits, and bits to text.
 //!
 //! # Invariants
-//! Conversions to a smaller type round once, to nearest, ties to even; integers never wrap silently.
+//! - Conversions to a smaller floating-point type round once, to nearest, ties to even.
+//! - Integers that do not fit are an error; they never wrap silently.
+//!
 //! # Limitations
-//! Packed pairs and 128-bit values are bits only.
+//! Packed pairs and 128-bit values can only be written as bits.
 
 use prlx_trace::kernel::Scalar;
 
-/// The element types that buffers and scalars can have, by the name that launch files use.
+/// Element types that buffers and scalars can have.
 pub const ELEMENTS: &[Scalar] = &[
     Scalar::U8,
     Scalar::U16,
@@ -26,34 +28,34 @@ pub const ELEMENTS: &[Scalar] = &[
 /// A number as a launch file writes it, before it has a type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Number {
-    /// An integer, or `true` and `false` as 1 and 0.
+    /// An integer; `true` and `false` count as 1 and 0.
     Int(i128),
-    /// A number with a point or an exponent, `"nan"`, `"inf"`.
+    /// A number with a point or an exponent, or `"nan"` or `"inf"`.
     Float(f64),
-    /// `"0x3f800000"`: the bits themselves.
+    /// The bits themselves, written as `"0x3f800000"`.
     Bits(u64),
 }
 
-/// Bytes of an element.
+/// Size of an element in bytes.
 pub const fn size(ty: Scalar) -> usize {
     (ty.bits() as usize).div_ceil(8)
 }
 
-/// Whether values of the type are floating-point numbers that this module converts.
+/// Whether this module converts values of the type as floating-point numbers.
 pub const fn is_float(ty: Scalar) -> bool {
     matches!(ty, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64)
 }
 
-/// Whether the type says nothing of the meaning of its bits.
+/// Whether the type defines only the width of its bits, not their meaning.
 const fn is_untyped(ty: Scalar) -> bool {
     matches!(ty, Scalar::B8 | Scalar::B16 | Scalar::B32 | Scalar::B64)
 }
 
-/// The bits of `number` as a `ty`. Integers of either sign fit an unsigned or untyped type of their width,
-/// since compilers declare signed parameters so; `fits` also holds `-1` for `u32`.
+/// Converts `number` to the bits of a `ty`. An unsigned or untyped type accepts integers of either sign that
+/// fit its width, because compilers declare signed parameters as unsigned: `-1` fits `u32`.
 ///
 /// # Errors
-/// When the type can't hold the number; the text says why.
+/// If the type cannot hold the number. The text says why.
 pub fn encode(ty: Scalar, number: Number) -> Result<u64, String> {
     let bits = ty.bits();
     let name = ty.name();
@@ -85,18 +87,18 @@ pub fn encode(ty: Scalar, number: Number) -> Result<u64, String> {
             };
             Ok(float_bits(as_float, f))
         }
-        // 1.0 for an integer is harmless; 0.5 would lose something.
+        // 1.0 as an integer loses nothing; 0.5 would.
         Number::Float(f) if f.fract() == 0.0 && f.abs() < 1e18 => encode(ty, Number::Int(f as i128)),
         Number::Float(f) => Err(format!("{f} is no integer, and the type is {name}")),
     }
 }
 
-/// The lowest `bits` bits.
+/// A mask of the lowest `bits` bits.
 pub const fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// The bits of `x` in a floating-point type.
+/// Converts `x` to the bits of a floating-point type.
 pub fn float_bits(ty: Scalar, x: f64) -> u64 {
     match ty {
         Scalar::F16 => narrow(x, 5, 10),
@@ -106,8 +108,8 @@ pub fn float_bits(ty: Scalar, x: f64) -> u64 {
     }
 }
 
-/// Rounds to a format of `exp` exponent and `man` mantissa bits (both less than binary64 has), to nearest
-/// even.
+/// Rounds to a format with `exp` exponent bits and `man` mantissa bits, to nearest even. Both are smaller
+/// than in binary64.
 fn narrow(x: f64, exp: u32, man: u32) -> u64 {
     let bits = x.to_bits();
     let sign = bits >> 63 << (exp + man);
@@ -120,7 +122,7 @@ fn narrow(x: f64, exp: u32, man: u32) -> u64 {
     if e > bias {
         return sign | infinity;
     }
-    // Below the smallest normal exponent the distance between neighbours stays: more bits go.
+    // Below the smallest normal exponent the distance between neighbours is constant, so more bits are lost.
     let lost = 52 - i64::from(man) + (1 - bias - e).max(0);
     if lost > 53 {
         return sign;
@@ -128,13 +130,13 @@ fn narrow(x: f64, exp: u32, man: u32) -> u64 {
     let full = bits & mask(52) | 1 << 52;
     let (kept, rest, half) = (full >> lost, full & mask(lost as u32), 1u64 << (lost - 1));
     let up = rest > half || rest == half && kept & 1 == 1;
-    // For normal numbers `kept` has the hidden bit, which adds one to the exponent field; a carry does the
-    // same.
+    // For normal numbers `kept` includes the hidden bit, which adds one to the exponent field. A carry does
+    // the same.
     let field = (e + bias - 1).max(0) as u64;
     sign | ((field << man) + kept + u64::from(up)).min(infinity)
 }
 
-/// The value of floating-point bits.
+/// Converts floating-point bits to their value.
 pub fn float_value(ty: Scalar, bits: u64) -> f64 {
     match ty {
         Scalar::F16 => widen(bits, 5, 10),
@@ -157,18 +159,19 @@ fn widen(bits: u64, exp: u32, man: u32) -> f64 {
     }
 }
 
-/// The value of integer bits.
+/// Converts integer bits to their value.
 pub fn int_value(ty: Scalar, bits: u64) -> i128 {
     let unused = 128 - ty.bits().min(64);
     if ty.signed() { (i128::from(bits) << unused) >> unused } else { i128::from(bits & mask(ty.bits())) }
 }
 
-/// The value as a number, for comparisons with a tolerance.
+/// Converts bits to a number, for comparisons with a tolerance.
 pub fn as_f64(ty: Scalar, bits: u64) -> f64 {
     if is_float(ty) { float_value(ty, bits) } else { int_value(ty, bits) as f64 }
 }
 
-/// The value as text: floats in the shortest form that gives their type's bits again, the rest as integers.
+/// Formats a value. Floats get the shortest text that reads back as the same bits; other types are printed as
+/// integers.
 pub fn show(ty: Scalar, bits: u64) -> String {
     match ty {
         Scalar::F32 => format!("{:?}", f32::from_bits(bits as u32)),
@@ -181,7 +184,7 @@ pub fn show(ty: Scalar, bits: u64) -> String {
     }
 }
 
-/// Element `i` of little-endian bytes; `None` past the end.
+/// Returns element `i` of little-endian bytes; `None` past the end.
 pub fn get(ty: Scalar, bytes: &[u8], i: usize) -> Option<u64> {
     let n = size(ty);
     let mut word = [0; 8];
@@ -189,7 +192,7 @@ pub fn get(ty: Scalar, bytes: &[u8], i: usize) -> Option<u64> {
     Some(u64::from_le_bytes(word))
 }
 
-/// Appends an element.
+/// Appends one element, little-endian.
 pub fn put(ty: Scalar, out: &mut Vec<u8>, bits: u64) {
     let n = size(ty);
     out.extend_from_slice(&bits.to_le_bytes()[..n.min(8)]);

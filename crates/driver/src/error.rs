@@ -1,50 +1,50 @@
-//! What can go wrong with a machine.
+//! The error type of drivers and of recording.
 
 use std::fmt;
 
-/// What went wrong, by kind.
+/// The kind of an error: where the cause lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The module is not understood or does not assemble.
     Module,
-    /// Something in the module is not supported by this device.
+    /// The device does not support something that the module or the launch uses.
     Unsupported,
-    /// No such kernel, module or allocation.
+    /// The named kernel, module or allocation does not exist.
     NotFound,
-    /// The machine itself: there is no driver or no device, or it failed.
+    /// The device or its driver is missing, or it failed.
     Device,
-    /// Not enough memory.
+    /// The device or the host has not enough memory.
     Memory,
-    /// The launch's shape or parameters don't fit the kernel.
+    /// The launch's shape or parameters do not fit the kernel.
     Launch,
-    /// The code faulted while it ran.
+    /// The kernel faulted while it ran.
     Fault,
-    /// The code did not end within the limit it was given, or waits for itself.
+    /// The kernel did not end within its time limit, or it is deadlocked.
     Stuck,
-    /// A launch file, or a file that it names.
+    /// A launch file, or a file that it names, is missing or wrong.
     File,
     /// The recording could not be made or read back.
     Record,
 }
 
-/// An error of a driver or of recording: what, and where.
+/// An error of a driver or of recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
-    /// Kind.
+    /// Where the cause lies.
     pub kind: ErrorKind,
-    /// What happened, naming the place: file and line, instruction, field.
+    /// What happened, and where: file and line, instruction, field.
     pub message: String,
-    /// What to do about it, where there is something.
+    /// What the user can do about it, if anything is known.
     pub help: Option<String>,
 }
 
 impl Error {
-    /// An error of a kind.
+    /// An error of a kind, without advice.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error { kind, message: message.into(), help: None }
     }
-    /// With advice.
+    /// Adds advice for the user.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Error {
         self.help = Some(help.into());

@@ -23,101 +23,101 @@ use crate::tensor_map::TensorMap;
 /// One kernel launch: what to load, what to start, with which data.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Job {
-    /// The launch file's name, for messages.
+    /// Name of the launch file, for messages.
     pub name: String,
-    /// The module's file name as the launch file spells it.
+    /// File name of the module, as the launch file spells it.
     pub module: String,
-    /// The module's text: PTX.
+    /// PTX text of the module.
     pub text: String,
-    /// The folder of the launch file: where outputs go.
+    /// Folder of the launch file. Output files are written there.
     pub folder: PathBuf,
-    /// Where files named by `.loc` are looked up.
+    /// Folder in which source files named by `.loc` are searched.
     pub source: PathBuf,
-    /// The kernel's name.
+    /// Name of the kernel.
     pub kernel: String,
-    /// Shape and seed.
+    /// Shape of the launch, and the schedule seed.
     pub config: LaunchConfig,
-    /// The kernel's parameters.
+    /// Parameters that the kernel declares.
     pub params: Vec<Param>,
-    /// Their values.
+    /// Values of the parameters, in the same order.
     pub args: Vec<Arg>,
 }
 
-/// The value of a parameter.
+/// A named value for one parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arg {
-    /// Name that reports use.
+    /// Name of the argument in reports.
     pub name: String,
-    /// What it is.
+    /// The value itself.
     pub value: ArgValue,
 }
 
-/// What a parameter receives.
+/// The value that a parameter receives.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ArgValue {
-    /// A scalar of a type: its bits.
+    /// A scalar: its type and its bits.
     Scalar(Scalar, u64),
-    /// A struct: its bytes.
+    /// A struct: its bytes in memory order.
     Bytes(Vec<u8>),
     /// The address of a buffer, or a tensor map over it ([`Buffer::map`]).
     Buffer(Buffer),
     /// A tensor map over another argument's buffer.
     TensorMap {
-        /// Whose.
+        /// Position of the argument whose buffer the map describes.
         over: usize,
-        /// The map.
+        /// The tensor map, not yet encoded.
         map: TensorMap,
     },
 }
 
-/// A buffer in device memory.
+/// A buffer in device memory: content before the launch and expectations after it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Buffer {
-    /// Type of its elements.
+    /// Type of the elements.
     pub ty: Scalar,
-    /// Sizes, slowest first; C order.
+    /// Sizes of the dimensions in C order, slowest first.
     pub shape: Vec<u64>,
-    /// What it holds before the launch.
+    /// Content before the launch.
     pub content: Content,
-    /// The root of its random numbers, and its parameter's position.
+    /// Seed of the random numbers, and position of the parameter.
     pub random: (u64, usize),
-    /// Whether it is read back and reported.
+    /// Whether the buffer is read back and reported after the launch.
     pub out: bool,
-    /// The `.npy` file to write it to.
+    /// The `.npy` file that receives the content after the launch.
     pub save: Option<PathBuf>,
-    /// What it must hold after the launch.
+    /// Expected content after the launch.
     pub expect: Option<Expect>,
-    /// The parameter is a tensor map over it, not its address.
+    /// If set, the parameter is a tensor map over the buffer instead of its address.
     pub map: Option<TensorMap>,
 }
 
-/// What a buffer must hold after the launch.
+/// Expected content of a buffer after the launch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expect {
-    /// The file that says so.
+    /// Name of the file with the expected elements.
     pub file: String,
-    /// Its elements, of the buffer's type.
+    /// Expected elements, in the buffer's type.
     pub bytes: Vec<u8>,
-    /// Tolerance relative to the wanted value.
+    /// Tolerance relative to the expected value.
     pub rtol: f64,
-    /// Absolute tolerance.
+    /// Tolerance in absolute terms.
     pub atol: f64,
 }
 
 impl Buffer {
-    /// Number of elements.
+    /// Number of elements in the buffer.
     pub fn len(&self) -> u64 {
         self.shape.iter().product()
     }
-    /// Whether it has none.
+    /// Whether the buffer has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Size in bytes.
+    /// Size of the buffer in bytes.
     pub fn size(&self) -> u64 {
         self.len() * element::size(self.ty) as u64
     }
-    /// What it holds before the launch.
+    /// Content before the launch, element by element, little-endian.
     pub fn bytes(&self) -> Vec<u8> {
         let (seed, position) = self.random;
         self.content.bytes(self.ty, self.len(), SplitMix::of_argument(seed, position))
@@ -125,9 +125,10 @@ impl Buffer {
 }
 
 impl Job {
-    /// Bytes that a run of it keeps on this side at once: what the launch file gave, what is expected, what
-    /// every buffer holds afterwards, and one buffer on its way.
-    pub fn kept_bytes(&self) -> u64 {
+    /// Largest number of bytes that a run of the job keeps on the host at the same time: content given by the
+    /// launch file, expected content, the content of every buffer after the launch, and one buffer in
+    /// transit.
+    pub fn host_bytes(&self) -> u64 {
         let buffers = self.args.iter().filter_map(|arg| match &arg.value {
             ArgValue::Buffer(buffer) => Some(buffer),
             _ => None,
@@ -142,13 +143,13 @@ impl Job {
         kept.saturating_add(largest)
     }
 
-    /// Bytes of the parameter buffer.
+    /// Size of the parameter buffer in bytes.
     pub fn params_size(&self) -> u32 {
         self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0)
     }
 
-    /// The text of a source file, by its path in the debug information, where it is found: as the path says,
-    /// in [`Job::source`], or there by its last name. What `Plan::resolve` asks for.
+    /// Reads the source file with this path from the debug information. Searches the path below
+    /// [`Job::source`], then the file name alone. `Plan::resolve` calls it.
     pub fn source_text(&self, path: &str) -> Option<String> {
         let path = Path::new(path);
         let named = path.file_name().map(|n| self.source.join(n));

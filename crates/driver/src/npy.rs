@@ -1,33 +1,35 @@
-//! NumPy's `.npy` files: one array each, versions 1 to 3 (the format is NumPy's NEP 1).
+//! Reads and writes NumPy's `.npy` files: one array each, format versions 1 to 3 (NumPy NEP 1).
 //!
 //! # Invariants
-//! Reading never panics and allocates no more than the file is long; an array written is read back equal.
+//! - Reading never panics and allocates no more than the file's length.
+//! - An array that was written reads back equal.
+//!
 //! # Limitations
-//! Big-endian, Fortran-ordered, complex, string and structured arrays are refused, saying what to do.
+//! Big-endian, Fortran-ordered, complex, string and structured arrays are refused, with advice.
 
 use prlx_trace::kernel::Scalar;
 
 use crate::element;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Where the data begins is a multiple of this.
+/// Alignment of the data in the file, in bytes.
 const ALIGN: usize = 64;
 
 /// An array: its elements in C order, little-endian.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Array {
-    /// Type of an element. NumPy has no bfloat16: `V2`, which is how ml_dtypes saves it, is read as that.
+    /// Type of an element. NumPy has no bfloat16: `V2`, which ml_dtypes writes for it, is read as bfloat16.
     pub ty: Scalar,
-    /// Sizes, slowest first; none for a single value.
+    /// Sizes of the dimensions, slowest first; empty for a single value.
     pub shape: Vec<u64>,
-    /// The elements.
+    /// Elements in C order, little-endian.
     pub bytes: Vec<u8>,
 }
 
 /// Reads a file.
 ///
 /// # Errors
-/// When it is none, is damaged, or holds what is not supported; the text says what.
+/// If the bytes are not a NumPy file, are damaged, or hold an unsupported array. The text says which.
 pub fn read(file: &[u8]) -> Result<Array, String> {
     let rest = file.strip_prefix(MAGIC).ok_or("not a NumPy file: it does not begin with \\x93NUMPY")?;
     let short = || "the NumPy header is cut off".to_owned();
@@ -63,7 +65,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     Ok(Array { ty, shape, bytes: data.to_vec() })
 }
 
-/// NumPy's name for a type, and ours.
+/// NumPy's type names and ours.
 const TYPES: &[(&str, Scalar)] = &[
     ("u1", Scalar::U8),
     ("u2", Scalar::U16),
@@ -94,7 +96,7 @@ fn element_type(descr: &str) -> Result<Scalar, String> {
     Ok(ty)
 }
 
-/// Reads the header: a Python dictionary of three known keys in any order.
+/// Parser of the header: a Python dictionary with three known keys in any order.
 struct Fields<'a> {
     rest: &'a str,
 }
@@ -151,7 +153,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Writes a file, of version 1.
+/// Writes an array as a file of version 1.
 pub fn write(array: &Array) -> Vec<u8> {
     let name = TYPES
         .iter()
@@ -168,7 +170,8 @@ pub fn write(array: &Array) -> Vec<u8> {
     let mut out = Vec::with_capacity(end + array.bytes.len());
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&[1, 0]);
-    // Dimensions come from 64-bit counts; a header past 64 KiB would need thousands of them.
+    // Shapes have few dimensions of 64 bits each. Only thousands of dimensions would need a header beyond 64
+    // KiB.
     out.extend_from_slice(&u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes());
     out.extend_from_slice(header.as_bytes());
     out.extend_from_slice(&array.bytes);

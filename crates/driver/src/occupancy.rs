@@ -11,7 +11,7 @@ const MAX_THREADS: u32 = 2048;
 const PARTITION_REGISTERS: u32 = 16384;
 /// Partitions of an SM. A warp lives in one of them.
 const PARTITIONS: u32 = 4;
-/// Threads of a warp.
+/// Number of threads in a warp.
 const WARP: u32 = 32;
 /// The hardware rounds the registers of a thread up to a multiple of this.
 const REGISTER_UNIT: u32 = 8;
@@ -31,11 +31,7 @@ pub fn registers_per_thread(threads: u32) -> u32 {
 /// Chooses between two instrumentations by occupancy. `lost` is the number of threads that an SM has less
 /// room for than with the program's own code. Returns `first`, unless it loses threads and `second` exists
 /// and loses fewer. `second` is only made in that case.
-pub fn keep_occupancy<T>(
-    first: T,
-    second: impl FnOnce() -> Option<T>,
-    mut lost: impl FnMut(&T) -> u32,
-) -> T {
+pub fn keep_occupancy<T>(first: T, second: impl FnOnce() -> Option<T>, mut lost: impl FnMut(&T) -> u32) -> T {
     match lost(&first) {
         0 => first,
         most => second().filter(|second| lost(second) < most).unwrap_or(first),

@@ -1,4 +1,9 @@
-//! Runs a job: data to the device, launch, data back, and the comparison with what it should be.
+//! Runs a job: copies data to the device, launches the kernel, copies data back, and compares it with the
+//! expected results.
+//!
+//! # Invariants
+//! - The device memory of a job is freed on every way out, including errors.
+//! - After an error, the first error is reported; later errors while freeing are ignored.
 
 use std::path::PathBuf;
 
@@ -12,91 +17,91 @@ use crate::job::{ArgValue, Buffer, Expect, Job};
 use crate::tensor_map::TensorMap;
 use crate::{element, npy};
 
-/// A job's data on a device.
+/// A job's data on a device: buffers, encoded tensor maps, and the parameter buffer.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Prepared {
-    /// The buffers' addresses, by argument; `None` for what is no buffer.
+pub struct PreparedJob {
+    /// Addresses of the buffers, one entry per argument; `None` for arguments that are not buffers.
     pub buffers: Vec<Option<DevicePtr>>,
-    /// The parameter buffer.
+    /// Content of the parameter buffer.
     pub params: Vec<u8>,
-    /// Tensor maps whose address parameters have, and what they hold.
+    /// Tensor maps that are passed by address, with their content.
     pub maps: Vec<(DevicePtr, Vec<u8>)>,
 }
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
-    /// The buffers with `out` or `expect`, in the order of their arguments.
+    /// Buffers with `out` or `expect`, in the order of their arguments.
     pub outputs: Vec<Output>,
-    /// What it cost.
+    /// Cost of the launch.
     pub stats: LaunchStats,
 }
 
-/// A buffer after the launch.
+/// Content of a buffer after the launch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Output {
-    /// The argument's name.
+    /// Name of the argument.
     pub name: String,
-    /// Type of its elements.
+    /// Type of the elements.
     pub ty: Scalar,
-    /// Sizes, slowest first.
+    /// Sizes of the dimensions, slowest first.
     pub shape: Vec<u64>,
-    /// The elements, little-endian.
+    /// Elements in C order, little-endian.
     pub bytes: Vec<u8>,
-    /// How it compares with `expect`.
+    /// Comparison with the expected content, if the job has one.
     pub expect: Option<Comparison>,
-    /// Where the job wants it written.
+    /// File to which the job wants it written.
     pub save: Option<PathBuf>,
 }
 
-/// Elements that are not as wanted.
+/// Result of comparing a buffer with its expected content.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
-    /// The file with the wanted elements.
+    /// Name of the file with the expected elements.
     pub file: String,
-    /// How many elements there are.
+    /// Number of compared elements.
     pub elements: u64,
-    /// How many differ by more than the tolerance.
+    /// Number of elements that differ by more than the tolerance.
     pub wrong: u64,
-    /// The first of those: index, bits got, bits wanted.
+    /// First element outside the tolerance: index, actual bits, expected bits.
     pub first: Option<(u64, u64, u64)>,
-    /// The greatest difference between numbers, wrong or not.
+    /// Largest difference between two finite elements, within the tolerance or not.
     pub worst: f64,
 }
 
-/// Allocates the job's buffers, fills them, and lays the parameters out.
+/// Allocates and fills the job's buffers, and lays out the parameters.
 ///
 /// # Errors
-/// When the device has not enough memory.
-pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<Prepared, Error> {
-    driver.hold(job.kept_bytes())?;
-    let mut prepared = Prepared { params: vec![0; job.params_size() as usize], ..Prepared::default() };
+/// If the device has not enough memory.
+pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<PreparedJob, Error> {
+    driver.reserve_host_memory(job.host_bytes())?;
+    let mut prepared = PreparedJob { params: vec![0; job.params_size() as usize], ..PreparedJob::default() };
     match fill_in(driver, job, &mut prepared) {
         Ok(()) => Ok(prepared),
         Err(e) => {
-            // What stands in the way is the first error; freeing goes on whatever comes.
+            // The first error says why the job cannot run. Freeing continues whatever it reports.
             let _ = prepared.release(driver);
             Err(e)
         }
     }
 }
 
-fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Result<(), Error> {
+fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut PreparedJob) -> Result<(), Error> {
     for arg in &job.args {
         let ArgValue::Buffer(buffer) = &arg.value else {
             prepared.buffers.push(None);
             continue;
         };
-        // An empty buffer still has an address of its own. 256: what cudaMalloc gives.
+        // An empty buffer has an address of its own, too. cudaMalloc aligns to 256 bytes.
         let at = driver.alloc(buffer.size().max(1), 256).map_err(|e| Error {
             message: format!("argument `{}`, {} bytes: {}", arg.name, buffer.size(), e.message),
             ..e
         })?;
-        driver.name(at, &arg.name);
+        driver.name_allocation(at, &arg.name);
         prepared.buffers.push(Some(at));
         driver.write(at, &buffer.bytes())?;
         if buffer.content == Content::Uninit {
-            driver.forget(at, buffer.size());
+            driver.mark_uninitialized(at, buffer.size());
         }
     }
     for (i, (arg, param)) in job.args.iter().zip(&job.params).enumerate() {
@@ -121,11 +126,11 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Resul
     Ok(())
 }
 
-/// What a parameter of `size` bytes is given for a tensor map over buffer `over`: the map, or the address of
-/// one.
+/// Returns what a parameter of `size` bytes receives for a tensor map over buffer `over`: the encoded map, or
+/// the address of one in device memory.
 fn map_bytes(
     driver: &mut dyn Driver,
-    prepared: &mut Prepared,
+    prepared: &mut PreparedJob,
     over: usize,
     map: &TensorMap,
     size: u32,
@@ -141,11 +146,11 @@ fn map_bytes(
     Ok(at.0.to_le_bytes().to_vec())
 }
 
-impl Prepared {
-    /// Gives the buffers the content that they had before the launch.
+impl PreparedJob {
+    /// Restores the content that the buffers had before the launch.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn reset(&self, driver: &mut dyn Driver, job: &Job) -> Result<(), Error> {
         for (at, buffer) in self.each(job) {
             driver.write(at, &buffer.bytes())?;
@@ -153,7 +158,7 @@ impl Prepared {
         self.maps.iter().try_for_each(|(at, bytes)| driver.write(*at, bytes))
     }
 
-    /// The buffers with their addresses.
+    /// Buffers of the job with their addresses.
     fn each<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = (DevicePtr, &'a Buffer)> {
         self.buffers.iter().zip(&job.args).filter_map(|(at, arg)| match (&arg.value, at) {
             (ArgValue::Buffer(b), Some(at)) => Some((*at, b)),
@@ -161,18 +166,18 @@ impl Prepared {
         })
     }
 
-    /// What every argument's buffer holds now; `None` for what is no buffer.
+    /// Reads the current content of every buffer; `None` for arguments that are not buffers.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn contents(&self, driver: &mut dyn Driver, job: &Job) -> Result<Vec<Option<Vec<u8>>>, Error> {
         (0..self.buffers.len()).map(|i| self.content(driver, job, i)).collect()
     }
 
-    /// What the buffer of argument `i` holds now; `None` for what is no buffer.
+    /// Reads the current content of the buffer of argument `i`; `None` if the argument is not a buffer.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn content(&self, driver: &mut dyn Driver, job: &Job, i: usize) -> Result<Option<Vec<u8>>, Error> {
         let (at, arg) = (self.buffers.get(i).copied().flatten(), job.args.get(i).map(|arg| &arg.value));
         let (Some(at), Some(ArgValue::Buffer(buffer))) = (at, arg) else { return Ok(None) };
@@ -181,19 +186,19 @@ impl Prepared {
         Ok(Some(bytes))
     }
 
-    /// Frees the buffers.
+    /// Frees all buffers and tensor maps.
     ///
     /// # Errors
-    /// When the device fails; all are tried.
+    /// If the device fails. It tries every allocation even then.
     pub fn release(&self, driver: &mut dyn Driver) -> Result<(), Error> {
         let maps = self.maps.iter().map(|(at, _)| at);
         let freed =
             self.buffers.iter().flatten().chain(maps).map(|at| driver.free(*at)).fold(Ok(()), Result::and);
-        freed.and(driver.hold(0))
+        freed.and(driver.reserve_host_memory(0))
     }
 }
 
-/// The outputs among `contents`, compared.
+/// Selects the outputs among `contents` and compares them with their expected content.
 pub fn outputs(job: &Job, contents: Vec<Option<Vec<u8>>>) -> Vec<Output> {
     let mut outputs = Vec::new();
     for (arg, bytes) in job.args.iter().zip(contents) {
@@ -212,8 +217,8 @@ pub fn outputs(job: &Job, contents: Vec<Option<Vec<u8>>>) -> Vec<Output> {
     outputs
 }
 
-/// Compares elements: `|got - want| <= atol + rtol * |want|`, NaN equals NaN; with both tolerances 0, numbers
-/// must be equal.
+/// Compares elements: `|got - want| <= atol + rtol * |want|`. NaN equals NaN. If both tolerances are 0,
+/// numbers must be equal.
 pub fn compare(ty: Scalar, got: &[u8], expect: &Expect) -> Comparison {
     let elements = expect.bytes.len() / element::size(ty);
     let mut result = Comparison {
@@ -232,8 +237,8 @@ pub fn compare(ty: Scalar, got: &[u8], expect: &Expect) -> Comparison {
         }
         let (x, y) = (element::as_f64(ty, g), element::as_f64(ty, w));
         let apart = (x - y).abs();
-        // 64-bit integers that differ may be the same binary64; different infinities are apart by more than
-        // any tolerance.
+        // Two different 64-bit integers can become the same binary64. Two different infinities differ by more
+        // than any tolerance.
         let equal = x.is_nan() && y.is_nan()
             || apart <= expect.atol + expect.rtol * y.abs()
                 && (element::is_float(ty) || apart > 0.0)
@@ -250,15 +255,15 @@ pub fn compare(ty: Scalar, got: &[u8], expect: &Expect) -> Comparison {
 }
 
 impl Output {
-    /// XXH3-64 of its elements.
+    /// XXH3-64 of the elements.
     pub fn digest(&self) -> u64 {
         xxh3_64(&self.bytes)
     }
 
-    /// Writes the `.npy` file that the job asks for, if it does.
+    /// Writes the `.npy` file that the job asks for, if any.
     ///
     /// # Errors
-    /// When the file can't be written.
+    /// If the file cannot be written.
     pub fn save(&self) -> Result<(), Error> {
         let Some(path) = &self.save else { return Ok(()) };
         let array = npy::Array { ty: self.ty, shape: self.shape.clone(), bytes: self.bytes.clone() };
@@ -267,14 +272,14 @@ impl Output {
     }
 }
 
-/// Runs a job's kernel as it is.
+/// Runs the original kernel of a job.
 ///
 /// # Errors
-/// When the module does not load, memory is short, or the kernel fails.
+/// If the module does not load, memory is short, or the kernel fails.
 pub fn run(driver: &mut dyn Driver, job: &Job) -> Result<Run, Error> {
     let module = driver.load(job.text.as_bytes())?;
     let result = run_loaded(driver, job, module);
-    // After a fault a device may refuse to unload: the fault says more.
+    // After a fault a device may refuse to unload. The fault is the better message.
     let unloaded = driver.unload(module);
     result.and_then(|run| unloaded.map(|()| run))
 }

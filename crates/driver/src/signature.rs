@@ -7,33 +7,33 @@ use prlx_isa::view;
 use prlx_trace::Dim3;
 use prlx_trace::kernel::{Param, Scalar};
 
-/// A kernel as its declaration has it.
+/// The declaration of one kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Signature {
-    /// Name.
+    /// Name of the kernel.
     pub name: String,
-    /// Parameters.
+    /// Parameters, with their offsets in the parameter buffer.
     pub params: Vec<Param>,
-    /// `.reqntid`, `.maxntid` …: name without the dot, values.
+    /// Launch limits, for example `.reqntid`: the directive's name without the dot, and its values.
     pub limits: Vec<(String, Vec<u32>)>,
 }
 
-/// What a kernel's declaration says by a directive, as `reqntid`, in up to three dimensions.
+/// Returns the sizes that a directive such as `reqntid` declares; missing dimensions are 1.
 pub fn limit(limits: &[(String, Vec<u32>)], directive: &str) -> Option<Dim3> {
     let (_, sizes) = limits.iter().find(|(name, _)| name == directive)?;
     let axis = |i: usize| sizes.get(i).copied().unwrap_or(1);
     Some(Dim3 { x: axis(0), y: axis(1), z: axis(2) })
 }
 
-/// The CTAs that each of a grid's numbers stands for when CUDA launches a kernel with such limits: clusters
-/// of so many if it has `.blocksareclusters` (PTX ISA, Cluster Dimension Directives), else one.
-/// `LaunchConfig::grid` counts CTAs all the same.
-pub fn counted(limits: &[(String, Vec<u32>)]) -> Dim3 {
+/// Returns the unit in which CUDA counts the grid of a kernel with these limits, in CTAs. It is the cluster
+/// for kernels with `.blocksareclusters` (PTX ISA, "Cluster Dimension Directives"), and one CTA otherwise.
+/// [`LaunchConfig::grid`](crate::LaunchConfig::grid) always counts CTAs.
+pub fn cluster_unit(limits: &[(String, Vec<u32>)]) -> Dim3 {
     limit(limits, "blocksareclusters").and_then(|_| limit(limits, "reqnctapercluster")).unwrap_or_default()
 }
 
 impl Signature {
-    /// Every kernel of a module.
+    /// Declarations of all kernels of a module.
     pub fn all(module: &view::Module) -> Vec<Signature> {
         let kernels = module.functions.iter().filter(|f| f.kind == view::FunctionKind::Kernel);
         kernels
@@ -55,7 +55,7 @@ impl Signature {
     }
 }
 
-/// The trace's name for a type; types narrower or stranger than it knows are bytes.
+/// Returns the trace's name for a type. Types that the trace does not know become bytes.
 fn scalar(ty: view::Type) -> Scalar {
     let name = format!("{ty:?}").to_lowercase();
     Scalar::ALL.iter().copied().find(|s| s.name() == name).unwrap_or(Scalar::B8)

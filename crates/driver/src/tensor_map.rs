@@ -1,38 +1,40 @@
-//! Tensor maps: what tensor copies (TMA) have to know of a tensor in global memory.
+//! Tensor maps: descriptors of a tensor in global memory for tensor copies (TMA).
 //!
-//! A [`TensorMap`] says what CUDA's `cuTensorMapEncodeTiled` is told; each driver makes 128 opaque bytes of
-//! it, in its own way ([`Driver::tensor_map`](crate::Driver::tensor_map)).
+//! A [`TensorMap`] has the arguments of CUDA's `cuTensorMapEncodeTiled`. Each driver encodes it as 128 opaque
+//! bytes in its own way ([`Driver::tensor_map`](crate::Driver::tensor_map)).
 //!
 //! # Invariants
-//! A checked map is one that CUDA would take. Misses: interleaved layouts, im2col, L2 promotion, the types
-//! `tf32` and `f32` that flush.
+//! CUDA accepts every map that passes [`TensorMap::check`].
+//!
+//! # Limitations
+//! Interleaved layouts, im2col, L2 promotion, and the types `tf32` and flush-to-zero `f32` are not supported.
 
 use prlx_trace::kernel::Scalar;
 
 use crate::element;
 
-/// Bytes of an encoded map.
+/// Size of an encoded map in bytes.
 pub const BYTES: usize = 128;
 
-/// How 16-byte pieces of shared memory change places, so that columns of a tile lie in different banks.
+/// Permutation of 16-byte pieces in shared memory, so that the columns of a tile lie in different banks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Swizzle {
-    /// They don't.
+    /// Pieces are not permuted.
     #[default]
     None,
-    /// Within 32 bytes.
+    /// Permutes within 32 bytes.
     B32,
-    /// Within 64 bytes.
+    /// Permutes within 64 bytes.
     B64,
-    /// Within 128 bytes.
+    /// Permutes within 128 bytes.
     B128,
 }
 
 impl Swizzle {
-    /// All, by the name that launch files use.
+    /// All kinds, with their names in launch files.
     pub const ALL: [(&str, Swizzle); 4] =
         [("none", Swizzle::None), ("32B", Swizzle::B32), ("64B", Swizzle::B64), ("128B", Swizzle::B128)];
-    /// Bytes within which pieces change places; 16: they don't.
+    /// Number of bytes within which pieces are permuted; 16 means no permutation.
     pub const fn width(self) -> u32 {
         match self {
             Swizzle::None => 16,
@@ -43,28 +45,27 @@ impl Swizzle {
     }
 }
 
-/// A tiled tensor map. Lists go by dimension, the one whose elements lie next to each other first, as in
-/// CUDA.
+/// A tiled tensor map. Lists are ordered by dimension as in CUDA: contiguous dimension first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TensorMap {
-    /// Type of the elements; signed bytes and 16-bit integers count as unsigned ones.
+    /// Type of the elements. CUDA has no signed 8-bit and 16-bit types here: these count as unsigned.
     pub ty: Scalar,
-    /// Elements of the tensor.
+    /// Size of the tensor in elements.
     pub sizes: Vec<u64>,
-    /// Bytes from one element to the next, for every dimension but the first.
+    /// Distance from one element to the next in bytes, for every dimension but the first.
     pub strides: Vec<u64>,
-    /// Elements of a tile, before steps leave some out.
+    /// Size of a tile in elements, before `steps` skips any.
     pub tile: Vec<u32>,
-    /// Of so many elements one is copied; the first dimension's is ignored.
+    /// Traversal stride: one of so many elements is copied. The stride of the first dimension is ignored.
     pub steps: Vec<u32>,
     /// Swizzle of the tile in shared memory.
     pub swizzle: Swizzle,
-    /// Elements outside the tensor are NaN, not 0.
+    /// Whether elements outside the tensor read as NaN instead of 0.
     pub nan: bool,
 }
 
 impl TensorMap {
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub fn element(&self) -> u64 {
         element::size(self.ty) as u64
     }
@@ -74,10 +75,10 @@ impl TensorMap {
         let last: u128 = outer.map(|(&n, &s)| u128::from(n.saturating_sub(1)) * u128::from(s)).sum();
         last + u128::from(self.sizes.first().copied().unwrap_or(0)) * u128::from(self.element())
     }
-    /// Whether CUDA would encode it (CUDA driver API, Tensor Map Object Management).
+    /// Checks whether CUDA would encode the map (CUDA driver API, "Tensor Map Object Management").
     ///
     /// # Errors
-    /// What is wrong, in words that name the launch file's key.
+    /// If it would not. The text begins with the launch file's key that is wrong.
     pub fn check(&self) -> Result<(), String> {
         let rank = self.sizes.len();
         if !(1..=5).contains(&rank) {

@@ -1,11 +1,11 @@
-//! The worker threads of this process, which recordings share.
+//! The worker threads that all recordings of this process share.
 //!
-//! The threads start at the first recording and stay until the process ends. They have the signal mask of the
-//! thread that records first.
+//! The threads start with the first recording and stay until the process ends. They inherit the signal mask
+//! of the thread that starts the first recording.
 
 use std::sync::LazyLock;
 
 use prlx_trace::parallel::Workers;
 
-/// Threads that read, digest and pack the streams of launches.
+/// Threads that decode, digest and compress the streams of launches.
 pub static WORKERS: LazyLock<Workers> = LazyLock::new(Workers::new);

@@ -23,6 +23,7 @@ mod code;
 mod copies;
 mod decode;
 mod device;
+mod error;
 mod exec;
 mod hooks;
 mod matrix;

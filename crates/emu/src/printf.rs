@@ -6,6 +6,8 @@
 //! # Limitations
 //! `%n` and wide characters are not supported.
 
+use crate::error::{EmuError, invalid};
+
 /// Bytes that one call may print: as many as CUDA's whole buffer holds by default.
 const CALL: usize = 1 << 20;
 /// Bytes that a CTA may print.
@@ -18,13 +20,13 @@ type Byte<'a> = &'a dyn Fn(u64) -> Option<u8>;
 ///
 /// # Errors
 /// When it runs out of memory that can be read.
-pub fn text(byte: Byte<'_>, at: u64) -> Result<String, String> {
+pub fn text(byte: Byte<'_>, at: u64) -> Result<String, EmuError> {
     let mut out = Vec::new();
     for i in 0..1 << 16 {
         match byte(at.wrapping_add(i)) {
             Some(0) => break,
             Some(b) => out.push(b),
-            None => return Err(format!("is given a text at {at:#x}, which can't be read")),
+            None => return Err(invalid(format!("is given a text at {at:#x}, which can't be read"))),
         }
     }
     Ok(String::from_utf8_lossy(&out).into_owned())
@@ -45,21 +47,21 @@ struct Spec {
 ///
 /// # Errors
 /// When a pointer can't be read.
-pub fn format(out: &mut Vec<u8>, byte: Byte<'_>, format: u64, args: u64) -> Result<u32, String> {
+pub fn format(out: &mut Vec<u8>, byte: Byte<'_>, format: u64, args: u64) -> Result<u32, EmuError> {
     let format = text(byte, format)?;
     let (mut at, mut n) = (args, 0);
-    let mut take = |bytes: u64| -> Result<u64, String> {
+    let mut take = |bytes: u64| -> Result<u64, EmuError> {
         at = at.checked_next_multiple_of(bytes).unwrap_or(0);
         let v =
             (0..bytes).try_fold(0u64, |v, i| byte(at.wrapping_add(i)).map(|b| v | u64::from(b) << (8 * i)));
         at = at.wrapping_add(bytes);
         n += 1;
-        v.ok_or_else(|| format!("is given arguments at {args:#x}, which can't be read"))
+        v.ok_or_else(|| invalid(format!("is given arguments at {args:#x}, which can't be read")))
     };
     let mut chars = format.chars().peekable();
     while let Some(c) = chars.next() {
         if out.len() > CALL {
-            return Err(format!("prints more than {CALL} bytes at once"));
+            return Err(invalid(format!("prints more than {CALL} bytes at once")));
         }
         if c != '%' {
             out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
@@ -77,7 +79,7 @@ pub fn format(out: &mut Vec<u8>, byte: Byte<'_>, format: u64, args: u64) -> Resu
             }
             chars.next();
         }
-        let mut number = |chars: &mut std::iter::Peekable<std::str::Chars<'_>>| -> Result<i64, String> {
+        let mut number = |chars: &mut std::iter::Peekable<std::str::Chars<'_>>| -> Result<i64, EmuError> {
             if chars.peek() == Some(&'*') {
                 chars.next();
                 return Ok(i64::from(take(4)? as i32));

@@ -2,4 +2,5 @@
 
 pub use crate::decode::coverage::{Coverage, coverage, tests};
 pub use crate::decode::select::{AluOp, select};
+pub use crate::error::EmuError;
 pub use crate::exec::rng::Rng;

@@ -108,7 +108,7 @@ fn nan_narrow(bits: u64) -> u32 {
     (bits >> 32) as u32 & 0x8000_0000 | 0x7fc0_0000 | (bits >> 29) as u32 & 0x003f_ffff
 }
 
-/// And back.
+/// A NaN of binary32 in binary64: sign and payload, quiet.
 #[inline(always)]
 fn nan_widen(bits: u32) -> u64 {
     u64::from(bits & 0x8000_0000) << 32 | 0x7ff8 << 48 | u64::from(bits & 0x003f_ffff) << 29

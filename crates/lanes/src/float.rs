@@ -222,7 +222,7 @@ macro_rules! lanes {
         }
     )* };
 }
-/// Names operations.
+/// Declares the types that name the operations.
 macro_rules! names { ($($(#[$m:meta])* $name:ident)*) => { $($(#[$m])* pub struct $name;)* } }
 names! {
     /// `add`.

@@ -137,7 +137,7 @@ pub fn sum<H: Half>(a: u16, b: u16) -> u16 {
     H::near(H::widen(a) + H::widen(b))
 }
 
-/// The lesser; -0 is less than +0; a NaN gives way to the other.
+/// The lesser of two values. -0 is less than +0. If one value is NaN, the result is the other value.
 #[inline(always)]
 pub fn least<H: Half>(a: u16, b: u16) -> u16 {
     let nan = |x: u16| x & 0x7fff > H::INF;
@@ -152,7 +152,7 @@ pub fn least<H: Half>(a: u16, b: u16) -> u16 {
     }
 }
 
-/// The greater.
+/// The greater of two values, by the rules of [`least`].
 #[inline(always)]
 pub fn greatest<H: Half>(a: u16, b: u16) -> u16 {
     match least::<H>(a ^ 0x8000, b ^ 0x8000) {

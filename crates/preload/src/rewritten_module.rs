@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use prlx_driver::signature::{counted, limit};
+use prlx_driver::signature::{cluster_unit, limit};
 use prlx_isa::dataflow::unread_param_bytes;
 use prlx_isa::view::FunctionKind;
 use prlx_plan::Plan;
@@ -77,7 +77,7 @@ impl Module {
                     .into_iter()
                     .map(|r| r.start as usize..r.end as usize)
                     .collect(),
-                grid_unit: counted(&function.limits),
+                grid_unit: cluster_unit(&function.limits),
                 cluster: limit(&function.limits, "reqnctapercluster"),
                 skipped: plan.functions.get(i).and_then(|f| f.skipped.clone()),
             };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use prlx_driver::{Cost, CostOptions, Form, Passed};
+use prlx_driver::{Cost, CostOptions, KernelVariant, MarkerVisits};
 use prlx_instrument::Rewrite;
 use prlx_plan::RecordingRequest;
 use prlx_trace::Level;
@@ -99,13 +99,13 @@ pub fn measure(
         instrumentation.program.level == Level::Probe && kernel.is_some_and(|(f, _)| f.skipped.is_some())
     };
     let idle: Vec<bool> = instrumentations.iter().zip(&rewrites).map(|(w, (r, _))| idle(w, r)).collect();
-    let mut forms = vec![Form { text: &job.text, plan: None, records: false }; 2];
+    let mut forms = vec![KernelVariant { text: &job.text, plan: None, records: false }; 2];
     for ((rewrite, _), _) in rewrites.iter().zip(&idle).filter(|(_, idle)| !**idle) {
-        let form = Form { text: &rewrite.text, plan: Some(&rewrite.plan), records: true };
-        forms.extend([form, Form { records: false, ..form }]);
+        let form = KernelVariant { text: &rewrite.text, plan: Some(&rewrite.plan), records: true };
+        forms.extend([form, KernelVariant { records: false, ..form }]);
     }
     let also = others.iter().map(|path| read_module(path)).collect::<Result<Vec<_>>>()?;
-    forms.extend(also.iter().map(|(_, text)| Form { text, plan: None, records: false }));
+    forms.extend(also.iter().map(|(_, text)| KernelVariant { text, plan: None, records: false }));
     let mut costs = prlx_driver::cost(device.driver(), &job, &forms, options)?.into_iter();
     let mut next = || costs.next().unwrap_or_default();
     let (bare, again) = (next(), next());
@@ -144,7 +144,7 @@ fn unmarked(rewrite: &Rewrite) -> Vec<String> {
 
 /// Overhead of one marker visit: nanoseconds in the track with the most visits, or, if the device counts,
 /// warp instructions of all visits.
-pub fn per_visit(cost: &Cost, bare: &Cost, passed: Passed, counts: bool) -> f64 {
+pub fn per_visit(cost: &Cost, bare: &Cost, passed: MarkerVisits, counts: bool) -> f64 {
     let more = quartile(cost, 2) as f64 - quartile(bare, 2) as f64;
     more / if counts { passed.all } else { passed.most }.max(1) as f64
 }

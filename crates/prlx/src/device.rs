@@ -60,7 +60,9 @@ impl Device {
         let ordinal = match options.device {
             DeviceChoice::Cpu => None,
             DeviceChoice::Cuda(ordinal) => Some(ordinal),
-            DeviceChoice::Auto => cuda::look().is_ok_and(|here| !here.devices.is_empty()).then_some(0),
+            DeviceChoice::Auto => {
+                cuda::installation().is_ok_and(|here| !here.devices.is_empty()).then_some(0)
+            }
         };
         match ordinal {
             Some(ordinal) => open_gpu(ordinal, options),
@@ -93,7 +95,7 @@ fn open_gpu(ordinal: u32, options: &DeviceOptions) -> Result<Device> {
         bail!("--max-steps, --max-memory, --threads, --check and --calibration need the CPU device");
     }
     let mut cuda = Cuda::new(ordinal)?;
-    options.timeout.into_iter().for_each(|most| cuda.set_patience(most));
+    options.timeout.into_iter().for_each(|most| cuda.set_time_limit(most));
     Ok(Device::Gpu(Box::new(cuda)))
 }
 

@@ -62,14 +62,14 @@ fn simd() -> &'static str {
 }
 
 fn driver() -> Finding {
-    let devices = |here: &prlx_driver::cuda::Here| {
+    let devices = |here: &prlx_driver::cuda::CudaInstallation| {
         let each = here.devices.iter().enumerate().map(|(i, gpu)| {
             let (major, minor) = gpu.capability;
             format!("cuda:{i} {}, compute capability {major}.{minor}, {} GiB", gpu.name, gpu.memory >> 30)
         });
         each.collect::<Vec<_>>().join("; ")
     };
-    let (found, detail) = match prlx_driver::cuda::look() {
+    let (found, detail) = match prlx_driver::cuda::installation() {
         Ok(here) if here.devices.is_empty() => {
             (false, format!("driver for CUDA {}, but no device", here.version))
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use prlx_driver::npy::{self, Array};
 use prlx_driver::occupancy::threads_per_sm;
-use prlx_driver::session::{Pattern, Session};
+use prlx_driver::session::{KernelPattern, Session};
 use prlx_legacy::cudaprofiler::{self, Format, Given};
 use prlx_timeline::Timeline;
 use prlx_trace::Trace;
@@ -20,7 +20,7 @@ use crate::diff::read_file;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaunchFilter<'a> {
     /// Name patterns of kernels.
-    pub kernels: &'a [Pattern],
+    pub kernels: &'a [KernelPattern],
     /// By half-open ranges of launch numbers.
     pub launches: &'a [(u64, u64)],
 }
@@ -33,7 +33,7 @@ impl LaunchFilter<'_> {
     /// Drops the marker records of all other launches.
     fn apply(self, trace: &mut Trace) {
         let wanted = |number: u64, kernel: &str| {
-            let kernel = self.kernels.is_empty() || self.kernels.iter().any(|p| p.takes(kernel));
+            let kernel = self.kernels.is_empty() || self.kernels.iter().any(|p| p.matches(kernel));
             kernel
                 && (self.launches.is_empty() || self.launches.iter().any(|(a, b)| (*a..*b).contains(&number)))
         };

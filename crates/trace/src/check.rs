@@ -12,7 +12,9 @@ use crate::{Dim3, LaneMask};
 
 /// Declares the checks and the kinds of finding of each, with the words that users see.
 macro_rules! kinds {
-    ($($(#[$c:meta])* $check:ident $flag:literal { $($(#[$m:meta])* $kind:ident $name:literal $grade:ident $what:literal;)* })*) => {
+    ($($(#[$c:meta])* $check:ident $flag:literal {
+        $($(#[$m:meta])* $kind:ident $name:literal $grade:ident $what:literal;)*
+    })*) => {
         /// A check: what `--check` names.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Check { $($(#[$c])* $check,)* }
@@ -92,7 +94,7 @@ kinds! {
     Init "init" {
         /// A branch, a guard or an index of a jump.
         UndefinedBranch "undefined-branch" Error "a decision by a value that nothing wrote";
-        /// An address.
+        /// The address of an access.
         UndefinedAddress "undefined-address" Error "an address from a value that nothing wrote";
         /// A store to global memory, or an operand of an atomic.
         UndefinedStore "undefined-store" Error "a value that nothing wrote, stored in global memory or given to an atomic";
@@ -188,7 +190,7 @@ pub struct Threads {
     pub cta: Dim3,
     /// Their warp in it.
     pub warp: u32,
-    /// The lanes.
+    /// The lanes of the warp that take part.
     pub lanes: LaneMask,
     /// The first one's place in the CTA (`threadIdx`).
     pub first: Dim3,

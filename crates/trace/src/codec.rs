@@ -347,7 +347,7 @@ mod tests {
         pub struct Grown {
             /// From the beginning.
             pub first: u32,
-            /// Added.
+            /// Added in version 7.
             #[since(7)] pub second: Vec<u32>,
         }
     }
@@ -359,18 +359,18 @@ mod tests {
         new.put(&mut bytes);
         assert_eq!(Reader::new(&bytes, 7).whole("Grown"), Ok(new));
         assert_eq!(Reader::new(&bytes[..2], 6).whole("Grown"), Ok(Grown { first: 300, second: vec![] }));
-        assert_eq!((Grown::MIN, Grown::LAYOUT.rows[1].3), (1, " Added.\n(Since version 7.)"));
+        assert_eq!((Grown::MIN, Grown::LAYOUT.rows[1].3), (1, " Added in version 7.\n(Since version 7.)"));
     }
 
     choices! {
         /// One that grew, too.
         #[derive(PartialEq, Debug)]
         pub enum Choice {
-            /// With fields.
+            /// A value with fields.
             Fields {
                 /// From the beginning.
                 first: u8,
-                /// Added.
+                /// Added in version 7.
                 #[since(7)] second: u8,
             } = 3,
         }

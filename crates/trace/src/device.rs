@@ -1,89 +1,97 @@
-//! The bytes that instrumented code and host share while a kernel runs: one [`Context`] a launch of fewer than 2^32 warps, one head a warp, and
-//! chunks from a pool that grow with use. Launches of one level may share a pool with its cursor and bucket, at one time
-//! too; heads and final hashes are a launch's own.
+//! The memory that instrumented code and the host share while a kernel runs.
 //!
-//! The hidden kernel parameter is the address of a [`Context`]; null means that nothing is recorded. All of it is
-//! little-endian and zeroed before the first launch that sees it, but for the context itself and the bucket's link.
+//! A launch of fewer than 2^32 warps has one [`Context`]. Each warp (or lane) has a [`Head`], and takes
+//! chunks from a pool as it needs them. Launches of one level may share a pool with its cursor and bucket,
+//! even at the same time. Each launch has its own heads and final hashes.
 //!
-//! **Streams.** A stream is a chain of chunks. A chunk is [`Shape::rows`] rows, aligned to its own size; row 0 holds the
-//! address of the next chunk in its first eight bytes, rows 1.. hold elements. Elements are never zero, so a zero ends a
-//! stream. In a *shared* stream (levels `path`, `print`, `operands`) the lanes of a warp share one chain and a row holds
-//! one element of each lane: `[row][lane]`, so that converged lanes store whole cache lines; each lane has its own row
-//! cursor. In a *private* stream (level `events`, written by whichever lane leads) each lane has its own chain and a row is
-//! one element; events that are written together lie in one chunk, so a zero ends only what its chunk holds. The link to the
-//! first chunk is the warp's (shared) or lane's (private) entry of `heads`.
+//! The hidden kernel parameter is the address of a [`Context`]; null means that nothing is recorded. All
+//! numbers are little-endian. The host zeroes all memory before the first launch that uses it, except the
+//! context and the link of the bucket.
 //!
-//! **Cursor.** A lane keeps the address of its next element in a register. The row part of that address being 0 means that
-//! a chunk is needed first; it starts as `lane * element` (shared) or 0 (private), that is with chunk address 0.
+//! **Streams.** A stream is a chain of chunks. A chunk has [`Shape::rows`] rows and is aligned to its
+//! own size. The first eight bytes of row 0 are the address of the next chunk. The other rows hold elements.
+//! An element is never zero, so a zero ends a stream. In a *shared* stream (levels `path`, `print`,
+//! `operands`), the lanes of a warp share one chain, and a row holds one element of each lane: `[row][lane]`.
+//! Converged lanes then store whole cache lines. Each lane has its own row cursor. In a *private* stream
+//! (level `events`, written by the leading lane), each lane has its own chain, and a row is one element.
+//! Events that are written together lie in one chunk, so a zero ends only the contents of its chunk. The link
+//! to the first chunk is in `heads`: one entry for each warp (shared) or lane (private).
 //!
-//! **Magazines.** A GPU does one atomic operation on an address every few nanoseconds, and grids take millions of chunks. So a
-//! multiprocessor takes a batch of chunks from the pool and hands them out itself. Its magazine is a u64: bits 16.. are the
-//! offset of its next chunk in the pool, bits 0..16 how many are left. Who takes one adds a chunk to the one and -1 to the
-//! other. Who finds none left (0) takes a batch from the pool, keeps its first chunk and sets the magazine to the rest; who
-//! finds less than none (bit 15 set) came between, and takes one chunk from the pool. What is left in magazines at the end was
-//! handed out and holds nothing.
+//! **Cursor.** A lane keeps the address of its next element in a register. If the row part of that address is
+//! 0, the lane needs a new chunk first. The cursor starts as `lane * element` (shared) or 0 (private), that
+//! is, in a chunk at address 0.
 //!
-//! **Overflow.** When the pool is used up the chain continues in the *bucket*, one chunk that links to itself and is never
-//! read; each lane adds the elements that it wrote there to its warp's `dropped`.
+//! **Magazines.** A GPU executes one atomic operation on an address every few nanoseconds, and a grid takes
+//! millions of chunks. Each SM therefore takes batches of chunks from the pool and distributes them itself.
+//! Its magazine is a u64: bits 16 and up are the offset of its next chunk in the pool, and bits 0 to 15 are
+//! the number of chunks left. A lane that takes a chunk adds the size of a chunk to the offset and -1 to the
+//! number. If the number was 0, the lane takes a batch from the pool, keeps the first chunk and sets the
+//! magazine to the rest. If it was negative (bit 15 set), another lane is doing that, and the lane takes one
+//! chunk from the pool. Chunks left in magazines at the end of the launch count as handed out and are empty.
 //!
-//! **Words of `path`.** Top bit 0: decisions, first in the highest place, under a leading 1 (`1 d0 d1 … dn`): at most
-//! [`WORD_BITS`] of them. Top bit 1: 30 bits of a trip count, low part first; bit 30 says that more follows. Bits and counts
-//! are two queues: the decoder takes from each as it needs, in order. A trip count below 2^[`COUNT_BITS`] - 1 lies among the
-//! decisions, in [`COUNT_BITS`] bits; those all ones say that the count is in a word of its own.
+//! **Overflow.** When the pool is exhausted, chains continue in the *bucket*: one chunk that links to itself
+//! and is never read. Each lane adds the number of elements that it wrote there to its warp's `dropped`.
+//!
+//! **Words of `path`.** If the top bit is 0, the word holds at most [`WORD_BITS`] decisions below a leading
+//! 1, the first decision in the highest bit: `1 d0 d1 … dn`. If the top bit is 1, the word holds 30 bits of a
+//! trip count, low part first; bit 30 means that a higher part follows. Decisions and counts are two queues:
+//! the decoder takes from each as needed, in order. A trip count below 2^[`COUNT_BITS`] - 1 lies among the
+//! decisions, in [`COUNT_BITS`] bits. If those are all ones, the count is in a word of its own.
 
 pub mod tables;
 pub mod tracks;
 
 use std::mem::offset_of;
 
-/// Rows in a chunk of a shared stream, the link row included.
+/// Number of rows in a chunk of a shared stream, with the link row.
 pub const CHUNK_ROWS: u64 = 16;
-/// Rows in a chunk of a private stream: they are small, and whoever needs the next one waits for memory.
+/// Number of rows in a chunk of a private stream, with the link row. Rows are small, and a lane that needs a
+/// new chunk waits for memory, so chunks have more rows.
 pub const PRIVATE_CHUNK_ROWS: u64 = 32;
-/// Magazines of a pool: one a multiprocessor, by its number modulo this.
+/// Number of magazines of a pool. An SM uses the magazine of its number modulo this.
 pub const MAGAZINES: u64 = 256;
-/// Bytes from one magazine to the next: each has cache lines of its own.
+/// Bytes from one magazine to the next. Each has its own cache lines.
 pub const MAGAZINE_STRIDE: u64 = 128;
-/// Bytes of chunks that fill a magazine where the pool is large: while one waits for more, others go to the
+/// Bytes of chunks in a batch, for large pools. While one lane fetches a batch, others of the SM go to the
 /// pool themselves.
 pub const MAGAZINE_BYTES: u64 = 64 << 10;
-/// Bits of a magazine that count the chunks left.
+/// Number of low bits of a magazine that count the chunks left.
 pub const MAGAZINE_COUNT: u32 = 16;
-/// Decisions in a word of `path`.
+/// Largest number of decisions in a word of `path`.
 pub const WORD_BITS: u32 = 30;
-/// Bits of a small trip count among decisions.
+/// Number of bits of a small trip count among decisions.
 pub const COUNT_BITS: u8 = 6;
-/// Level `events`, in place of a number of bits: a count is an event of its own, of the decision's site. Its
-/// value is the count, its mask the lanes with that count; it is the first event of theirs since they entered
-/// the loop.
+/// At level `events`, in place of a number of bits: the trip count is an event of the decision's site. The
+/// event's value is the count, and its mask is the lanes with that count. It is the first event of these
+/// lanes since they entered the loop.
 pub const COUNT_EVENT: u8 = u8::MAX;
-/// Set in words that carry a trip count.
+/// Bit that marks a word of `path` as a trip count.
 pub const COUNT_WORD: u32 = 1 << 31;
-/// Set in count words that are followed by a higher part.
+/// Bit of a count word that means: a word with the higher part follows.
 pub const COUNT_MORE: u32 = 1 << 30;
 
-/// How far the high half of a value is turned where it is hashed, so that its highest bit meets another one
-/// of the low half.
+/// Bits by which the high half of a value is rotated before it is combined with the low half in a hash. The
+/// top bits of both halves then do not cancel.
 pub const TURN: u32 = 11;
-/// The way in which values are hashed: it is another one whenever the same values get other hashes.
+/// Version of the hash of values. It changes whenever equal values get other hashes.
 pub const HASHING: u8 = 3;
 
-/// What a warp leaves at its end at level `print`: the hashes that are used, of four bytes each and two or
-/// four of them, then a byte a lane (of 32), as [`Lanes::Fingerprint`](crate::launch::Lanes::Fingerprint)
-/// says. Warps lie side by side without gaps, for memory takes longer for parts of a sector than for whole
-/// ones.
+/// The layout of the hashes that a warp writes at its end at level `print`. First come the used hashes, four
+/// bytes each, padded to eight or 16 bytes. Then comes one signature byte for each of 32 lanes
+/// ([`Lanes::Fingerprint`](crate::launch::Lanes::Fingerprint)). The bytes of warps adjoin without gaps,
+/// because partial sectors of memory take longer to write than whole ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Finals {
-    /// Which of the four hashes are used; the others are 0.
+    /// Which of the four hashes are used: control, loaded, stored, synchronisation. The others are 0.
     pub used: [bool; 4],
 }
 
 impl Finals {
-    /// Bytes of a warp.
+    /// Number of bytes of one warp.
     pub fn bytes(self) -> u64 {
         self.signatures() + 32
     }
-    /// The offset of the lanes' bytes.
+    /// The byte offset of the lanes' signatures.
     pub fn signatures(self) -> u64 {
         match self.hash(4) {
             0 => 0,
@@ -91,11 +99,12 @@ impl Finals {
             _ => 16,
         }
     }
-    /// The offset of hash `i`, if that is used.
+    /// The byte offset of hash `i`, if it is used.
     pub fn hash(self, i: usize) -> u64 {
         4 * self.used.iter().take(i).filter(|u| **u).count() as u64
     }
-    /// The warp's hashes and its lanes' bytes; what `bytes` is too short for is 0.
+    /// Reads the warp's four hashes, and the signatures of its lanes (eight in each number, from the lowest
+    /// byte). Bytes that are missing read as 0.
     pub fn read(self, bytes: &[u8]) -> [[u64; 4]; 2] {
         let at = |at: u64| bytes.get(at as usize..).unwrap_or_default();
         let hash = |i: usize| at(self.hash(i)).first_chunk().map_or(0, |b| u64::from(u32::from_le_bytes(*b)));
@@ -131,14 +140,14 @@ macro_rules! records {
                 }
                 panic!("no such field")
             }
-            /// Reads one; `None` when `bytes` is too short.
+            /// Reads a record. `None` if `bytes` is too short.
             pub fn read(bytes: &[u8]) -> Option<Self> {
                 Some($name { $($f: {
                     let at = offset_of!($name, $f);
                     $t::from_le_bytes(bytes.get(at..at + size_of::<$t>())?.try_into().ok()?)
                 },)* })
             }
-            /// Its bytes.
+            /// The record as little-endian bytes, in the layout of device memory.
             pub fn to_bytes(&self) -> Vec<u8> {
                 let mut out = Vec::with_capacity(Self::SIZE);
                 $(out.extend_from_slice(&self.$f.to_le_bytes());)*
@@ -165,156 +174,159 @@ const fn same(a: &str, b: &str) -> bool {
 }
 
 records! {
-    /// What a launch's instrumented code is given. Addresses are device addresses.
+    /// Everything that the instrumented code of a launch needs. Addresses are device addresses.
     Context {
         /// Address of the pool, aligned to a chunk.
         pool: u64,
-        /// Bytes of the pool, a multiple of a chunk.
+        /// Number of bytes of the pool, a multiple of a chunk.
         size: u64,
-        /// Address of the pool's cursor: a u64, the bytes handed out. It is atomically increased and may run
-        /// past `size`.
+        /// Address of the pool's cursor: a u64, the bytes handed out. It is atomically increased
+        /// and may run past `size`.
         cursor: u64,
-        /// Address of the pool's [`MAGAZINES`], or 0: every chunk is taken from the pool itself.
+        /// Address of the pool's [`MAGAZINES`]. 0: kernels take every chunk from the pool itself.
         magazines: u64,
-        /// Bytes that fill a magazine, a multiple of a chunk.
+        /// Number of bytes of a batch that fills a magazine, a multiple of a chunk.
         batch: u64,
-        /// Address of the [`Head`]s: one a warp (shared streams) or one a lane (private streams).
+        /// Address of the [`Head`]s: one for each warp (shared streams) or lane (private streams).
         heads: u64,
-        /// Address of what warps leave at their ends at level `print`: [`Finals::bytes`] a warp.
+        /// Address of the final hashes at level `print`: [`Finals::bytes`] for each warp.
         finals: u64,
-        /// Warps of a CTA, of a launch that has one dimension and of which all warps are recorded; else 0.
-        /// Lies behind `finals`, with which it is loaded.
+        /// Number of warps of a CTA, if the launch has one dimension and all its warps are recorded.
+        /// Otherwise 0. It lies behind `finals`, because kernels load both at once.
         cta_warps: u64,
         /// Address of the bucket, one chunk, aligned to a chunk.
         bucket: u64,
-        /// First warp to record.
+        /// Number of the first warp to record.
         warp_first: u32,
-        /// How many warps to record.
+        /// Number of warps to record.
         warps: u32,
-        /// How many of them, the first ones, begin with a chunk: in order those at the pool's beginning, as
-        /// their heads say too. Of a private stream it is lane 0's.
+        /// Number of warps, from the first one on, that begin with a chunk. These chunks are at the pool's
+        /// beginning, in order, and their heads link to them. In private streams the chunk is lane 0's.
         given: u64,
-        /// Address of a probe program's tables, or 0, and nothing is kept in them: they lie as
-        /// [`crate::device::tables`] says.
+        /// Address of a probe program's tables ([`crate::device::tables`] has their layout). 0: kernels
+        /// update no table.
         tables: u64,
-        /// Address of a probe program's records, or 0, and none are kept: [`tables::Records::warp`] bytes a
-        /// warp, for all warps of the launch.
+        /// Address of a probe program's records: [`tables::Records::warp`] bytes for each warp of the
+        /// launch. 0: kernels write no records.
         records: u64,
-        /// `cta_warps`, or 0 where there are no records. Lies behind `records`, with which it is loaded.
+        /// `cta_warps`, or 0 if there are no records. It lies behind `records`, because kernels load both at
+        /// once.
         record_warps: u64,
-        /// Address of what markers leave, or 0: one region a track, as [`crate::device::tracks`] says, from
-        /// the first warp to record on.
+        /// Address of the tracks of markers, or 0: one region for each track, from the first warp to record
+        /// on ([`crate::device::tracks`] has their layout).
         tracks: u64,
-        /// Logarithm of a region's bytes.
+        /// Base-2 logarithm of the bytes of a track's region.
         track_log: u64,
         /// The launch's number in its process.
         launch: u64,
-        /// Operands: first visit of a site by a lane to record.
+        /// Level `operands`: first visit of a site by a lane to record, from 0.
         visit_first: u64,
-        /// Operands: one past the last.
+        /// Level `operands`: one past the last visit to record.
         visit_last: u64,
     }
-    /// The parameter that a recorded kernel has behind its own. What a warp needs as it ends is in it: short
-    /// warps wait for each load. All of it is 0 where nothing is recorded.
-    Handed {
+    /// The hidden parameter that instrumentation appends to a kernel's own. It repeats the fields of the
+    /// context that a warp needs when it ends, because a short warp would wait for each load. All of it is 0
+    /// if nothing is recorded.
+    HiddenParameter {
         /// Address of the launch's [`Context`].
         context: u64,
-        /// What the context says of `tables`; 0: ask there. So it is of a graph's node, whose context is
-        /// filled before each of its launches.
+        /// The context's `tables`. 0: kernels read the context instead. A graph's node has 0, because its
+        /// context is filled before each launch.
         tables: u64,
-        /// Likewise, `finals` or `records`: a launch has one of them at most.
+        /// The context's `finals` or `records`; a launch has at most one of them. 0: kernels read the context
+        /// instead.
         ends: u64,
-        /// The context's `cta_warps`; 0: ask there for this and `ends`.
+        /// The context's `cta_warps`. 0: kernels read this and `ends` from the context.
         cta_warps: u64,
     }
-    /// Where a stream begins.
+    /// The head of a stream.
     Head {
-        /// Address of its first chunk; 0: nothing was written.
+        /// Address of its first chunk. 0: nothing was written.
         first: u64,
-        /// Elements that went to the bucket.
+        /// Number of elements written to the bucket, that is, lost.
         dropped: u64,
     }
-    /// The beginning of a track's region.
+    /// The head of a track's region.
     TrackHead {
-        /// The multiprocessor on which the lane began, plus one; 0: no lane did.
+        /// Number of the SM on which the lane began, plus one. 0: no lane began here.
         sm: u32,
-        /// The lane.
+        /// Number of the lane in its warp.
         lane: u32,
-        /// Its group, if it said one.
+        /// The lane's group, if a marker set one.
         group: u32,
-        /// Whether it did.
+        /// 1 if a marker set the group, else 0.
         grouped: u32,
-        /// The multiprocessor's clock when it began.
+        /// The SM's clock at the lane's begin, in cycles.
         begin_cycles: u64,
-        /// The global timer then.
+        /// The global timer at the lane's begin, in nanoseconds.
         begin_nanos: u64,
-        /// The clock when it ended.
+        /// The SM's clock at the lane's end, in cycles.
         end_cycles: u64,
-        /// The timer then; 0: it did not end.
+        /// The global timer at the lane's end, in nanoseconds. 0: the lane did not end.
         end_nanos: u64,
-        /// Bytes of slots that it wanted to write; known when it ended.
+        /// Number of bytes of slots that the lane wanted to write. Set when it ends.
         written: u64,
-        /// Lane that began but follows another since it joined a group, plus one; if it is `lane`, nobody
-        /// leads.
+        /// Number, plus one, of a lane that began the track and then joined a group that another lane leads.
+        /// If it is `lane`, no lane leads here.
         left: u32,
-        /// Nothing.
+        /// Padding, always 0.
         spare: u32,
     }
     /// An element at level `events`; see also [`Followers`].
     EventRecord {
-        /// Site, plus one; in its top bits [`Followers::tag`].
+        /// Site number plus one. The top bits are [`Followers::tag`].
         site: u32,
-        /// Lanes that it is of; 0 if there are none after all: of a store that is told of with the decision
-        /// before it.
+        /// Lanes that take part. 0 for a coalesced store that no lane executes: its event was reserved with
+        /// the branch event before it.
         mask: u32,
-        /// See [`crate::launch::Event::value`].
+        /// The low 32 bits of [`crate::launch::Event::value`].
         value: u32,
-        /// Low bits of `%clock`.
+        /// The low 32 bits of the SM's clock (`%clock`).
         clock: u32,
     }
 }
 
 impl Context {
-    /// The parameter of a launch whose context lies at `at`, as it is.
-    pub fn handed(&self, at: u64) -> Handed {
+    /// The hidden parameter of a launch with this context. `at` is the context's device address.
+    pub fn hidden_parameter(&self, at: u64) -> HiddenParameter {
         let ends = if self.finals != 0 { self.finals } else { self.records };
         let cta_warps = if ends != 0 { self.cta_warps } else { 0 };
-        Handed { context: at, tables: self.tables, ends, cta_warps }
+        HiddenParameter { context: at, tables: self.tables, ends, cta_warps }
     }
 }
 
-/// What the row behind an event holds: values, of four bytes each, of events of the sites that follow its
-/// own. The top bits of its site say so.
+/// Coalesced events: the row behind an event holds the values, four bytes each, of events of the next sites.
+/// The top bits of the event's site encode this.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Followers {
-    /// How many: 1 to [`Followers::MOST`], but not 3.
+    /// Number of coalesced events: 1, 2 or [`Followers::MOST`].
     pub count: u32,
-    /// Which of its lanes they are of.
+    /// The lanes that take part in them.
     pub lanes: Follow,
 }
 
-/// Lanes of events that follow another.
+/// The lanes of coalesced events, relative to the event before them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Follow {
-    /// All that it is of.
+    /// All lanes of that event.
     All = 1,
-    /// Those with their bit in its value.
+    /// Its lanes whose bit is set in its value: those that take the branch.
     With = 2,
-    /// Those without.
+    /// Its lanes whose bit is not set in its value.
     Without = 3,
 }
 
 impl Followers {
-    /// Most events that follow one.
+    /// Largest number of coalesced events behind one event.
     pub const MOST: usize = 4;
-    /// Bits of an event's site that are its number, plus one.
+    /// Mask of the bits of an event's site that hold its number plus one.
     pub const SITE: u32 = (1 << 28) - 1;
 
-    /// The top bits of the event's site.
+    /// The encoding in the top bits of the event's site.
     pub const fn tag(self) -> u32 {
         (self.lanes as u32) << 30 | (self.count - 1) << 28
     }
-    /// From an event's site.
+    /// Decodes the top bits of an event's site. `None`: no events follow.
     pub const fn of(site: u32) -> Option<Followers> {
         let lanes = match site >> 30 {
             0 => return None,
@@ -324,7 +336,7 @@ impl Followers {
         };
         Some(Followers { count: (site >> 28 & 3) + 1, lanes })
     }
-    /// Their lanes, if the event is of `mask` and has `value`.
+    /// The lanes of the coalesced events, from the mask and the value of the event before them.
     pub const fn mask(self, mask: u32, value: u32) -> u32 {
         match self.lanes {
             Follow::All => mask,
@@ -334,12 +346,12 @@ impl Followers {
     }
 }
 
-/// As many bits of a value as there are.
+/// Number of bits of a value. [`low`] with this many bits keeps all of them.
 pub const ALL: u8 = 64;
 
-/// The `bits` lowest bits of `value`. What an access moves may be less than its register holds: `st.u8` from
-/// a register of 32 bits stores 8, and a load that extends a sign says nothing by it. Another compiler may
-/// hold the same in another register.
+/// The `bits` lowest bits of `value`. An access may move fewer bits than its register has: `st.u8` from a
+/// 32-bit register stores 8 bits, and a load may extend a sign. Another compiler may keep the same value in a
+/// wider register, so only the bits that move are hashed.
 pub const fn low(value: u64, bits: u8) -> u64 {
     match bits {
         0 => 0,
@@ -348,17 +360,19 @@ pub const fn low(value: u64, bits: u8) -> u64 {
     }
 }
 
-/// By what a lane multiplies in [`digest`], less `lane` times twice that: odd, and another number in each
-/// lane.
+/// Base of the multiplier of a lane in [`digest`]: `DIGEST_BY * (2 * lane + 1)`, an odd number that differs
+/// between lanes.
 pub const DIGEST_BY: u32 = 0x9E37_79B1;
-/// By what [`digest`] multiplies the high half of a value.
+/// Multiplier of the high half of a value in [`digest`].
 pub const DIGEST_HIGH: u32 = 0xC2B2_AE3D;
 
-/// One lane's part of the digest in [`EventRecord::value`]: the digest of a memory site is the exclusive or,
-/// over the active lanes, of what this gives for a lane's values (a vector's elements in order), each as its
-/// bits zero-extended. Lowered code and hooks both compute it. Both halves of a product count: highest bits
-/// (signs) show in its upper half, by another number in each lane, so that what differs alike in several
-/// values, or in all lanes, does not go away.
+/// One lane's part of the digest in [`EventRecord::value`].
+///
+/// The digest of a memory site is the XOR of this function over the active lanes. `values` are the lane's
+/// values (the elements of a vector in order), zero-extended. Instrumented code and the hooks of the CPU
+/// device both compute it. Both halves of the product count: the top bits of a value (signs) show in the
+/// upper half. The multiplier differs between lanes, so that an equal change in several values or in all
+/// lanes does not cancel.
 pub const fn digest(lane: u32, values: &[u64]) -> u32 {
     let by = lane.wrapping_mul(DIGEST_BY << 1).wrapping_add(DIGEST_BY);
     let mut hash = 0;
@@ -372,41 +386,42 @@ pub const fn digest(lane: u32, values: &[u64]) -> u32 {
     hash
 }
 
-/// The shape of a level's streams.
+/// The layout of a level's streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Bytes of an element.
+    /// Number of bytes of an element.
     pub element: u64,
     /// Lanes that share a row: the warp size for a shared stream, 1 for a private one.
     pub lanes: u64,
 }
 
 impl Shape {
-    /// The shape of `level`'s streams for warps of `warp_size` lanes. Operand records are three elements of
+    /// The layout of `level`'s streams for warps of `warp_size` lanes. An operand record is three elements of
     /// eight bytes: `site + 1 | visit << 32`, then two values.
     pub const fn of(level: crate::kernel::Level, warp_size: u64) -> Shape {
         use crate::kernel::Level;
         match level {
             Level::Path => Shape { element: 4, lanes: warp_size },
-            // A probe program has no streams; the shape is as good as any.
+            // A probe program has no streams, so any shape will do.
             Level::Fingerprint | Level::Operands | Level::Probe => Shape { element: 8, lanes: warp_size },
             Level::Events => Shape { element: EventRecord::SIZE as u64, lanes: 1 },
         }
     }
-    /// Bytes of a row.
+    /// Number of bytes of a row.
     pub const fn row(self) -> u64 {
         self.element * self.lanes
     }
-    /// Rows of a chunk, the link row included.
+    /// Number of rows of a chunk, with the link row.
     pub const fn rows(self) -> u64 {
         if self.lanes == 1 { PRIVATE_CHUNK_ROWS } else { CHUNK_ROWS }
     }
-    /// Bytes of a chunk, and its alignment: a power of two.
+    /// Number of bytes of a chunk, and its alignment. A power of two.
     pub const fn chunk(self) -> u64 {
         self.row() * self.rows()
     }
-    /// Bytes that fill a magazine of a pool of `size` bytes: enough chunks that few come to the pool, and few
-    /// enough that magazines hold no more than a quarter of it. One chunk: magazines are of no use.
+    /// Number of bytes of a batch, for a pool of `size` bytes. Large batches keep lanes away from the pool's
+    /// cursor, but all magazines together hold at most a quarter of the pool. If the result is one chunk,
+    /// magazines bring nothing.
     pub const fn batch(self, size: u64) -> u64 {
         let most = size / 4 / MAGAZINES / self.chunk();
         let enough = MAGAZINE_BYTES / self.chunk();
@@ -419,7 +434,7 @@ impl Shape {
                 most
             }
     }
-    /// Heads that a warp of `warp_size` lanes needs.
+    /// Number of heads that a warp of `warp_size` lanes needs.
     pub const fn heads(self, warp_size: u64) -> u64 {
         warp_size / self.lanes
     }

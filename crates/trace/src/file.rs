@@ -23,10 +23,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::codec::{Codec, Reader, VERSION};
 use crate::ids::WarpId;
 use crate::kernel::Module;
-use crate::launch::Launch;
+use crate::launch::{Launch, WarpInfo};
 use crate::mark::Marks;
 use crate::table::TableContents;
-use crate::trace::{Bytes, Packed, Part, Recording, Streams, Trace, WarpInfo};
+use crate::trace::{Bytes, Packed, Part, Recording, Streams, Trace};
 use crate::{Error, frame, validate};
 
 /// The first bytes of a file.

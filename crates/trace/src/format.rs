@@ -86,29 +86,31 @@ A section is a head of 40 bytes and the stored bytes.
 | bytes | head of a section |
 |---|---|
 | 4 | kind |
-| 4 | flags: 1 the stored bytes are a zstd frame; 2 who does not know the kind may skip it; 4 without checksum |
+| 4 | flags: 1 stored bytes are a zstd frame; 2 readers may skip it if the kind is unknown; 4 no checksum |
 | 8 | length of the stored bytes |
 | 8 | their length when unpacked |
 | 8 | checksum of the stored bytes, or 0 |
 | 8 | checksum of the 32 bytes before |
 
-Sections follow one another without a table in front, so that a recorder appends each launch when it has ended, and what a
-killed one left is whole up to its last section.
+Sections follow one another without a table of sections. A recorder appends each launch when it has ended,
+so the file of a killed recorder is complete up to its last section.
 
 | kind | name | holds |
 |---|---|---|
 ";
 
 const REST: &str = "
-**Versions.** The magic changes when nothing of the old can be read. Every other change raises the version; a reader reads
-all versions up to its own and refuses later ones. Numbers of kinds, flags, fields and values are never used again for
-another meaning. The files under `tests/traces` are never made again: they must be readable for ever.
+**Versions.** The magic changes when old files become unreadable. Every other change raises the version. A
+reader accepts all versions up to its own and refuses later ones. Numbers of kinds, flags, fields and values
+are never reused for another meaning. The files under `tests/traces` are never regenerated: they must stay
+readable.
 
 ## Values
 
-Numbers are base-128, seven bits a byte, lowest first, the top bit set when more follow; but `u8` and `bool` have one byte
-and `u128` has 16. Ids, lane masks, `Nanos` and `Cycles` are numbers. `String` and `Vec` are a count, then that many; `Option` is 0, or 1 and
-the value; a pair is both; a structure is its fields in order; an enumeration is its number as one byte, then its fields.
+Numbers are base-128: seven bits in each byte, the lowest first, with the top bit set if more follow.
+Exceptions are `u8` and `bool` with one byte and `u128` with 16. Ids, lane masks, `Nanos` and `Cycles` are
+numbers. `String` and `Vec` are a count, then that many items. `Option` is 0, or 1 and the value. A pair is
+both values. A structure is its fields in order. An enumeration is its number as one byte, then its fields.
 
 ## Index
 
@@ -117,7 +119,8 @@ the value; a pair is both; a structure is its fields in order; an enumeration is
 - for each warp: its digest, 8 bytes
 - for each warp: elements dropped
 - number of frames
-- for each frame: number of warps, stored length, unpacked length (numbers), checksum of the stored bytes (8 bytes)
+- for each frame: number of warps, stored length, unpacked length (numbers), checksum of the stored bytes (8
+  bytes)
 
 ## Frames
 
@@ -126,25 +129,28 @@ A frame holds the streams of a few hundred warps that follow one another in the 
 - index of the first warp, number of warps
 - for each warp: the level of its stream, one byte
 - for `path`, `print`, `operands` in turn, of the warps of that level:
-  - for each warp: number of lanes; then a column of the numbers of elements by lane, each XORed with the one before (u32)
+  - for each warp: number of lanes; then a column of the numbers of elements by lane, each XORed with the one
+    before (u32)
   - `path`: rows of words (u32)
-  - `print`: rows of checkpoints (u64); for each warp the number of its entries of final hashes; then for each of their four numbers
-    a column over warps and entries, each XORed with the one before (u64)
+  - `print`: rows of checkpoints (u64); for each warp the number of its entries of final hashes; then for each
+    of their four numbers a column over warps and entries, each XORed with the one before (u64)
   - `operands`: rows of sites (u32), of visits (u32), of first values (u64), of second values (u64)
-- `events`: for each warp their number; columns over all of them of sites (u32), masks, each XORed with the one before (u64),
-  values (u64), clocks, less the one before (u32)
+- `events`: for each warp their number; columns over all of them of sites (u32), masks, each XORed with the
+  one before (u64), values (u64), clocks, each minus the one before (u32)
 
-A **column** of n numbers of w bytes is w planes of n bytes: all lowest bytes first. **Rows** are a column of the elements of
-all lanes of one warp after the other: first the lanes' first elements, then their second, and so on; lanes that have no more
-are left out; each is XORed with the element before it in its row.
+A **column** of n numbers of w bytes is w planes of n bytes, the plane of the lowest bytes first. **Rows**
+are a column of the elements of all lanes, warp by warp: the first element of each lane, then the second of
+each, and so on. Lanes that have no more elements are skipped. Each element is XORed with the one before it
+in its row.
 
 ## Records
 
-A `Records` is the number of records and four columns over them: markers, clocks (each less the one before, modulo 2^32), first words,
-second words. Here a column is its numbers one after the other. An `Anchors` is the number of anchors, and for each its cycles and its nanoseconds,
-less those of the one before, modulo 2^64, and, since version 11, what the timer took.
+A `Records` is the number of records and four columns over them: markers, clocks (each minus the one before,
+modulo 2^32), first words, second words. Here a column is its numbers one after the other. An `Anchors` is
+the number of anchors and, for each, its cycles and its nanoseconds, each minus the one before, modulo 2^64.
+Since version 11, the cycles until the timer answered follow (`Anchor::took`).
 
-The words of streams are those of the device:
+Streams hold the words that the device writes:
 
 ";
 

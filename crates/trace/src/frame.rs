@@ -16,8 +16,7 @@ use zstd::bulk::Compressor;
 
 use crate::codec::{Codec, Reader, put_number};
 use crate::ids::{LaneMask, SiteId};
-use crate::launch::{Event, Lanes, OperandRecord, WarpStream};
-use crate::trace::WarpInfo;
+use crate::launch::{Event, Lanes, OperandRecord, WarpInfo, WarpStream};
 use crate::{Error, Level};
 
 /// Most bytes of an unpacked frame: as much as the host is willing to hold for one.

@@ -3,9 +3,8 @@
 use crate::codec::{Codec, Reader, VERSION};
 use crate::ids::WarpId;
 use crate::kernel::Module;
-use crate::launch::Launch;
+use crate::launch::{Launch, WarpInfo};
 use crate::process::{Process, Skipped};
-use crate::trace::WarpInfo;
 use crate::{Error, file, frame, validate};
 
 /// Reads `data` as one of a file's parts, chosen by the first byte. What can be read must be written to the

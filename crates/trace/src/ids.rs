@@ -66,7 +66,7 @@ impl LaneMask {
     pub const fn has(self, lane: Lane) -> bool {
         self.0 >> lane.0 & 1 == 1
     }
-    /// Adds `lane`.
+    /// Adds `lane` to the set.
     pub fn insert(&mut self, lane: Lane) {
         self.0 |= 1 << lane.0;
     }
@@ -124,11 +124,11 @@ structures! {
     /// Sizes or a position in three dimensions; x is fastest.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     pub struct Dim3 {
-        /// Fastest dimension.
+        /// The dimension that varies fastest.
         pub x: u32,
-        /// Middle dimension.
+        /// The dimension between the others.
         pub y: u32,
-        /// Slowest dimension.
+        /// The dimension that varies slowest.
         pub z: u32,
     }
 }

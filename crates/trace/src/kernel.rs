@@ -101,7 +101,7 @@ structures! {
     pub struct Param {
         /// Name in the code.
         pub name: String,
-        /// Element type.
+        /// Type of one element.
         pub ty: Scalar,
         /// Byte offset in the parameter buffer.
         pub offset: u32,
@@ -181,7 +181,7 @@ choices! {
         /// A call of a function of this module; the decoder walks it (unless that function is skipped). Since
         /// version 8 with its place in the source.
         Call {
-            /// Called function.
+            /// The function that is called.
             function: FuncId,
             /// The call's guard.
             guard: Option<Guard>,
@@ -545,7 +545,7 @@ structures! {
     pub struct Steered {
         /// Branch, guard or select.
         pub class: SiteClass,
-        /// As written.
+        /// The instruction's text, as written.
         pub text: String,
         /// Where in the source.
         pub loc: Option<LocId>,
@@ -556,7 +556,7 @@ structures! {
     pub struct Node {
         /// What it is.
         pub kind: NodeKind,
-        /// As written.
+        /// The instruction's text, as written.
         pub text: String,
         /// Where in the source.
         pub loc: Option<LocId>,

@@ -214,7 +214,7 @@ structures! {
 /// What the lanes of one warp wrote.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct WarpStream {
-    /// The warp.
+    /// Number of the warp in the grid.
     pub warp: WarpId,
     /// XXH3-64 of everything that decoding this warp reads (streams, digest of the decode program, grid,
     /// parameters that slices use): equal digests, equal decoded streams. 0: not computed.
@@ -223,6 +223,17 @@ pub struct WarpStream {
     pub dropped: u64,
     /// The elements, by lane.
     pub lanes: Lanes,
+}
+
+/// The entry of a warp in a launch's index, which is readable without decompression.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WarpInfo {
+    /// Number of the warp in the grid.
+    pub warp: WarpId,
+    /// The warp's [`WarpStream::digest`].
+    pub digest: u64,
+    /// The warp's [`WarpStream::dropped`].
+    pub dropped: u64,
 }
 
 /// Elements by lane; `ends[l]` is where lane `l`'s elements end and lane `l + 1`'s begin.

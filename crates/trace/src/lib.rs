@@ -40,9 +40,9 @@ pub use ids::{
     SiteId, Slot, WarpId,
 };
 pub use kernel::Level;
-pub use launch::{Launch, WarpStream};
+pub use launch::{Launch, WarpInfo, WarpStream};
 pub use mark::{Mark, Marks};
 pub use process::Process;
 pub use table::{Table, TableContents};
-pub use trace::{Bytes, Recording, Streams, Trace, WarpInfo};
+pub use trace::{Bytes, Recording, Streams, Trace};
 pub use writer::Writer;

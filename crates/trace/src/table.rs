@@ -12,7 +12,7 @@ structures! {
     pub struct Table {
         /// Its name without `@`, perhaps empty.
         pub name: String,
-        /// What rows are told apart by, perhaps nothing.
+        /// The keys that identify a row; possibly none.
         pub keys: Vec<Field>,
         /// How values come together in a row.
         pub aggregate: Aggregate,

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::ids::{ModuleId, WarpId};
 use crate::kernel::Module;
-use crate::launch::{Launch, WarpStream};
+use crate::launch::{Launch, WarpInfo, WarpStream};
 use crate::mark::Marks;
 use crate::parallel::Workers;
 use crate::process::{Process, Skipped};
@@ -49,17 +49,6 @@ pub struct Recording {
     pub launch: Launch,
     /// What its warps wrote.
     pub streams: Streams,
-}
-
-/// What is known of a warp's stream without unpacking it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct WarpInfo {
-    /// The warp.
-    pub warp: WarpId,
-    /// See [`WarpStream::digest`].
-    pub digest: u64,
-    /// See [`WarpStream::dropped`].
-    pub dropped: u64,
 }
 
 /// The streams of one launch, by ascending warp; warps that were not recorded are absent.

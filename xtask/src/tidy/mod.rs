@@ -74,9 +74,6 @@ const LONG: usize = 800;
 /// Known places that break a rule, by folder. The numbers only go down: fix places, then lower the number.
 const KNOWN: &[(&str, usize)] = &[
     ("crates/analyze", 29),
-    ("crates/driver", 117),
-    ("crates/emu", 96),
-    ("crates/lanes", 3),
     ("crates/legacy", 17),
     ("crates/mockcuda", 109),
     ("crates/plan", 4),
@@ -84,9 +81,7 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/present", 9),
     ("crates/probe", 16),
     ("crates/timeline", 14),
-    ("crates/trace", 77),
-    ("docs/format.md", 39),
-    ("docs/ops.md", 5),
+    ("docs/format.md", 3),
     ("fuzz/src", 2),
     ("xtask/src", 4),
 ];

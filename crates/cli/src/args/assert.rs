@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use prlx_analyze::gate::Rule;
-use prlx_driver::session::Pattern;
+use prlx_driver::session::KernelPattern;
 
 use super::parse;
 
@@ -34,7 +34,7 @@ pub struct AssertArgs {
     pub max_lanes: Option<u64>,
     /// Compare only kernels whose names match (`*` and `?` match; or a regular expression between two `/`)
     #[arg(long, value_name = "NAME", value_parser = parse::pattern)]
-    pub kernel: Vec<Pattern>,
+    pub kernel: Vec<KernelPattern>,
     /// Compare only launches FIRST-LAST of the golden recording's processes, counted from 0
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
     pub launch: Vec<(u64, u64)>,

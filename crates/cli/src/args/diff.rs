@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use prlx_analyze::Shard;
-use prlx_driver::session::Pattern;
+use prlx_driver::session::KernelPattern;
 
 use super::legacy::LegacyArgs;
 use super::parse;
@@ -20,7 +20,7 @@ pub struct DiffArgs {
     pub b: PathBuf,
     /// Compare only kernels whose names match (`*` and `?` match; or a regular expression between two `/`)
     #[arg(long, value_name = "NAME", value_parser = parse::pattern)]
-    pub kernel: Vec<Pattern>,
+    pub kernel: Vec<KernelPattern>,
     /// Compare only launches FIRST-LAST of the first recording's processes, counted from 0
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
     pub launch: Vec<(u64, u64)>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prlx::device::DeviceChoice;
 use prlx_analyze::Shard;
-use prlx_driver::session::Pattern;
+use prlx_driver::session::KernelPattern;
 use prlx_emu::Checks;
 use prlx_isa::image::Target;
 use prlx_trace::Level;
@@ -84,8 +84,8 @@ pub fn shard(text: &str) -> Result<Shard, String> {
 }
 
 /// A name pattern of kernels.
-pub fn pattern(text: &str) -> Result<Pattern, String> {
-    Pattern::new(text)
+pub fn pattern(text: &str) -> Result<KernelPattern, String> {
+    KernelPattern::new(text)
 }
 
 /// A range of seconds, `FIRST-LAST`, as nanoseconds.

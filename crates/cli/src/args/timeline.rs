@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use prlx::timeline::BufferFormat;
-use prlx_driver::session::Pattern;
+use prlx_driver::session::KernelPattern;
 use prlx_legacy::cudaprofiler::Format;
 use prlx_timeline::Cut;
 
@@ -18,7 +18,7 @@ pub struct TimelineArgs {
     pub input: PathBuf,
     /// Show only kernels whose names match (`*` and `?` match; or a regular expression between two `/`)
     #[arg(long, value_name = "NAME", value_parser = parse::pattern)]
-    pub kernel: Vec<Pattern>,
+    pub kernel: Vec<KernelPattern>,
     /// Show only launches FIRST-LAST, counted from 0
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
     pub launch: Vec<(u64, u64)>,

@@ -9,7 +9,7 @@ use prlx::cost::{self, Instrumentation, KernelCost};
 use prlx::device::Device;
 use prlx::probe;
 use prlx::profile::marking;
-use prlx_driver::{Cost, CostOptions, Needs, Passed};
+use prlx_driver::{Cost, CostOptions, MarkerVisits, ResourceUsage};
 use prlx_plan::RecordingRequest;
 use prlx_trace::Level;
 use serde_json::{Value, json};
@@ -132,7 +132,9 @@ fn text(out: &mut impl Write, row: &KernelCost, counts: bool) -> io::Result<()> 
     };
     line(title.map(str::to_owned))?;
     let mut form = |name: &str, cost: &Cost, off: Option<&Cost>, note: &str| {
-        let needs = |of: &dyn Fn(&Needs) -> String| cost.needs.as_ref().map_or_else(|| "-".to_owned(), of);
+        let needs = |of: &dyn Fn(&ResourceUsage) -> String| {
+            cost.resources.as_ref().map_or_else(|| "-".to_owned(), of)
+        };
         let full = if cost.full { "memory was too small" } else { "" };
         let changed = if cost.changed { "buffers differ" } else { "" };
         line([
@@ -161,10 +163,10 @@ fn text(out: &mut impl Write, row: &KernelCost, counts: bool) -> io::Result<()> 
         form(&short(name), cost, None, "")?;
     }
     for (name, (on, _)) in row.instrumented.iter().filter_map(|w| Some((&w.name, w.costs.as_ref()?))) {
-        let Some(passed) = on.passed else { continue };
+        let Some(passed) = on.marker_visits else { continue };
         let of = if counts { "warp instructions each" } else { "ns each in that one" };
         let each = cost::per_visit(on, &row.bare, passed, counts);
-        let Passed { all, most } = passed;
+        let MarkerVisits { all, most } = passed;
         writeln!(out, "  {name}: markers passed {all} times, {most} in one track: {each:.2} {of}")?;
     }
     for (name, why) in row.instrumented.iter().flat_map(|w| w.unmarked.iter().map(|why| (&w.name, why))) {
@@ -200,7 +202,7 @@ fn as_json(row: &KernelCost, counts: bool) -> Value {
         json!({
             "form": name, "median": cost::quartile(cost, 2), "quartiles": [cost::quartile(cost, 1), cost::quartile(cost, 3)],
             "ratio": cost::ratio(cost, &row.bare), "streams": cost.streams, "full": cost.full, "changed": cost.changed,
-            "needs": cost.needs.map(|n| json!({
+            "needs": cost.resources.map(|n| json!({
                 "registers": n.registers, "local": n.local, "shared": n.shared, "resident": n.resident, "room": n.room,
             })),
         })
@@ -213,7 +215,8 @@ fn as_json(row: &KernelCost, counts: bool) -> Value {
             None => json!({ "form": name, "idle": true }),
         };
         first["rewriting_nanos"] = json!(form_cost.rewriting.as_nanos() as u64);
-        if let Some((on, passed)) = form_cost.costs.as_ref().and_then(|(on, _)| Some((on, on.passed?))) {
+        if let Some((on, passed)) = form_cost.costs.as_ref().and_then(|(on, _)| Some((on, on.marker_visits?)))
+        {
             let each = cost::per_visit(on, &row.bare, passed, counts);
             first["passed"] = json!({ "all": passed.all, "most": passed.most, "each": each });
         }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use prlx::diff::{kernel_name, launches_by_number, read_file};
 use prlx::legacy::{self, Input, MappedFile};
-use prlx_driver::session::{Pattern, Session};
+use prlx_driver::session::{KernelPattern, Session};
 use prlx_trace::WarpId;
 
 use crate::args::DiffArgs;
@@ -16,7 +16,8 @@ use crate::args::DiffArgs;
 /// `--json`.
 pub fn run(path: &Path, warp: u32, args: &DiffArgs) -> Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let kernel = |name: &str| args.kernel.is_empty() || args.kernel.iter().any(|p: &Pattern| p.takes(name));
+    let kernel =
+        |name: &str| args.kernel.is_empty() || args.kernel.iter().any(|p: &KernelPattern| p.matches(name));
     let asked = |number: u64| {
         args.launch.is_empty() || args.launch.iter().any(|(first, end)| (*first..*end).contains(&number))
     };

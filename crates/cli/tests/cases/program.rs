@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
 use libtest_mimic::{Failed, Trial};
-use prlx_driver::session::{Choice, Options, Session, VARIABLE, create, this_process};
+use prlx_driver::session::{
+    LaunchFilterState, Options, Session, VARIABLE, create_process_file, this_process,
+};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::{FuncId, Launch, Streams, Writer};
@@ -45,7 +47,7 @@ pub fn app(words: &[String]) -> ExitCode {
     let process = this_process();
     let mut words = words.iter().map(String::as_str);
     let mut file = None;
-    let mut choice = Choice::default();
+    let mut choice = LaunchFilterState::default();
     let mut number = 0;
     let mut modules = HashMap::new();
     while let Some(word) = words.next() {
@@ -71,10 +73,10 @@ pub fn app(words: &[String]) -> ExitCode {
             launch => {
                 let (name, content) = launch.split_once(':').unwrap();
                 let to = file.get_or_insert_with(|| {
-                    let (file, _) = create(&options.folder, &process).unwrap();
+                    let (file, _) = create_process_file(&options.folder, &process).unwrap();
                     Writer::new(file, "test", Some(&process)).unwrap()
                 });
-                let skipped = choice.leaves_out(&options, options.wants(name), number, 0);
+                let skipped = choice.skip_reason(&options, options.wants(name), number, 0);
                 let module = *modules.entry(name.to_owned()).or_insert_with(|| {
                     let kernel = Function { name: name.into(), kernel: true, ..Function::default() };
                     to.module(&Module { name: name.into(), functions: vec![kernel], ..Module::default() })

@@ -30,7 +30,7 @@ fn root() -> PathBuf {
 }
 
 fn ptxas() -> Option<PathBuf> {
-    crate::tools::nvidia("bin/ptxas")
+    crate::nvidia::nvidia("bin/ptxas")
 }
 
 /// A folder with an original and, perhaps, a probe.

@@ -6,6 +6,8 @@ mod diff_flags;
 mod engine;
 mod fuzz_corpus;
 mod machine_code;
+#[path = "../../../../tests/nvidia.rs"]
+mod nvidia;
 mod probe_program;
 mod profile_program;
 mod programs;

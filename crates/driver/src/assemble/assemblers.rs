@@ -1,8 +1,8 @@
-//! The assemblers of this machine, best first, and the cache of their results.
+//! The assemblers that are installed on this machine, best first, and the cache of their results.
 //!
 //! # Invariants
-//! An assembler that does not know the architecture or the PTX version is passed over. An error that it finds
-//! in the code is reported.
+//! - An assembler that does not support the architecture or the PTX version is skipped.
+//! - An error that an assembler finds in the code is reported.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -13,38 +13,43 @@ use prlx_trace::kernel::ThreadResources;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::assemble::cache::Cache;
-use crate::assemble::register_budget::{Within, limited, needs};
-use crate::assemble::search::{in_path, named};
-use crate::assemble::tool::{Assembler, Failed, OPTIONS};
+use crate::assemble::register_budget::{RegisterBudget, thread_resources, with_register_limits};
+use crate::assemble::search::{find_program, path_from_variable};
+use crate::assemble::tool::{AssembleError, Assembler, OPTIONS};
 
-/// Names the only assembler to use: `ptxas`, `nvjitlink` or `driver`.
+/// Environment variable: the only assembler to use, `ptxas`, `nvjitlink` or `driver`.
 pub const VARIABLE: &str = "PRLX_ASSEMBLER";
 
-/// Names the `ptxas` to use: a path.
+/// Environment variable: path of the `ptxas` to use.
 pub const PTXAS: &str = "PRLX_PTXAS";
 
-/// Names the nvJitLink to use: a path.
+/// Environment variable: path of the nvJitLink library to use.
 pub const NVJITLINK: &str = "PRLX_NVJITLINK";
 
-/// The assemblers that are here, best first, and what they have made before.
+/// Installed assemblers, with the cache of their results.
 #[derive(Debug, Default)]
 pub struct Assemblers {
-    /// In the order in which they are tried.
+    /// Assemblers in the order in which they are tried.
     pub tools: Vec<Assembler>,
-    /// Where their results are kept.
+    /// Cache of results; `None` disables it.
     pub cache: Option<Cache>,
 }
 
 impl Assemblers {
-    /// What there is here, as the environment chooses ([`VARIABLE`], [`PTXAS`], [`NVJITLINK`]).
+    /// Finds the assemblers of this machine, as the environment chooses ([`VARIABLE`], [`PTXAS`],
+    /// [`NVJITLINK`]).
     pub fn find() -> Assemblers {
         let wanted = env::var(VARIABLE).unwrap_or_default();
         let mut tools = Vec::new();
         if matches!(wanted.as_str(), "" | "ptxas") {
-            tools.extend(named(PTXAS).or_else(|| in_path("ptxas")).and_then(|p| Assembler::ptxas(&p)));
+            tools.extend(
+                path_from_variable(PTXAS)
+                    .or_else(|| find_program("ptxas"))
+                    .and_then(|p| Assembler::ptxas(&p)),
+            );
         }
         if matches!(wanted.as_str(), "nvjitlink") || wanted.is_empty() && tools.is_empty() {
-            let places = named(NVJITLINK).map_or_else(
+            let places = path_from_variable(NVJITLINK).map_or_else(
                 || {
                     ["libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so"]
                         .map(PathBuf::from)
@@ -57,26 +62,27 @@ impl Assemblers {
         Assemblers { tools, cache: Cache::of_user() }
     }
 
-    /// The machine code of rewritten `ptx`. Kernels that would spill registers to stay within those that they
-    /// are to have keep theirs.
+    /// Assembles instrumented `ptx` within a register budget. Kernels that would have to spill to stay within
+    /// the budget are assembled without a limit.
     ///
     /// # Errors
-    /// See [`Failed`].
-    pub fn rewritten(
+    /// See [`AssembleError`].
+    pub fn assemble_rewritten(
         &self,
         tool: &Assembler,
         ptx: &str,
-        within: Within<'_>,
+        within: RegisterBudget<'_>,
         target: Target,
         more: &[String],
-    ) -> Result<Vec<u8>, Failed> {
+    ) -> Result<Vec<u8>, AssembleError> {
         let code = self.assemble(tool, ptx, target, more)?;
-        let (before, mut limits) = (needs(&code), within.limits(&code));
-        // A second time without those that spill.
+        let (before, mut limits) = (thread_resources(&code), within.limits(&code));
+        // The second attempt leaves out the kernels that spilled in the first.
         for _ in 0..2 {
-            let lean = limited(ptx, &limits).and_then(|lean| self.assemble(tool, &lean, target, more).ok());
+            let lean = with_register_limits(ptx, &limits)
+                .and_then(|lean| self.assemble(tool, &lean, target, more).ok());
             let Some(lean) = lean else { break };
-            let now = needs(&lean);
+            let now = thread_resources(&lean);
             let local =
                 |all: &BTreeMap<&str, ThreadResources>, name: &str| all.get(name).map_or(0, |n| n.local);
             let spilt: Vec<&str> =
@@ -89,19 +95,20 @@ impl Assemblers {
         Ok(code)
     }
 
-    /// The machine code of `ptx` by one of [`Self::tools`], with more options, from the cache if it is there.
+    /// Assembles `ptx` with one of [`Self::tools`] and additional options. Takes the result from the cache if
+    /// it is there.
     ///
     /// # Errors
-    /// See [`Failed`].
+    /// See [`AssembleError`].
     pub fn assemble(
         &self,
         tool: &Assembler,
         ptx: &str,
         target: Target,
         more: &[String],
-    ) -> Result<Vec<u8>, Failed> {
+    ) -> Result<Vec<u8>, AssembleError> {
         let mut hash = Xxh3::new();
-        // The level of a rewritten module is in its text.
+        // The recording level is part of the text, so it needs no part of the key.
         for part in [tool.version.as_str(), &target.to_string(), &OPTIONS.join(" "), &more.join(" "), ptx] {
             hash.update(&(part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());

@@ -1,13 +1,17 @@
-//! Machine code that was made before, in the user's cache folder: one file an entry, named by the key.
+//! A cache of machine code in the user's cache folder: one file for each entry, named after its key.
 //!
-//! An entry is `PRLXCUB1`, the length and the 128-bit hash of what follows, little-endian, and the bytes.
+//! A file has the magic `PRLXCUB1`, the length and the 128-bit hash of the content (all little-endian), and
+//! the content.
 //!
 //! # Invariants
-//! A file under an entry's name is whole, for it is written beside it and renamed; what is damaged all the
-//! same is found by its hash and removed; processes may share the folder; its size stays below a limit, the
-//! longest unused goes first. A folder that can't be read or written is no error: nothing is kept then.
+//! - A file with an entry's name is complete: it is written under another name and renamed.
+//! - A damaged file is recognised by its hash and removed.
+//! - Processes can share the folder.
+//! - The folder's size stays below a limit. The entries that were unused for longest are removed first.
+//! - A folder that cannot be read or written is not an error: nothing is cached then.
+//!
 //! # Limitations
-//! Two processes that make the same entry both make it.
+//! Two processes that need the same new entry at the same time both assemble it.
 
 use std::env;
 use std::fs;
@@ -17,16 +21,16 @@ use std::time::{Duration, SystemTime};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Names the folder to use instead of the user's; empty: keep nothing.
+/// Environment variable: folder to use instead of the user's. If it is empty, nothing is cached.
 pub const VARIABLE: &str = "PRLX_CACHE_DIR";
 const MAGIC: &[u8] = b"PRLXCUB1";
 const HEAD: usize = 32;
-/// Bytes of all entries.
+/// Maximum size of all entries together, in bytes.
 const LIMIT: u64 = 1 << 30;
-/// A file that is being written for so long was left by a process that died.
+/// Age at which an unfinished file counts as left behind by a dead process.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// A folder of entries.
+/// A cache folder and its size limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cache {
     folder: PathBuf,
@@ -34,7 +38,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The user's: `$PRLX_CACHE_DIR`, else `prlx` in `$XDG_CACHE_HOME` or `~/.cache`.
+    /// The user's cache: `$PRLX_CACHE_DIR`, or the folder `prlx` in `$XDG_CACHE_HOME` or `~/.cache`.
     pub fn of_user() -> Option<Cache> {
         let folder = match env::var_os(VARIABLE) {
             Some(named) if named.is_empty() => return None,
@@ -47,7 +51,7 @@ impl Cache {
         Some(Cache::new(folder, LIMIT))
     }
 
-    /// In a folder, which is made when it is needed, with at most so many bytes.
+    /// A cache in `folder`, which is created on first use, with at most `limit` bytes.
     pub fn new(folder: PathBuf, limit: u64) -> Cache {
         Cache { folder, limit }
     }
@@ -56,7 +60,7 @@ impl Cache {
         self.folder.join(format!("{key:032x}.cubin"))
     }
 
-    /// An entry's bytes.
+    /// Returns an entry's content.
     pub fn get(&self, key: u128) -> Option<Vec<u8>> {
         let path = self.path(key);
         let mut bytes = fs::read(&path).ok()?;
@@ -64,7 +68,7 @@ impl Cache {
             let _ = fs::remove_file(&path);
             return None;
         }
-        // Its time says when it was used last.
+        // The modification time is the time of last use.
         if let Ok(file) = fs::File::options().append(true).open(&path) {
             let _ = file.set_modified(SystemTime::now());
         }
@@ -72,7 +76,7 @@ impl Cache {
         Some(bytes)
     }
 
-    /// Keeps an entry, if it can be kept.
+    /// Stores an entry. Failures are ignored.
     pub fn put(&self, key: u128, bytes: &[u8]) {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         if bytes.len() as u64 + HEAD as u64 > self.limit || fs::create_dir_all(&self.folder).is_err() {
@@ -90,8 +94,7 @@ impl Cache {
         self.trim();
     }
 
-    /// Removes what was not used for the longest time, until all is below the limit, and what dead processes
-    /// left.
+    /// Removes files of dead processes, and entries until the size is below the limit.
     fn trim(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let now = SystemTime::now();
@@ -118,7 +121,7 @@ impl Cache {
 }
 
 fn remove(path: &Path) {
-    // Another process may have been quicker.
+    // Another process may have removed it already.
     let _ = fs::remove_file(path);
 }
 

@@ -1,7 +1,17 @@
-//! nvJitLink: NVIDIA's assembler as a library, which needs no driver.
+//! nvJitLink: NVIDIA's assembler as a library, which needs no GPU driver.
 //!
 //! # Invariants
-//! Handles are destroyed; every buffer has the size that the library asked for. Misses: it is never closed.
+//! - Every handle is destroyed.
+//! - Every buffer that the library fills has the size that the library asked for.
+//!
+//! # Safety contract
+//! - **J1, types.** The functions have the types that nvJitLink.h declares.
+//! - **J2, live arguments.** Pointers that are passed point to values that live until the call returns; the
+//!   library copies what it keeps.
+//! - **J3, handle.** A handle is used only between `create` and `destroy`, by one thread.
+//!
+//! # Limitations
+//! The library is never closed.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ffi::{CString, c_char, c_void};
@@ -12,17 +22,18 @@ use std::ptr::null_mut;
 use libloading::Library as Dynamic;
 
 type Handle = *mut c_void;
-/// `NVJITLINK_INPUT_PTX`.
+/// `NVJITLINK_INPUT_PTX` of nvJitLink.h.
 const PTX: i32 = 2;
 
-/// The functions, as nvJitLink.h declares them; each gives 0 or an error.
+/// The functions of nvJitLink.h that are used. Each returns 0 or an error code.
 macro_rules! functions {
     ($($name:ident = $symbol:literal($($arg:ty),*);)*) => {
-        /// The library.
+        /// Function pointers into the library.
         pub struct Library { $($name: unsafe extern "C" fn($($arg),*) -> i32,)* }
         impl Library {
             fn of(library: &Dynamic) -> Option<Library> {
-                // SAFETY: the symbols of these names have these types, as nvJitLink.h says.
+                // SAFETY: J1: the symbol of this name has this type in nvJitLink.h. The library is never
+                // closed, so the pointer stays valid.
                 Some(Library { $($name: *unsafe { library.get($symbol) }.ok()?,)* })
             }
         }
@@ -41,35 +52,38 @@ functions! {
 }
 
 impl Library {
-    /// The library of that name or path, and its version.
+    /// Opens the library with that name or path. Also returns its version: major, minor.
     pub fn open(path: &Path) -> Option<(Library, (u32, u32))> {
-        // SAFETY: loading a library runs its initialisers; this one is NVIDIA's, or what the user named.
+        // SAFETY: Loading a library runs its initialisers. This one is NVIDIA's, or the one that the user
+        // named.
         let dynamic = ManuallyDrop::new(unsafe { Dynamic::new(path) }.ok()?);
         let library = Library::of(&dynamic)?;
         let (mut major, mut minor) = (0, 0);
-        // SAFETY: both may be written.
+        // SAFETY: J2: both are local variables that the call writes.
         let told = unsafe { (library.version)(&mut major, &mut minor) };
         (told == 0).then_some((library, (major, minor)))
     }
 
-    /// The machine code. The outer error: the library can't do it; the inner one: what it says of the PTX.
+    /// Assembles `ptx`. The outer error means that the library cannot be used; the inner error is its message
+    /// about the PTX.
     pub fn assemble(&self, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, String>, String> {
         let options: Vec<CString> = options.iter().filter_map(|o| CString::new(o.as_str()).ok()).collect();
         let mut list: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
         let mut text = ptx.as_bytes().to_vec();
         text.push(0);
         let mut handle = null_mut();
-        // SAFETY: the list and its strings live through the call; the library copies them.
+        // SAFETY: J2: the list and its strings live until the end of this function, and `list.len()` is their
+        // number.
         let created = unsafe { (self.create)(&mut handle, list.len() as u32, list.as_mut_ptr()) };
         if created != 0 {
             return Err(format!("error {created} for {options:?}"));
         }
-        // SAFETY: the handle was made above; the text lives through the call, and its size is told with its
-        // NUL.
+        // SAFETY: J3: the handle was created above. J2: the text lives until the end of this function, and
+        // its length includes the NUL, as the header asks.
         let mut result =
             unsafe { (self.add)(handle, PTX, text.as_ptr().cast(), text.len(), c"ptx".as_ptr()) };
         if result == 0 {
-            // SAFETY: the handle was made above.
+            // SAFETY: J3: the handle was created above and is not yet destroyed.
             result = unsafe { (self.complete)(handle) };
         }
         let (size, get) = match result {
@@ -78,7 +92,8 @@ impl Library {
         };
         let mut bytes = Vec::new();
         let mut length = 0;
-        // SAFETY: the handle was made above; the buffer has the size that the library asks for.
+        // SAFETY: J3: the handle is destroyed last. J2: the buffer has the length that the library returned
+        // for it.
         unsafe {
             if size(handle, &mut length) == 0 {
                 bytes.resize(length, 0u8);

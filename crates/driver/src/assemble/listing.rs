@@ -1,34 +1,33 @@
-//! Machine code as text, by NVIDIA's `nvdisasm`, with the lines of the PTX that it was made from.
+//! Disassembles the machine code of PTX with NVIDIA's `nvdisasm`, with the PTX line of each instruction.
 //!
 //! # Limitations
-//! What other programs than `ptxas` assembled; nvJitLink keeps no lines of the PTX.
+//! Only code that `ptxas` assembled has these lines; nvJitLink drops them.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use prlx_isa::image::Target;
 
 use crate::assemble::assemblers::Assemblers;
-use crate::assemble::search::{in_path, named};
-use crate::assemble::target::{own, target};
-use crate::assemble::tool::Failed;
+use crate::assemble::search::{find_program, path_from_variable};
+use crate::assemble::target::{declared_target, target};
+use crate::assemble::tool::AssembleError;
+use crate::temporary::temporary_folder;
 
-/// Names the `nvdisasm` to use: a path.
+/// Environment variable: path of the `nvdisasm` to use.
 pub const NVDISASM: &str = "PRLX_NVDISASM";
 
-/// The listing of `ptx`, assembled for a device, or for what its own `.target` says.
+/// Returns a listing of `ptx`, assembled for `device` or, without one, for its own `.target`.
 ///
 /// # Errors
-/// Why there is none, in words.
+/// If a tool is missing or fails. The text says which.
 pub fn listing(ptx: &str, device: Option<Target>) -> Result<String, String> {
     let target = match device {
         Some(device) => target(ptx, device).map_err(|e| e.to_string())?,
-        None => own(ptx),
+        None => declared_target(ptx),
     };
     let target = target.ok_or("its `.target` is not known")?;
-    let nvdisasm = named(NVDISASM).or_else(|| in_path("nvdisasm"));
+    let nvdisasm = path_from_variable(NVDISASM).or_else(|| find_program("nvdisasm"));
     let nvdisasm = nvdisasm
         .ok_or_else(|| format!("there is no nvdisasm (on PATH, in CUDA_HOME/bin, or named by {NVDISASM})"))?;
     let mut assemblers = Assemblers::find();
@@ -38,17 +37,16 @@ pub fn listing(ptx: &str, device: Option<Target>) -> Result<String, String> {
         .first()
         .ok_or("there is no ptxas (on PATH, in CUDA_HOME/bin, or named by PRLX_PTXAS)")?;
     let code = assemblers.assemble(ptxas, ptx, target, &[]).map_err(|e| match e {
-        Failed::Unfit(why) => why,
-        Failed::Wrong(e) => e.to_string(),
+        AssembleError::Unsuitable(why) => why,
+        AssembleError::InvalidCode(e) => e.to_string(),
     })?;
     run(&nvdisasm, &code).map_err(|e| format!("{}: {e}", nvdisasm.display()))
 }
 
 fn run(nvdisasm: &Path, code: &[u8]) -> Result<String, String> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let name = format!("prlx-{}-{}.cubin", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let file: PathBuf = env::temp_dir().join(name);
     let inside = || -> std::io::Result<_> {
+        let folder = temporary_folder()?;
+        let file = folder.path().join("kernel.cubin");
         std::fs::write(&file, code)?;
         Command::new(nvdisasm)
             .args(["-c", "-gp"])
@@ -57,11 +55,24 @@ fn run(nvdisasm: &Path, code: &[u8]) -> Result<String, String> {
             .stdin(Stdio::null())
             .output()
     };
-    let done = inside();
-    let _ = std::fs::remove_file(&file);
-    let out = done.map_err(|e| e.to_string())?;
+    let out = inside().map_err(|e| e.to_string())?;
     if !out.status.success() {
         return Err(format!("{}: {}", out.status, String::from_utf8_lossy(&out.stderr).trim_end()));
     }
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::run;
+    use crate::temporary::tests::among_prepared_links;
+
+    #[test]
+    fn prepared_links_are_not_followed() {
+        // `echo` stands in for the disassembler and prints its arguments.
+        let text = among_prepared_links(|| run(Path::new("/bin/echo"), b"the code")).unwrap();
+        assert!(text.starts_with("-c -gp ") && text.trim_end().ends_with("/kernel.cubin"), "{text}");
+    }
 }

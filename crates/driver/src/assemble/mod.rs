@@ -1,10 +1,10 @@
-//! Assembles PTX to machine code before the driver sees it: with `ptxas` if there is one, else with
+//! Assembles PTX to machine code before the driver sees it: with `ptxas` if it is installed, otherwise with
 //! nvJitLink. If both are missing, the driver's own compiler does it.
 //!
-//! Results are stored in the user's cache folder ([`cache`]).
+//! Results are cached in the user's cache folder ([`cache`]).
 //!
 //! # Limitations
-//! The options of a build that stored none are not known.
+//! The options of the original build are known only if the build stored them in its code.
 
 pub(crate) mod assemblers;
 pub mod cache;
@@ -17,7 +17,7 @@ mod target;
 pub(crate) mod tool;
 
 pub use assemblers::{Assemblers, NVJITLINK, PTXAS, VARIABLE};
-pub use options::kept;
-pub use register_budget::{Within, lost, needs, shares_registers};
+pub use options::code_options;
+pub use register_budget::{RegisterBudget, thread_resources, threads_lost, uses_setmaxnreg};
 pub use target::target;
-pub use tool::{Assembler, Failed};
+pub use tool::{AssembleError, Assembler};

@@ -1,8 +1,8 @@
-//! The assembler options that a build stored with its code.
+//! Reads the assembler options that a build stored in its code.
 
-/// Of the options that are stored with an image, as ` -lineinfo -arch sm_90a -O1`, those that make a
-/// difference to its code.
-pub fn kept(stored: &str) -> Vec<String> {
+/// Selects the stored options that change the machine code. `stored` is a command line, for example `
+/// -lineinfo -arch sm_90a -O1`.
+pub fn code_options(stored: &str) -> Vec<String> {
     let mut words = stored.split_whitespace().peekable();
     let mut all = Vec::new();
     while let Some(word) = words.next() {
@@ -28,11 +28,11 @@ pub fn kept(stored: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::kept;
+    use super::code_options;
 
     #[test]
     fn options_that_change_code_are_kept() {
-        let all = |stored| kept(stored).join(" ");
+        let all = |stored| code_options(stored).join(" ");
         assert_eq!(all(" -lineinfo -arch sm_90a "), "");
         assert_eq!(all("-maxrregcount=32 -O2 --generate-line-info"), "-maxrregcount=32 -O2");
         assert_eq!(all("-v -g --gpu-name=sm_90 --maxrregcount 40 -O 1 in.ptx"), "-g --maxrregcount 40 -O 1");

@@ -1,55 +1,58 @@
-//! How many registers rewritten kernels may use.
+//! Limits the registers of instrumented kernels, so that instrumentation does not lower their occupancy.
 
 use std::collections::BTreeMap;
 
 use crate::occupancy::{registers_per_thread, threads_per_sm};
 use prlx_isa::image::cubin;
-use prlx_isa::view::{Function, FunctionKind};
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{Function, FunctionKind, Module};
 use prlx_plan::Plan;
 use prlx_trace::Level;
 use prlx_trace::kernel::ThreadResources;
 
-/// With so many registers a thread a multiprocessor has as many warps as it can hold, on all GPUs but the
-/// smallest (65,536 over 2,048).
+/// Registers per thread with which an SM holds its maximum number of warps: 65,536 registers over 2,048
+/// threads. Only the smallest GPUs differ.
 const FULL: u32 = 32;
 
-/// So many more are given up for that.
+/// A kernel that exceeds [`FULL`] by at most this many registers is limited to it.
 const CLOSE: u32 = 8;
 
-/// Within how many registers rewritten code is to do, where that takes no more local memory.
+/// How many registers an instrumented kernel may use. A limit applies only to kernels that do not need more
+/// local memory with it.
 #[derive(Clone, Copy, Debug)]
-pub enum Within<'a> {
-    /// As many as the assembler takes.
-    Any,
-    /// 32 of those that take a few more. What level `events` inserts waits, and more warps hide that best.
-    /// (Measured: bench/runs/2026-11-24-h200-events.md. At other levels some kernels lose by it.)
-    Full,
-    /// So many that a multiprocessor has registers for as many threads as of this machine code: cycles of a
-    /// kernel of which fewer run at once are another kernel's.
-    Room(&'a [u8]),
+pub enum RegisterBudget<'a> {
+    /// As many as the assembler chooses.
+    Unlimited,
+    /// Limits kernels that need slightly more than 32 registers to 32. The code that level `events` inserts
+    /// waits for memory, and more resident warps hide that best. At other levels some kernels become slower.
+    /// (Measured: bench/runs/2026-11-24-h200-events.md.)
+    FullOccupancy,
+    /// As many as leave an SM with as many resident threads as this original machine code. With fewer
+    /// resident threads, the measured cycles would not be those of the original kernel.
+    SameOccupancy(&'a [u8]),
 }
 
-impl<'a> Within<'a> {
-    /// What is right for a plan, of a module whose own machine code this is.
-    pub fn of(plan: &Plan, own: Option<&'a [u8]>) -> Within<'a> {
+impl<'a> RegisterBudget<'a> {
+    /// Chooses the budget for a plan. `own` is the machine code of the original module, if known.
+    pub fn of(plan: &Plan, own: Option<&'a [u8]>) -> RegisterBudget<'a> {
         match own {
-            _ if plan.request.level == Level::Events => Within::Full,
-            Some(own) if plan.probe_state.tracks.is_some() => Within::Room(own),
-            _ => Within::Any,
+            _ if plan.request.level == Level::Events => RegisterBudget::FullOccupancy,
+            Some(own) if plan.probe_state.tracks.is_some() => RegisterBudget::SameOccupancy(own),
+            _ => RegisterBudget::Unlimited,
         }
     }
 
-    /// The registers that kernels are to have, of those whose machine code has others.
+    /// Returns the limit of each kernel in `code` that exceeds its budget.
     pub(super) fn limits(self, code: &[u8]) -> BTreeMap<&str, u32> {
-        let all = |code| needs(code).into_iter();
+        let all = |code| thread_resources(code).into_iter();
         match self {
-            Within::Any => BTreeMap::new(),
-            Within::Full => {
+            RegisterBudget::Unlimited => BTreeMap::new(),
+            RegisterBudget::FullOccupancy => {
                 let close = |n: &ThreadResources| FULL < n.registers && n.registers <= FULL + CLOSE;
                 all(code).filter(|(_, n)| close(n)).map(|(name, _)| (name, FULL)).collect()
             }
-            Within::Room(own) => {
-                let own = needs(own);
+            RegisterBudget::SameOccupancy(own) => {
+                let own = thread_resources(own);
                 let limit = |(name, now): (_, ThreadResources)| {
                     let before = threads_per_sm(own.get(name)?.registers);
                     (threads_per_sm(now.registers) < before).then(|| (name, registers_per_thread(before)))
@@ -60,8 +63,8 @@ impl<'a> Within<'a> {
     }
 }
 
-/// What functions take, by name; none of what is no machine code.
-pub fn needs(code: &[u8]) -> BTreeMap<&str, ThreadResources> {
+/// Returns the resources of each function in a cubin, by name. Empty for anything but a cubin.
+pub fn thread_resources(code: &[u8]) -> BTreeMap<&str, ThreadResources> {
     let local: BTreeMap<&str, u32> = cubin::frames(code).unwrap_or_default().into_iter().collect();
     let all = cubin::registers(code).unwrap_or_default().into_iter();
     all.map(|(name, registers)| {
@@ -70,30 +73,37 @@ pub fn needs(code: &[u8]) -> BTreeMap<&str, ThreadResources> {
     .collect()
 }
 
-/// For how many threads fewer than of its own functions a multiprocessor has registers for rewritten ones,
-/// all together.
-pub fn lost(own: &[u8], code: &[u8]) -> u32 {
-    let own = needs(own);
+/// Returns how many threads fewer an SM can hold with the functions of `code` than with those of `own`,
+/// summed over the functions.
+pub fn threads_lost(own: &[u8], code: &[u8]) -> u32 {
+    let own = thread_resources(own);
     let lost = |(name, now): (&str, ThreadResources)| {
         own.get(name).map(|n| threads_per_sm(n.registers).saturating_sub(threads_per_sm(now.registers)))
     };
-    needs(code).into_iter().filter_map(lost).fold(0, u32::saturating_add)
+    thread_resources(code).into_iter().filter_map(lost).fold(0, u32::saturating_add)
 }
 
-/// Whether warps give registers to each other (PTX ISA, `setmaxnreg`).
-pub fn shares_registers(ptx: &str) -> bool {
-    ptx.contains("setmaxnreg")
+/// Whether a module uses `setmaxnreg`, with which warps pass registers to each other (PTX ISA, "setmaxnreg").
+pub fn uses_setmaxnreg(ptx: &str) -> bool {
+    has_setmaxnreg(&prlx_isa::ptx::read(ptx).0)
 }
 
-/// `ptx`, in which these kernels take no more than so many registers; `None`: there is none that says nothing
-/// of them itself.
-pub(super) fn limited(ptx: &str, limits: &BTreeMap<&str, u32>) -> Option<String> {
-    // A limit at the kernel's begin makes `setmaxnreg` count, which assemblers pass over without one, and its
-    // warps may then wait for registers for ever.
-    if limits.is_empty() || shares_registers(ptx) {
+fn has_setmaxnreg(module: &Module) -> bool {
+    module.functions.iter().flat_map(|f| &f.insts).any(|inst| inst.form.op == Some(Op::Setmaxnreg))
+}
+
+/// Adds `.maxnreg` to the kernels in `limits`. Returns `None` if no kernel gets a limit, because each already
+/// declares one.
+pub(super) fn with_register_limits(ptx: &str, limits: &BTreeMap<&str, u32>) -> Option<String> {
+    // Without a limit at the kernel's start, assemblers ignore `setmaxnreg`. With one it takes effect, and
+    // warps may wait for registers forever.
+    if limits.is_empty() {
         return None;
     }
-    let view = prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0;
+    let view = prlx_isa::ptx::read(ptx).0;
+    if has_setmaxnreg(&view) {
+        return None;
+    }
     let said = |name: &str| matches!(name, "maxnreg" | "minnctapersm");
     let limit = |f: &Function| {
         let free = f.kind == FunctionKind::Kernel && !f.limits.iter().any(|(name, _)| said(name));
@@ -104,4 +114,27 @@ pub(super) fn limited(ptx: &str, limits: &BTreeMap<&str, u32>) -> Option<String>
     let mut text = ptx.to_owned();
     places.iter().rev().for_each(|(at, most)| text.insert_str(*at, &format!(".maxnreg {most}\n")));
     (!places.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{uses_setmaxnreg, with_register_limits};
+    use std::collections::BTreeMap;
+
+    const PTX: &str = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+
+    #[test]
+    fn only_an_instruction_counts_as_setmaxnreg() {
+        let commented = PTX.replace("ret;", "// setmaxnreg would need a limit\n/* setmaxnreg */ ret;");
+        let named = PTX.replace("ret;", "bra setmaxnreg_is_a_label;\nsetmaxnreg_is_a_label:\nret;");
+        let limits = BTreeMap::from([("k", 32)]);
+        for ptx in [&commented, &named] {
+            assert!(!uses_setmaxnreg(ptx), "{ptx}");
+            let limited = with_register_limits(ptx, &limits).unwrap();
+            assert!(limited.contains(".maxnreg 32\n"), "{limited}");
+        }
+        let used = PTX.replace("ret;", "setmaxnreg.dec.sync.aligned.u32 40;\nret;");
+        assert!(uses_setmaxnreg(&used));
+        assert_eq!(with_register_limits(&used, &limits), None);
+    }
 }

@@ -1,19 +1,21 @@
-//! The architecture that PTX is assembled for.
+//! Chooses the architecture that PTX is assembled for.
 //!
 //! # Invariants
-//! PTX for `sm_90a` is assembled for `sm_90a`, PTX for `sm_100f` for its family. Other PTX is assembled for
-//! the device's own architecture.
+//! - PTX for an architecture with suffix `a` is assembled for exactly that one.
+//! - PTX for an architecture with suffix `f` is assembled for the device's member of that family.
+//! - Other PTX is assembled for the device's own architecture.
 
 use prlx_isa::image::Target;
 
 use crate::error::{Error, ErrorKind};
 
-/// What PTX must be assembled for to run on a device; `None` if its `.target` says nothing that is known.
+/// Returns the architecture to assemble `ptx` for, so that it runs on `device`; `None` if its `.target` is
+/// not known.
 ///
 /// # Errors
-/// When it can't be run there.
+/// If the code cannot run on the device.
 pub fn target(ptx: &str, device: Target) -> Result<Option<Target>, Error> {
-    let Some(own) = own(ptx) else { return Ok(None) };
+    let Some(own) = declared_target(ptx) else { return Ok(None) };
     if !own.assembles_for(device) {
         let why = match own.suffix {
             Some('a') => "code for an architecture with `a` runs on that one alone",
@@ -31,8 +33,8 @@ pub fn target(ptx: &str, device: Target) -> Result<Option<Target>, Error> {
     }))
 }
 
-/// What a module's `.target` says.
-pub(super) fn own(ptx: &str) -> Option<Target> {
+/// Reads the `.target` of a module.
+pub(super) fn declared_target(ptx: &str) -> Option<Target> {
     let line = ptx.lines().find_map(|l| l.trim_start().strip_prefix(".target"))?;
     Target::parse(line.split([',', ' ', '\t', '/', '\r']).find(|w| !w.is_empty())?)
 }

@@ -1,23 +1,22 @@
-//! One assembler, `ptxas` or nvJitLink, and what it answers.
+//! One assembler, `ptxas` or nvJitLink: runs it and interprets its errors.
 //!
-//! Options are pinned: the architecture, and `-lineinfo`, which changes no code and keeps source lines (with
-//! `ptxas`, the PTX too) in the cubin.
+//! Every run has the same options: the architecture, and `-lineinfo`. The latter changes no code and keeps
+//! source lines in the cubin (with `ptxas`, the PTX as well).
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use prlx_isa::image::Target;
 
 use crate::assemble::jitlink;
 use crate::error::{Error, ErrorKind};
+use crate::temporary::temporary_folder;
 
-/// What every assembler is told beside the architecture.
+/// Options for every assembler, besides the architecture.
 pub(super) const OPTIONS: &[&str] = &["-lineinfo"];
 
-/// What an assembler says when it is the assembler that does not fit, not the code.
-const UNFIT: &[&str] = &[
+/// Messages with which an assembler rejects the architecture or PTX version instead of the code.
+const UNSUITABLE: &[&str] = &[
     "is not defined for option 'gpu-name'",
     "Unsupported .version",
     "does not support .target",
@@ -25,19 +24,20 @@ const UNFIT: &[&str] = &[
     "unsupported toolchain",
 ];
 
-/// What did not come of it.
+/// Why PTX was not assembled.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Failed {
-    /// This assembler can't do it: why. Another one may.
-    Unfit(String),
-    /// The code is wrong.
-    Wrong(Error),
+pub enum AssembleError {
+    /// This assembler does not support the architecture or PTX version, or it cannot be run. Another one may
+    /// work.
+    Unsuitable(String),
+    /// The code is invalid.
+    InvalidCode(Error),
 }
 
-/// One assembler.
+/// An installed assembler.
 pub struct Assembler {
     tool: Tool,
-    /// As it says itself.
+    /// Name and version, as the tool prints them.
     pub(super) version: String,
 }
 
@@ -53,7 +53,7 @@ impl std::fmt::Debug for Assembler {
 }
 
 impl Assembler {
-    /// A `ptxas`; `None` if it does not start.
+    /// Uses the `ptxas` at `path`; `None` if it does not start.
     pub fn ptxas(path: &Path) -> Option<Assembler> {
         let out = Command::new(path)
             .arg("--version")
@@ -62,28 +62,28 @@ impl Assembler {
             .output()
             .ok()?;
         let said = String::from_utf8_lossy(&out.stdout).into_owned();
-        // "Build cuda_13.0.r13.0/compiler.36424714_0", or whatever comes last.
+        // The last line has the build: "Build cuda_13.0.r13.0/compiler.36424714_0".
         let version = said.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
         let version = format!("ptxas {version}");
         out.status.success().then(|| Assembler { tool: Tool::Ptxas(path.to_owned()), version })
     }
 
-    /// The nvJitLink library of that name or path; `None` if it is none.
+    /// Uses the nvJitLink library with that name or path; `None` if it cannot be loaded.
     pub fn jit_link(path: &Path) -> Option<Assembler> {
         let (library, (major, minor)) = jitlink::Library::open(path)?;
         Some(Assembler { tool: Tool::JitLink(library), version: format!("nvJitLink {major}.{minor}") })
     }
 
-    /// What it is, with its version.
+    /// Name and version of the assembler.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The machine code of `ptx`, with more options.
+    /// Assembles `ptx` for `target` with additional options.
     ///
     /// # Errors
-    /// See [`Failed`].
-    pub fn assemble(&self, ptx: &str, target: Target, more: &[String]) -> Result<Vec<u8>, Failed> {
+    /// See [`AssembleError`].
+    pub fn assemble(&self, ptx: &str, target: Target, more: &[String]) -> Result<Vec<u8>, AssembleError> {
         let mut options = vec![format!("-arch={target}")];
         options.extend(OPTIONS.iter().map(|o| (*o).to_owned()));
         options.extend_from_slice(more);
@@ -91,10 +91,10 @@ impl Assembler {
             Tool::Ptxas(path) => run(path, ptx, &options),
             Tool::JitLink(library) => library.assemble(ptx, &options),
         }
-        .map_err(Failed::Unfit)?;
-        done.map_err(|said| match UNFIT.iter().any(|text| said.contains(text)) {
-            true => Failed::Unfit(format!("{}: {said}", self.version)),
-            false => Failed::Wrong(Error::new(
+        .map_err(AssembleError::Unsuitable)?;
+        done.map_err(|said| match UNSUITABLE.iter().any(|text| said.contains(text)) {
+            true => AssembleError::Unsuitable(format!("{}: {said}", self.version)),
+            false => AssembleError::InvalidCode(Error::new(
                 ErrorKind::Module,
                 format!("{} refuses the PTX:\n{said}", self.version),
             )),
@@ -102,19 +102,17 @@ impl Assembler {
     }
 }
 
-/// Runs `ptxas` in a folder of its own. The outer error: it could not be run; the inner one: what it says of
-/// the PTX.
+/// Runs `ptxas` in a new private folder. The outer error means that it could not be run; the inner error is
+/// its message about the PTX.
 fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, String>, String> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let name = format!("prlx-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let folder = env::temp_dir().join(name);
     let inside = || -> Result<Result<Vec<u8>, String>, std::io::Error> {
-        std::fs::create_dir(&folder)?;
+        let folder = temporary_folder()?;
+        let folder = folder.path();
         std::fs::write(folder.join("PTX"), ptx)?;
         let mut command = Command::new(ptxas);
         let command =
-            command.current_dir(&folder).args(options).args(["-o", "cubin", "PTX"]).stdin(Stdio::null());
-        // What a program has preloaded is not for its assembler.
+            command.current_dir(folder).args(options).args(["-o", "cubin", "PTX"]).stdin(Stdio::null());
+        // The library that PRLX preloads into a program must not run in its assembler.
         let command = command.env_remove("LD_PRELOAD");
         let out = command.output()?;
         if !out.status.success() {
@@ -125,7 +123,21 @@ fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, St
         }
         Ok(Ok(std::fs::read(folder.join("cubin"))?))
     };
-    let done = inside().map_err(|e| format!("{} in {}: {e}", ptxas.display(), folder.display()));
-    let _ = std::fs::remove_dir_all(&folder);
-    done
+    inside().map_err(|e| format!("{}: {e}", ptxas.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::run;
+    use crate::temporary::tests::among_prepared_links;
+
+    #[test]
+    fn prepared_links_are_not_followed() {
+        // The shell stands in for the assembler: `$0` is -o, `$1` the output, `$2` the PTX.
+        let options = ["-c", "cat \"$2\" > \"$1\""].map(str::to_owned);
+        let code = among_prepared_links(|| run(Path::new("/bin/sh"), "the text", &options));
+        assert_eq!(code.unwrap().unwrap(), b"the text");
+    }
 }

@@ -2,14 +2,14 @@
 //!
 //! # Invariants
 //! - Every failure is reported with CUDA's name and text for it.
-//! - A launch that does not fit the device is refused before the driver sees it, with the limit.
-//! - Modules and memory that are left are freed with the context.
+//! - A launch that does not fit the device is refused before the driver sees it; the error names the limit.
+//! - Remaining modules and memory are freed with the context.
 //!
 //! # Limitations
 //! - One stream and one device at a time; no module variables.
 //! - What a kernel recorded before it faulted is lost with its context, unless it lies in
-//!   [kept](Driver::alloc_kept) memory.
-//! - A kernel that never ends blocks the caller, unless a time limit is set ([`Cuda::set_patience`]).
+//!   [host-mapped](Driver::alloc_host_mapped) memory.
+//! - A kernel that never ends blocks the caller, unless a time limit is set ([`Cuda::set_time_limit`]).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -20,62 +20,63 @@ use prlx_trace::kernel::Param;
 
 use crate::assemble;
 use crate::assemble::assemblers::Assemblers;
-use crate::assemble::register_budget::Within;
-use crate::assemble::tool::Failed;
+use crate::assemble::register_budget::RegisterBudget;
+use crate::assemble::tool::AssembleError;
 use crate::cuda::calls::{attribute, function};
-use crate::cuda::error_codes::known;
+use crate::cuda::error_codes::lookup;
 use crate::cuda::gpus::{Gpu, gpu};
 use crate::cuda::library::failure::{Failure, sticky};
 use crate::cuda::library::handles::{Context, Device, Function, Module};
 use crate::cuda::library::launch::{Params, Shape};
-use crate::cuda::library::mapped::Mapped;
+use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
-use crate::driver::{DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleHandle, Needs};
+use crate::driver::{DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleHandle, ResourceUsage};
 use crate::error::{Error, ErrorKind};
-use crate::signature::{Signature, counted};
+use crate::signature::{Signature, cluster_unit};
 use crate::tensor_map::{BYTES, TensorMap};
 
-/// Bytes of shared memory that a CTA can have without asking for more.
+/// Shared memory in bytes that a CTA can have without opting in to more.
 const SHARED: u32 = 48 << 10;
 
-/// CTAs of a cluster that every device with clusters can run.
+/// Maximum CTAs of a cluster that every device with clusters supports.
 const PORTABLE_CLUSTER: u64 = 8;
 
-/// Bytes of stack for each thread of a recursive kernel: eight times what CUDA gives without being asked.
+/// Stack in bytes for each thread of a recursive kernel: eight times CUDA's default.
 const DEEP_STACK: usize = 8 << 10;
 
-/// How often it is looked whether a kernel has ended that may not take as long as it likes.
-const LOOK: Duration = Duration::from_micros(50);
+/// Interval between two checks whether a kernel with a time limit has ended.
+const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
-/// `cuMemAlloc` aligns at least so much.
-const ALIGNED: u64 = 256;
+/// Minimum alignment of `cuMemAlloc` in bytes.
+const ALLOC_ALIGNMENT: u64 = 256;
 
-/// A module and its kernels that were asked for.
-struct Loaded {
+/// A loaded module, with the kernels that were looked up in it.
+struct LoadedModule {
     module: Module,
     functions: BTreeMap<String, Function>,
-    /// What its PTX says of its kernels; nothing of an image.
+    /// Declarations of the kernels in its PTX; empty for an image.
     signatures: Vec<Signature>,
-    /// Whether its threads need a stack of a depth that no assembler can tell.
+    /// Whether the module has recursive functions, whose stack depth no assembler can compute.
     recursive: bool,
 }
 
-/// A GPU. It is used from the thread that made it.
+/// A GPU, with a context that belongs to the thread that created this value.
 pub struct Cuda {
     library: Library,
     device: Device,
     context: Context,
     gpu: Gpu,
-    modules: BTreeMap<u64, Loaded>,
+    modules: BTreeMap<u64, LoadedModule>,
     next: u64,
     assemblers: Assemblers,
-    /// Where allocations begin that were made larger to be aligned, by the address that was given out.
-    begins: BTreeMap<u64, u64>,
-    /// Host memory that kernels write to, by the address that was given out.
-    kept: BTreeMap<u64, Mapped>,
-    /// How long a kernel may take.
-    patience: Option<Duration>,
-    /// A kernel took longer, and runs on: whatever waits for the device would wait for ever.
+    /// Real start of allocations that were enlarged for alignment, by the address that the caller has.
+    allocation_starts: BTreeMap<u64, u64>,
+    /// Host memory that kernels can access, by the address that the caller has.
+    mapped_buffers: BTreeMap<u64, MappedBuffer>,
+    /// Time limit of a kernel.
+    time_limit: Option<Duration>,
+    /// Whether a kernel exceeded its time limit and still runs. Every call that waits for the device would
+    /// then wait forever.
     stuck: bool,
 }
 
@@ -89,23 +90,23 @@ impl std::fmt::Debug for Cuda {
 }
 
 impl Cuda {
-    /// The device of an ordinal, as CUDA_VISIBLE_DEVICES orders them.
+    /// Opens the device with this ordinal. CUDA_VISIBLE_DEVICES defines the order.
     ///
     /// # Errors
-    /// When there is no driver, no such device, or it can't be used.
+    /// If there is no driver, no such device, or the device cannot be used.
     pub fn new(ordinal: u32) -> Result<Cuda, Error> {
-        Cuda::with(ordinal, Assemblers::find())
+        Cuda::with_assemblers(ordinal, Assemblers::find())
     }
 
-    /// The same with these assemblers; with none, the driver's own compiler is used.
+    /// Opens a device and uses these assemblers. Without any, the driver's compiler is used.
     ///
     /// # Errors
-    /// As [`Cuda::new`].
-    pub fn with(ordinal: u32, assemblers: Assemblers) -> Result<Cuda, Error> {
+    /// The same as [`Cuda::new`].
+    pub fn with_assemblers(ordinal: u32, assemblers: Assemblers) -> Result<Cuda, Error> {
         let library = Library::open()?;
         let what = format!("CUDA device {ordinal}");
         let (device, gpu) = gpu(&library, ordinal).map_err(|e| e.during(&what))?;
-        let context = library.retain(device).map_err(|e| e.during(&what))?;
+        let context = library.retain_primary_context(device).map_err(|e| e.during(&what))?;
         let cuda = Cuda {
             library,
             device,
@@ -114,23 +115,23 @@ impl Cuda {
             modules: BTreeMap::new(),
             next: 0,
             assemblers,
-            begins: BTreeMap::new(),
-            kept: BTreeMap::new(),
-            patience: None,
+            allocation_starts: BTreeMap::new(),
+            mapped_buffers: BTreeMap::new(),
+            time_limit: None,
             stuck: false,
         };
         cuda.enter()?;
         Ok(cuda)
     }
 
-    /// What the device says of itself.
+    /// The device's description.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
-    /// A kernel that takes longer counts as stuck.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.patience = Some(patience);
+    /// Sets the time after which a running kernel counts as stuck.
+    pub fn set_time_limit(&mut self, time_limit: Duration) {
+        self.time_limit = Some(time_limit);
     }
 
     fn enter(&self) -> Result<(), Error> {
@@ -140,33 +141,35 @@ impl Cuda {
                 format!("{} still runs a kernel that does not end", self.gpu.name),
             ));
         }
-        self.library.enter(self.context).map_err(|e| e.during(&self.gpu.name))
+        self.library.set_current_context(self.context).map_err(|e| e.during(&self.gpu.name))
     }
 
-    /// PTX through the first assembler that can do it, whose machine code the driver takes; `None` if there
-    /// is no such.
+    /// Assembles PTX with the first assembler that supports it and whose code the driver accepts; `None` if
+    /// there is none. `made` is the plan that was inserted, and the module's own text.
     fn assembled(&self, ptx: &str, made: Option<(&Plan, &str)>) -> Result<Option<Module>, Error> {
         let ptx = ptx.trim_end_matches('\0');
         let Some(target) = assemble::target(ptx, Target::of(self.gpu.capability))? else { return Ok(None) };
         for tool in &self.assemblers.tools {
             let own = made.filter(|(plan, _)| plan.probe_state.tracks.is_some());
             let own = own.and_then(|(_, text)| self.assemblers.assemble(tool, text, target, &[]).ok());
-            let within = made.map_or(Within::Any, |(plan, _)| Within::of(plan, own.as_deref()));
-            match self.assemblers.rewritten(tool, ptx, within, target, &[]) {
-                // An assembler newer than the driver makes what that does not understand.
+            let within =
+                made.map_or(RegisterBudget::Unlimited, |(plan, _)| RegisterBudget::of(plan, own.as_deref()));
+            match self.assemblers.assemble_rewritten(tool, ptx, within, target, &[]) {
+                // An assembler that is newer than the driver can produce code that the driver does not
+                // accept.
                 Ok(code) => match self.library.load(&code) {
                     Ok(module) => return Ok(Some(module)),
-                    Err(e) if known(e.code).is_some_and(|c| c.kind == ErrorKind::Module) => {}
+                    Err(e) if lookup(e.code).is_some_and(|c| c.kind == ErrorKind::Module) => {}
                     Err(e) => return Err(e.during("the assembled module does not load")),
                 },
-                Err(Failed::Wrong(e)) => return Err(e),
-                Err(Failed::Unfit(_)) => {}
+                Err(AssembleError::InvalidCode(e)) => return Err(e),
+                Err(AssembleError::Unsuitable(_)) => {}
             }
         }
         Ok(None)
     }
 
-    /// Loads an image; text that was rewritten, by a plan from another.
+    /// Loads an image. If it is instrumented text, `made` is the plan and the module's own text.
     fn load_as(&mut self, image: &[u8], made: Option<(&Plan, &str)>) -> Result<ModuleHandle, Error> {
         self.enter()?;
         let ptx = std::str::from_utf8(image).ok().filter(|_| !is_binary(image));
@@ -179,12 +182,12 @@ impl Cuda {
         self.next += 1;
         self.modules.insert(
             self.next,
-            Loaded { module, functions: BTreeMap::new(), signatures, recursive: view.recursive() },
+            LoadedModule { module, functions: BTreeMap::new(), signatures, recursive: view.recursive() },
         );
         Ok(ModuleHandle(self.next))
     }
 
-    /// A kernel of a module, asked for once.
+    /// Looks up a kernel of a module, and remembers it.
     fn function(&mut self, module: ModuleHandle, kernel: &str) -> Result<Function, Error> {
         let loaded = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
         if let Some(function) = loaded.functions.get(kernel) {
@@ -196,19 +199,19 @@ impl Cuda {
         Ok(found)
     }
 
-    /// Why a kernel may not be launched like this, before the driver says no more than "invalid value".
+    /// Refuses a launch that the device cannot run. The driver would only say "invalid value".
     fn check(&self, function: Function, kernel: &str, config: &LaunchConfig) -> Result<(), Error> {
         let asked = |e: Failure| e.during(&format!("`{kernel}`"));
         let wrong = |text: String| Err(Error::new(ErrorKind::Launch, format!("`{kernel}`: {text}")));
-        let threads = self.library.needs(function, function::MAX_THREADS).map_err(asked)?;
+        let threads = self.library.function_attribute(function, function::MAX_THREADS).map_err(asked)?;
         if config.block.volume() > u64::from(threads) {
-            let registers = self.library.needs(function, function::REGISTERS).map_err(asked)?;
+            let registers = self.library.function_attribute(function, function::REGISTERS).map_err(asked)?;
             return wrong(format!(
                 "CTAs of {} threads are too large: with its {registers} registers and its own limits, at most {threads}",
                 config.block
             ));
         }
-        let fixed = self.library.needs(function, function::SHARED).map_err(asked)?;
+        let fixed = self.library.function_attribute(function, function::SHARED).map_err(asked)?;
         let shared = u64::from(fixed) + u64::from(config.shared);
         if shared > u64::from(self.gpu.shared.max(SHARED)) {
             let most = self.gpu.shared.max(SHARED);
@@ -217,15 +220,19 @@ impl Cuda {
             ));
         }
         if shared > u64::from(SHARED) {
-            self.library.allow(function, function::MAX_DYNAMIC_SHARED, config.shared).map_err(asked)?;
+            self.library
+                .set_function_attribute(function, function::MAX_DYNAMIC_SHARED, config.shared)
+                .map_err(asked)?;
         }
         if config.cluster.volume() > PORTABLE_CLUSTER {
-            self.library.allow(function, function::NON_PORTABLE_CLUSTER, 1).map_err(asked)?;
+            self.library
+                .set_function_attribute(function, function::NON_PORTABLE_CLUSTER, 1)
+                .map_err(asked)?;
         }
         Ok(())
     }
 
-    /// What is known of a kernel that went wrong.
+    /// Describes the failure of a kernel.
     fn fault(&self, failure: Failure, kernel: &str, config: &LaunchConfig) -> Error {
         let ran = sticky(failure.code);
         let what =
@@ -243,18 +250,18 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // With memory that a kernel may still write to, and calls that wait for it, the process ends as it
-        // is.
+        // A kernel may still write to this memory, and calls would wait for it. The process ends without
+        // freeing.
         if self.stuck {
-            std::mem::take(&mut self.kept).into_values().for_each(std::mem::forget);
+            std::mem::take(&mut self.mapped_buffers).into_values().for_each(std::mem::forget);
             return;
         }
-        self.kept.clear();
-        // After a fault the driver refuses to unload; the context goes all the same.
+        self.mapped_buffers.clear();
+        // After a fault the driver refuses to unload modules. They are freed with the context.
         for loaded in self.modules.values() {
             let _ = self.library.unload(loaded.module);
         }
-        let _ = self.library.release(self.device);
+        let _ = self.library.release_primary_context(self.device);
     }
 }
 
@@ -280,7 +287,7 @@ impl Driver for Cuda {
 
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
         self.enter()?;
-        let more = if align > ALIGNED { align } else { 0 };
+        let more = if align > ALLOC_ALIGNMENT { align } else { 0 };
         let size = bytes.max(1).checked_add(more).and_then(|n| usize::try_from(n).ok());
         let size =
             size.ok_or_else(|| Error::new(ErrorKind::Memory, format!("{bytes} bytes are too many")))?;
@@ -288,30 +295,30 @@ impl Driver for Cuda {
             self.library.alloc(size).map_err(|e| e.during(&format!("{bytes} bytes on {}", self.gpu.name)))?;
         let at = begin.next_multiple_of(align.max(1));
         if at != begin {
-            self.begins.insert(at, begin);
+            self.allocation_starts.insert(at, begin);
         }
         Ok(DevicePtr(at))
     }
 
-    fn alloc_kept(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
+    fn alloc_host_mapped(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
         self.enter()?;
         let size = bytes.max(1).checked_add(align).and_then(|n| usize::try_from(n).ok());
         let size =
             size.ok_or_else(|| Error::new(ErrorKind::Memory, format!("{bytes} bytes are too many")))?;
-        let mapped = Mapped::new(self.library, size).map_err(|e| {
+        let mapped = MappedBuffer::new(self.library, size).map_err(|e| {
             e.during(&format!("{bytes} bytes of the host's memory that {} reaches", self.gpu.name))
         })?;
         let at = mapped.device().next_multiple_of(align.max(1));
-        self.kept.insert(at, mapped);
+        self.mapped_buffers.insert(at, mapped);
         Ok(DevicePtr(at))
     }
 
     fn free(&mut self, at: DevicePtr) -> Result<(), Error> {
         self.enter()?;
-        if self.kept.remove(&at.0).is_some() {
+        if self.mapped_buffers.remove(&at.0).is_some() {
             return Ok(());
         }
-        let begin = self.begins.remove(&at.0).unwrap_or(at.0);
+        let begin = self.allocation_starts.remove(&at.0).unwrap_or(at.0);
         self.library.free(begin).map_err(|e| e.during(&format!("freeing {:#x}", at.0)))
     }
 
@@ -329,8 +336,8 @@ impl Driver for Cuda {
         if bytes.is_empty() {
             return Ok(());
         }
-        let kept = self.kept.range(..=at.0).next_back();
-        if kept.is_some_and(|(_, mapped)| mapped.read(at.0, bytes)) {
+        let mapped_buffers = self.mapped_buffers.range(..=at.0).next_back();
+        if mapped_buffers.is_some_and(|(_, mapped)| mapped.read(at.0, bytes)) {
             return Ok(());
         }
         self.enter()?;
@@ -354,20 +361,20 @@ impl Driver for Cuda {
         self.library.tensor_map(at.0, map).map_err(|e| e.during("a tensor map"))
     }
 
-    fn needs(
+    fn resource_usage(
         &mut self,
         module: ModuleHandle,
         kernel: &str,
         config: &LaunchConfig,
-    ) -> Result<Option<Needs>, Error> {
+    ) -> Result<Option<ResourceUsage>, Error> {
         self.enter()?;
         let function = self.function(module, kernel)?;
         self.check(function, kernel, config)?;
         let threads = config.block.volume();
-        let of = |attribute| self.library.needs(function, attribute);
+        let of = |attribute| self.library.function_attribute(function, attribute);
         let all = || {
-            let ctas = self.library.resident(function, threads, config.shared)?;
-            Ok(Needs {
+            let ctas = self.library.max_active_ctas(function, threads, config.shared)?;
+            Ok(ResourceUsage {
                 registers: of(function::REGISTERS)?,
                 local: of(function::LOCAL)?,
                 shared: of(function::SHARED)?,
@@ -389,22 +396,24 @@ impl Driver for Cuda {
         let library = self.library;
         let function = self.function(module, kernel)?;
         let loaded = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
-        // Where parameters lie is the assembler's choice: it aligns tensor maps within the constant bank, not
-        // within the buffer.
+        // The assembler chooses where parameters lie in the constant bank: it aligns tensor maps there, not
+        // within the buffer. The driver knows these places, so it gets each parameter by itself.
         let signature = loaded.signatures.iter().find(|s| s.name == kernel);
         let params = match signature {
-            Some(s) => Params::Each(s.params.iter().map(|p| of(params, p)).collect::<Result<_, _>>()?),
+            Some(s) => {
+                Params::Each(s.params.iter().map(|p| parameter_bytes(params, p)).collect::<Result<_, _>>()?)
+            }
             None => Params::Buffer(params),
         };
         if loaded.recursive {
-            // Rewritten code has larger frames than the code that the default suits. If there is no room, the
-            // default has to do.
-            let _ = library.stack(DEEP_STACK);
+            // Instrumented code has larger stack frames, which the default size does not consider. If there
+            // is no memory for more, the default must do.
+            let _ = library.set_stack_size(DEEP_STACK);
         }
         self.check(function, kernel, config)?;
         let sizes = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
-        // CUDA is told of clusters where the kernel says so.
-        let each = signature.map_or([1; 3], |s| sizes(counted(&s.limits)));
+        // CUDA counts the grid of some kernels in clusters.
+        let each = signature.map_or([1; 3], |s| sizes(cluster_unit(&s.limits)));
         let [x, y, z] = sizes(config.grid);
         let shape = Shape {
             grid: [x / each[0].max(1), y / each[1].max(1), z / each[2].max(1)],
@@ -412,13 +421,13 @@ impl Driver for Cuda {
             cluster: (config.cluster.volume() > 1).then(|| sizes(config.cluster)),
             shared: config.shared,
         };
-        let clock = library.clock().map_err(|e| e.during(kernel))?;
-        let run = library.launch(function, &shape, &params, &clock);
-        // Errors of the kernel itself come when it is waited for.
+        let timer = library.create_timer().map_err(|e| e.during(kernel))?;
+        let run = library.launch(function, &shape, &params, &timer);
+        // Errors of the kernel itself are reported when the caller waits for it.
         let start = Instant::now();
         let mut ended = run;
-        while let (Ok(()), Some(most)) = (&ended, self.patience) {
-            match library.over(&clock) {
+        while let (Ok(()), Some(most)) = (&ended, self.time_limit) {
+            match library.timer_stopped(&timer) {
                 Ok(true) => break,
                 Ok(false) if start.elapsed() > most => {
                     self.stuck = true;
@@ -426,19 +435,19 @@ impl Driver for Cuda {
                         format!("`{kernel}` on {} did not end in {:.1} s", self.gpu.name, most.as_secs_f64());
                     return Err(Error::new(ErrorKind::Stuck, what));
                 }
-                Ok(false) => std::thread::sleep(LOOK),
+                Ok(false) => std::thread::sleep(POLL_INTERVAL),
                 Err(e) => ended = Err(e),
             }
         }
-        let nanos = ended.and_then(|()| library.synchronize()).and_then(|()| library.elapsed(&clock));
-        library.stop(clock);
+        let nanos = ended.and_then(|()| library.synchronize()).and_then(|()| library.timer_elapsed(&timer));
+        library.destroy_timer(timer);
         let nanos = nanos.map_err(|e| self.fault(e, kernel, config))?;
         Ok(LaunchStats { warp_instructions: 0, nanos })
     }
 }
 
-/// A parameter's bytes in the buffer.
-fn of<'a>(buffer: &'a [u8], param: &Param) -> Result<&'a [u8], Error> {
+/// Returns the bytes of a parameter in the buffer.
+fn parameter_bytes<'a>(buffer: &'a [u8], param: &Param) -> Result<&'a [u8], Error> {
     let range = param.offset as usize..param.offset as usize + param.size as usize;
     buffer.get(range).ok_or_else(|| {
         let what = format!("`{}` lies outside of the {} bytes of parameters", param.name, buffer.len());

@@ -1,26 +1,29 @@
-//! What CUDA's error codes mean for us: the kind of our error, and what a user can do.
+//! CUDA's error codes: the kind of error that each becomes, and advice for the user.
 //!
 //! # Invariants
-//! Names are cuda.h's (a test reads the header where there is one). Misses: codes of calls that are not made.
+//! Names and numbers are those of cuda.h. A test compares them with the header if it is installed.
+//!
+//! # Limitations
+//! Only codes of calls that PRLX makes are listed.
 
 use crate::error::ErrorKind;
 
-/// One error code.
+/// An error code of the driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Code {
-    /// `CUresult`.
+    /// Number of the code (`CUresult`).
     pub code: i32,
-    /// Its name, without `CUDA_ERROR_`.
+    /// Name of the code without `CUDA_ERROR_`.
     pub name: &'static str,
-    /// What it is to us.
+    /// Kind of error that it becomes.
     pub kind: ErrorKind,
-    /// What to do about it; empty if there is nothing to say.
+    /// Advice for the user; empty if there is none.
     pub help: &'static str,
 }
 
 macro_rules! codes {
     ($($code:literal $name:ident $kind:ident $help:literal;)*) => {
-        /// The codes that are known, ascending.
+        /// Known codes, in ascending order.
         pub const CODES: &[Code] =
             &[$(Code { code: $code, name: stringify!($name), kind: ErrorKind::$kind, help: $help },)*];
     };
@@ -78,7 +81,7 @@ codes! {
     999 UNKNOWN Device "the driver failed inside; `dmesg` may say more";
 }
 
-/// What is known of a code.
-pub fn known(code: i32) -> Option<&'static Code> {
+/// Looks up an error code.
+pub fn lookup(code: i32) -> Option<&'static Code> {
     CODES.iter().find(|c| c.code == code)
 }

@@ -1,8 +1,10 @@
-//! Images in memory, whose length only their content says: what a program hands the driver to load.
+//! Determines the length of images in memory, which a program passes to the driver as plain pointers.
 //!
 //! # Invariants
-//! Nothing is read but what the headers say is there. Misses: that the headers tell the truth; the driver
-//! believes them too.
+//! Reads only what the headers of the image declare.
+//!
+//! # Limitations
+//! Wrong headers are not detected. The driver trusts them as well.
 #![allow(
     unsafe_code,
     reason = "pointers that C programs pass say neither what they point to nor how long it is"
@@ -13,24 +15,24 @@ use std::slice::from_raw_parts;
 
 use prlx_isa::image::{ELF, FATBIN};
 
-/// The magic of the wrapper that nvcc puts around a fatbin in a program: `{ u32 magic, u32 version, u64 at,
-/// u64 more }`.
+/// Magic number of the wrapper that nvcc puts around a fatbin in a program: `{ u32 magic, u32 version, u64
+/// at, u64 more }`.
 const WRAPPER: u32 = 0x4662_43b1;
 
-/// Why there are no bytes.
+/// Why an image has no readable bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unreadable {
     /// The pointer is null.
     Null,
-    /// Parts of relocatable device code, to be linked when they are loaded.
+    /// The image is a part of relocatable device code, which is linked when it is loaded.
     Relocatable,
 }
 
-/// The bytes of an image: PTX without its NUL, an ELF file to the end of its headers and sections, a fatbin,
-/// also in nvcc's wrapper.
+/// Returns the bytes of an image: PTX without its NUL, an ELF file up to the end of its headers and sections,
+/// or a fatbin, which may be in nvcc's wrapper.
 ///
 /// # Safety
-/// `at` is null, or points to an image as the driver takes one, which lives as long as `'a`.
+/// `at` must be null or point to an image that the driver accepts and that lives at least as long as `'a`.
 ///
 /// # Errors
 /// See [`Unreadable`].
@@ -38,43 +40,52 @@ pub unsafe fn bytes<'a>(at: *const c_void) -> Result<&'a [u8], Unreadable> {
     if at.is_null() {
         return Err(Unreadable::Null);
     }
-    // SAFETY: text is four bytes long at least, and everything else has a longer header. (Text of fewer: its
-    // NUL comes first.)
+    // SAFETY: the caller guarantees an image. Text ends with a NUL. Every other kind starts with a header
+    // that is longer than four bytes and contains a zero byte, so the search for a NUL stays inside the
+    // image.
     let text = unsafe { CStr::from_ptr(at.cast()) }.to_bytes();
     if text.starts_with(ELF) {
-        // SAFETY: the caller's promise: an ELF file.
+        // SAFETY: the caller guarantees an image, and this one starts with the magic number of ELF.
         return Ok(unsafe { elf(at.cast()) });
     }
     match text.get(..4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])) {
-        // SAFETY: the caller's promise: a wrapper's header.
+        // SAFETY: the caller guarantees an image, and this one starts with the wrapper's magic number. A
+        // wrapper has 24 bytes.
         Some(WRAPPER) => match unsafe { (number(at.cast(), 4, 4), number(at.cast(), 8, 8)) } {
-            // SAFETY: the wrapper says that the fatbin is there.
+            // SAFETY: a wrapper of version 1 holds the address of a fatbin, which lives as long as the
+            // wrapper.
             (1, to) => unsafe { bytes(std::ptr::with_exposed_provenance(to)) },
             _ => Err(Unreadable::Relocatable),
         },
         Some(FATBIN) => {
-            // SAFETY: the caller's promise: a fatbin's header says how long it and what follows is.
+            // SAFETY: the caller guarantees an image, and this one starts with the magic number of a fatbin.
+            // Its header has 16 bytes: the header's size at offset 6 and the size of the rest at offset 8.
             let size = unsafe { number(at.cast(), 6, 2) + number(at.cast(), 8, 8) };
-            // SAFETY: as the header says.
+            // SAFETY: the header declares this size, and the caller guarantees an image that is complete.
             Ok(unsafe { from_raw_parts(at.cast(), size) })
         }
         _ => Ok(text),
     }
 }
 
+/// Reads a little-endian number.
+///
 /// # Safety
-/// `size` bytes, at most 8, can be read `offset` bytes behind `at`.
+/// `size` bytes, at most 8, must be readable at `offset` bytes after `at`.
 unsafe fn number(at: *const u8, offset: usize, size: usize) -> usize {
     let mut bytes = [0; 8];
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the bytes are readable.
     bytes[..size].copy_from_slice(unsafe { from_raw_parts(at.add(offset), size) });
     u64::from_le_bytes(bytes) as usize
 }
 
+/// Returns the bytes of an ELF file.
+///
 /// # Safety
-/// `at` points to a 64-bit ELF file.
+/// `at` must point to a complete 64-bit ELF file.
 unsafe fn elf<'a>(at: *const u8) -> &'a [u8] {
-    // SAFETY: within the headers of the file, where the caller's promise is that there are some.
+    // SAFETY: all offsets lie in the file header or in a section header, and the caller guarantees that the
+    // file has those.
     let part = |offset: usize, size: usize| unsafe { number(at, offset, size) };
     let (segments, sections) = (part(32, 8) + part(54, 2) * part(56, 2), part(40, 8));
     let ends = (0..part(60, 2)).map(|i| {
@@ -83,6 +94,6 @@ unsafe fn elf<'a>(at: *const u8) -> &'a [u8] {
         part(header + 24, 8) + if part(header + 4, 4) == 8 { 0 } else { part(header + 32, 8) }
     });
     let end = ends.max().unwrap_or(64).max(segments).max(sections + part(60, 2) * 64);
-    // SAFETY: as the headers say.
+    // SAFETY: `end` is the end of the last header or section, and the caller guarantees a complete file.
     unsafe { from_raw_parts(at, end) }
 }

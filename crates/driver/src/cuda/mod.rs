@@ -1,12 +1,12 @@
-//! NVIDIA GPUs, through the CUDA driver library. The library is opened at run time and never linked.
+//! NVIDIA GPUs through the CUDA driver library, which is opened at run time and never linked.
 //!
 //! | module | content |
 //! |---|---|
-//! | `table`, [`calls`], `functions` | the driver calls that are used, their constants and structures, their pointers |
+//! | `table`, [`calls`], `functions` | the driver calls, their constants, structures and pointers |
 //! | `library` | each call as a safe function |
-//! | [`error_codes`] | what CUDA's error codes mean |
+//! | [`error_codes`] | CUDA's error codes |
 //! | `gpus`, `device` | the devices of this machine, and one device as a [`Driver`](crate::Driver) |
-//! | [`image`] | images in memory |
+//! | [`image`] | the length of images in memory |
 //! | [`pointee_digest`] | digests of the memory that a launch's pointers lead to |
 //! | [`recorder`] | records the launches of a program |
 
@@ -23,5 +23,7 @@ mod table;
 
 pub use device::Cuda;
 pub use functions::Functions;
-pub use gpus::{Gpu, Here, look};
-pub use library::{Context, Dma, Event, Failure, Held, Library, Mapped, Stream, VARIABLE, sticky};
+pub use gpus::{CudaInstallation, Gpu, installation};
+pub use library::{
+    Context, Event, Failure, Library, MappedBuffer, PinnedBuffer, PointerInfo, Stream, VARIABLE, sticky,
+};

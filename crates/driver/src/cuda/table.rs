@@ -1,55 +1,58 @@
-//! The calls of the CUDA driver API that are used, declared once: name with its version suffix, and signature
-//! (cuda.h 13.0).
+//! The CUDA driver calls that PRLX uses, declared once: name with its version suffix, and signature (cuda.h
+//! 13.0).
 //!
-//! The loader makes its function pointers from the table, a mock and `prlx-preload` their exports. `~12000`
-//! before a name says for which version of CUDA programs first get it by `cuGetProcAddress`: of the calls
-//! that share a name but for `_v2`, the last that is not newer than what they ask for. `@12000` says so too,
-//! and that `prlx-preload` stands in for the call.
+//! The loader makes its function pointers from the table; a mock and `prlx-preload` make their exports from
+//! it. `~12000` before a name is the CUDA version from which `cuGetProcAddress` returns this call. Among
+//! calls whose names differ only in `_v2`, it returns the newest that is not newer than the requested
+//! version. `@12000` means the same, and that `prlx-preload` replaces the call.
 //!
 //! # Invariants
-//! Each row is as cuda.h has it; a test reads the header where there is one. A driver may lack calls that
-//! came later than CUDA 12.0: they fail when they are made.
+//! - Each row agrees with cuda.h. A test compares them if the header is installed.
+//! - A driver may lack calls that are newer than CUDA 12.0. Those fail when they are called.
+//!
 //! # Limitations
-//! Every call returns `CUresult`, an `i32`; 64-bit Linux only.
+//! - Every call returns `CUresult`, an `i32`.
+//! - Only 64-bit Linux is supported.
 
 /// Hands the table to a macro: `cuda_calls!(make)` expands to `make! { … }` with a row for each call.
 #[macro_export]
 macro_rules! cuda_calls {
     ($make:ident) => {
         $make! {
-            /// Starts the driver.
+            /// Initialises the driver.
             cuInit(flags: u32);
             /// 1000 * major + 10 * minor of the newest CUDA that the driver knows.
             cuDriverGetVersion(version: *mut i32);
-            /// The short name of an error.
+            /// Returns the name of an error code.
             cuGetErrorName(error: i32, text: *mut *const ::core::ffi::c_char);
-            /// An error in words.
+            /// Returns the description of an error code.
             cuGetErrorString(error: i32, text: *mut *const ::core::ffi::c_char);
-            /// How many devices there are.
+            /// Returns the number of devices.
             cuDeviceGetCount(count: *mut i32);
-            /// A device by its ordinal.
+            /// Returns the device with an ordinal.
             cuDeviceGet(device: *mut i32, ordinal: i32);
-            /// Its name.
+            /// Returns the name of a device.
             cuDeviceGetName(name: *mut ::core::ffi::c_char, len: i32, device: i32);
-            /// One of [`Attribute`](crate::cuda::calls::attribute)'s numbers.
+            /// Returns an attribute of a device, by a constant of
+            /// [`attribute`](crate::cuda::calls::attribute).
             cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32);
-            /// Bytes of its memory.
+            /// Returns the memory size of a device.
             cuDeviceTotalMem_v2(bytes: *mut usize, device: i32);
-            /// The context that the runtime API shares with us.
+            /// Retains the primary context of a device, which the runtime API uses as well.
             cuDevicePrimaryCtxRetain(context: *mut *mut ::core::ffi::c_void, device: i32);
-            /// Gives it back; the last one destroys it.
+            /// Releases the primary context of a device. The last release destroys it.
             @11000 cuDevicePrimaryCtxRelease_v2(device: i32);
-            /// The same.
+            /// First version of the call above.
             @7000 cuDevicePrimaryCtxRelease(device: i32);
-            /// Whether there is one.
+            /// Returns whether the primary context exists.
             cuDevicePrimaryCtxGetState(device: i32, flags: *mut u32, active: *mut i32);
-            /// Makes a context the calling thread's.
+            /// Sets the calling thread's current context.
             cuCtxSetCurrent(context: *mut ::core::ffi::c_void);
-            /// Sets one of [`limit`](crate::cuda::calls::limit)'s.
+            /// Sets a limit of the context, by a constant of [`limit`](crate::cuda::calls::limit).
             cuCtxSetLimit(limit: i32, value: usize);
-            /// Waits for everything; gives the error of what failed.
+            /// Waits for all work of the context, and returns its error.
             @2000 cuCtxSynchronize();
-            /// The same, of any context.
+            /// Waits for all work of a given context.
             @13000 cuCtxSynchronize_v2(context: *mut ::core::ffi::c_void);
             /// Loads PTX (ending in NUL), a cubin or a fatbin.
             @2010 cuModuleLoadDataEx(
@@ -59,36 +62,36 @@ macro_rules! cuda_calls {
                 options: *mut i32,
                 values: *mut *mut ::core::ffi::c_void
             );
-            /// Unloads it.
+            /// Unloads a module.
             @2000 cuModuleUnload(module: *mut ::core::ffi::c_void);
-            /// A kernel of a module.
+            /// Returns a kernel of a module.
             @2000 cuModuleGetFunction(
                 function: *mut *mut ::core::ffi::c_void,
                 module: *mut ::core::ffi::c_void,
                 name: *const ::core::ffi::c_char
             );
-            /// What a kernel needs: registers, shared memory …
+            /// Returns an attribute of a kernel: registers, shared memory and others.
             cuFuncGetAttribute(value: *mut i32, attribute: i32, function: *mut ::core::ffi::c_void);
-            /// What a kernel may have: dynamic shared memory, large clusters.
+            /// Sets an attribute of a kernel: dynamic shared memory, large clusters.
             cuFuncSetAttribute(function: *mut ::core::ffi::c_void, attribute: i32, value: i32);
-            /// How many CTAs of a kernel a multiprocessor runs at once.
+            /// Returns how many CTAs of a kernel fit on an SM at the same time.
             cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 ctas: *mut i32,
                 function: *mut ::core::ffi::c_void,
                 threads: i32,
                 shared: usize
             );
-            /// Allocates, aligned to 256 bytes at least.
+            /// Allocates device memory, aligned to at least 256 bytes.
             cuMemAlloc_v2(at: *mut u64, bytes: usize);
-            /// Frees.
+            /// Frees device memory.
             cuMemFree_v2(at: u64);
-            /// Copies to the device.
+            /// Copies from host to device.
             cuMemcpyHtoD_v2(to: u64, from: *const ::core::ffi::c_void, bytes: usize);
-            /// Copies from the device.
+            /// Copies from device to host.
             cuMemcpyDtoH_v2(to: *mut ::core::ffi::c_void, from: u64, bytes: usize);
-            /// Sets bytes.
+            /// Fills device memory with a byte.
             cuMemsetD8_v2(to: u64, value: u8, bytes: usize);
-            /// Makes a tensor map, of 128 bytes at a multiple of 64.
+            /// Encodes a tensor map of 128 bytes, aligned to 64 bytes.
             cuTensorMapEncodeTiled(
                 map: *mut ::core::ffi::c_void,
                 element: i32,
@@ -103,18 +106,18 @@ macro_rules! cuda_calls {
                 promotion: i32,
                 fill: i32
             );
-            /// Starts a kernel.
+            /// Launches a kernel, with attributes.
             @11060 cuLaunchKernelEx(
                 config: *const $crate::cuda::calls::LaunchConfig,
                 function: *mut ::core::ffi::c_void,
                 params: *mut *mut ::core::ffi::c_void,
                 extra: *mut *mut ::core::ffi::c_void
             );
-            /// Makes an event.
+            /// Creates an event.
             cuEventCreate(event: *mut *mut ::core::ffi::c_void, flags: u32);
-            /// Puts it into a stream; null is the default stream.
+            /// Records an event in a stream; null means the default stream.
             cuEventRecord(event: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
-            /// Milliseconds between two events that have passed.
+            /// Returns the milliseconds between two events that have passed.
             cuEventElapsedTime(
                 milliseconds: *mut f32,
                 start: *mut ::core::ffi::c_void,
@@ -122,14 +125,14 @@ macro_rules! cuda_calls {
             );
             /// Destroys an event.
             cuEventDestroy_v2(event: *mut ::core::ffi::c_void);
-            /// Another call by its name, for a version of CUDA.
+            /// Returns a driver call by name, for a CUDA version.
             @11030 cuGetProcAddress(
                 symbol: *const ::core::ffi::c_char,
                 at: *mut *mut ::core::ffi::c_void,
                 version: i32,
                 flags: u64
             );
-            /// The same, and why there is none.
+            /// Returns a driver call by name, and why there is none.
             @12000 cuGetProcAddress_v2(
                 symbol: *const ::core::ffi::c_char,
                 at: *mut *mut ::core::ffi::c_void,
@@ -137,42 +140,45 @@ macro_rules! cuda_calls {
                 flags: u64,
                 status: *mut i32
             );
-            /// The calling thread's context; null if it has none.
+            /// Returns the calling thread's current context; null if there is none.
             cuCtxGetCurrent(context: *mut *mut ::core::ffi::c_void);
-            /// Its device.
+            /// Returns the device of the current context.
             cuCtxGetDevice(device: *mut i32);
-            /// Makes a context the calling thread's, the one before comes back when it is popped.
+            /// Pushes a context onto the calling thread's stack of contexts.
             cuCtxPushCurrent_v2(context: *mut ::core::ffi::c_void);
-            /// Takes it off again.
+            /// Pops the current context.
             cuCtxPopCurrent_v2(context: *mut *mut ::core::ffi::c_void);
-            /// Destroys what is in a device's primary context.
+            /// Destroys everything in a device's primary context.
             @11000 cuDevicePrimaryCtxReset_v2(device: i32);
-            /// The same.
+            /// First version of the call above.
             @7000 cuDevicePrimaryCtxReset(device: i32);
             /// Destroys a context.
             @4000 cuCtxDestroy_v2(context: *mut ::core::ffi::c_void);
-            /// Loads a file.
+            /// Loads a module from a file.
             @2000 cuModuleLoad(module: *mut *mut ::core::ffi::c_void, file: *const ::core::ffi::c_char);
             /// Loads PTX (ending in NUL), a cubin or a fatbin.
             @2000 cuModuleLoadData(module: *mut *mut ::core::ffi::c_void, image: *const ::core::ffi::c_void);
-            /// Loads a fatbin.
-            @2000 cuModuleLoadFatBinary(module: *mut *mut ::core::ffi::c_void, image: *const ::core::ffi::c_void);
-            /// How many kernels a module has.
+            /// Loads a module from a fatbin.
+            @2000 cuModuleLoadFatBinary(
+                module: *mut *mut ::core::ffi::c_void,
+                image: *const ::core::ffi::c_void
+            );
+            /// Returns the number of kernels in a module.
             cuModuleGetFunctionCount(count: *mut u32, module: *mut ::core::ffi::c_void);
-            /// Its kernels.
+            /// Returns the kernels of a module.
             cuModuleEnumerateFunctions(
                 functions: *mut *mut ::core::ffi::c_void,
                 count: u32,
                 module: *mut ::core::ffi::c_void
             );
-            /// A module's variable: where and how large.
+            /// Returns address and size of a module's variable.
             cuModuleGetGlobal_v2(
                 at: *mut u64,
                 bytes: *mut usize,
                 module: *mut ::core::ffi::c_void,
                 name: *const ::core::ffi::c_char
             );
-            /// Loads an image for every context.
+            /// Loads an image as a library, for every context.
             @12000 cuLibraryLoadData(
                 library: *mut *mut ::core::ffi::c_void,
                 image: *const ::core::ffi::c_void,
@@ -183,7 +189,7 @@ macro_rules! cuda_calls {
                 library_values: *mut *mut ::core::ffi::c_void,
                 library_count: u32
             );
-            /// Loads a file for every context.
+            /// Loads a file as a library, for every context.
             @12000 cuLibraryLoadFromFile(
                 library: *mut *mut ::core::ffi::c_void,
                 file: *const ::core::ffi::c_char,
@@ -194,80 +200,94 @@ macro_rules! cuda_calls {
                 library_values: *mut *mut ::core::ffi::c_void,
                 library_count: u32
             );
-            /// Unloads it.
+            /// Unloads a library.
             @12000 cuLibraryUnload(library: *mut ::core::ffi::c_void);
-            /// A kernel of a library.
+            /// Returns a kernel of a library.
             @12000 cuLibraryGetKernel(
                 kernel: *mut *mut ::core::ffi::c_void,
                 library: *mut ::core::ffi::c_void,
                 name: *const ::core::ffi::c_char
             );
-            /// How many kernels a library has.
+            /// Returns the number of kernels in a library.
             @12040 cuLibraryGetKernelCount(count: *mut u32, library: *mut ::core::ffi::c_void);
-            /// Its kernels.
+            /// Returns the kernels of a library.
             @12040 cuLibraryEnumerateKernels(
                 kernels: *mut *mut ::core::ffi::c_void,
                 count: u32,
                 library: *mut ::core::ffi::c_void
             );
-            /// A library's module in the calling thread's context.
-            @12000 cuLibraryGetModule(module: *mut *mut ::core::ffi::c_void, library: *mut ::core::ffi::c_void);
-            /// A library's variable in the calling thread's context.
+            /// Returns a library's module in the current context.
+            @12000 cuLibraryGetModule(
+                module: *mut *mut ::core::ffi::c_void,
+                library: *mut ::core::ffi::c_void
+            );
+            /// Returns address and size of a library's variable in the current context.
             @12000 cuLibraryGetGlobal(
                 at: *mut u64,
                 bytes: *mut usize,
                 library: *mut ::core::ffi::c_void,
                 name: *const ::core::ffi::c_char
             );
-            /// A library's managed variable.
+            /// Returns address and size of a library's managed variable.
             @12000 cuLibraryGetManaged(
                 at: *mut u64,
                 bytes: *mut usize,
                 library: *mut ::core::ffi::c_void,
                 name: *const ::core::ffi::c_char
             );
-            /// A library's function that host and device may call.
+            /// Returns a library's function that host and device can call.
             @12000 cuLibraryGetUnifiedFunction(
                 fptr: *mut *mut ::core::ffi::c_void,
                 library: *mut ::core::ffi::c_void,
                 symbol: *const ::core::ffi::c_char
             );
-            /// A library's kernel in the calling thread's context.
-            @12000 cuKernelGetFunction(function: *mut *mut ::core::ffi::c_void, kernel: *mut ::core::ffi::c_void);
-            /// The library of a kernel.
-            @12050 cuKernelGetLibrary(library: *mut *mut ::core::ffi::c_void, kernel: *mut ::core::ffi::c_void);
-            /// A kernel's name.
+            /// Returns a library's kernel in the current context.
+            @12000 cuKernelGetFunction(
+                function: *mut *mut ::core::ffi::c_void,
+                kernel: *mut ::core::ffi::c_void
+            );
+            /// Returns the library of a kernel.
+            @12050 cuKernelGetLibrary(
+                library: *mut *mut ::core::ffi::c_void,
+                kernel: *mut ::core::ffi::c_void
+            );
+            /// Returns the name of a library's kernel.
             cuKernelGetName(name: *mut *const ::core::ffi::c_char, function: *mut ::core::ffi::c_void);
-            /// Where a parameter of a kernel is, and how large.
+            /// Returns offset and size of a parameter of a library's kernel.
             @12040 cuKernelGetParamInfo(
                 kernel: *mut ::core::ffi::c_void,
                 index: usize,
                 offset: *mut usize,
                 size: *mut usize
             );
-            /// What a kernel needs on a device.
-            cuKernelGetAttribute(value: *mut i32, attribute: i32, kernel: *mut ::core::ffi::c_void, device: i32);
-            /// What a kernel may have on a device.
+            /// Returns an attribute of a library's kernel on a device.
+            cuKernelGetAttribute(
+                value: *mut i32,
+                attribute: i32,
+                kernel: *mut ::core::ffi::c_void,
+                device: i32
+            );
+            /// Sets an attribute of a library's kernel on a device.
             cuKernelSetAttribute(attribute: i32, value: i32, kernel: *mut ::core::ffi::c_void, device: i32);
-            /// The module of a kernel.
+            /// Returns the module of a kernel.
             cuFuncGetModule(module: *mut *mut ::core::ffi::c_void, function: *mut ::core::ffi::c_void);
-            /// A kernel's name.
+            /// Returns the name of a kernel.
             cuFuncGetName(name: *mut *const ::core::ffi::c_char, function: *mut ::core::ffi::c_void);
-            /// Where a parameter of a kernel is, and how large.
+            /// Returns offset and size of a parameter of a kernel.
             @12040 cuFuncGetParamInfo(
                 function: *mut ::core::ffi::c_void,
                 index: usize,
                 offset: *mut usize,
                 size: *mut usize
             );
-            /// Begins a linking.
+            /// Starts a link.
             @6050 cuLinkCreate_v2(
                 count: u32,
                 options: *mut i32,
                 values: *mut *mut ::core::ffi::c_void,
                 state: *mut *mut ::core::ffi::c_void
             );
-            /// Adds an input.
+            /// Adds an input from memory to the link.
             @6050 cuLinkAddData_v2(
                 state: *mut ::core::ffi::c_void,
                 kind: i32,
@@ -278,7 +298,7 @@ macro_rules! cuda_calls {
                 options: *mut i32,
                 values: *mut *mut ::core::ffi::c_void
             );
-            /// Adds a file.
+            /// Adds an input file to the link.
             @6050 cuLinkAddFile_v2(
                 state: *mut ::core::ffi::c_void,
                 kind: i32,
@@ -287,15 +307,15 @@ macro_rules! cuda_calls {
                 options: *mut i32,
                 values: *mut *mut ::core::ffi::c_void
             );
-            /// Links; the cubin lives as long as the linking.
+            /// Completes the link. The cubin lives as long as the link state.
             @5050 cuLinkComplete(
                 state: *mut ::core::ffi::c_void,
                 cubin: *mut *mut ::core::ffi::c_void,
                 size: *mut usize
             );
-            /// Ends it.
+            /// Destroys a link state.
             @5050 cuLinkDestroy(state: *mut ::core::ffi::c_void);
-            /// Starts a kernel.
+            /// Launches a kernel.
             @4000 cuLaunchKernel(
                 function: *mut ::core::ffi::c_void,
                 grid_x: u32,
@@ -309,7 +329,7 @@ macro_rules! cuda_calls {
                 params: *mut *mut ::core::ffi::c_void,
                 extra: *mut *mut ::core::ffi::c_void
             );
-            /// The same; no stream is the thread's own.
+            /// Launches a kernel; a null stream is the per-thread default stream.
             @7000 cuLaunchKernel_ptsz(
                 function: *mut ::core::ffi::c_void,
                 grid_x: u32,
@@ -323,14 +343,14 @@ macro_rules! cuda_calls {
                 params: *mut *mut ::core::ffi::c_void,
                 extra: *mut *mut ::core::ffi::c_void
             );
-            /// As `cuLaunchKernelEx`; no stream is the thread's own.
+            /// Launches a kernel, with attributes; a null stream is the per-thread default stream.
             @11060 cuLaunchKernelEx_ptsz(
                 config: *const $crate::cuda::calls::LaunchConfig,
                 function: *mut ::core::ffi::c_void,
                 params: *mut *mut ::core::ffi::c_void,
                 extra: *mut *mut ::core::ffi::c_void
             );
-            /// Starts a kernel whose CTAs all run at once.
+            /// Launches a kernel whose CTAs are all resident at the same time.
             @9000 cuLaunchCooperativeKernel(
                 function: *mut ::core::ffi::c_void,
                 grid_x: u32,
@@ -343,7 +363,7 @@ macro_rules! cuda_calls {
                 stream: *mut ::core::ffi::c_void,
                 params: *mut *mut ::core::ffi::c_void
             );
-            /// The same; no stream is the thread's own.
+            /// Launches a cooperative kernel; a null stream is the per-thread default stream.
             @9000 cuLaunchCooperativeKernel_ptsz(
                 function: *mut ::core::ffi::c_void,
                 grid_x: u32,
@@ -356,40 +376,40 @@ macro_rules! cuda_calls {
                 stream: *mut ::core::ffi::c_void,
                 params: *mut *mut ::core::ffi::c_void
             );
-            /// Starts kernels on several devices, all at once; given up.
+            /// Launches cooperative kernels on several devices. Deprecated.
             @9000 cuLaunchCooperativeKernelMultiDevice(
                 list: *mut $crate::cuda::calls::DeviceLaunch,
                 count: u32,
                 flags: u32
             );
-            /// Starts a kernel, with the parameters that were set; given up.
+            /// Launches one CTA with the parameters set before. Deprecated.
             @2000 cuLaunch(function: *mut ::core::ffi::c_void);
-            /// Starts a kernel, with the parameters that were set; given up.
+            /// Launches a grid with the parameters set before. Deprecated.
             @2000 cuLaunchGrid(function: *mut ::core::ffi::c_void, width: i32, height: i32);
-            /// Starts a kernel, with the parameters that were set; given up.
+            /// Launches a grid in a stream with the parameters set before. Deprecated.
             @2000 cuLaunchGridAsync(
                 function: *mut ::core::ffi::c_void,
                 width: i32,
                 height: i32,
                 stream: *mut ::core::ffi::c_void
             );
-            /// How large the parameters are that are set; given up.
+            /// Sets the size of the parameters. Deprecated.
             cuParamSetSize(function: *mut ::core::ffi::c_void, bytes: u32);
-            /// Sets parameters; given up.
+            /// Sets bytes of the parameters. Deprecated.
             cuParamSetv(
                 function: *mut ::core::ffi::c_void,
                 offset: i32,
                 from: *mut ::core::ffi::c_void,
                 bytes: u32
             );
-            /// Copies to the device in a stream.
+            /// Copies from host to device in a stream.
             cuMemcpyHtoDAsync_v2(
                 to: u64,
                 from: *const ::core::ffi::c_void,
                 bytes: usize,
                 stream: *mut ::core::ffi::c_void
             );
-            /// Copies from the device in a stream.
+            /// Copies from device to host in a stream.
             cuMemcpyDtoHAsync_v2(
                 to: *mut ::core::ffi::c_void,
                 from: u64,
@@ -398,53 +418,53 @@ macro_rules! cuda_calls {
             );
             /// Copies on the device in a stream.
             cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: *mut ::core::ffi::c_void);
-            /// Sets bytes in a stream.
+            /// Fills device memory in a stream.
             cuMemsetD8Async(to: u64, byte: u8, bytes: usize, stream: *mut ::core::ffi::c_void);
-            /// Host memory that the device reaches.
+            /// Allocates pinned host memory.
             cuMemHostAlloc(at: *mut *mut ::core::ffi::c_void, bytes: usize, flags: u32);
-            /// Lets the device reach host memory that is there already; flag 2: by an address of its own.
+            /// Pins existing host memory. Flag 2 gives it a device address.
             cuMemHostRegister_v2(at: *mut ::core::ffi::c_void, bytes: usize, flags: u32);
-            /// That address.
+            /// Returns the device address of pinned host memory.
             cuMemHostGetDevicePointer_v2(to: *mut u64, at: *mut ::core::ffi::c_void, flags: u32);
-            /// Takes it from the device again.
+            /// Unpins host memory.
             cuMemHostUnregister(at: *mut ::core::ffi::c_void);
-            /// What is known of an address, by [`pointer`](crate::cuda::calls::pointer)'s numbers; zeros of
-            /// one that is nobody's.
+            /// Returns attributes of an address, by constants of [`pointer`](crate::cuda::calls::pointer). An
+            /// address unknown to the driver has zeros.
             cuPointerGetAttributes(
                 count: u32,
                 attributes: *mut i32,
                 data: *mut *mut ::core::ffi::c_void,
                 at: u64
             );
-            /// Frees it.
+            /// Frees pinned host memory.
             cuMemFreeHost(at: *mut ::core::ffi::c_void);
-            /// Allocates in a stream's order.
+            /// Allocates device memory in stream order.
             cuMemAllocAsync(at: *mut u64, bytes: usize, stream: *mut ::core::ffi::c_void);
-            /// Frees in a stream's order.
+            /// Frees device memory in stream order.
             cuMemFreeAsync(at: u64, stream: *mut ::core::ffi::c_void);
-            /// Free and all memory of the device.
+            /// Returns free and total memory of the device.
             cuMemGetInfo_v2(free: *mut usize, all: *mut usize);
-            /// Makes a stream.
+            /// Creates a stream.
             cuStreamCreate(stream: *mut *mut ::core::ffi::c_void, flags: u32);
-            /// Makes a stream that goes before others.
+            /// Creates a stream with a priority.
             cuStreamCreateWithPriority(stream: *mut *mut ::core::ffi::c_void, flags: u32, priority: i32);
-            /// Destroys it when its work is done.
+            /// Destroys a stream when its work is done.
             cuStreamDestroy_v2(stream: *mut ::core::ffi::c_void);
             /// Waits for a stream.
             @2000 cuStreamSynchronize(stream: *mut ::core::ffi::c_void);
-            /// The same; no stream is the thread's own.
+            /// Waits for a stream; null is the per-thread default stream.
             @7000 cuStreamSynchronize_ptsz(stream: *mut ::core::ffi::c_void);
-            /// Whether a stream's work is done.
+            /// Returns whether a stream's work is done.
             cuStreamQuery(stream: *mut ::core::ffi::c_void);
-            /// What comes later in a stream waits for an event.
+            /// Makes later work of a stream wait for an event.
             cuStreamWaitEvent(stream: *mut ::core::ffi::c_void, event: *mut ::core::ffi::c_void, flags: u32);
-            /// What is put into a stream becomes nodes of a graph.
+            /// Begins capturing a stream into a graph.
             cuStreamBeginCapture_v2(stream: *mut ::core::ffi::c_void, mode: i32);
-            /// Ends that; gives the graph.
+            /// Ends the capture and returns the graph.
             cuStreamEndCapture(stream: *mut ::core::ffi::c_void, graph: *mut *mut ::core::ffi::c_void);
-            /// Whether it is so.
+            /// Returns whether a stream is being captured.
             cuStreamIsCapturing(stream: *mut ::core::ffi::c_void, status: *mut i32);
-            /// The same, with the graph and the nodes that come last.
+            /// Returns the state of a capture, its graph, and the current dependencies.
             cuStreamGetCaptureInfo_v2(
                 stream: *mut ::core::ffi::c_void,
                 status: *mut i32,
@@ -453,23 +473,27 @@ macro_rules! cuda_calls {
                 dependencies: *mut *const *mut ::core::ffi::c_void,
                 count: *mut usize
             );
-            /// What the calling thread may do while a stream is captured.
+            /// Exchanges the calling thread's capture mode.
             cuThreadExchangeStreamCaptureMode(mode: *mut i32);
-            /// Whether an event has passed.
+            /// Returns whether an event has passed.
             cuEventQuery(event: *mut ::core::ffi::c_void);
-            /// Waits for it.
+            /// Waits for an event.
             @2000 cuEventSynchronize(event: *mut ::core::ffi::c_void);
-            /// Makes a graph.
+            /// Creates a graph.
             cuGraphCreate(graph: *mut *mut ::core::ffi::c_void, flags: u32);
-            /// Destroys it.
+            /// Destroys a graph.
             cuGraphDestroy(graph: *mut ::core::ffi::c_void);
-            /// Copies it.
+            /// Clones a graph.
             cuGraphClone(clone: *mut *mut ::core::ffi::c_void, graph: *mut ::core::ffi::c_void);
-            /// Its nodes.
-            cuGraphGetNodes(graph: *mut ::core::ffi::c_void, nodes: *mut *mut ::core::ffi::c_void, count: *mut usize);
-            /// What a node does.
+            /// Returns the nodes of a graph.
+            cuGraphGetNodes(
+                graph: *mut ::core::ffi::c_void,
+                nodes: *mut *mut ::core::ffi::c_void,
+                count: *mut usize
+            );
+            /// Returns the kind of a node.
             cuGraphNodeGetType(node: *mut ::core::ffi::c_void, kind: *mut i32);
-            /// Adds a kernel.
+            /// Adds a kernel node (first version).
             @10000 cuGraphAddKernelNode(
                 node: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
@@ -477,7 +501,7 @@ macro_rules! cuda_calls {
                 count: usize,
                 params: *const $crate::cuda::calls::KernelNodeParams
             );
-            /// Adds a kernel.
+            /// Adds a kernel node.
             @12000 cuGraphAddKernelNode_v2(
                 node: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
@@ -485,7 +509,7 @@ macro_rules! cuda_calls {
                 count: usize,
                 params: *const $crate::cuda::calls::KernelNodeParams
             );
-            /// Adds a node.
+            /// Adds a node of any kind.
             @12020 cuGraphAddNode(
                 node: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
@@ -493,7 +517,7 @@ macro_rules! cuda_calls {
                 count: usize,
                 params: *mut $crate::cuda::calls::NodeParams
             );
-            /// Adds a node.
+            /// Adds a node of any kind, with edge data.
             @12030 cuGraphAddNode_v2(
                 node: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
@@ -502,7 +526,7 @@ macro_rules! cuda_calls {
                 count: usize,
                 params: *mut $crate::cuda::calls::NodeParams
             );
-            /// Adds a graph.
+            /// Adds a child graph as a node.
             cuGraphAddChildGraphNode(
                 node: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
@@ -510,43 +534,51 @@ macro_rules! cuda_calls {
                 count: usize,
                 child: *mut ::core::ffi::c_void
             );
-            /// The graph of a node.
-            cuGraphChildGraphNodeGetGraph(node: *mut ::core::ffi::c_void, graph: *mut *mut ::core::ffi::c_void);
-            /// What a kernel node starts; the pointers live as long as the node is not changed.
+            /// Returns the child graph of a node.
+            cuGraphChildGraphNodeGetGraph(
+                node: *mut ::core::ffi::c_void,
+                graph: *mut *mut ::core::ffi::c_void
+            );
+            /// Returns the parameters of a kernel node (first version). The pointers are valid until the node
+            /// changes.
             ~10000 cuGraphKernelNodeGetParams(
                 node: *mut ::core::ffi::c_void,
                 params: *mut $crate::cuda::calls::KernelNodeParams
             );
-            /// What a kernel node starts; the pointers live as long as the node is not changed.
+            /// Returns the parameters of a kernel node. The pointers are valid until the node changes.
             ~12000 cuGraphKernelNodeGetParams_v2(
                 node: *mut ::core::ffi::c_void,
                 params: *mut $crate::cuda::calls::KernelNodeParams
             );
-            /// Changes a kernel node.
+            /// Sets the parameters of a kernel node (first version).
             @10000 cuGraphKernelNodeSetParams(
                 node: *mut ::core::ffi::c_void,
                 params: *const $crate::cuda::calls::KernelNodeParams
             );
-            /// Changes a kernel node.
+            /// Sets the parameters of a kernel node.
             @12000 cuGraphKernelNodeSetParams_v2(
                 node: *mut ::core::ffi::c_void,
                 params: *const $crate::cuda::calls::KernelNodeParams
             );
-            /// One of a kernel node's attributes: [`launch`](crate::cuda::calls::launch)'s number, 64 bytes.
+            /// Returns an attribute of a kernel node, by a constant of
+            /// [`launch`](crate::cuda::calls::launch). The value has 64 bytes.
             cuGraphKernelNodeGetAttribute(
                 node: *mut ::core::ffi::c_void,
                 attribute: i32,
                 value: *mut ::core::ffi::c_void
             );
-            /// Sets it.
+            /// Sets an attribute of a kernel node.
             cuGraphKernelNodeSetAttribute(
                 node: *mut ::core::ffi::c_void,
                 attribute: i32,
                 value: *const ::core::ffi::c_void
             );
-            /// Changes a node.
-            @12020 cuGraphNodeSetParams(node: *mut ::core::ffi::c_void, params: *mut $crate::cuda::calls::NodeParams);
-            /// Makes a graph ready to be started.
+            /// Sets the parameters of a node of any kind.
+            @12020 cuGraphNodeSetParams(
+                node: *mut ::core::ffi::c_void,
+                params: *mut $crate::cuda::calls::NodeParams
+            );
+            /// Instantiates a graph (CUDA 11.0).
             @11000 cuGraphInstantiate_v2(
                 exec: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
@@ -554,60 +586,60 @@ macro_rules! cuda_calls {
                 log: *mut ::core::ffi::c_char,
                 size: usize
             );
-            /// Makes a graph ready to be started.
+            /// Instantiates a graph with flags.
             @11040 cuGraphInstantiateWithFlags(
                 exec: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 flags: u64
             );
-            /// Makes a graph ready to be started.
+            /// Instantiates a graph with parameters.
             @12000 cuGraphInstantiateWithParams(
                 exec: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 params: *mut $crate::cuda::calls::InstantiateParams
             );
-            /// The same; no stream is the thread's own.
+            /// Instantiates a graph with parameters; a null stream is the per-thread default stream.
             @12000 cuGraphInstantiateWithParams_ptsz(
                 exec: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 params: *mut $crate::cuda::calls::InstantiateParams
             );
-            /// Changes a kernel node of a graph that is ready.
+            /// Sets the parameters of a kernel node in an executable graph (first version).
             @10010 cuGraphExecKernelNodeSetParams(
                 exec: *mut ::core::ffi::c_void,
                 node: *mut ::core::ffi::c_void,
                 params: *const $crate::cuda::calls::KernelNodeParams
             );
-            /// Changes a kernel node of a graph that is ready.
+            /// Sets the parameters of a kernel node in an executable graph.
             @12000 cuGraphExecKernelNodeSetParams_v2(
                 exec: *mut ::core::ffi::c_void,
                 node: *mut ::core::ffi::c_void,
                 params: *const $crate::cuda::calls::KernelNodeParams
             );
-            /// Changes a node of a graph that is ready.
+            /// Sets the parameters of a node in an executable graph.
             @12020 cuGraphExecNodeSetParams(
                 exec: *mut ::core::ffi::c_void,
                 node: *mut ::core::ffi::c_void,
                 params: *mut $crate::cuda::calls::NodeParams
             );
-            /// Makes a graph that is ready like another.
+            /// Updates an executable graph from another graph (first version).
             @10020 cuGraphExecUpdate(
                 exec: *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 error: *mut *mut ::core::ffi::c_void,
                 result: *mut i32
             );
-            /// Makes a graph that is ready like another.
+            /// Updates an executable graph from another graph.
             @12000 cuGraphExecUpdate_v2(
                 exec: *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 result: *mut $crate::cuda::calls::UpdateResult
             );
-            /// Starts a graph.
+            /// Launches an executable graph.
             @10000 cuGraphLaunch(exec: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
-            /// The same; no stream is the thread's own.
+            /// Launches an executable graph; a null stream is the per-thread default stream.
             @10000 cuGraphLaunch_ptsz(exec: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
-            /// Destroys what was made ready.
+            /// Destroys an executable graph.
             @10000 cuGraphExecDestroy(exec: *mut ::core::ffi::c_void);
         }
     };

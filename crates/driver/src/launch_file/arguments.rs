@@ -1,4 +1,4 @@
-//! The `[[arg]]` tables of a launch file: one for each parameter of the kernel.
+//! Reads the `[[arg]]` tables of a launch file: one for each parameter of the kernel.
 
 use prlx_trace::kernel::Param;
 
@@ -12,7 +12,7 @@ use crate::launch_file::table::{Table, Value};
 use crate::launch_file::tensor_map;
 use crate::signature::Signature;
 
-/// All arguments.
+/// Reads all arguments. `seed` is the launch file's seed for random content.
 pub(super) fn arguments(
     file: &Table<'_>,
     kernel: &Signature,
@@ -55,7 +55,7 @@ pub(super) fn arguments(
             _ => Some(argument(table, param, (seed, position), files)?),
         });
     }
-    // Tensor maps over other arguments, now that those are known.
+    // Tensor maps over other arguments come last, because they need the buffers of those.
     let mut args = Vec::new();
     for (i, (table, param)) in tables.iter().zip(&kernel.params).enumerate() {
         let value = match &values[i] {
@@ -80,7 +80,7 @@ fn is_struct(param: &Param) -> bool {
     param.size as usize != element::size(param.ty)
 }
 
-/// One argument.
+/// Reads one argument.
 fn argument(
     table: &Table<'_>,
     param: &Param,
@@ -163,7 +163,7 @@ fn argument(
     Ok(ArgValue::Bytes(bytes))
 }
 
-/// `0x0102…`: bytes in the order of memory.
+/// Parses `0x0102…`: bytes in memory order.
 fn hex(value: Value<'_>) -> Result<Vec<u8>, Error> {
     let wrong = || value.error("bytes are written as \"0x0102…\", two digits each, in the order of memory");
     let digits = value.text()?.strip_prefix("0x").ok_or_else(wrong)?.replace([' ', '_'], "");
@@ -174,7 +174,8 @@ fn hex(value: Value<'_>) -> Result<Vec<u8>, Error> {
     Ok(digits.as_bytes().chunks(2).map(|p| digit(p[0]) << 4 | digit(p[1])).collect())
 }
 
-/// Members of a struct, naturally aligned; the whole is padded to its largest member's alignment.
+/// Lays out the members of a struct with natural alignment, and pads the whole to its largest member's
+/// alignment.
 fn fields(value: Value<'_>) -> Result<Vec<u8>, Error> {
     let (mut out, mut align) = (Vec::new(), 1);
     for (i, field) in value.list()?.enumerate() {

@@ -1,4 +1,4 @@
-//! Buffer arguments: element type, content, output file and expected result.
+//! Reads buffer arguments: element type, content, output file and expected result.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use crate::launch_file::files::{Files, load};
 use crate::launch_file::table::{Table, Value};
 use crate::{element, npy};
 
-/// No device has a buffer of a tebibyte; beyond it, sizes could overflow.
+/// Maximum size of a buffer in bytes (1 TiB). No device has more memory, and larger sizes could overflow.
 const BUFFER: u64 = 1 << 40;
 
-/// The name of a type.
+/// Reads the name of an element type.
 pub(super) fn scalar_type(value: Value<'_>) -> Result<Scalar, Error> {
     let name = value.text()?;
     let untyped = [Scalar::B8, Scalar::B16, Scalar::B32, Scalar::B64];
@@ -28,7 +28,7 @@ pub(super) fn scalar_type(value: Value<'_>) -> Result<Scalar, Error> {
         .help(format!("the types are {}", names.join(" "))))
 }
 
-/// A buffer.
+/// Reads a buffer. `kind` is the key that defines its content and `value` that key's value.
 pub(super) fn buffer(
     table: &Table<'_>,
     kind: &'static str,
@@ -83,7 +83,7 @@ pub(super) fn buffer(
     Ok(this)
 }
 
-/// A buffer's content that is made from a few numbers.
+/// Reads the content of a buffer that is generated from a few numbers.
 fn generated(ty: Scalar, kind: &str, value: Value<'_>) -> Result<Content, Error> {
     let whole = |v: Value<'_>| -> Result<Number, Error> {
         let n = v.number()?;
@@ -104,7 +104,7 @@ fn generated(ty: Scalar, kind: &str, value: Value<'_>) -> Result<Content, Error>
             let [low, high] = ends[..] else {
                 return Err(value.error("two numbers are expected: [low, high), low included, high not"));
             };
-            // The upper end is not drawn, so it may lie one past the type's greatest value.
+            // The upper bound itself is never drawn, so it may be one past the type's largest value.
             let last = match high.number()? {
                 Number::Int(i) if !element::is_float(ty) => {
                     element::encode(ty, Number::Int(i.saturating_sub(1))).map_err(|e| high.error(e))?;
@@ -140,11 +140,12 @@ fn float(n: Number) -> f64 {
     }
 }
 
-/// The type of a NumPy file's elements, or another name for the same bits.
+/// Returns the element type of a NumPy file, or the requested type if it has the same width.
 fn retype(value: Value<'_>, name: &str, has: Scalar, asked: Option<Scalar>) -> Result<Scalar, Error> {
     let Some(want) = asked else { return Ok(has) };
     let same_width = element::size(want) == element::size(has);
-    // Integers of either sign are the same bits; halves may be saved as 16-bit integers, bfloat16 as bytes.
+    // Signed and unsigned integers share their bits. Halves may be saved as 16-bit integers, and bfloat16 as
+    // bytes.
     if same_width
         && (element::is_float(want) == element::is_float(has) || has == Scalar::U16 || has == Scalar::Bf16)
     {
@@ -155,7 +156,7 @@ fn retype(value: Value<'_>, name: &str, has: Scalar, asked: Option<Scalar>) -> R
         .help("leave `type` out, or convert the file with a.astype(…)"))
 }
 
-/// What the buffer must hold after the launch.
+/// Reads the expected content of the buffer after the launch.
 fn expect(table: &Table<'_>, buffer: &Buffer, files: &Files<'_>) -> Result<Option<Expect>, Error> {
     let tolerance = |key| -> Result<f64, Error> {
         let Some(v) = table.get(key) else { return Ok(0.0) };

@@ -8,46 +8,49 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Error, ErrorKind};
+use crate::temporary::temporary_folder;
 
 const NVCC: &[&str] = &["-O3", "-lineinfo", "--ptx", "-arch=sm_80"];
 
-/// `-gline-directives-only` gives `.loc` lines without turning optimisation off in `ptxas`, as `-g` would.
+/// Options for clang. `-gline-directives-only` gives `.loc` lines without disabling optimisation in `ptxas`,
+/// as `-g` would.
 const CLANG: &[&str] =
     &["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-O3", "-gline-directives-only", "-S"];
 
-/// The PTX of a `.cu` file.
+/// Compiles a `.cu` file to PTX.
+///
+/// # Errors
+/// If there is no compiler, or it reports an error.
 pub fn ptx(path: &Path) -> Result<Vec<u8>, Error> {
     let (compiler, flags) = find().ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, format!("{}: no CUDA compiler is there to make PTX from it", path.display()))
             .help("install nvcc (or set PRLX_NVCC to it) or clang, or compile it elsewhere with `nvcc -O3 -lineinfo --ptx` and name the .ptx file")
     })?;
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let out = env::temp_dir().join(format!(
-        "prlx-{}-{}.ptx",
-        std::process::id(),
-        COUNT.fetch_add(1, Ordering::Relaxed)
-    ));
-    let run = Command::new(&compiler).args(flags).arg("-o").arg(&out).arg(path).output();
-    let text = std::fs::read(&out);
-    let _ = std::fs::remove_file(&out);
-    let told = |what: String| Error::new(ErrorKind::Module, what);
-    let run = run.map_err(|e| told(format!("cannot start {}: {e}", compiler.display())))?;
+    run(&compiler, flags, path)
+}
+
+fn run(compiler: &Path, flags: &[&str], path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |what: String| Error::new(ErrorKind::Module, what);
+    let folder = temporary_folder().map_err(|e| failed(format!("cannot create a temporary folder: {e}")))?;
+    let out = folder.path().join("kernel.ptx");
+    let run = Command::new(compiler).args(flags).arg("-o").arg(&out).arg(path).output();
+    let run = run.map_err(|e| failed(format!("cannot start {}: {e}", compiler.display())))?;
     if !run.status.success() {
         let said = String::from_utf8_lossy(&run.stderr);
-        return Err(told(format!(
+        return Err(failed(format!(
             "{} does not compile {}:\n{}",
             compiler.display(),
             path.display(),
             said.trim_end()
         )));
     }
-    text.map_err(|e| told(format!("{} gave no PTX for {}: {e}", compiler.display(), path.display())))
+    std::fs::read(&out)
+        .map_err(|e| failed(format!("{} gave no PTX for {}: {e}", compiler.display(), path.display())))
 }
 
-/// The compiler and its flags.
+/// Finds the compiler and its options.
 fn find() -> Option<(PathBuf, &'static [&'static str])> {
     if let Some(named) = env::var_os("PRLX_NVCC").filter(|v| !v.is_empty()) {
         return Some((named.into(), NVCC));
@@ -58,4 +61,24 @@ fn find() -> Option<(PathBuf, &'static [&'static str])> {
     let nvcc = env::split_paths(&path).chain(homes).map(|dir| dir.join("nvcc")).find(|p| p.is_file());
     let clang = || env::split_paths(&path).map(|dir| dir.join("clang")).find(|p| p.is_file());
     nvcc.map(|p| (p, NVCC)).or_else(|| clang().map(|p| (p, CLANG)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::run;
+    use crate::temporary::temporary_folder;
+    use crate::temporary::tests::among_prepared_links;
+
+    #[test]
+    fn prepared_links_are_not_followed() {
+        let folder = temporary_folder().unwrap();
+        let source = folder.path().join("k.cu");
+        std::fs::write(&source, "the text").unwrap();
+        // The shell stands in for the compiler: `$0` is -o, `$1` the output, `$2` the source.
+        let flags = ["-c", "cat \"$2\" > \"$1\""];
+        let ptx = among_prepared_links(|| run(Path::new("/bin/sh"), &flags, &source));
+        assert_eq!(ptx.unwrap(), b"the text");
+    }
 }

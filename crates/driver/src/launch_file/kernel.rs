@@ -1,4 +1,4 @@
-//! Finds the kernel that a launch file asks for in its module.
+//! Finds the kernel that a launch file names in its module.
 
 use prlx_isa::ptx;
 
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::launch_file::table::{Table, Value, distance};
 use crate::signature::Signature;
 
-/// The kernel that is meant.
+/// Finds the kernel. A module with one kernel needs no name.
 pub(super) fn kernel(
     file: &Table<'_>,
     module: Value<'_>,
@@ -35,7 +35,7 @@ pub(super) fn kernel(
         return Ok(all.swap_remove(i));
     }
     let error = asked.error(format_args!("{module_name} has no kernel `{name}`"));
-    // The name as the source has it, inside one mangled name, is what is mostly meant.
+    // The user often writes the name from the source, which is part of the mangled name.
     let inside = all.iter().find(|s| s.name.contains(name));
     let near = inside.or_else(|| {
         all.iter().min_by_key(|s| distance(&s.name, name)).filter(|s| distance(&s.name, name) < 4)

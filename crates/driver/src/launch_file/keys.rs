@@ -1,4 +1,4 @@
-//! The keys of launch files. `docs/launch-file.md` explains them.
+//! The keys of launch files, explained in `docs/launch-file.md`.
 
 pub(super) const KEYS: &[&str] =
     &["module", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg"];
@@ -29,10 +29,10 @@ pub(super) const ARG_KEYS: &[&str] = &[
     "oob",
 ];
 
-/// What only a tensor map has.
+/// Keys that only a tensor map has.
 pub(super) const MAP_KEYS: &[&str] = &["box", "sizes", "strides", "steps", "swizzle", "oob"];
 
-/// Ways to say what an argument is: exactly one of them.
+/// Keys of which exactly one defines the argument, for parameters that are not buffers.
 pub(super) const SCALARS: &[&str] = &["value", "bytes", "fields"];
 
 pub(super) const CONTENTS: &[&str] = &["array", "npy", "fill", "iota", "random", "uninit"];

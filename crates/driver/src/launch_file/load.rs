@@ -17,10 +17,11 @@ use crate::launch_file::shape::{BLOCK, SHARED, check_block, cluster, dims, grid}
 use crate::launch_file::table::{Source, Table};
 
 impl Job {
-    /// Reads a launch file, the module and the files that it names. A `.cu` module is compiled.
+    /// Reads a launch file with the module and the files that it names. A `.cu` module is compiled.
     ///
     /// # Errors
-    /// When a file can't be read or a key is wrong; the error names file, line, key, and what to do.
+    /// If a file cannot be read or a key is wrong. The error names the file, the line, the key, and what to
+    /// do.
     pub fn load(path: &Path) -> Result<Job, Error> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -39,17 +40,17 @@ impl Job {
         Ok(job)
     }
 
-    /// Reads a launch file's text. `files` gives the content of the files that it names, for a `.cu` file the
-    /// PTX of it. [`Job::folder`] is empty and [`Job::source`] as written.
+    /// Reads the text of a launch file. `files` returns the content of a named file; for a `.cu` file it
+    /// returns PTX. [`Job::folder`] stays empty and [`Job::source`] as written.
     ///
     /// # Errors
-    /// When a key is wrong or `files` fails.
+    /// If a key is wrong or `files` fails.
     pub fn parse(name: &str, text: &str, files: &launch_file::Files<'_>) -> Result<Job, Error> {
         read(name, text, files)
     }
 }
 
-/// Reads a launch file.
+/// Reads the text of a launch file called `name`.
 pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
     let source = Source { name, text };
     let root = source.parse()?;
@@ -94,5 +95,5 @@ pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
     })
 }
 
-/// Bytes of parameters, from sm_70 and PTX 8.1 on.
+/// Maximum size of the parameters in bytes, for sm_70 and later with PTX 8.1.
 const PARAMS: u64 = 32_764;

@@ -1,26 +1,27 @@
-//! Grid, block and cluster of a launch file, checked against the hardware and the kernel.
+//! Reads grid, block and cluster of a launch file and checks them against the limits of the hardware and the
+//! kernel.
 
 use prlx_trace::Dim3;
 
 use crate::error::Error;
 use crate::launch_file::table::{Table, Value};
-use crate::signature::{Signature, counted, limit};
+use crate::signature::{Signature, cluster_unit, limit};
 
-/// Hardware limits of the CUDA programming guide's table of technical specifications.
+/// Maximum sizes of a grid (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 const GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
 
 pub(super) const BLOCK: [u64; 3] = [1024, 1024, 64];
 
 const THREADS: u64 = 1024;
 
-/// CTAs of a cluster: 8 on every device with clusters, 16 on an H100
+/// Maximum CTAs of a cluster: 16 on an H100, 8 on every device with clusters
 /// (`cudaFuncAttributeNonPortableClusterSizeAllowed`).
 const CLUSTER: u64 = 16;
 
-/// Most dynamic shared memory of a CTA, bytes: that of an H100.
+/// Maximum dynamic shared memory of a CTA in bytes, on an H100.
 pub(super) const SHARED: u64 = 227 << 10;
 
-/// A number, or one to three of them.
+/// Reads a number, or a list of one to three.
 pub(super) fn dims(value: Value<'_>, limits: [u64; 3]) -> Result<Dim3, Error> {
     let one = |v: Value<'_>, axis: usize| match v.count(limits[axis])? {
         0 => Err(v.error("0 would start nothing")),
@@ -40,7 +41,7 @@ pub(super) fn dims(value: Value<'_>, limits: [u64; 3]) -> Result<Dim3, Error> {
     Ok(Dim3 { x: sizes[0], y: sizes[1], z: sizes[2] })
 }
 
-/// Whether the kernel can be started with CTAs of this size.
+/// Checks whether the kernel can be launched with CTAs of this size.
 pub(super) fn check_block(value: Value<'_>, block: Dim3, kernel: &Signature) -> Result<(), Error> {
     let threads = block.volume();
     if threads > THREADS {
@@ -66,10 +67,10 @@ pub(super) fn check_block(value: Value<'_>, block: Dim3, kernel: &Signature) -> 
     Ok(())
 }
 
-/// The CTAs to start. A kernel that counts its grid in clusters has it so in the file too, as where CUDA
-/// launches it.
+/// Reads the grid and returns it in CTAs. For a kernel whose grid CUDA counts in clusters, the file counts
+/// clusters as well.
 pub(super) fn grid(value: Value<'_>, kernel: &Signature) -> Result<Dim3, Error> {
-    let (grid, each) = (dims(value, GRID)?, counted(&kernel.limits));
+    let (grid, each) = (dims(value, GRID)?, cluster_unit(&kernel.limits));
     let axes = [(grid.x, each.x), (grid.y, each.y), (grid.z, each.z)];
     let mut ctas = [0; 3];
     for (axis, (n, each)) in axes.into_iter().enumerate() {
@@ -86,13 +87,13 @@ pub(super) fn grid(value: Value<'_>, kernel: &Signature) -> Result<Dim3, Error> 
     Ok(Dim3 { x: ctas[0], y: ctas[1], z: ctas[2] })
 }
 
-/// The clusters that the file and the kernel ask for; CTAs that are none are clusters of one.
+/// Reads the cluster that the file or the kernel asks for. Without one, a cluster is one CTA.
 pub(super) fn cluster(file: &Table<'_>, grid: Dim3, kernel: &Signature) -> Result<Dim3, Error> {
     let name = &kernel.name;
     let wanted = limit(&kernel.limits, "reqnctapercluster");
     let key = file.get("cluster");
     let asked = key.map(|v| dims(v, [CLUSTER; 3])).transpose()?;
-    // What is wrong with the kernel's own wish is wrong with the grid.
+    // If the size comes from the kernel, the error points to the grid.
     let place = key.map_or_else(|| file.need("grid"), Ok)?;
     if let (Some(asked), Some(wanted)) = (asked, wanted)
         && asked != wanted

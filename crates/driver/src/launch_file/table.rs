@@ -1,4 +1,4 @@
-//! A TOML table whose keys are read one by one. Errors name the file, the line, the key and what to do.
+//! Reads the keys of a TOML table. Errors name the file, the line and the key, and say what to do.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -6,38 +6,38 @@ use toml::de::{DeTable, DeValue};
 use crate::element::Number;
 use crate::error::{Error, ErrorKind};
 
-/// The file that is read: its name, as in messages, and its text.
+/// A file with its name in messages.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    /// Name.
+    /// Name of the file in messages.
     pub name: &'a str,
-    /// Text.
+    /// Content of the file.
     pub text: &'a str,
 }
 
 impl<'a> Source<'a> {
-    /// Parses the text.
+    /// Parses the text as TOML.
     pub fn parse(self) -> Result<Spanned<DeTable<'a>>, Error> {
         DeTable::parse(self.text).map_err(|e| self.error(e.span().map_or(0, |s| s.start), e.message()))
     }
-    /// An error at byte `at`.
+    /// Makes an error about the line at byte `at`.
     pub fn error(self, at: usize, message: impl std::fmt::Display) -> Error {
         let line = 1 + self.text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count();
         Error::new(ErrorKind::File, format!("{}:{line}: {message}", self.name))
     }
 }
 
-/// A table of which only `known` keys are allowed.
+/// A table that allows only known keys.
 pub struct Table<'a> {
-    /// The file.
+    /// The file that contains the table.
     pub source: Source<'a>,
-    /// What messages call the table, as "argument 2 (`n`)"; empty for the file itself.
+    /// Name of the table in messages, for example "argument 2 (`n`)"; empty for the file itself.
     pub what: String,
     table: &'a DeTable<'a>,
     at: usize,
 }
 
-/// A value and where it is.
+/// A value with its position and key.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
     source: Source<'a>,
@@ -46,7 +46,7 @@ pub struct Value<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Checks the keys.
+    /// Makes a table. Reports unknown keys.
     pub fn new(
         source: Source<'a>,
         what: impl Into<String>,
@@ -68,45 +68,45 @@ impl<'a> Table<'a> {
     fn say(&self, message: impl std::fmt::Display) -> String {
         if self.what.is_empty() { message.to_string() } else { format!("{}: {message}", self.what) }
     }
-    /// An error about the table as a whole.
+    /// Makes an error about the table as a whole.
     pub fn error(&self, message: impl std::fmt::Display) -> Error {
         self.source.error(self.at, self.say(message))
     }
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &'a str) -> Option<Value<'a>> {
         self.table.get(key).map(|value| Value { source: self.source, key, value })
     }
-    /// The value of a key that must be there.
+    /// Returns the value of a required key.
     pub fn need(&self, key: &'a str) -> Result<Value<'a>, Error> {
         self.get(key).ok_or_else(|| self.error(format_args!("`{key}` is missing")))
     }
-    /// Those of `keys` that are there.
+    /// Returns those of `keys` that the table has.
     pub fn present(&self, keys: &[&'static str]) -> Vec<&'static str> {
         keys.iter().copied().filter(|k| self.table.contains_key(*k)).collect()
     }
 }
 
 impl<'a> Value<'a> {
-    /// Where it is.
+    /// Position of the value in the file, in bytes.
     pub fn at(self) -> usize {
         self.value.span().start
     }
-    /// An error about it.
+    /// Makes an error about the value.
     pub fn error(self, message: impl std::fmt::Display) -> Error {
         self.source.error(self.at(), format_args!("`{}`: {message}", self.key))
     }
     fn wrong(self, want: &str) -> Error {
         self.error(format_args!("{want} is expected here, not {}", article(self.value.get_ref().type_str())))
     }
-    /// A text.
+    /// The value as text.
     pub fn text(self) -> Result<&'a str, Error> {
         self.value.get_ref().as_str().ok_or_else(|| self.wrong("a text in quotes"))
     }
-    /// True or false; `None` if it is neither.
+    /// The value as a boolean; `None` if it is something else.
     pub fn bool(self) -> Option<bool> {
         self.value.get_ref().as_bool()
     }
-    /// An integer from 0 to `most`.
+    /// The value as an integer from 0 to `most`.
     pub fn count(self, most: u64) -> Result<u64, Error> {
         match self.number()? {
             Number::Int(n) if (0..=i128::from(most)).contains(&n) => Ok(n as u64),
@@ -114,7 +114,7 @@ impl<'a> Value<'a> {
             _ => Err(self.wrong("an integer")),
         }
     }
-    /// A number, in one of the spellings of `value`.
+    /// The value as a number, in any of the spellings of `value`.
     pub fn number(self) -> Result<Number, Error> {
         let wrong = || self.wrong("a number (or \"nan\", \"inf\", \"-inf\", or bits as \"0x3f800000\")");
         Ok(match self.value.get_ref() {
@@ -130,7 +130,7 @@ impl<'a> Value<'a> {
                 "-inf" => Number::Float(f64::NEG_INFINITY),
                 s => {
                     let digits = s.strip_prefix("0x").ok_or_else(wrong)?.replace('_', "");
-                    // `from_str_radix` takes a sign, which bits have not.
+                    // `from_str_radix` accepts a sign, which bits must not have.
                     let plain = digits.bytes().all(|b| b.is_ascii_hexdigit());
                     Number::Bits(
                         Some(&digits)
@@ -143,16 +143,16 @@ impl<'a> Value<'a> {
             _ => return Err(wrong()),
         })
     }
-    /// The elements of an array.
+    /// The elements of a list.
     pub fn list(self) -> Result<impl ExactSizeIterator<Item = Value<'a>>, Error> {
         let list = self.value.get_ref().as_array().ok_or_else(|| self.wrong("a list in brackets"))?;
         Ok(list.iter().map(move |value| Value { value, ..self }))
     }
-    /// Whether it is an array.
+    /// Whether the value is a list.
     pub fn is_list(self) -> bool {
         self.value.get_ref().is_array()
     }
-    /// A table of which only `known` keys are allowed.
+    /// The value as a table that allows only `known` keys.
     pub fn table(self, what: impl Into<String>, known: &[&str]) -> Result<Table<'a>, Error> {
         let table = self.value.get_ref().as_table().ok_or_else(|| self.wrong("a table"))?;
         Table::new(self.source, what, table, self.at(), known)
@@ -163,7 +163,7 @@ fn article(noun: &str) -> String {
     format!("{} {noun}", if noun.starts_with(['a', 'i']) { "an" } else { "a" })
 }
 
-/// How many letters must be put in, taken out or changed to make `a` from `b`.
+/// Edit distance: the number of letters to insert, remove or replace to turn `b` into `a`.
 pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

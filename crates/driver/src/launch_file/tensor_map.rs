@@ -1,4 +1,5 @@
-//! Arguments that are tensor maps. Lists in launch files go by dimension as in NumPy, the slowest first.
+//! Reads arguments that are tensor maps. Lists in launch files are ordered by dimension as in NumPy: slowest
+//! first.
 
 use prlx_trace::kernel::Param;
 
@@ -8,7 +9,7 @@ use crate::launch_file::keys::{CONTENTS, MAP_KEYS, SCALARS};
 use crate::launch_file::table::{Table, Value};
 use crate::tensor_map::{BYTES, Swizzle, TensorMap};
 
-/// Whether a parameter can be one.
+/// Checks whether a parameter can hold a tensor map or its address.
 pub fn fits(value: Value<'_>, param: &Param) -> Result<(), Error> {
     if param.size == 8 || param.size as usize == BYTES {
         return Ok(());
@@ -19,7 +20,7 @@ pub fn fits(value: Value<'_>, param: &Param) -> Result<(), Error> {
     )))
 }
 
-/// A map over another argument's buffer.
+/// Reads a map over the buffer of another argument.
 pub fn over(
     table: &Table<'_>,
     param: &Param,
@@ -43,7 +44,7 @@ pub fn over(
     }
 }
 
-/// The map that the keys describe, over `buffer`.
+/// Reads the keys that describe a map over `buffer`.
 pub fn read(table: &Table<'_>, buffer: &Buffer) -> Result<TensorMap, Error> {
     let list = |key: &'static str| -> Result<Option<Vec<u64>>, Error> {
         let Some(value) = table.get(key) else { return Ok(None) };
@@ -51,7 +52,7 @@ pub fn read(table: &Table<'_>, buffer: &Buffer) -> Result<TensorMap, Error> {
         all.reverse();
         Ok(Some(all))
     };
-    // Numbers that are too large are refused with the others that are.
+    // `TensorMap::check` refuses these numbers together with all others that are too large.
     let small = |all: Vec<u64>| -> Vec<u32> {
         all.into_iter().map(|n| u32::try_from(n).unwrap_or(u32::MAX)).collect()
     };

@@ -1,9 +1,9 @@
-//! Measures what recording a job costs on a machine: several forms of its kernel, run in turns.
+//! Measures what recording a job costs on a device: several variants of its kernel, run in turns.
 //!
 //! # Invariants
-//! - Every round runs every form once, so a change of the machine over time affects all forms alike.
-//! - Before each run, outside of the measured time, the buffers that the kernel writes get their content
-//!   back, and the recorder's memory is as before a first launch. If asked for, the caches are filled with
+//! - Every round runs every variant once, so a change of the device over time affects all variants alike.
+//! - Before each run, outside of the measured time, the buffers that the kernel writes are restored, and the
+//!   recorder's memory is reset to its state before a first launch. On request, the caches are filled with
 //!   other data.
 //! - The first round warms up and is not counted.
 //!
@@ -15,119 +15,120 @@ use prlx_trace::device::{Context, tracks};
 use prlx_trace::mark::Track;
 use prlx_trace::{FuncId, Level};
 
-use crate::driver::{DevicePtr, Driver, ModuleHandle, Needs};
+use crate::driver::{DevicePtr, Driver, ModuleHandle, ResourceUsage};
 use crate::error::Error;
 use crate::job::Job;
-use crate::record::instrumented::{Session, amount, cursor, extended, kernel};
-use crate::record::memory::Held;
-use crate::run::{Prepared, prepare};
+use crate::record::instrumented::{LaunchRecorder, amount, cursor, kernel, with_hidden_parameter};
+use crate::record::memory::DeviceAllocations;
+use crate::run::{PreparedJob, prepare};
 
-/// How to measure.
+/// Options of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CostOptions {
-    /// Rounds that count.
+    /// Number of measured rounds.
     pub rounds: u32,
-    /// Bytes of device memory for streams, for each form that records.
+    /// Device memory for streams in bytes, for each variant that records.
     pub pool: u64,
-    /// Bytes to write between launches, so that the caches hold nothing of the last one; 0: they stay warm.
+    /// Bytes to write between launches, so that the caches hold no data of the last launch. 0 keeps them
+    /// warm.
     pub flush: u64,
 }
 
-/// A form of the job's kernel.
+/// One variant of the job's kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct Form<'a> {
-    /// The module's text.
+pub struct KernelVariant<'a> {
+    /// PTX text of the module.
     pub text: &'a str,
-    /// The plan written into it, if there is one.
+    /// Plan that is inserted into the text, if any.
     pub plan: Option<&'a Plan>,
-    /// Whether it records; else it gets no context.
+    /// Whether the kernel records. If not, an instrumented kernel receives an empty hidden parameter.
     pub records: bool,
 }
 
-/// What a form costs.
+/// Measured cost of one variant.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Cost {
-    /// By round: warp instructions if the machine counts them, else nanoseconds.
+    /// Cost of each round: warp instructions if the device counts them, nanoseconds otherwise.
     pub rounds: Vec<u64>,
-    /// What it takes of a multiprocessor.
-    pub needs: Option<Needs>,
-    /// Bytes of streams that a launch hands out; what went beyond the pool was not written. Of a probe
-    /// program: bytes of its tables and records; of markers: of tracks.
+    /// Resources of an SM that the kernel uses.
+    pub resources: Option<ResourceUsage>,
+    /// Bytes of streams that a launch asks for, including those that did not fit into the pool. For a probe
+    /// program, bytes of its tables and records; for markers, of tracks.
     pub streams: u64,
-    /// Whether the pool, a table or a track was too small.
+    /// Whether the pool, a table or a track overflowed.
     pub full: bool,
-    /// Of markers that leave something: how often a launch comes to them.
-    pub passed: Option<Passed>,
-    /// Whether buffers are not what the first form left.
+    /// For markers that record: how often a launch reaches them.
+    pub marker_visits: Option<MarkerVisits>,
+    /// Whether a buffer differs from what the first variant left.
     pub changed: bool,
 }
 
-/// How often tracks' lanes came to markers. Of a region that is only added up, each visit counts as a begin
+/// How often lanes with a track reached a marker. A visit of a region that is only summed counts as a begin
 /// and an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Passed {
-    /// In all tracks.
+pub struct MarkerVisits {
+    /// Visits in all tracks together.
     pub all: u64,
-    /// In the track with the most.
+    /// Visits in the track with the most.
     pub most: u64,
 }
 
-impl Passed {
-    fn of(tracks: &[Track]) -> Passed {
+impl MarkerVisits {
+    fn of(tracks: &[Track]) -> MarkerVisits {
         let of =
             |t: &Track| t.records.0.len() as u64 + t.lost + t.sums.iter().map(|s| 2 * s.count).sum::<u64>();
         let most = tracks.iter().map(of).max().unwrap_or(0);
-        Passed { all: tracks.iter().map(of).sum(), most }
+        MarkerVisits { all: tracks.iter().map(of).sum(), most }
     }
 }
 
-/// Measures `forms` of `job`'s kernel.
+/// Measures variants of `job`'s kernel.
 ///
 /// # Errors
-/// When a form does not load or run, or memory is short.
+/// If a variant does not load or run, or memory is short.
 pub fn cost(
     driver: &mut dyn Driver,
     job: &Job,
-    forms: &[Form<'_>],
+    forms: &[KernelVariant<'_>],
     options: &CostOptions,
 ) -> Result<Vec<Cost>, Error> {
-    let mut held = Held::default();
+    let mut held = DeviceAllocations::default();
     let mut modules = Vec::new();
     let prepared = prepare(driver, job)?;
     let result = load(driver, job, &prepared, forms, options, &mut held, &mut modules)
         .and_then(|loaded| rounds(driver, job, &prepared, &loaded, options, &mut held));
     let unloaded = modules.into_iter().map(|m| driver.unload(m)).fold(Ok(()), Result::and);
     let released = held.release(driver).and(prepared.release(driver));
-    // What stands in the way is the first error.
+    // The first error says what went wrong.
     result.and_then(|costs| unloaded.and(released).map(|()| costs))
 }
 
-/// A form on the device.
-struct Loaded {
+/// A variant that is loaded on the device.
+struct LoadedVariant {
     module: ModuleHandle,
     params: Vec<u8>,
     context: Option<(u64, Context)>,
-    /// The recorder's memory that a launch changes: address, bytes.
+    /// Memory of the recorder that a launch changes: address, bytes.
     dirty: Vec<(u64, u64)>,
-    /// What of it is not 0 before: heads, and bytes of the pool that they have.
+    /// Initial heads, which are not zero: the first warps start with a chunk.
     heads: Vec<u8>,
     handed_out: u64,
-    /// What a probe program keeps, and bytes of it.
+    /// State of the probe program, and bytes of its tables and records.
     kept: Option<(ProbeState, u64)>,
     kernel: FuncId,
-    /// Warps without a track.
+    /// Number of warps without a track.
     left_out: u64,
 }
 
 fn load(
     driver: &mut dyn Driver,
     job: &Job,
-    prepared: &Prepared,
-    forms: &[Form<'_>],
+    prepared: &PreparedJob,
+    forms: &[KernelVariant<'_>],
     options: &CostOptions,
-    held: &mut Held,
+    held: &mut DeviceAllocations,
     modules: &mut Vec<ModuleHandle>,
-) -> Result<Vec<Loaded>, Error> {
+) -> Result<Vec<LoadedVariant>, Error> {
     let mut all = Vec::new();
     for form in forms {
         let module = match form.plan {
@@ -136,7 +137,7 @@ fn load(
         };
         modules.push(module);
         let params = prepared.params.clone();
-        let mut loaded = Loaded {
+        let mut loaded = LoadedVariant {
             module,
             params,
             context: None,
@@ -151,7 +152,7 @@ fn load(
             let kernel = kernel(plan, job)?;
             loaded.kernel = kernel;
             if form.records {
-                let mut session = Session { driver: &mut *driver, plan, job, prepared, kernel };
+                let mut session = LaunchRecorder { driver: &mut *driver, plan, job, prepared, kernel };
                 let launch = session.launch();
                 let before = held.0.len();
                 let context = session.context(&launch, options.pool, held)?;
@@ -172,16 +173,16 @@ fn load(
                     loaded.left_out = launch.warps() - u64::from(context.warps);
                 }
             }
-            let handed = loaded.context.as_ref().map(|(at, context)| context.handed(*at));
-            loaded.params = extended(&prepared.params, &handed.unwrap_or_default());
+            let hidden = loaded.context.as_ref().map(|(at, context)| context.hidden_parameter(*at));
+            loaded.params = with_hidden_parameter(&prepared.params, &hidden.unwrap_or_default());
         }
         all.push(loaded);
     }
     Ok(all)
 }
 
-impl Loaded {
-    /// Makes the recorder's memory that of a first launch.
+impl LoadedVariant {
+    /// Resets the recorder's memory to its state before a first launch.
     fn reset(&self, driver: &mut dyn Driver) -> Result<(), Error> {
         let Some((at, context)) = &self.context else { return Ok(()) };
         self.dirty.iter().try_for_each(|&(at, bytes)| driver.fill(DevicePtr(at), bytes, 0))?;
@@ -191,7 +192,7 @@ impl Loaded {
         driver.write(DevicePtr(*at), &context.to_bytes())
     }
 
-    /// What a launch took, and whether it wanted more.
+    /// Reads how much a launch recorded, and whether it needed more room.
     fn took(&self, driver: &mut dyn Driver, context: &Context, cost: &mut Cost) -> Result<(), Error> {
         let Some((kept, bytes)) = &self.kept else {
             cost.streams = cursor(driver, context)?;
@@ -208,7 +209,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// The same of markers' tracks.
+    /// Reads how much the markers recorded, and whether a track overflowed.
     fn tracks(
         &self,
         driver: &mut dyn Driver,
@@ -222,7 +223,7 @@ impl Loaded {
         let tracks = layout.read(self.kernel, context.warp_first.into(), log, &bytes);
         cost.streams += layout.took(log, &bytes);
         cost.full |= self.left_out > 0 || tracks.iter().any(|t| t.lost > 0 && !t.last);
-        cost.passed = Some(Passed::of(&tracks));
+        cost.marker_visits = Some(MarkerVisits::of(&tracks));
         Ok(())
     }
 }
@@ -230,10 +231,10 @@ impl Loaded {
 fn rounds(
     driver: &mut dyn Driver,
     job: &Job,
-    prepared: &Prepared,
-    forms: &[Loaded],
+    prepared: &PreparedJob,
+    forms: &[LoadedVariant],
     options: &CostOptions,
-    held: &mut Held,
+    held: &mut DeviceAllocations,
 ) -> Result<Vec<Cost>, Error> {
     let trash = match options.flush {
         0 => None,
@@ -242,7 +243,7 @@ fn rounds(
     let before = prepared.contents(driver, job)?;
     let mut after = Vec::new();
     let mut costs = vec![Cost::default(); forms.len()];
-    // What the kernel writes, and what it held before.
+    // Buffers that the kernel writes, with their content before the launch.
     let mut written: Vec<(DevicePtr, &[u8])> = Vec::new();
     for round in 0..=options.rounds {
         for (form, cost) in forms.iter().zip(&mut costs) {
@@ -258,7 +259,7 @@ fn rounds(
                 cost.rounds.push(amount(&stats));
                 continue;
             }
-            cost.needs = driver.needs(form.module, &job.kernel, &job.config)?;
+            cost.resources = driver.resource_usage(form.module, &job.kernel, &job.config)?;
             if let Some((_, context)) = &form.context {
                 form.took(driver, context, cost)?;
             }

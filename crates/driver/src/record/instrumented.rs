@@ -11,28 +11,28 @@
 //! One launch of each kind is timed, so the measured dilation of short kernels on a GPU is noisy.
 
 use prlx_plan::Plan;
-use prlx_trace::device::{Context, Handed, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
+use prlx_trace::device::{Context, Head, HiddenParameter, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
 use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
 use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::decode::{Drained, Memory, Pool, drain};
+use crate::decode::{DecodedStreams, LaunchBuffers, Pool, decode_launch};
 use crate::digest;
 use crate::driver::{DevicePtr, Driver, LaunchStats, Observed};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
 use crate::record::launches::{cta_warps, recording, records, tables, wanted};
-use crate::record::memory::Held;
-use crate::record::options::{Bare, RecordOptions, Recorded};
-use crate::run::{Prepared, outputs, prepare};
+use crate::record::memory::DeviceAllocations;
+use crate::record::options::{OriginalRun, RecordOptions, Recorded};
+use crate::run::{PreparedJob, outputs, prepare};
 
-/// Runs `text`, the job's module with `plan` written into it, and drains what it recorded.
+/// Runs `text`, the job's module with `plan` inserted, and reads back what it recorded.
 ///
 /// # Errors
-/// When the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that
-/// faults or gets stuck is no error here: see [`Launch::fault`].
+/// If the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that
+/// faults or hangs is not an error here: see [`Launch::fault`].
 pub fn record(
     driver: &mut dyn Driver,
     text: &str,
@@ -54,18 +54,18 @@ pub fn record(
     })?;
     let prepared = prepare(driver, job);
     let recorded = prepared.and_then(|prepared| {
-        let mut held = Held::default();
+        let mut held = DeviceAllocations::default();
         let result =
-            Session { driver, plan, job, prepared: &prepared, kernel }.run(module, options, &mut held);
+            LaunchRecorder { driver, plan, job, prepared: &prepared, kernel }.run(module, options, &mut held);
         let released = held.release(driver).and(prepared.release(driver));
-        // After a fault a device may refuse everything; what was read before still counts.
+        // After a fault the device may refuse every call. What was read before is still valid.
         result.and_then(|r| if r.fault.is_some() { Ok(r) } else { released.map(|()| r) })
     });
     let unloaded = driver.unload(module);
     recorded.and_then(|r| if r.fault.is_some() { Ok(r) } else { unloaded.map(|()| r) })
 }
 
-/// The job's kernel in the plan.
+/// Finds the job's kernel in the plan.
 pub(super) fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
     let refuse = |what: String| Err(Error::new(ErrorKind::Record, what));
     let Some(i) = plan.module.functions.iter().position(|f| f.name == job.kernel) else {
@@ -78,24 +78,24 @@ pub(super) fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
     }
 }
 
-/// One recording.
-pub(super) struct Session<'a> {
+/// Records one launch of a job.
+pub(super) struct LaunchRecorder<'a> {
     pub(super) driver: &'a mut dyn Driver,
     pub(super) plan: &'a Plan,
     pub(super) job: &'a Job,
-    pub(super) prepared: &'a Prepared,
+    pub(super) prepared: &'a PreparedJob,
     pub(super) kernel: FuncId,
 }
 
-impl Session<'_> {
+impl LaunchRecorder<'_> {
     fn run(
         &mut self,
         module: crate::ModuleHandle,
         options: &RecordOptions,
-        held: &mut Held,
+        held: &mut DeviceAllocations,
     ) -> Result<Recorded, Error> {
         let mut launch = Launch { args: self.args(), ..self.launch() };
-        let Ran { drained, tallies, tracks, left_out, ended, unfinished } = match options.hooks {
+        let LaunchResult { decoded, tallies, tracks, left_out, ended, unfinished } = match options.hooks {
             true => self.observed(module)?,
             false => self.instrumented(module, &launch, options.pool, held)?,
         };
@@ -110,13 +110,14 @@ impl Session<'_> {
         for (info, bytes) in launch.args.iter_mut().zip(&contents) {
             info.after = bytes.as_ref().map(|b| xxh3_64(b));
         }
-        let bare = if options.bare && fault.is_none() { Some(self.bare(&contents)?) } else { None };
+        let original =
+            if options.run_original && fault.is_none() { Some(self.original(&contents)?) } else { None };
         launch.fault = fault.as_ref().map(|e| Fault {
             kind: if e.kind == ErrorKind::Stuck { FaultKind::Stuck } else { FaultKind::Fault },
             text: e.message.clone(),
             unfinished,
         });
-        launch.totals.bare = bare.as_ref().map_or(0, |b| amount(&b.stats));
+        launch.totals.bare = original.as_ref().map_or(0, |b| amount(&b.stats));
         launch.totals.instrumented = amount(&stats);
         let marks = self.plan.probe_state.tracks.is_some().then_some(Marks {
             module: launch.module,
@@ -125,12 +126,12 @@ impl Session<'_> {
             left_out,
         });
         let basis = digest::Basis::new(&self.plan.module, launch.kernel);
-        let (recording, damage) = recording(self.plan, &basis, launch, drained);
+        let (recording, damage) = recording(self.plan, &basis, launch, decoded);
         let outputs = outputs(self.job, contents);
-        Ok(Recorded { recording, outputs, stats, tallies, marks, bare, fault, damage })
+        Ok(Recorded { recording, outputs, stats, tallies, marks, original, fault, damage })
     }
 
-    /// The launch, before anything is known of how it went, and of its arguments.
+    /// Describes the launch before it runs, without its arguments.
     pub(super) fn launch(&self) -> Launch {
         let info = self.driver.info();
         let program = &self.plan.request;
@@ -157,32 +158,32 @@ impl Session<'_> {
         module: crate::ModuleHandle,
         launch: &Launch,
         pool: u64,
-        held: &mut Held,
-    ) -> Result<Ran, Error> {
+        held: &mut DeviceAllocations,
+    ) -> Result<LaunchResult, Error> {
         let context = self.context(launch, pool, held)?;
         let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
-        let params = extended(&self.prepared.params, &context.handed(at));
+        let params = with_hidden_parameter(&self.prepared.params, &context.hidden_parameter(at));
         let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
-        let drained = match self.drain(launch, &context) {
-            // A device that faulted may refuse to be read: then the fault is all that there is.
-            Err(_) if ended.is_err() => Drained::default(),
-            drained => drained?,
+        let decoded = match self.read_streams(launch, &context) {
+            // A device may refuse to be read after a fault. Then the fault is all that is known.
+            Err(_) if ended.is_err() => DecodedStreams::default(),
+            decoded => decoded?,
         };
-        let tallies = match self.tallies(launch, &context) {
+        let tallies = match self.read_tables(launch, &context) {
             Err(_) if ended.is_err() => Vec::new(),
             tallies => tallies?,
         };
-        let tracks = match self.tracks(&context) {
+        let tracks = match self.read_tracks(&context) {
             Err(_) if ended.is_err() => Vec::new(),
             tracks => tracks?,
         };
         let left_out = launch.warps() - u64::from(context.warps);
-        Ok(Ran { drained, tallies, tracks, left_out, ended, unfinished: None })
+        Ok(LaunchResult { decoded, tallies, tracks, left_out, ended, unfinished: None })
     }
 
-    /// Runs the original code under the machine's own eyes.
-    fn observed(&mut self, module: crate::ModuleHandle) -> Result<Ran, Error> {
+    /// Runs the original code while the device performs the plan's actions itself.
+    fn observed(&mut self, module: crate::ModuleHandle) -> Result<LaunchResult, Error> {
         let (job, params) = (self.job, &self.prepared.params);
         let Some(seen) = self.driver.observe(module, &job.kernel, &job.config, params, self.plan) else {
             let what = format!("{} can't record without rewriting the code", self.driver.info().name);
@@ -190,13 +191,20 @@ impl Session<'_> {
         };
         let Observed { streams, tallies, tracks, ended, unfinished } = seen?;
         let recorded = streams.iter().map(|w| w.lanes.elements()).sum();
-        let drained = Drained { warps: streams, recorded, ..Drained::default() };
+        let decoded = DecodedStreams { warps: streams, recorded, ..DecodedStreams::default() };
         let (first, last) = wanted(&self.plan.request, &self.launch());
         let left_out = self.launch().warps() - (last - first);
-        Ok(Ran { drained, tallies, tracks, left_out, ended: started(ended)?, unfinished: Some(unfinished) })
+        Ok(LaunchResult {
+            decoded,
+            tallies,
+            tracks,
+            left_out,
+            ended: started(ended)?,
+            unfinished: Some(unfinished),
+        })
     }
 
-    /// The arguments, with digests of what buffers hold before the launch.
+    /// Describes the arguments, with digests of the buffers before the launch.
     fn args(&self) -> Vec<ArgInfo> {
         let each = self.job.args.iter().map(|arg| {
             let info = |ty| ArgInfo { name: arg.name.clone(), ty, ..ArgInfo::default() };
@@ -211,8 +219,13 @@ impl Session<'_> {
         each.collect()
     }
 
-    /// Allocates what the instrumented code writes to.
-    pub(super) fn context(&mut self, launch: &Launch, pool: u64, held: &mut Held) -> Result<Context, Error> {
+    /// Allocates the memory that the instrumented code writes to.
+    pub(super) fn context(
+        &mut self,
+        launch: &Launch,
+        pool: u64,
+        held: &mut DeviceAllocations,
+    ) -> Result<Context, Error> {
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
         let chunk = shape.chunk();
@@ -220,7 +233,7 @@ impl Session<'_> {
         let (first, last) = wanted(&self.plan.request, launch);
         let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
         let kept = &self.plan.probe_state;
-        // A probe program has tables and records in place of streams.
+        // A probe program has tables and records instead of streams.
         let (tables, records) = match launch.level {
             Level::Probe => (kept.table_bytes(), kept.records.warp),
             _ => (0, 0),
@@ -278,8 +291,9 @@ impl Session<'_> {
         Ok(context)
     }
 
-    /// Gives warps their first chunks, from half of the pool: most begin with one, and none has to wait for
-    /// it. A private stream gets one for its lowest lane, which leads most often. How many warps got one.
+    /// Gives the first warps a chunk each, from half of the pool, because most warps write at least one and
+    /// then need not wait for it. If each lane has its own stream, the lowest lane gets the chunk: it is the
+    /// leader most often. Returns how many warps got a chunk.
     fn hand_out(&mut self, launch: &Launch, context: &Context) -> Result<u64, Error> {
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
@@ -298,16 +312,16 @@ impl Session<'_> {
     }
 
     /// Reads the streams back.
-    fn drain(&mut self, launch: &Launch, given: &Context) -> Result<Drained, Error> {
+    fn read_streams(&mut self, launch: &Launch, given: &Context) -> Result<DecodedStreams, Error> {
         if launch.level == Level::Probe {
-            return Ok(Drained::default());
+            return Ok(DecodedStreams::default());
         }
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
         let cursor = cursor(self.driver, given)?;
         let mut read = |at: u64, bytes: u64| {
             let mut buffer = vec![0; bytes as usize];
-            // What is not there lies nowhere.
+            // An empty allocation has no address to read from.
             if bytes > 0 {
                 self.driver.read(DevicePtr(at), &mut buffer)?;
             }
@@ -324,12 +338,12 @@ impl Session<'_> {
         let mut pool =
             Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
         let sites = self.plan.module.sites.len();
-        let memory = Memory { first_warp: first, heads: &heads, finals: &finals, layout, sites };
-        Ok(drain(&mut pool, memory))
+        let memory = LaunchBuffers { first_warp: first, heads: &heads, finals: &finals, layout, sites };
+        Ok(decode_launch(&mut pool, memory))
     }
 
-    /// Reads a probe program's tables and records back.
-    fn tallies(&mut self, launch: &Launch, given: &Context) -> Result<Vec<TableContents>, Error> {
+    /// Reads the tables and records of a probe program.
+    fn read_tables(&mut self, launch: &Launch, given: &Context) -> Result<Vec<TableContents>, Error> {
         if launch.level != Level::Probe {
             return Ok(Vec::new());
         }
@@ -346,8 +360,8 @@ impl Session<'_> {
         Ok(all)
     }
 
-    /// Reads back what markers left.
-    fn tracks(&mut self, given: &Context) -> Result<Vec<Track>, Error> {
+    /// Reads the tracks that the markers wrote.
+    fn read_tracks(&mut self, given: &Context) -> Result<Vec<Track>, Error> {
         let Some(layout) = &self.plan.probe_state.tracks else { return Ok(Vec::new()) };
         let log = given.track_log as u32;
         let mut bytes = vec![0; ((u64::from(given.warps) * layout.regions()) << log) as usize];
@@ -355,55 +369,56 @@ impl Session<'_> {
         Ok(layout.read(self.kernel, given.warp_first.into(), log, &bytes))
     }
 
-    /// Runs the original code on the same data.
-    fn bare(&mut self, instrumented: &[Option<Vec<u8>>]) -> Result<Bare, Error> {
+    /// Runs the original code on the same data and compares the buffers.
+    fn original(&mut self, instrumented: &[Option<Vec<u8>>]) -> Result<OriginalRun, Error> {
         let (job, prepared) = (self.job, self.prepared);
         let module = self.driver.load(job.text.as_bytes())?;
         let run = prepared.reset(self.driver, job).and_then(|()| {
             let stats = self.driver.launch(module, &job.kernel, &job.config, &prepared.params)?;
             let mut changed = Vec::new();
-            // One by one: those of the instrumented run are there at the same time.
+            // One buffer at a time, because the buffers of the instrumented run are in memory as well.
             for (i, (arg, other)) in job.args.iter().zip(instrumented).enumerate() {
                 if prepared.content(self.driver, job, i)? != *other {
                     changed.push(arg.name.clone());
                 }
             }
-            Ok(Bare { stats, changed })
+            Ok(OriginalRun { stats, changed })
         });
         let unloaded = self.driver.unload(module);
-        run.and_then(|bare| unloaded.map(|()| bare))
+        run.and_then(|original| unloaded.map(|()| original))
     }
 }
 
-/// Parameters with one more, of which all is 0 to record nothing.
-pub(super) fn extended(params: &[u8], handed: &Handed) -> Vec<u8> {
+/// Appends the hidden parameter. If all of it is 0, the kernel records nothing.
+pub(super) fn with_hidden_parameter(params: &[u8], hidden: &HiddenParameter) -> Vec<u8> {
     let mut params = params.to_vec();
     params.resize(params.len().next_multiple_of(8), 0);
-    params.extend_from_slice(&handed.to_bytes());
+    params.extend_from_slice(&hidden.to_bytes());
     params
 }
 
-/// Bytes of the pool that were handed out, or asked for in vain.
+/// Bytes of the pool that the launch asked for, including those that did not fit.
 pub(super) fn cursor(driver: &mut dyn Driver, context: &Context) -> Result<u64, Error> {
     let mut bytes = [0; 8];
     driver.read(DevicePtr(context.cursor), &mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// What came of a launch that was started.
-struct Ran {
-    drained: Drained,
+/// What a launch that was started left behind.
+struct LaunchResult {
+    decoded: DecodedStreams,
     tallies: Vec<TableContents>,
     tracks: Vec<Track>,
-    /// Warps that had none.
+    /// Number of warps without a track.
     left_out: u64,
-    /// What it cost, or what stopped it.
+    /// Cost of the launch, or the error that stopped it.
     ended: Result<LaunchStats, Error>,
-    /// If it was stopped: lanes that had not ended, where the device knows.
+    /// Lanes that had not ended when the launch was stopped, if the device knows them.
     unfinished: Option<Vec<(WarpId, LaneMask)>>,
 }
 
-/// How a launch ended, if it was started at all: what was not has recorded nothing.
+/// Separates launches that were started from launches that were not. A launch that never started has recorded
+/// nothing and is an error.
 fn started(ended: Result<LaunchStats, Error>) -> Result<Result<LaunchStats, Error>, Error> {
     match ended {
         Err(e) if !matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => Err(e),
@@ -411,7 +426,7 @@ fn started(ended: Result<LaunchStats, Error>) -> Result<Result<LaunchStats, Erro
     }
 }
 
-/// Warp instructions where they are counted, else time.
+/// Warp instructions if the device counts them, nanoseconds otherwise.
 pub(super) fn amount(stats: &LaunchStats) -> u64 {
     if stats.warp_instructions > 0 { stats.warp_instructions } else { stats.nanos }
 }

@@ -8,41 +8,42 @@ use prlx_trace::launch::Launch;
 use prlx_trace::table::Row;
 use prlx_trace::{ModuleId, Recording, Streams, TableContents, WarpStream};
 
-use crate::decode::Drained;
+use crate::decode::DecodedStreams;
 use crate::digest;
 
-/// The warps of a launch that are to be recorded: first, and one past the last.
+/// Range of warps that a launch records: first, and one past the last.
 pub(crate) fn wanted(program: &RecordingRequest, launch: &Launch) -> (u64, u64) {
     let all = (0, launch.warps());
     let (first, last) = launch.window.as_ref().map(|w| w.warps).or(program.filter.warps).unwrap_or(all);
     (first.min(all.1), last.clamp(first.min(all.1), all.1))
 }
 
-/// [`Context::cta_warps`] of a launch of which warps from `wanted.0` to before `wanted.1` are recorded.
+/// [`Context::cta_warps`](prlx_trace::device::Context::cta_warps) of a launch that records the warps
+/// `wanted.0..wanted.1`.
 pub(crate) fn cta_warps(launch: &Launch, wanted: (u64, u64)) -> u64 {
     let flat = [launch.grid, launch.block].iter().all(|d| (d.y, d.z) == (1, 1));
     if flat && wanted == (0, launch.warps()) { launch.warps_per_cta() } else { 0 }
 }
 
-/// A launch with the streams that were drained, their digests and totals; and what was wrong with them.
+/// Adds digests and totals to decoded streams. Also returns complaints about the recorded bytes.
 pub(crate) fn recording(
     plan: &Plan,
     basis: &digest::Basis,
     mut launch: Launch,
-    drained: Drained,
+    decoded: DecodedStreams,
 ) -> (Recording, Vec<String>) {
     let (first, last) = wanted(&plan.request, &launch);
-    launch.totals.recorded = drained.recorded;
-    launch.totals.dropped = drained.dropped;
+    launch.totals.recorded = decoded.recorded;
+    launch.totals.dropped = decoded.dropped;
     launch.totals.filtered_warps = launch.warps() - (last - first);
     let base = basis.digest(&launch);
     let digested = |warp: WarpStream| WarpStream { digest: digest::warp(base, &warp), ..warp };
-    let warps = WORKERS.map(drained.warps, drained.bytes as usize, digested);
-    (Recording { launch, streams: Streams::new(warps) }, drained.damage)
+    let warps = WORKERS.map(decoded.warps, decoded.bytes as usize, digested);
+    (Recording { launch, streams: Streams::new(warps) }, decoded.damage)
 }
 
-/// What the tables of a module's plan hold, after launches with these numbers, first and last; `bytes` is
-/// their memory.
+/// Contents of a module's tables after the launches with the numbers `launches.0..=launches.1`. `bytes` is a
+/// copy of their memory.
 pub(crate) fn tables(
     kept: &ProbeState,
     module: ModuleId,
@@ -55,7 +56,7 @@ pub(crate) fn tables(
     all
 }
 
-/// What a launch's records hold; `bytes` is their memory.
+/// Contents of the records of one launch. `bytes` is a copy of their memory.
 pub(crate) fn records(kept: &ProbeState, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
     let of = |i: usize| {
         let launches = (launch.number, launch.number);

@@ -1,20 +1,20 @@
-//! Device memory that a recording allocates, so that it can be freed on every way out.
+//! Device memory of a recording, kept in a list so that it is freed on every way out.
 
 use prlx_trace::device::tracks;
 
 use crate::driver::{DevicePtr, Driver};
 use crate::error::Error;
 
-/// Device memory of the recorder: address, bytes.
+/// Allocations of the recorder: address and bytes of each.
 #[derive(Default)]
-pub(super) struct Held(pub(super) Vec<(DevicePtr, u64)>);
+pub(super) struct DeviceAllocations(pub(super) Vec<(DevicePtr, u64)>);
 
-impl Held {
+impl DeviceAllocations {
     pub(super) fn zeroed(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64) -> Result<u64, Error> {
         let at = driver.alloc(bytes.max(1), align);
         self.take(driver, bytes, at)
     }
-    /// What was allocated, zeroed.
+    /// Zeroes an allocation and adds it to the list.
     fn take(
         &mut self,
         driver: &mut dyn Driver,
@@ -30,7 +30,8 @@ impl Held {
         driver.fill(at, bytes.max(1), 0)?;
         Ok(at.0)
     }
-    /// Zeroed memory for tracks' regions, where cursors don't wrap; of rings that outlive the kernel.
+    /// Allocates zeroed memory for the regions of tracks, at a place where their 32-bit cursors do not wrap.
+    /// Rings get memory that the host can read while a kernel hangs.
     pub(super) fn regions(
         &mut self,
         driver: &mut dyn Driver,
@@ -38,16 +39,19 @@ impl Held {
         align: u64,
         ring: bool,
     ) -> Result<u64, Error> {
-        let get = |held: &mut Held, driver: &mut dyn Driver, bytes: u64| {
-            let at =
-                if ring { driver.alloc_kept(bytes.max(1), align) } else { driver.alloc(bytes.max(1), align) };
+        let get = |held: &mut DeviceAllocations, driver: &mut dyn Driver, bytes: u64| {
+            let at = if ring {
+                driver.alloc_host_mapped(bytes.max(1), align)
+            } else {
+                driver.alloc(bytes.max(1), align)
+            };
             held.take(driver, bytes, at)
         };
         let at = get(self, driver, bytes)?;
         if tracks::fits(at, bytes) {
             return Ok(at);
         }
-        // Of twice as much, one half lies well.
+        // One half of a range of twice the size never crosses a 4 GiB boundary.
         let last = self.0.pop().map_or(Ok(()), |(at, _)| driver.free(at));
         let at = last.and_then(|()| get(self, driver, 2 * bytes + tracks::BEYOND))?;
         Ok(if tracks::fits(at, bytes) { at } else { at.next_multiple_of(1 << 32) })

@@ -6,7 +6,7 @@ pub(crate) mod launches;
 mod memory;
 mod options;
 
-pub use cost::{Cost, CostOptions, Form, Passed, cost};
+pub use cost::{Cost, CostOptions, KernelVariant, MarkerVisits, cost};
 pub use instrumented::record;
 pub(crate) use launches::tables;
-pub use options::{Bare, RecordOptions, Recorded};
+pub use options::{OriginalRun, RecordOptions, Recorded};

@@ -8,51 +8,53 @@ use crate::driver::LaunchStats;
 use crate::error::Error;
 use crate::run::Output;
 
-/// How to record.
+/// Options of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordOptions {
-    /// Bytes of device memory for streams, or for tracks; what does not fit is counted as dropped, or lost.
+    /// Device memory for streams or tracks in bytes. What does not fit is counted as dropped or lost.
     pub pool: u64,
-    /// Also run the original code: for the dilation, and to see that both leave the same bytes.
-    pub bare: bool,
-    /// Let the machine do the plan's actions instead of the code, where it can (`Driver::observe`).
+    /// Whether to run the original code as well: it gives the dilation, and shows whether both runs leave the
+    /// same bytes.
+    pub run_original: bool,
+    /// Whether the device performs the plan's actions itself, if it can (`Driver::observe`).
     pub hooks: bool,
 }
 
 impl Default for RecordOptions {
     fn default() -> Self {
-        RecordOptions { pool: 64 << 20, bare: false, hooks: false }
+        RecordOptions { pool: 64 << 20, run_original: false, hooks: false }
     }
 }
 
-/// What came of it.
+/// Result of a recording.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recorded {
-    /// The launch and its streams.
+    /// Launch description and streams.
     pub recording: Recording,
-    /// The job's outputs, from the instrumented run; none if it was stopped.
+    /// Outputs of the job from the instrumented run; empty if the launch was stopped.
     pub outputs: Vec<Output>,
-    /// What the instrumented run cost.
+    /// Cost of the instrumented run.
     pub stats: LaunchStats,
-    /// What a probe program's tables and records held at the end.
+    /// Contents of a probe program's tables and records at the end.
     pub tallies: Vec<TableContents>,
-    /// What its markers left, if it has any.
+    /// Tracks that the markers wrote, if the plan has markers.
     pub marks: Option<Marks>,
-    /// The run of the original code.
-    pub bare: Option<Bare>,
-    /// What stopped the kernel while it ran, as the launch's own fault says too, with advice.
+    /// Run of the original code, if it was asked for.
+    pub original: Option<OriginalRun>,
+    /// Error that stopped the kernel while it ran. [`Launch::fault`](prlx_trace::Launch::fault) has the same
+    /// text; this one also has advice.
     pub fault: Option<Error>,
-    /// What was wrong with the bytes that the kernel left.
+    /// Faults found in the bytes that the kernel left.
     pub damage: Vec<String>,
 }
 
-/// A run of the original code beside the instrumented one.
+/// A run of the original code beside the instrumented run.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Bare {
-    /// What it cost.
+pub struct OriginalRun {
+    /// Cost of the run.
     pub stats: LaunchStats,
-    /// Names of the buffers whose bytes differ between the two runs: the kernel is not deterministic, or the
-    /// instrumentation is wrong.
+    /// Names of the buffers whose content differs between the two runs. Either the kernel is not
+    /// deterministic, or the instrumentation is wrong.
     pub changed: Vec<String>,
 }
 

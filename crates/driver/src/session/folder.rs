@@ -8,32 +8,34 @@ use prlx_trace::Trace;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Error;
-use crate::session::index::Index;
-use crate::session::process_file::{EXTENSION, LIVE, ProcessFile, map, no_recording, process_of, refuse};
+use crate::session::index::SessionIndex;
+use crate::session::process_file::{
+    EXTENSION, LIVE_EXTENSION, ProcessFile, map_file, process_of, refuse, unreadable_recording,
+};
 
-/// A recording: a folder of a session, or a single file.
+/// A recording: the folder of a session, or a single file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Session {
-    /// What was opened.
+    /// The folder or the file that was opened.
     pub path: PathBuf,
-    /// What was said of the session when the program had ended; `None`: nothing, or it is a single file.
-    pub index: Option<Index>,
-    /// Its files: by rank, then by start, then by name.
+    /// Index of the session; `None` if the folder has none, or for a single file.
+    pub index: Option<SessionIndex>,
+    /// Files of the session, ordered by rank, then start time, then name.
     pub files: Vec<ProcessFile>,
 }
 
 impl Session {
-    /// Looks at a folder, or at a single file.
+    /// Opens a folder or a single file.
     ///
     /// # Errors
-    /// When there is nothing there that is a recording, or the index is damaged.
+    /// If there is no recording at `path`, or the index is damaged.
     pub fn open(path: &Path) -> Result<Session, Error> {
         let path = path.to_owned();
         if !path.is_dir() {
             let file = ProcessFile { process: process_of(&path), path: path.clone() };
             return Ok(Session { files: vec![file], path, index: None });
         }
-        let index = Index::read(&path)?;
+        let index = SessionIndex::read(&path)?;
         let unreadable = |e: io::Error| refuse(format!("cannot read {}: {e}", path.display()));
         let mut files = Vec::new();
         for entry in fs::read_dir(&path).map_err(unreadable)? {
@@ -53,13 +55,13 @@ impl Session {
         Ok(Session { path, index, files })
     }
 
-    /// Whether it is a folder, not a single file.
+    /// Whether the session is a folder instead of a single file.
     pub fn is_folder(&self) -> bool {
         self.files.first().is_none_or(|f| f.path != self.path)
     }
 
-    /// A digest of what its processes did, in their order ([`Trace::root`]), and how many launches there
-    /// were. `None` if there is nothing to make it of, or a file can't be read.
+    /// Returns a digest of what all processes recorded, in their order ([`Trace::root`]), and the number of
+    /// launches. The digest is `None` if a file has none or cannot be read.
     pub fn root(&self) -> (Option<u64>, u64) {
         let traces: Vec<_> = self.files.iter().map(|f| self.read_index(f)).collect();
         let launches = traces.iter().flatten().map(|t| t.launches.len() as u64).sum();
@@ -71,37 +73,39 @@ impl Session {
         (Some(hash.digest()), launches)
     }
 
-    /// Reads a file of it; one that was cut off says so ([`Trace::cut`]), and what its process left
-    /// [beside](LIVE) it when it was killed is in it. Its frames stay in the file, which must not be written
-    /// to while they may be asked for.
+    /// Reads one file of the session. A truncated file has [`Trace::cut`] set, and the launches in the [live
+    /// file](LIVE_EXTENSION) of a killed process are added to it. Frames are read from the file on demand, so
+    /// the file must not be written to while the trace is in use.
     ///
     /// # Errors
-    /// When one can't be read, or is no recording.
+    /// If the file cannot be read, or is not a recording.
     pub fn read(&self, file: &ProcessFile) -> Result<Trace, Error> {
         let read = |file: &ProcessFile| {
-            map(&file.path).and_then(|bytes| Trace::read_mapped(&bytes).map_err(|e| no_recording(file, &e)))
+            map_file(&file.path)
+                .and_then(|bytes| Trace::read_mapped(&bytes).map_err(|e| unreadable_recording(file, &e)))
         };
         let mut trace = read(file)?;
-        let left = ProcessFile { path: file.path.with_extension(LIVE), process: None };
+        let left = ProcessFile { path: file.path.with_extension(LIVE_EXTENSION), process: None };
         if trace.cut.is_some() && self.is_folder() && left.path.is_file() {
-            beside(&mut trace, read(&left)?);
+            append_live_file(&mut trace, read(&left)?);
         }
         Ok(trace)
     }
 
-    /// The same without streams.
+    /// Reads one file of the session without its streams.
     ///
     /// # Errors
-    /// As [`Session::read`].
+    /// The same as [`Session::read`].
     pub fn read_index(&self, file: &ProcessFile) -> Result<Trace, Error> {
-        map(&file.path)
-            .and_then(|bytes| Trace::read_index((*bytes).as_ref()).map_err(|e| no_recording(file, &e)))
+        map_file(&file.path).and_then(|bytes| {
+            Trace::read_index((*bytes).as_ref()).map_err(|e| unreadable_recording(file, &e))
+        })
     }
 }
 
-/// Puts what a process left when it was killed behind what was in its file: a launch that is there counts as
-/// it is there.
-fn beside(trace: &mut Trace, mut left: Trace) {
+/// Adds what the live file of a killed process holds. A launch that both files have is taken from the
+/// recording.
+fn append_live_file(trace: &mut Trace, mut left: Trace) {
     let known: HashSet<u64> = trace.launches.iter().map(|r| r.launch.number).collect();
     left.launches.retain(|r| !known.contains(&r.launch.number));
     left.marks.retain(|m| !known.contains(&m.launch));

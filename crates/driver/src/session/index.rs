@@ -1,7 +1,7 @@
-//! `session.json`: what is said of a session when its program has ended.
+//! `session.json`: the command of a session, how it ended, and a summary of each file.
 //!
 //! # Limitations
-//! Nothing in it is needed to read the files; it says what they can't know: the command, and how it ended.
+//! The files can be read without the index. It holds only what they cannot know.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,68 +13,68 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::session::process_file::{ProcessFile, refuse};
 
-/// Its name in the folder.
+/// Name of the index in the session's folder.
 pub const INDEX: &str = "session.json";
 
 const FORMAT: &str = "prlx-session";
 
-/// The number that changes when a key changes its meaning or goes; new keys do not change it.
+/// Version of the format. It changes when a key is removed or changes its meaning; new keys do not change it.
 const VERSION: u32 = 1;
 
-/// What is said of a session.
+/// The index of a session, written when its program has ended.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Index {
+pub struct SessionIndex {
     format: String,
     version: u32,
-    /// The command, program first.
+    /// Command line, program first.
     pub command: Vec<String>,
-    /// What the program gave back; `None` if a signal ended it.
+    /// Exit code of the program; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the program.
     pub signal: Option<i32>,
-    /// How long it took, in nanoseconds.
+    /// Wall time of the program.
     pub nanos: u64,
-    /// A line for each file.
-    pub processes: Vec<Entry>,
+    /// One entry for each file.
+    pub processes: Vec<ProcessEntry>,
 }
 
-/// What is said of a file.
+/// Summary of one file.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Entry {
-    /// Its name in the folder.
+pub struct ProcessEntry {
+    /// Name of the file in the session's folder.
     pub file: String,
-    /// The process.
+    /// ID of the process on its host.
     pub pid: Option<u32>,
-    /// Its host.
+    /// Host name of the process.
     pub host: Option<String>,
-    /// Its rank, if it has one.
+    /// Rank of the process in its job, if it has one.
     pub rank: Option<u32>,
-    /// Why not all of it can be read: how it was cut off, or why it is no recording.
+    /// Why the file cannot be read in full: how it is truncated, or why it is not a recording.
     pub incomplete: Option<String>,
-    /// Launches, those too that were not recorded.
+    /// Number of launches, including those that were not recorded.
     pub launches: u64,
-    /// Launches that were recorded.
+    /// Number of recorded launches.
     pub recorded: u64,
-    /// Elements that did not fit.
+    /// Number of elements that were dropped for lack of memory.
     pub dropped: u64,
-    /// How long the recorded launches ran, each by itself, where that is known: nanoseconds.
+    /// Sum of the run times of the recorded launches, as far as they are known.
     #[serde(default)]
     pub ran: u64,
-    /// Launches that were not recorded, by reason.
+    /// Number of launches that were not recorded, by reason.
     pub skipped: BTreeMap<String, u64>,
 }
 
-impl Entry {
-    /// Of a file and what can be read of it.
-    pub fn new(file: &ProcessFile, trace: &Result<Trace, Error>) -> Entry {
+impl ProcessEntry {
+    /// Summarises a file. `trace` is its content, or why it cannot be read.
+    pub fn new(file: &ProcessFile, trace: &Result<Trace, Error>) -> ProcessEntry {
         let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let process = file.process.as_ref();
-        let mut entry = Entry {
+        let mut entry = ProcessEntry {
             file: name,
             pid: process.map(|p| p.pid),
             host: process.map(|p| p.host.clone()),
             rank: process.and_then(|p| p.rank),
-            ..Entry::default()
+            ..ProcessEntry::default()
         };
         match trace {
             Err(e) => entry.incomplete = Some(e.message.clone()),
@@ -95,21 +95,21 @@ impl Entry {
     }
 }
 
-impl Index {
-    /// Of a program that ran.
+impl SessionIndex {
+    /// The index of a program that has ended.
     pub fn new(
         command: Vec<String>,
         code: Option<i32>,
         signal: Option<i32>,
         nanos: u64,
-        processes: Vec<Entry>,
-    ) -> Index {
-        Index { format: FORMAT.into(), version: VERSION, command, code, signal, nanos, processes }
+        processes: Vec<ProcessEntry>,
+    ) -> SessionIndex {
+        SessionIndex { format: FORMAT.into(), version: VERSION, command, code, signal, nanos, processes }
     }
-    /// Puts it into the session's folder, whole or not at all.
+    /// Writes the index into the session's folder. The file appears complete or not at all.
     ///
     /// # Errors
-    /// When that can't be written to.
+    /// If the folder cannot be written to.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
@@ -120,8 +120,8 @@ impl Index {
             },
         )
     }
-    /// That of a folder, if it has one.
-    pub(super) fn read(folder: &Path) -> Result<Option<Index>, Error> {
+    /// Reads the index of a folder, if it has one.
+    pub(super) fn read(folder: &Path) -> Result<Option<SessionIndex>, Error> {
         let path = folder.join(INDEX);
         let wrong = |what: String| Err(refuse(format!("{}: {what}", path.display())));
         let text = match std::fs::read(&path) {
@@ -129,7 +129,7 @@ impl Index {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return wrong(e.to_string()),
         };
-        match serde_json::from_slice::<Index>(&text) {
+        match serde_json::from_slice::<SessionIndex>(&text) {
             Err(e) => wrong(e.to_string()),
             Ok(i) if i.format != FORMAT => wrong(format!("it is a `{}`, not a `{FORMAT}`", i.format)),
             Ok(i) if i.version != VERSION => {

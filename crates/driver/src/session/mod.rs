@@ -1,9 +1,9 @@
 //! Sessions: the recording of a program, a folder with one file for each of its processes.
 //!
-//! The command that starts the program puts the [`Options`] into one environment variable. The recorder
-//! inside each process creates a file of its own in the folder ([`create`]) and appends to it. When the
-//! program has ended, the command writes an index ([`Index`], `session.json`) beside the files. [`Session`]
-//! reads all of it. A single recording counts as a session of one process.
+//! The command that starts the program puts the [`Options`] into an environment variable. The recorder inside
+//! each process creates a file of its own in the folder ([`create_process_file`]) and appends to it. When the
+//! program has ended, the command writes an index ([`SessionIndex`], `session.json`) beside the files.
+//! [`Session`] reads all of it. A single recording counts as a session of one process.
 //!
 //! # Invariants
 //! No file is written by two processes. A folder without an index, or with truncated files, can still be
@@ -19,7 +19,9 @@ mod pattern;
 mod process_file;
 
 pub use folder::Session;
-pub use index::{Entry, INDEX, Index};
-pub use options::{Choice, Closer, Options, VARIABLE};
-pub use pattern::Pattern;
-pub use process_file::{LIVE, PASSED, ProcessFile, create, map, this_process};
+pub use index::{INDEX, ProcessEntry, SessionIndex};
+pub use options::{LaunchFilterState, Options, VARIABLE, Zoom};
+pub use pattern::KernelPattern;
+pub use process_file::{
+    LIVE_EXTENSION, MODULE_NOT_REWRITTEN, ProcessFile, create_process_file, map_file, this_process,
+};

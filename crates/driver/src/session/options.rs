@@ -1,9 +1,13 @@
-//! What to record of a program: how the command line says it to the recorder inside the program's processes.
+//! Options of recording a program. The command passes them to the recorder inside the program's processes
+//! through an environment variable.
 //!
 //! # Invariants
-//! What is written is read as the same options; what can't be read is refused, in words.
+//! - Options that were written read back equal.
+//! - A value that this version did not write is refused with a message.
+//!
 //! # Limitations
-//! One choice for all processes; a folder whose name is no UTF-8 can't be passed on.
+//! - All processes of a program have the same options.
+//! - A folder whose name is not UTF-8 cannot be passed on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,63 +20,63 @@ use prlx_trace::mark::Via;
 use prlx_trace::{Level, SiteId};
 use serde::{Deserialize, Serialize};
 
-use super::pattern::Pattern;
+use super::pattern::KernelPattern;
 use crate::error::{Error, ErrorKind};
 
-/// Reads the text of a probe program, or says what is wrong with it.
+/// Parses the text of a probe program. The error says what is wrong with it.
 pub type ParseProbe = dyn Fn(&str) -> Result<Arc<dyn ProbeProgram>, String>;
 
-/// The environment variable that holds the options. A process without it is not recorded.
+/// Environment variable that holds the options. A process without it is not recorded.
 pub const VARIABLE: &str = "PRLX_SESSION";
 
-/// What is recorded, and where it goes.
+/// What to record of a program, and where to write it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// The session's folder, which is there; absolute, for processes change theirs.
+    /// Folder of the session. It exists, and the path is absolute, because processes change their working
+    /// directory.
     pub folder: PathBuf,
-    /// Which recorder; [`Level::Probe`]: the program in `probe`, or the markers of `markers`.
+    /// Level of recording. At [`Level::Probe`], either `probe` or `markers` is set.
     pub level: Level,
-    /// A probe program.
+    /// Probe program to run.
     pub probe: Option<Arc<dyn ProbeProgram>>,
-    /// Which markers to record.
+    /// Markers to record.
     pub markers: Option<MarkerOptions>,
-    /// Leave out decisions that can be computed again.
+    /// Whether to elide decisions that can be reconstructed.
     pub elide: bool,
-    /// Kernels, by name; none: all.
-    pub kernels: Vec<Pattern>,
-    /// Launches of each process, by their number there: firsts, and one past the lasts; none: all.
+    /// Kernels to record; empty means all.
+    pub kernels: Vec<KernelPattern>,
+    /// Launch numbers to record in each process, as half-open ranges; empty means all.
     pub launches: Vec<(u64, u64)>,
-    /// Of the launches that are wanted so far, leave out so many first …
+    /// Number of launches to skip, among those that pass the other filters.
     pub skip: u64,
-    /// … and then take so many; `None`: all.
+    /// Number of launches to record after that; `None` means all.
     pub count: Option<u64>,
-    /// Only launches in this time, in nanoseconds since their process started: first, and one past the last.
+    /// Half-open range of start times to record, measured from the start of the process.
     pub time: Option<(u64, u64)>,
-    /// Device memory for streams, bytes for each device of a process.
+    /// Device memory for streams in bytes, for each device of a process.
     pub memory: u64,
-    /// Host memory for what was recorded and is not yet written, bytes for each process.
+    /// Host memory for recorded data that is not written yet, in bytes for each process.
     pub host_memory: u64,
-    /// Digest what pointers lead to, before and after each launch: so many bytes of it at most; `None`:
-    /// nothing.
+    /// Maximum bytes per launch to digest before and after it, of the memory that its parameters point to;
+    /// `None` means no digests.
     pub digest: Option<u64>,
-    /// What to look at closer, at level `operands`.
-    pub closer: Option<Closer>,
-    /// How often the tables of a probe program are put beside the process's file while it runs, at most:
-    /// every so many nanoseconds.
+    /// Window to record in detail, at level `operands`.
+    pub zoom: Option<Zoom>,
+    /// Minimum time between two live copies of a probe program's tables.
     pub interval: u64,
 }
 
-/// A place that an earlier run has found.
+/// A window of one module, found by an earlier run, to be recorded in detail.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Closer {
-    /// The module, by its [digest](prlx_trace::kernel::Module::digest). Others are left as they are.
+pub struct Zoom {
+    /// [Digest](prlx_trace::kernel::Module::digest) of the module. Other modules are not instrumented.
     pub module: u128,
-    /// What to record of its launches.
+    /// Sites, warps and visits to record.
     pub window: Window,
 }
 
 impl Options {
-    /// All launches at level `path`, into this folder.
+    /// Records all launches at level `path` into `folder`.
     pub fn new(folder: impl Into<PathBuf>) -> Options {
         Options {
             folder: folder.into(),
@@ -88,13 +92,13 @@ impl Options {
             memory: 256 << 20,
             host_memory: 1 << 30,
             digest: None,
-            closer: None,
+            zoom: None,
             interval: 1_000_000_000,
         }
     }
-    /// What to insert into a module's code.
+    /// The request for the planner: what to insert into a module's code.
     pub fn program(&self) -> RecordingRequest {
-        let window = self.closer.as_ref().map(|c| c.window.clone());
+        let window = self.zoom.as_ref().map(|c| c.window.clone());
         RecordingRequest {
             level: self.level,
             probe: self.probe.clone(),
@@ -104,29 +108,30 @@ impl Options {
             window,
         }
     }
-    /// Whether they leave their last ones: a flight recorder's, which outlive what they are of.
+    /// Whether tracks are rings that keep the last records (a flight recorder). Rings survive the loss of
+    /// their context.
     pub fn rings(&self) -> bool {
         self.markers.as_ref().is_some_and(|m| matches!(m.form, Form::Ring { .. }))
     }
-    /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need
-    /// not be rewritten.
+    /// Whether launches of a kernel with this name in its module can pass the kernel filter. Other kernels
+    /// need not be instrumented.
     pub fn wants(&self, kernel: &str) -> bool {
-        self.kernels.is_empty() || self.kernels.iter().any(|p| p.takes(kernel))
+        self.kernels.is_empty() || self.kernels.iter().any(|p| p.matches(kernel))
     }
-    /// For [`VARIABLE`].
+    /// Encodes the options as the value of [`VARIABLE`].
     ///
     /// # Errors
-    /// When the folder's name is no UTF-8.
+    /// If the folder's name is not UTF-8.
     pub fn to_variable(&self) -> Result<String, Error> {
         let folder = self.folder.to_str().ok_or_else(|| {
             refuse(format!("the folder's name, {}, is no UTF-8", self.folder.display()))
                 .help("name another folder")
         })?;
-        let written = Written {
+        let written = SerializedOptions {
             folder: folder.into(),
             level: self.level.name().into(),
             script: self.probe.as_ref().map(ToString::to_string),
-            marks: self.markers.as_ref().map(|m| WrittenMarks {
+            marks: self.markers.as_ref().map(|m| SerializedMarkers {
                 source: m.source,
                 outside: m.outside.iter().map(|via| via.name().to_owned()).collect(),
                 lines: m.lines.clone(),
@@ -148,7 +153,7 @@ impl Options {
             memory: self.memory,
             host_memory: self.host_memory,
             digest: self.digest,
-            closer: self.closer.as_ref().map(|Closer { module, window }| {
+            zoom: self.zoom.as_ref().map(|Zoom { module, window }| {
                 let sites = window.sites.iter().map(|s| s.0).collect();
                 (format!("{module:032x}"), sites, window.warps, window.visits)
             }),
@@ -156,20 +161,20 @@ impl Options {
         };
         serde_json::to_string(&written).map_err(|e| refuse(e.to_string()))
     }
-    /// From [`VARIABLE`]'s value; `parse` reads the text of a probe program.
+    /// Decodes the value of [`VARIABLE`]. `parse` parses the text of a probe program.
     ///
     /// # Errors
-    /// When it is not what this version writes.
+    /// If this version did not write the value.
     pub fn from_variable(text: &str, parse: &ParseProbe) -> Result<Options, Error> {
         let not =
             |what: String| refuse(format!("{VARIABLE} is not what this version of prlx writes: {what}"));
-        let w: Written = serde_json::from_str(text).map_err(|e| not(e.to_string()))?;
-        let closer = |(module, sites, warps, visits): WrittenCloser| {
+        let w: SerializedOptions = serde_json::from_str(text).map_err(|e| not(e.to_string()))?;
+        let zoom = |(module, sites, warps, visits): SerializedZoom| {
             let module = u128::from_str_radix(&module, 16).map_err(|e| not(format!("`{module}`: {e}")))?;
             let window = Window { sites: sites.into_iter().map(SiteId).collect(), warps, visits };
-            Ok(Closer { module, window })
+            Ok(Zoom { module, window })
         };
-        let marks = |w: WrittenMarks| {
+        let marks = |w: SerializedMarkers| {
             let via = |name: &String| {
                 Via::ALL
                     .iter()
@@ -203,7 +208,12 @@ impl Options {
             probe,
             markers,
             elide: w.elide,
-            kernels: w.kernels.iter().map(|p| Pattern::new(p)).collect::<Result<_, String>>().map_err(not)?,
+            kernels: w
+                .kernels
+                .iter()
+                .map(|p| KernelPattern::new(p))
+                .collect::<Result<_, String>>()
+                .map_err(not)?,
             launches: w.launches,
             skip: w.skip,
             count: w.count,
@@ -211,7 +221,7 @@ impl Options {
             memory: w.memory,
             host_memory: w.host_memory,
             digest: w.digest,
-            closer: w.closer.map(closer).transpose()?,
+            zoom: w.zoom.map(zoom).transpose()?,
             interval: w.interval,
         })
     }
@@ -221,19 +231,19 @@ fn refuse(message: String) -> Error {
     Error::new(ErrorKind::Record, message)
 }
 
-/// A [`Closer`] in plain types: module, sites, warps, visits.
-type WrittenCloser = (String, Vec<u32>, (u64, u64), (u64, u64));
+/// A [`Zoom`] in plain types: module, sites, warps, visits.
+type SerializedZoom = (String, Vec<u32>, (u64, u64), (u64, u64));
 
 /// [`Options`] in plain types.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct SerializedOptions {
     folder: String,
     level: String,
     #[serde(default)]
     script: Option<String>,
     #[serde(default)]
-    marks: Option<WrittenMarks>,
+    marks: Option<SerializedMarkers>,
     elide: bool,
     kernels: Vec<String>,
     launches: Vec<(u64, u64)>,
@@ -243,14 +253,15 @@ struct Written {
     memory: u64,
     host_memory: u64,
     digest: Option<u64>,
-    closer: Option<WrittenCloser>,
+    #[serde(rename = "closer")]
+    zoom: Option<SerializedZoom>,
     interval: u64,
 }
 
 /// A [`MarkerOptions`] in plain types.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenMarks {
+struct SerializedMarkers {
     source: bool,
     outside: Vec<String>,
     lines: Vec<(String, u32)>,
@@ -261,18 +272,18 @@ struct WrittenMarks {
     ring: Option<u32>,
 }
 
-/// The choice among a process's launches, as they come.
+/// Applies the launch filters of the options to the launches of one process, in their order.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// Launches so far that all else wants.
+pub struct LaunchFilterState {
+    /// Number of launches so far that passed all other filters.
     wanted: u64,
 }
 
-impl Choice {
-    /// Why the next launch is not to be recorded; `None`: it is. `wanted` is what [`Options::wants`] says of
-    /// its kernel, `number` its number in the process, `start` when it starts, in nanoseconds since the
-    /// process started.
-    pub fn leaves_out(
+impl LaunchFilterState {
+    /// Returns why the next launch is not recorded, or `None` if it is. `wanted` is the result of
+    /// [`Options::wants`] for its kernel, `number` its number in the process, and `start` its start time
+    /// since the start of the process.
+    pub fn skip_reason(
         &mut self,
         options: &Options,
         wanted: bool,
@@ -310,7 +321,7 @@ mod tests {
 
     use super::*;
 
-    /// A program in no language: its text.
+    /// A stand-in for a probe program: just a text.
     #[derive(Debug)]
     struct Text(String);
 
@@ -346,7 +357,7 @@ mod tests {
         let full = Options {
             level: Level::Events,
             elide: false,
-            kernels: vec![Pattern::new("gemm*").unwrap(), Pattern::new("/^a|b$/").unwrap()],
+            kernels: vec![KernelPattern::new("gemm*").unwrap(), KernelPattern::new("/^a|b$/").unwrap()],
             launches: vec![(3, 4), (7, u64::MAX)],
             skip: 5,
             count: Some(0),
@@ -354,7 +365,7 @@ mod tests {
             memory: 1,
             host_memory: 2,
             digest: Some(1 << 28),
-            closer: Some(Closer {
+            zoom: Some(Zoom {
                 module: u128::MAX - 1,
                 window: Window { sites: vec![SiteId(3), SiteId(9)], warps: (1, 2), visits: (0, u64::MAX) },
             }),
@@ -413,8 +424,8 @@ mod tests {
     #[test]
     fn launches_are_chosen() {
         let which = |options: &Options, wanted: fn(u64) -> bool| -> Vec<u64> {
-            let mut choice = Choice::default();
-            (0..20).filter(|n| choice.leaves_out(options, wanted(*n), *n, n * 100).is_none()).collect()
+            let mut choice = LaunchFilterState::default();
+            (0..20).filter(|n| choice.skip_reason(options, wanted(*n), *n, n * 100).is_none()).collect()
         };
         let all = Options::new("x");
         assert_eq!(which(&all, |_| true).len(), 20);

@@ -1,30 +1,32 @@
-//! Names of kernels, as users choose them: `gemm*`, `ns::softmax`, `/regular expression/`.
+//! Patterns for kernel names: `gemm*`, `ns::softmax`, `/regular expression/`.
 //!
 //! # Invariants
-//! A pattern is tried on the name in the module and on what it means in C++: whole, without return type and
-//! parameters, and without template arguments. Misses: names that other languages mangle are taken as they
-//! are.
+//! A pattern is tried on the name in the module and on three demangled forms: the whole C++ signature, the
+//! name without return type and parameters, and the name without template arguments as well.
+//!
+//! # Limitations
+//! Only C++ names are demangled.
 
 use prlx_trace::names::{demangle, demangle_signature};
 use regex::{Regex, RegexBuilder};
 
-/// Most bytes of a compiled expression.
+/// Maximum size of a compiled expression in bytes.
 const SIZE: usize = 1 << 20;
 
-/// What names of kernels are like.
+/// A pattern for kernel names.
 #[derive(Clone, Debug)]
-pub struct Pattern {
+pub struct KernelPattern {
     text: String,
     regex: Regex,
 }
 
-impl Pattern {
-    /// A name in which `*` stands for any text and `?` for one character; between two `/`, a regular
-    /// expression that must be found somewhere in it.
+impl KernelPattern {
+    /// Parses a pattern. `*` stands for any text and `?` for one character. Text between two `/` is a regular
+    /// expression that must match somewhere in the name.
     ///
     /// # Errors
-    /// When the expression is none, in words.
-    pub fn new(text: &str) -> Result<Pattern, String> {
+    /// If the regular expression is not valid. The text says why.
+    pub fn new(text: &str) -> Result<KernelPattern, String> {
         let inner = text.strip_prefix('/').and_then(|t| t.strip_suffix('/'));
         let expression = match inner {
             Some(inner) => inner.to_owned(),
@@ -32,14 +34,14 @@ impl Pattern {
         };
         let regex = RegexBuilder::new(&expression).size_limit(SIZE).dot_matches_new_line(true).build();
         let regex = regex.map_err(|e| format!("`{text}`: {e}"))?;
-        Ok(Pattern { text: text.to_owned(), regex })
+        Ok(KernelPattern { text: text.to_owned(), regex })
     }
-    /// As it was written.
+    /// The pattern as the user wrote it.
     pub fn text(&self) -> &str {
         &self.text
     }
-    /// Whether a kernel of this name, as in its module, is one of those.
-    pub fn takes(&self, name: &str) -> bool {
+    /// Whether the pattern matches a kernel with this name in its module.
+    pub fn matches(&self, name: &str) -> bool {
         if self.regex.is_match(name) {
             return true;
         }
@@ -50,8 +52,8 @@ impl Pattern {
     }
 }
 
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Pattern) -> bool {
+impl PartialEq for KernelPattern {
+    fn eq(&self, other: &KernelPattern) -> bool {
         self.text == other.text
     }
 }
@@ -74,19 +76,19 @@ mod tests {
             "/float\\*, int/",
             "_ZN2ns*",
         ] {
-            assert!(Pattern::new(pattern).unwrap().takes(name), "{pattern}");
+            assert!(KernelPattern::new(pattern).unwrap().matches(name), "{pattern}");
         }
         for pattern in ["scale", "ns::scal", "ns::scale<double>", "/^scale/", "", "ns::scale?"] {
-            assert!(!Pattern::new(pattern).unwrap().takes(name), "{pattern}");
+            assert!(!KernelPattern::new(pattern).unwrap().matches(name), "{pattern}");
         }
-        assert!(Pattern::new("triton_*_0d1d").unwrap().takes("triton_add_0d1d"));
-        assert!(!Pattern::new("a.c").unwrap().takes("abc"));
+        assert!(KernelPattern::new("triton_*_0d1d").unwrap().matches("triton_add_0d1d"));
+        assert!(!KernelPattern::new("a.c").unwrap().matches("abc"));
     }
 
     #[test]
     fn what_is_no_expression_is_refused() {
-        assert!(Pattern::new("/(/").unwrap_err().starts_with("`/(/`: "));
-        assert!(Pattern::new("/(a{1000}){1000}/").is_err());
-        assert!(Pattern::new("(").unwrap().takes("("));
+        assert!(KernelPattern::new("/(/").unwrap_err().starts_with("`/(/`: "));
+        assert!(KernelPattern::new("/(a{1000}){1000}/").is_err());
+        assert!(KernelPattern::new("(").unwrap().matches("("));
     }
 }

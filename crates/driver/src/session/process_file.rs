@@ -1,4 +1,4 @@
-//! The file of one process in a session's folder.
+//! The file of one process in a session's folder: creates, names and maps it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,50 +11,51 @@ use prlx_trace::{Bytes, Process, Trace};
 
 use crate::error::{Error, ErrorKind};
 
-/// How files of processes end.
+/// Extension of the recording of a process.
 pub(super) const EXTENSION: &str = "prlx";
 
-/// How the files end that hold what the tables of a process are while it runs. One that is left tells of a
-/// process that did not end by itself.
-pub const LIVE: &str = "live";
+/// Extension of the live file, which holds a copy of a process's tables and tracks while it runs. The file is
+/// removed at the process's end; one that is left belongs to a process that was killed.
+pub const LIVE_EXTENSION: &str = "live";
 
-/// Why a launch is not recorded whose module as a whole was left as it is: what was wrong with that is said
-/// of the process.
-pub const PASSED: &str = "its module was not rewritten";
+/// Reason for not recording launches of a module that was not instrumented at all. The process reports what
+/// was wrong with the module.
+pub const MODULE_NOT_REWRITTEN: &str = "its module was not rewritten";
 
-/// As much of a file as surely holds its process.
+/// Number of bytes at the start of a file that always include the description of the process.
 const FRONT: usize = 64 << 10;
 
 /// A file of a session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProcessFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The process; `None` for a recording of a launch file, or when nothing can be read.
+    /// Description of the process; `None` for a recording of a launch file, and if it cannot be read.
     pub process: Option<Process>,
 }
 
-/// A file's bytes, of which only those that are looked at are loaded.
+/// Maps a file into memory, so that only the parts that are used are loaded.
 ///
 /// # Errors
-/// When it can't be read.
-pub fn map(path: &Path) -> Result<Bytes, Error> {
+/// If the file cannot be read.
+pub fn map_file(path: &Path) -> Result<Bytes, Error> {
     let mapped = || -> io::Result<Bytes> {
         let file = File::open(path)?;
-        // What has no length, as a pipe, can only be read.
+        // A pipe has no length and cannot be mapped.
         if !file.metadata()?.is_file() {
             return Ok(Arc::new(fs::read(path)?));
         }
         #[allow(unsafe_code, reason = "mapping a file")]
-        // SAFETY: bytes that another process changes while they are mapped may be read in either state, and
-        // all reading is checked; a file that is cut meanwhile ends this process by a signal, as it would any
-        // program that maps it.
+        // SAFETY: A mapping is sound as long as nobody truncates the file. If another process writes to it,
+        // this process reads the old or the new bytes, and all readers check what they read. If another
+        // process truncates it, the kernel ends this process with SIGBUS, as it ends any program that maps
+        // the file.
         Ok(Arc::new(unsafe { memmap2::Mmap::map(&file) }?))
     };
     mapped().map_err(|e| refuse(format!("cannot read {}: {e}", path.display())))
 }
 
-pub(super) fn no_recording(file: &ProcessFile, e: &prlx_trace::Error) -> Error {
+pub(super) fn unreadable_recording(file: &ProcessFile, e: &prlx_trace::Error) -> Error {
     refuse(format!("{} is no recording that can be read: {e}", file.path.display()))
 }
 
@@ -62,14 +63,14 @@ pub(super) fn refuse(message: String) -> Error {
     Error::new(ErrorKind::File, message)
 }
 
-/// The process that a file is of, from its front alone.
+/// Reads the description of the process from the start of a file.
 pub(super) fn process_of(path: &Path) -> Option<Process> {
     let mut front = Vec::new();
     io::Read::read_to_end(&mut io::Read::take(File::open(path).ok()?, FRONT as u64), &mut front).ok()?;
     Trace::read_index(&front).ok()?.process
 }
 
-/// This process, as its recording says it: without devices and versions, which the caller knows.
+/// Describes this process, without its devices and versions, which the caller knows.
 pub fn this_process() -> Process {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.trim().parse().ok());
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -88,12 +89,12 @@ pub fn this_process() -> Process {
     }
 }
 
-/// Makes the file of a process in a session's folder. One that is there already is never touched: a process
-/// that replaces itself by another program has two.
+/// Creates the file of a process in a session's folder. An existing file is never overwritten: a process that
+/// replaces itself with `exec` has two files.
 ///
 /// # Errors
-/// When the folder can't be written to.
-pub fn create(folder: &Path, process: &Process) -> io::Result<(File, PathBuf)> {
+/// If the folder cannot be written to.
+pub fn create_process_file(folder: &Path, process: &Process) -> io::Result<(File, PathBuf)> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let host: String = process.host.chars().take(64).map(plain).collect();
     let mut n = 0u32;

@@ -3,10 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::tools::nvidia;
+use crate::nvidia::nvidia;
 use prlx_driver::ErrorKind;
 use prlx_driver::assemble::cache::Cache;
-use prlx_driver::assemble::{Assembler, Assemblers, Failed, Within, lost, needs, target};
+use prlx_driver::assemble::{
+    AssembleError, Assembler, Assemblers, RegisterBudget, target, thread_resources, threads_lost,
+};
 use prlx_isa::image::{Target, cubin};
 use prlx_plan::RecordingRequest;
 use prlx_plan::markers::MarkerOptions;
@@ -68,12 +70,12 @@ fn every_assembler_makes_the_kernel_for_the_target() {
             assert_eq!(kept, tool.version().starts_with("ptxas"), "{tool:?} {module}");
         }
         let wrong = tool.assemble(&PTX.replace("ret;", "ret;\nadd.s32 %r1, %r2;"), sm("sm_90"), &[]);
-        let Err(Failed::Wrong(e)) = wrong else { panic!("{tool:?}: {wrong:?}") };
+        let Err(AssembleError::InvalidCode(e)) = wrong else { panic!("{tool:?}: {wrong:?}") };
         assert!(e.kind == ErrorKind::Module && e.message.contains("line 7"), "{tool:?}: {e}");
         let unknown = tool.assemble(PTX, sm("sm_999"), &[]);
-        assert!(matches!(unknown, Err(Failed::Unfit(_))), "{tool:?}: {unknown:?}");
+        assert!(matches!(unknown, Err(AssembleError::Unsuitable(_))), "{tool:?}: {unknown:?}");
         let newer = tool.assemble(&PTX.replace("8.0", "99.0"), sm("sm_90"), &[]);
-        assert!(matches!(newer, Err(Failed::Unfit(_))), "{tool:?}: {newer:?}");
+        assert!(matches!(newer, Err(AssembleError::Unsuitable(_))), "{tool:?}: {newer:?}");
     }
 }
 
@@ -191,18 +193,20 @@ fn at_events_registers_are_given_up_for_warps() {
     );
     let assemblers = Assemblers { tools: tools(), cache: None };
     for tool in assemblers.tools.iter().filter(|t| t.version().starts_with("ptxas")) {
-        let registers = |ptx: &str, within: Within<'_>| {
-            let code = assemblers.rewritten(tool, ptx, within, sm("sm_90"), &[]).unwrap();
-            let needs = *needs(&code).values().next().unwrap();
+        let registers = |ptx: &str, within: RegisterBudget<'_>| {
+            let code = assemblers.assemble_rewritten(tool, ptx, within, sm("sm_90"), &[]).unwrap();
+            let needs = *thread_resources(&code).values().next().unwrap();
             (needs.registers, needs.local)
         };
-        let (free, lean) = (registers(&sort, Within::Any), registers(&sort, Within::Full));
+        let (free, lean) =
+            (registers(&sort, RegisterBudget::Unlimited), registers(&sort, RegisterBudget::FullOccupancy));
         assert!(free.0 > 32 && lean == (32, 0), "{free:?} {lean:?}");
-        let (free, kept) = (registers(&full, Within::Any), registers(&full, Within::Full));
+        let (free, kept) =
+            (registers(&full, RegisterBudget::Unlimited), registers(&full, RegisterBudget::FullOccupancy));
         assert!((33..=40).contains(&free.0) && kept == free, "{free:?} {kept:?}");
         // A kernel that says itself how many it may have is left alone.
         let own = sort.replacen("\n{", "\n.maxnreg 38\n{", 1);
-        assert_eq!(registers(&own, Within::Full).0, 38);
+        assert_eq!(registers(&own, RegisterBudget::FullOccupancy).0, 38);
     }
 }
 
@@ -220,11 +224,13 @@ fn markers_keep_the_occupancy_where_that_spills_nothing() {
             let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
             let rewrite = prlx_instrument::rewrite(&text, name, &program, &|_| None).unwrap();
             let own = assemblers.assemble(tool, &text, sm(target), &[]).unwrap();
-            let made = |within| assemblers.rewritten(tool, &rewrite.text, within, sm(target), &[]).unwrap();
-            let (free, limited) = (made(Within::Any), made(Within::of(&rewrite.plan, Some(&own))));
-            let local = |code: &[u8]| needs(code).values().map(|n| n.local).sum::<u32>();
+            let made =
+                |within| assemblers.assemble_rewritten(tool, &rewrite.text, within, sm(target), &[]).unwrap();
+            let (free, limited) =
+                (made(RegisterBudget::Unlimited), made(RegisterBudget::of(&rewrite.plan, Some(&own))));
+            let local = |code: &[u8]| thread_resources(code).values().map(|n| n.local).sum::<u32>();
             assert_eq!(local(&limited), local(&free), "{name} spills");
-            (lost(&own, &free), lost(&own, &limited), limited == free)
+            (threads_lost(&own, &free), threads_lost(&own, &limited), limited == free)
         };
         let all = kernels.map(assembled);
         assert!(all.iter().all(|(free, limited, same)| limited == free && *same || *limited == 0), "{all:?}");

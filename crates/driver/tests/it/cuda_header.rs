@@ -1,6 +1,6 @@
 //! The table of driver calls and codes against NVIDIA's own header, where `cargo xtask setup` has put one.
 
-use crate::tools::nvidia;
+use crate::nvidia::nvidia;
 use prlx_driver::cuda::calls::{
     CALLS, attribute, capture, function, input, jit, launch, node, pointer, stream,
 };

@@ -31,7 +31,7 @@ impl Memory {
 /// A kernel: memory, the module's text, shape, parameters.
 pub type Kernel = Box<dyn FnMut(&mut Memory, &str, &LaunchConfig, &[u8]) -> Result<LaunchStats, Error>>;
 
-/// The device.
+/// A device whose kernel is a Rust closure.
 pub struct Fake {
     pub memory: Memory,
     pub modules: HashMap<u64, String>,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use prlx_trace::Level;
-use prlx_trace::device::{CHUNK_ROWS, Context, Handed, Head, Shape};
+use prlx_trace::device::{CHUNK_ROWS, Context, Head, HiddenParameter, Shape};
 
 use crate::fake::Memory;
 
@@ -26,7 +26,7 @@ pub struct Lanes<'a> {
 impl<'a> Lanes<'a> {
     /// From the hidden parameter at the end of `params`.
     pub fn new(memory: &'a mut Memory, level: Level, warp_size: u64, params: &[u8]) -> Lanes<'a> {
-        let at = Handed::read(&params[params.len() - Handed::SIZE..]).unwrap().context;
+        let at = HiddenParameter::read(&params[params.len() - HiddenParameter::SIZE..]).unwrap().context;
         let context = Context::read(memory.range(at, Context::SIZE).unwrap()).unwrap();
         Lanes { memory, context, shape: Shape::of(level, warp_size), warp_size, cursors: HashMap::new() }
     }

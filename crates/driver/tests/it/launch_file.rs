@@ -1,4 +1,4 @@
-//! Launch files: every one in the repository loads, and what is wrong is told with its line.
+//! Launch files: every one in the repository loads, and errors name the line.
 
 use std::collections::HashMap;
 use std::fs;

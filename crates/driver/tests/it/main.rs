@@ -5,6 +5,8 @@ mod cuda_header;
 mod fake;
 mod lanes;
 mod launch_file;
+#[path = "../../../../tests/nvidia.rs"]
+mod nvidia;
 mod record;
 mod run;
 mod session;

@@ -1,5 +1,5 @@
-//! Recording on a fake device: streams come back as written, losses and damage are told, and everything is
-//! given back.
+//! Recording on a fake device: streams come back as written, losses and damage are reported, and all
+//! memory is freed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use prlx_driver::{
     Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record,
 };
 use prlx_plan::{Filter, FunctionPlan, Plan, RecordingRequest};
-use prlx_trace::device::{Context, EventRecord, Finals, Handed};
+use prlx_trace::device::{Context, EventRecord, Finals, HiddenParameter};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
 use prlx_trace::{Dim3, Level, SiteId, WarpId};
@@ -76,7 +76,7 @@ fn recorded(level: Level, job: &Job, options: RecordOptions, body: Body) -> Resu
         let y = u64::from_le_bytes(params[..8].try_into().unwrap());
         memory.set(y, &9u32.to_le_bytes());
         if text == "instrumented" {
-            assert_eq!(params.len(), 16 + Handed::SIZE, "the hidden parameter is aligned");
+            assert_eq!(params.len(), 16 + HiddenParameter::SIZE, "the hidden parameter is aligned");
             body(&mut Lanes::new(memory, level, 32, params));
         }
         Ok(LaunchStats { warp_instructions: if text == "bare" { 10 } else { 15 }, nanos: 1 })
@@ -107,7 +107,7 @@ fn words_come_back_by_lane() {
             }
         }
     };
-    let options = RecordOptions { bare: true, ..RecordOptions::default() };
+    let options = RecordOptions { run_original: true, ..RecordOptions::default() };
     let r = recorded(Level::Path, &job(2, 64), options, body).unwrap();
     assert_eq!((&r.damage, &r.fault), (&vec![], &None));
     let mut sum = 0;
@@ -122,7 +122,7 @@ fn words_come_back_by_lane() {
     let totals = launch.totals;
     assert_eq!((totals.recorded, totals.dropped, totals.filtered_warps), (sum, 0, 0));
     assert_eq!((totals.bare, totals.instrumented), (10, 15));
-    assert_eq!(r.bare.unwrap().changed, Vec::<String>::new());
+    assert_eq!(r.original.unwrap().changed, Vec::<String>::new());
     assert_eq!(r.outputs[0].bytes[..8], [9, 0, 0, 0, 7, 0, 0, 0]);
     assert_eq!((launch.device.as_str(), launch.params.len()), ("fake device", 12));
     assert_ne!(launch.args[0].before, launch.args[0].after);
@@ -142,7 +142,7 @@ fn what_does_not_fit_is_counted() {
     let r = recorded(
         Level::Path,
         &job(1, 64),
-        RecordOptions { pool: 2 * 2048 + 100, bare: false, hooks: false },
+        RecordOptions { pool: 2 * 2048 + 100, run_original: false, hooks: false },
         body,
     )
     .unwrap();
@@ -158,8 +158,13 @@ fn what_does_not_fit_is_counted() {
 #[test]
 fn no_pool_at_all() {
     let body: Body = |lanes| lanes.store(0, 3, &1u32.to_le_bytes());
-    let r = recorded(Level::Path, &job(1, 32), RecordOptions { pool: 0, bare: false, hooks: false }, body)
-        .unwrap();
+    let r = recorded(
+        Level::Path,
+        &job(1, 32),
+        RecordOptions { pool: 0, run_original: false, hooks: false },
+        body,
+    )
+    .unwrap();
     assert_eq!((r.recording.launch.totals.recorded, r.recording.launch.totals.dropped), (0, 1));
 }
 
@@ -228,7 +233,7 @@ fn any_garbage_is_survived() {
                     }
                     Ok(LaunchStats::default())
                 });
-            let options = RecordOptions { pool: 16_384, bare: false, hooks: false };
+            let options = RecordOptions { pool: 16_384, run_original: false, hooks: false };
             let r = record(&mut device, "", &plan(level), &job(1, 64), &options).unwrap();
             assert!(r.recording.launch.totals.recorded <= 16_384 / 4);
         }
@@ -325,7 +330,7 @@ fn a_fault_keeps_what_was_recorded() {
         Lanes::new(memory, Level::Path, 32, params).store(0, 0, &5u32.to_le_bytes());
         Err(Error::new(ErrorKind::Fault, "k.ptx:12: out of bounds"))
     });
-    let options = RecordOptions { bare: true, ..RecordOptions::default() };
+    let options = RecordOptions { run_original: true, ..RecordOptions::default() };
     let r = record(&mut device, "", &plan(Level::Path), &job(1, 32), &options).unwrap();
     assert_eq!(words(&r, 0)[0], [5]);
     assert_eq!(r.fault.unwrap().message, "k.ptx:12: out of bounds");
@@ -334,7 +339,7 @@ fn a_fault_keeps_what_was_recorded() {
     assert_eq!(launch.fault, Some(fault));
     assert_eq!(launch.unfinished(WarpId(0)), launch.lanes(WarpId(0)), "nobody knows who had ended");
     assert_eq!((launch.totals.filtered_warps, launch.args[0].after, r.outputs.len()), (0, None, 0));
-    assert!(r.bare.is_none() && device.memory.blocks.is_empty());
+    assert!(r.original.is_none() && device.memory.blocks.is_empty());
 }
 
 #[test]
@@ -362,9 +367,9 @@ fn runs_that_leave_different_bytes_are_told() {
         memory.set(y, &count.borrow().to_le_bytes());
         Ok(LaunchStats::default())
     });
-    let options = RecordOptions { bare: true, ..RecordOptions::default() };
+    let options = RecordOptions { run_original: true, ..RecordOptions::default() };
     let r = record(&mut device, "", &plan(Level::Path), &job(1, 32), &options).unwrap();
-    assert_eq!(r.bare.unwrap().changed, ["y"]);
+    assert_eq!(r.original.unwrap().changed, ["y"]);
 }
 
 #[test]

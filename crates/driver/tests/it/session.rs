@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use prlx_driver::session::{Entry, INDEX, Index, Session, create, this_process};
+use prlx_driver::session::{INDEX, ProcessEntry, Session, SessionIndex, create_process_file, this_process};
 use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::{Launch, Process, Streams, Writer};
@@ -17,7 +17,7 @@ fn folder(name: &str) -> PathBuf {
 
 /// A file of a process with so many launches, the last of which was not recorded; it is ended or not.
 fn write(folder: &std::path::Path, process: &Process, launches: u64, ended: bool) -> PathBuf {
-    let (file, path) = create(folder, process).unwrap();
+    let (file, path) = create_process_file(folder, process).unwrap();
     let mut to = Writer::new(file, "test", Some(process)).unwrap();
     let kernel = Function { name: "k".into(), kernel: true, ..Function::default() };
     let module = to.module(&Module { functions: vec![kernel], ..Module::default() }).unwrap();
@@ -55,7 +55,8 @@ fn processes_come_by_rank_and_start() {
     assert_eq!((&found[..4], &found[4], session.index), (&want[..], &None, None));
 
     let session = Session::open(&folder).unwrap();
-    let entries: Vec<Entry> = session.files.iter().map(|f| Entry::new(f, &session.read_index(f))).collect();
+    let entries: Vec<ProcessEntry> =
+        session.files.iter().map(|f| ProcessEntry::new(f, &session.read_index(f))).collect();
     assert_eq!((entries[0].launches, entries[0].recorded, entries[0].rank), (2, 1, Some(0)));
     assert_eq!(entries[0].skipped.get("no PTX"), Some(&1));
     assert_eq!(entries[0].incomplete, None);
@@ -63,7 +64,7 @@ fn processes_come_by_rank_and_start() {
     assert!(entries[4].incomplete.as_ref().is_some_and(|why| why.contains("no recording")), "{entries:?}");
     assert_eq!(session.read(&session.files[1]).unwrap().launches.len(), 2);
 
-    let index = Index::new(vec!["app".into()], None, Some(9), 12, entries);
+    let index = SessionIndex::new(vec!["app".into()], None, Some(9), 12, entries);
     index.write(&folder).unwrap();
     assert_eq!(Session::open(&folder).unwrap().index, Some(index));
 }

@@ -14,14 +14,14 @@ use crate::mem::Region;
 use crate::mem::access::{self, VisibleMemory, each};
 use prlx_lanes::{LANES, V64};
 
-/// What is done to the memory.
+/// How an access uses memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessKind {
     /// The lanes read the bytes.
     Read,
     /// The lanes write the bytes.
     Write,
-    /// Read and written at once.
+    /// The lanes read and write the bytes in one operation.
     Update,
 }
 
@@ -44,16 +44,16 @@ impl AccessKind {
     }
 }
 
-/// One access of some lanes.
+/// One memory access of some lanes of a warp.
 #[derive(Clone, Debug)]
 pub struct WarpAccess {
     /// What the access does to the bytes.
-    pub deed: AccessKind,
-    /// In which space.
+    pub kind: AccessKind,
+    /// The state space of the addresses.
     pub space: AddrSpace,
-    /// By lane: where.
+    /// The address of each lane.
     pub addr: V64,
-    /// By lane: how many bytes.
+    /// The number of bytes of each lane.
     pub bytes: [u32; LANES],
     /// Addresses must be multiples of this.
     pub align: u64,
@@ -62,12 +62,12 @@ pub struct WarpAccess {
 }
 
 impl WarpAccess {
-    fn new(warp: &Warp, deed: AccessKind, mem: &MemAccess, bytes: u32, lanes: u32) -> WarpAccess {
+    fn new(warp: &Warp, kind: AccessKind, mem: &MemAccess, bytes: u32, lanes: u32) -> WarpAccess {
         let addr = access::all_addresses(&warp.planes, mem);
-        WarpAccess { deed, space: mem.space, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
+        WarpAccess { kind, space: mem.space, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
     }
-    /// The lanes whose access no memory answers.
-    pub fn bad(&self, r: &VisibleMemory<'_>, hint: &mut usize) -> u32 {
+    /// The lanes whose access is invalid: out of bounds, misaligned, or a write to read-only memory.
+    pub fn faulting_lanes(&self, r: &VisibleMemory<'_>, hint: &mut usize) -> u32 {
         let mut bad = 0;
         let first = self.bytes[self.lanes.trailing_zeros() as usize & 31];
         let mut even = first.is_power_of_two() && self.align == u64::from(first);
@@ -80,7 +80,7 @@ impl WarpAccess {
         } else {
             each(self.lanes, |l| bad |= u32::from(self.at(r, l).is_none()) << l);
         }
-        if self.deed != AccessKind::Read {
+        if self.kind != AccessKind::Read {
             each(self.lanes & !bad, |l| bad |= u32::from(self.read_only(r, l)) << l);
         }
         bad
@@ -88,7 +88,7 @@ impl WarpAccess {
     /// The region of a lane's access, and where in it.
     pub fn at<'a>(&self, r: &VisibleMemory<'a>, l: usize) -> Option<(&'a Region, u64)> {
         let (at, bytes) = (self.addr.0[l], self.bytes[l].into());
-        if at.is_multiple_of(self.align.max(1)) { access::run(r, self.space, l, at, bytes) } else { None }
+        if at.is_multiple_of(self.align.max(1)) { access::range(r, self.space, l, at, bytes) } else { None }
     }
     fn read_only(&self, r: &VisibleMemory<'_>, l: usize) -> bool {
         match space(self.space, self.addr.0[l]) {
@@ -111,7 +111,7 @@ pub fn space(space: AddrSpace, at: u64) -> Space {
     }
 }
 
-/// The address in its own space; in shared memory, in that of the CTA that it is of.
+/// The offset of an address in its space. In shared memory: the offset in the shared memory of its CTA.
 pub fn within(space: AddrSpace, at: u64) -> u64 {
     match (space, self::space(space, at)) {
         (AddrSpace::Generic, Space::Shared) => (at - window::SHARED) % window::CTA,
@@ -123,16 +123,16 @@ pub fn within(space: AddrSpace, at: u64) -> u64 {
 }
 
 /// The number of the CTA whose shared memory a lane accesses.
-pub fn owner(launch: &Launch<'_>, block: &CtaState, t: &WarpAccess, l: usize) -> u64 {
+pub fn owner(launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess, l: usize) -> u64 {
     let at = t.addr.0[l];
     let inside = if at >= window::SHARED { at - window::SHARED } else { at };
     match inside / window::CTA {
-        0 => block.index,
-        n => grid_shape::number(launch, block.cta, (n - 1) as u32),
+        0 => cta.index,
+        n => grid_shape::number(launch, cta.position, (n - 1) as u32),
     }
 }
 
-/// What a step accesses when the lanes `m` run it; first what it reads.
+/// The accesses of a step when the lanes `m` run it, reads first.
 pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
     let whole = |mem: &MemAccess| u32::from(mem.size) * mem.planes.len() as u32;
     match *op {
@@ -151,11 +151,11 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
         }
         Op::LaneCopy(i) => {
             let copy = &code.copies[i as usize];
-            let taken = warp.taken(copy, m);
+            let taken = warp.bytes_read(copy, m);
             let mut from = WarpAccess::new(warp, AccessKind::Read, &copy.src, copy.dst.size.into(), m);
             each(m, |l| {
                 from.bytes[l] = taken[l].into();
-                // What is not read need not be there.
+                // Bytes that are not read need not exist.
                 from.lanes &= !(u32::from(taken[l] == 0) << l);
             });
             vec![from, WarpAccess::new(warp, AccessKind::Write, &copy.dst, copy.dst.size.into(), m)]
@@ -164,13 +164,13 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
             let bulk = &code.bulks[i as usize];
             let sizes = &warp.planes.w32[usize::from(bulk.size)];
             let mut both =
-                [(AccessKind::Read, &bulk.src), (AccessKind::Write, &bulk.dst)].map(|(deed, mem)| {
-                    let mut t = WarpAccess::new(warp, deed, mem, 16, m);
+                [(AccessKind::Read, &bulk.src), (AccessKind::Write, &bulk.dst)].map(|(kind, mem)| {
+                    let mut t = WarpAccess::new(warp, kind, mem, 16, m);
                     t.bytes = sizes.0;
                     t
                 });
             if bulk.reduce.is_some() {
-                both[1].deed = AccessKind::Update;
+                both[1].kind = AccessKind::Update;
             }
             let mut all = Vec::from(both);
             all.extend(
@@ -180,7 +180,7 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
         }
         Op::AsyncStore(i) => {
             let send = &code.async_stores[i as usize];
-            let (deed, mem) = match &send.kind {
+            let (kind, mem) = match &send.kind {
                 AsyncStoreKind::Store(mem) => (AccessKind::Write, mem),
                 AsyncStoreKind::Update(atom) => (AccessKind::Update, &atom.mem),
             };
@@ -190,7 +190,7 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
             };
             let bytes = u32::from(mem.size) * elements as u32;
             vec![
-                WarpAccess::new(warp, deed, mem, bytes, m),
+                WarpAccess::new(warp, kind, mem, bytes, m),
                 WarpAccess::new(warp, AccessKind::Update, &send.mbarrier, 8, m),
             ]
         }
@@ -210,11 +210,11 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
     }
 }
 
-/// What a copy of tiles accesses: the tiles of lanes whose maps are right, in shared memory; their mbarriers;
-/// and what there is of them in global memory, row by row.
+/// The accesses of a tensor copy, for lanes whose tensor maps are valid: the tiles in shared memory, the
+/// mbarriers, and the rows in global memory that lie inside the tensor.
 pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> Vec<WarpAccess> {
-    let deed = if copy.load { AccessKind::Write } else { AccessKind::Read };
-    let mut tile = WarpAccess::new(warp, deed, &copy.shared, 128, m);
+    let kind = if copy.load { AccessKind::Write } else { AccessKind::Read };
+    let mut tile = WarpAccess::new(warp, kind, &copy.shared, 128, m);
     let mut rows: Vec<WarpAccess> = Vec::new();
     let far = match (copy.load, copy.reduce) {
         (true, _) => AccessKind::Read,
@@ -222,12 +222,12 @@ pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> V
         (false, Some(_)) => AccessKind::Update,
     };
     each(m, |l| match warp.tile(r, copy, l).ok().and_then(|t| Some((u32::try_from(t.bytes()).ok()?, t))) {
-        // What does not fit shared memory is a fault of the copy.
+        // A tile that does not fit shared memory is a fault of the copy itself.
         Some((bytes, t)) if u64::from(bytes) <= r.shared.len() => {
             tile.bytes[l] = bytes;
             for row in t.rows().filter(|row| row.bytes > 0) {
                 let mut touch = WarpAccess {
-                    deed: far,
+                    kind: far,
                     space: AddrSpace::Global,
                     addr: V64([0; LANES]),
                     bytes: [0; LANES],
@@ -236,7 +236,7 @@ pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> V
                 };
                 (touch.addr.0[l], touch.bytes[l]) = (row.at, row.bytes as u32);
                 match rows.last_mut() {
-                    // Rows that lie one behind the other are one run.
+                    // Adjacent rows become one access.
                     Some(last)
                         if last.lanes == 1 << l && last.addr.0[l] + u64::from(last.bytes[l]) == row.at =>
                     {
@@ -254,8 +254,8 @@ pub fn tiles(warp: &Warp, r: &VisibleMemory<'_>, copy: &TensorCopy, m: u32) -> V
     [Some(tile), counted].into_iter().flatten().chain(rows).collect()
 }
 
-/// Each lane gives the address of a row of 16 bytes, as many lanes as there are rows.
-fn rows(warp: &Warp, deed: AccessKind, mem: &MemAccess, m: u32) -> Vec<WarpAccess> {
+/// The access of a matrix load or store: each of the first lanes gives the address of a row of 16 bytes.
+fn rows(warp: &Warp, kind: AccessKind, mem: &MemAccess, m: u32) -> Vec<WarpAccess> {
     let lanes = u32::MAX >> (LANES - (mem.planes.len() * 8).min(LANES));
-    vec![WarpAccess::new(warp, deed, mem, 16, lanes & m)]
+    vec![WarpAccess::new(warp, kind, mem, 16, lanes & m)]
 }

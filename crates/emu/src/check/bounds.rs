@@ -8,25 +8,25 @@ use super::accesses::{self, WarpAccess};
 use super::findings::{self, FindingLog, WarpStep};
 use super::heap_blocks::HeapBlocks;
 
-/// Reports the lanes that `bad` and `foreign` name: nothing answers the former; the latter are inside the
-/// heap of `malloc` but in no block.
+/// Reports the accesses of lanes `bad`, which are invalid, and of lanes `outside`, which lie in the heap of
+/// `malloc` but in no live block.
 pub fn report(
     launch: &Launch<'_>,
-    found: &mut FindingLog,
+    log: &mut FindingLog,
     blocks: &HeapBlocks,
     t: &WarpAccess,
     bad: u32,
-    foreign: u32,
+    outside: u32,
     here: WarpStep,
 ) {
-    // Lanes of one kind at one allocation are one finding: the first lane's words stand for them.
+    // Lanes with the same kind of error at the same allocation share a finding, in the words of the first.
     let about = |l: usize| {
         let m = findings::memory(launch, t, l);
         let block = blocks.near(t.addr.0[l]).map(|b| b.allocation());
         let m = Memory { allocation: block.or(m.allocation), ..m };
         (kind(launch, blocks, t, l), m.allocation.as_ref().map_or(0, |a| a.base), m)
     };
-    let mut rest = bad | foreign;
+    let mut rest = bad | outside;
     while rest != 0 {
         let l = rest.trailing_zeros() as usize;
         let (kind, base, memory) = about(l);
@@ -37,9 +37,9 @@ pub fn report(
         });
         rest &= !same;
         let who = WarpStep { lanes: same, ..here };
-        found.add(launch, kind, who, None, base, || {
+        log.add(launch, kind, who, None, base, || {
             let what = words(launch, blocks, t, l, kind, &memory);
-            let role = format!("this {}", t.deed.noun());
+            let role = format!("this {}", t.kind.noun());
             let mut sides = vec![Side { memory: Some(memory), ..findings::side(launch, role, who) }];
             if let Some(b) = blocks.near(t.addr.0[l]) {
                 sides.push(findings::side(launch, "allocated here", b.by));
@@ -57,7 +57,7 @@ fn kind(launch: &Launch<'_>, blocks: &HeapBlocks, t: &WarpAccess, l: usize) -> K
     }
     let space = accesses::space(t.space, at);
     let constant = space == Space::Global && launch.memory.is_constant(at) || space == Space::Params;
-    if constant && t.deed != accesses::AccessKind::Read && inside(launch, t, l) {
+    if constant && t.kind != accesses::AccessKind::Read && inside(launch, t, l) {
         return Kind::ReadOnly;
     }
     let freed = blocks.near(at).is_some_and(|b| b.freed.is_some() && b.holds(at));
@@ -84,7 +84,7 @@ fn words(
     kind: Kind,
     m: &Memory,
 ) -> String {
-    let (verb, bytes, at) = (t.deed.verb(), t.bytes[l], t.addr.0[l]);
+    let (verb, bytes, at) = (t.kind.verb(), t.bytes[l], t.addr.0[l]);
     let does = format!("{verb} {}", count(bytes.into(), "byte"));
     let of = m
         .allocation
@@ -103,7 +103,7 @@ fn words(
                 format!("{does}, {} of {}", count(at - b.at, "byte into a block"), count(b.bytes, "byte"))
                     + " that has been freed"
             }
-            _ => format!("{does} in memory that has been freed: {}", launch.memory.around(at)),
+            _ => format!("{does} in memory that has been freed: {}", launch.memory.describe_near(at)),
         },
         _ => {
             let Some(a) = &m.allocation else { return format!("{does}, and nothing is allocated") };
@@ -127,7 +127,7 @@ fn words(
     }
 }
 
-/// What an allocation is called.
+/// The name of an allocation, in backquotes.
 fn name(a: &prlx_trace::check::Allocation) -> String {
     // Descriptions have spaces, names have none.
     if a.name.contains(' ') { a.name.clone() } else { format!("`{}`", a.name) }

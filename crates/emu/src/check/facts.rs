@@ -23,43 +23,43 @@ pub enum Scope {
 /// How an access or a fence orders others (PTX ISA, Memory Consistency Model).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Order {
-    /// Relaxed or stronger, volatile or atomic: an access that others may race with.
+    /// The access is strong: atomic, volatile, relaxed or stronger. Two strong accesses do not race.
     pub strong: bool,
-    /// What came before it is seen by whoever acquires it.
+    /// The operation releases what came before it.
     pub release: bool,
-    /// What was released before what it sees is seen from here on.
+    /// The operation acquires what was released with the value that it reads.
     pub acquire: bool,
     /// The threads that observe the order.
     pub scope: Scope,
 }
 
-/// One step. Registers are numbers into all functions' registers, one after the other.
+/// The facts of a step. Registers are numbered across all functions, one function after the other.
 #[derive(Clone, Debug, Default)]
 pub struct Fact {
-    /// The step is its instruction, not something around it.
+    /// Whether the step is the instruction itself; else it is a step around it.
     pub main: bool,
     /// The predicate register of the guard.
     pub guard: Option<u32>,
     /// Registers of addresses.
     pub addr: Range<u32>,
-    /// Registers read, but for those two.
+    /// The other registers that the instruction reads.
     pub uses: Range<u32>,
     /// The registers that the instruction writes, as a range of the table.
     pub defs: Range<u32>,
-    /// A choice between the first two of `uses` by the third.
+    /// The instruction selects one of the first two of `uses` by the third.
     pub select: bool,
-    /// Its order in memory.
+    /// How the instruction orders memory accesses.
     pub order: Order,
 }
 
-/// All steps of a kernel.
+/// The facts of all steps of a kernel.
 #[derive(Debug, Default)]
 pub struct Facts {
     steps: Vec<Fact>,
     pool: Vec<u32>,
-    /// By function: its first register.
+    /// The number of the first register of each function.
     first: Vec<u32>,
-    /// How many registers there are.
+    /// The number of registers of all functions.
     pub registers: u32,
 }
 

@@ -18,7 +18,7 @@ use prlx_lanes::LANES;
 use super::accesses::{self, WarpAccess};
 use super::facts::Facts;
 
-/// Findings that are kept; more are counted.
+/// The most findings that are kept; the others are only counted.
 const KEPT: usize = 1000;
 
 /// Some lanes of a warp at a step.
@@ -34,14 +34,14 @@ pub struct WarpStep {
     pub step: u32,
 }
 
-/// What checks work with at a step.
+/// What a check needs at a step.
 pub struct CheckContext<'a, 'l> {
     /// The launch that is checked.
     pub launch: &'a Launch<'l>,
     /// Facts about its steps.
     pub facts: &'a Facts,
-    /// Where findings go.
-    pub found: &'a mut FindingLog,
+    /// The log of findings.
+    pub log: &'a mut FindingLog,
     /// The lanes and the step that are checked now.
     pub who: WarpStep,
 }
@@ -54,11 +54,11 @@ pub type Spot = (FuncId, Option<LocId>, Option<InstId>);
 pub struct FindingLog {
     index: FxHashMap<(Kind, Spot, Option<Spot>, u64), Option<Seen>>,
     findings: Findings,
-    /// Steps looked at so far.
+    /// Steps checked so far.
     now: u64,
 }
 
-/// Where a finding is in the list, when it was last seen, and in which lanes then.
+/// The index of a finding, the step at which it was last seen, and the lanes at that step.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     at: usize,
@@ -67,7 +67,7 @@ struct Seen {
 }
 
 impl FindingLog {
-    /// Another step is looked at.
+    /// The next step is checked.
     pub fn step(&mut self) {
         self.now += 1;
     }
@@ -84,7 +84,7 @@ impl FindingLog {
         make: impl FnOnce() -> Finding,
     ) {
         let (mut first, mut second) = (spot(launch, who.step), other.map(|s| spot(launch, s)));
-        // Which of two that race came first is the schedule's choice.
+        // The schedule decides which side of a race comes first, so the key orders them.
         if let Some(other) = &mut second
             && kind.check() == Check::Race
             && *other < first
@@ -111,13 +111,13 @@ impl FindingLog {
         finding.lanes += u64::from((who.lanes & !seen.lanes).count_ones());
         seen.lanes |= who.lanes;
     }
-    /// Says once that something was not looked at.
+    /// Notes once that something was not checked.
     pub fn unchecked(&mut self, what: &str) {
         if self.findings.unchecked.iter().all(|w| w != what) {
             self.findings.unchecked.push(what.into());
         }
     }
-    /// A finding that was counted by whoever saw it, and comes once.
+    /// Adds a finding that the caller has counted.
     pub fn put(&mut self, finding: Finding) {
         if self.findings.list.len() < KEPT {
             self.findings.list.push(finding);
@@ -125,8 +125,8 @@ impl FindingLog {
             self.findings.dropped += 1;
         }
     }
-    /// All of it. A value that was read before somebody wrote it, or before a copy of another thread landed,
-    /// because nothing orders the two, is told by the race alone.
+    /// The findings of the launch. A value can be read before another thread writes it, or before a copy of
+    /// another thread completes, because nothing orders the two. In that case only the race is reported.
     pub fn finish(mut self) -> Findings {
         let races = self.findings.list.iter().filter(|f| f.kind == Kind::Race);
         let both = |f: &Finding| Some((f.sides.first()?.place.clone()?, f.sides.get(1)?.place.clone()?));
@@ -135,7 +135,7 @@ impl FindingLog {
         let raced: HashSet<Place> = races.flat_map(|f| &f.sides).filter_map(|s| s.place.clone()).collect();
         let early =
             |f: &Finding| f.sides.get(1).and_then(|s| s.place.as_ref()).is_some_and(|p| raced.contains(p));
-        // A thread that could not wait, because the mbarrier is wrong, has its own finding.
+        // A thread that could not wait because its mbarrier is wrong has a finding of its own.
         let broken =
             |f: &Finding| matches!(f.kind, Kind::MbarrierBytes | Kind::MbarrierCount | Kind::MbarrierNotInit);
         let broken = self.findings.list.iter().any(broken);
@@ -157,12 +157,12 @@ pub fn spot(launch: &Launch<'_>, step: u32) -> Spot {
     (func, loc, if loc.is_none() { Some(inst) } else { None })
 }
 
-/// A finding that has not been seen yet.
+/// A finding with counts of zero.
 pub fn finding(kind: Kind, what: String, sides: Vec<Side>) -> Finding {
     Finding { kind, what, sides, help: None, visits: 0, lanes: 0 }
 }
 
-/// Where a step stands.
+/// The place of a step in the code.
 pub fn place(launch: &Launch<'_>, step: u32) -> Option<Place> {
     let &(func, inst) = launch.code.origin.get(step as usize)?;
     let module = launch.module;
@@ -183,7 +183,7 @@ pub fn place(launch: &Launch<'_>, step: u32) -> Option<Place> {
     Some(Place { function: function.name.clone(), instruction, module_line, source })
 }
 
-/// The threads of a step, by their place in the grid.
+/// The threads of a step, with their position in the grid.
 pub fn threads(launch: &Launch<'_>, who: WarpStep) -> Option<Threads> {
     let first = u64::from(who.warp) * LANES as u64 + u64::from(who.lanes.trailing_zeros());
     (who.lanes != 0).then(|| Threads {
@@ -194,7 +194,7 @@ pub fn threads(launch: &Launch<'_>, who: WarpStep) -> Option<Threads> {
     })
 }
 
-/// A side: who, where in the code.
+/// A side of a finding: its role, the threads and the place in the code.
 pub fn side(launch: &Launch<'_>, role: impl Into<String>, who: WarpStep) -> Side {
     Side { role: role.into(), place: place(launch, who.step), threads: threads(launch, who), memory: None }
 }
@@ -206,7 +206,7 @@ pub fn memory(launch: &Launch<'_>, t: &WarpAccess, l: usize) -> Memory {
     Memory { space, address, bytes: t.bytes[l], allocation: allocation(launch, space, address) }
 }
 
-/// What has a name at an address, or is nearest to it.
+/// The allocation or variable at an address, or the nearest one.
 pub fn allocation(launch: &Launch<'_>, space: Space, address: u64) -> Option<Allocation> {
     match space {
         Space::Global => launch.memory.nearest(address).map(|a| Allocation {
@@ -245,14 +245,14 @@ pub fn instruction<'a>(launch: &Launch<'a>, step: u32) -> Option<&'a Inst> {
     launch.module.functions.get(func.index())?.insts.get(inst.index())
 }
 
-/// A variable's own name: C++ gives those of functions one like `_ZZ6kernelE4tile`.
+/// The source name of a variable: C++ mangles variables of functions, for example `_ZZ6kernelE4tile`.
 fn variable(name: &str) -> String {
     let own = |(at, _): (usize, &str)| {
         let rest = &name[at + 1..];
         let digits = rest.find(|c: char| !c.is_ascii_digit())?;
         let len = rest[..digits].parse::<usize>().ok()?;
         let (own, after) = (rest.get(digits..digits.checked_add(len)?)?, &rest[digits + len..]);
-        // What follows tells variables of one name apart.
+        // A suffix numbers variables of the same name.
         (after.is_empty() || after.starts_with('_')).then(|| own.to_owned())
     };
     let ends = name.strip_prefix("_ZZ").map(|_| name.match_indices('E'));

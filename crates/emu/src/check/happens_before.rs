@@ -9,12 +9,12 @@ use std::sync::Arc;
 /// Number of a CTA in the grid.
 pub type CtaNumber = u32;
 
-/// What is known of one CTA.
+/// The part of a vector clock for one CTA.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct CtaClock {
-    /// Up to this time, what all its threads did.
+    /// The time up to which the accesses of all threads of the CTA happened before.
     floor: u32,
-    /// By thread, in order: later times. (Thread 0 to 1023.)
+    /// Later times of single threads (0 to 1023), in the order of the threads.
     over: Vec<(u16, u32)>,
 }
 
@@ -45,7 +45,7 @@ impl CtaClock {
     }
 }
 
-/// What is known of all CTAs, in the order of their numbers.
+/// A vector clock: the clocks of all CTAs, in the order of their numbers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct VectorClock(Vec<(CtaNumber, CtaClock)>);
 
@@ -60,7 +60,7 @@ impl VectorClock {
         };
         &mut self.0[i].1
     }
-    /// The threads among `lanes` of a warp whose deeds up to `time` are not all known.
+    /// The threads among `lanes` of a warp whose accesses at `time` did not happen before.
     pub fn unknown(&self, cta: CtaNumber, warp: u32, lanes: u32, time: u32) -> u32 {
         let Ok(i) = self.0.binary_search_by_key(&cta, |p| p.0) else { return lanes };
         let part = &self.0[i].1;
@@ -71,19 +71,19 @@ impl VectorClock {
         crate::mem::access::each(lanes, |l| unknown |= u32::from(part.time(thread(warp, l)) < time) << l);
         unknown
     }
-    /// Learns what threads did up to a time.
+    /// Adds the accesses of threads of a warp up to a time.
     pub fn learn(&mut self, cta: CtaNumber, warp: u32, lanes: u32, time: u32) {
         let part = self.part(cta);
         crate::mem::access::each(lanes, |l| part.learn(thread(warp, l), time));
     }
-    /// Learns what all threads of a CTA did up to a time.
+    /// Adds the accesses of all threads of a CTA up to a time.
     pub fn learn_all(&mut self, cta: CtaNumber, time: u32) {
         let part = self.part(cta);
         part.floor = part.floor.max(time);
         let floor = part.floor;
         part.over.retain(|o| o.1 > floor);
     }
-    /// Learns what another knows.
+    /// Adds everything that another clock has.
     pub fn join(&mut self, other: &VectorClock) {
         for (cta, part) in &other.0 {
             self.part(*cta).join(part);
@@ -96,7 +96,7 @@ fn thread(warp: u32, l: usize) -> u16 {
     (warp * 32 + l as u32) as u16
 }
 
-/// `a` and `b`, without a copy where one says it all.
+/// The join of two clocks, without a copy where one covers the other.
 pub fn joined(a: &Arc<VectorClock>, b: &Arc<VectorClock>) -> Arc<VectorClock> {
     if Arc::ptr_eq(a, b) || b.0.is_empty() || a == b {
         return a.clone();

@@ -23,7 +23,8 @@ use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{
-    AddrSpace, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, WarpOp, WarpOpKind, WgmmaStep,
+    AddrSpace, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, TensorCopy, WarpOp,
+    WarpOpKind, WgmmaStep,
 };
 use crate::copies::bulk;
 use crate::exec::cta_state::CtaState;
@@ -38,25 +39,25 @@ use super::facts::Fact;
 use super::findings::{self, CheckContext, WarpStep};
 use super::undefined::Undefined;
 
-/// Where an undefined value comes from.
+/// The origin of an undefined value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Origin {
-    /// Memory: who read it, its place and address, and how many bytes.
+    /// Memory that nothing wrote: the lanes and step that read it, its space and address, and how many bytes.
     Memory(WarpStep, AddrSpace, u64, u32),
-    /// A register that nothing set.
+    /// A register that nothing wrote, by number.
     Register(u32),
 }
 
 /// A warp's registers.
 #[derive(Debug)]
 struct Registers {
-    /// By register: lanes in which it is undefined.
+    /// By register: the lanes in which it is undefined.
     undefined: Vec<u32>,
-    /// By register: where that comes from; `None`: from itself.
+    /// By register: the origin of its undefined value; `None`: the register itself was never written.
     origin: Vec<Option<Origin>>,
 }
 
-/// All that is known of a launch.
+/// The check for uninitialised values of a launch.
 #[derive(Debug, Default)]
 pub struct InitCheck {
     memory: Undefined,
@@ -64,38 +65,38 @@ pub struct InitCheck {
 }
 
 impl InitCheck {
-    /// At the begin of a launch.
+    /// The check at the start of a launch.
     pub fn new(launch: &Launch<'_>) -> InitCheck {
         let mut init = InitCheck::default();
-        for (region, at, bytes) in launch.memory.never_written() {
-            init.memory.forget(region, at, bytes);
+        for (region, at, bytes) in launch.memory.unwritten_ranges() {
+            init.memory.mark_undefined(region, at, bytes);
         }
         init
     }
-    /// A new block of `malloc`.
+    /// Marks a new block of `malloc` as undefined.
     pub fn malloc(&mut self, launch: &Launch<'_>, at: u64, bytes: u64) {
         if let Some((region, off)) = launch.memory.range(at, bytes) {
-            self.memory.forget(region, off, bytes);
+            self.memory.mark_undefined(region, off, bytes);
         }
     }
-    /// A CTA is over: its storage goes to another.
-    pub fn end(&mut self, block: &CtaState, warps: &[Warp]) {
-        self.memory.end(&block.shared);
+    /// Forgets a CTA that has ended: its storage is reused.
+    pub fn end(&mut self, cta: &CtaState, warps: &[Warp]) {
+        self.memory.end(&cta.shared);
         for w in warps {
             self.memory.end(&w.local);
-            self.warps.remove(&(block.index, w.index));
+            self.warps.remove(&(cta.index, w.index));
         }
     }
-    fn begin(&mut self, look: &CheckContext<'_, '_>, warp: &Warp, block: &CtaState) -> Registers {
-        if !self.memory.follows(&block.shared) {
-            self.memory.begin(&block.shared);
+    fn begin(&mut self, cx: &CheckContext<'_, '_>, warp: &Warp, cta: &CtaState) -> Registers {
+        if !self.memory.tracks(&cta.shared) {
+            self.memory.begin(&cta.shared);
         }
         self.memory.begin(&warp.local);
-        let n = look.facts.registers as usize;
+        let n = cx.facts.registers as usize;
         let mut undefined = vec![u32::MAX; n];
-        for (i, f) in look.launch.module.functions.iter().enumerate() {
-            let entry = look.launch.code.entries.get(i);
-            let all = look.facts.of_function(i, f);
+        for (i, f) in cx.launch.module.functions.iter().enumerate() {
+            let entry = cx.launch.code.entries.get(i);
+            let all = cx.facts.of_function(i, f);
             if entry.is_some_and(|e| e.saved.is_some()) {
                 undefined[all.start as usize..all.end as usize].fill(0);
             }
@@ -105,52 +106,52 @@ impl InitCheck {
         }
         Registers { undefined, origin: vec![None; n] }
     }
-    /// Looks at a step that lanes `m` of `mask` are about to run, and at what they touch.
-    #[allow(clippy::too_many_arguments, reason = "all that a step is")]
+    /// Checks a step that the lanes `m` of the group `mask` are about to run, with its accesses.
+    #[allow(clippy::too_many_arguments, reason = "the parts of a step")]
     pub fn step(
         &mut self,
-        look: &mut CheckContext<'_, '_>,
+        cx: &mut CheckContext<'_, '_>,
         warp: &Warp,
-        block: &CtaState,
+        cta: &CtaState,
         op: &Op,
         mask: u32,
         m: u32,
         accesses: &[WarpAccess],
     ) {
-        let fact = look.facts.at(look.who.step);
+        let fact = cx.facts.at(cx.who.step);
         if !fact.main {
             return;
         }
-        let key = (look.who.cta, look.who.warp);
+        let key = (cx.who.cta, cx.who.warp);
         let mut regs = match self.warps.remove(&key) {
             Some(r) => r,
-            None => self.begin(look, warp, block),
+            None => self.begin(cx, warp, cta),
         };
         if let Some(g) = fact.guard {
-            used(look, &mut regs, g, mask, Kind::UndefinedBranch, None);
+            report_use(cx, &mut regs, g, mask, Kind::UndefinedBranch, None);
         }
-        for &r in look.facts.regs(&fact.addr) {
-            used(look, &mut regs, r, m, Kind::UndefinedAddress, accesses.first());
+        for &r in cx.facts.regs(&fact.addr) {
+            report_use(cx, &mut regs, r, m, Kind::UndefinedAddress, accesses.first());
         }
         if m != 0 {
-            let r = visible_memory(look.launch, block, &warp.local);
-            self.act(look, warp, &r, op, fact, m, accesses, &mut regs);
+            let r = visible_memory(cx.launch, cta, &warp.local);
+            self.track(cx, warp, &r, op, fact, m, accesses, &mut regs);
         }
         self.warps.insert(key, regs);
     }
-    /// Lanes whose access was left out have results all the same.
-    pub fn blank(&mut self, look: &CheckContext<'_, '_>, lanes: u32) {
+    /// Marks the results of the step as defined, in lanes whose access was skipped.
+    pub fn define_results(&mut self, cx: &CheckContext<'_, '_>, lanes: u32) {
         if lanes != 0
-            && let Some(regs) = self.warps.get_mut(&(look.who.cta, look.who.warp))
+            && let Some(regs) = self.warps.get_mut(&(cx.who.cta, cx.who.warp))
         {
-            let fact = look.facts.at(look.who.step);
-            look.facts.regs(&fact.defs).iter().for_each(|&d| regs.set(d, lanes, 0, None));
+            let fact = cx.facts.at(cx.who.step);
+            cx.facts.regs(&fact.defs).iter().for_each(|&d| regs.set(d, lanes, 0, None));
         }
     }
-    #[allow(clippy::too_many_arguments, reason = "all that a step is")]
-    fn act(
+    #[allow(clippy::too_many_arguments, reason = "the parts of a step")]
+    fn track(
         &mut self,
-        look: &mut CheckContext<'_, '_>,
+        cx: &mut CheckContext<'_, '_>,
         warp: &Warp,
         r: &VisibleMemory<'_>,
         op: &Op,
@@ -159,7 +160,7 @@ impl InitCheck {
         accesses: &[WarpAccess],
         regs: &mut Registers,
     ) {
-        let (facts, code) = (look.facts, look.launch.code);
+        let (facts, code) = (cx.facts, cx.launch.code);
         let (uses, defs) = (facts.regs(&fact.uses), facts.regs(&fact.defs));
         match *op {
             Op::Alu(_, args) => {
@@ -179,75 +180,29 @@ impl InitCheck {
                 let origin = from.map(|u| regs.origin_of(u));
                 defs.iter().for_each(|&d| regs.set(d, m, lanes, origin));
             }
-            Op::Ld(i) => self.load(look, r, &code.mems[i as usize], &accesses[0], m, defs, regs),
-            Op::St(i) => self.store(look, r, &code.mems[i as usize], &accesses[0], m, uses, regs),
+            Op::Ld(i) => self.load(cx, r, &code.mems[i as usize], &accesses[0], m, defs, regs),
+            Op::St(i) => self.store(cx, r, &code.mems[i as usize], &accesses[0], m, uses, regs),
             Op::Atom(i) => {
                 for &u in uses {
-                    used(look, regs, u, m, Kind::UndefinedStore, accesses.first());
+                    report_use(cx, regs, u, m, Kind::UndefinedStore, accesses.first());
                 }
                 let exchanged = code.atoms[i as usize].rmw == Rmw::Exch;
-                self.update(look, r, &accesses[0], m, exchanged);
+                self.update(cx, r, &accesses[0], m, exchanged);
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
             }
             Op::AsyncStore(_) => accesses.iter().for_each(|t| self.defines(r, t, m)),
-            Op::LaneCopy(_) | Op::BulkCopy(_) => {
-                if let [from, to, counted @ ..] = accesses {
-                    each(to.lanes & m, |l| {
-                        let Some(to_at) = to.at(r, l) else { return };
-                        let read = if from.lanes >> l & 1 == 1 { from.bytes[l] } else { 0 };
-                        match from.at(r, l).filter(|_| read > 0 && to.deed == AccessKind::Write) {
-                            Some(from_at) => self.memory.copy(from_at, to_at, read.into()),
-                            None => self.memory.define(to_at.0, to_at.1, read.into()),
-                        }
-                        let rest = to.bytes[l].saturating_sub(read);
-                        self.memory.define(to_at.0, to_at.1 + u64::from(read), rest.into());
-                    });
-                    counted.iter().for_each(|t| self.update(look, r, t, m, false));
-                    if let Op::BulkCopy(i) = *op
-                        && let Some(p) = code.bulks[i as usize].multicast
-                    {
-                        each(to.lanes & m, |l| {
-                            self.receive(r, Some(warp.planes.w32[usize::from(p)].0[l]), to, l)
-                        });
-                    }
-                }
-            }
-            Op::TensorCopy(i) => {
-                let copy = &code.tensors[i as usize];
-                let Some((tile, rest)) = accesses.split_first() else { return };
-                let (counted, rows) = rest.split_at(usize::from(copy.mbarrier.is_some()).min(rest.len()));
-                each(tile.lanes & m, |l| {
-                    let ranks = copy.multicast.map(|p| warp.planes.w32[usize::from(p)].0[l]);
-                    if copy.load {
-                        self.receive(r, ranks, tile, l);
-                    }
-                    let Some(t) = warp.tile(r, copy, l).ok().filter(|_| copy.reduce.is_none()) else {
-                        return;
-                    };
-                    for at in bulk::targets(ranks.map(|r| r as u16), tile.addr.0[l]) {
-                        let Ok((shared, base)) = r.peers.find(r.rank, at) else { continue };
-                        t.parts(look.launch.memory, at - base, |global, far, near, n| {
-                            if shared.len().checked_sub(n).is_none_or(|last| near > last) {
-                                return;
-                            }
-                            let (far, near) = ((global, far), (shared, near));
-                            let (from, to) = if copy.load { (far, near) } else { (near, far) };
-                            self.memory.copy(from, to, n);
-                        });
-                    }
-                });
-                let updated = if copy.reduce.is_some() { rows } else { &[] };
-                counted.iter().chain(updated).for_each(|t| self.update(look, r, t, m, false));
-            }
+            Op::LaneCopy(_) => self.copy(cx, warp, r, None, m, accesses),
+            Op::BulkCopy(i) => self.copy(cx, warp, r, code.bulks[i as usize].multicast, m, accesses),
+            Op::TensorCopy(i) => self.tensor_copy(cx, warp, r, &code.tensors[i as usize], m, accesses),
             Op::Mbarrier(i) => {
                 let begins = code.mbarriers[i as usize].kind == MbarrierKind::Init;
-                accesses.iter().for_each(|t| self.update(look, r, t, m, begins));
+                accesses.iter().for_each(|t| self.update(cx, r, t, m, begins));
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
             }
-            Op::Exchange(i) => self.sync(look, warp, r, &code.warp_ops[i as usize], fact, m, accesses, regs),
+            Op::Exchange(i) => self.sync(cx, warp, r, &code.warp_ops[i as usize], fact, m, accesses, regs),
             Op::Brx(_) => {
                 for &u in uses {
-                    used(look, regs, u, m, Kind::UndefinedBranch, None);
+                    report_use(cx, regs, u, m, Kind::UndefinedBranch, None);
                 }
             }
             Op::Call(i) => {
@@ -255,12 +210,12 @@ impl InitCheck {
                 each(m, |l| {
                     let callee = match call.callee {
                         Callee::Direct(f) => Some(f),
-                        Callee::Indirect(p) => warp.pointed(look.launch, p, l),
+                        Callee::Indirect(p) => warp.function_at(cx.launch, p, l),
                         Callee::Builtin(_) => None,
                     };
                     match callee.and_then(|f| Some((f, code.entries.get(f.index())?))) {
                         Some((f, entry)) => {
-                            regs.enter(look, f, entry.saved.is_some(), 1 << l);
+                            regs.enter(cx, f, entry.saved.is_some(), 1 << l);
                             self.pass(r, &call.args, &entry.params, l);
                         }
                         None => self.pass(r, &[], &call.rets, l),
@@ -277,7 +232,69 @@ impl InitCheck {
             _ => defs.iter().for_each(|&d| regs.set(d, m, 0, None)),
         }
     }
-    /// The bits of values that a call or a return passes; more targets than sources are defined.
+    /// Copies the bits of a `cp.async` or a bulk copy. What it fills with zeros is defined. `multicast` is
+    /// the plane of the mask of receiving CTAs.
+    fn copy(
+        &mut self,
+        cx: &mut CheckContext<'_, '_>,
+        warp: &Warp,
+        r: &VisibleMemory<'_>,
+        multicast: Option<u16>,
+        m: u32,
+        accesses: &[WarpAccess],
+    ) {
+        let [from, to, counted @ ..] = accesses else { return };
+        each(to.lanes & m, |l| {
+            let Some(to_at) = to.at(r, l) else { return };
+            let read = if from.lanes >> l & 1 == 1 { from.bytes[l] } else { 0 };
+            match from.at(r, l).filter(|_| read > 0 && to.kind == AccessKind::Write) {
+                Some(from_at) => self.memory.copy(from_at, to_at, read.into()),
+                None => self.memory.define(to_at.0, to_at.1, read.into()),
+            }
+            let rest = to.bytes[l].saturating_sub(read);
+            self.memory.define(to_at.0, to_at.1 + u64::from(read), rest.into());
+        });
+        counted.iter().for_each(|t| self.update(cx, r, t, m, false));
+        if let Some(p) = multicast {
+            each(to.lanes & m, |l| self.receive(r, Some(warp.planes.w32[usize::from(p)].0[l]), to, l));
+        }
+    }
+    /// The bits of a tensor copy: what it reads outside the tensor is filled, and therefore defined.
+    fn tensor_copy(
+        &mut self,
+        cx: &mut CheckContext<'_, '_>,
+        warp: &Warp,
+        r: &VisibleMemory<'_>,
+        copy: &TensorCopy,
+        m: u32,
+        accesses: &[WarpAccess],
+    ) {
+        let Some((tile, rest)) = accesses.split_first() else { return };
+        let (counted, rows) = rest.split_at(usize::from(copy.mbarrier.is_some()).min(rest.len()));
+        each(tile.lanes & m, |l| {
+            let ranks = copy.multicast.map(|p| warp.planes.w32[usize::from(p)].0[l]);
+            if copy.load {
+                self.receive(r, ranks, tile, l);
+            }
+            let Some(t) = warp.tile(r, copy, l).ok().filter(|_| copy.reduce.is_none()) else {
+                return;
+            };
+            for at in bulk::targets(ranks.map(|r| r as u16), tile.addr.0[l]) {
+                let Ok((shared, base)) = r.peers.find(r.rank, at) else { continue };
+                t.parts(cx.launch.memory, at - base, |global, far, near, n| {
+                    if shared.len().checked_sub(n).is_none_or(|last| near > last) {
+                        return;
+                    }
+                    let (far, near) = ((global, far), (shared, near));
+                    let (from, to) = if copy.load { (far, near) } else { (near, far) };
+                    self.memory.copy(from, to, n);
+                });
+            }
+        });
+        let updated = if copy.reduce.is_some() { rows } else { &[] };
+        counted.iter().chain(updated).for_each(|t| self.update(cx, r, t, m, false));
+    }
+    /// Copies the bits of values that a call or a return passes. Targets without a source become defined.
     fn pass(&mut self, r: &VisibleMemory<'_>, from: &[Slot], to: &[Slot], l: usize) {
         let base = l as u64 * r.stride;
         for (i, &to) in to.iter().enumerate() {
@@ -291,10 +308,10 @@ impl InitCheck {
             }
         }
     }
-    #[allow(clippy::too_many_arguments, reason = "all that a load is")]
+    #[allow(clippy::too_many_arguments, reason = "the parts of a load")]
     fn load(
         &mut self,
-        look: &CheckContext<'_, '_>,
+        cx: &CheckContext<'_, '_>,
         r: &VisibleMemory<'_>,
         mem: &MemAccess,
         t: &WarpAccess,
@@ -306,7 +323,7 @@ impl InitCheck {
         let mut first = None;
         if t.space != AddrSpace::Params {
             each(t.lanes & m, |l| {
-                let Some((region, at)) = t.at(r, l).filter(|(region, _)| self.memory.follows(region)) else {
+                let Some((region, at)) = t.at(r, l).filter(|(region, _)| self.memory.tracks(region)) else {
                     return;
                 };
                 for (k, u) in undefined.iter_mut().enumerate().take(mem.planes.len()) {
@@ -320,7 +337,7 @@ impl InitCheck {
         }
         let origin = first.map(|l| {
             let lanes = undefined.iter().fold(0, |a, b| a | b);
-            Origin::Memory(WarpStep { lanes, ..look.who }, t.space, t.addr.0[l], t.bytes[l])
+            Origin::Memory(WarpStep { lanes, ..cx.who }, t.space, t.addr.0[l], t.bytes[l])
         });
         let mut defs = defs.iter();
         for (plane, &u) in mem.planes.iter().zip(&undefined) {
@@ -331,10 +348,10 @@ impl InitCheck {
             }
         }
     }
-    #[allow(clippy::too_many_arguments, reason = "all that a store is")]
+    #[allow(clippy::too_many_arguments, reason = "the parts of a store")]
     fn store(
         &mut self,
-        look: &mut CheckContext<'_, '_>,
+        cx: &mut CheckContext<'_, '_>,
         r: &VisibleMemory<'_>,
         mem: &MemAccess,
         t: &WarpAccess,
@@ -346,12 +363,12 @@ impl InitCheck {
         let mut global = 0;
         each(m, |l| global |= u32::from(accesses::space(t.space, t.addr.0[l]) == Space::Global) << l);
         for &u in uses {
-            used(look, regs, u, global, Kind::UndefinedStore, Some(t));
+            report_use(cx, regs, u, global, Kind::UndefinedStore, Some(t));
         }
         if regs.any(uses, m).0.is_none() {
             return self.defines(r, t, m);
         }
-        // Elements that are constants have no register: the operand's own order tells which have.
+        // Constant elements have no register. Then all elements follow the first one.
         let of = |k: usize| if uses.len() == mem.planes.len() { uses.get(k) } else { uses.first() };
         each(m, |l| {
             let Some((region, at)) = t.at(r, l) else { return };
@@ -362,7 +379,7 @@ impl InitCheck {
             }
         });
     }
-    /// What a bulk copy of a lane writes to shared memory, of these CTAs or its own.
+    /// Marks as defined what a bulk copy of a lane writes to the shared memory of these CTAs, or of its own.
     fn receive(&mut self, r: &VisibleMemory<'_>, ranks: Option<u32>, t: &WarpAccess, l: usize) {
         for at in bulk::targets(ranks.map(|r| r as u16), t.addr.0[l]) {
             if let Ok((region, base)) = r.peers.find(r.rank, at) {
@@ -377,10 +394,10 @@ impl InitCheck {
             }
         });
     }
-    /// A change of memory whose old value counts, unless it is `exchanged`.
+    /// An update of memory that reads the old value, unless the value is `exchanged`.
     fn update(
         &mut self,
-        look: &mut CheckContext<'_, '_>,
+        cx: &mut CheckContext<'_, '_>,
         r: &VisibleMemory<'_>,
         t: &WarpAccess,
         m: u32,
@@ -395,12 +412,12 @@ impl InitCheck {
             }
         });
         if undefined != 0 {
-            let (launch, who) = (look.launch, WarpStep { lanes: undefined, ..look.who });
-            look.found.add(launch, Kind::UndefinedUpdate, who, None, 0, || {
+            let (launch, who) = (cx.launch, WarpStep { lanes: undefined, ..cx.who });
+            cx.log.add(launch, Kind::UndefinedUpdate, who, None, 0, || {
                 let l = undefined.trailing_zeros() as usize;
                 let what = format!(
                     "{} {} bytes of {} memory that nothing wrote",
-                    t.deed.verb(),
+                    t.kind.verb(),
                     t.bytes[l],
                     accesses::space(t.space, t.addr.0[l]).name()
                 );
@@ -413,10 +430,10 @@ impl InitCheck {
             });
         }
     }
-    #[allow(clippy::too_many_arguments, reason = "all that an exchange is")]
+    #[allow(clippy::too_many_arguments, reason = "the parts of an exchange")]
     fn sync(
         &mut self,
-        look: &CheckContext<'_, '_>,
+        cx: &CheckContext<'_, '_>,
         warp: &Warp,
         r: &VisibleMemory<'_>,
         sync: &WarpOp,
@@ -425,7 +442,7 @@ impl InitCheck {
         accesses: &[WarpAccess],
         regs: &mut Registers,
     ) {
-        let (uses, defs) = (look.facts.regs(&fact.uses), look.facts.regs(&fact.defs));
+        let (uses, defs) = (cx.facts.regs(&fact.uses), cx.facts.regs(&fact.defs));
         let (from, lanes) = regs.any(uses, m);
         let origin = from.map(|u| regs.origin_of(u));
         match sync.kind {
@@ -437,7 +454,7 @@ impl InitCheck {
                 regs.set(d, m, how | moved(&warp.planes, sync, m, value), origin);
                 rest.iter().for_each(|&d| regs.set(d, m, how, origin));
             }
-            WarpOpKind::Matrix(t) => match &look.launch.code.matrix[t as usize] {
+            WarpOpKind::Matrix(t) => match &cx.launch.code.matrix[t as usize] {
                 MatrixOp::Load { mem, trans } => {
                     let rows: Vec<u64> = (0..8 * mem.planes.len())
                         .map(|l| {
@@ -448,8 +465,7 @@ impl InitCheck {
                         let lanes = tile_lanes(tile, *trans);
                         let first = tile.iter().position(|&bits| bits != 0).unwrap_or(0);
                         let at = accesses[0].addr.0[first];
-                        let origin =
-                            Origin::Memory(WarpStep { lanes, ..look.who }, accesses[0].space, at, 16);
+                        let origin = Origin::Memory(WarpStep { lanes, ..cx.who }, accesses[0].space, at, 16);
                         regs.set(d, m, lanes, Some(origin));
                     }
                 }
@@ -461,7 +477,7 @@ impl InitCheck {
                 }),
                 MatrixOp::Mma(op) => {
                     let sizes = [1, 2, 3].map(|i| op.planes[i].len());
-                    // Constants among them have no register: then all are one matrix.
+                    // Constants have no register. If there are some, the registers cannot be split by matrix.
                     let (a, rest) =
                         uses.split_at(if sizes.iter().sum::<usize>() == uses.len() { sizes[0] } else { 0 });
                     let (b, c) = rest.split_at(if a.is_empty() { 0 } else { sizes[1] });
@@ -470,7 +486,7 @@ impl InitCheck {
                     let all = if gone(a) || gone(b) || gone(c) { m } else { 0 };
                     defs.iter().for_each(|&d| regs.set(d, m, all, origin));
                 }
-                // Every result depends on values of many lanes, and most programs use only some.
+                // Every result depends on values of many lanes, and most programs use only some of them.
                 _ => {
                     let all = if lanes & m == m { m } else { 0 };
                     defs.iter().for_each(|&d| regs.set(d, m, all, origin));
@@ -479,7 +495,7 @@ impl InitCheck {
             WarpOpKind::Warp => {}
             WarpOpKind::Wgmma(WgmmaStep::Begin(i)) => {
                 // Without `scale-d` the accumulators are only written.
-                let adds = warp.planes.get_pred(look.launch.code.products[i as usize].scale_d) & m != 0;
+                let adds = warp.planes.get_pred(cx.launch.code.products[i as usize].scale_d) & m != 0;
                 let read: Vec<u32> = uses.iter().copied().filter(|u| adds || !defs.contains(u)).collect();
                 let (from, lanes) = regs.any(&read, m);
                 let all = if lanes & m != 0 { m } else { 0 };
@@ -504,11 +520,11 @@ impl Registers {
         };
         (first, lanes)
     }
-    /// Lanes begin a function: its own registers are not set yet. Those of one that calls itself are not
-    /// followed.
-    fn enter(&mut self, look: &CheckContext<'_, '_>, func: FuncId, recursive: bool, lanes: u32) {
-        let Some(f) = look.launch.module.functions.get(func.index()).filter(|_| !recursive) else { return };
-        let all = look.facts.of_function(func.index(), f);
+    /// Lanes enter a function: its registers become undefined. The registers of recursive functions are not
+    /// tracked.
+    fn enter(&mut self, cx: &CheckContext<'_, '_>, func: FuncId, recursive: bool, lanes: u32) {
+        let Some(f) = cx.launch.module.functions.get(func.index()).filter(|_| !recursive) else { return };
+        let all = cx.facts.of_function(func.index(), f);
         let first = all.start;
         all.for_each(|r| self.set(r, lanes, u32::MAX, None));
         f.reg_params.iter().for_each(|p| self.set(first + p.index() as u32, lanes, 0, None));
@@ -552,9 +568,9 @@ fn tile_lanes(rows: &[u64], trans: bool) -> u32 {
     })
 }
 
-/// A use of a register by the lanes `m`: a finding where it is undefined.
-fn used(
-    look: &mut CheckContext<'_, '_>,
+/// Reports a use of a register by the lanes `m` where it is undefined. It counts as defined afterwards.
+fn report_use(
+    cx: &mut CheckContext<'_, '_>,
     regs: &mut Registers,
     reg: u32,
     m: u32,
@@ -567,12 +583,12 @@ fn used(
     }
     let origin = regs.origin_of(reg);
     regs.undefined[reg as usize] &= !lanes;
-    let (launch, facts, who) = (look.launch, look.facts, WarpStep { lanes, ..look.who });
+    let (launch, facts, who) = (cx.launch, cx.facts, WarpStep { lanes, ..cx.who });
     let other = match origin {
         Origin::Memory(by, ..) => Some(by.step),
         Origin::Register(_) => None,
     };
-    look.found.add(launch, kind, who, other, 0, || {
+    cx.log.add(launch, kind, who, other, 0, || {
         let name = |reg| format!("`{}`", facts.name(launch, reg));
         let from = match origin {
             Origin::Memory(..) => "comes from memory that nothing wrote".to_owned(),

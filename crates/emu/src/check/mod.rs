@@ -33,6 +33,7 @@ use std::sync::Mutex;
 use prlx_trace::check::{Check, Findings};
 
 use crate::code::{MatrixOp, MbarrierKind, Op, Plane, WarpOpKind};
+use crate::error::EmuError;
 use crate::exec::cta_state::CtaState;
 use crate::exec::deadlock::{PausedCta, WaitingLanes};
 use crate::exec::launch::Launch;
@@ -60,34 +61,34 @@ impl Checks {
     pub fn all() -> Checks {
         Check::ALL.iter().fold(Checks::NONE, |all, &c| all.with(c))
     }
-    /// And this one.
+    /// The set with `check` added.
     #[must_use]
     pub fn with(self, check: Check) -> Checks {
         Checks(self.0 | 1 << check as u32)
     }
-    /// Whether this one is among them.
+    /// Whether `check` is in the set.
     pub fn has(self, check: Check) -> bool {
         self.0 >> check as u32 & 1 == 1
     }
-    /// Whether there are any.
+    /// Whether the set has any check.
     pub fn any(self) -> bool {
         self != Checks::NONE
     }
 }
 
-/// All that checks know of a launch.
+/// The state of the checks of a launch.
 #[derive(Debug)]
 pub struct Checker {
     checks: Checks,
-    found: FindingLog,
+    log: FindingLog,
     facts: Facts,
     blocks: HeapBlocks,
     init: Option<InitCheck>,
-    meet: Option<BarrierCheck>,
-    flight: Option<AsyncCheck>,
+    barriers: Option<BarrierCheck>,
+    async_work: Option<AsyncCheck>,
     notes: Option<PerformanceNotes>,
     race: Option<RaceCheck>,
-    /// What runs now: all lanes of the step.
+    /// The step that is checked now, with all its lanes.
     here: WarpStep,
 }
 
@@ -98,62 +99,63 @@ pub type Checking = Option<Box<Checker>>;
 pub type SharedChecker = Mutex<Checking>;
 
 impl Checker {
-    /// Bytes of `room` that these checks need beside the launch, at most: the race check's, which does with
-    /// less, and one bit a byte of `used` memory.
+    /// An upper bound of the bytes that these checks take of the free `room`: the shadow memory of the race
+    /// check, and one bit for each byte of `used` memory.
     pub fn bytes(checks: Checks, used: u64, room: u64) -> u64 {
         let race = if checks.has(Check::Race) { RaceCheck::room(room) } else { 0 };
         let init = if checks.has(Check::Init) { used / 8 } else { 0 };
         race + init
     }
-    /// For a launch with these checks, where `room` bytes are left; `None` if there are none.
+    /// The checker of a launch when `room` bytes are free; `None` if the set of checks is empty.
     pub fn of(checks: Checks, launch: &Launch<'_>, room: u64) -> Option<Box<Checker>> {
         checks.any().then(|| {
             Box::new(Checker {
                 checks,
-                found: FindingLog::default(),
+                log: FindingLog::default(),
                 facts: Facts::of(launch),
                 blocks: HeapBlocks::default(),
                 init: checks.has(Check::Init).then(|| InitCheck::new(launch)),
-                meet: checks.has(Check::Sync).then(BarrierCheck::default),
-                flight: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
+                barriers: checks.has(Check::Sync).then(BarrierCheck::default),
+                async_work: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
                 notes: checks.has(Check::Notes).then(PerformanceNotes::default),
                 race: checks.has(Check::Race).then(|| RaceCheck::new(room)),
                 here: WarpStep::default(),
             })
         })
     }
-    /// A CTA is over.
-    pub fn end(&mut self, launch: &Launch<'_>, block: &CtaState, warps: &[Warp]) {
+    /// A CTA has ended.
+    pub fn end(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
         if let Some(init) = &mut self.init {
-            init.end(block, warps);
+            init.end(cta, warps);
         }
-        if let Some(meet) = &mut self.meet {
-            meet.end(block.index);
+        if let Some(barriers) = &mut self.barriers {
+            barriers.end(cta.index);
         }
-        if let Some(flight) = &mut self.flight {
-            flight.end(launch, &mut self.found, block.index);
+        if let Some(async_work) = &mut self.async_work {
+            async_work.end(launch, &mut self.log, cta.index);
         }
         if let Some(race) = &mut self.race {
-            race.end(launch, block);
+            race.end(launch, cta);
         }
     }
-    /// The barrier of the cluster is complete, and those of this CTA who wait for it are about to go on.
-    pub fn meet(&mut self, launch: &Launch<'_>, block: &CtaState, warps: &[Warp]) {
+    /// The barrier of the cluster is complete, and the lanes of this CTA that wait at it are about to
+    /// continue.
+    pub fn cluster_barrier_complete(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
         if let Some(race) = &mut self.race {
-            race.meet(launch, block, warps);
+            race.cluster_barrier_complete(launch, cta, warps);
         }
     }
-    /// What was found, when the launch is over; `whole`: it came to its end.
+    /// The findings of the launch. `whole`: the launch ran to its end.
     pub fn finish(mut self, launch: &Launch<'_>, whole: bool) -> Findings {
         if whole && self.checks.has(Check::Bounds) {
-            self.blocks.leaks(launch, &mut self.found);
+            self.blocks.leaks(launch, &mut self.log);
         }
         if let Some(notes) = self.notes {
-            notes.finish(launch, &mut self.found);
+            notes.finish(launch, &mut self.log);
         }
-        self.found.finish()
+        self.log.finish()
     }
-    /// A block of `malloc` for a lane.
+    /// Allocates a block of `malloc` for lane `l`; returns 0 if there is no room.
     pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, l: usize) -> u64 {
         let at = match self.checks.has(Check::Bounds) {
             true => self.blocks.malloc(launch, bytes, WarpStep { lanes: 1 << l, ..self.here }),
@@ -164,33 +166,26 @@ impl Checker {
         }
         at
     }
-    /// Gives a lane's block back.
+    /// Frees a block for lane `l`. With the bounds check, a wrong address becomes a finding.
     ///
     /// # Errors
-    /// When it is none and nobody checks it.
-    pub fn free(&mut self, launch: &Launch<'_>, at: u64, l: usize) -> Result<(), String> {
+    /// Without the bounds check: `at` is not the address of a live block.
+    pub fn free(&mut self, launch: &Launch<'_>, at: u64, l: usize) -> Result<(), EmuError> {
         if self.checks.has(Check::Bounds) {
-            self.blocks.free(launch, &mut self.found, at, WarpStep { lanes: 1 << l, ..self.here });
+            self.blocks.free(launch, &mut self.log, at, WarpStep { lanes: 1 << l, ..self.here });
             return Ok(());
         }
         launch.heap.free(at)
     }
-    /// Looks at a step that the lanes `m` of `mask` are about to run; those that may.
-    fn step(
-        &mut self,
-        warp: &Warp,
-        launch: &Launch<'_>,
-        block: &CtaState,
-        op: &Op,
-        mask: u32,
-        m: u32,
-    ) -> u32 {
-        self.found.step();
+    /// Checks a step that the lanes `m` of the group `mask` are about to run; returns the lanes that may run
+    /// it.
+    fn step(&mut self, warp: &Warp, launch: &Launch<'_>, cta: &CtaState, op: &Op, mask: u32, m: u32) -> u32 {
+        self.log.step();
         let accesses = match *op {
             _ if m == 0 => Vec::new(),
             Op::TensorCopy(i) => accesses::tiles(
                 warp,
-                &visible_memory(launch, block, &warp.local),
+                &visible_memory(launch, cta, &warp.local),
                 &launch.code.tensors[i as usize],
                 m,
             ),
@@ -199,96 +194,94 @@ impl Checker {
         let mut bad = 0;
         if self.checks.has(Check::Bounds) {
             for t in &accesses {
-                bad |= self.bounds(warp, launch, block, t);
+                bad |= self.bounds(warp, launch, cta, t);
             }
         }
         let mut good = m & !bad;
-        if let (Some(meet), true) = (&mut self.meet, good != 0) {
-            good = meet.step(
+        if let (Some(barriers), true) = (&mut self.barriers, good != 0) {
+            good = barriers.step(
                 launch,
-                &mut self.found,
+                &mut self.log,
                 warp,
-                block,
+                cta,
                 &accesses,
                 WarpStep { lanes: good, ..self.here },
             );
             bad = m & !good;
         }
         let here = WarpStep { lanes: good, ..self.here };
-        if let (Some(flight), true) = (&mut self.flight, good != 0) {
-            flight.step(launch, (&self.facts, &mut self.found), warp, block, &accesses, here);
+        if let (Some(async_work), true) = (&mut self.async_work, good != 0) {
+            async_work.step(launch, (&self.facts, &mut self.log), warp, cta, &accesses, here);
         }
         if let (Some(notes), true) = (&mut self.notes, good == m) {
             accesses.iter().for_each(|t| notes.count(op, t, here));
         }
         if let Some(init) = &mut self.init {
-            let mut look =
-                CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
-            init.step(&mut look, warp, block, op, mask, good, &accesses);
-            init.blank(&look, bad);
+            let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
+            init.step(&mut cx, warp, cta, op, mask, good, &accesses);
+            init.define_results(&cx, bad);
         }
         if let Some(race) =
             self.race.as_mut().filter(|_| good != 0 && !matches!(op, Op::Alu(..) | Op::Bra(_)))
         {
-            let mut look =
-                CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
-            race.step(&mut look, warp, block, op, good, &accesses);
+            let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
+            race.step(&mut cx, warp, cta, op, good, &accesses);
         }
         good
     }
-    /// What these lanes get is no finding: why is one already.
-    fn forgive(&mut self, launch: &Launch<'_>, lanes: u32) {
+    /// Marks the results of some lanes as defined: the cause has been reported already.
+    fn define_results(&mut self, launch: &Launch<'_>, lanes: u32) {
         if let Some(init) = &mut self.init {
-            let look = CheckContext { launch, facts: &self.facts, found: &mut self.found, who: self.here };
-            init.blank(&look, lanes);
+            let cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
+            init.define_results(&cx, lanes);
         }
     }
-    /// A barrier of a CTA is complete, and those who wait for it are about to go on.
-    pub fn completed(&mut self, launch: &Launch<'_>, cta: u64, id: usize, warps: &[Warp]) {
-        if let Some(meet) = &mut self.meet {
-            meet.completed(launch, &mut self.found, cta, id, warps);
+    /// A barrier of a CTA is complete, and the lanes that wait at it are about to continue.
+    pub fn barrier_complete(&mut self, launch: &Launch<'_>, cta: u64, id: usize, warps: &[Warp]) {
+        if let Some(barriers) = &mut self.barriers {
+            barriers.barrier_complete(launch, &mut self.log, cta, id, warps);
         }
-        if let Some(flight) = &mut self.flight {
+        if let Some(async_work) = &mut self.async_work {
             for w in warps {
                 let mut lanes = 0;
-                each(w.at_bar, |l| lanes |= u32::from(usize::from(w.bar[l]) == id) << l);
-                flight.passed(WarpStep { cta, warp: w.index, lanes, step: 0 });
+                each(w.at_barrier, |l| lanes |= u32::from(usize::from(w.barrier_id[l]) == id) << l);
+                async_work.passed_barrier(WarpStep { cta, warp: w.index, lanes, step: 0 });
             }
         }
         if let Some(race) = &mut self.race {
-            race.barrier(cta, id, warps);
+            race.barrier_complete(cta, id, warps);
         }
     }
-    /// Copies are under way, which change memory without a step.
-    pub fn moved(&mut self) {
-        if let Some(meet) = &mut self.meet {
-            meet.moved();
+    /// Asynchronous copies in flight may change memory without a step.
+    pub fn memory_may_change(&mut self) {
+        if let Some(barriers) = &mut self.barriers {
+            barriers.memory_may_change();
         }
     }
-    /// The waiting threads, if the check finds that all threads of these CTAs poll in vain. `grid`: they
-    /// are all that there are.
-    pub fn waits(
+    /// The waiting threads, if all threads of these CTAs wait or poll forever. `grid`: these are all CTAs of
+    /// the grid.
+    pub fn polling_deadlock(
         &self,
         launch: &Launch<'_>,
         parts: &[PausedCta<'_>],
         grid: bool,
     ) -> Option<Vec<WaitingLanes>> {
-        self.meet.as_ref().and_then(|meet| meet.waits(launch, parts, grid))
+        self.barriers.as_ref().and_then(|barriers| barriers.polling_deadlock(launch, parts, grid))
     }
-    /// Nobody of `whole` can go on.
-    pub fn stuck(&mut self, launch: &Launch<'_>, whole: &str, waiting: &[WaitingLanes]) {
-        if let Some(meet) = &self.meet {
-            meet.stuck(launch, &mut self.found, whole, waiting);
+    /// Reports that no thread of `whole` can continue.
+    pub fn report_deadlock(&mut self, launch: &Launch<'_>, whole: &str, waiting: &[WaitingLanes]) {
+        if let Some(barriers) = &self.barriers {
+            barriers.report_deadlock(launch, &mut self.log, whole, waiting);
         }
     }
-    fn bounds(&mut self, warp: &Warp, launch: &Launch<'_>, block: &CtaState, t: &WarpAccess) -> u32 {
-        let r = visible_memory(launch, block, &warp.local);
-        let bad = t.bad(&r, &mut warp.hint.clone());
-        let foreign = self.blocks.foreign(t, t.lanes & !bad);
-        if bad | foreign != 0 {
-            bounds::report(launch, &mut self.found, &self.blocks, t, bad, foreign, self.here);
+    fn bounds(&mut self, warp: &Warp, launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess) -> u32 {
+        let r = visible_memory(launch, cta, &warp.local);
+        let bad = t.faulting_lanes(&r, &mut warp.allocation_hint.clone());
+        let outside = self.blocks.outside_blocks(t, t.lanes & !bad);
+        if bad | outside != 0 {
+            bounds::report(launch, &mut self.log, &self.blocks, t, bad, outside, self.here);
         }
-        // A stray access inside the heap can go on.
+        // An access to the heap outside every block has memory, so the lane may run it.
         bad
     }
     /// Checks a step before the lanes `m` of `mask` run it; returns the lanes that may run it.
@@ -298,27 +291,30 @@ impl Checker {
         &mut self,
         warp: &mut Warp,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         pc: u32,
         mask: u32,
         m: u32,
     ) -> u32 {
         let op = &launch.code.steps[pc as usize].op;
-        self.here = WarpStep { cta: block.index, warp: warp.index, lanes: m, step: pc };
+        self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: m, step: pc };
         let good = match op {
             // An exchange is checked when all its lanes have arrived, by `before_exchange`.
             Op::Exchange(_) => {
-                self.step(warp, launch, block, op, mask, 0);
-                let (found, here) = (&mut self.found, self.here);
-                let named = self.meet.as_ref().map_or(m, |meet| meet.comes(launch, found, warp, here));
-                self.forgive(launch, m & !named);
+                self.step(warp, launch, cta, op, mask, 0);
+                let (log, here) = (&mut self.log, self.here);
+                let named = self
+                    .barriers
+                    .as_ref()
+                    .map_or(m, |barriers| barriers.arrive_exchange(launch, log, warp, here));
+                self.define_results(launch, m & !named);
                 named
             }
-            _ => self.step(warp, launch, block, op, mask, m),
+            _ => self.step(warp, launch, cta, op, mask, m),
         };
         if good != m {
-            blank(warp, launch, op, m & !good);
-            warp.forgo(launch, block, op, m & !good);
+            zero_results(warp, launch, op, m & !good);
+            warp.count_skipped_bytes(launch, cta, op, m & !good);
         }
         good
     }
@@ -327,26 +323,26 @@ impl Checker {
         &mut self,
         warp: &mut Warp,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         step: u32,
         there: u32,
     ) -> bool {
         let op = &launch.code.steps[step as usize].op;
-        self.here = WarpStep { cta: block.index, warp: warp.index, lanes: there, step };
-        let good = self.step(warp, launch, block, op, 0, there);
-        if let Some(meet) = &self.meet {
-            let lost = meet.exchange(launch, &mut self.found, warp, self.here);
-            self.forgive(launch, lost);
+        self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: there, step };
+        let good = self.step(warp, launch, cta, op, 0, there);
+        if let Some(barriers) = &self.barriers {
+            let lost = barriers.complete_exchange(launch, &mut self.log, warp, self.here);
+            self.define_results(launch, lost);
         }
         if good != there {
-            blank(warp, launch, op, there);
+            zero_results(warp, launch, op, there);
         }
         good == there
     }
 }
 
-/// Results of lanes whose access was left out: 0, and `done` for those who wait.
-fn blank(warp: &mut Warp, launch: &Launch<'_>, op: &Op, lanes: u32) {
+/// Sets the results of lanes whose access was skipped: 0, or true for a wait.
+fn zero_results(warp: &mut Warp, launch: &Launch<'_>, op: &Op, lanes: u32) {
     let code = launch.code;
     let results: &[Plane] = match *op {
         Op::Ld(i) => &code.mems[i as usize].planes,

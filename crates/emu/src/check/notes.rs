@@ -30,20 +30,20 @@ const WORD: u64 = 4;
 /// Bytes of a sector.
 const SECTOR: u64 = 32;
 
-/// What one step did so far.
+/// The counts of a step.
 #[derive(Clone, Copy, Debug)]
 struct Tally {
-    /// The first visit that took more than it needs.
+    /// The first visit that took more passes or sectors than necessary.
     first: Option<WarpStep>,
     visits: u64,
     lanes: u64,
-    /// Passes or sectors.
+    /// Passes or sectors that were taken.
     taken: u64,
-    /// As few as could be.
+    /// The fewest that would do.
     least: u64,
 }
 
-/// What all steps did, by kind and step.
+/// The counts of all steps, by kind and step.
 #[derive(Debug, Default)]
 pub struct PerformanceNotes {
     tallies: BTreeMap<(Kind, u32), Tally>,
@@ -79,9 +79,9 @@ impl PerformanceNotes {
             }
         }
     }
-    /// Says what was counted, line by line: any conflict, and twice as many sectors as needed.
-    pub fn finish(self, launch: &Launch<'_>, found: &mut FindingLog) {
-        // Steps of one line are one note.
+    /// Reports the counts by line: any bank conflict, and accesses with at least twice the sectors needed.
+    pub fn finish(self, launch: &Launch<'_>, log: &mut FindingLog) {
+        // The steps of one line become one note.
         let mut lines: Vec<(Kind, findings::Spot, Tally)> = Vec::new();
         for ((kind, step), tally) in self.tallies {
             let spot = findings::spot(launch, step);
@@ -114,7 +114,7 @@ impl PerformanceNotes {
             };
             let mut f = findings::finding(kind, what, vec![findings::side(launch, "this access", first)]);
             (f.visits, f.lanes) = (t.visits, t.lanes);
-            found.put(f);
+            log.put(f);
         }
     }
 }
@@ -142,7 +142,7 @@ fn passes(t: &WarpAccess, lanes: u32) -> (u64, u64) {
     (taken, least)
 }
 
-/// Sectors of an access to global memory, and in how many its bytes would fit.
+/// Sectors of an access to global memory, and the least number that would hold its bytes.
 fn sectors(t: &WarpAccess, lanes: u32) -> (u64, u64) {
     let mut spans: Vec<(u64, u64)> = Vec::new();
     each(lanes, |l| spans.push((t.addr.0[l], t.addr.0[l].saturating_add(t.bytes[l].into()))));
@@ -168,8 +168,8 @@ mod tests {
 
     fn touch(bytes: u32, at: impl Fn(u64) -> u64) -> WarpAccess {
         let addr = V64(std::array::from_fn(|l| at(l as u64)));
-        let (deed, place) = (accesses::AccessKind::Read, AddrSpace::Shared);
-        WarpAccess { deed, space: place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
+        let (kind, place) = (accesses::AccessKind::Read, AddrSpace::Shared);
+        WarpAccess { kind, space: place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
     }
 
     #[test]

@@ -37,41 +37,41 @@ struct Write {
 
 /// What the check knows of a CTA.
 #[derive(Clone, Debug, Default)]
-struct Cta {
+struct CtaWrites {
     words: Vec<Write>,
-    /// By thread: its last fence, and when it last met others.
+    /// By thread: the time of its last fence, and of its last synchronisation with others.
     threads: FxHashMap<u32, (u64, u64)>,
-    /// What was written before is behind some fence.
+    /// Writes before this time are covered by some fence.
     fenced: u64,
 }
 
-/// The writes and fences of the CTAs under way.
+/// The writes and fences of the running CTAs.
 #[derive(Debug, Default)]
 pub struct Proxy {
     /// Whether anything is read through the asynchronous proxy.
     on: bool,
     now: u64,
-    ctas: FxHashMap<u64, Cta>,
+    ctas: FxHashMap<u64, CtaWrites>,
 }
 
 impl Proxy {
-    /// For a kernel.
+    /// The check of a kernel.
     pub fn new(code: &Code) -> Proxy {
         let copies = code.bulks.iter().any(|b| b.src.space != AddrSpace::Global);
         let products = code.products.iter().any(|p| matches!(p.a, WgmmaA::Shared(_)) || p.n > 0);
         Proxy { on: copies || products, ..Proxy::default() }
     }
-    /// Lanes write as an ordinary instruction does.
-    pub fn wrote(&mut self, launch: &Launch<'_>, block: &CtaState, t: &WarpAccess, here: WarpStep) {
+    /// Lanes write shared memory by an ordinary instruction.
+    pub fn wrote(&mut self, launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess, here: WarpStep) {
         if !self.on {
             return;
         }
         each(t.lanes, |l| {
             let (at, bytes) = (accesses::within(t.space, t.addr.0[l]), u64::from(t.bytes[l]));
-            let inside = block.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
+            let inside = cta.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
             if inside && accesses::space(t.space, t.addr.0[l]) == Space::Shared {
-                let cta = accesses::owner(launch, block, t, l);
-                self.write(cta, at, bytes, WarpStep { lanes: 1 << l, ..here });
+                let owner = accesses::owner(launch, cta, t, l);
+                self.write(owner, at, bytes, WarpStep { lanes: 1 << l, ..here });
             }
         });
     }
@@ -85,7 +85,7 @@ impl Proxy {
         }
         words[(at / WORD) as usize..end].fill(write);
     }
-    /// Something else writes.
+    /// The asynchronous proxy writes some bytes.
     pub fn replaced(&mut self, cta: u64, at: u64, bytes: u64) {
         if let Some(c) = self.ctas.get_mut(&cta) {
             let end = ((at + bytes).div_ceil(WORD) as usize).min(c.words.len());
@@ -106,7 +106,7 @@ impl Proxy {
             c.fenced = c.fenced.max(thread.1);
         });
     }
-    /// Lanes met others.
+    /// Lanes have synchronised with others.
     pub fn synced(&mut self, who: WarpStep) {
         if !self.on {
             return;
@@ -119,7 +119,7 @@ impl Proxy {
     pub fn read(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut FindingLog,
+        log: &mut FindingLog,
         (cta, at, bytes): (u64, u64, u64),
         who: WarpStep,
     ) {
@@ -131,7 +131,7 @@ impl Proxy {
             w.time > 0 && w.time >= c.fenced && w.time > fenced
         };
         let Some(write) = c.words.iter().take(range.end).skip(range.start).find(unseen) else { return };
-        found.add(launch, Kind::ProxyFence, who, Some(write.who.step), 0, || {
+        log.add(launch, Kind::ProxyFence, who, Some(write.who.step), 0, || {
             let allocation = findings::allocation(launch, Space::Shared, at);
             let mut first = findings::side(launch, "read here, through the asynchronous proxy", who);
             first.memory =

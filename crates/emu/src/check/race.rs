@@ -36,15 +36,15 @@ use super::findings::{self, CheckContext, WarpStep};
 use super::happens_before::{CtaNumber, VectorClock, joined};
 use super::shadow::{self, AccessRecord, ShadowCell, ShadowMemory};
 
-/// Places that may have released something at a time.
+/// The most places in memory that can hold a release at a time.
 const PLACES: usize = 1 << 20;
 
-/// What a release publishes, for whom.
+/// What a release publishes, and to which threads.
 #[derive(Clone, Debug, Default)]
 struct Published {
     /// What the release published to every thread of the device.
     wide: Option<Arc<VectorClock>>,
-    /// For one CTA.
+    /// What it published to the threads of one CTA only.
     narrow: Option<(CtaNumber, Arc<VectorClock>)>,
 }
 
@@ -66,122 +66,123 @@ impl Published {
             self.narrow = Some((*cta, old.map_or_else(|| narrow.clone(), |n| joined(&n.1, narrow))));
         }
     }
-    /// What of it somebody in a CTA sees at a scope.
+    /// The part that a thread of a CTA acquires at a scope.
     fn at(&self, cta: CtaNumber, scope: Scope) -> Published {
         Published {
             wide: self.wide.clone().filter(|_| scope > Scope::Cta),
             narrow: self.narrow.clone().filter(|n| n.0 == cta),
         }
     }
-    /// Adds it to what is known.
+    /// The clock `known` after acquiring what was published.
     fn acquired(&self, known: &Arc<VectorClock>) -> Arc<VectorClock> {
         let narrow = self.narrow.as_ref().map(|n| &n.1);
         [narrow, self.wide.as_ref()].into_iter().flatten().fold(known.clone(), |k, more| joined(&k, more))
     }
 }
 
-/// What those who arrived at a barrier bring. A fence before it counts for strong writes of others behind it,
-/// and what was seen before it for their fences behind it, as `fence.sc` has it.
+/// The knowledge of the threads that have arrived at a barrier. A fence before the barrier also covers strong
+/// writes of other threads after it. What a thread has seen before the barrier can be acquired by the fences
+/// of other threads after it (PTX ISA, `fence.sc`).
 #[derive(Clone, Debug, Default)]
-struct ProbeResults {
+struct BarrierArrivals {
     known: VectorClock,
-    /// What fences of its own scope released, by CTA: for that CTA alone.
+    /// What fences of CTA scope released, by CTA: visible to that CTA only.
     narrow: Vec<(CtaNumber, Arc<VectorClock>)>,
     fenced: Published,
     seen: Published,
-    /// Some went on without waiting.
-    went_on: bool,
+    /// Some threads arrived without waiting (`barrier.arrive`).
+    some_did_not_wait: bool,
 }
 
-impl ProbeResults {
+impl BarrierArrivals {
     fn is_empty(&self) -> bool {
         self.known == VectorClock::default() && self.narrow.is_empty()
     }
 }
 
-/// What the check knows of a thread.
+/// The state of a thread.
 #[derive(Clone, Debug, Default)]
 struct Thread {
     known: Arc<VectorClock>,
-    /// What it has seen released, and a fence would acquire.
+    /// Releases that the thread has seen by relaxed reads; a fence acquires them.
     seen: Published,
-    /// What a fence has made ready to be released by a strong write.
+    /// What a fence has prepared for the next strong write to release.
     fenced: Published,
 }
 
-/// A CTA under way.
+/// The clocks of a running CTA.
 #[derive(Debug)]
-struct Cta {
+struct CtaClocks {
     number: CtaNumber,
-    /// Its clock: an access carries it; a release moves it on.
+    /// The time of the CTA: recorded with each access, advanced by each release.
     time: u32,
     threads: Vec<Thread>,
-    /// By barrier: what those who arrived know.
-    arrived: Vec<Option<ProbeResults>>,
+    /// By barrier: the knowledge of the threads that have arrived.
+    arrived: Vec<Option<BarrierArrivals>>,
 }
 
-/// A cluster's barrier.
+/// The barrier of a cluster.
 #[derive(Debug, Default)]
-struct Meeting {
-    gathered: ProbeResults,
-    /// What it gave when it was complete.
-    done: Arc<ProbeResults>,
-    /// CTAs that have ended.
+struct ClusterBarrier {
+    arrivals: BarrierArrivals,
+    /// The arrivals of the phase that completed last.
+    done: Arc<BarrierArrivals>,
+    /// How many CTAs of the cluster have ended.
     ended: u32,
 }
 
-/// All that is known of a launch.
+/// The race check of a launch.
 #[derive(Debug, Default)]
 pub struct RaceCheck {
     cells: ShadowMemory,
-    ctas: FxHashMap<u64, Cta>,
-    /// By place in memory: what was released there.
+    ctas: FxHashMap<u64, CtaClocks>,
+    /// What was released at each place in memory: region and offset.
     places: FxHashMap<(usize, u64), Published>,
-    clusters: FxHashMap<u64, Meeting>,
+    clusters: FxHashMap<u64, ClusterBarrier>,
 }
 
-/// How a step accesses memory.
+/// How a step orders its accesses.
 #[derive(Clone, Copy)]
-struct How<'a> {
+struct AccessOrder<'a> {
     order: Order,
-    /// A plain store: the place of its values.
+    /// For a plain store: the access with the planes of its values.
     stores: Option<&'a MemAccess>,
-    /// It waits for an mbarrier.
+    /// The step waits for an mbarrier.
     waits: bool,
-    /// It counts a copy's bytes at an mbarrier.
+    /// The access counts the bytes of a copy at an mbarrier.
     counts: bool,
 }
 
-/// One access of lanes to the same place.
+/// An access of some lanes to the same place.
 struct Access<'a> {
-    touch: &'a WarpAccess,
-    /// Lanes with this place.
+    access: &'a WarpAccess,
+    /// The lanes that access this place.
     lanes: u32,
     region: &'a Region,
     at: u64,
     bytes: u32,
     writes: bool,
     order: Order,
-    /// A plain store: the place of its values.
+    /// For a plain store: the access with the planes of its values.
     stores: Option<&'a MemAccess>,
 }
 
 impl RaceCheck {
-    /// Bytes for what is known of memory, where so many are left.
+    /// Bytes of shadow memory that the check takes when `left` bytes are free.
     pub fn room(left: u64) -> u64 {
         (left / 4).min(shadow::LIMIT as u64)
     }
-    /// Where so many bytes are left.
+    /// The check at the start of a launch, when `left` bytes are free.
     pub fn new(left: u64) -> RaceCheck {
         RaceCheck { cells: ShadowMemory::new(RaceCheck::room(left)), ..RaceCheck::default() }
     }
-    /// A CTA is over: its storage goes to another.
-    pub fn end(&mut self, launch: &Launch<'_>, block: &CtaState) {
-        let id = block.shared.id();
+    /// Forgets a CTA that has ended: its storage is reused.
+    pub fn end(&mut self, launch: &Launch<'_>, cta: &CtaState) {
+        let id = cta.shared.id();
         self.cells.end(id);
         self.places.retain(|p, _| p.0 != id);
-        self.ctas.remove(&block.index);
-        let cluster = cluster(launch, block);
+        self.ctas.remove(&cta.index);
+        let cluster = cluster(launch, cta);
         if let Some(m) = self.clusters.get_mut(&cluster) {
             m.ended += 1;
             if u64::from(m.ended) >= launch.cluster.volume() {
@@ -189,76 +190,33 @@ impl RaceCheck {
             }
         }
     }
-    /// Looks at a step that lanes `m` are about to run, and at what they touch.
+    /// Checks a step that the lanes `m` are about to run, with its accesses.
     pub fn step(
         &mut self,
-        look: &mut CheckContext<'_, '_>,
+        cx: &mut CheckContext<'_, '_>,
         warp: &Warp,
-        block: &CtaState,
+        cta: &CtaState,
         op: &Op,
         m: u32,
         accesses: &[WarpAccess],
     ) {
-        let code = look.launch.code;
-        let order = look.facts.at(look.who.step).order;
-        let Ok(number) = CtaNumber::try_from(block.index) else {
-            return look.found.unchecked("races of CTAs beyond number 4294967295");
+        let code = cx.launch.code;
+        let order = cx.facts.at(cx.who.step).order;
+        let Ok(number) = CtaNumber::try_from(cta.index) else {
+            return cx.log.unchecked("races of CTAs beyond number 4294967295");
         };
         if self.places.len() >= PLACES {
             // Without what is released from here on, ordered accesses would look like races.
-            return look.found.unchecked("races after a million places in memory had released something");
+            return cx.log.unchecked("races after a million places in memory had released something");
         }
-        let mut cta = self.ctas.remove(&block.index).unwrap_or_else(|| Cta {
+        let mut clocks = self.ctas.remove(&cta.index).unwrap_or_else(|| CtaClocks {
             number,
             time: 1,
-            threads: vec![Thread::default(); look.launch.warps as usize * LANES],
+            threads: vec![Thread::default(); cx.launch.warps as usize * LANES],
             arrived: vec![None; CLUSTER],
         });
-        match *op {
-            Op::Fence => cta.fence(look.who.warp, m, order),
-            Op::Barrier(i) => {
-                let bar = &code.barriers[i as usize];
-                match bar.kind {
-                    BarrierKind::ClusterArrive => {
-                        let meeting = self.clusters.entry(cluster(look.launch, block)).or_default();
-                        if order.release {
-                            cta.arrive(look.who.warp, m, &mut meeting.gathered);
-                        } else {
-                            cta.arrive_relaxed(look.who.warp, m, &mut meeting.gathered);
-                        }
-                    }
-                    BarrierKind::ClusterWait => {
-                        if let Some(meeting) = self.clusters.get(&cluster(look.launch, block)) {
-                            cta.learn(look.who.warp, m, &meeting.done);
-                        }
-                    }
-                    _ => {
-                        let ids = warp.planes.w32[usize::from(bar.id)];
-                        let mut rest = m;
-                        while rest != 0 {
-                            let id = ids.0[rest.trailing_zeros() as usize];
-                            let mut same = 0;
-                            each(rest, |l| same |= u32::from(ids.0[l] == id) << l);
-                            rest &= !same;
-                            let mut gathered =
-                                cta.arrived.get_mut(id as usize).and_then(Option::take).unwrap_or_default();
-                            cta.arrive(look.who.warp, same, &mut gathered);
-                            gathered.went_on |= bar.kind == BarrierKind::Arrive;
-                            if let Some(a) = cta.arrived.get_mut(id as usize) {
-                                *a = Some(gathered);
-                            }
-                        }
-                    }
-                }
-            }
-            Op::Exchange(i) if code.warp_ops[i as usize].kind == WarpOpKind::Warp => {
-                let mut all = ProbeResults::default();
-                cta.arrive(look.who.warp, m, &mut all);
-                cta.learn(look.who.warp, m, &all);
-            }
-            _ => {}
-        }
-        let r = visible_memory(look.launch, block, &warp.local);
+        self.synchronise_step(cx, &mut clocks, warp, cta, op, m);
+        let r = visible_memory(cx.launch, cta, &warp.local);
         for (i, t) in accesses.iter().enumerate() {
             // The mbarrier that counts the bytes of a copy.
             let counts = match op {
@@ -271,7 +229,7 @@ impl RaceCheck {
                 _ if counts => Order { strong: true, release: true, acquire: false, scope: Scope::Cluster },
                 // What a copy reads and writes is not strong; what it updates is.
                 Op::BulkCopy(_) | Op::TensorCopy(_) | Op::AsyncStore(_) | Op::LaneCopy(_)
-                    if t.deed != AccessKind::Update =>
+                    if t.kind != AccessKind::Update =>
                 {
                     Order::default()
                 }
@@ -283,59 +241,119 @@ impl RaceCheck {
             };
             let waits = matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind,
                 MbarrierKind::Test { .. }));
-            let how = How { order, stores, waits, counts };
-            self.touch(look, &mut cta, warp, &r, t, t.lanes & m, how);
+            let how = AccessOrder { order, stores, waits, counts };
+            self.check_access(cx, &mut clocks, warp, &r, t, t.lanes & m, how);
         }
         if self.cells.full {
-            look.found.unchecked(
+            cx.log.unchecked(
                 "races in memory that was first touched when 1 GiB of notes on accesses was used up",
             );
         }
-        self.ctas.insert(block.index, cta);
+        self.ctas.insert(cta.index, clocks);
     }
-    /// A barrier of the CTA is complete; those who wait for it are about to go on.
-    pub fn barrier(&mut self, cta: u64, id: usize, warps: &[Warp]) {
-        let Some(cta) = self.ctas.get_mut(&cta) else { return };
-        let Some(mut all) = cta.arrived.get_mut(id).and_then(Option::take) else { return };
+    /// Orders accesses by a fence, a barrier or `bar.warp.sync` that the lanes `m` run.
+    fn synchronise_step(
+        &mut self,
+        cx: &CheckContext<'_, '_>,
+        clocks: &mut CtaClocks,
+        warp: &Warp,
+        cta: &CtaState,
+        op: &Op,
+        m: u32,
+    ) {
+        let code = cx.launch.code;
+        let order = cx.facts.at(cx.who.step).order;
+        match *op {
+            Op::Fence => clocks.fence(cx.who.warp, m, order),
+            Op::Barrier(i) => {
+                let bar = &code.barriers[i as usize];
+                match bar.kind {
+                    BarrierKind::ClusterArrive => {
+                        let barrier = self.clusters.entry(cluster(cx.launch, cta)).or_default();
+                        if order.release {
+                            clocks.arrive(cx.who.warp, m, &mut barrier.arrivals);
+                        } else {
+                            clocks.arrive_relaxed(cx.who.warp, m, &mut barrier.arrivals);
+                        }
+                    }
+                    BarrierKind::ClusterWait => {
+                        if let Some(barrier) = self.clusters.get(&cluster(cx.launch, cta)) {
+                            clocks.learn(cx.who.warp, m, &barrier.done);
+                        }
+                    }
+                    _ => {
+                        let ids = warp.planes.w32[usize::from(bar.id)];
+                        let mut rest = m;
+                        while rest != 0 {
+                            let id = ids.0[rest.trailing_zeros() as usize];
+                            let mut same = 0;
+                            each(rest, |l| same |= u32::from(ids.0[l] == id) << l);
+                            rest &= !same;
+                            let mut arrivals = clocks
+                                .arrived
+                                .get_mut(id as usize)
+                                .and_then(Option::take)
+                                .unwrap_or_default();
+                            clocks.arrive(cx.who.warp, same, &mut arrivals);
+                            arrivals.some_did_not_wait |= bar.kind == BarrierKind::Arrive;
+                            if let Some(a) = clocks.arrived.get_mut(id as usize) {
+                                *a = Some(arrivals);
+                            }
+                        }
+                    }
+                }
+            }
+            Op::Exchange(i) if code.warp_ops[i as usize].kind == WarpOpKind::Warp => {
+                let mut all = BarrierArrivals::default();
+                clocks.arrive(cx.who.warp, m, &mut all);
+                clocks.learn(cx.who.warp, m, &all);
+            }
+            _ => {}
+        }
+    }
+    /// A barrier of the CTA is complete, and the lanes that wait at it are about to continue.
+    pub fn barrier_complete(&mut self, cta: u64, id: usize, warps: &[Warp]) {
+        let Some(clocks) = self.ctas.get_mut(&cta) else { return };
+        let Some(mut all) = clocks.arrived.get_mut(id).and_then(Option::take) else { return };
         let waits = |w: &Warp| {
             let mut m = 0;
-            each(w.at_bar, |l| m |= u32::from(usize::from(w.bar[l]) == id) << l);
+            each(w.at_barrier, |l| m |= u32::from(usize::from(w.barrier_id[l]) == id) << l);
             m
         };
-        // When all wait, nobody can have done anything since he arrived.
-        if !all.went_on && warps.iter().all(|w| w.alive & !waits(w) == 0) {
-            all.known.learn_all(cta.number, cta.time);
+        // When all threads wait, none has run anything since it arrived.
+        if !all.some_did_not_wait && warps.iter().all(|w| w.alive & !waits(w) == 0) {
+            all.known.learn_all(clocks.number, clocks.time);
         }
-        cta.time += 1;
+        clocks.time += 1;
         for w in warps {
-            cta.learn(w.index, waits(w), &all);
+            clocks.learn(w.index, waits(w), &all);
         }
     }
-    /// The cluster's barrier is complete; called once for each of its CTAs.
-    pub fn meet(&mut self, launch: &Launch<'_>, block: &CtaState, warps: &[Warp]) {
-        let Some(meeting) = self.clusters.get_mut(&cluster(launch, block)) else { return };
-        if !meeting.gathered.is_empty() {
-            meeting.done = Arc::new(std::mem::take(&mut meeting.gathered));
+    /// The barrier of the cluster is complete. Called once for each CTA of the cluster.
+    pub fn cluster_barrier_complete(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
+        let Some(barrier) = self.clusters.get_mut(&cluster(launch, cta)) else { return };
+        if !barrier.arrivals.is_empty() {
+            barrier.done = Arc::new(std::mem::take(&mut barrier.arrivals));
         }
-        let Some(cta) = self.ctas.get_mut(&block.index) else { return };
+        let Some(clocks) = self.ctas.get_mut(&cta.index) else { return };
         for w in warps {
             let mut m = 0;
-            each(w.at_bar, |l| m |= u32::from(usize::from(w.bar[l]) == CLUSTER) << l);
-            cta.learn(w.index, m, &meeting.done);
+            each(w.at_barrier, |l| m |= u32::from(usize::from(w.barrier_id[l]) == CLUSTER) << l);
+            clocks.learn(w.index, m, &barrier.done);
         }
     }
-    #[allow(clippy::too_many_arguments, reason = "all that an access is")]
-    fn touch(
+    #[allow(clippy::too_many_arguments, reason = "the parts of an access")]
+    fn check_access(
         &mut self,
-        look: &mut CheckContext<'_, '_>,
-        cta: &mut Cta,
+        cx: &mut CheckContext<'_, '_>,
+        clocks: &mut CtaClocks,
         warp: &Warp,
         r: &VisibleMemory<'_>,
         t: &WarpAccess,
         m: u32,
-        how: How<'_>,
+        how: AccessOrder<'_>,
     ) {
-        let How { order, stores, waits, counts } = how;
+        let AccessOrder { order, stores, waits, counts } = how;
         let mut rest = m;
         while rest != 0 {
             let l = rest.trailing_zeros() as usize;
@@ -346,52 +364,59 @@ impl RaceCheck {
                 continue;
             }
             let Some((region, at)) = t.at(r, l) else { continue };
-            let writes = t.deed != AccessKind::Read && !waits;
-            let access = Access { touch: t, lanes, region, at, bytes: t.bytes[l], writes, order, stores };
+            let writes = t.kind != AccessKind::Read && !waits;
+            let access = Access { access: t, lanes, region, at, bytes: t.bytes[l], writes, order, stores };
             if !counts {
-                self.access(look, cta, warp, &access);
+                self.access(cx, clocks, warp, &access);
             }
             if order.strong {
-                self.synchronise(cta, look.who.warp, &access, t.deed, waits);
+                self.synchronise(clocks, cx.who.warp, &access, t.kind, waits);
             }
         }
     }
-    fn access(&mut self, look: &mut CheckContext<'_, '_>, cta: &mut Cta, warp: &Warp, a: &Access<'_>) {
-        if a.writes && !a.order.strong && a.lanes.count_ones() > 1 && a.touch.deed == AccessKind::Write {
-            together(look, warp, a);
+    fn access(&mut self, cx: &mut CheckContext<'_, '_>, clocks: &mut CtaClocks, warp: &Warp, a: &Access<'_>) {
+        if a.writes && !a.order.strong && a.lanes.count_ones() > 1 && a.access.kind == AccessKind::Write {
+            report_same_instruction(cx, warp, a);
         }
         let end = a.at + u64::from(a.bytes);
         for word in a.at / 4..end.div_ceil(4) {
             let bytes = (0..4).fold(0, |b, i| b | u32::from((a.at..end).contains(&(word * 4 + i))) << i);
             let Some(cell) = self.cells.at(a.region.id(), word) else { return };
             let new = AccessRecord::new(
-                cta.number,
-                cta.time,
-                look.who.warp,
+                clocks.number,
+                clocks.time,
+                cx.who.warp,
                 a.lanes,
-                look.who.step,
+                cx.who.step,
                 bytes,
                 a.writes,
             );
             let copy = *cell;
-            cell.settle(cta, new);
+            cell.drop_covered(clocks, new);
             cell.add(new);
             for old in copy.0.iter().filter(|old| old.lanes != 0 && old.bytes() & bytes != 0) {
                 if old.writes() || new.writes() {
-                    conflict(look, cta, warp, a, new, *old);
+                    conflict(cx, clocks, warp, a, new, *old);
                 }
             }
         }
     }
-    /// What a strong access publishes and sees.
-    fn synchronise(&mut self, cta: &mut Cta, warp: u32, a: &Access<'_>, deed: AccessKind, waits: bool) {
+    /// Publishes and acquires by a strong access.
+    fn synchronise(
+        &mut self,
+        clocks: &mut CtaClocks,
+        warp: u32,
+        a: &Access<'_>,
+        kind: AccessKind,
+        waits: bool,
+    ) {
         let key = (a.region.id(), a.at);
-        let number = cta.number;
+        let number = clocks.number;
         let mut released = false;
         each(a.lanes, |l| {
-            let time = cta.time;
-            let thread = &mut cta.threads[warp as usize * LANES + l];
-            if deed != AccessKind::Write
+            let time = clocks.time;
+            let thread = &mut clocks.threads[warp as usize * LANES + l];
+            if kind != AccessKind::Write
                 && let Some(p) = self.places.get(&key)
             {
                 let seen = p.at(number, if waits { Scope::Gpu } else { a.order.scope });
@@ -401,7 +426,7 @@ impl RaceCheck {
                     thread.seen.join(&seen);
                 }
             }
-            if deed == AccessKind::Read || waits {
+            if kind == AccessKind::Read || waits {
                 return;
             }
             let published = if a.order.release {
@@ -412,29 +437,29 @@ impl RaceCheck {
             } else {
                 thread.fenced.at(number, a.order.scope)
             };
-            // A store begins anew; an update goes on with what was released there.
-            if deed == AccessKind::Write {
+            // A store replaces what was released there; an update adds to it.
+            if kind == AccessKind::Write {
                 self.places.remove(&key);
             }
             if !published.is_empty() {
                 self.places.entry(key).or_default().join(&published);
             }
         });
-        cta.time += u32::from(released);
+        clocks.time += u32::from(released);
     }
 }
 
-/// Number of a CTA's cluster.
-fn cluster(launch: &Launch<'_>, block: &CtaState) -> u64 {
-    let (grid, size, at) = (launch.config.grid, launch.cluster, block.cta);
+/// The number of the cluster of a CTA.
+fn cluster(launch: &Launch<'_>, cta: &CtaState) -> u64 {
+    let (grid, size, at) = (launch.config.grid, launch.cluster, cta.position);
     let many = crate::exec::grid_shape::clusters(grid, size);
     let row = u64::from(at.z / size.z.max(1)) * u64::from(many.y) + u64::from(at.y / size.y.max(1));
     row * u64::from(many.x) + u64::from(at.x / size.x.max(1))
 }
 
-impl Cta {
-    /// Lanes give what they know, and what they did until now.
-    fn arrive(&mut self, warp: u32, m: u32, to: &mut ProbeResults) {
+impl CtaClocks {
+    /// Adds what lanes know and have done until now to the arrivals of a barrier.
+    fn arrive(&mut self, warp: u32, m: u32, to: &mut BarrierArrivals) {
         let mut last: Option<&Arc<VectorClock>> = None;
         each(m, |l| {
             let thread = &self.threads[warp as usize * LANES + l];
@@ -448,8 +473,8 @@ impl Cta {
         to.known.learn(self.number, warp, m, self.time);
         self.time += 1;
     }
-    /// The same of a relaxed arrival: it gives only what a fence before it has made ready.
-    fn arrive_relaxed(&mut self, warp: u32, m: u32, to: &mut ProbeResults) {
+    /// Adds a relaxed arrival: only what a fence before it has prepared.
+    fn arrive_relaxed(&mut self, warp: u32, m: u32, to: &mut BarrierArrivals) {
         each(m, |l| {
             let fenced = &self.threads[warp as usize * LANES + l].fenced;
             if let Some(wide) = &fenced.wide {
@@ -464,8 +489,8 @@ impl Cta {
             to.fenced.join(fenced);
         });
     }
-    /// Lanes learn all that was gathered.
-    fn learn(&mut self, warp: u32, m: u32, all: &ProbeResults) {
+    /// Lanes learn everything that was arrivals.
+    fn learn(&mut self, warp: u32, m: u32, all: &BarrierArrivals) {
         let mut last: Option<(Arc<VectorClock>, Arc<VectorClock>)> = None;
         let mut known = Arc::new(all.known.clone());
         if let Some((_, narrow)) = all.narrow.iter().find(|n| n.0 == self.number) {
@@ -498,7 +523,8 @@ impl Cta {
         });
         self.time += u32::from(order.release);
     }
-    /// The lanes of `old` that no lane of `lanes` (of `warp`) is ordered behind; itself apart.
+    /// The lanes of `old` that are not ordered before some lane of `lanes` (of `warp`). A lane is always
+    /// ordered after itself.
     fn unordered(&self, warp: u32, lanes: u32, old: AccessRecord) -> u32 {
         let mut unordered = 0;
         let mut last: Option<(*const VectorClock, u32)> = None;
@@ -518,21 +544,21 @@ impl Cta {
 }
 
 impl ShadowCell {
-    /// Drops the records that a new access stands for: ordered before it, no more bytes, and no write that it
-    /// does not replace.
-    fn settle(&mut self, cta: &Cta, new: AccessRecord) {
+    /// Drops the records that a new access covers: they are ordered before it, have no other bytes, and are
+    /// not writes unless the new access writes.
+    fn drop_covered(&mut self, clocks: &CtaClocks, new: AccessRecord) {
         for old in &mut self.0 {
             let covered =
                 old.lanes != 0 && old.bytes() & !new.bytes() == 0 && (new.writes() || !old.writes());
-            if covered && cta.unordered(new.warp(), new.lanes, *old) == 0 {
+            if covered && clocks.unordered(new.warp(), new.lanes, *old) == 0 {
                 *old = AccessRecord::default();
             }
         }
     }
 }
 
-/// Lanes of one instruction that store to the same bytes.
-fn together(look: &mut CheckContext<'_, '_>, warp: &Warp, a: &Access<'_>) {
+/// Reports lanes of one instruction that store to the same bytes.
+fn report_same_instruction(cx: &mut CheckContext<'_, '_>, warp: &Warp, a: &Access<'_>) {
     let Some(mem) = a.stores else { return };
     let first = a.lanes.trailing_zeros() as usize;
     let mut other = 0;
@@ -542,12 +568,12 @@ fn together(look: &mut CheckContext<'_, '_>, warp: &Warp, a: &Access<'_>) {
     });
     let kind = if other == 0 { Kind::SameValue } else { Kind::Race };
     let others = if other == 0 { a.lanes & !(1 << first) } else { other };
-    let (launch, step) = (look.launch, look.who.step);
-    let here = WarpStep { lanes: a.lanes & !others, ..look.who };
-    let there = WarpStep { lanes: others, ..look.who };
-    let base = findings::memory(launch, a.touch, first);
+    let (launch, step) = (cx.launch, cx.who.step);
+    let here = WarpStep { lanes: a.lanes & !others, ..cx.who };
+    let there = WarpStep { lanes: others, ..cx.who };
+    let base = findings::memory(launch, a.access, first);
     let of = base.allocation.as_ref().map_or(0, |a| a.base);
-    look.found.add(launch, kind, WarpStep { lanes: a.lanes, ..look.who }, Some(step), of, || {
+    cx.log.add(launch, kind, WarpStep { lanes: a.lanes, ..cx.who }, Some(step), of, || {
         let what = match other {
             0 => format!("lanes of a warp write the same value to the same {} bytes at once", a.bytes),
             _ => format!("lanes of a warp write different values to the same {} bytes at once", a.bytes),
@@ -564,7 +590,7 @@ fn together(look: &mut CheckContext<'_, '_>, warp: &Warp, a: &Access<'_>) {
     });
 }
 
-/// What a step's access is called.
+/// The noun for the access of a step.
 fn noun(launch: &Launch<'_>, facts: &Facts, step: u32, writes: bool) -> String {
     let what = if writes { "write" } else { "read" };
     match launch.code.steps.get(step as usize).map(|s| s.op) {
@@ -578,20 +604,20 @@ fn noun(launch: &Launch<'_>, facts: &Facts, step: u32, writes: bool) -> String {
     }
 }
 
-/// Two accesses to a byte, one of which writes: a race if nothing orders them.
+/// Reports two accesses to a byte, one of which writes, if nothing orders them.
 fn conflict(
-    look: &mut CheckContext<'_, '_>,
-    cta: &Cta,
+    cx: &mut CheckContext<'_, '_>,
+    clocks: &CtaClocks,
     warp: &Warp,
     a: &Access<'_>,
     new: AccessRecord,
     old: AccessRecord,
 ) {
-    let unordered = cta.unordered(new.warp(), new.lanes, old);
+    let unordered = clocks.unordered(new.warp(), new.lanes, old);
     if unordered == 0 {
         return;
     }
-    let before = look.facts.at(old.step());
+    let before = cx.facts.at(old.step());
     let both = a.order.strong && before.order.strong;
     let apart = old.cta != new.cta;
     let narrow = apart && (a.order.scope == Scope::Cta || before.order.scope == Scope::Cta);
@@ -599,15 +625,15 @@ fn conflict(
         return;
     }
     let l = new.lanes.trailing_zeros() as usize;
-    let same = new.writes() && old.writes() && a.stores.is_some_and(|mem| stays(warp, mem, a, l));
+    let same = new.writes() && old.writes() && a.stores.is_some_and(|mem| keeps_value(warp, mem, a, l));
     let kind = if same { Kind::SameValue } else { Kind::Race };
-    let (launch, facts) = (look.launch, look.facts);
+    let (launch, facts) = (cx.launch, cx.facts);
     let there = WarpStep { cta: old.cta.into(), warp: old.warp(), lanes: unordered, step: old.step() };
-    let memory = findings::memory(launch, a.touch, l);
+    let memory = findings::memory(launch, a.access, l);
     let base = memory.allocation.as_ref().map_or(0, |m| m.base);
-    look.found.add(launch, kind, WarpStep { lanes: new.lanes, ..look.who }, Some(old.step()), base, || {
+    cx.log.add(launch, kind, WarpStep { lanes: new.lanes, ..cx.who }, Some(old.step()), base, || {
         let (this, other) =
-            (noun(look.launch, facts, look.who.step, new.writes()), noun(look.launch, facts, old.step(),
+            (noun(cx.launch, facts, cx.who.step, new.writes()), noun(cx.launch, facts, old.step(),
                 old.writes()));
         let an = |what: &str| format!("{} {what}", if what.starts_with('a') { "an" } else { "a" });
         let name = memory.allocation.as_ref().map_or_else(String::new, |m| format!(" of `{}`", m.name));
@@ -625,7 +651,7 @@ fn conflict(
                 an(&other)),
         };
         let mut first = findings::side(launch, format!("this {this}"), WarpStep { lanes: new.lanes,
-            ..look.who });
+            ..cx.who });
         first.memory = Some(memory);
         let second = findings::side(launch, format!("the {other} {who}"), there);
         let mut f = findings::finding(kind, what, vec![first, second]);
@@ -642,8 +668,8 @@ fn conflict(
     });
 }
 
-/// Whether the memory holds already what a lane is about to store.
-fn stays(warp: &Warp, mem: &MemAccess, a: &Access<'_>, l: usize) -> bool {
+/// Whether a store of lane `l` leaves the memory unchanged.
+fn keeps_value(warp: &Warp, mem: &MemAccess, a: &Access<'_>, l: usize) -> bool {
     let size = mem.size.min(8);
     mem.planes.iter().enumerate().all(|(k, &plane)| {
         let keep = u64::MAX >> (64 - 8 * u32::from(size));

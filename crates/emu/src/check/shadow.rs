@@ -26,7 +26,7 @@ pub struct AccessRecord {
     pub lanes: u32,
     /// The number of the CTA.
     pub cta: CtaNumber,
-    /// The CTA's time.
+    /// The time of the CTA at the access.
     pub time: u32,
     /// Step (22 bits), warp (5), bytes of the word (4), whether it writes (1).
     packed: u32,
@@ -58,11 +58,11 @@ impl AccessRecord {
     pub fn bytes(self) -> u32 {
         self.packed >> 1 & 15
     }
-    /// Whether it changed them.
+    /// Whether the access writes the bytes.
     pub fn writes(self) -> bool {
         self.packed & 1 == 1
     }
-    /// Whether both are of the same instruction at the same time, on the same bytes.
+    /// Whether both records are of one instruction at one time, on the same bytes.
     pub fn same(self, other: AccessRecord) -> bool {
         (self.cta, self.time, self.packed) == (other.cta, other.time, other.packed)
     }
@@ -81,7 +81,7 @@ impl ShadowCell {
         }
         let free = self.0.iter().position(|r| r.lanes == 0);
         let at = free.unwrap_or_else(|| {
-            // The first is the oldest: those behind it move up.
+            // The records are ordered by age: the oldest read makes room at the end.
             let out = self.0.iter().position(|r| !r.writes()).unwrap_or(0);
             self.0[out..].rotate_left(1);
             RECORDS - 1
@@ -92,19 +92,19 @@ impl ShadowCell {
 
 type Page = Box<[ShadowCell]>;
 
-/// All words that were touched, by region ([`crate::mem::Region::id`]).
+/// The cells of all accessed words, by region ([`crate::mem::Region::id`]).
 #[derive(Debug, Default)]
 pub struct ShadowMemory {
     regions: FxHashMap<usize, Vec<Option<Page>>>,
     bytes: usize,
-    /// Bytes that they may take.
+    /// The most bytes that the cells may take.
     limit: usize,
-    /// Whether there was no room for some.
+    /// Whether some word had no room for a cell.
     pub full: bool,
 }
 
 impl ShadowMemory {
-    /// In at most so many bytes.
+    /// Shadow memory of at most `room` bytes.
     pub fn new(room: u64) -> ShadowMemory {
         ShadowMemory {
             limit: usize::try_from(room).unwrap_or(usize::MAX).min(LIMIT),
@@ -131,7 +131,7 @@ impl ShadowMemory {
         }
         slot.as_mut()?.get_mut((word % PAGE) as usize)
     }
-    /// Forgets a region.
+    /// Removes the cells of a region.
     pub fn end(&mut self, region: usize) {
         if let Some(pages) = self.regions.remove(&region) {
             let used = pages.iter().flatten().count() * PAGE as usize * size_of::<ShadowCell>();

@@ -37,26 +37,26 @@ fn mask(n: u32) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }
 
-/// All regions of which some bytes are undefined, by [`Region::id`]. What is not here is all defined.
+/// The undefined bytes of all regions, by [`Region::id`]. A region that is not listed is defined.
 #[derive(Debug, Default)]
 pub struct Undefined {
     regions: FxHashMap<usize, Bits>,
 }
 
 impl Undefined {
-    /// Begins a region whose bytes are all undefined.
+    /// Adds a region whose bytes are all undefined.
     pub fn begin(&mut self, region: &Region) {
         self.regions.insert(region.id(), Bits::new(region.len(), true));
     }
-    /// Forgets a region.
+    /// Removes a region.
     pub fn end(&mut self, region: &Region) {
         self.regions.remove(&region.id());
     }
-    /// Whether anything of the region is followed.
-    pub fn follows(&self, region: &Region) -> bool {
+    /// Whether the region is listed.
+    pub fn tracks(&self, region: &Region) -> bool {
         self.regions.contains_key(&region.id())
     }
-    /// The bits of up to 64 bytes: 1 is undefined.
+    /// The bits of up to 64 bytes from `at` on; 1 means undefined.
     pub fn get(&self, region: &Region, at: u64, n: u32) -> u64 {
         self.regions.get(&region.id()).map_or(0, |b| b.get(at, n))
     }
@@ -66,23 +66,23 @@ impl Undefined {
             b.set(at, n, v);
         }
     }
-    /// Makes a range undefined.
-    pub fn forget(&mut self, region: &Region, at: u64, bytes: u64) {
+    /// Marks a range as undefined.
+    pub fn mark_undefined(&mut self, region: &Region, at: u64, bytes: u64) {
         let bits = self.regions.entry(region.id()).or_insert_with(|| Bits::new(region.len(), false));
         each_piece(bytes, |i, n| bits.set(at + i, n, u64::MAX));
     }
     /// Copies the bits of a range.
     pub fn copy(&mut self, from: (&Region, u64), to: (&Region, u64), bytes: u64) {
-        if self.follows(to.0) || self.follows(from.0) {
+        if self.tracks(to.0) || self.tracks(from.0) {
             each_piece(bytes, |i, n| {
                 let v = self.get(from.0, from.1 + i, n);
                 self.set(to.0, to.1 + i, n, v);
             });
         }
     }
-    /// Makes a range defined.
+    /// Marks a range as defined.
     pub fn define(&mut self, region: &Region, at: u64, bytes: u64) {
-        if self.follows(region) {
+        if self.tracks(region) {
             each_piece(bytes, |i, n| self.set(region, at + i, n, 0));
         }
     }
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!((u.get(&a, 60, 8), u.get(&b, 0, 64)), (0xff, 0));
         u.define(&a, 62, 70);
         assert_eq!((u.get(&a, 60, 8), u.get(&a, 128, 8)), (0b11, 0b1111_0000));
-        u.forget(&b, 10, 5);
+        u.mark_undefined(&b, 10, 5);
         assert_eq!(u.get(&b, 8, 8), 0b0111_1100);
         u.copy((&b, 8), (&a, 100), 8);
         assert_eq!(u.get(&a, 100, 8), 0b0111_1100);

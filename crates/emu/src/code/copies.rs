@@ -18,9 +18,9 @@ pub struct LaneCopy {
 /// `cp.async.bulk`: each lane copies a range of bytes.
 #[derive(Clone, Debug)]
 pub struct BulkCopy {
-    /// The destination.
+    /// The destination of the bytes.
     pub dst: MemAccess,
-    /// The source.
+    /// The source of the bytes.
     pub src: MemAccess,
     /// The plane of the size in bytes.
     pub size: u16,
@@ -48,7 +48,7 @@ pub struct TensorCopy {
     pub mbarrier: Option<MemAccess>,
     /// The reduction applied to each element of the tensor; `None`: elements are overwritten.
     pub reduce: Option<TensorReduction>,
-    /// As [`BulkCopy::multicast`].
+    /// The receiving CTAs, as in [`BulkCopy::multicast`].
     pub multicast: Option<u16>,
 }
 
@@ -82,9 +82,9 @@ pub struct AsyncStore {
 /// What an asynchronous store does at its destination.
 #[derive(Clone, Debug)]
 pub enum AsyncStoreKind {
-    /// Overwrite (`st.async`).
+    /// Overwrites the elements (`st.async`).
     Store(MemAccess),
-    /// Update (`red.async`).
+    /// Updates the elements (`red.async`).
     Update(Atomic),
 }
 

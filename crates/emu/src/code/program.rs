@@ -244,6 +244,16 @@ pub struct Code {
     pub constants: (u64, u64),
 }
 
+impl Code {
+    /// The warp-level operation of a step; `None` if the step is another one.
+    pub fn warp_op(&self, step: u32) -> Option<&WarpOp> {
+        match self.steps.get(step as usize)?.op {
+            Op::Exchange(i) => self.warp_ops.get(i as usize),
+            _ => None,
+        }
+    }
+}
+
 /// An action of a recording plan, with its operands bound to planes.
 #[derive(Clone, Debug)]
 pub struct Hook {

@@ -18,8 +18,8 @@ use crate::mem::access::{self, AccessError};
 use prlx_lanes::LANES;
 
 impl Warp {
-    /// By lane of `m`: how many bytes a copy takes; zeros fill the rest.
-    pub(crate) fn taken(&self, copy: &LaneCopy, m: u32) -> [u8; LANES] {
+    /// For each lane of `m`: how many bytes a copy reads. Zeros fill the rest of the destination.
+    pub(crate) fn bytes_read(&self, copy: &LaneCopy, m: u32) -> [u8; LANES] {
         let mut taken = [copy.dst.size; LANES];
         access::each(m, |l| {
             if let Some(p) = copy.size {
@@ -31,75 +31,75 @@ impl Warp {
         });
         taken
     }
-    /// Begins a copy of each lane.
-    pub(crate) fn copy(
+    /// Begins a copy of each lane of `m`.
+    pub(crate) fn begin_lane_copies(
         &mut self,
         launch: &Launch<'_>,
-        block: &CtaState,
+        cta: &CtaState,
         copy: &LaneCopy,
         m: u32,
     ) -> Result<(), Box<AccessError>> {
         let bytes = copy.dst.size;
-        let taken = self.taken(copy, m);
-        // What is not read need not be there.
+        let taken = self.bytes_read(copy, m);
+        // Bytes that are not read need not exist.
         let read = (0..LANES).fold(0, |r, l| r | u32::from(taken[l] > 0) << l) & m;
-        let r = visible_memory(launch, block, &self.local);
+        let r = visible_memory(launch, cta, &self.local);
         let mut from = [0; LANES];
-        access::each_place(&self.planes, &r, &mut self.hint, &copy.src, read, |l, _, _| {
+        access::each_place(&self.planes, &r, &mut self.allocation_hint, &copy.src, read, |l, _, _| {
             from[l] = access::address_of(&self.planes, &copy.src, l);
         })?;
         let mut to = [0; LANES];
         access::each_place(&self.planes, &r, &mut 0, &copy.dst, m, |l, _, at| to[l] = at)?;
         access::each(m, |l| {
-            let what = PendingKind::Copy { bytes, taken: taken[l], from: from[l], to: to[l] };
+            let kind = PendingKind::Copy { bytes, taken: taken[l], from: from[l], to: to[l] };
             if launch.config.seed == 0 {
-                perform(launch, block, (bytes, taken[l]), from[l], to[l]);
+                perform(launch, cta, (bytes, taken[l]), from[l], to[l]);
             } else {
-                self.copies.pending.push(PendingCopy { lane: l as u8, group: self.copies.groups[l], what });
+                self.copies.pending.push(PendingCopy { lane: l as u8, group: self.copies.groups[l], kind });
             }
         });
         Ok(())
     }
-    /// Arrives for the lanes `m` at the mbarriers at `at` when their copies so far are done. A hostile
-    /// schedule's doing: the fair one has none under way.
-    pub(crate) fn arrive_late(&mut self, m: u32, at: &[u64; LANES], step: u32) {
+    /// Arrives for the lanes `m` at the mbarriers at `at` when the copies that they have begun are complete.
+    /// Only a hostile schedule has copies in flight.
+    pub(crate) fn arrive_after_copies(&mut self, m: u32, at: &[u64; LANES], step: u32) {
         access::each(m, |l| {
-            let what = PendingKind::Arrive { at: at[l], step };
-            self.copies.pending.push(PendingCopy { lane: l as u8, group: self.copies.groups[l], what });
+            let kind = PendingKind::Arrive { at: at[l], step };
+            self.copies.pending.push(PendingCopy { lane: l as u8, group: self.copies.groups[l], kind });
         });
     }
-    /// Under a hostile schedule: some of what is under way is done now.
-    pub(crate) fn copies_turn(
+    /// Performs some copies and arrivals in flight, under a hostile schedule.
+    pub(crate) fn advance_copies(
         &mut self,
         launch: &Launch<'_>,
-        block: &CtaState,
+        cta: &CtaState,
         rng: &mut Rng,
     ) -> Result<(), Box<Fault>> {
         if self.copies.pending.is_empty() || rng.below(4) != 0 {
             return Ok(());
         }
-        self.settle_copies(launch, block, |_| rng.below(2) == 0)
+        self.run_copies(launch, cta, |_| rng.below(2) == 0)
     }
-    /// Does what is due, an arrival only after all that its lane began before it.
-    fn settle_copies(
+    /// Performs what is due. An arrival waits for everything that its lane began before it.
+    fn run_copies(
         &mut self,
         launch: &Launch<'_>,
-        block: &CtaState,
+        cta: &CtaState,
         mut due: impl FnMut(&PendingCopy) -> bool,
     ) -> Result<(), Box<Fault>> {
         let (mut waiting, mut wrong) = (0u32, None);
         self.copies.pending.retain(|p| {
             let lane = u32::from(p.lane);
-            if !due(p) || matches!(p.what, PendingKind::Arrive { .. }) && waiting >> lane & 1 == 1 {
+            if !due(p) || matches!(p.kind, PendingKind::Arrive { .. }) && waiting >> lane & 1 == 1 {
                 waiting |= 1 << lane;
                 return true;
             }
-            match p.what {
+            match p.kind {
                 PendingKind::Copy { bytes, taken, from, to } => {
-                    perform(launch, block, (bytes, taken), from, to)
+                    perform(launch, cta, (bytes, taken), from, to)
                 }
                 PendingKind::Arrive { at, step } => {
-                    let done = mbarrier::arrive(&visible_memory(launch, block, launch.params), at);
+                    let done = mbarrier::arrive(&visible_memory(launch, cta, launch.params), at);
                     wrong = wrong
                         .take()
                         .or(done.err().map(|e| Fault::new(step, lane, format!("uses an mbarrier {e}"))));
@@ -109,11 +109,11 @@ impl Warp {
         });
         wrong.map_or(Ok(()), Err)
     }
-    /// Ends copies of some lanes: all but those of the last `left` groups; `u32::MAX`: all.
-    pub(crate) fn copies_wait(
+    /// Performs the copies of some lanes, except those of the last `left` groups; `u32::MAX`: all copies.
+    pub(crate) fn finish_copies(
         &mut self,
         launch: &Launch<'_>,
-        block: &CtaState,
+        cta: &CtaState,
         left: u32,
         m: u32,
     ) -> Result<(), Box<Fault>> {
@@ -121,20 +121,20 @@ impl Warp {
             return Ok(());
         }
         let groups = self.copies.groups;
-        self.settle_copies(launch, block, |p| {
+        self.run_copies(launch, cta, |p| {
             let l = usize::from(p.lane);
             m >> l & 1 == 1 && (left == u32::MAX || p.group < groups[l].saturating_sub(left))
         })
     }
 }
 
-/// Copies as many bytes as are taken, and zeros.
-fn perform(launch: &Launch<'_>, block: &CtaState, (bytes, taken): (u8, u8), from: u64, to: u64) {
+/// Performs a copy: copies `taken` bytes and fills the rest with zeros.
+fn perform(launch: &Launch<'_>, cta: &CtaState, (bytes, taken): (u8, u8), from: u64, to: u64) {
     let mut data = [0; 16];
     let data = &mut data[..usize::from(bytes)];
     // Both places were checked when the copy began, and allocations do not go away during a launch.
     if let Some((region, off)) = launch.memory.range(from, taken.into()) {
         region.read(off, &mut data[..usize::from(taken)]);
     }
-    block.shared.write(to, data);
+    cta.shared.write(to, data);
 }

@@ -4,6 +4,7 @@
 //! expected and pending arrivals, then 22 bits for pending bytes, offset so that 0 lies in the middle.
 
 use crate::code::{AddrSpace, MbarrierKind, MbarrierOp, window};
+use crate::error::{EmuError, invalid};
 use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
@@ -11,23 +12,26 @@ use crate::mem::Region;
 use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::Planes;
 
+/// The largest count of arrivals.
 const COUNT: u64 = (1 << 20) - 1;
+/// The value of the byte field that means 0.
 const TX_ZERO: u64 = 1 << 21;
+/// The bits of the byte field.
 const TX: u64 = (1 << 22) - 1;
 
 /// An mbarrier, unpacked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct State {
+pub struct MbarrierState {
     parity: bool,
     expected: u32,
     pending: u32,
     bytes: i32,
 }
 
-impl State {
+impl MbarrierState {
     /// Unpacks the 64 bits of an mbarrier.
-    pub fn read(v: u64) -> State {
-        State {
+    pub fn read(v: u64) -> MbarrierState {
+        MbarrierState {
             parity: v >> 63 == 1,
             expected: (v >> 42 & COUNT) as u32,
             pending: (v >> 22 & COUNT) as u32,
@@ -40,23 +44,23 @@ impl State {
             | (u64::from(self.pending) & COUNT) << 22
             | ((i64::from(self.bytes) + TX_ZERO as i64) as u64 & TX)
     }
-    /// The next phase, if this one is complete.
-    fn settle(mut self) -> State {
+    /// Begins the next phase if this one is complete.
+    fn advance_phase(mut self) -> MbarrierState {
         if self.pending == 0 && self.bytes == 0 {
             self.parity = !self.parity;
             self.pending = self.expected;
         }
         self
     }
-    fn arrive(mut self, n: u32, drop: bool) -> Result<State, String> {
+    fn arrive(mut self, n: u32, drop: bool) -> Result<MbarrierState, EmuError> {
         if n > self.pending {
-            return Err(format!("at which {n} arrive where {} are awaited", self.pending));
+            return Err(invalid(format!("at which {n} arrive where {} are awaited", self.pending)));
         }
         self.pending -= n;
         if drop {
             self.expected = self.expected.saturating_sub(n);
         }
-        Ok(self.settle())
+        Ok(self.advance_phase())
     }
     /// The parity of the phase that is not complete.
     pub fn parity(self) -> bool {
@@ -66,11 +70,11 @@ impl State {
     pub fn passed(self, parity: bool) -> bool {
         self.parity != parity
     }
-    /// Bytes that came beyond those that the phase expects, once everybody has arrived.
+    /// Bytes beyond those that the phase expects, once all threads have arrived.
     pub fn excess(self) -> u32 {
         if self.pending == 0 { self.bytes.min(0).unsigned_abs() } else { 0 }
     }
-    /// What its phase still waits for, in words.
+    /// What the phase still waits for: the end of a sentence about the mbarrier.
     pub fn missing(self) -> String {
         let arrivals = (self.pending > 0).then(|| format!("{} of {} arrivals", self.pending, self.expected));
         let bytes = (self.bytes > 0).then(|| format!("{} bytes", self.bytes));
@@ -81,77 +85,77 @@ impl State {
             format!("which lacks {}", parts.join(" and "))
         }
     }
-    /// One that awaits `n` arrivals more.
-    fn more(mut self, n: u32) -> Result<u64, String> {
+    /// The bits of the mbarrier when the phase awaits `n` more arrivals.
+    fn with_pending(mut self, n: u32) -> Result<u64, EmuError> {
         self.pending += n;
-        if self.pending > COUNT as u32 { Err("at which too many arrive".into()) } else { Ok(self.bits()) }
+        if self.pending > COUNT as u32 { Err(invalid("at which too many arrive")) } else { Ok(self.bits()) }
     }
-    fn expect(mut self, bytes: i32) -> State {
+    fn expect(mut self, bytes: i32) -> MbarrierState {
         self.bytes = self.bytes.wrapping_add(bytes);
         self
     }
 }
 
-/// What a lane gives an operation: count, bytes, state or parity.
+/// The operand of a lane: count, bytes, state or parity.
 pub fn operand(bar: &MbarrierOp, planes: &Planes, l: usize) -> Option<u64> {
     bar.value.map(|p| access::value(planes, p, l))
 }
 
-/// The phase that a lane's test asks for.
+/// The parity of the phase that the test of a lane waits for.
 pub fn phase(bar: &MbarrierOp, planes: &Planes, l: usize) -> bool {
     let v = operand(bar, planes, l).unwrap_or(0);
     if matches!(bar.kind, MbarrierKind::Test { parity: true, .. }) {
         v & 1 == 1
     } else {
-        State::read(v).parity
+        MbarrierState::read(v).parity
     }
 }
 
-/// An mbarrier's bits after an operation.
+/// The bits of an mbarrier after an operation.
 ///
 /// # Errors
-/// What is wrong with it, after "an mbarrier".
-pub fn after(kind: MbarrierKind, old: u64, operand: Option<u64>) -> Result<u64, String> {
-    let (state, count) = (State::read(old), operand.unwrap_or(1) as u32);
+/// What is wrong with the operation: the end of a sentence after "uses an mbarrier".
+pub fn after(kind: MbarrierKind, old: u64, operand: Option<u64>) -> Result<u64, EmuError> {
+    let (state, count) = (MbarrierState::read(old), operand.unwrap_or(1) as u32);
     let new = match kind {
         MbarrierKind::Init if !(1..=COUNT as u32).contains(&count) => {
-            return Err(format!("with a count of {count}"));
+            return Err(invalid(format!("with a count of {count}")));
         }
-        MbarrierKind::Init => State { parity: false, expected: count, pending: count, bytes: 0 },
-        MbarrierKind::Invalidate => State { parity: false, expected: 0, pending: 0, bytes: 0 },
+        MbarrierKind::Init => MbarrierState { parity: false, expected: count, pending: count, bytes: 0 },
+        MbarrierKind::Invalidate => MbarrierState { parity: false, expected: 0, pending: 0, bytes: 0 },
         MbarrierKind::Arrive { drop } => state.arrive(count, drop)?,
         MbarrierKind::ArriveExpect { drop } => state.expect(count as i32).arrive(1, drop)?,
         // The counted form raises the count by one before it arrives.
         MbarrierKind::ArriveCopies { counted: true } => state,
         MbarrierKind::ArriveCopies { counted: false } => state.arrive(1, false)?,
         MbarrierKind::Expect => state.expect(count as i32),
-        MbarrierKind::Complete => state.expect((count as i32).wrapping_neg()).settle(),
+        MbarrierKind::Complete => state.expect((count as i32).wrapping_neg()).advance_phase(),
         MbarrierKind::Test { .. } | MbarrierKind::Pending => state,
     };
-    // What an operation leaves alone keeps its bits, whatever they are.
+    // An operation without effect keeps the bits, even if they are no valid mbarrier.
     Ok(if new == state { old } else { new.bits() })
 }
 
 impl Warp {
-    /// Works on an mbarrier, lane by lane.
+    /// Runs an mbarrier operation, lane by lane.
     pub(crate) fn mbarrier(
         &mut self,
         launch: &Launch<'_>,
-        block: &CtaState,
+        cta: &CtaState,
         bar: &MbarrierOp,
         m: u32,
         step: u32,
     ) -> Result<(), Box<AccessError>> {
         let Some(mem) = &bar.mem else {
             access::each(m, |l| {
-                let pending = State::read(operand(bar, &self.planes, l).unwrap_or(0)).pending;
+                let pending = MbarrierState::read(operand(bar, &self.planes, l).unwrap_or(0)).pending;
                 if let Some(d) = bar.result {
                     self.planes.w32[usize::from(d)].0[l] = pending;
                 }
             });
             return Ok(());
         };
-        // A hostile schedule's copies are under way: their lane arrives when they are done.
+        // Under a hostile schedule copies may be in flight: the lane arrives when they are complete.
         let late = match bar.kind {
             MbarrierKind::ArriveCopies { counted } if launch.config.seed != 0 => Some(counted),
             _ => None,
@@ -159,18 +163,18 @@ impl Warp {
         if late.is_some() {
             let at =
                 std::array::from_fn(|l| cluster_address(mem.space, access::address_of(&self.planes, mem, l)));
-            self.arrive_late(m, &at, step);
+            self.arrive_after_copies(m, &at, step);
         }
-        let r = visible_memory(launch, block, &self.local);
+        let r = visible_memory(launch, cta, &self.local);
         let (mut results, mut wrong) = ([0u64; prlx_lanes::LANES], None);
-        access::each_place(&self.planes, &r, &mut self.hint, mem, m, |l, region, at| {
+        access::each_place(&self.planes, &r, &mut self.allocation_hint, mem, m, |l, region, at| {
             let old = region.load64(at);
             results[l] = old;
             if matches!(bar.kind, MbarrierKind::Test { .. }) {
-                results[l] = State::read(old).passed(phase(bar, &self.planes, l)).into();
+                results[l] = MbarrierState::read(old).passed(phase(bar, &self.planes, l)).into();
             }
             let new = match late {
-                Some(counted) => State::read(old).more(counted.into()),
+                Some(counted) => MbarrierState::read(old).with_pending(counted.into()),
                 None => after(bar.kind, old, operand(bar, &self.planes, l)),
             };
             match new {
@@ -180,7 +184,7 @@ impl Warp {
             }
         })?;
         if let Some((l, text)) = wrong {
-            return Err(Box::new(AccessError { lane: l as u32, text }));
+            return Err(Box::new(AccessError { lane: l as u32, text: text.into() }));
         }
         if let Some(d) = bar.result {
             match bar.kind {
@@ -195,7 +199,7 @@ impl Warp {
     }
 }
 
-/// An address as the cluster has it.
+/// An address in `.shared::cluster`.
 pub(crate) fn cluster_address(space: AddrSpace, at: u64) -> u64 {
     if space == AddrSpace::Generic { at.wrapping_sub(window::SHARED) } else { at }
 }
@@ -203,19 +207,19 @@ pub(crate) fn cluster_address(space: AddrSpace, at: u64) -> u64 {
 /// Arrives once at the mbarrier at an address of the cluster.
 ///
 /// # Errors
-/// When none is there, or nobody is awaited.
-pub fn arrive(r: &VisibleMemory<'_>, at: u64) -> Result<(), String> {
-    let found = access::run(r, AddrSpace::Cluster, 0, at, 8).filter(|_| at.is_multiple_of(8));
-    let (region, off) = found.ok_or_else(|| format!("at {at:#x}, where none is"))?;
-    let state = State::read(region.load64(off)).arrive(1, false)?;
+/// There is no mbarrier, or its phase awaits no arrival.
+pub fn arrive(r: &VisibleMemory<'_>, at: u64) -> Result<(), EmuError> {
+    let found = access::range(r, AddrSpace::Cluster, 0, at, 8).filter(|_| at.is_multiple_of(8));
+    let (region, off) = found.ok_or_else(|| invalid(format!("at {at:#x}, where none is")))?;
+    let state = MbarrierState::read(region.load64(off)).arrive(1, false)?;
     region.store64(off, state.bits());
     Ok(())
 }
 
-/// Counts bytes that have come.
+/// Counts bytes that have arrived.
 pub fn complete(region: &Region, at: u64, bytes: u32) {
-    let state = State::read(region.load64(at));
-    region.store64(at, state.expect((bytes as i32).wrapping_neg()).settle().bits());
+    let state = MbarrierState::read(region.load64(at));
+    region.store64(at, state.expect((bytes as i32).wrapping_neg()).advance_phase().bits());
 }
 
 #[cfg(test)]
@@ -224,15 +228,15 @@ mod tests {
 
     #[test]
     fn phases() {
-        let s = State { parity: false, expected: 3, pending: 3, bytes: 0 };
-        assert_eq!(State::read(s.bits()), s);
+        let s = MbarrierState { parity: false, expected: 3, pending: 3, bytes: 0 };
+        assert_eq!(MbarrierState::read(s.bits()), s);
         let s = s.arrive(1, false).unwrap().expect(16).arrive(2, false).unwrap();
         assert_eq!((s.parity, s.pending, s.bytes), (false, 0, 16));
-        assert_eq!(State::read(s.bits()), s);
-        let s = s.expect(-16).settle();
+        assert_eq!(MbarrierState::read(s.bits()), s);
+        let s = s.expect(-16).advance_phase();
         assert_eq!((s.parity, s.pending, s.bytes), (true, 3, 0));
         assert!(s.arrive(4, false).is_err());
-        let early = State { bytes: -48, ..s };
-        assert_eq!(State::read(early.bits()), early);
+        let early = MbarrierState { bytes: -48, ..s };
+        assert_eq!(MbarrierState::read(early.bits()), early);
     }
 }

@@ -6,78 +6,83 @@ use super::tensor::Tile;
 use crate::code::{AddrSpace, Rmw, TensorReduction};
 use crate::mem::access;
 
-/// What was begun and not done.
+/// A `cp.async`, or an arrival that follows some, in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingCopy {
+    /// The lane that began it.
     pub lane: u8,
+    /// The group of the lane that it belongs to.
     pub group: u32,
-    pub what: PendingKind,
+    pub kind: PendingKind,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub enum PendingKind {
-    /// A copy: what is not taken is filled with zeros.
+    /// A copy of `taken` bytes; zeros fill the rest of `bytes`.
     Copy { bytes: u8, taken: u8, from: u64, to: u64 },
-    /// An arrival at the mbarrier at this address of the cluster, and the step that asked for it.
+    /// An arrival at the mbarrier at this address of the cluster, and the step of the instruction.
     Arrive { at: u64, step: u32 },
 }
 
-/// A warp's copies.
+/// The `cp.async` copies of a warp.
 #[derive(Clone, Debug, Default)]
-pub struct Copies {
+pub struct LaneCopies {
+    /// The copies and arrivals in flight, in the order in which they began.
     pub pending: Vec<PendingCopy>,
-    /// By lane: groups so far.
+    /// By lane: the number of groups committed so far.
     pub groups: [u32; LANES],
 }
 
-impl Copies {
-    /// Whether some are under way.
+impl LaneCopies {
+    /// Whether some copies are in flight.
     pub fn any(&self) -> bool {
         !self.pending.is_empty()
     }
-    /// Ends the group of some lanes.
+    /// Commits the current group of some lanes.
     pub fn commit(&mut self, m: u32) {
         access::each(m, |l| self.groups[l] += 1);
     }
 }
 
-/// What is moved.
+/// The data that a bulk copy moves.
 #[derive(Clone, Debug)]
 pub enum TransferKind {
     /// Copy a range of bytes.
     Run { from: (AddrSpace, u64), to: (AddrSpace, u64), bytes: u64, reduce: Option<(Rmw, u8)> },
-    /// A tile to shared memory.
+    /// Copy a tile of a tensor to shared memory.
     Load { tile: Tile, to: u64 },
-    /// A tile from shared memory.
+    /// Copy a tile of a tensor from shared memory.
     Store { tile: Tile, from: u64, reduce: Option<TensorReduction> },
-    /// Elements that were in registers, to the cluster's shared memory.
+    /// Store elements from registers in the shared memory of the cluster (`st.async`, `red.async`).
     Send { to: u64, reduce: Option<(Rmw, u8)> },
 }
 
-/// A copy that was begun and not done.
+/// A bulk copy in flight.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    pub what: TransferKind,
-    /// Warp that began the copy.
+    pub kind: TransferKind,
+    /// The warp that began the copy.
     pub warp: u32,
+    /// The lane that began the copy.
     pub lane: u32,
+    /// The step that began the copy.
     pub step: u32,
-    /// The lane's group.
+    /// The group of the lane that the copy belongs to.
     pub group: u64,
-    /// The mbarrier that counts its bytes.
+    /// The address of the mbarrier that counts the bytes.
     pub mbarrier: Option<u64>,
-    /// CTAs of the cluster that receive it, by rank; none: the one that the addresses say.
+    /// The mask of receiving CTAs of the cluster; `None`: the CTA of the destination address.
     pub ranks: Option<u16>,
-    /// What was read.
+    /// The bytes of the source, once they have been read.
     pub data: Option<Vec<u8>>,
 }
 
-/// A warp's groups of bulk copies: by lane, how many so far.
+/// The groups of bulk copies of a warp: by lane, the number committed so far.
 #[derive(Clone, Debug, Default)]
-pub struct Groups(pub [u64; LANES]);
+pub struct BulkGroups(pub [u64; LANES]);
 
-impl Groups {
-    /// Ends the group of some lanes.
+impl BulkGroups {
+    /// Commits the current group of some lanes.
     pub fn commit(&mut self, m: u32) {
         access::each(m, |l| self.0[l] += 1);
     }

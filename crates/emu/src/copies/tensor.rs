@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 0..8 | address of the tensor |
 //! | 8..12 | `PRLT` |
-//! | 12..17 | rank less 1, element type, interleaving, swizzle, fill: numbers as `tensormap.replace` has them |
+//! | 12..17 | rank less 1, element type, interleaving, swizzle, fill: the numbers of `tensormap.replace` |
 //! | 24..44 | five sizes, elements, 0 for 2^32 |
 //! | 48..80 | four strides, bytes |
 //! | 80..100 | five sizes of the tile |
@@ -28,6 +28,7 @@ use prlx_driver::tensor_map::{BYTES, Swizzle, TensorMap};
 use prlx_trace::kernel::Scalar;
 
 use crate::code::{Rmw, TensorMapField, TensorReduction};
+use crate::error::{EmuError, invalid};
 use crate::mem::access;
 use crate::mem::{Memory, Region};
 
@@ -50,7 +51,7 @@ const TYPES: [Option<Scalar>; 13] = [
 ];
 
 impl TensorMapField {
-    /// Its first byte, and how many it has.
+    /// The first byte of the field, and its length in bytes.
     fn place(self) -> (usize, usize) {
         let at = |i: u8, most: u8| usize::from(i.min(most));
         match self {
@@ -84,10 +85,10 @@ impl TensorMapField {
 ///
 /// # Errors
 /// What is wrong with the map.
-pub fn encode(at: u64, map: &TensorMap) -> Result<[u8; BYTES], String> {
-    map.check()?;
+pub fn encode(at: u64, map: &TensorMap) -> Result<[u8; BYTES], EmuError> {
+    map.check().map_err(invalid)?;
     if !at.is_multiple_of(16) {
-        return Err(format!("a tensor at {at:#x}, which is not a multiple of 16"));
+        return Err(invalid(format!("a tensor at {at:#x}, which is not a multiple of 16")));
     }
     let ty = match map.ty {
         Scalar::S8 => Scalar::U8,
@@ -114,24 +115,24 @@ pub fn encode(at: u64, map: &TensorMap) -> Result<[u8; BYTES], String> {
     Ok(out)
 }
 
-/// A map's tensor: its address, and the rest.
+/// The address of the tensor of a map, and the other fields.
 ///
 /// # Errors
 /// What is wrong with the map.
-pub fn decode(bytes: &[u8; BYTES]) -> Result<(u64, TensorMap), String> {
+pub fn decode(bytes: &[u8; BYTES]) -> Result<(u64, TensorMap), EmuError> {
     if u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) != MAGIC {
-        return Err("these 128 bytes are no tensor map of this device".into());
+        return Err(invalid("these 128 bytes are no tensor map of this device"));
     }
     let (rank, number) = (TensorMapField::Rank.get(bytes) + 1, TensorMapField::Type.get(bytes) as usize);
     if rank > 5 {
-        return Err(format!("it has {rank} dimensions; there are at most 5"));
+        return Err(invalid(format!("it has {rank} dimensions; there are at most 5")));
     }
     let ty = TYPES.get(number).copied().flatten();
     let ty = ty.ok_or_else(|| {
-        format!("its element type, number {number} of `tensormap.replace`, is not implemented")
+        invalid(format!("its element type, number {number} of `tensormap.replace`, is not implemented"))
     })?;
     if TensorMapField::Interleave.get(bytes) != 0 {
-        return Err("interleaved layouts are not implemented".into());
+        return Err(invalid("interleaved layouts are not implemented"));
     }
     let swizzle = Swizzle::ALL.get(TensorMapField::Swizzle.get(bytes) as usize);
     let whole = |n: u64| if n == 0 { 1 << 32 } else { n };
@@ -141,13 +142,13 @@ pub fn decode(bytes: &[u8; BYTES]) -> Result<(u64, TensorMap), String> {
         strides: (1..rank as u8).map(|i| TensorMapField::Stride(i - 1).get(bytes)).collect(),
         tile: (0..rank as u8).map(|i| TensorMapField::Tile(i).get(bytes) as u32).collect(),
         steps: (0..rank as u8).map(|i| TensorMapField::Step(i).get(bytes) as u32).collect(),
-        swizzle: swizzle.ok_or("its swizzle is not implemented")?.1,
+        swizzle: swizzle.ok_or_else(|| invalid("its swizzle is not implemented"))?.1,
         nan: TensorMapField::Fill.get(bytes) == 1,
     };
-    map.check().map_err(|e| e.replace('`', ""))?;
+    map.check().map_err(|e| invalid(e.replace('`', "")))?;
     let at = TensorMapField::Address.get(bytes);
     if !at.is_multiple_of(16) {
-        return Err(format!("its tensor lies at {at:#x}, which is not a multiple of 16"));
+        return Err(invalid(format!("its tensor lies at {at:#x}, which is not a multiple of 16")));
     }
     Ok((at, map))
 }
@@ -157,17 +158,17 @@ pub fn decode(bytes: &[u8; BYTES]) -> Result<(u64, TensorMap), String> {
 pub struct Tile {
     at: u64,
     map: TensorMap,
-    /// Where it begins, by dimension.
+    /// The coordinates of the first element.
     first: [i32; 5],
 }
 
-/// A row of a tile in global memory: `bytes` from `from` on in the row lie at `at`; the rest lies outside the
-/// tensor.
-pub struct Row {
-    /// Where what there is of it begins.
+/// A row of a tile in global memory. `bytes` of the row, from offset `from` on, lie at the address `at`; the
+/// rest lies outside the tensor.
+pub struct TileRow {
+    /// The address of the first byte inside the tensor.
     pub at: u64,
     from: usize,
-    /// How many bytes there are.
+    /// How many bytes lie inside the tensor.
     pub bytes: usize,
 }
 
@@ -175,62 +176,62 @@ impl Tile {
     /// The tile of the map in `bytes` that begins at `first`.
     ///
     /// # Errors
-    /// What is wrong with the map, or how many coordinates it needs.
-    pub fn new(bytes: &[u8; BYTES], first: &[i32]) -> Result<Tile, String> {
+    /// The map is invalid or not supported, or the number of coordinates is wrong.
+    pub fn new(bytes: &[u8; BYTES], first: &[i32]) -> Result<Tile, EmuError> {
         let (at, map) = decode(bytes)?;
         if map.sizes.len() != first.len() {
-            return Err(format!(
+            return Err(invalid(format!(
                 "it has {} dimensions, and {} coordinates are given",
                 map.sizes.len(),
                 first.len()
-            ));
+            )));
         }
         if map.swizzle != Swizzle::None
             && map.tile[0] as u64 * map.element() != u64::from(map.swizzle.width())
         {
-            return Err("a swizzle of rows that are not as wide as it is not implemented".into());
+            return Err(invalid("a swizzle of rows that are not as wide as it is not implemented"));
         }
-        // No document says so; an H200 answers "illegal instruction"
+        // Not documented; an H200 reports "illegal instruction"
         // (bench/runs/2026-11-20-h200-tensor-copies.md).
         let begin = i64::from(first[0]) * map.element() as i64;
         if begin % 16 != 0 {
-            return Err(format!(
+            return Err(invalid(format!(
                 "a tile that begins at {}, {begin} bytes into a row, not at a multiple of 16",
                 first[0]
-            ));
+            )));
         }
         let mut all = [0; 5];
         all[..first.len()].copy_from_slice(first);
         Ok(Tile { at, map, first: all })
     }
-    /// The same for a tile that is stored or reduced: it may end behind the tensor, but not begin before it.
+    /// Checks a tile that is stored or reduced: it may end behind the tensor, but not begin before it.
     ///
     /// # Errors
-    /// Which coordinate is negative.
-    pub fn written(self) -> Result<Tile, String> {
-        // Not documented either; seen on the same H200.
+    /// A coordinate is negative.
+    pub fn storable(self) -> Result<Tile, EmuError> {
+        // Not documented; observed on the same H200.
         match self.first.iter().position(|&x| x < 0) {
             None => Ok(self),
-            Some(d) => Err(format!(
+            Some(d) => Err(invalid(format!(
                 "a tile that begins at {} along dimension {d}: only a load may begin before the tensor",
                 self.first[d]
-            )),
+            ))),
         }
     }
-    /// Bytes of a row.
+    /// The bytes of a row.
     fn row(&self) -> usize {
         self.map.tile[0] as usize * self.map.element() as usize
     }
-    /// Elements along a dimension but the first, as shared memory has them.
+    /// The number of elements in shared memory along a dimension other than the first.
     fn count(&self, d: usize) -> u64 {
         u64::from(self.map.tile[d].div_ceil(self.map.steps[d]))
     }
-    /// Its bytes in shared memory.
+    /// The bytes of the tile in shared memory.
     pub fn bytes(&self) -> u64 {
         (1..self.map.tile.len()).fold(self.row() as u64, |n, d| n.saturating_mul(self.count(d)))
     }
-    /// Its rows in global memory, in the order of shared memory.
-    pub fn rows(&self) -> impl Iterator<Item = Row> {
+    /// The rows of the tile in global memory, in the order of shared memory.
+    pub fn rows(&self) -> impl Iterator<Item = TileRow> {
         let (rank, size) = (self.map.sizes.len(), self.map.element());
         let rows = self.bytes() / self.row().max(1) as u64;
         (0..rows).map(move |mut i| {
@@ -246,14 +247,14 @@ impl Tile {
             let n = if inside { (last - x.max(0)).max(0) as u64 } else { 0 };
             let from = if n > 0 { (x.max(0) - x) as u64 } else { 0 };
             let at = at.wrapping_add((x.max(0) as u64).wrapping_mul(size));
-            Row { at, from: (from * size) as usize, bytes: (n * size) as usize }
+            TileRow { at, from: (from * size) as usize, bytes: (n * size) as usize }
         })
     }
     /// Calls `f` with each part that has a place in global memory and one in shared memory, for a tile at
     /// `at` there: region and place in global memory, place in shared memory, bytes. Parts are at most 16
     /// bytes.
     pub fn parts(&self, memory: &Memory, at: u64, mut f: impl FnMut(&Region, u64, u64, u64)) {
-        let (rows, row): (Vec<Row>, usize) = (self.rows().collect(), self.row().max(1));
+        let (rows, row): (Vec<TileRow>, usize) = (self.rows().collect(), self.row().max(1));
         self.pieces(at, |at, i| {
             let mut i = i;
             let end = i + 16;
@@ -264,7 +265,7 @@ impl Tile {
                 if let Some(r) = rows.get(k) {
                     let (first, last) = (inside.max(r.from), (inside + n).min(r.from + r.bytes));
                     if first < last
-                        && let Ok((region, off)) = find(memory, r)
+                        && let Ok((region, off)) = find_row(memory, r)
                     {
                         let (skip, into) = ((first - r.from) as u64, (first - inside + i + 16 - end) as u64);
                         f(region, off + skip, at + into, (last - first) as u64);
@@ -274,11 +275,11 @@ impl Tile {
             }
         });
     }
-    /// Reads it from the tensor.
+    /// Reads the tile from the tensor.
     ///
     /// # Errors
-    /// Where the tensor does not lie in one allocation.
-    pub fn read(&self, memory: &Memory) -> Result<Vec<u8>, String> {
+    /// A row does not lie in one allocation.
+    pub fn read(&self, memory: &Memory) -> Result<Vec<u8>, EmuError> {
         let size = self.map.element() as usize;
         let nan: u64 = match self.map.ty {
             _ if !self.map.nan => 0,
@@ -289,28 +290,33 @@ impl Tile {
         let mut out = nan.to_le_bytes()[..size].repeat(self.bytes() as usize / size);
         for (row, out) in self.rows().zip(out.chunks_exact_mut(self.row())) {
             if row.bytes > 0 {
-                let (region, off) = find(memory, &row)?;
+                let (region, off) = find_row(memory, &row)?;
                 region.read(off, &mut out[row.from..row.from + row.bytes]);
             }
         }
         Ok(out)
     }
-    /// Writes what lies inside the tensor, or joins it to what is there.
+    /// Writes the part of the tile inside the tensor, or reduces it into the tensor.
     ///
     /// # Errors
-    /// As for reading.
-    pub fn write(&self, memory: &Memory, data: &[u8], reduce: Option<TensorReduction>) -> Result<(), String> {
+    /// A row does not lie in one allocation.
+    pub fn write(
+        &self,
+        memory: &Memory,
+        data: &[u8],
+        reduce: Option<TensorReduction>,
+    ) -> Result<(), EmuError> {
         let rmw = reduce.map(|r| r.on(self.map.ty)).transpose()?;
         let size = self.map.element() as u8;
         for (row, data) in self.rows().zip(data.chunks_exact(self.row())) {
             if row.bytes == 0 {
                 continue;
             }
-            let (region, off) = find(memory, &row)?;
+            let (region, off) = find_row(memory, &row)?;
             let data = &data[row.from..row.from + row.bytes];
             match rmw {
                 None => region.write(off, data),
-                Some(rmw) => join(region, off, data, rmw, size),
+                Some(rmw) => reduce_into(region, off, data, rmw, size),
             }
         }
         Ok(())
@@ -326,15 +332,18 @@ impl Tile {
     }
 }
 
-fn find<'a>(memory: &'a Memory, row: &Row) -> Result<(&'a Region, u64), String> {
+fn find_row<'a>(memory: &'a Memory, row: &TileRow) -> Result<(&'a Region, u64), EmuError> {
     memory.range(row.at, row.bytes as u64).ok_or_else(|| {
         let (n, at) = (row.bytes, row.at);
-        format!("{n} bytes of the tensor at {at:#x}, which are not all there: {}", memory.around(at))
+        invalid(format!(
+            "{n} bytes of the tensor at {at:#x}, which are not all there: {}",
+            memory.describe_near(at)
+        ))
     })
 }
 
-/// Joins elements to those at `off`.
-pub fn join(region: &Region, off: u64, data: &[u8], rmw: Rmw, size: u8) {
+/// Updates the elements at `off` with the elements of `data`.
+pub fn reduce_into(region: &Region, off: u64, data: &[u8], rmw: Rmw, size: u8) {
     for (i, bytes) in data.chunks_exact(size.into()).enumerate() {
         let mut v = [0; 8];
         v[..bytes.len()].copy_from_slice(bytes);
@@ -344,7 +353,7 @@ pub fn join(region: &Region, off: u64, data: &[u8], rmw: Rmw, size: u8) {
 }
 
 impl TensorReduction {
-    /// From its name.
+    /// The reduction with a PTX name.
     pub fn named(name: &str) -> Option<TensorReduction> {
         use TensorReduction::{Add, And, Dec, Inc, Max, Min, Or, Xor};
         let all = [
@@ -363,8 +372,8 @@ impl TensorReduction {
     /// is the same).
     ///
     /// # Errors
-    /// When there is no such reduction.
-    pub fn on(self, ty: Scalar) -> Result<Rmw, String> {
+    /// PTX has no such reduction for the type.
+    pub fn on(self, ty: Scalar) -> Result<Rmw, EmuError> {
         use Scalar::{Bf16, F16, F32, F64, S32, S64, U32, U64};
         let extreme = |max, bf16| Rmw::Extreme16 { max, bf16, pair: false };
         Ok(match (self, ty) {
@@ -385,7 +394,7 @@ impl TensorReduction {
             (TensorReduction::And, U32 | S32 | U64) => Rmw::And,
             (TensorReduction::Or, U32 | S32 | U64) => Rmw::Or,
             (TensorReduction::Xor, U32 | S32 | U64) => Rmw::Xor,
-            _ => return Err(format!("there is no such reduction of {}", ty.name())),
+            _ => return Err(invalid(format!("there is no such reduction of {}", ty.name()))),
         })
     }
 }

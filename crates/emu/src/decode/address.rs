@@ -4,6 +4,7 @@ use prlx_isa::view::{Base, FunctionKind, Inst, Operand, Space};
 
 use super::binder::{Binder, bits};
 use crate::code::{AddrBase, AddrSpace};
+use crate::error::{EmuError, unsupported};
 
 /// The state space, the register and the offset of an address operand.
 ///
@@ -13,7 +14,7 @@ pub fn address(
     b: &mut Binder<'_>,
     operand: &Operand,
     inst: &Inst,
-) -> Result<(AddrSpace, AddrBase, i64), String> {
+) -> Result<(AddrSpace, AddrBase, i64), EmuError> {
     let kernel = b.function().kind == FunctionKind::Kernel;
     let params = if kernel && !inst.form.has("param::func") || inst.form.has("param::entry") {
         AddrSpace::Params
@@ -48,6 +49,6 @@ pub fn address(
             }
         }
         Operand::Address(Base::Absolute, offset) => (addr_space, AddrBase::None, *offset),
-        _ => return Err("its address is not understood".into()),
+        _ => return Err(unsupported("its address is not understood")),
     })
 }

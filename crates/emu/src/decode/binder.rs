@@ -1,4 +1,4 @@
-//! Operands become planes.
+//! Binds the operands of instructions to planes, and appends steps.
 
 use prlx_isa::view::{
     BlockId, FuncId, Function, Guard, Inst, InstId, Module, Operand, Reg, Space, SymbolId, Type,
@@ -8,6 +8,7 @@ use prlx_trace::kernel::Special as Launch;
 use rustc_hash::FxHashMap;
 
 use crate::code::{Code, GuardBits, HookValue, NEGATE, NO_GUARD, Op, Plane, SpecialRegister, Step, window};
+use crate::error::{EmuError, unsupported};
 use prlx_lanes::{Args, LaneFn};
 use prlx_lanes::{LANES, Planes, V32, V64};
 
@@ -24,14 +25,14 @@ pub enum BranchFixup {
 
 /// The kind of plane that a type needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum PlaneKind {
     /// A mask with one bit per lane.
     Pred,
     /// A plane of 32-bit values.
     W32,
     /// A plane of 64-bit values.
     W64,
-    /// Two of those.
+    /// Two planes of 64-bit values.
     W128,
 }
 
@@ -46,12 +47,12 @@ pub fn bits(ty: Type) -> u32 {
 }
 
 /// The kind of plane of a type.
-pub fn kind(ty: Type) -> Kind {
+pub fn kind(ty: Type) -> PlaneKind {
     match bits(ty) {
-        1 if ty == Type::Pred => Kind::Pred,
-        0..=32 => Kind::W32,
-        64 => Kind::W64,
-        _ => Kind::W128,
+        1 if ty == Type::Pred => PlaneKind::Pred,
+        0..=32 => PlaneKind::W32,
+        64 => PlaneKind::W64,
+        _ => PlaneKind::W128,
     }
 }
 
@@ -62,7 +63,7 @@ pub fn signed(ty: Type) -> bool {
 
 /// Planes handed out, by kind.
 #[derive(Clone, Copy, Default)]
-pub struct Count {
+pub struct PlaneCounts {
     /// Number of 32-bit planes.
     pub w32: u32,
     /// Number of 64-bit planes.
@@ -71,11 +72,11 @@ pub struct Count {
     pub pred: u32,
 }
 
-/// What decoding one kernel builds up.
+/// The state of decoding one kernel.
 pub struct Binder<'a> {
     /// The module that is decoded.
     pub module: &'a Module,
-    /// By symbol: its address, where it is the same for all.
+    /// The address of each symbol in global memory, if it has one.
     pub addresses: &'a [Option<u64>],
     /// The code so far.
     pub code: Code,
@@ -84,9 +85,9 @@ pub struct Binder<'a> {
     /// By function: planes of its trip counters, first and how many.
     pub counters: Vec<(u16, u16)>,
     /// Planes so far.
-    pub count: Count,
+    pub count: PlaneCounts,
     /// Planes that hold registers of the code.
-    pub registers: Count,
+    pub registers: PlaneCounts,
     /// By symbol: its address in the lane's parameter space, and whether it is relative to the stack pointer.
     pub local: FxHashMap<SymbolId, (u32, bool)>,
     /// By symbol: its address in shared memory.
@@ -110,7 +111,7 @@ pub struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
-    /// Nothing decoded yet.
+    /// A binder that has decoded nothing.
     pub fn new(module: &'a Module, addresses: &'a [Option<u64>]) -> Binder<'a> {
         Binder {
             module,
@@ -118,9 +119,9 @@ impl<'a> Binder<'a> {
             code: Code::default(),
             regs: vec![Vec::new(); module.functions.len()],
             counters: vec![(0, 0); module.functions.len()],
-            // Plane 0 of each kind is what nothing names.
-            count: Count { w32: 1, w64: 1, pred: 1 },
-            registers: Count::default(),
+            // Nothing names plane 0 of each kind.
+            count: PlaneCounts { w32: 1, w64: 1, pred: 1 },
+            registers: PlaneCounts::default(),
             local: FxHashMap::default(),
             shared: FxHashMap::default(),
             reserved: None,
@@ -141,12 +142,12 @@ impl<'a> Binder<'a> {
         &self.module.functions[self.func.index()]
     }
     /// A new plane.
-    pub fn plane(&mut self, k: Kind) -> u16 {
+    pub fn plane(&mut self, k: PlaneKind) -> u16 {
         let (n, add) = match k {
-            Kind::Pred => (&mut self.count.pred, 1),
-            Kind::W32 => (&mut self.count.w32, 1),
-            Kind::W64 => (&mut self.count.w64, 1),
-            Kind::W128 => (&mut self.count.w64, 2),
+            PlaneKind::Pred => (&mut self.count.pred, 1),
+            PlaneKind::W32 => (&mut self.count.w32, 1),
+            PlaneKind::W64 => (&mut self.count.w64, 1),
+            PlaneKind::W128 => (&mut self.count.w64, 2),
         };
         let i = *n;
         *n += add;
@@ -154,13 +155,13 @@ impl<'a> Binder<'a> {
         i as u16
     }
     /// A plane for a value between two steps of the same instruction.
-    pub fn temp(&mut self, k: Kind) -> u16 {
+    pub fn temp(&mut self, k: PlaneKind) -> u16 {
         let (pool, pair) = match k {
-            Kind::Pred => (0, 1),
-            Kind::W32 => (1, 1),
-            Kind::W64 => (2, 1),
+            PlaneKind::Pred => (0, 1),
+            PlaneKind::W32 => (1, 1),
+            PlaneKind::W64 => (2, 1),
             // Pairs are rare: always new ones.
-            Kind::W128 => return self.plane(Kind::W128),
+            PlaneKind::W128 => return self.plane(PlaneKind::W128),
         };
         let at = self.used[pool];
         self.used[pool] += pair;
@@ -176,7 +177,7 @@ impl<'a> Binder<'a> {
         self.inst = inst;
         self.guard = self.guard_bits(guard);
     }
-    /// A guard as steps have it.
+    /// The encoding of a guard in a step.
     pub fn guard_bits(&self, guard: Option<Guard>) -> GuardBits {
         match guard {
             None => NO_GUARD,
@@ -209,12 +210,12 @@ impl<'a> Binder<'a> {
     fn alu(&mut self, run: LaneFn, dst: u16, src: u16, imm: u64) {
         self.emit(Op::Alu(run, Args { dst: [dst, 0, 0, 0], src: [src, 0, 0, 0], imm }));
     }
-    /// A plane that always holds this.
+    /// The 32-bit plane of a constant.
     pub fn const32(&mut self, v: u32) -> u16 {
         if let Some(&p) = self.consts32.get(&v) {
             return p;
         }
-        let p = self.plane(Kind::W32);
+        let p = self.plane(PlaneKind::W32);
         self.consts32.insert(v, p);
         self.code.const32.push((p, v));
         p
@@ -224,7 +225,7 @@ impl<'a> Binder<'a> {
         if let Some(&p) = self.consts64.get(&v) {
             return p;
         }
-        let p = self.plane(Kind::W64);
+        let p = self.plane(PlaneKind::W64);
         self.consts64.insert(v, p);
         self.code.const64.push((p, v));
         p
@@ -234,21 +235,21 @@ impl<'a> Binder<'a> {
         if let Some(&p) = self.consts_pred.get(&v) {
             return p;
         }
-        let p = self.plane(Kind::Pred);
+        let p = self.plane(PlaneKind::Pred);
         self.consts_pred.insert(v, p);
         self.code.const_pred.push((p, v));
         p
     }
     fn constant(&mut self, v: u64, ty: Type) -> u16 {
         match kind(ty) {
-            Kind::Pred => self.const_pred(v != 0),
-            Kind::W32 => {
+            PlaneKind::Pred => self.const_pred(v != 0),
+            PlaneKind::W32 => {
                 let n = bits(ty);
                 self.const32(if n >= 32 { v as u32 } else { v as u32 & ((1 << n) - 1) })
             }
-            Kind::W64 => self.const64(v),
-            Kind::W128 => {
-                let p = self.plane(Kind::W128);
+            PlaneKind::W64 => self.const64(v),
+            PlaneKind::W128 => {
+                let p = self.plane(PlaneKind::W128);
                 self.code.const64.push((p, v));
                 self.code.const64.push((p + 1, if (v as i64) < 0 { u64::MAX } else { 0 }));
                 p
@@ -259,15 +260,16 @@ impl<'a> Binder<'a> {
         if let Some(&p) = self.specials.get(&s) {
             return p;
         }
-        let p = self.plane(Kind::W32);
+        let p = self.plane(PlaneKind::W32);
         self.specials.insert(s, p);
         self.code.specials.push((p, s));
         p
     }
-    /// The address of a symbol, where it does not depend on the lane's stack; with the space that it is an
-    /// address of.
-    pub fn address(&self, s: SymbolId) -> Result<(Option<u64>, Space), String> {
-        let Some(symbol) = self.module.symbols.get(s.index()) else { return Err("it names nothing".into()) };
+    /// The address of a symbol (`None` if it depends on the stack of the lane), and its state space.
+    pub fn address(&self, s: SymbolId) -> Result<(Option<u64>, Space), EmuError> {
+        let Some(symbol) = self.module.symbols.get(s.index()) else {
+            return Err(unsupported("it names nothing"));
+        };
         if symbol.is_function {
             return Ok((Some(window::CODE + (u64::from(s.0) + 1) * window::CODE_STRIDE), Space::Generic));
         }
@@ -283,35 +285,39 @@ impl<'a> Binder<'a> {
         }
         match self.addresses.get(s.index()).copied().flatten() {
             Some(a) => Ok((Some(a), symbol.space)),
-            None => Err(format!("`{}` is declared elsewhere and has no address here", symbol.name)),
+            None => {
+                Err(unsupported(format!("`{}` is declared elsewhere and has no address here", symbol.name)))
+            }
         }
     }
     /// The plane of a source operand, as a value of `ty`.
-    pub fn source(&mut self, operand: &Operand, ty: Type) -> Result<u16, String> {
+    pub fn source(&mut self, operand: &Operand, ty: Type) -> Result<u16, EmuError> {
         Ok(match operand {
             Operand::Reg(r) => {
                 let (have, at) = (self.reg_type(*r), self.reg(*r));
                 match (kind(have), kind(ty)) {
                     (a, b) if a == b => at,
-                    (Kind::W64, Kind::W32) => {
-                        let t = self.temp(Kind::W32);
+                    (PlaneKind::W64, PlaneKind::W32) => {
+                        let t = self.temp(PlaneKind::W32);
                         self.alu(narrow, t, at, 0);
                         t
                     }
-                    (Kind::W32, Kind::W64) => {
-                        let t = self.temp(Kind::W64);
+                    (PlaneKind::W32, PlaneKind::W64) => {
+                        let t = self.temp(PlaneKind::W64);
                         self.alu(widen, t, at, u64::from(if signed(have) { bits(have) } else { 0 }));
                         t
                     }
-                    _ => return Err(format!("a register of type {have:?} where {ty:?} is read")),
+                    _ => {
+                        return Err(unsupported(format!("a register of type {have:?} where {ty:?} is read")));
+                    }
                 }
             }
-            // Which part of it is the operation's own affair.
+            // The operation itself selects the part.
             Operand::Element(r, code) if VideoSelector::from_code(*code).is_some() => {
                 self.source(&Operand::Reg(*r), ty)?
             }
             Operand::Not(r) => {
-                let (t, at) = (self.temp(Kind::Pred), self.reg(*r));
+                let (t, at) = (self.temp(PlaneKind::Pred), self.reg(*r));
                 self.alu(not_pred, t, at, 0);
                 t
             }
@@ -325,17 +331,17 @@ impl<'a> Binder<'a> {
             Operand::Special(name) => {
                 let s = special(name)
                     .or_else(|| self.reserved(name))
-                    .ok_or_else(|| format!("the special register `{name}` is not simulated"))?;
+                    .ok_or_else(|| unsupported(format!("the special register `{name}` is not simulated")))?;
                 let at = self.special(s);
                 match kind(ty) {
-                    Kind::W32 => at,
-                    Kind::Pred => {
-                        let t = self.temp(Kind::Pred);
+                    PlaneKind::W32 => at,
+                    PlaneKind::Pred => {
+                        let t = self.temp(PlaneKind::Pred);
                         self.alu(holds, t, at, 0);
                         t
                     }
-                    Kind::W64 | Kind::W128 => {
-                        let t = self.temp(Kind::W64);
+                    PlaneKind::W64 | PlaneKind::W128 => {
+                        let t = self.temp(PlaneKind::W64);
                         self.alu(widen, t, at, 0);
                         t
                     }
@@ -345,10 +351,10 @@ impl<'a> Binder<'a> {
                 (Some(a), _) => self.constant(a.wrapping_add_signed(*offset), ty),
                 (None, _) => {
                     let offset =
-                        u32::try_from(*offset).map_err(|_| "a negative offset on the stack".to_string())?;
+                        u32::try_from(*offset).map_err(|_| unsupported("a negative offset on the stack"))?;
                     let at = self.local_address(*s, offset);
-                    if kind(ty) == Kind::W32 {
-                        let t = self.temp(Kind::W32);
+                    if kind(ty) == PlaneKind::W32 {
+                        let t = self.temp(PlaneKind::W32);
                         self.alu(narrow, t, at, 0);
                         t
                     } else {
@@ -357,7 +363,9 @@ impl<'a> Binder<'a> {
                 }
             },
             Operand::Sink => self.constant(0, ty),
-            other => return Err(format!("an operand of this shape ({other:?}) is not supported")),
+            other => {
+                return Err(unsupported(format!("an operand of this shape ({other:?}) is not supported")));
+            }
         })
     }
     /// `%reserved_smem_offset_…`: two halves, of which cooperative groups have the second.
@@ -373,12 +381,12 @@ impl<'a> Binder<'a> {
     /// A temporary that holds the address of a stack variable.
     pub fn local_address(&mut self, s: SymbolId, offset: u32) -> u16 {
         let at = self.local.get(&s).map_or(0, |l| l.0);
-        let t = self.temp(Kind::W64);
+        let t = self.temp(PlaneKind::W64);
         self.emit(Op::LocalAddr(t, at.wrapping_add(offset)));
         t
     }
     /// The plane of a destination operand that receives a value of `ty`, and what must be done afterwards.
-    pub fn dest(&mut self, operand: &Operand, ty: Type) -> Result<(u16, Option<After>), String> {
+    pub fn dest(&mut self, operand: &Operand, ty: Type) -> Result<(u16, Option<ResultFixup>), EmuError> {
         Ok(match operand {
             Operand::Sink => (self.temp(kind(ty)), None),
             Operand::Element(r, code) if VideoSelector::from_code(*code).is_some() => {
@@ -387,9 +395,9 @@ impl<'a> Binder<'a> {
             Operand::Reg(r) => {
                 let (have, at) = (self.reg_type(*r), self.reg(*r));
                 match (kind(have), kind(ty)) {
-                    (Kind::W32, Kind::W32) if signed(ty) && bits(ty) < bits(have) => (
+                    (PlaneKind::W32, PlaneKind::W32) if signed(ty) && bits(ty) < bits(have) => (
                         at,
-                        Some(After {
+                        Some(ResultFixup {
                             run: extend,
                             dst: at,
                             src: at,
@@ -397,48 +405,54 @@ impl<'a> Binder<'a> {
                         }),
                     ),
                     (a, b) if a == b => (at, None),
-                    (Kind::W64, Kind::W32) => {
-                        let t = self.temp(Kind::W32);
+                    (PlaneKind::W64, PlaneKind::W32) => {
+                        let t = self.temp(PlaneKind::W32);
                         let from = if signed(ty) { bits(ty) } else { 0 };
-                        (t, Some(After { run: widen, dst: at, src: t, imm: from.into() }))
+                        (t, Some(ResultFixup { run: widen, dst: at, src: t, imm: from.into() }))
                     }
-                    _ => return Err(format!("a register of type {have:?} where {ty:?} is written")),
+                    _ => {
+                        return Err(unsupported(format!(
+                            "a register of type {have:?} where {ty:?} is written"
+                        )));
+                    }
                 }
             }
-            other => return Err(format!("a destination of this shape ({other:?}) is not supported")),
+            other => {
+                return Err(unsupported(format!("a destination of this shape ({other:?}) is not supported")));
+            }
         })
     }
-    /// Emits what [`Binder::dest`] asked for.
-    pub fn finish(&mut self, after: impl IntoIterator<Item = After>) {
+    /// Appends the steps that [`Binder::dest`] returned.
+    pub fn finish(&mut self, after: impl IntoIterator<Item = ResultFixup>) {
         for a in after {
             self.alu(a.run, a.dst, a.src, a.imm);
         }
     }
     /// The plane of a register as an element of a load, store or call.
-    pub fn element(&mut self, operand: &Operand, ty: Type) -> Result<Plane, String> {
+    pub fn element(&mut self, operand: &Operand, ty: Type) -> Result<Plane, EmuError> {
         Ok(match operand {
             Operand::Reg(r) => {
                 let at = self.reg(*r);
                 match kind(self.reg_type(*r)) {
-                    Kind::W32 => Plane::W32(at),
-                    Kind::W64 => Plane::W64(at),
-                    Kind::W128 => Plane::W128(at),
-                    Kind::Pred => return Err("a predicate can't be loaded or stored".into()),
+                    PlaneKind::W32 => Plane::W32(at),
+                    PlaneKind::W64 => Plane::W64(at),
+                    PlaneKind::W128 => Plane::W128(at),
+                    PlaneKind::Pred => return Err(unsupported("a predicate can't be loaded or stored")),
                 }
             }
             Operand::Sink => Plane::None,
             other => {
                 let at = self.source(other, ty)?;
                 match kind(ty) {
-                    Kind::W64 => Plane::W64(at),
-                    Kind::W128 => Plane::W128(at),
+                    PlaneKind::W64 => Plane::W64(at),
+                    PlaneKind::W128 => Plane::W128(at),
                     _ => Plane::W32(at),
                 }
             }
         })
     }
     /// An operand's own value, whatever its type, for hooks.
-    pub fn value(&mut self, operand: &Operand) -> Result<HookValue, String> {
+    pub fn value(&mut self, operand: &Operand) -> Result<HookValue, EmuError> {
         Ok(HookValue::Plane(match operand {
             Operand::Reg(r) if self.reg_type(*r) == Type::Pred => return Ok(HookValue::Pred(self.reg(*r))),
             Operand::Reg(_) => self.element(operand, Type::B64)?,
@@ -451,7 +465,7 @@ impl<'a> Binder<'a> {
 
 /// A step after the instruction that finishes its result.
 #[derive(Clone, Copy)]
-pub struct After {
+pub struct ResultFixup {
     run: LaneFn,
     dst: u16,
     src: u16,
@@ -477,7 +491,7 @@ pub fn leaves(inst: &Inst) -> (Vec<&Operand>, Vec<&Operand>) {
     (dst, src)
 }
 
-/// A special register that stands still.
+/// A special register whose value is fixed for a CTA.
 fn special(name: &str) -> Option<SpecialRegister> {
     if let Some(&s) = Launch::ALL.iter().find(|s| s.name() == name) {
         return Some(SpecialRegister::Launch(s));

@@ -3,43 +3,45 @@
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Inst, Operand, Reg, Role, Type};
 
-use super::binder::{Binder, Kind, bits, kind, leaves};
+use super::binder::{Binder, PlaneKind, bits, kind, leaves};
 use crate::code::{BarrierKind, BarrierOp, Builtin, Call, Callee, Op, Plane, Slot, WarpOp, WarpOpKind};
+use crate::error::{EmuError, unsupported};
 
-/// A register as a call's argument or result.
+/// The slot of a register that is an argument or result of a call.
 pub fn reg_slot(b: &Binder<'_>, r: Reg) -> Slot {
     let at = b.reg(r);
     match kind(b.reg_type(r)) {
-        Kind::Pred => Slot::Pred(at),
-        Kind::W32 => Slot::Plane(Plane::W32(at)),
-        Kind::W64 => Slot::Plane(Plane::W64(at)),
-        Kind::W128 => Slot::Plane(Plane::W128(at)),
+        PlaneKind::Pred => Slot::Pred(at),
+        PlaneKind::W32 => Slot::Plane(Plane::W32(at)),
+        PlaneKind::W64 => Slot::Plane(Plane::W64(at)),
+        PlaneKind::W128 => Slot::Plane(Plane::W128(at)),
     }
 }
 
 /// `call (results), callee, (arguments), prototype`.
-pub fn call(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+pub fn call(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let target = inst
         .roles
         .iter()
         .position(|&r| r == Role::Target)
         .or_else(|| inst.operands.iter().position(|o| !matches!(o, Operand::List(_))))
         .filter(|&i| i < inst.operands.len())
-        .ok_or("it names no function")?;
+        .ok_or_else(|| unsupported("it names no function"))?;
     let callee = match &inst.operands[target] {
         Operand::Symbol(s, _) => {
-            let symbol = b.module.symbols.get(s.index()).ok_or("it names no function")?;
+            let symbol =
+                b.module.symbols.get(s.index()).ok_or_else(|| unsupported("it names no function"))?;
             match (symbol.function, symbol.name.as_str()) {
                 (Some(f), _) => Callee::Direct(f),
                 (None, "vprintf") => Callee::Builtin(Builtin::Vprintf),
                 (None, "__assertfail") => Callee::Builtin(Builtin::AssertFail),
                 (None, "malloc") => Callee::Builtin(Builtin::Malloc),
                 (None, "free") => Callee::Builtin(Builtin::Free),
-                (None, name) => return Err(format!("`{name}` has no body in this module")),
+                (None, name) => return Err(unsupported(format!("`{name}` has no body in this module"))),
             }
         }
         o @ Operand::Reg(_) => Callee::Indirect(b.source(o, Type::B64)?),
-        _ => return Err("what it calls is not understood".into()),
+        _ => return Err(unsupported("what it calls is not understood")),
     };
     let mut args = Vec::new();
     let mut rets = Vec::new();
@@ -60,27 +62,29 @@ pub fn call(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     Ok(())
 }
 
-fn slot(b: &mut Binder<'_>, o: &Operand) -> Result<Slot, String> {
+fn slot(b: &mut Binder<'_>, o: &Operand) -> Result<Slot, EmuError> {
     Ok(match o {
         Operand::Symbol(s, 0) if b.local.contains_key(s) => {
             let (at, _) = b.local[s];
             let size = b.module.symbols[s.index()].size;
-            Slot::Bytes(at, u32::try_from(size).map_err(|_| "a parameter of more than 4 GiB")?)
+            Slot::Bytes(at, u32::try_from(size).map_err(|_| unsupported("a parameter of more than 4 GiB"))?)
         }
         Operand::Reg(r) => reg_slot(b, *r),
         Operand::Int(v) => Slot::Plane(Plane::W64(b.const64(*v as u64))),
         Operand::F32(v) => Slot::Plane(Plane::W32(b.const32(*v))),
         Operand::F64(v) => Slot::Plane(Plane::W64(b.const64(*v))),
         Operand::Symbol(..) => Slot::Plane(Plane::W64(b.source(o, Type::B64)?)),
-        _ => return Err("an argument of this shape is not supported".into()),
+        _ => return Err(unsupported("an argument of this shape is not supported")),
     })
 }
 
 /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`.
-pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
+pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
     let f = &inst.form;
     if !f.has("sync") {
-        return Err("the form without `.sync` is not supported: it does not say which lanes take part".into());
+        return Err(unsupported(
+            "the form without `.sync` is not supported: it does not say which lanes take part",
+        ));
     }
     let (dst, src) = leaves(inst);
     let one = |names: &[(&str, WarpOpKind)]| names.iter().find(|(n, _)| f.has(n)).map(|&(_, k)| k);
@@ -97,14 +101,14 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
                 ("bfly", WarpOpKind::Bfly),
                 ("idx", WarpOpKind::Idx),
             ])
-            .ok_or("its mode is missing")?;
+            .ok_or_else(|| unsupported("its mode is missing"))?;
             if src.len() < 4 {
-                return Err("it needs four sources".into());
+                return Err(unsupported("it needs four sources"));
             }
             for (i, o) in src.iter().take(3).enumerate() {
                 out.src[i] = b.source(o, Type::B32)?;
             }
-            (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
+            (out.dst, after) = b.dest(dst.first().ok_or_else(|| unsupported("no result"))?, Type::B32)?;
             if let Some(p) = dst.get(1) {
                 out.pred = Some(b.dest(p, Type::Pred)?.0);
             }
@@ -116,16 +120,16 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
                 ("uni", WarpOpKind::VoteUni),
                 ("ballot", WarpOpKind::VoteBallot),
             ])
-            .ok_or("its mode is missing")?;
-            out.src[0] = b.source(src.first().ok_or("no source")?, Type::Pred)?;
+            .ok_or_else(|| unsupported("its mode is missing"))?;
+            out.src[0] = b.source(src.first().ok_or_else(|| unsupported("no source"))?, Type::Pred)?;
             let ty = if out.kind == WarpOpKind::VoteBallot { Type::B32 } else { Type::Pred };
-            (out.dst, after) = b.dest(dst.first().ok_or("no result")?, ty)?;
+            (out.dst, after) = b.dest(dst.first().ok_or_else(|| unsupported("no result"))?, ty)?;
         }
         Ptx::Match => {
             out.kind = if f.has("all") { WarpOpKind::MatchAll } else { WarpOpKind::MatchAny };
             out.flag = bits(ty) == 64;
-            out.src[0] = b.source(src.first().ok_or("no source")?, ty)?;
-            (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
+            out.src[0] = b.source(src.first().ok_or_else(|| unsupported("no source"))?, ty)?;
+            (out.dst, after) = b.dest(dst.first().ok_or_else(|| unsupported("no result"))?, Type::B32)?;
             if let Some(p) = dst.get(1) {
                 out.pred = Some(b.dest(p, Type::Pred)?.0);
             }
@@ -143,20 +147,22 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
                 (Some("and"), _) => WarpOpKind::ReduxAnd,
                 (Some("or"), _) => WarpOpKind::ReduxOr,
                 (Some("xor"), _) => WarpOpKind::ReduxXor,
-                _ => return Err("this reduction is not supported".into()),
+                _ => return Err(unsupported("this reduction is not supported")),
             };
-            out.src[0] = b.source(src.first().ok_or("no source")?, Type::B32)?;
-            (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
+            out.src[0] = b.source(src.first().ok_or_else(|| unsupported("no source"))?, Type::B32)?;
+            (out.dst, after) = b.dest(dst.first().ok_or_else(|| unsupported("no result"))?, Type::B32)?;
         }
         Ptx::Elect => {
             out.kind = WarpOpKind::Elect;
-            (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
-            out.pred = Some(b.dest(dst.get(1).ok_or("it has no predicate result")?, Type::Pred)?.0);
+            (out.dst, after) = b.dest(dst.first().ok_or_else(|| unsupported("no result"))?, Type::B32)?;
+            out.pred = Some(
+                b.dest(dst.get(1).ok_or_else(|| unsupported("it has no predicate result"))?, Type::Pred)?.0,
+            );
         }
         // bar.warp.sync: the mask is its only operand.
         _ => members = dst.first().copied(),
     }
-    out.members = Some(b.source(members.ok_or("its mask is missing")?, Type::B32)?);
+    out.members = Some(b.source(members.ok_or_else(|| unsupported("its mask is missing"))?, Type::B32)?);
     b.code.warp_ops.push(out);
     let at = b.code.warp_ops.len() as u32 - 1;
     b.emit_main(Op::Exchange(at));
@@ -165,7 +171,7 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
 }
 
 /// `bar`, `barrier`.
-pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let f = &inst.form;
     if f.has("cluster") {
         // A CTA that is launched without clusters is a cluster of its own.
@@ -186,14 +192,14 @@ pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         () if f.has("popc") => BarrierKind::Popc,
         () if f.has("and") => BarrierKind::And,
         () if f.has("or") => BarrierKind::Or,
-        () => return Err("this reduction is not supported".into()),
+        () => return Err(unsupported("this reduction is not supported")),
     };
     let mut out = BarrierOp { kind, id: 0, count: None, dst: 0, src: 0 };
     let mut at = 0;
     let mut after = None;
     if red {
         let ty = if kind == BarrierKind::Popc { Type::U32 } else { Type::Pred };
-        (out.dst, after) = b.dest(leaf.first().ok_or("no result")?, ty)?;
+        (out.dst, after) = b.dest(leaf.first().ok_or_else(|| unsupported("no result"))?, ty)?;
         at = 1;
     }
     let number = Operand::Int(0);
@@ -204,10 +210,10 @@ pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         out.count = Some(b.source(&rest[0], Type::U32)?);
     }
     if red {
-        out.src = b.source(rest.last().ok_or("no source")?, Type::Pred)?;
+        out.src = b.source(rest.last().ok_or_else(|| unsupported("no source"))?, Type::Pred)?;
     }
     if kind == BarrierKind::Arrive && out.count.is_none() {
-        return Err("`bar.arrive` needs a thread count".into());
+        return Err(unsupported("`bar.arrive` needs a thread count"));
     }
     b.code.barriers.push(out);
     let at = b.code.barriers.len() as u32 - 1;
@@ -217,11 +223,11 @@ pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
 }
 
 /// `alloca`, `stacksave`, `stackrestore`.
-pub fn stack(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
+pub fn stack(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
     if inst.form.types.last() != Some(&Type::U64) {
-        return Err("32-bit addresses are not supported".into());
+        return Err(unsupported("32-bit addresses are not supported"));
     }
-    let first = inst.operands.first().ok_or("it has too few operands")?;
+    let first = inst.operands.first().ok_or_else(|| unsupported("it has too few operands"))?;
     if op == Ptx::Stackrestore {
         let src = b.source(first, Type::U64)?;
         b.emit_main(Op::StackRestore(src));
@@ -231,14 +237,15 @@ pub fn stack(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
     if op == Ptx::Stacksave {
         b.emit_main(Op::StackSave(dst));
     } else {
-        let size = b.source(inst.operands.get(1).ok_or("it has too few operands")?, Type::U64)?;
+        let size =
+            b.source(inst.operands.get(1).ok_or_else(|| unsupported("it has too few operands"))?, Type::U64)?;
         let align = match inst.operands.get(2) {
             None => 8,
             Some(Operand::Int(n)) => u32::try_from(*n)
                 .ok()
                 .filter(|n| n.is_power_of_two())
-                .ok_or("its alignment is no power of two")?,
-            Some(_) => return Err("its alignment is not a constant".into()),
+                .ok_or_else(|| unsupported("its alignment is no power of two"))?,
+            Some(_) => return Err(unsupported("its alignment is not a constant")),
         };
         b.emit_main(Op::Alloca(dst, size, align));
     }

@@ -1,20 +1,19 @@
-//! What the device does with each operation of PTX: the table of `docs/ops.md`, and what decoding goes by.
+//! What the device does with each operation of PTX. Decoding and the table of `docs/ops.md` use this.
 
 use prlx_isa::ptx::Op;
 
 /// What the device does with an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coverage {
-    /// It runs; with what is missing of it, or nothing.
+    /// The operation runs. The text says what is missing, if anything.
     Runs(&'static str),
-    /// It is accepted and does nothing, which it may.
+    /// The operation is accepted and has no effect, which PTX allows.
     Hint,
     /// A kernel with it is refused.
     Refused,
 }
 
-/// What the device does with `op`. An operation that is added to the table does not compile until it has its
-/// place here.
+/// What the device does with `op`. The match is exhaustive: a new operation must be added here.
 pub const fn coverage(op: Op) -> Coverage {
     use Coverage::{Hint, Refused, Runs};
     use Op::*;
@@ -49,8 +48,8 @@ pub const fn coverage(op: Op) -> Coverage {
     }
 }
 
-/// The tests that say of an operation alone that it is right, as `file::test` of `crates/emu/tests`; kernels
-/// that have it run under test besides.
+/// The tests of an operation alone, as `file::test` of `crates/emu/tests`. Kernels with the operation run
+/// under test as well.
 pub const fn tests(op: Op) -> &'static [&'static str] {
     use Op::*;
     match op {

@@ -5,6 +5,7 @@ use prlx_plan::{Action, At, Insertion, SpanBegin};
 
 use super::binder::Binder;
 use crate::code::{Hook, HookValue, Op};
+use crate::error::EmuError;
 
 /// Binds the values of one action of the plan to planes and appends its step.
 ///
@@ -16,7 +17,7 @@ pub fn action(
     inst: InstId,
     insertion: &Insertion,
     counters: (u16, u16),
-) -> Result<(), String> {
+) -> Result<(), EmuError> {
     b.begin(inst, insertion.guard);
     let mut hook = Hook {
         action: insertion.action.clone(),
@@ -66,7 +67,7 @@ pub fn action(
 }
 
 /// Binds every element of an operand.
-fn values(b: &mut Binder<'_>, v: &Operand, out: &mut Vec<HookValue>) -> Result<(), String> {
+fn values(b: &mut Binder<'_>, v: &Operand, out: &mut Vec<HookValue>) -> Result<(), EmuError> {
     match v {
         Operand::Vector(list) => list.iter().try_for_each(|v| values(b, v, out)),
         Operand::Sink => Ok(()),

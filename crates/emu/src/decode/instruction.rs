@@ -4,7 +4,7 @@ use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Class, FunctionKind, Inst, Operand, Space, Type};
 
 use super::address::address;
-use super::binder::{Binder, BranchFixup, Kind, bits, bytes, leaves, signed};
+use super::binder::{Binder, BranchFixup, PlaneKind, bits, bytes, leaves, signed};
 use super::{control, copies, matrix, wgmma};
 use crate::code::{
     AddrBase, AddrSpace, AsyncStore, AsyncStoreKind, Atomic, BranchTable, Clock, Correction, MemAccess, Op,
@@ -12,36 +12,37 @@ use crate::code::{
 };
 use crate::decode::coverage::{Coverage, coverage};
 use crate::decode::select::select;
+use crate::error::{EmuError, unsupported};
 use prlx_lanes::{Args, LaneFn, Simd};
 use prlx_lanes::{LANES, Planes, V32, V64};
 
 /// Appends the steps of an instruction.
 ///
 /// # Errors
-/// What is missing.
+/// The device does not support the instruction.
 pub fn instruction(
     b: &mut Binder<'_>,
     inst: &Inst,
     simd: Simd,
     fixes: &mut Vec<BranchFixup>,
-) -> Result<(), String> {
-    let Some(op) = inst.form.op else { return Err("it is not an instruction that PRLX knows".into()) };
+) -> Result<(), EmuError> {
+    let Some(op) = inst.form.op else { return Err(unsupported("it is not an instruction that PRLX knows")) };
     if coverage(op) == Coverage::Refused {
-        return Err("it is not implemented".into());
+        return Err(unsupported("it is not implemented"));
     }
     let f = &inst.form;
     match op {
         Ptx::Bra => {
             let Some(Operand::Label(to)) = inst.operands.first() else {
-                return Err("its target is not a label".into());
+                return Err(unsupported("its target is not a label"));
             };
             fixes.push(BranchFixup::Branch(b.code.steps.len(), *to));
             b.emit_main(Op::Bra(u32::MAX));
         }
         Ptx::Brx => {
-            let index = b.source(inst.operands.first().ok_or("no index")?, Type::U32)?;
+            let index = b.source(inst.operands.first().ok_or_else(|| unsupported("no index"))?, Type::U32)?;
             let Some(Operand::Targets(to)) = inst.operands.get(1) else {
-                return Err("its table is not understood".into());
+                return Err(unsupported("its table is not understood"));
             };
             fixes.push(BranchFixup::Table(b.code.steps.len(), b.code.branch_tables.len(), to.clone()));
             b.code.branch_tables.push(BranchTable { index, targets: vec![0; to.len()] });
@@ -63,13 +64,14 @@ pub fn instruction(
         | Ptx::Pmevent => b.emit_main(Op::Nop),
         Ptx::Setmaxnreg => match inst.operands.first() {
             Some(Operand::Int(n)) if (24..=256).contains(n) && n % 8 == 0 => b.emit_main(Op::Nop),
-            _ => return Err("its register count is not a multiple of 8 from 24 to 256".into()),
+            _ => return Err(unsupported("its register count is not a multiple of 8 from 24 to 256")),
         },
         Ptx::Shfl | Ptx::Vote | Ptx::Match | Ptx::Redux | Ptx::Elect => return control::sync(b, inst, op),
         Ptx::Bar | Ptx::Barrier if f.has("warp") => return control::sync(b, inst, op),
         Ptx::Bar | Ptx::Barrier => return control::bar(b, inst),
         Ptx::Activemask => {
-            let (at, after) = b.dest(inst.operands.first().ok_or("no result")?, Type::B32)?;
+            let (at, after) =
+                b.dest(inst.operands.first().ok_or_else(|| unsupported("no result"))?, Type::B32)?;
             b.emit_main(Op::ActiveMask(at));
             b.finish(after);
         }
@@ -89,14 +91,15 @@ pub fn instruction(
         Ptx::Cvta => return cvta(b, inst),
         Ptx::Isspacep => return isspacep(b, inst),
         Ptx::Createpolicy => {
-            let (at, _) = b.dest(inst.operands.first().ok_or("no result")?, Type::B64)?;
+            let (at, _) =
+                b.dest(inst.operands.first().ok_or_else(|| unsupported("no result"))?, Type::B64)?;
             let zero = b.const64(0);
             b.emit_main(Op::Alu(add64, Args { dst: [at, 0, 0, 0], src: [zero, 0, 0, 0], imm: 0 }));
         }
         Ptx::Mov if clock(inst).is_some() => {
-            let c = clock(inst).ok_or("no clock")?;
+            let c = clock(inst).ok_or_else(|| unsupported("no clock"))?;
             let ty = if matches!(c, Clock::Wide | Clock::Global) { Type::U64 } else { Type::U32 };
-            let (at, after) = b.dest(inst.operands.first().ok_or("no result")?, ty)?;
+            let (at, after) = b.dest(inst.operands.first().ok_or_else(|| unsupported("no result"))?, ty)?;
             b.emit_main(Op::Clock(c, at));
             b.finish(after);
         }
@@ -107,7 +110,7 @@ pub fn instruction(
         {
             return data(b, inst, simd);
         }
-        _ => return Err("it is not implemented".into()),
+        _ => return Err(unsupported("it is not implemented")),
     }
     Ok(())
 }
@@ -126,7 +129,7 @@ fn clock(inst: &Inst) -> Option<Clock> {
 }
 
 /// An operation on registers alone.
-fn data(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), String> {
+fn data(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), EmuError> {
     let op = select(inst, simd)?;
     let (dst, mut src) = leaves(inst);
     if inst.form.op == Some(Ptx::Lop3) && src.len() > 3 {
@@ -135,7 +138,7 @@ fn data(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), String> {
     }
     let mut args = Args { imm: op.imm, ..Args::default() };
     for (i, &ty) in op.src.iter().enumerate().take(4) {
-        args.src[i] = b.source(src.get(i).ok_or("it has too few sources")?, ty)?;
+        args.src[i] = b.source(src.get(i).ok_or_else(|| unsupported("it has too few sources"))?, ty)?;
     }
     let mut afters = Vec::new();
     for (i, &ty) in op.dst.iter().enumerate().take(4) {
@@ -144,8 +147,8 @@ fn data(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), String> {
         afters.extend(after);
     }
     if let Some(table) = b.code.calibrations.iter().position(|c| c.op == inst.form.text) {
-        // The operand is still needed when the result is there, and may be the same register.
-        let to = std::mem::replace(&mut args.dst[0], b.temp(Kind::W32));
+        // The correction needs the operand after the result is written, and both may be the same register.
+        let to = std::mem::replace(&mut args.dst[0], b.temp(PlaneKind::W32));
         let planes = [args.src[0], args.dst[0], to];
         b.emit_main(Op::Alu(op.run, args));
         b.code.corrections.push(Correction { table: table as u32, planes });
@@ -162,16 +165,16 @@ fn is_strong(inst: &Inst) -> bool {
     inst.form.one_of(&["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"]).is_some()
 }
 
-fn elements(b: &mut Binder<'_>, operand: &Operand, ty: Type) -> Result<Vec<Plane>, String> {
+fn elements(b: &mut Binder<'_>, operand: &Operand, ty: Type) -> Result<Vec<Plane>, EmuError> {
     match operand {
         Operand::Vector(v) => v.iter().map(|o| b.element(o, ty)).collect(),
         o => Ok(vec![b.element(o, ty)?]),
     }
 }
 
-fn load(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
-    let ty = inst.form.types.last().copied().ok_or("its type is missing")?;
-    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+fn load(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
+    let ty = inst.form.types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
+    let [to, from, ..] = inst.operands.as_slice() else { return Err(unsupported("it needs two operands")) };
     let (place, base, offset) = address(b, from, inst)?;
     let mut afters = Vec::new();
     let planes = if signed(ty) && bits(ty) < 64 {
@@ -200,9 +203,9 @@ fn load(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     Ok(())
 }
 
-fn store(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
-    let ty = inst.form.types.last().copied().ok_or("its type is missing")?;
-    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+fn store(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
+    let ty = inst.form.types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
+    let [to, from, ..] = inst.operands.as_slice() else { return Err(unsupported("it needs two operands")) };
     let (place, base, offset) = address(b, to, inst)?;
     let planes = elements(b, from, ty)?;
     b.code.mems.push(MemAccess {
@@ -219,21 +222,21 @@ fn store(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
 }
 
 /// `st.async`, `red.async`.
-fn send(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
+fn send(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
     let [to, value, mbarrier] = inst.operands.as_slice() else {
-        return Err("it needs three operands".into());
+        return Err(unsupported("it needs three operands"));
     };
     if inst.space != Space::SharedCluster && inst.space != Space::Generic {
-        return Err("only the form to `.shared::cluster` is supported".into());
+        return Err(unsupported("only the form to `.shared::cluster` is supported"));
     }
-    // Its addresses are the cluster's, also where the space is not written.
+    // The addresses are in `.shared::cluster`, even if the opcode does not name the space.
     let place = |mem: MemAccess| MemAccess {
         space: if mem.base == AddrBase::None { mem.space } else { AddrSpace::Cluster },
         ..mem
     };
     let sent = match op {
         Ptx::St => {
-            let ty = inst.form.types.last().copied().ok_or("its type is missing")?;
+            let ty = inst.form.types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
             let (at, base, offset) = address(b, to, inst)?;
             let planes = elements(b, value, ty)?;
             AsyncStoreKind::Store(place(MemAccess {
@@ -258,12 +261,12 @@ fn send(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
     Ok(())
 }
 
-fn atomic(b: &mut Binder<'_>, inst: &Inst, result: bool) -> Result<(), String> {
+fn atomic(b: &mut Binder<'_>, inst: &Inst, result: bool) -> Result<(), EmuError> {
     let (to, rest) = match (result, inst.operands.as_slice()) {
         (true, [to, rest @ ..]) => (Some(to), rest),
         (_, rest) => (None, rest),
     };
-    let [at, values @ ..] = rest else { return Err("it has too few operands".into()) };
+    let [at, values @ ..] = rest else { return Err(unsupported("it has too few operands")) };
     let atom = update(b, inst, to, at, values)?;
     b.code.atoms.push(atom);
     let at = b.code.atoms.len() as u32 - 1;
@@ -271,19 +274,19 @@ fn atomic(b: &mut Binder<'_>, inst: &Inst, result: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// A read-modify-write: where its result goes, its address, its operands.
+/// Binds a read-modify-write: its result, its address and its operands.
 fn update(
     b: &mut Binder<'_>,
     inst: &Inst,
     to: Option<&Operand>,
     at: &Operand,
     operands: &[Operand],
-) -> Result<Atomic, String> {
+) -> Result<Atomic, EmuError> {
     let f = &inst.form;
-    let ty = f.types.last().copied().ok_or("its type is missing")?;
+    let ty = f.types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
     let name = f
         .one_of(&["add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"])
-        .ok_or("its operation is missing")?;
+        .ok_or_else(|| unsupported("its operation is missing"))?;
     let rmw = match (name, ty) {
         // The hardware flushes subnormals in global memory and keeps them in shared memory.
         ("add", Type::F32) => Rmw::AddF32 { flush: matches!(inst.space, Space::Global | Space::Generic) },
@@ -298,12 +301,12 @@ fn update(
             pair: matches!(ty, Type::F16x2 | Type::Bf16x2),
         },
         (_, Type::B128) if name != "exch" && name != "cas" => {
-            return Err("this operation is not implemented for this type".into());
+            return Err(unsupported("this operation is not implemented for this type"));
         }
         (_, Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2 | Type::F32 | Type::F64)
             if name != "exch" && name != "cas" =>
         {
-            return Err("this operation is not implemented for this type".into());
+            return Err(unsupported("this operation is not implemented for this type"));
         }
         ("add", _) => Rmw::Add,
         ("min", Type::S32 | Type::S64) => Rmw::MinS,
@@ -317,13 +320,13 @@ fn update(
         ("xor", _) => Rmw::Xor,
         ("exch", _) => Rmw::Exch,
         ("cas", _) => Rmw::Cas,
-        _ => return Err("this operation is not implemented for this type".into()),
+        _ => return Err(unsupported("this operation is not implemented for this type")),
     };
-    let [value, more @ ..] = operands else { return Err("it has too few operands".into()) };
+    let [value, more @ ..] = operands else { return Err(unsupported("it has too few operands")) };
     let (place, base, offset) = address(b, at, inst)?;
     let values = elements(b, value, ty)?;
     let swap = if rmw == Rmw::Cas {
-        Some(b.element(more.first().ok_or("it has too few operands")?, ty)?)
+        Some(b.element(more.first().ok_or_else(|| unsupported("it has too few operands"))?, ty)?)
     } else {
         None
     };
@@ -335,8 +338,8 @@ fn update(
     Ok(Atomic { mem, rmw, values, swap })
 }
 
-/// The window of a space in generic addresses; global and constant memory are not in one.
-fn window_of(b: &Binder<'_>, inst: &Inst) -> Result<u64, String> {
+/// The start of the window of a state space in generic addresses; 0 for global and constant memory.
+fn window_of(b: &Binder<'_>, inst: &Inst) -> Result<u64, EmuError> {
     Ok(match inst.space {
         Space::Generic | Space::Global | Space::Const | Space::Reg => 0,
         Space::Shared | Space::SharedCluster => window::SHARED,
@@ -346,13 +349,13 @@ fn window_of(b: &Binder<'_>, inst: &Inst) -> Result<u64, String> {
     })
 }
 
-fn cvta(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+fn cvta(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let base = window_of(b, inst)?;
-    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+    let [to, from, ..] = inst.operands.as_slice() else { return Err(unsupported("it needs two operands")) };
     let at = b.source(from, Type::U64)?;
     let (dst, after) = b.dest(to, inst.form.types.last().copied().unwrap_or(Type::U64))?;
     if after.is_some() || inst.form.ty(0) == Some(Type::U32) {
-        return Err("32-bit generic addresses are not supported".into());
+        return Err(unsupported("32-bit generic addresses are not supported"));
     }
     let imm = if inst.form.has("to") { 0u64.wrapping_sub(base) } else { base };
     b.emit_main(Op::Alu(add64, Args { dst: [dst, 0, 0, 0], src: [at, 0, 0, 0], imm }));
@@ -361,8 +364,10 @@ fn cvta(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
 
 /// `mapa`: an address in the shared memory of the CTA itself becomes the same one in that of another of its
 /// cluster.
-fn mapa(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
-    let [to, from, rank, ..] = inst.operands.as_slice() else { return Err("it needs three operands".into()) };
+fn mapa(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
+    let [to, from, rank, ..] = inst.operands.as_slice() else {
+        return Err(unsupported("it needs three operands"));
+    };
     let ty = inst.form.types.last().copied().unwrap_or(Type::U32);
     let (at, rank) = (b.source(from, ty)?, b.source(rank, Type::U32)?);
     let (dst, after) = b.dest(to, ty)?;
@@ -373,8 +378,8 @@ fn mapa(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
 }
 
 /// `getctarank`: the CTA whose shared memory an address lies in.
-fn getctarank(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
-    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+fn getctarank(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
+    let [to, from, ..] = inst.operands.as_slice() else { return Err(unsupported("it needs two operands")) };
     let (at, own) =
         (b.source(from, Type::U64)?, b.source(&Operand::Special("%cluster_ctarank".into()), Type::U32)?);
     let (dst, after) = b.dest(to, Type::U32)?;
@@ -383,22 +388,23 @@ fn getctarank(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     Ok(())
 }
 
-/// Where shared memory begins in the addresses of an instruction: they are generic unless it names the space.
+/// The start of shared memory in the addresses of an instruction, which are generic unless it names the
+/// space.
 fn shared_base(inst: &Inst) -> u64 {
     if inst.space == Space::Generic { window::SHARED } else { 0 }
 }
 
-fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let (base, size) = match inst.space {
-        // Constants have a window of their own, and are in global memory's no more (what ptxas makes of it
-        // for sm_90a).
+        // Constants have a window of their own and do not count as global memory, as in the code of ptxas for
+        // sm_90a.
         Space::Const | Space::Global => b.code.constants,
         Space::Shared | Space::SharedCluster => (window::SHARED, window::LOCAL - window::SHARED),
         Space::Local => (window::LOCAL, window::PARAMS - window::LOCAL),
         Space::Param => (window::PARAMS, window::CODE - window::PARAMS),
-        space => return Err(format!("addresses can't be asked whether they are in {space:?}")),
+        space => return Err(unsupported(format!("addresses can't be asked whether they are in {space:?}"))),
     };
-    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+    let [to, from, ..] = inst.operands.as_slice() else { return Err(unsupported("it needs two operands")) };
     let at = b.source(from, Type::U64)?;
     let (dst, _) = b.dest(to, Type::Pred)?;
     let (run, other): (LaneFn, u16) = match inst.space {
@@ -419,7 +425,7 @@ fn add64(p: &mut Planes, a: &Args, m: u32) {
     p.put64(a.dst[0], m, out);
 }
 
-/// Whether an address is at most a size above a base.
+/// Whether an address is less than a size above a base.
 fn in_window(p: &mut Planes, a: &Args, m: u32) {
     let (v, size) = (p.get64(a.src[0]), p.get64(a.src[1]));
     let mut out = 0;
@@ -439,8 +445,8 @@ fn in_global(p: &mut Planes, a: &Args, m: u32) {
     p.put_pred(a.dst[0], m, out);
 }
 
-/// A shared address of the CTA itself for the CTA of a rank; what is no such address, and ranks that no
-/// cluster has, give one where nothing lies.
+/// Maps an address in the own shared memory to the CTA of a rank. Other addresses, and ranks that no cluster
+/// has, give an address where nothing lies.
 fn in_cta_of(at: u64, rank: u32) -> u64 {
     const NOWHERE: u64 = (window::LOCAL - window::SHARED) / window::CTA - 1;
     let rank = if at < window::CTA { u64::from(rank).saturating_add(1).min(NOWHERE) } else { NOWHERE };

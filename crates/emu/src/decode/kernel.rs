@@ -17,14 +17,16 @@ use prlx_driver::{Error, ErrorKind};
 use prlx_isa::view::{BlockId, FuncId, FunctionKind, InstId, Module};
 use prlx_plan::{At, Plan};
 
-use super::binder::{Binder, BranchFixup, Count};
+use super::binder::{Binder, BranchFixup, PlaneCounts};
 use super::call_graph::{is_recursive, reachable};
 use super::{hooks, instruction, layout};
 use crate::calibration::Calibration;
 use crate::code::{Code, FunctionEntry, Op};
+use crate::error::{EmuError, unsupported};
+use crate::exec::fault;
 use prlx_lanes::Simd;
 
-/// What decoding needs to know.
+/// The input of decoding.
 pub struct Request<'a> {
     /// The module of the kernel.
     pub module: &'a Module,
@@ -44,13 +46,13 @@ pub struct Request<'a> {
     pub calibrations: &'a [Arc<Calibration>],
 }
 
-/// Bytes of local memory of a thread, at most.
+/// The most bytes of local memory of a thread.
 const MAX_LOCAL: u32 = 512 << 10;
 
 /// Decodes a kernel.
 ///
 /// # Errors
-/// When there is no such kernel, or it has instructions that the device can't do.
+/// The module has no such kernel, or the kernel has instructions that the device does not support.
 pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
     let module = r.module;
     let found = module.functions.iter().position(|f| f.kind == FunctionKind::Kernel && f.name == r.kernel);
@@ -74,14 +76,13 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
     if !missing.is_empty() {
         return Err(refuse(&b, r, &missing));
     }
-    match limits(&b) {
-        Some(why) => Err(Error::new(ErrorKind::Unsupported, why)),
-        None => Ok(b.code),
-    }
+    limits(&b).map_err(|why| Error::new(ErrorKind::Unsupported, why))?;
+    Ok(b.code)
 }
 
-/// Decodes a function and all that it can reach, as far as that goes; with what can't be done.
-pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Missing>) {
+/// Decodes a function and all that it can reach. Returns the code and the instructions that the device does
+/// not support; the code has no steps for those.
+pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<UnsupportedInst>) {
     let module = r.module;
     let mut b = Binder::new(module, r.addresses);
     b.code.name = module.functions[root.index()].name.clone();
@@ -110,34 +111,50 @@ pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Missing>) 
         function(&mut b, r, f, &mut missing);
     }
     // All registers lie before everything else.
-    let Count { w32, w64, pred } = b.registers;
+    let PlaneCounts { w32, w64, pred } = b.registers;
     b.code.variable = [w32, w64, pred].map(|n| vec![(0, n as u16)]);
-    let Count { w32, w64, pred } = b.count;
+    let PlaneCounts { w32, w64, pred } = b.count;
     b.code.planes = (w32 as u16, w64 as u16, pred as u16);
     b.code.recursive = reached.iter().any(|&f| recursive(f));
     (b, missing)
 }
 
-/// Why code that can be done is too large all the same.
-pub fn limits(b: &Binder<'_>) -> Option<String> {
+/// Checks the decoded code against the limits of the device.
+///
+/// # Errors
+/// [`EmuError::Limit`] if the code needs too many registers, steps or bytes of local memory.
+pub fn limits(b: &Binder<'_>) -> Result<(), EmuError> {
     let name = &b.code.name;
-    let Count { w32, w64, pred } = b.count;
+    let PlaneCounts { w32, w64, pred } = b.count;
     if w32.max(w64) > u32::from(u16::MAX) || pred >= u32::from(u16::MAX >> 1) {
         let n = w32 + w64 + pred;
-        return Some(format!("`{name}` and what it calls use {n} registers, more than the CPU device has"));
+        let text = format!("`{name}` and what it calls use {n} registers, more than the CPU device has");
+        return Err(EmuError::Limit(text));
     }
     if b.code.steps.len() as u64 >= 1 << crate::exec::warp_state::STEP_BITS {
-        return Some(format!("`{name}` and what it calls are longer than the CPU device can run"));
+        let text = format!("`{name}` and what it calls are longer than the CPU device can run");
+        return Err(EmuError::Limit(text));
     }
     let local = b.code.local_bytes;
-    (local > MAX_LOCAL)
-        .then(|| format!("`{name}` needs {local} bytes of local memory a thread; there are {MAX_LOCAL}"))
+    if local > MAX_LOCAL {
+        let text = format!("`{name}` needs {local} bytes of local memory a thread; there are {MAX_LOCAL}");
+        return Err(EmuError::Limit(text));
+    }
+    Ok(())
 }
 
-/// What can't be done: function, instruction, why.
-pub type Missing = (FuncId, InstId, String);
+/// An instruction that the device does not support.
+pub struct UnsupportedInst {
+    /// The function that contains the instruction.
+    pub function: FuncId,
+    /// The instruction in that function.
+    pub inst: InstId,
+    /// What is missing.
+    pub why: EmuError,
+}
 
-fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Missing>) {
+/// Decodes the blocks of function `f`, with the actions of the plan as hooks.
+fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<UnsupportedInst>) {
     let function = &r.module.functions[f.index()];
     b.func = f;
     b.code.entries[f.index()].start = b.code.steps.len() as u32;
@@ -146,7 +163,8 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Mi
     let mut hook = |b: &mut Binder<'_>, at: At, inst: InstId| {
         for ins in plan.iter().flat_map(|p| &p.insertions).filter(|i| i.at == at) {
             if let Err(why) = hooks::action(b, function, inst, ins, counters) {
-                missing.push((f, inst, format!("it can't be observed: {why}")));
+                let why = unsupported(format!("it can't be observed: {why}"));
+                missing.push(UnsupportedInst { function: f, inst, why });
             }
         }
     };
@@ -162,7 +180,7 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Mi
             hook(b, At::Before(id), id);
             b.begin(id, inst.guard);
             if let Err(why) = instruction::instruction(b, inst, r.simd, &mut fixes) {
-                refused.push((f, id, why));
+                refused.push(UnsupportedInst { function: f, inst: id, why });
             }
             hook(b, At::After(id), id);
         }
@@ -185,17 +203,18 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Mi
             }
         };
         if !known {
-            refused.push((f, b.code.origin[step].1, "its target is not a block of this function".into()));
+            let why = unsupported("its target is not a block of this function");
+            refused.push(UnsupportedInst { function: f, inst: b.code.origin[step].1, why });
         }
     }
     missing.extend(refused);
 }
 
-/// Says what is missing: the first few of each kind.
-fn refuse(b: &Binder<'_>, r: &Request<'_>, missing: &[Missing]) -> Error {
+/// The error that names the first unsupported instructions.
+fn refuse(b: &Binder<'_>, r: &Request<'_>, missing: &[UnsupportedInst]) -> Error {
     let mut lines = Vec::new();
-    for (f, i, why) in missing.iter().take(5) {
-        lines.push(format!("{}: {why}", crate::exec::fault::place(r.module, r.source, *f, *i)));
+    for m in missing.iter().take(5) {
+        lines.push(format!("{}: {}", fault::place(r.module, r.source, m.function, m.inst), m.why));
     }
     if missing.len() > lines.len() {
         lines.push(format!("and {} more", missing.len() - lines.len()));

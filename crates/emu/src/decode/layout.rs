@@ -4,7 +4,7 @@ use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{FuncId, Module, Operand, Space, Symbol, SymbolId};
 use prlx_plan::Plan;
 
-use super::binder::{Binder, Count, SYSTEM_SHARED, kind};
+use super::binder::{Binder, PlaneCounts, SYSTEM_SHARED, kind};
 use super::call_graph::{depth, is_recursive, symbols};
 use super::control;
 use crate::code::{SavedRegisters, Slot};
@@ -48,7 +48,7 @@ pub fn memory(
             dynamic.0.push(id);
             dynamic.1 = dynamic.1.max(s.align);
         } else {
-            b.shared.insert(id, lay(&mut shared, s));
+            b.shared.insert(id, lay_out(&mut shared, s));
         }
     }
     if uses_reserved(module, reached) {
@@ -71,7 +71,7 @@ pub fn memory(
     for (i, s) in module.symbols.iter().enumerate() {
         // Variables of the module that live in local memory are every lane's own, for as long as it lives.
         if used[i] && s.owner.is_none() && s.space == Space::Local {
-            let at = lay(&mut params, s);
+            let at = lay_out(&mut params, s);
             b.local.insert(SymbolId(i as u32), (at, false));
         }
     }
@@ -86,10 +86,10 @@ pub fn memory(
                 continue;
             }
             if s.space == Space::Param && !b.params.contains_key(&id) {
-                let at = lay(&mut params, s);
+                let at = lay_out(&mut params, s);
                 b.local.insert(id, (at, false));
             } else if s.space == Space::Local {
-                let at = lay(&mut frame, s);
+                let at = lay_out(&mut frame, s);
                 b.local.insert(id, (at, true));
             }
         }
@@ -126,7 +126,7 @@ fn round(at: u32, align: u32) -> u32 {
 
 /// Gives a variable the next free address. Variables that are far too large end at the largest address; the
 /// kernel is then refused for its size.
-fn lay(end: &mut u32, s: &Symbol) -> u32 {
+fn lay_out(end: &mut u32, s: &Symbol) -> u32 {
     let at = round(*end, s.align);
     *end = at.saturating_add(u32::try_from(s.size).unwrap_or(u32::MAX));
     at
@@ -159,7 +159,7 @@ pub fn registers(b: &mut Binder<'_>, module: &Module, plan: Option<&Plan>, f: Fu
 }
 
 /// Sets the planes that a recursive call of `f` saves.
-pub fn save(b: &mut Binder<'_>, f: FuncId, from: Count, to: Count) {
+pub fn save(b: &mut Binder<'_>, f: FuncId, from: PlaneCounts, to: PlaneCounts) {
     if let Some(s) = &mut b.code.entries[f.index()].saved {
         s.w32 = (from.w32 as u16, to.w32 as u16);
         s.w64 = (from.w64 as u16, to.w64 as u16);

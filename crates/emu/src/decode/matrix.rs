@@ -6,6 +6,7 @@ use prlx_isa::view::{Inst, Operand, Type};
 use super::address::address;
 use super::binder::{Binder, bits};
 use crate::code::{MatrixOp, MemAccess, Mma, Op, Plane, WarpOp, WarpOpKind};
+use crate::error::{EmuError, unsupported};
 
 /// A warp-wide operation on tiles.
 fn tile(b: &mut Binder<'_>, t: MatrixOp) {
@@ -24,12 +25,14 @@ pub fn list(o: &Operand) -> &[Operand] {
 }
 
 /// `ldmatrix`, `stmatrix`, `movmatrix`.
-pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
+pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
     let f = &inst.form;
     if !f.has("m8n8") || f.ty(0) != Some(Type::B16) {
-        return Err("only 8x8 tiles of 16-bit elements are implemented".into());
+        return Err(unsupported("only 8x8 tiles of 16-bit elements are implemented"));
     }
-    let [first, second, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+    let [first, second, ..] = inst.operands.as_slice() else {
+        return Err(unsupported("it needs two operands"));
+    };
     if op == Ptx::Movmatrix {
         let src = b.source(second, Type::B32)?;
         let (dst, _) = b.dest(first, Type::B32)?;
@@ -40,10 +43,10 @@ pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
     let (place, base, offset) = address(b, at, inst)?;
     let planes = list(regs).iter().map(|o| b.element(o, Type::B32)).collect::<Result<Vec<_>, _>>()?;
     if planes.iter().any(|p| !matches!(p, Plane::W32(_) | Plane::None)) {
-        return Err("its registers are not of 32 bits".into());
+        return Err(unsupported("its registers are not of 32 bits"));
     }
     if !matches!(planes.len(), 1 | 2 | 4) {
-        return Err(format!("it names {} registers", planes.len()));
+        return Err(unsupported(format!("it names {} registers", planes.len())));
     }
     let mem = MemAccess { space: place, base, offset, size: 16, strong: false, planes };
     let trans = f.has("trans");
@@ -51,11 +54,11 @@ pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
     Ok(())
 }
 
-/// The four matrices' planes: D, A, B, C.
-fn operands(b: &mut Binder<'_>, inst: &Inst, types: [Type; 4]) -> Result<[Vec<u16>; 4], String> {
+/// The planes of the four matrices: D, A, B, C.
+fn operands(b: &mut Binder<'_>, inst: &Inst, types: [Type; 4]) -> Result<[Vec<u16>; 4], EmuError> {
     let mut planes = [const { Vec::new() }; 4];
     if inst.operands.len() < 4 {
-        return Err("it has too few operands".into());
+        return Err(unsupported("it has too few operands"));
     }
     for (i, o) in inst.operands.iter().take(4).enumerate() {
         let ty = if types[i] == Type::F64 { Type::B64 } else { Type::B32 };
@@ -67,15 +70,18 @@ fn operands(b: &mut Binder<'_>, inst: &Inst, types: [Type; 4]) -> Result<[Vec<u1
 }
 
 /// `mma.sync`.
-pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let f = &inst.form;
-    let (m, n, k) = f.mods.iter().find_map(|m| dimensions(m)).ok_or("its shape is missing")?;
-    let [d, a, bt, c] = f.types[..] else { return Err("this form is not implemented".into()) };
+    let (m, n, k) =
+        f.mods.iter().find_map(|m| dimensions(m)).ok_or_else(|| unsupported("its shape is missing"))?;
+    let [d, a, bt, c] = f.types[..] else { return Err(unsupported("this form is not implemented")) };
     if f.mods.iter().any(|m| m == "sp" || m.starts_with("sp::")) {
-        return Err("sparse matrices are not implemented".into());
+        return Err(unsupported("sparse matrices are not implemented"));
     }
     if f.mods.iter().any(|m| m.starts_with("kind::") || m.contains("block_scale")) {
-        return Err("block-scaled forms and their types are for sm_100 and later, and not implemented".into());
+        return Err(unsupported(
+            "block-scaled forms and their types are for sm_100 and later, and not implemented",
+        ));
     }
     use Type::{B1, Bf16, E4m3, E5m2, F16, F32, F64, S4, S8, S32, Tf32, U4, U8};
     let fits = match (a, bt) {
@@ -90,7 +96,7 @@ pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         _ => false,
     };
     if !fits || n != 8 || !f.has("row") || !f.has("col") {
-        return Err("this shape is not implemented for these types".into());
+        return Err(unsupported("this shape is not implemented for these types"));
     }
     let types = [d, a, bt, c];
     let planes = operands(b, inst, types)?;
@@ -100,22 +106,23 @@ pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let want = [results, m * k / 32 / e, n * k / 32 / e, results];
     let have = planes.each_ref().map(|p| p.len() as u32);
     if want != have {
-        return Err(format!("it names {have:?} registers where {want:?} are needed"));
+        return Err(unsupported(format!("it names {have:?} registers where {want:?} are needed")));
     }
     let op = Mma { m, n, k, types, planes, saturate: f.has("satfinite"), and: f.has("and"), linear: false };
     tile(b, MatrixOp::Mma(Box::new(op)));
     Ok(())
 }
 
-/// Whether it says how bits are multiplied.
+/// Whether the instruction says how bits are multiplied.
 fn popc(inst: &Inst) -> bool {
     inst.form.has("popc") && (inst.form.has("and") || inst.form.has("xor"))
 }
 
 /// `wmma`.
-pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let f = &inst.form;
-    let (m, n, k) = f.mods.iter().find_map(|m| dimensions(m)).ok_or("its shape is missing")?;
+    let (m, n, k) =
+        f.mods.iter().find_map(|m| dimensions(m)).ok_or_else(|| unsupported("its shape is missing"))?;
     use Type::{B1, Bf16, F16, F32, F64, S4, S8, S32, Tf32, U4, U8};
     let fits = |ty| match ty {
         F16 | Bf16 | S8 | U8 => matches!((m, n, k), (16, 16, 16) | (32, 8, 16) | (8, 32, 16)),
@@ -130,7 +137,7 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         let types = match f.types[..] {
             [d, c] => [d, F16, F16, c],
             [d, a, bt, c] => [d, a, bt, c],
-            _ => return Err("its types are not understood".into()),
+            _ => return Err(unsupported("its types are not understood")),
         };
         let known = match types {
             [F16 | F32, F16, F16, F16 | F32] | [F32, Bf16, Bf16, F32] | [F32, Tf32, Tf32, F32] => true,
@@ -139,7 +146,7 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
             types => types == [F64; 4],
         };
         if !known || !fits(types[1]) {
-            return Err(shape.into());
+            return Err(unsupported(shape));
         }
         let planes = operands(b, inst, types)?;
         for (i, total) in [m * n, m * k, k * n, m * n].into_iter().enumerate() {
@@ -150,8 +157,8 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         tile(b, MatrixOp::Mma(Box::new(op)));
         return Ok(());
     }
-    let ty = f.types.last().copied().ok_or("its type is missing")?;
-    // Of B a fragment has the columns.
+    let ty = f.types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
+    // A fragment of B consists of columns.
     let (rows, cols, col) = match () {
         () if f.has("a") => (m, k, f.has("col")),
         () if f.has("b") => (n, k, f.has("row")),
@@ -160,11 +167,11 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let factor = f.has("a") || f.has("b");
     let known = if factor { fits(ty) } else { [F16, Bf16, Tf32, S8, S4, B1, F64].into_iter().any(fits) };
     if !known || !factor && !matches!(ty, F16 | F32 | S32 | F64) {
-        return Err(shape.into());
+        return Err(unsupported(shape));
     }
     let store = f.has("store");
     let [first, second, rest @ ..] = inst.operands.as_slice() else {
-        return Err("it has too few operands".into());
+        return Err(unsupported("it has too few operands"));
     };
     let (at, regs) = if store { (first, second) } else { (second, first) };
     let (place, base, offset) = address(b, at, inst)?;
@@ -172,10 +179,10 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let planes = list(regs).iter().map(|o| b.element(o, element)).collect::<Result<Vec<_>, _>>()?;
     check(planes.len(), rows * cols, ty)?;
     let stride = rest.first().map(|o| b.source(o, Type::U32)).transpose()?;
-    // Narrow elements go by words, which takes rows of A and columns of B.
+    // Elements narrower than a byte are loaded by words, which requires rows of A and columns of B.
     let narrow = bits(ty) < 8;
     if narrow && col {
-        return Err("elements of 4 bits or one are only in rows of A and columns of B".into());
+        return Err(unsupported("elements of 4 bits or one are only in rows of A and columns of B"));
     }
     let (bits, unit) = if narrow { (32, 32 / bits(ty).max(1)) } else { (bits(ty), 1) };
     let mem = MemAccess { space: place, base, offset, size: (bits / 8) as u8, strong: false, planes };
@@ -184,12 +191,12 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether some registers can hold a lane's part of so many elements.
-fn check(registers: usize, total: u32, ty: Type) -> Result<(), String> {
+/// Checks that registers can hold the part of a lane of `total` elements.
+fn check(registers: usize, total: u32, ty: Type) -> Result<(), EmuError> {
     let e = if ty == Type::F64 { 1 } else { 32 / bits(ty).max(1) };
     let (have, need) = (registers as u32 * e, total / 32);
     if have < need || !have.is_multiple_of(need.max(1)) {
-        return Err(format!("its {registers} registers can't hold a part of {total} elements"));
+        return Err(unsupported(format!("its {registers} registers can't hold a part of {total} elements")));
     }
     Ok(())
 }

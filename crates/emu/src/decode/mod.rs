@@ -14,4 +14,4 @@ mod matrix;
 pub mod select;
 mod wgmma;
 
-pub use kernel::{Request, attempt, decode, limits};
+pub use kernel::{Request, UnsupportedInst, attempt, decode, limits};

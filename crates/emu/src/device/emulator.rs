@@ -88,7 +88,7 @@ pub struct Emulator {
     options: Options,
     memory: Memory,
     /// Bytes that the host keeps for its launch.
-    held: u64,
+    host_bytes: u64,
     modules: FxHashMap<u64, Loaded>,
     next: u64,
     heap: Heap,
@@ -112,7 +112,7 @@ impl Emulator {
     }
     /// Bytes that the device may use.
     fn limit(&self) -> u64 {
-        self.options.max_memory.saturating_sub(self.held)
+        self.options.max_memory.saturating_sub(self.host_bytes)
     }
     fn too_much(&self, what: &str, of: u64) -> Error {
         let left = of.saturating_sub(self.memory.used());
@@ -235,7 +235,7 @@ impl Emulator {
         if let Some(c) = checker.into_inner().ok().flatten() {
             self.findings.add(c.finish(&launch, outcome.stopped.is_none()));
         }
-        self.memory.wrote_all();
+        self.memory.mark_all_written();
         for (_, text) in &outcome.output {
             self.output.extend_from_slice(text);
         }
@@ -248,7 +248,7 @@ impl Emulator {
             let text = format!(
                 "{bytes} bytes at {:#x} are not in one allocation: {}",
                 at.0,
-                self.memory.around(at.0)
+                self.memory.describe_near(at.0)
             );
             Error::new(ErrorKind::Memory, text)
         })
@@ -426,24 +426,24 @@ impl Driver for Emulator {
         let Some(at) = self.memory.alloc(bytes, align, self.limit(), owner) else {
             return Err(self.too_much(&format!("{bytes} bytes"), self.limit()));
         };
-        self.memory.forget(at, bytes);
+        self.memory.mark_unwritten(at, bytes);
         Ok(DevicePtr(at))
     }
 
-    fn forget(&mut self, at: DevicePtr, bytes: u64) {
-        self.memory.forget(at.0, bytes);
+    fn mark_uninitialized(&mut self, at: DevicePtr, bytes: u64) {
+        self.memory.mark_unwritten(at.0, bytes);
     }
 
-    fn name(&mut self, at: DevicePtr, name: &str) {
+    fn name_allocation(&mut self, at: DevicePtr, name: &str) {
         self.memory.name(at.0, name);
     }
 
-    fn hold(&mut self, bytes: u64) -> Result<(), Error> {
+    fn reserve_host_memory(&mut self, bytes: u64) -> Result<(), Error> {
         if self.memory.used().saturating_add(bytes) > self.options.max_memory {
             let what = format!("{bytes} bytes for the launch's own data");
             return Err(self.too_much(&what, self.options.max_memory));
         }
-        self.held = bytes;
+        self.host_bytes = bytes;
         Ok(())
     }
 
@@ -460,7 +460,7 @@ impl Driver for Emulator {
         }
         let (region, off) = self.region(at, bytes.len() as u64)?;
         region.write(off, bytes);
-        self.memory.wrote(at.0, bytes.len() as u64);
+        self.memory.mark_written(at.0, bytes.len() as u64);
         Ok(())
     }
 
@@ -485,7 +485,7 @@ impl Driver for Emulator {
             region.write(off + done, &chunk[..n as usize]);
             done += n;
         }
-        self.memory.wrote(at.0, bytes);
+        self.memory.mark_written(at.0, bytes);
         Ok(())
     }
 
@@ -503,10 +503,10 @@ impl Driver for Emulator {
     ) -> Option<Result<Observed, Error>> {
         Some(self.run(module, kernel, config, params, Some(plan)).map(|(outcome, stats)| {
             let streams = outcome.streams;
-            let mut gathered = outcome.gathered.unwrap_or_default();
-            let mut tracks = std::mem::take(&mut gathered.tracks);
+            let mut probe_results = outcome.probe_results.unwrap_or_default();
+            let mut tracks = std::mem::take(&mut probe_results.tracks);
             tracks.sort_by_key(|t| (t.warp, t.lane));
-            let tallies = gathered.tallies(&plan.probe_state);
+            let tallies = probe_results.table_contents(&plan.probe_state);
             let (ended, unfinished) = match outcome.stopped {
                 None => (Ok(stats), Vec::new()),
                 Some(s) => (Err(s.error), s.unfinished),

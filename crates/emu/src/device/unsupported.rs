@@ -10,31 +10,32 @@
 
 use prlx_isa::view::{FuncId, InstId, Module};
 
-use crate::decode::{self, Request};
+use crate::decode::{self, Request, UnsupportedInst};
 use crate::device::emulator::{Options, in_memory};
+use crate::error::EmuError;
 use crate::exec::fault;
 use prlx_lanes::Simd;
 
-/// Something that the device can't do.
+/// A reason why the device cannot run a function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// The function that it stands in.
+    /// The function that contains the instruction.
     pub function: FuncId,
     /// The instruction; `None`: the function as a whole.
     pub inst: Option<InstId>,
     /// The instruction's text, or the function's name.
     pub text: String,
-    /// Where it stands: a source line, or a line of the PTX.
+    /// The source line, or the line of the PTX.
     pub place: String,
     /// What is missing, as a sentence.
     pub why: String,
 }
 
-/// What the device can't do of a function of the module (text `source`) and of all that it can
-/// visible_memory, in source order.
+/// The reasons why the device cannot run function `root` of the module (text `source`) or a function that it
+/// can reach, in source order.
 pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> {
     let Some(main) = module.functions.get(root.index()) else { return Vec::new() };
-    // Any address does: decoding asks only whether there is one.
+    // Decoding only asks whether a variable has an address, not which.
     let addresses: Vec<_> = module.symbols.iter().map(|s| in_memory(s).then_some(4096)).collect();
     let request = Request {
         module,
@@ -47,20 +48,20 @@ pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> 
         calibrations: &[],
     };
     let (code, missing) = decode::attempt(&request, root);
-    let whole = |why| Refusal {
+    let whole = |why: EmuError| Refusal {
         function: root,
         inst: None,
         text: main.name.clone(),
         place: fault::line(source, main.span),
-        why,
+        why: why.into(),
     };
     let mut out = Vec::new();
-    for (function, inst, why) in missing {
+    for UnsupportedInst { function, inst, why } in missing {
         let (text, place) = fault::spot(module, source, function, inst).unwrap_or_default();
-        out.push(Refusal { function, inst: Some(inst), text, place, why });
+        out.push(Refusal { function, inst: Some(inst), text, place, why: why.into() });
     }
     if out.is_empty() {
-        out.extend(decode::limits(&code).map(whole));
+        out.extend(decode::limits(&code).err().map(whole));
     }
     out
 }

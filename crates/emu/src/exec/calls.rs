@@ -4,6 +4,7 @@ use crate::check::Checking;
 use prlx_isa::view::FuncId;
 
 use crate::code::{Builtin, Callee, Code, Plane, SavedRegisters, Slot, window};
+use crate::error::{EmuError, invalid};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
@@ -12,11 +13,12 @@ use crate::mem::access::{self, each};
 use crate::printf;
 
 impl Warp {
-    /// Lanes call; each goes on at the callee, or after the call if the device itself does the work.
+    /// Lanes call a function. Each continues at the callee, or after the call if the device provides the
+    /// function.
     pub(crate) fn call(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         check: &mut Checking,
         index: u32,
         m: u32,
@@ -30,23 +32,25 @@ impl Warp {
             let func = match &call.callee {
                 Callee::Direct(f) => *f,
                 Callee::Builtin(b) => {
-                    if let Err(text) = self.builtin(launch, block, check, *b, &call.args, &call.rets, l) {
-                        fault = fault.take().or(Some((l, text)));
+                    if let Err(e) = self.builtin(launch, cta, check, *b, &call.args, &call.rets, l) {
+                        fault = fault.take().or(Some((l, e)));
                     }
                     self.key[l] = at + 1;
                     return;
                 }
-                Callee::Indirect(p) => match self.pointed(launch, *p, l) {
+                Callee::Indirect(p) => match self.function_at(launch, *p, l) {
                     Some(f) => f,
                     None => {
                         let to = self.planes.w64[usize::from(*p)].0[l];
-                        fault = fault.take().or(Some((l, format!("calls {to:#x}, which is no function"))));
+                        fault = fault
+                            .take()
+                            .or(Some((l, invalid(format!("calls {to:#x}, which is no function")))));
                         return;
                     }
                 },
             };
-            if let Err(text) = self.enter(launch, index, func, l, at) {
-                fault = fault.take().or(Some((l, text)));
+            if let Err(e) = self.enter_function(launch, index, func, l, at) {
+                fault = fault.take().or(Some((l, e)));
             }
         });
         match fault {
@@ -54,82 +58,89 @@ impl Warp {
             None => Ok(()),
         }
     }
-    /// The function that a lane's pointer in a plane points to.
-    pub(crate) fn pointed(&self, launch: &Launch<'_>, plane: u16, l: usize) -> Option<FuncId> {
+    /// The function at the address that a lane has in a 64-bit plane.
+    pub(crate) fn function_at(&self, launch: &Launch<'_>, plane: u16, l: usize) -> Option<FuncId> {
         let to = self.planes.w64[usize::from(plane)].0[l];
         let off = to.checked_sub(window::CODE).filter(|o| o % window::CODE_STRIDE == 0)?;
         launch.module.symbols.get((off / window::CODE_STRIDE).checked_sub(1)? as usize)?.function
     }
-    fn enter(
+    fn enter_function(
         &mut self,
         launch: &Launch<'_>,
         index: u32,
         func: FuncId,
         l: usize,
         at: Key,
-    ) -> Result<(), String> {
+    ) -> Result<(), EmuError> {
         let code = launch.code;
         let call = &code.calls[index as usize];
         let entry = &code.entries[func.index()];
         let name = || launch.module.functions[func.index()].name.clone();
         if entry.start == u32::MAX {
-            return Err(format!("calls `{}`, which was not seen to be called", name()));
+            return Err(invalid(format!("calls `{}`, which was not seen to be called", name())));
         }
         if entry.params.len() != call.args.len() {
-            return Err(format!(
+            return Err(invalid(format!(
                 "gives `{}` {} arguments; it has {}",
                 name(),
                 call.args.len(),
                 entry.params.len()
-            ));
+            )));
         }
         let depth = Warp::depth_of(at) + 1;
-        let sp = self.sp[l] + call.frame;
-        if depth >= DEPTH || u64::from(sp) + u64::from(entry.frame) + u64::from(self.taken[l]) > launch.stride
+        let sp = self.stack_pointer[l] + call.frame;
+        if depth >= DEPTH
+            || u64::from(sp) + u64::from(entry.frame) + u64::from(self.alloca_bytes[l]) > launch.stride
         {
-            return Err(format!(
+            return Err(invalid(format!(
                 "calls `{}` too deeply: the stack of {} bytes is used up at depth {depth}",
                 name(),
                 launch.stride
-            ));
+            )));
         }
         let stride = launch.stride;
-        let saved = entry.saved.as_ref().map(|s| self.save(s, l, stride));
+        let saved = entry.saved.as_ref().map(|s| self.save_registers(s, l, stride));
         for (&from, &to) in call.args.iter().zip(&entry.params) {
-            self.pass(from, to, l, stride);
+            self.pass_value(from, to, l, stride);
         }
-        self.frames[l].push(Frame { ret: at + 1, call: index, func: func.0, taken: self.taken[l], saved });
-        self.sp[l] = sp;
+        self.frames[l].push(Frame {
+            ret: at + 1,
+            call: index,
+            func: func.0,
+            alloca_bytes: self.alloca_bytes[l],
+            saved,
+        });
+        self.stack_pointer[l] = sp;
         self.key[l] = key(depth, entry.start);
         Ok(())
     }
-    /// A lane returns; false when there is nobody to return to.
-    pub(crate) fn ret(&mut self, code: &Code, l: usize) -> bool {
+    /// A lane returns from a function; false if it has no caller.
+    pub(crate) fn return_lane(&mut self, code: &Code, l: usize) -> bool {
         let Some(frame) = self.frames[l].pop() else { return false };
         let call = &code.calls[frame.call as usize];
         let entry = &code.entries[frame.func as usize];
         let stride = self.local.len() / prlx_lanes::LANES as u64;
-        self.sp[l] -= call.frame;
-        self.taken[l] = frame.taken;
+        self.stack_pointer[l] -= call.frame;
+        self.alloca_bytes[l] = frame.alloca_bytes;
         match (&frame.saved, &entry.saved) {
             (Some(words), Some(s)) => {
-                let results: Vec<Vec<u8>> = entry.returns.iter().map(|&r| self.take(r, l, stride)).collect();
-                self.restore(s, words, l, stride);
+                let results: Vec<Vec<u8>> =
+                    entry.returns.iter().map(|&r| self.read_slot(r, l, stride)).collect();
+                self.restore_registers(s, words, l, stride);
                 for (bytes, &to) in results.iter().zip(&call.rets) {
-                    self.give(bytes, to, l, stride);
+                    self.write_slot(bytes, to, l, stride);
                 }
             }
             _ => {
                 for (&from, &to) in entry.returns.iter().zip(&call.rets) {
-                    self.pass(from, to, l, stride);
+                    self.pass_value(from, to, l, stride);
                 }
             }
         }
         self.key[l] = frame.ret;
         true
     }
-    /// `alloca`: takes bytes from the end of the stack's memory, which call frames approach from its
-    /// beginning.
+    /// `alloca`: allocates bytes from the end of the stack. Call frames grow from its beginning.
     pub(crate) fn alloca(
         &mut self,
         launch: &Launch<'_>,
@@ -142,16 +153,16 @@ impl Warp {
         let mut fault = None;
         each(m, |l| {
             let bytes = self.planes.w64[usize::from(size)].0[l];
-            let free = launch.stride - u64::from(self.taken[l]);
+            let free = launch.stride - u64::from(self.alloca_bytes[l]);
             let start = free.checked_sub(bytes).map_or(0, |at| at & !u64::from(align - 1));
-            let first = u64::from(self.sp[l]) + u64::from(frame);
+            let first = u64::from(self.stack_pointer[l]) + u64::from(frame);
             if bytes > free || start < first {
                 let text =
                     format!("takes {bytes} bytes of the stack, which has {}", free.saturating_sub(first));
                 fault = fault.take().or(Some((l, text)));
                 return;
             }
-            self.taken[l] = (launch.stride - start) as u32;
+            self.alloca_bytes[l] = (launch.stride - start) as u32;
             self.planes.w64[usize::from(dst)].0[l] = start;
         });
         match fault {
@@ -159,7 +170,7 @@ impl Warp {
             None => Ok(()),
         }
     }
-    /// `stackrestore`.
+    /// `stackrestore`: releases what was allocated since the stack was saved.
     pub(crate) fn stack_restore(
         &mut self,
         launch: &Launch<'_>,
@@ -170,8 +181,8 @@ impl Warp {
         let mut fault = None;
         each(m, |l| {
             let at = self.planes.w64[usize::from(src)].0[l];
-            match launch.stride.checked_sub(at).filter(|n| *n <= u64::from(self.taken[l])) {
-                Some(n) => self.taken[l] = n as u32,
+            match launch.stride.checked_sub(at).filter(|n| *n <= u64::from(self.alloca_bytes[l])) {
+                Some(n) => self.alloca_bytes[l] = n as u32,
                 None => {
                     fault = fault
                         .take()
@@ -184,7 +195,7 @@ impl Warp {
             None => Ok(()),
         }
     }
-    fn pass(&mut self, from: Slot, to: Slot, l: usize, stride: u64) {
+    fn pass_value(&mut self, from: Slot, to: Slot, l: usize, stride: u64) {
         if let (Slot::Bytes(a, n), Slot::Bytes(b, k)) = (from, to) {
             let base = l as u64 * stride;
             for i in 0..u64::from(n.min(k)) {
@@ -193,10 +204,10 @@ impl Warp {
             }
             return;
         }
-        let bytes = self.take(from, l, stride);
-        self.give(&bytes, to, l, stride);
+        let bytes = self.read_slot(from, l, stride);
+        self.write_slot(&bytes, to, l, stride);
     }
-    fn take(&self, from: Slot, l: usize, stride: u64) -> Vec<u8> {
+    fn read_slot(&self, from: Slot, l: usize, stride: u64) -> Vec<u8> {
         match from {
             Slot::Bytes(at, n) => {
                 let mut out = vec![0; n as usize];
@@ -212,7 +223,7 @@ impl Warp {
             Slot::Pred(p) => vec![(self.planes.get_pred(p) >> l & 1) as u8],
         }
     }
-    fn give(&mut self, bytes: &[u8], to: Slot, l: usize, stride: u64) {
+    fn write_slot(&mut self, bytes: &[u8], to: Slot, l: usize, stride: u64) {
         let word = |from: usize| {
             let mut w = [0; 8];
             for (w, b) in w.iter_mut().zip(bytes.iter().skip(from)) {
@@ -233,7 +244,7 @@ impl Warp {
             Slot::Pred(p) => self.planes.put_pred(p, 1 << l, if word(0) & 1 == 1 { 1 << l } else { 0 }),
         }
     }
-    fn save(&self, s: &SavedRegisters, l: usize, stride: u64) -> Box<[u64]> {
+    fn save_registers(&self, s: &SavedRegisters, l: usize, stride: u64) -> Box<[u64]> {
         let mut out = Vec::new();
         out.extend((s.w32.0..s.w32.1).map(|i| u64::from(self.planes.w32[usize::from(i)].0[l])));
         out.extend((s.w64.0..s.w64.1).map(|i| self.planes.w64[usize::from(i)].0[l]));
@@ -243,7 +254,7 @@ impl Warp {
         );
         out.into()
     }
-    fn restore(&mut self, s: &SavedRegisters, words: &[u64], l: usize, stride: u64) {
+    fn restore_registers(&mut self, s: &SavedRegisters, words: &[u64], l: usize, stride: u64) {
         let mut words = words.iter().copied();
         let mut next = || words.next().unwrap_or(0);
         for i in s.w32.0..s.w32.1 {
@@ -263,30 +274,30 @@ impl Warp {
     fn builtin(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         check: &mut Checking,
         b: Builtin,
         args: &[Slot],
         rets: &[Slot],
         l: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), EmuError> {
         let stride = launch.stride;
         let word = |w: &Warp, i: usize| {
-            let bytes = args.get(i).map(|&a| w.take(a, l, stride)).unwrap_or_default();
+            let bytes = args.get(i).map(|&a| w.read_slot(a, l, stride)).unwrap_or_default();
             bytes.iter().take(8).enumerate().fold(0u64, |v, (i, &b)| v | u64::from(b) << (8 * i))
         };
         let (first, second) = (word(self, 0), word(self, 1));
-        let byte = |w: &Warp, at: u64| w.peek(launch, block, l, at);
+        let byte = |w: &Warp, at: u64| w.generic_byte(launch, cta, l, at);
         match b {
             Builtin::Vprintf => {
                 let mut text = Vec::new();
                 let n = printf::format(&mut text, &|at| byte(self, at), first, second)?;
-                if block.output.len() + text.len() > printf::CTA {
-                    return Err(format!("prints more than {} bytes in a CTA", printf::CTA));
+                if cta.output.len() + text.len() > printf::CTA {
+                    return Err(invalid(format!("prints more than {} bytes in a CTA", printf::CTA)));
                 }
-                block.output.extend_from_slice(&text);
+                cta.output.extend_from_slice(&text);
                 if let Some(&to) = rets.first() {
-                    self.give(&u64::from(n).to_le_bytes(), to, l, stride);
+                    self.write_slot(&u64::from(n).to_le_bytes(), to, l, stride);
                 }
                 Ok(())
             }
@@ -296,7 +307,7 @@ impl Warp {
                     None => launch.heap.malloc(first),
                 };
                 if let Some(&to) = rets.first() {
-                    self.give(&at.to_le_bytes(), to, l, stride);
+                    self.write_slot(&at.to_le_bytes(), to, l, stride);
                 }
                 Ok(())
             }
@@ -307,21 +318,21 @@ impl Warp {
             Builtin::AssertFail => {
                 let text = |at| printf::text(&|at| byte(self, at), at);
                 let (message, file, function) = (text(first)?, text(second)?, text(word(self, 3))?);
-                Err(format!(
+                Err(invalid(format!(
                     "reports a failed assertion: {file}:{}: {function}: `{message}`",
                     word(self, 2) as u32
-                ))
+                )))
             }
         }
     }
     /// A byte at a generic address, as lane `l` sees it.
-    fn peek(&self, launch: &Launch<'_>, block: &CtaState, l: usize, at: u64) -> Option<u8> {
+    fn generic_byte(&self, launch: &Launch<'_>, cta: &CtaState, l: usize, at: u64) -> Option<u8> {
         let inside =
             |r: &crate::mem::Region, base: u64, off: u64, n: u64| (off < n).then(|| r.load8(base + off));
         match at {
             window::SHARED..window::LOCAL => {
                 let at = at - window::SHARED;
-                let (region, base) = block.peers.find(block.rank, at).ok()?;
+                let (region, base) = cta.peers.find(cta.rank, at).ok()?;
                 inside(region, 0, at - base, region.len())
             }
             window::LOCAL..window::PARAMS => {

@@ -26,7 +26,7 @@ use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
-use crate::exec::cta::{Cta, State};
+use crate::exec::cta::{Cta, CtaProgress};
 use crate::exec::deadlock::{self, PausedCta, WaitingLanes};
 use crate::exec::grid_shape::{clusters, index_of};
 use crate::exec::launch::Launch;
@@ -35,17 +35,17 @@ use crate::exec::warp_state::Warp;
 use crate::hooks::probes::ProbeResults;
 use crate::mem::Region;
 
-/// Instructions of a CTA before the next of its cluster has its turn.
-const TURN: u64 = 1 << 12;
+/// Instructions of a turn of a CTA in a cluster.
+const TURN_BUDGET: u64 = 1 << 12;
 
-/// How far a cluster came.
+/// The state of a cluster after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// All its threads have ended.
     Done,
-    /// It used up its share.
+    /// The budget of the turn is used up.
     Paused {
-        /// It looks as if it waits for another cluster.
+        /// Whether the cluster seems to wait for another cluster.
         waits: bool,
     },
 }
@@ -55,18 +55,18 @@ pub enum Progress {
 pub struct Cluster {
     /// Number of the cluster in the launch.
     pub index: u64,
-    /// It looked as if it waited for another cluster when it was set aside.
+    /// Whether the cluster seemed to wait for another cluster at the end of its last turn.
     pub waits: bool,
     ctas: Vec<Cta>,
-    states: Vec<State>,
+    states: Vec<CtaProgress>,
     peers: Arc<Peers>,
     rng: Rng,
     next: usize,
-    kept: u64,
+    output_bytes: u64,
 }
 
 impl Cluster {
-    /// Storage for the clusters of a launch, one after the other.
+    /// Storage for the clusters of a launch, which use it one after the other.
     pub fn new(launch: &Launch<'_>) -> Cluster {
         let n = launch.cluster.volume() as usize;
         let bytes = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
@@ -76,14 +76,14 @@ impl Cluster {
             index: 0,
             waits: false,
             ctas,
-            states: vec![State::Done; n],
+            states: vec![CtaProgress::Done; n],
             peers,
             rng: Rng::new(0, 0),
             next: 0,
-            kept: 0,
+            output_bytes: 0,
         }
     }
-    /// Begins cluster number `index`.
+    /// Starts cluster number `index`.
     pub fn start(&mut self, launch: &Launch<'_>, index: u64) {
         let (grid, size) = (launch.config.grid, launch.cluster);
         let at = clusters(grid, size).position(index);
@@ -97,26 +97,26 @@ impl Cluster {
             cta.start(launch, place, index_of(grid, place));
         }
         (self.index, self.waits) = (index, false);
-        self.states.fill(State::Ready { waits: false });
+        self.states.fill(CtaProgress::Ready { waits: false });
         self.peers.begin();
-        // Not the numbers of its CTAs' own generators.
+        // A seed other than those of the CTAs.
         self.rng = Rng::new(!launch.config.seed, index);
-        (self.next, self.kept) = (0, 0);
+        (self.next, self.output_bytes) = (0, 0);
     }
-    /// Bytes that storage for one takes.
+    /// The bytes of host memory that a cluster takes.
     pub fn bytes(launch: &Launch<'_>) -> u64 {
         let shared = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
         let warps = Warp::bytes(launch.code, launch.stride).saturating_mul(launch.warps.into());
         warps.saturating_add(shared).saturating_mul(launch.cluster.volume())
     }
-    /// Bytes that it has printed and written down since the last call.
-    pub fn grown(&mut self) -> u64 {
-        let now = self.ctas.iter().map(Cta::kept).sum::<u64>();
-        now.saturating_sub(std::mem::replace(&mut self.kept, now))
+    /// Bytes that the cluster has printed and recorded since the last call.
+    pub fn new_output_bytes(&mut self) -> u64 {
+        let now = self.ctas.iter().map(Cta::output_bytes).sum::<u64>();
+        now.saturating_sub(std::mem::replace(&mut self.output_bytes, now))
     }
     /// Instructions so far.
     pub fn instructions(&self) -> u64 {
-        self.ctas.iter().map(|c| c.block.clock).sum()
+        self.ctas.iter().map(|c| c.state.clock).sum()
     }
     /// Runs for about `budget` instructions.
     ///
@@ -128,42 +128,46 @@ impl Cluster {
         check: &SharedChecker,
         budget: u64,
     ) -> Result<Progress, Error> {
-        let spent = |c: &Cluster| c.ctas.iter().map(Cta::spent).sum::<u64>();
-        let begun = spent(self);
+        let used = |c: &Cluster| c.ctas.iter().map(Cta::budget_used).sum::<u64>();
+        let begun = used(self);
         let (alone, hostile) = (self.ctas.len() == 1, launch.config.seed != 0);
         loop {
             let Some(at) = self.turn(hostile) else {
-                if self.states.iter().all(|&s| s == State::Done) {
+                if self.states.iter().all(|&s| s == CtaProgress::Done) {
                     return Ok(Progress::Done);
                 }
-                if !self.meet(launch, check) {
-                    return Err(self.stuck(launch, check, &deadlock::waiting(launch, &self.parts())));
+                if !self.complete_barrier(launch, check) {
+                    return Err(self.deadlock_error(
+                        launch,
+                        check,
+                        &deadlock::waiting(launch, &self.paused_ctas()),
+                    ));
                 }
                 continue;
             };
             let share = match (alone, hostile) {
                 (true, _) => budget,
-                (_, false) => TURN,
+                (_, false) => TURN_BUDGET,
                 (_, true) => 1u64 << self.rng.below(15),
             };
             self.states[at] = self.ctas[at].run(launch, check, share)?;
-            if self.states[at] == State::Done {
+            if self.states[at] == CtaProgress::Done {
                 self.peers.end(at);
             }
-            self.meet(launch, check);
-            if !alone && let Some(waiting) = self.waits(launch, check) {
-                return Err(self.stuck(launch, check, &waiting));
+            self.complete_barrier(launch, check);
+            if !alone && let Some(waiting) = self.polling_deadlock(launch, check) {
+                return Err(self.deadlock_error(launch, check, &waiting));
             }
-            if spent(self) - begun > budget {
-                // Whoever is blocked waits for those that look as if they did.
-                let waits = self.states.iter().all(|&s| s != State::Ready { waits: false });
+            if used(self) - begun > budget {
+                // Blocked CTAs wait for the CTAs that seem to wait.
+                let waits = self.states.iter().all(|&s| s != CtaProgress::Ready { waits: false });
                 return Ok(Progress::Paused { waits });
             }
         }
     }
-    /// The CTA whose turn it is, if any can go on.
+    /// The CTA whose turn it is; `None` if no CTA can run.
     fn turn(&mut self, hostile: bool) -> Option<usize> {
-        let ready = |at: &usize| matches!(self.states[*at], State::Ready { .. });
+        let ready = |at: &usize| matches!(self.states[*at], CtaProgress::Ready { .. });
         let n = self.ctas.len();
         if hostile && n > 1 {
             let ready: Vec<usize> = (0..n).filter(ready).collect();
@@ -173,64 +177,66 @@ impl Cluster {
         self.next = (at + 1) % n;
         Some(at)
     }
-    /// Completes the cluster's barrier if everybody is there; whether it was.
-    fn meet(&mut self, launch: &Launch<'_>, check: &SharedChecker) -> bool {
-        if !self.ctas.iter().any(Cta::at_cluster) || self.ctas.iter().any(|c| c.absent().is_some()) {
+    /// Completes the barrier of the cluster if all threads have arrived; returns whether they had.
+    fn complete_barrier(&mut self, launch: &Launch<'_>, check: &SharedChecker) -> bool {
+        if !self.ctas.iter().any(Cta::at_cluster_barrier)
+            || self.ctas.iter().any(|c| c.missing_at_cluster_barrier().is_some())
+        {
             return false;
         }
         for (cta, state) in self.ctas.iter_mut().zip(&mut self.states) {
             if let Some(c) = check.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
-                c.meet(launch, &cta.block, &cta.warps);
+                c.cluster_barrier_complete(launch, &cta.state, &cta.warps);
             }
-            cta.meet(launch.code);
-            if *state == State::Blocked {
-                *state = State::Ready { waits: false };
+            cta.complete_cluster_barrier(launch.code);
+            if *state == CtaProgress::Blocked {
+                *state = CtaProgress::Ready { waits: false };
             }
         }
         true
     }
     /// Its CTAs that have not ended.
-    pub fn parts(&self) -> Vec<PausedCta<'_>> {
+    pub fn paused_ctas(&self) -> Vec<PausedCta<'_>> {
         self.ctas
             .iter()
             .zip(&self.states)
-            .filter(|(_, s)| **s != State::Done)
+            .filter(|(_, s)| **s != CtaProgress::Done)
             .map(|(c, _)| c.paused())
             .collect()
     }
-    /// The error that the cluster's threads wait for each other.
-    fn stuck(&self, launch: &Launch<'_>, check: &SharedChecker, waiting: &[WaitingLanes]) -> Error {
+    /// The error that the threads of the cluster wait for each other.
+    fn deadlock_error(&self, launch: &Launch<'_>, check: &SharedChecker, waiting: &[WaitingLanes]) -> Error {
         let name = match &self.ctas[..] {
-            [cta] => format!("CTA {}", cta.block.cta),
+            [cta] => format!("CTA {}", cta.state.position),
             _ => format!("cluster {}", clusters(launch.config.grid, launch.cluster).position(self.index)),
         };
         if let Some(c) = check.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
-            c.stuck(launch, &name, waiting);
+            c.report_deadlock(launch, &name, waiting);
         }
-        deadlock::error(launch, &name, &self.parts(), waiting)
+        deadlock::error(launch, &name, &self.paused_ctas(), waiting)
     }
     /// The waiting threads, if a check finds that all threads wait forever.
-    fn waits(&self, launch: &Launch<'_>, check: &SharedChecker) -> Option<Vec<WaitingLanes>> {
+    fn polling_deadlock(&self, launch: &Launch<'_>, check: &SharedChecker) -> Option<Vec<WaitingLanes>> {
         let shelf = check.lock().ok()?;
-        shelf.as_ref()?.waits(launch, &self.parts(), false)
+        shelf.as_ref()?.polling_deadlock(launch, &self.paused_ctas(), false)
     }
-    /// What its CTAs printed, by their numbers.
+    /// The text that each CTA printed, with the number of the CTA.
     pub fn output(&mut self) -> impl Iterator<Item = (u64, Vec<u8>)> {
-        self.ctas.iter_mut().map(|c| (c.block.index, std::mem::take(&mut c.block.output)))
+        self.ctas.iter_mut().map(|c| (c.state.index, std::mem::take(&mut c.state.output)))
     }
-    /// The warps that are recorded and have lanes that have not ended, ascending, and which.
+    /// The recorded warps with lanes that have not ended, ascending, and these lanes.
     pub fn unfinished(&self) -> Vec<(WarpId, LaneMask)> {
         let mut all: Vec<_> = self.ctas.iter().flat_map(Cta::unfinished).collect();
         all.sort_unstable();
         all
     }
-    /// What a probe program kept in its warps.
-    pub fn gathered(&mut self, kept: &ProbeState) -> ProbeResults {
-        let mut all = ProbeResults::new(kept);
-        self.ctas.iter_mut().for_each(|c| all.merge(kept, c.gathered(kept)));
+    /// The probe results of its warps.
+    pub fn probe_results(&mut self, probe_state: &ProbeState) -> ProbeResults {
+        let mut all = ProbeResults::new(probe_state);
+        self.ctas.iter_mut().for_each(|c| all.merge(probe_state, c.probe_results(probe_state)));
         all
     }
-    /// What its warps wrote down.
+    /// The recorded streams of its warps.
     pub fn streams(&mut self) -> impl Iterator<Item = WarpStream> {
         self.ctas.iter_mut().flat_map(Cta::streams)
     }

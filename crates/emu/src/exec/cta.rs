@@ -34,21 +34,21 @@ use crate::mem::Region;
 use crate::mem::peers::Peers;
 use prlx_lanes::LANES;
 
-/// Steps that a warp runs before the next has its turn.
-const QUANTUM: u32 = 1 << 14;
-/// One atomic or volatile access in so many instructions looks like waiting; of a budget it takes as much as
-/// they.
-const SPIN: u64 = 64;
+/// Steps of a turn of a warp.
+const WARP_QUANTUM: u32 = 1 << 14;
+/// Instructions that an atomic or volatile access counts for in a budget: a CTA with many of them probably
+/// waits for another.
+const SPIN_COST: u64 = 64;
 
-/// Where a CTA came to.
+/// The state of a CTA after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    /// It can go on.
+pub enum CtaProgress {
+    /// Some lanes can run.
     Ready {
-        /// It looks as if it waits for another CTA.
+        /// Whether the CTA seems to wait for another CTA.
         waits: bool,
     },
-    /// All its threads that are left wait, some of them for the cluster's barrier.
+    /// All remaining threads wait, some of them at the barrier of the cluster.
     Blocked,
     /// All its threads have ended.
     Done,
@@ -57,8 +57,8 @@ pub enum State {
 /// A CTA: its warps and their shared state.
 #[derive(Debug)]
 pub struct Cta {
-    /// What its warps share.
-    pub block: CtaState,
+    /// The state that the warps share.
+    pub state: CtaState,
     /// The warps of the CTA.
     pub warps: Vec<Warp>,
     rng: Rng,
@@ -66,11 +66,12 @@ pub struct Cta {
 }
 
 impl Cta {
-    /// Storage for the CTAs of a launch, one after the other, that have this rank in their clusters.
+    /// Storage for the CTAs of a launch that have this rank in their clusters. They use it one after the
+    /// other.
     pub fn new(launch: &Launch<'_>, rank: u32, peers: &Arc<Peers>, shared: &Arc<Region>) -> Cta {
         Cta {
-            block: CtaState {
-                cta: Dim3::default(),
+            state: CtaState {
+                position: Dim3::default(),
                 index: 0,
                 shared: shared.clone(),
                 peers: peers.clone(),
@@ -82,30 +83,30 @@ impl Cta {
                 epoch: launch.epoch,
                 spins: 0,
                 output: Vec::new(),
-                held: Vec::new(),
+                probe_variables: Vec::new(),
             },
             warps: (0..launch.warps).map(|w| Warp::new(w, launch.code, launch.stride)).collect(),
             rng: Rng::new(0, 0),
             next: 0,
         }
     }
-    /// Begins CTA number `index`, at its place in the grid.
+    /// Starts CTA number `index` at a position in the grid.
     pub fn start(&mut self, launch: &Launch<'_>, place: Dim3, index: u64) {
-        let b = &mut self.block;
-        b.cta = place;
+        let b = &mut self.state;
+        b.position = place;
         b.index = index;
         (b.clock, b.spins) = (0, 0);
         b.barriers = Default::default();
         b.warpgroups.clear();
         b.transfers.clear();
-        let held = launch.observe.as_ref().map_or(0, |o| o.plan.probe_state.shared_variables.len());
-        b.held = std::iter::repeat_with(AtomicU64::default).take(held).collect();
+        let variables = launch.observe.as_ref().map_or(0, |o| o.plan.probe_state.shared_variables.len());
+        b.probe_variables = std::iter::repeat_with(AtomicU64::default).take(variables).collect();
         self.rng = Rng::new(launch.config.seed, index);
         self.next = 0;
         if launch.config.seed == 0 {
             b.shared.fill_words(|| 0);
         } else {
-            // Nothing promises zeros.
+            // PTX does not define the initial contents.
             b.shared.fill_words(|| self.rng.next());
         }
         let threads = launch.config.block.volume();
@@ -130,19 +131,29 @@ impl Cta {
     ///
     /// # Errors
     /// When the code faults, waits for itself, or takes too many steps.
-    pub fn run(&mut self, launch: &Launch<'_>, shared: &SharedChecker, budget: u64) -> Result<State, Error> {
+    pub fn run(
+        &mut self,
+        launch: &Launch<'_>,
+        shared: &SharedChecker,
+        budget: u64,
+    ) -> Result<CtaProgress, Error> {
         let mut check = shared.lock().ok().and_then(|mut c| c.take());
         let state = self.run_warps(launch, &mut check, budget);
         if let (Some(mut c), Ok(mut shared)) = (check, shared.lock()) {
-            if matches!(state, Ok(State::Done)) {
-                c.end(launch, &self.block, &self.warps);
+            if matches!(state, Ok(CtaProgress::Done)) {
+                c.end(launch, &self.state, &self.warps);
             }
             *shared = Some(c);
         }
         state
     }
-    fn run_warps(&mut self, launch: &Launch<'_>, check: &mut Checking, budget: u64) -> Result<State, Error> {
-        let (begun, clock) = (self.spent(), self.block.clock);
+    fn run_warps(
+        &mut self,
+        launch: &Launch<'_>,
+        check: &mut Checking,
+        budget: u64,
+    ) -> Result<CtaProgress, Error> {
+        let (begun, clock) = (self.budget_used(), self.state.clock);
         let mut idle = 0;
         let mut steps = 0u64;
         loop {
@@ -156,21 +167,21 @@ impl Cta {
                 }
             }
             if idle >= self.warps.len() {
-                // Nobody is left to wait for them here, but another CTA of the cluster may.
-                self.block.bulk_end(launch).map_err(|f| self.error(launch, f))?;
+                // No thread of this CTA waits for these copies, but another CTA of the cluster may.
+                self.state.finish_transfers(launch).map_err(|f| self.error(launch, f))?;
                 if self.warps.iter().all(|w| w.alive == 0) {
-                    return Ok(State::Done);
+                    return Ok(CtaProgress::Done);
                 }
-                if self.at_cluster() {
-                    return Ok(State::Blocked);
+                if self.at_cluster_barrier() {
+                    return Ok(CtaProgress::Blocked);
                 }
                 let waiting = deadlock::waiting(launch, &[self.paused()]);
-                return Err(self.stuck(launch, check, &waiting));
+                return Err(self.deadlock_error(launch, check, &waiting));
             }
-            // Another CTA of a cluster may do what is waited for.
+            // In a cluster another CTA may end the wait.
             let checker = check.as_ref().filter(|_| launch.cluster.volume() == 1);
-            if let Some(waiting) = checker.and_then(|c| c.waits(launch, &[self.paused()], false)) {
-                return Err(self.stuck(launch, check, &waiting));
+            if let Some(waiting) = checker.and_then(|c| c.polling_deadlock(launch, &[self.paused()], false)) {
+                return Err(self.deadlock_error(launch, check, &waiting));
             }
             let at = self.next;
             self.next = (at + 1) % self.warps.len();
@@ -188,69 +199,75 @@ impl Cta {
                     _ => 1 + self.rng.below(4096),
                 }
             } else {
-                QUANTUM
+                WARP_QUANTUM
             };
             let rng = if hostile { Some(&mut self.rng) } else { None };
-            let ran = warp.run(launch, &mut self.block, check, burst, rng).map_err(|f| (at, f));
-            ran.and_then(|_| self.aside(launch, check)).map_err(|f| self.error(launch, f))?;
+            let ran = warp.run(launch, &mut self.state, check, burst, rng).map_err(|f| (at, f));
+            ran.and_then(|_| self.advance_async(launch, check)).map_err(|f| self.error(launch, f))?;
             steps += 1;
-            self.poll(launch, check);
-            if self.block.clock > launch.max_steps || steps > launch.max_steps {
-                return Err(self.endless(launch, at));
+            self.complete_barriers(launch, check);
+            if self.state.clock > launch.max_steps || steps > launch.max_steps {
+                return Err(self.step_limit_error(launch, at));
             }
-            let used = self.spent() - begun;
-            if used > budget || self.at_cluster() && self.absent().is_none() {
-                return Ok(State::Ready { waits: used > 2 * (self.block.clock - clock) });
+            let used = self.budget_used() - begun;
+            if used > budget || self.at_cluster_barrier() && self.missing_at_cluster_barrier().is_none() {
+                return Ok(CtaProgress::Ready { waits: used > 2 * (self.state.clock - clock) });
             }
         }
     }
-    /// The CTA as the search for deadlocks sees it.
+    /// The CTA as the search for deadlocks examines it.
     pub fn paused(&self) -> PausedCta<'_> {
-        PausedCta { block: &self.block, warps: &self.warps }
+        PausedCta { state: &self.state, warps: &self.warps }
     }
     /// The error of a fault in a warp.
     fn error(&self, launch: &Launch<'_>, (warp, f): (usize, Box<Fault>)) -> Error {
-        let (cta, block) = (self.block.cta, launch.config.block);
+        let (cta, block) = (self.state.position, launch.config.block);
         fault::error(&f, launch.module, launch.source, launch.code, cta, block, warp as u32)
     }
-    /// What goes on beside the warps' own steps: copies, products of warpgroups and the waits for them. An
-    /// error has its warp.
-    fn aside(&mut self, launch: &Launch<'_>, check: &mut Checking) -> Result<(), (usize, Box<Fault>)> {
+    /// Advances asynchronous work: copies, products of warpgroups, and the waits for them.
+    ///
+    /// # Errors
+    /// A fault, with the number of its warp.
+    fn advance_async(
+        &mut self,
+        launch: &Launch<'_>,
+        check: &mut Checking,
+    ) -> Result<(), (usize, Box<Fault>)> {
         if launch.config.seed != 0 {
-            let under_way = !self.block.transfers.is_empty() || self.warps.iter().any(|w| w.copies.any());
+            let under_way = !self.state.transfers.is_empty() || self.warps.iter().any(|w| w.copies.any());
             if let Some(c) = check.as_mut().filter(|_| under_way) {
-                c.moved();
+                c.memory_may_change();
             }
-            self.block.bulk_turn(launch, &mut self.rng)?;
+            self.state.advance_transfers(launch, &mut self.rng)?;
             for (at, w) in self.warps.iter_mut().enumerate() {
-                w.copies_turn(launch, &self.block, &mut self.rng).map_err(|f| (at, f))?;
-                if w.wgmma.busy() {
-                    w.products_turn(launch, &mut self.block, &mut self.rng).map_err(|f| (at, f))?;
+                w.advance_copies(launch, &self.state, &mut self.rng).map_err(|f| (at, f))?;
+                if w.wgmma.any_hidden() {
+                    w.advance_products(launch, &mut self.state, &mut self.rng).map_err(|f| (at, f))?;
                 }
             }
         }
-        if self.block.warpgroups.is_empty() {
+        if self.state.warpgroups.is_empty() {
             return Ok(());
         }
         for at in 0..self.warps.len() {
-            if let Some((first, due)) = self.warps[at].wgmma.ready(at, &self.block.warpgroups) {
+            if let Some((first, due)) = self.warps[at].wgmma.ready(at, &self.state.warpgroups) {
                 for (i, w) in self.warps.iter_mut().enumerate().skip(first).take(WARPS) {
-                    w.products_until(launch, &mut self.block, due).map_err(|f| (i, f))?;
+                    w.run_products(launch, &mut self.state, due).map_err(|f| (i, f))?;
                 }
-                self.warps[at].poll_sync(launch, &mut self.block, check).map_err(|f| (at, f))?;
+                self.warps[at].complete_exchanges(launch, &mut self.state, check).map_err(|f| (at, f))?;
             }
         }
         Ok(())
     }
-    /// Completes barriers for which everybody is there, but the cluster's.
-    fn poll(&mut self, launch: &Launch<'_>, check: &mut Checking) {
+    /// Completes the barriers of the CTA at which all threads have arrived.
+    fn complete_barriers(&mut self, launch: &Launch<'_>, check: &mut Checking) {
         for id in 0..CLUSTER {
-            let b = &self.block.barriers[id];
+            let b = &self.state.barriers[id];
             if !b.waiting {
                 continue;
             }
             let complete = match b.count {
-                // Lanes that have ended, or never were, are not waited for.
+                // Barriers do not wait for lanes that have ended or never existed.
                 None => self.warps.iter().all(|w| w.alive & !b.arrived[w.index as usize] == 0),
                 Some(n) => {
                     let there = |w: &Warp| match b.arrived[w.index as usize] {
@@ -264,42 +281,42 @@ impl Cta {
                 continue;
             }
             if let Some(c) = check {
-                c.completed(launch, self.block.index, id, &self.warps);
+                c.barrier_complete(launch, self.state.index, id, &self.warps);
             }
-            let b = std::mem::take(&mut self.block.barriers[id]);
+            let b = std::mem::take(&mut self.state.barriers[id]);
             let count = b.votes.iter().map(|v| v.count_ones()).sum();
             let all = b.votes.iter().zip(&b.arrived).all(|(v, a)| v & a == *a);
             for w in &mut self.warps {
-                w.release(launch.code, id as u8, (count, all, count > 0));
+                w.release_barrier(launch.code, id as u8, (count, all, count > 0));
             }
         }
     }
-    /// What it has taken of budgets so far: instructions, and more for those that look like waiting.
-    pub fn spent(&self) -> u64 {
-        self.block.clock + self.block.spins * SPIN
+    /// The budget used so far: instructions, and more for those that look like waiting.
+    pub fn budget_used(&self) -> u64 {
+        self.state.clock + self.state.spins * SPIN_COST
     }
-    /// Whether threads have arrived at the cluster's barrier.
-    pub fn at_cluster(&self) -> bool {
-        self.block.barriers[CLUSTER].waiting
+    /// Whether some threads have arrived at the barrier of the cluster.
+    pub fn at_cluster_barrier(&self) -> bool {
+        self.state.barriers[CLUSTER].waiting
     }
-    /// The first threads that have not arrived at the cluster's barrier: a warp, and which of its lanes.
-    pub fn absent(&self) -> Option<(u32, u32)> {
-        let missing = |w: &Warp| w.alive & !self.block.barriers[CLUSTER].arrived[w.index as usize];
+    /// The first warp with lanes that have not arrived at the barrier of the cluster, and these lanes.
+    pub fn missing_at_cluster_barrier(&self) -> Option<(u32, u32)> {
+        let missing = |w: &Warp| w.alive & !self.state.barriers[CLUSTER].arrived[w.index as usize];
         self.warps.iter().map(|w| (w.index, missing(w))).find(|m| m.1 != 0)
     }
-    /// Completes the cluster's barrier.
-    pub fn meet(&mut self, code: &Code) {
-        self.block.barriers[CLUSTER] = Barrier::default();
+    /// Completes the barrier of the cluster.
+    pub fn complete_cluster_barrier(&mut self, code: &Code) {
+        self.state.barriers[CLUSTER] = Barrier::default();
         for w in &mut self.warps {
-            w.release(code, CLUSTER as u8, (0, false, false));
+            w.release_barrier(code, CLUSTER as u8, (0, false, false));
         }
     }
-    fn endless(&self, launch: &Launch<'_>, warp: usize) -> Error {
+    fn step_limit_error(&self, launch: &Launch<'_>, warp: usize) -> Error {
         let w = &self.warps[warp];
         let lane = (0..LANES).find(|&l| w.key[l] != crate::exec::warp_state::PARKED).unwrap_or(0);
         let f = Fault {
             kind: ErrorKind::Stuck,
-            step: Warp::step_of(w.key[lane].min(w.at[lane])).min(launch.code.origin.len() as u32 - 1),
+            step: Warp::step_of(w.key[lane].min(w.waits_at[lane])).min(launch.code.origin.len() as u32 - 1),
             lane: Some(lane as u32),
             text: format!("is where the kernel was when its CTA had done {} instructions", launch.max_steps),
         };
@@ -308,43 +325,48 @@ impl Cta {
             launch.module,
             launch.source,
             launch.code,
-            self.block.cta,
+            self.state.position,
             launch.config.block,
             warp as u32,
         )
         .help("raise the step limit if the kernel is only long")
     }
-    /// The error that the CTA's threads wait for each other.
-    fn stuck(&mut self, launch: &Launch<'_>, check: &mut Checking, waiting: &[WaitingLanes]) -> Error {
+    /// The error that the threads of the CTA wait for each other.
+    fn deadlock_error(
+        &mut self,
+        launch: &Launch<'_>,
+        check: &mut Checking,
+        waiting: &[WaitingLanes],
+    ) -> Error {
         let rank =
-            if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
-        let name = format!("CTA {}{rank}", self.block.cta);
+            if launch.cluster.volume() > 1 { format!(" (rank {})", self.state.rank) } else { String::new() };
+        let name = format!("CTA {}{rank}", self.state.position);
         if let Some(c) = check {
-            c.stuck(launch, &name, waiting);
+            c.report_deadlock(launch, &name, waiting);
         }
         deadlock::error(launch, &name, &[self.paused()], waiting)
     }
-    /// The warps that are recorded and have lanes that have not ended, and which.
+    /// The recorded warps with lanes that have not ended, and these lanes.
     pub fn unfinished(&self) -> impl Iterator<Item = (WarpId, LaneMask)> {
         let open = self.warps.iter().filter(|w| w.alive != 0);
         open.filter_map(|w| w.recorder.as_ref().map(|r| (r.warp(), LaneMask(w.alive.into()))))
     }
-    /// Bytes that it has printed and written down.
-    pub fn kept(&self) -> u64 {
+    /// Bytes that the CTA has printed and recorded.
+    pub fn output_bytes(&self) -> u64 {
         let recorded = self.warps.iter().filter_map(|w| w.recorder.as_ref()).map(|r| r.bytes());
-        self.block.output.len() as u64 + recorded.sum::<u64>()
+        self.state.output.len() as u64 + recorded.sum::<u64>()
     }
-    /// What its warps wrote down.
+    /// The recorded streams of its warps.
     pub fn streams(&mut self) -> Vec<WarpStream> {
         self.warps.iter_mut().filter_map(|w| w.recorder.take()).map(|r| r.finish()).collect()
     }
-    /// What a probe program kept in its warps.
-    pub fn gathered(&mut self, kept: &ProbeState) -> ProbeResults {
-        let mut all = ProbeResults::new(kept);
+    /// The probe results of its warps.
+    pub fn probe_results(&mut self, probe_state: &ProbeState) -> ProbeResults {
+        let mut all = ProbeResults::new(probe_state);
         self.warps
             .iter_mut()
             .filter_map(|w| w.recorder.take())
-            .for_each(|r| all.merge(kept, r.gathered(kept)));
+            .for_each(|r| all.merge(probe_state, r.probe_results(probe_state)));
         all
     }
 }

@@ -59,7 +59,8 @@ mod tests {
     fn of(body: &str) -> bool {
         let source = format!(
             ".version 8.6\n.target sm_90\n.address_size 64\n.extern .func (.param .b64 r) malloc (.param .b64 n);\n\
-             .visible .entry k(.param .u64 p) {{ .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .shared .b32 s;\n\
+             .visible .entry k(.param .u64 p) {{ .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; \
+             .shared .b32 s;\n\
              ld.param.u64 %rd0, [p];\n{body}\nret; }}\n"
         );
         let (module, problems) = prlx_isa::ptx::read(&source);

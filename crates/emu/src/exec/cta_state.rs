@@ -20,43 +20,44 @@ const BARRIERS: usize = CLUSTER + 1;
 /// The state of a CTA or cluster barrier.
 #[derive(Clone, Debug, Default)]
 pub struct Barrier {
-    /// By warp: lanes that have arrived.
+    /// By warp: the lanes that have arrived.
     pub arrived: [u32; LANES],
-    /// By warp: lanes whose predicate held.
+    /// By warp: the lanes whose predicate was true.
     pub votes: [u32; LANES],
-    /// Threads for which it waits, where that is said.
+    /// The thread count that the instruction gives; `None`: all threads of the CTA.
     pub count: Option<u32>,
-    /// Somebody has arrived.
+    /// Whether some lane has arrived.
     pub waiting: bool,
 }
 
-/// What the warps of a CTA share.
+/// The state that the warps of a CTA share.
 #[derive(Debug)]
 pub struct CtaState {
-    /// Its place in the grid.
-    pub cta: Dim3,
+    /// The position of the CTA in the grid.
+    pub position: Dim3,
     /// Number of the CTA in the grid.
     pub index: u64,
-    /// Its shared memory.
+    /// The shared memory of the CTA.
     pub shared: Arc<Region>,
     /// The shared memory of the cluster.
     pub peers: Arc<Peers>,
-    /// Its number in the cluster.
+    /// The rank of the CTA in its cluster.
     pub rank: u32,
-    /// The barriers of the CTA, and the cluster's.
+    /// The barriers of the CTA, and the barrier of the cluster.
     pub barriers: [Barrier; BARRIERS],
-    /// What the warps of each warpgroup have begun; empty until one does.
+    /// The products of each warpgroup; empty until a warp begins one.
     pub warpgroups: Vec<WarpgroupProducts>,
-    /// Bulk copies under way.
+    /// The bulk copies in flight.
     pub transfers: Vec<Transfer>,
-    /// Instructions so far.
+    /// Warp instructions executed so far.
     pub clock: u64,
-    /// What `%globaltimer` showed before the first.
+    /// The value of `%globaltimer` at the first step, in nanoseconds.
     pub epoch: u64,
     /// Atomics and volatile accesses so far.
     pub spins: u64,
-    /// What it printed.
+    /// The text that the CTA has printed.
     pub output: Vec<u8>,
-    /// Variables of a probe program, by number in [`Kept::held`]: atomic, for its warps only borrow them.
-    pub held: Vec<AtomicU64>,
+    /// The CTA variables of a probe program, by index in `ProbeState::shared_variables`. They are atomic
+    /// because warps only borrow them.
+    pub probe_variables: Vec<AtomicU64>,
 }

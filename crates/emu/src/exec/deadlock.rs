@@ -10,39 +10,40 @@ use crate::exec::launch::Launch;
 use crate::exec::warp_state::Warp;
 use prlx_lanes::LANES;
 
-/// Groups of lanes that an error lists.
+/// The most groups of lanes that an error lists.
 const SHOWN: usize = 8;
 
-/// A CTA that nobody runs now.
+/// A CTA between its turns.
 #[derive(Clone, Copy, Debug)]
 pub struct PausedCta<'a> {
-    /// What its warps share.
-    pub block: &'a CtaState,
+    /// The state that its warps share.
+    pub state: &'a CtaState,
     /// The warps of the CTA.
     pub warps: &'a [Warp],
 }
 
-/// Lanes of a warp that wait at one place for the same.
+/// Lanes of a warp that wait at one step for the same event.
 #[derive(Clone, Debug)]
 pub struct WaitingLanes {
     /// Number of the CTA.
     pub cta: u64,
-    /// Warp in it.
+    /// The warp in the CTA.
     pub warp: u32,
-    /// Lanes of it.
+    /// The lanes that wait.
     pub lanes: u32,
-    /// Step of the code.
+    /// The step at which they wait.
     pub step: u32,
-    /// For what, after "waits for".
+    /// What they wait for: the end of a sentence that begins with "waits for".
     pub what: String,
 }
 
 impl PausedCta<'_> {
-    /// In words: its place in the grid, and its rank where it is one of several.
+    /// The name of the CTA in messages: its position in the grid, and its rank if the cluster has several
+    /// CTAs.
     fn name(&self, launch: &Launch<'_>) -> String {
         let rank =
-            if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
-        format!("CTA {}{rank}", self.block.cta)
+            if launch.cluster.volume() > 1 { format!(" (rank {})", self.state.rank) } else { String::new() };
+        format!("CTA {}{rank}", self.state.position)
     }
 }
 
@@ -51,18 +52,18 @@ pub fn waiting(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> Vec<WaitingLanes
     let mut all = Vec::new();
     for part in parts {
         for w in part.warps {
-            let mut rest = w.alive & (w.at_bar | w.at_sync);
+            let mut rest = w.alive & (w.at_barrier | w.at_exchange);
             while rest != 0 {
                 let l = rest.trailing_zeros() as usize;
-                let alike = |i: usize| w.at[i] == w.at[l] && w.members[i] == w.members[l];
+                let alike = |i: usize| w.waits_at[i] == w.waits_at[l] && w.members[i] == w.members[l];
                 let same = (0..LANES).fold(0, |m, i| m | u32::from(rest >> i & 1 == 1 && alike(i)) << i);
                 rest &= !same;
                 let what = awaited(launch, parts, part, w, (l, same));
                 all.push(WaitingLanes {
-                    cta: part.block.index,
+                    cta: part.state.index,
                     warp: w.index,
                     lanes: same,
-                    step: Warp::step_of(w.at[l]),
+                    step: Warp::step_of(w.waits_at[l]),
                     what,
                 });
             }
@@ -71,7 +72,7 @@ pub fn waiting(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> Vec<WaitingLanes
     all
 }
 
-/// For what lane `l` of a warp waits together with those of `same`.
+/// What the lanes `same` of a warp, with lane `l` among them, wait for.
 fn awaited(
     launch: &Launch<'_>,
     parts: &[PausedCta<'_>],
@@ -79,19 +80,19 @@ fn awaited(
     w: &Warp,
     (l, same): (usize, u32),
 ) -> String {
-    let step = Warp::step_of(w.at[l]);
-    if w.wgmma.waits() {
-        return w.wgmma.missing(w.index, &part.block.warpgroups);
+    let step = Warp::step_of(w.waits_at[l]);
+    if w.wgmma.is_waiting() {
+        return w.wgmma.missing(w.index, &part.state.warpgroups);
     }
     if !matches!(launch.code.steps.get(step as usize).map(|s| s.op), Some(Op::Barrier(_))) {
         let missing = w.members[l] & w.alive & !same;
         return format!("{} of its warp", LaneMask(missing.into()));
     }
-    let id = usize::from(w.bar[l]);
+    let id = usize::from(w.barrier_id[l]);
     if id == CLUSTER {
         return format!("the cluster's barrier, to which {} has not come", absent(launch, parts, part));
     }
-    let barrier = &part.block.barriers[id];
+    let barrier = &part.state.barriers[id];
     let there: u32 = barrier.arrived.iter().map(|a| a.count_ones()).sum();
     match barrier.count {
         Some(n) => format!("{n} threads at barrier {id}, where {there} have come"),
@@ -102,11 +103,11 @@ fn awaited(
     }
 }
 
-/// The first threads of a CTA's cluster that have not come to its barrier.
+/// The first threads of the cluster of a CTA that have not arrived at its barrier.
 fn absent(launch: &Launch<'_>, parts: &[PausedCta<'_>], of: &PausedCta<'_>) -> String {
-    let cluster = |p: &&PausedCta<'_>| std::ptr::eq(p.block.peers.as_ref(), of.block.peers.as_ref());
+    let cluster = |p: &&PausedCta<'_>| std::ptr::eq(p.state.peers.as_ref(), of.state.peers.as_ref());
     let mut missing = parts.iter().filter(cluster).flat_map(|p| {
-        p.warps.iter().map(move |w| (p, w, w.alive & !p.block.barriers[CLUSTER].arrived[w.index as usize]))
+        p.warps.iter().map(move |w| (p, w, w.alive & !p.state.barriers[CLUSTER].arrived[w.index as usize]))
     });
     match missing.find(|m| m.2 != 0) {
         Some((p, w, lanes)) => format!("{}, warp {} {}", p.name(launch), w.index, LaneMask(lanes.into())),
@@ -114,12 +115,12 @@ fn absent(launch: &Launch<'_>, parts: &[PausedCta<'_>], of: &PausedCta<'_>) -> S
     }
 }
 
-/// The error of threads that wait for each other: those of `whole`, as `CTA (0,0,0)`.
+/// The error of threads that wait for each other. `whole` names what they belong to, as `CTA (0,0,0)`.
 pub fn error(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>], waiting: &[WaitingLanes]) -> Error {
     let line = |w: &WaitingLanes| {
         let (func, inst) = launch.code.origin.get(w.step as usize).copied().unwrap_or_default();
         let at = fault::place(launch.module, launch.source, func, inst);
-        let cta = parts.iter().filter(|_| parts.len() > 1).find(|p| p.block.index == w.cta);
+        let cta = parts.iter().filter(|_| parts.len() > 1).find(|p| p.state.index == w.cta);
         let who = cta.map_or(String::new(), |p| format!("{}, ", p.name(launch)));
         format!("\n  {who}warp {} {} at {at}: waits for {}", w.warp, LaneMask(w.lanes.into()), w.what)
     };

@@ -5,21 +5,21 @@ use prlx_lanes::{LANES, Planes, V32};
 use crate::code::{WarpOp, WarpOpKind};
 use crate::mem::access::each;
 
-/// Moves the values, for the lanes `m`.
+/// Runs an exchange for the lanes `m`.
 #[inline(always)]
-pub fn exchange(p: &mut Planes, sync: &WarpOp, m: u32) {
-    let w32 = |p: &Planes, i: usize| p.get32(sync.src[i]);
-    let ballot = |p: &Planes| p.get_pred(sync.src[0]) & m;
+pub fn exchange(p: &mut Planes, op: &WarpOp, m: u32) {
+    let w32 = |p: &Planes, i: usize| p.get32(op.src[i]);
+    let ballot = |p: &Planes| p.get_pred(op.src[0]) & m;
     let to_pred = |b: bool| if b { m } else { 0 };
-    match sync.kind {
+    match op.kind {
         WarpOpKind::Up | WarpOpKind::Down | WarpOpKind::Bfly | WarpOpKind::Idx => {
-            let (a, (from, ok)) = (w32(p, 0), shuffled(p, sync));
+            let (a, (from, ok)) = (w32(p, 0), shuffled(p, op));
             let mut out = V32([0; LANES]);
             for (out, from) in out.0.iter_mut().zip(from) {
                 *out = a.0[from as usize & 31];
             }
-            p.put32(sync.dst, m, out);
-            if let Some(d) = sync.pred {
+            p.put32(op.dst, m, out);
+            if let Some(d) = op.pred {
                 let mut v = 0;
                 for (l, &ok) in ok.iter().enumerate() {
                     v |= u32::from(ok) << l;
@@ -29,42 +29,42 @@ pub fn exchange(p: &mut Planes, sync: &WarpOp, m: u32) {
         }
         WarpOpKind::VoteAll => {
             let v = to_pred(ballot(p) == m);
-            p.put_pred(sync.dst, m, v);
+            p.put_pred(op.dst, m, v);
         }
         WarpOpKind::VoteAny => {
             let v = to_pred(ballot(p) != 0);
-            p.put_pred(sync.dst, m, v);
+            p.put_pred(op.dst, m, v);
         }
         WarpOpKind::VoteUni => {
             let v = to_pred(ballot(p) == m || ballot(p) == 0);
-            p.put_pred(sync.dst, m, v);
+            p.put_pred(op.dst, m, v);
         }
         WarpOpKind::VoteBallot => {
             let v = ballot(p);
-            p.put32(sync.dst, m, V32([v; LANES]));
+            p.put32(op.dst, m, V32([v; LANES]));
         }
         WarpOpKind::MatchAny | WarpOpKind::MatchAll => {
             let value = |l: usize| {
-                if sync.flag {
-                    p.w64[usize::from(sync.src[0])].0[l]
+                if op.flag {
+                    p.w64[usize::from(op.src[0])].0[l]
                 } else {
-                    p.w32[usize::from(sync.src[0])].0[l].into()
+                    p.w32[usize::from(op.src[0])].0[l].into()
                 }
             };
             let mut out = V32([0; LANES]);
             each(m, |l| each(m, |i| out.0[l] |= u32::from(value(i) == value(l)) << i));
-            if sync.kind == WarpOpKind::MatchAll {
+            if op.kind == WarpOpKind::MatchAll {
                 let all = out.0[m.trailing_zeros() as usize & 31] == m;
                 out = V32([if all { m } else { 0 }; LANES]);
-                if let Some(d) = sync.pred {
+                if let Some(d) = op.pred {
                     p.put_pred(d, m, to_pred(all));
                 }
             }
-            p.put32(sync.dst, m, out);
+            p.put32(op.dst, m, out);
         }
         WarpOpKind::Elect => {
-            p.put32(sync.dst, m, V32([m.trailing_zeros(); LANES]));
-            if let Some(d) = sync.pred {
+            p.put32(op.dst, m, V32([m.trailing_zeros(); LANES]));
+            if let Some(d) = op.pred {
                 p.put_pred(d, m, m & m.wrapping_neg());
             }
         }
@@ -72,24 +72,24 @@ pub fn exchange(p: &mut Planes, sync: &WarpOp, m: u32) {
         _ => {
             let v = w32(p, 0);
             let mut acc = None;
-            each(m, |l| acc = Some(acc.map_or(v.0[l], |a| reduce(sync.kind, a, v.0[l]))));
+            each(m, |l| acc = Some(acc.map_or(v.0[l], |a| reduce(op.kind, a, v.0[l]))));
             if let (
                 WarpOpKind::ReduxMinF { abs: true, .. } | WarpOpKind::ReduxMaxF { abs: true, .. },
                 Some(a),
-            ) = (sync.kind, &mut acc)
+            ) = (op.kind, &mut acc)
             {
                 *a &= 0x7fff_ffff;
             }
-            p.put32(sync.dst, m, V32([acc.unwrap_or(0); LANES]));
+            p.put32(op.dst, m, V32([acc.unwrap_or(0); LANES]));
         }
     }
 }
 
-/// By lane, for a shuffle: from which lane it takes its value, and whether that is the one that it asks for.
+/// For each lane of a shuffle: the lane that it reads, and whether that lane is inside its segment.
 #[inline(always)]
-pub fn shuffled(p: &Planes, sync: &WarpOp) -> ([u32; LANES], [bool; LANES]) {
-    let (b, c) = (p.get32(sync.src[1]), p.get32(sync.src[2]));
-    match sync.kind {
+pub fn shuffled(p: &Planes, op: &WarpOp) -> ([u32; LANES], [bool; LANES]) {
+    let (b, c) = (p.get32(op.src[1]), p.get32(op.src[2]));
+    match op.kind {
         WarpOpKind::Up => sources(&b, &c, |lane, b, _, max, _| (lane - b, lane - b >= max)),
         WarpOpKind::Down => sources(&b, &c, |lane, b, _, max, _| (lane + b, lane + b <= max)),
         WarpOpKind::Bfly => sources(&b, &c, |lane, b, _, max, _| (lane ^ b, lane ^ b <= max)),
@@ -97,8 +97,9 @@ pub fn shuffled(p: &Planes, sync: &WarpOp) -> ([u32; LANES], [bool; LANES]) {
     }
 }
 
-/// By lane: from which lane it takes its value (its own if the one asked for is outside its segment), and
-/// whether it is inside. `f` gets lane, distance, first and last of the segment, and the segment's mask.
+/// For each lane: the lane that it reads (itself if the requested lane is outside its segment), and whether
+/// the requested lane is inside. `f` gets lane, distance, first and last of the segment, and the segment's
+/// mask.
 #[inline(always)]
 fn sources(
     b: &V32,

@@ -6,14 +6,14 @@ use prlx_trace::Dim3;
 
 use crate::code::Code;
 
-/// Something that ends the launch.
+/// An error of a warp that ends the launch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Kind of error.
+    /// The kind of the error.
     pub kind: ErrorKind,
     /// The step that faults.
     pub step: u32,
-    /// The lane; `None`: not one in particular.
+    /// The lane; `None`: no particular lane.
     pub lane: Option<u32>,
     /// What happened, as the predicate of "the instruction …".
     pub text: String,
@@ -36,7 +36,7 @@ pub fn place(module: &Module, source: &str, func: FuncId, inst: InstId) -> Strin
     }
 }
 
-/// An instruction's text, and where it stands.
+/// The text of an instruction, and its source location.
 pub fn spot(module: &Module, source: &str, func: FuncId, inst: InstId) -> Option<(String, String)> {
     let i = module.functions.get(func.index())?.insts.get(inst.index())?;
     let text = i.span.of(source).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -53,13 +53,13 @@ pub fn spot(module: &Module, source: &str, func: FuncId, inst: InstId) -> Option
     Some((text, at))
 }
 
-/// A line of the PTX, in words.
+/// The line of a span in the PTX, for messages.
 pub fn line(source: &str, span: Span) -> String {
     let line = source.get(..span.start as usize).map_or(0, |s| s.matches('\n').count() + 1);
     format!("line {line} of the PTX")
 }
 
-/// A place in the grid, in words.
+/// The position of a thread in the grid, for messages.
 pub fn thread(cta: Dim3, block: Dim3, warp: u32, lane: u32) -> String {
     format!("CTA {cta} thread {}", block.position(u64::from(warp) * 32 + u64::from(lane)))
 }

@@ -28,31 +28,30 @@ use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
 use crate::hooks::probes::ProbeResults;
 
-/// Instructions before a cluster that seems to wait is set aside.
-const SHARE: u64 = 1 << 20;
-/// The same for one that seemed to wait when it was set aside.
-const LOOK: u64 = 1 << 14;
-/// Clusters that one thread keeps under way, at most.
-const RESIDENT: u64 = 256;
-/// Bytes of those that are set aside, on all threads.
-const ASIDE: u64 = 1 << 30;
-/// Clusters under way at first when the seed chooses among them.
-const WINDOW: usize = 32;
+/// Instructions of a turn, after which a cluster that seems to wait is paused.
+const TURN: u64 = 1 << 20;
+/// Instructions of a turn of a cluster that seemed to wait in its last turn.
+const WAITING_TURN: u64 = 1 << 14;
+/// The most clusters that one host thread keeps running or paused.
+const MAX_RESIDENT: u64 = 256;
+/// The most bytes of paused clusters, on all host threads.
+const MAX_PAUSED_BYTES: u64 = 1 << 30;
+/// Clusters that run at first under a hostile schedule.
+const FIRST_WINDOW: usize = 32;
 
-/// What all CTAs did.
+/// The result of a launch.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Warp instructions that were executed.
     pub instructions: u64,
-    /// By CTA: what it printed.
+    /// The text that each CTA printed, with the number of the CTA.
     pub output: Vec<(u64, Vec<u8>)>,
-    /// What hooks wrote down, by warp.
+    /// The recorded streams, by warp.
     pub streams: Vec<WarpStream>,
-    /// What a probe program kept.
-    pub gathered: Option<ProbeResults>,
-    /// What stopped the launch. On several host threads, all of it is then what the clusters before the one
-    /// that was stopped did, and that one until then: which later ones ran as well is the host threads'
-    /// doing.
+    /// The results of a probe program.
+    pub probe_results: Option<ProbeResults>,
+    /// The error that stopped the launch. On several host threads, the other fields then cover the clusters
+    /// before the one that was stopped, and that cluster up to its error. Which later clusters ran is random.
     pub stopped: Option<Stopped>,
 }
 
@@ -61,55 +60,60 @@ pub struct Outcome {
 pub struct Stopped {
     /// The error that stopped the launch.
     pub error: Error,
-    /// Recorded warps that have lanes which had not ended, ascending, and which.
+    /// The recorded warps with lanes that had not ended, ascending, and these lanes.
     pub unfinished: Vec<(WarpId, LaneMask)>,
 }
 
-/// What one cluster left.
+/// The results of one cluster.
 struct ClusterOutput {
     cluster: u64,
     output: Vec<(u64, Vec<u8>)>,
     streams: Vec<WarpStream>,
-    gathered: Option<ProbeResults>,
+    probe_results: Option<ProbeResults>,
 }
 
-/// What host threads share.
+/// The state that host threads share.
 struct Grid<'a> {
     launch: &'a Launch<'a>,
     check: &'a SharedChecker,
     /// Clusters of the launch.
     clusters: u64,
-    /// The next to begin.
+    /// The next cluster to start.
     next: AtomicU64,
-    /// Clusters from this one on need not run any more.
+    /// Clusters from this number on need not run.
     stop: AtomicU64,
     failed: Mutex<Option<(u64, Stopped)>>,
-    whole: Mutex<(u64, Vec<ClusterOutput>)>,
+    results: Mutex<(u64, Vec<ClusterOutput>)>,
     threads: u64,
-    /// Clusters that one thread may have under way.
+    /// The most clusters that one host thread keeps running or paused.
     resident: usize,
-    /// Bytes that may be printed and written down, and are.
-    room: u64,
-    kept: AtomicU64,
+    /// The most bytes that may be printed and recorded.
+    memory_limit: u64,
+    output_bytes: AtomicU64,
 }
 
-/// Runs all CTAs on at most so many host threads, in `room` bytes, or until one is stopped.
+/// Runs all CTAs on at most so many host threads, in `memory_limit` bytes, or until one is stopped.
 ///
 /// # Errors
-/// When there is too little room for one.
-pub fn run(launch: &Launch<'_>, check: &SharedChecker, threads: usize, room: u64) -> Result<Outcome, Error> {
+/// When there is too little memory_limit for one.
+pub fn run(
+    launch: &Launch<'_>,
+    check: &SharedChecker,
+    threads: usize,
+    memory_limit: u64,
+) -> Result<Outcome, Error> {
     let count = clusters(launch.config.grid, launch.cluster).volume();
     let bytes = Cluster::bytes(launch).max(1);
-    if bytes > room {
+    if bytes > memory_limit {
         let what = if launch.cluster.volume() > 1 { "cluster" } else { "CTA" };
         let text = format!(
-            "`{}`: a {what} needs {bytes} bytes for registers, local and shared memory, and {room} are left to the device",
+            "`{}`: a {what} needs {bytes} bytes for registers, local and shared memory, and {memory_limit} are left to the device",
             launch.code.name
         );
         return Err(Error::new(ErrorKind::Memory, text)
             .help("raise the memory limit (--max-memory), or launch smaller CTAs"));
     }
-    let threads = (threads as u64).min(count).min(room / bytes).max(1);
+    let threads = (threads as u64).min(count).min(memory_limit / bytes).max(1);
     let grid = Grid {
         launch,
         check,
@@ -117,34 +121,34 @@ pub fn run(launch: &Launch<'_>, check: &SharedChecker, threads: usize, room: u64
         next: AtomicU64::new(0),
         stop: AtomicU64::new(u64::MAX),
         failed: Mutex::new(None),
-        whole: Mutex::default(),
+        results: Mutex::default(),
         threads,
-        resident: (room.min(ASIDE) / bytes / threads).clamp(1, RESIDENT) as usize,
-        room,
-        kept: AtomicU64::new(0),
+        resident: (memory_limit.min(MAX_PAUSED_BYTES) / bytes / threads).clamp(1, MAX_RESIDENT) as usize,
+        memory_limit,
+        output_bytes: AtomicU64::new(0),
     };
     if threads == 1 {
-        grid.work();
+        grid.run_clusters();
     } else {
         std::thread::scope(|s| {
             for _ in 0..threads {
-                s.spawn(|| grid.work());
+                s.spawn(|| grid.run_clusters());
             }
         });
     }
-    let (instructions, mut parts) = grid.whole.into_inner().unwrap_or_default();
+    let (instructions, mut parts) = grid.results.into_inner().unwrap_or_default();
     let (last, stopped) = grid.failed.into_inner().unwrap_or(None).unzip();
     if threads > 1 {
         parts.retain(|p| last.is_none_or(|last| p.cluster <= last));
     }
-    let kept = probe(launch);
+    let state = probe_state(launch);
     let mut out =
-        Outcome { instructions, stopped, gathered: kept.map(ProbeResults::new), ..Outcome::default() };
+        Outcome { instructions, stopped, probe_results: state.map(ProbeResults::new), ..Outcome::default() };
     // In order: sums of floats depend on it.
     parts.sort_by_key(|p| p.cluster);
     for part in parts {
-        if let (Some(kept), Some(all), Some(more)) = (kept, &mut out.gathered, part.gathered) {
-            all.merge(kept, more);
+        if let (Some(state), Some(all), Some(more)) = (state, &mut out.probe_results, part.probe_results) {
+            all.merge(state, more);
         }
         out.output.extend(part.output);
         out.streams.extend(part.streams);
@@ -154,32 +158,33 @@ pub fn run(launch: &Launch<'_>, check: &SharedChecker, threads: usize, room: u64
     Ok(out)
 }
 
-/// What the probe program of a launch keeps, if that is what runs.
-fn probe<'a>(launch: &Launch<'a>) -> Option<&'a ProbeState> {
+/// The state of the probe program that the launch runs, if it runs one.
+fn probe_state<'a>(launch: &Launch<'a>) -> Option<&'a ProbeState> {
     launch.observe.filter(|o| o.plan.request.level == Level::Probe).map(|o| &o.plan.probe_state)
 }
 
 impl ClusterOutput {
-    /// Nothing of a cluster that left nothing: there may be billions of them.
+    /// The results of a cluster; `None` if there are none, as a launch may have billions of clusters.
     fn of(launch: &Launch<'_>, cluster: &mut Cluster) -> Option<ClusterOutput> {
         let output: Vec<_> = cluster.output().filter(|(_, text)| !text.is_empty()).collect();
-        let gathered = probe(launch).map(|kept| cluster.gathered(kept)).filter(|g| !g.is_empty());
+        let probe_results =
+            probe_state(launch).map(|state| cluster.probe_results(state)).filter(|g| !g.is_empty());
         let streams: Vec<_> = cluster.streams().collect();
-        let any = !output.is_empty() || !streams.is_empty() || gathered.is_some();
-        any.then_some(ClusterOutput { cluster: cluster.index, output, streams, gathered })
+        let any = !output.is_empty() || !streams.is_empty() || probe_results.is_some();
+        any.then_some(ClusterOutput { cluster: cluster.index, output, streams, probe_results })
     }
 }
 
 impl Grid<'_> {
-    /// What one host thread does.
-    fn work(&self) {
+    /// Runs clusters on one host thread until none is left.
+    fn run_clusters(&self) {
         let seed = self.launch.config.seed;
-        // Not the number of any cluster's generator.
+        // A seed other than those of the clusters.
         let mut rng = (seed != 0).then(|| Rng::new(seed, u64::MAX));
         let (mut instructions, mut parts) = (0, Vec::new());
         let mut active: Vec<Cluster> = Vec::new();
         let mut spare: Vec<Cluster> = Vec::new();
-        let mut window = if rng.is_some() { WINDOW.min(self.resident) } else { 1 };
+        let mut window = if rng.is_some() { FIRST_WINDOW.min(self.resident) } else { 1 };
         let mut turn = 0;
         let mut more = true;
         loop {
@@ -205,17 +210,17 @@ impl Grid<'_> {
             turn %= active.len();
             let cluster = &mut active[turn];
             let share = match &mut rng {
-                None if cluster.waits => LOOK,
-                None => SHARE,
+                None if cluster.waits => WAITING_TURN,
+                None => TURN,
                 Some(rng) => 16 << rng.below(12),
             };
             let index = cluster.index;
             let mut ran = cluster
                 .run(self.launch, self.check, share)
-                .and_then(|p| self.keep(cluster.grown()).map(|()| p));
+                .and_then(|p| self.count_output(cluster.new_output_bytes()).map(|()| p));
             if matches!(ran, Ok(Progress::Paused { waits: true }))
                 && (!more || active.len() >= self.resident)
-                && let Some(error) = self.stuck(&active)
+                && let Some(error) = self.deadlock_error(&active)
             {
                 ran = Err(error);
             }
@@ -235,7 +240,8 @@ impl Grid<'_> {
                     false
                 }
                 Err(error) => {
-                    // On one host thread what others wait for may never come: it is the end for all.
+                    // On one host thread the other clusters may wait for this one forever, so all of them
+                    // end.
                     let cut = if self.threads == 1 { &mut active[..] } else { std::slice::from_mut(cluster) };
                     let mut unfinished: Vec<_> = cut.iter().flat_map(Cluster::unfinished).collect();
                     unfinished.sort_unstable();
@@ -250,18 +256,18 @@ impl Grid<'_> {
                 turn += 1;
             }
         }
-        if let Ok(mut w) = self.whole.lock() {
+        if let Ok(mut w) = self.results.lock() {
             w.0 += instructions;
             w.1.append(&mut parts);
         }
     }
-    /// The error that all threads wait for each other, if a check finds so and no other cluster can begin.
-    fn stuck(&self, active: &[Cluster]) -> Option<Error> {
+    /// The error that all threads wait forever, if a check finds so and no other cluster can start.
+    fn deadlock_error(&self, active: &[Cluster]) -> Option<Error> {
         let launch = self.launch;
         let mut shelf = self.check.lock().ok()?;
         let checker = shelf.as_mut()?;
-        let parts: Vec<deadlock::PausedCta<'_>> = active.iter().flat_map(Cluster::parts).collect();
-        let waiting = checker.waits(launch, &parts, true)?;
+        let parts: Vec<deadlock::PausedCta<'_>> = active.iter().flat_map(Cluster::paused_ctas).collect();
+        let waiting = checker.polling_deadlock(launch, &parts, true)?;
         let ctas = launch.config.grid.volume();
         let begun = self.next.load(SeqCst).min(self.clusters) * launch.cluster.volume();
         let others =
@@ -275,14 +281,14 @@ impl Grid<'_> {
             none if none.is_empty() => "the grid".to_owned(),
             others => format!("the grid ({others})"),
         };
-        checker.stuck(launch, &whole, &waiting);
+        checker.report_deadlock(launch, &whole, &waiting);
         Some(deadlock::error(launch, &whole, &parts, &waiting))
     }
-    /// Begins the next cluster, if there is one.
+    /// Starts the next cluster, if there is one.
     fn begin(&self, spare: &mut Vec<Cluster>) -> Option<Cluster> {
         let index = self.next.fetch_add(1, SeqCst);
         if index >= self.clusters || index >= self.stop.load(SeqCst) {
-            // Keep the counter from running on.
+            // Keeps the counter from overflowing.
             self.next.fetch_min(self.clusters, SeqCst);
             return None;
         }
@@ -290,7 +296,7 @@ impl Grid<'_> {
         cluster.start(self.launch, index);
         Some(cluster)
     }
-    /// Notes an error: clusters from this one on, or all where there is one host thread, need not run on.
+    /// Notes an error. Clusters from this one on need not run; on one host thread none does.
     fn stop(&self, index: u64, stopped: Stopped) {
         self.stop.fetch_min(if self.threads == 1 { 0 } else { index }, SeqCst);
         if let Ok(mut f) = self.failed.lock()
@@ -299,14 +305,19 @@ impl Grid<'_> {
             *f = Some((index, stopped));
         }
     }
-    /// Counts what was printed and written down.
-    fn keep(&self, bytes: u64) -> Result<(), Error> {
-        if self.kept.fetch_add(bytes, SeqCst).saturating_add(bytes) <= self.room {
+    /// Counts bytes that were printed and recorded.
+    ///
+    /// # Errors
+    /// The bytes exceed the memory limit.
+    fn count_output(&self, bytes: u64) -> Result<(), Error> {
+        if self.output_bytes.fetch_add(bytes, SeqCst).saturating_add(bytes) <= self.memory_limit {
             return Ok(());
         }
         let name = &self.launch.code.name;
-        let text =
-            format!("what `{name}` prints and what is recorded of it take more than {} bytes", self.room);
+        let text = format!(
+            "what `{name}` prints and what is recorded of it take more than {} bytes",
+            self.memory_limit
+        );
         Err(Error::new(ErrorKind::Memory, text)
             .help("raise the memory limit (--max-memory), or print and record less"))
     }

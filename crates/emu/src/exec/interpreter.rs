@@ -1,139 +1,77 @@
-//! The interpreter: runs the lanes of a warp, group by group.
+//! The interpreter: runs the steps of a warp, group of lanes by group of lanes.
 //!
-//! Every lane has a position: the depth of its calls, and a step. A *group* is the set of lanes that run
-//! together: the deepest in calls, and among these the ones at the lowest step. Lanes that took different
-//! branches meet again where their paths join. A group that runs for long while others are ready is set
-//! aside, so that a lane may wait for another lane of its warp.
-//!
-//! The dispatch over [`Op`] is one match inside the loop over steps. Splitting its arms into functions costs
-//! a call and spilled registers per step, so the hot match stays whole; every arm that does more than a few
-//! statements calls a method.
+//! [`Warp::run`] picks a group ([`groups`](super::groups)) and runs its steps until another group is at a
+//! lower position. Its match handles the frequent operations. Operations that move lanes to different
+//! positions are in [`Warp::control_step`], which is inlined; all others are in [`Warp::straight_step`],
+//! which is not. A larger match in the loop makes operations on registers slower.
 //!
 //! # Invariants
 //! - The registers of an inactive lane never change.
 //! - A `.sync` operation runs when every living lane of its mask has arrived.
-//!
-//! # Limitations
-//! Groups may be larger than on hardware, whose convergence barriers are not modelled.
 
-use crate::check::Checking;
-use crate::exec::warp_state::Key;
-use crate::exec::warp_state::PARKED;
-use crate::exec::warp_state::STEP;
-use crate::exec::warp_state::Stop;
-use crate::exec::warp_state::Warp;
-use crate::exec::warp_state::visible_memory;
+use std::sync::atomic::{Ordering::SeqCst, fence};
+
 use prlx_driver::ErrorKind;
 
-use crate::exec::time::SMS;
-use crate::exec::warp_state::GROUP_QUANTUM;
-
-use crate::code::{BarrierKind, BarrierOp, Clock, Code, Correction, MbarrierKind, NEGATE, NO_GUARD, Op};
-use crate::exec::cta_state::{CLUSTER, CtaState};
+use crate::check::Checking;
+use crate::code::{Clock, Correction, GuardBits, MbarrierKind, NEGATE, NO_GUARD, Op};
+use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
+use crate::exec::groups::Group;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
+use crate::exec::time::SMS;
+use crate::exec::warp_state::{GROUP_QUANTUM, Key, PARKED, STEP, Stop, Warp, visible_memory};
 use crate::hooks::value::HookContext;
 use crate::mem::access::{self, AccessError, each};
 use prlx_lanes::{LANES, V32, V64};
 
-/// Steps that an atomic or volatile access counts for.
+/// Steps of a budget that an atomic or volatile access uses up: a loop of them probably waits for others.
 const SPIN: u32 = 256;
 
-/// A group that runs.
-struct Group {
-    key: Key,
-    mask: u32,
-    /// The lowest key among the others.
-    limit: Key,
-}
-
 impl Warp {
-    #[inline(always)]
-    fn put(&mut self, launch: &Launch<'_>, lanes: u32, k: Key) {
-        (launch.simd.put)(&mut self.key, lanes, k);
-    }
-    #[inline(always)]
-    fn pick(&mut self, launch: &Launch<'_>) -> Option<Group> {
-        let (key, mask, limit) = (launch.simd.lowest)(&self.key);
-        (key != PARKED).then_some(Group { key, mask, limit })
-    }
-    /// The group whose turn it is when the lowest has had its share: the groups in order, again and again.
-    fn pick_turn(&mut self, launch: &Launch<'_>) -> Option<Group> {
-        let lowest = self.pick(launch)?;
-        if lowest.limit == PARKED {
-            self.turn = None;
-            self.group_budget = GROUP_QUANTUM;
-            return Some(lowest);
-        }
-        let Some(last) = self.turn else { return Some(lowest) };
-        let next = self.key.iter().copied().filter(|&k| k > last && k != PARKED).min().unwrap_or(lowest.key);
-        self.turn = Some(next);
-        let mask = (0..LANES).fold(0, |m, l| m | u32::from(self.key[l] == next) << l);
-        let limit = self.key.iter().copied().filter(|&k| k > next).min().unwrap_or(PARKED);
-        Some(Group { key: next, mask, limit })
-    }
-    /// Any group, or a part of one.
-    fn pick_any(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Option<Group> {
-        let ready: Vec<usize> = (0..LANES).filter(|&l| self.key[l] != PARKED).collect();
-        let lane = *ready.get(rng.below(ready.len().max(1) as u32) as usize)?;
-        let k = self.key[lane];
-        let mut mask = (0..LANES).fold(0, |m, l| m | u32::from(self.key[l] == k) << l);
-        match rng.below(8) {
-            0..=3 => return self.pick(launch),
-            4 => mask = 1 << lane,
-            5 => mask = mask & rng.next() as u32 | 1 << lane,
-            _ => {}
-        }
-        Some(Group { key: k, mask, limit: PARKED })
-    }
-    /// Runs the hooks at `pc` for the lanes of `mask`, those that belong to the instruction before or (not
-    /// `after`) to the one behind; the first step past them. The former run with that instruction and the
-    /// latter with theirs, so lanes only ever rest where they would without hooks, and a hook sees the lanes
-    /// that run its instruction together.
+    /// Runs the hooks at `pc` for the lanes of `mask` and returns the first step behind them.
+    ///
+    /// With `after`, runs the hooks that belong to the instruction before them; else those that belong to the
+    /// instruction behind them. Hooks run together with their instruction. Lanes therefore only rest where
+    /// they would rest without hooks, and a hook sees the lanes that run its instruction together.
     fn past_hooks(
         &mut self,
         launch: &Launch<'_>,
         mut pc: u32,
         mask: u32,
-        block: &CtaState,
+        cta: &CtaState,
         after: bool,
     ) -> u32 {
         while let Some(step) = launch.code.steps.get(pc as usize)
             && let Op::Hook(i) = step.op
             && launch.code.hooks[i as usize].after == after
         {
-            let held = match step.guard {
-                NO_GUARD => u32::MAX,
-                guard => {
-                    let p = self.planes.pred[usize::from(guard & !NEGATE)];
-                    if guard & NEGATE != 0 { !p } else { p }
-                }
-            };
+            let m = self.guarded(step.guard, mask);
             if let (Some(r), Some(o)) = (&mut self.recorder, &launch.observe) {
-                let sm = (block.index % u64::from(SMS)) as u32;
-                let asked = HookContext {
-                    clock: block.clock,
+                let sm = (cta.index % u64::from(SMS)) as u32;
+                let context = HookContext {
+                    clock: cta.clock,
                     params: launch.params,
-                    rank: block.rank,
+                    rank: cta.rank,
                     sm,
-                    held: &block.held,
+                    cta_variables: &cta.probe_variables,
                     constants: launch.code.constants,
                 };
-                r.act(
+                r.run_action(
                     &o.plan.probe_state,
                     &launch.code.hooks[i as usize],
                     &mut self.planes,
-                    mask & held,
-                    asked,
+                    m,
+                    context,
                 );
             }
             pc += 1;
         }
         pc
     }
-    /// Takes lanes that come back from a wait past the hooks of what they waited for.
-    fn settle(&mut self, launch: &Launch<'_>, block: &CtaState) {
+    /// Runs the hooks behind an instruction for lanes that have waited at it and can run again.
+    fn run_after_hooks(&mut self, launch: &Launch<'_>, cta: &CtaState) {
         let mut left = self.alive;
         while left != 0 {
             let k = self.key[left.trailing_zeros() as usize];
@@ -142,53 +80,60 @@ impl Warp {
             left &= !there;
             if k != PARKED {
                 let pc = k & STEP;
-                let past = self.past_hooks(launch, pc, there, block, true);
+                let past = self.past_hooks(launch, pc, there, cta, true);
                 if past != pc {
                     each(there, |l| self.key[l] = k & !STEP | past);
                 }
             }
         }
     }
-    /// Runs until nothing can, or `budget` steps are done. With `rng`, one group of its choice.
+    /// The lanes of `mask` that execute a step with this guard.
+    #[inline(always)]
+    fn guarded(&self, guard: GuardBits, mask: u32) -> u32 {
+        if guard == NO_GUARD {
+            return mask;
+        }
+        let p = self.planes.pred[usize::from(guard & !NEGATE)];
+        mask & if guard & NEGATE != 0 { !p } else { p }
+    }
+    /// Runs until no lane can run, or until `budget` steps are used up. With `rng`, runs one random group.
     ///
     /// # Errors
-    /// When the code faults.
+    /// A fault of the kernel.
     pub fn run(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         check: &mut Checking,
         budget: u32,
         mut rng: Option<&mut Rng>,
     ) -> Result<Stop, Box<Fault>> {
         let code = launch.code;
         let mut left = budget;
-        // Hooks take no step, no time and no turn, also in warps that are not recorded: the schedule is that
-        // of the code without them.
+        // Hooks use up no step, no time and no turn, and run even in warps that are not recorded. The
+        // schedule is therefore that of the code without hooks.
         let hooked = launch.observe.is_some();
         let checked = check.is_some();
         'group: loop {
             if hooked {
-                self.settle(launch, block);
+                self.run_after_hooks(launch, cta);
             }
-            let group = match &mut rng {
-                Some(_) if left < budget => return Ok(Stop::Budget),
-                Some(rng) => self.pick_any(launch, rng),
-                None if self.turn.is_some() => self.pick_turn(launch),
-                None => self.pick(launch),
-            };
-            let Some(Group { key: first, mut mask, limit }) = group else { return Ok(Stop::Idle) };
+            if rng.is_some() && left < budget {
+                return Ok(Stop::Budget);
+            }
+            let group = self.next_group(launch, rng.as_deref_mut());
+            let Some(Group { key: first, mask, limit }) = group else { return Ok(Stop::Idle) };
             let (base, mut pc) = (first & !STEP, first & STEP);
             let limit = if limit & !STEP == base { limit & STEP } else { u32::MAX };
             let begun = left;
             loop {
                 if hooked {
-                    pc = self.past_hooks(launch, pc, mask, block, true);
+                    pc = self.past_hooks(launch, pc, mask, cta, true);
                 }
                 if pc >= limit || left == 0 {
                     self.put(launch, mask, base | pc);
                     if limit != u32::MAX || left == 0 {
-                        self.tire(first, begun - left);
+                        self.charge_budget(first, begun - left);
                     }
                     if left == 0 {
                         return Ok(Stop::Budget);
@@ -196,19 +141,14 @@ impl Warp {
                     continue 'group;
                 }
                 if hooked {
-                    pc = self.past_hooks(launch, pc, mask, block, false);
+                    pc = self.past_hooks(launch, pc, mask, cta, false);
                 }
                 let step = &code.steps[pc as usize];
                 left -= 1;
-                block.clock += u64::from(step.cost);
-                let m = if step.guard == NO_GUARD {
-                    mask
-                } else {
-                    let p = self.planes.pred[usize::from(step.guard & !NEGATE)];
-                    mask & if step.guard & NEGATE != 0 { !p } else { p }
-                };
+                cta.clock += u64::from(step.cost);
+                let m = self.guarded(step.guard, mask);
                 let m = match check {
-                    Some(c) if checked => c.before_step(self, launch, block, pc, mask, m),
+                    Some(c) if checked => c.before_step(self, launch, cta, pc, mask, m),
                     _ => m,
                 };
                 if let Op::Alu(run, args) = &step.op {
@@ -216,227 +156,186 @@ impl Warp {
                     pc += 1;
                     continue;
                 }
-                if m == 0 {
-                    pc += 1;
-                    continue;
-                }
                 match step.op {
-                    Op::Alu(..) | Op::Nop | Op::Hook(_) => pc += 1,
+                    _ if m == 0 => {}
+                    Op::Alu(..) | Op::Nop | Op::Hook(_) => {}
+                    Op::Bra(to) if m == mask => {
+                        pc = to;
+                        continue;
+                    }
                     Op::Bra(to) => {
-                        if m == mask {
-                            pc = to;
-                        } else {
-                            self.put(launch, m, base | to);
-                            self.put(launch, mask & !m, base | (pc + 1));
-                            continue 'group;
-                        }
+                        self.put(launch, m, base | to);
+                        self.put(launch, mask & !m, base | (pc + 1));
+                        continue 'group;
                     }
                     Op::Ld(i) => {
                         let mem = &code.mems[i as usize];
                         if mem.strong {
                             left = left.saturating_sub(SPIN);
-                            block.spins += 1;
+                            cta.spins += 1;
                         }
-                        let r = visible_memory(launch, block, &self.local);
-                        if let Err(bad) = (launch.simd.load)(&mut self.planes, &r, &mut self.hint, mem, m) {
-                            return Err(access_fault(bad, pc, "reads"));
-                        }
-                        pc += 1;
+                        let r = visible_memory(launch, cta, &self.local);
+                        (launch.simd.load)(&mut self.planes, &r, &mut self.allocation_hint, mem, m)
+                            .map_err(|bad| access_fault(bad, pc, "reads"))?;
                     }
                     Op::St(i) => {
-                        let r = visible_memory(launch, block, &self.local);
+                        let r = visible_memory(launch, cta, &self.local);
                         let mem = &code.mems[i as usize];
-                        if let Err(bad) = (launch.simd.store)(&self.planes, &r, &mut self.hint, mem, m) {
-                            return Err(access_fault(bad, pc, "writes"));
-                        }
-                        pc += 1;
+                        (launch.simd.store)(&self.planes, &r, &mut self.allocation_hint, mem, m)
+                            .map_err(|bad| access_fault(bad, pc, "writes"))?;
                     }
-                    Op::Atom(i) => {
-                        left = left.saturating_sub(SPIN);
-                        block.spins += 1;
-                        let r = visible_memory(launch, block, &self.local);
-                        let atom = &code.atoms[i as usize];
-                        if let Err(bad) = access::atomic(&mut self.planes, &r, &mut self.hint, atom, m) {
-                            return Err(access_fault(bad, pc, "updates"));
-                        }
-                        pc += 1;
-                    }
-                    Op::LocalAddr(dst, offset) => {
-                        let mut v = V64([0; LANES]);
-                        for l in 0..LANES {
-                            v.0[l] = u64::from(self.sp[l]) + u64::from(offset);
-                        }
-                        self.planes.put64(dst, m, v);
-                        pc += 1;
-                    }
-                    Op::Alloca(dst, size, align) => {
-                        self.alloca(launch, (dst, size, align), m, pc)?;
-                        pc += 1;
-                    }
-                    Op::StackSave(dst) => {
-                        let v = V64(self.taken.map(|n| launch.stride - u64::from(n)));
-                        self.planes.put64(dst, m, v);
-                        pc += 1;
-                    }
-                    Op::StackRestore(src) => {
-                        self.stack_restore(launch, src, m, pc)?;
-                        pc += 1;
-                    }
-                    Op::ActiveMask(dst) => {
-                        self.planes.put32(dst, m, V32([m; LANES]));
-                        pc += 1;
-                    }
-                    Op::Clock(which, dst) => {
-                        self.clock(block, which, dst, m);
-                        pc += 1;
-                    }
-                    Op::Fence => {
-                        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-                        pc += 1;
-                    }
-                    Op::LaneCopy(i) => {
-                        self.copy(launch, block, &code.copies[i as usize], m)
-                            .map_err(|b| access_fault(b, pc, "copies"))?;
-                        pc += 1;
-                    }
-                    Op::LaneCopyCommit => {
-                        self.copies.commit(m);
-                        pc += 1;
-                    }
-                    Op::LaneCopyWait(n) => {
-                        self.copies_wait(launch, block, n, m)?;
-                        pc += 1;
-                    }
-                    Op::BulkCopy(i) => {
-                        self.bulk(launch, block, &code.bulks[i as usize], m, pc)?;
-                        pc += 1;
-                    }
-                    Op::TensorCopy(i) => {
-                        self.tensor(launch, block, &code.tensors[i as usize], m, pc)?;
-                        pc += 1;
-                    }
-                    Op::BulkCommit => {
-                        self.groups.commit(m);
-                        pc += 1;
-                    }
-                    Op::BulkWait(left, read) => {
-                        self.bulk_wait(launch, block, left, read, m)?;
-                        pc += 1;
-                    }
-                    Op::TensorMap(i) => {
-                        self.map_work(launch, block, &code.maps[i as usize], m, pc)?;
-                        pc += 1;
-                    }
-                    Op::AsyncStore(i) => {
-                        self.send(launch, block, &code.async_stores[i as usize], m, pc)?;
-                        pc += 1;
-                    }
-                    Op::Correct(i) => {
-                        let Correction { table, planes: [src, got, dst] } = code.corrections[i as usize];
-                        let (src, got) = (self.planes.get32(src), self.planes.get32(got));
-                        let table = &code.calibrations[table as usize];
-                        let to = &mut self.planes.w32[usize::from(dst)];
-                        each(m, |l| to.0[l] = table.correct(src.0[l], got.0[l]));
-                        pc += 1;
-                    }
-                    Op::Mbarrier(i) => {
-                        left = left.saturating_sub(SPIN);
-                        block.spins += 1;
-                        let bar = &code.mbarriers[i as usize];
-                        if let Err(bad) = self.mbarrier(launch, block, bar, m, pc) {
-                            return Err(access_fault(bad, pc, "uses an mbarrier"));
-                        }
-                        pc += 1;
-                        if matches!(bar.kind, MbarrierKind::Test { yields: true, .. }) {
-                            left = 0;
-                        }
-                    }
-                    Op::Exchange(i) => {
-                        // Lanes that don't take part go on.
+                    Op::Exchange(i)
+                        if m == mask
+                            && !checked
+                            && self.exchange_now(launch, cta, &code.warp_ops[i as usize], m, pc)? => {}
+                    Op::Exchange(_) | Op::Barrier(_) | Op::Brx(_) | Op::Call(_) | Op::Ret | Op::Exit => {
                         self.put(launch, mask & !m, base | (pc + 1));
-                        let sync = &code.warp_ops[i as usize];
-                        if m == mask && !checked && self.sync_now(launch, block, sync, m, pc)? {
-                            pc += 1;
-                            continue;
-                        }
-                        self.arrive_sync(launch, block, check, sync, m, base | pc)?;
+                        self.control_step(launch, cta, check, &step.op, m, base | pc)?;
                         continue 'group;
                     }
-                    Op::Barrier(i) => {
-                        self.put(launch, mask & !m, base | (pc + 1));
-                        self.arrive_bar(block, &code.barriers[i as usize], m, base | pc)?;
-                        continue 'group;
-                    }
+                    Op::ActiveMask(dst) => self.planes.put32(dst, m, V32([m; LANES])),
+                    Op::Clock(which, dst) => self.clock(cta, which, dst, m),
+                    Op::Fence => fence(SeqCst),
                     Op::Yield => {
-                        self.put(launch, m, base | (pc + 1));
-                        self.put(launch, mask & !m, base | (pc + 1));
-                        self.tire(first, GROUP_QUANTUM);
+                        self.put(launch, mask, base | (pc + 1));
+                        self.charge_budget(first, GROUP_QUANTUM);
                         return Ok(Stop::Budget);
                     }
-                    Op::Brx(i) => {
-                        let brx = &code.branch_tables[i as usize];
-                        self.put(launch, mask & !m, base | (pc + 1));
-                        let index = self.planes.w32[usize::from(brx.index)];
-                        let mut out = None;
-                        each(m, |l| match brx.targets.get(index.0[l] as usize) {
-                            Some(&to) => self.key[l] = base | to,
-                            None => out = out.or(Some(l)),
-                        });
-                        if let Some(l) = out {
-                            let text = format!(
-                                "has {} targets and is given index {}",
-                                brx.targets.len(),
-                                index.0[l]
-                            );
-                            return Err(Fault::new(pc, l as u32, text));
-                        }
-                        continue 'group;
-                    }
-                    Op::Call(i) => {
-                        self.put(launch, mask & !m, base | (pc + 1));
-                        self.call(launch, block, check, i, m, base | pc)?;
-                        continue 'group;
-                    }
-                    Op::Ret => {
-                        self.put(launch, mask & !m, base | (pc + 1));
-                        let mut out = 0;
-                        each(m, |l| {
-                            if !self.ret(code, l) {
-                                out |= 1 << l;
-                            }
-                        });
-                        self.leave(launch, block, check, out)?;
-                        continue 'group;
-                    }
-                    Op::Exit => {
-                        mask &= !m;
-                        self.put(launch, mask, base | (pc + 1));
-                        self.leave(launch, block, check, m)?;
-                        continue 'group;
-                    }
-                    Op::Trap => return Err(Fault::new(pc, m.trailing_zeros(), "stops the kernel")),
-                    Op::End => {
-                        return Err(Fault::new(
-                            pc,
-                            m.trailing_zeros(),
-                            "is the last instruction, and control runs past it",
-                        ));
+                    _ => {
+                        let used = self.straight_step(launch, cta, &step.op, m, pc)?;
+                        left = left.saturating_sub(used);
                     }
                 }
+                pc += 1;
             }
         }
     }
-    /// Lets others of the warp go first after a while.
-    fn tire(&mut self, first: Key, steps: u32) {
-        self.group_budget = self.group_budget.saturating_sub(steps.max(1));
-        if self.group_budget == 0 {
-            self.group_budget = GROUP_QUANTUM / 8;
-            self.turn.get_or_insert(first);
+    /// Runs a step that can park lanes `m` or move them to different positions. `at` is their position.
+    #[inline(always)]
+    fn control_step(
+        &mut self,
+        launch: &Launch<'_>,
+        cta: &mut CtaState,
+        check: &mut Checking,
+        op: &Op,
+        m: u32,
+        at: Key,
+    ) -> Result<(), Box<Fault>> {
+        let code = launch.code;
+        match *op {
+            Op::Exchange(i) => self.arrive_exchange(launch, cta, check, &code.warp_ops[i as usize], m, at),
+            Op::Barrier(i) => self.arrive_barrier(cta, &code.barriers[i as usize], m, at),
+            Op::Brx(i) => {
+                let brx = &code.branch_tables[i as usize];
+                let index = self.planes.w32[usize::from(brx.index)];
+                let mut outside = None;
+                each(m, |l| match brx.targets.get(index.0[l] as usize) {
+                    Some(&to) => self.key[l] = at & !STEP | to,
+                    None => outside = outside.or(Some(l)),
+                });
+                let Some(l) = outside else { return Ok(()) };
+                let text = format!("has {} targets and is given index {}", brx.targets.len(), index.0[l]);
+                Err(Fault::new(at & STEP, l as u32, text))
+            }
+            Op::Call(i) => self.call(launch, cta, check, i, m, at),
+            Op::Ret => {
+                let mut ended = 0;
+                each(m, |l| {
+                    if !self.return_lane(code, l) {
+                        ended |= 1 << l;
+                    }
+                });
+                self.exit_lanes(launch, cta, check, ended)
+            }
+            _ => self.exit_lanes(launch, cta, check, m),
         }
     }
-    fn clock(&mut self, block: &CtaState, which: Clock, dst: u16, m: u32) {
-        // A step is a cycle, and a cycle half a nanosecond.
-        let (cycles, nanos) = (block.clock, block.epoch.wrapping_add(block.clock / 2));
+    /// Runs a step after which the lanes `m` go on at the next step. Returns how much of the budget the step
+    /// uses up beyond itself.
+    fn straight_step(
+        &mut self,
+        launch: &Launch<'_>,
+        cta: &mut CtaState,
+        op: &Op,
+        m: u32,
+        pc: u32,
+    ) -> Result<u32, Box<Fault>> {
+        let code = launch.code;
+        match *op {
+            Op::Atom(i) => {
+                cta.spins += 1;
+                let r = visible_memory(launch, cta, &self.local);
+                let atom = &code.atoms[i as usize];
+                access::atomic(&mut self.planes, &r, &mut self.allocation_hint, atom, m)
+                    .map_err(|bad| access_fault(bad, pc, "updates"))?;
+                return Ok(SPIN);
+            }
+            Op::Mbarrier(i) => {
+                cta.spins += 1;
+                let bar = &code.mbarriers[i as usize];
+                self.mbarrier(launch, cta, bar, m, pc)
+                    .map_err(|bad| access_fault(bad, pc, "uses an mbarrier"))?;
+                let yields = matches!(bar.kind, MbarrierKind::Test { yields: true, .. });
+                return Ok(if yields { u32::MAX } else { SPIN });
+            }
+            Op::LocalAddr(dst, offset) => {
+                let v = V64(self.stack_pointer.map(|at| u64::from(at) + u64::from(offset)));
+                self.planes.put64(dst, m, v);
+            }
+            Op::Alloca(dst, size, align) => self.alloca(launch, (dst, size, align), m, pc)?,
+            Op::StackSave(dst) => {
+                let v = V64(self.alloca_bytes.map(|n| launch.stride - u64::from(n)));
+                self.planes.put64(dst, m, v);
+            }
+            Op::StackRestore(src) => self.stack_restore(launch, src, m, pc)?,
+            Op::LaneCopy(i) => self
+                .begin_lane_copies(launch, cta, &code.copies[i as usize], m)
+                .map_err(|bad| access_fault(bad, pc, "copies"))?,
+            Op::LaneCopyCommit => self.copies.commit(m),
+            Op::LaneCopyWait(n) => self.finish_copies(launch, cta, n, m)?,
+            Op::BulkCopy(i) => self.begin_bulk_copies(launch, cta, &code.bulks[i as usize], m, pc)?,
+            Op::TensorCopy(i) => self.begin_tensor_copies(launch, cta, &code.tensors[i as usize], m, pc)?,
+            Op::BulkCommit => self.bulk_groups.commit(m),
+            Op::BulkWait(left, read) => self.wait_bulk_groups(launch, cta, left, read, m)?,
+            Op::TensorMap(i) => self.edit_tensor_map(launch, cta, &code.maps[i as usize], m, pc)?,
+            Op::AsyncStore(i) => {
+                self.begin_async_stores(launch, cta, &code.async_stores[i as usize], m, pc)?
+            }
+            Op::Correct(i) => {
+                let Correction { table, planes: [src, got, dst] } = code.corrections[i as usize];
+                let (src, got) = (self.planes.get32(src), self.planes.get32(got));
+                let table = &code.calibrations[table as usize];
+                let to = &mut self.planes.w32[usize::from(dst)];
+                each(m, |l| to.0[l] = table.correct(src.0[l], got.0[l]));
+            }
+            Op::Trap => return Err(Fault::new(pc, m.trailing_zeros(), "stops the kernel")),
+            Op::End => {
+                let text = "is the last instruction, and control runs past it";
+                return Err(Fault::new(pc, m.trailing_zeros(), text));
+            }
+            // `run` and `control_step` handle these.
+            Op::Alu(..)
+            | Op::Bra(_)
+            | Op::Brx(_)
+            | Op::Ld(_)
+            | Op::St(_)
+            | Op::Exchange(_)
+            | Op::Barrier(_)
+            | Op::Call(_)
+            | Op::Ret
+            | Op::Exit
+            | Op::Nop
+            | Op::ActiveMask(_)
+            | Op::Clock(..)
+            | Op::Fence
+            | Op::Yield
+            | Op::Hook(_) => {}
+        }
+        Ok(0)
+    }
+    /// Writes a clock to a plane. A step counts as a cycle, and a cycle as half a nanosecond.
+    fn clock(&mut self, cta: &CtaState, which: Clock, dst: u16, m: u32) {
+        let (cycles, nanos) = (cta.clock, cta.epoch.wrapping_add(cta.clock / 2));
         match which {
             Clock::Low => self.planes.put32(dst, m, V32([cycles as u32; LANES])),
             Clock::High => self.planes.put32(dst, m, V32([(cycles >> 32) as u32; LANES])),
@@ -446,125 +345,26 @@ impl Warp {
             Clock::GlobalHigh => self.planes.put32(dst, m, V32([(nanos >> 32) as u32; LANES])),
         }
     }
-    /// Ends lanes; others may have waited only for them.
-    pub fn leave(
+    /// Ends lanes. An exchange that waited only for them can then complete.
+    ///
+    /// # Errors
+    /// A fault of a copy or an exchange that completes now.
+    pub fn exit_lanes(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         check: &mut Checking,
         lanes: u32,
     ) -> Result<(), Box<Fault>> {
         if lanes == 0 {
             return Ok(());
         }
-        self.copies_wait(launch, block, u32::MAX, lanes)?;
-        self.end(lanes);
-        if self.at_sync != 0 {
-            self.poll_sync(launch, block, check)?;
+        self.finish_copies(launch, cta, u32::MAX, lanes)?;
+        self.end_lanes(lanes);
+        if self.at_exchange != 0 {
+            self.complete_exchanges(launch, cta, check)?;
         }
         Ok(())
-    }
-    fn arrive_bar(
-        &mut self,
-        block: &mut CtaState,
-        bar: &BarrierOp,
-        m: u32,
-        at: Key,
-    ) -> Result<(), Box<Fault>> {
-        let pc = at & STEP;
-        let mut wrong = None;
-        each(m, |l| {
-            let cluster = matches!(bar.kind, BarrierKind::ClusterArrive | BarrierKind::ClusterWait);
-            let id = if cluster { CLUSTER as u32 } else { self.planes.w32[usize::from(bar.id)].0[l] };
-            let count = bar.count.map(|c| self.planes.w32[usize::from(c)].0[l]);
-            let Some(b) = block.barriers.get_mut(id as usize).filter(|_| cluster || id < CLUSTER as u32)
-            else {
-                wrong = wrong.take().or(Some((l, format!("names barrier {id}; there are 16"))));
-                return;
-            };
-            let bit = 1u32 << l;
-            let arrived = &mut b.arrived[self.index as usize];
-            if cluster && (self.owed & bit != 0) != (bar.kind == BarrierKind::ClusterWait) {
-                let text = match bar.kind {
-                    BarrierKind::ClusterWait => {
-                        "waits for the cluster's barrier without having arrived at it"
-                    }
-                    _ => "arrives at the cluster's barrier again before it waited for it",
-                };
-                wrong = wrong.take().or(Some((l, text.into())));
-            }
-            if cluster {
-                self.owed ^= bit;
-            }
-            if bar.kind == BarrierKind::ClusterWait {
-                // It is over as soon as the arrival that it waits for no longer stands.
-                if *arrived & bit == 0 {
-                    self.key[l] = at + 1;
-                } else {
-                    (self.key[l], self.at[l], self.bar[l]) = (PARKED, at, CLUSTER as u8);
-                    self.at_bar |= bit;
-                }
-                return;
-            }
-            if *arrived & bit != 0 {
-                wrong =
-                    wrong.take().or(Some((l, format!("arrives at barrier {id} again before it completed"))));
-            }
-            if let Some(n) = count.filter(|&n| n == 0 || !n.is_multiple_of(LANES as u32)) {
-                let text =
-                    format!("tells barrier {id} to wait for {n} threads, which is not a multiple of 32");
-                wrong = wrong.take().or(Some((l, text)));
-            }
-            if b.waiting && b.count != count {
-                let text = format!(
-                    "gives barrier {id} another thread count ({count:?}) than others did ({:?})",
-                    b.count
-                );
-                wrong = wrong.take().or(Some((l, text)));
-            }
-            *arrived |= bit;
-            b.count = count;
-            b.waiting = true;
-            if matches!(bar.kind, BarrierKind::Arrive | BarrierKind::ClusterArrive) {
-                self.key[l] = at + 1;
-                return;
-            }
-            if self.planes.pred.get(usize::from(bar.src)).is_some_and(|p| p & bit != 0) {
-                b.votes[self.index as usize] |= bit;
-            }
-            self.key[l] = PARKED;
-            self.at[l] = at;
-            self.bar[l] = id as u8;
-            self.at_bar |= bit;
-        });
-        match wrong {
-            Some((l, text)) => Err(Fault::new(pc, l as u32, text)),
-            None => Ok(()),
-        }
-    }
-    /// Lets the lanes that wait at a barrier go on, with the result of its reduction.
-    pub fn release(&mut self, code: &Code, id: u8, votes: (u32, bool, bool)) {
-        let (count, all, any) = votes;
-        each(self.at_bar, |l| {
-            if self.bar[l] != id {
-                return;
-            }
-            let bit = 1u32 << l;
-            if let Some(Op::Barrier(i)) = code.steps.get((self.at[l] & STEP) as usize).map(|s| s.op) {
-                let bar = &code.barriers[i as usize];
-                match bar.kind {
-                    BarrierKind::Popc => self.planes.w32[usize::from(bar.dst)].0[l] = count,
-                    BarrierKind::And => self.planes.put_pred(bar.dst, bit, if all { bit } else { 0 }),
-                    BarrierKind::Or => self.planes.put_pred(bar.dst, bit, if any { bit } else { 0 }),
-                    BarrierKind::Sync
-                    | BarrierKind::Arrive
-                    | BarrierKind::ClusterArrive
-                    | BarrierKind::ClusterWait => {}
-                }
-            }
-            self.at_bar &= !bit;
-            self.key[l] = self.at[l] + 1;
-        });
     }
 }
 

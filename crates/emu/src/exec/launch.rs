@@ -1,4 +1,4 @@
-//! What all CTAs of one launch share.
+//! The data that all CTAs of a launch share.
 
 use prlx_driver::LaunchConfig;
 use prlx_isa::view::Module;
@@ -10,7 +10,7 @@ use crate::hooks::recorder::Observe;
 use crate::mem::heap::Heap;
 use crate::mem::{Memory, Region};
 
-/// All that CTAs of one launch share.
+/// The data that all CTAs of a launch share.
 #[derive(Debug)]
 pub struct Launch<'a> {
     /// The decoded kernel.
@@ -21,26 +21,26 @@ pub struct Launch<'a> {
     pub source: &'a str,
     /// The global allocations.
     pub memory: &'a Memory,
-    /// Where `malloc` takes from.
+    /// The heap of `malloc`.
     pub heap: &'a Heap,
     /// Shape and seed.
     pub config: &'a LaunchConfig,
-    /// CTAs of a cluster.
+    /// The shape of a cluster, in CTAs.
     pub cluster: Dim3,
-    /// Whether somebody asked for clusters: the launch or the kernel.
+    /// Whether the launch or the kernel asks for clusters (`%is_explicit_cluster`).
     pub explicit: bool,
     /// The parameters of the kernel.
     pub params: &'a Region,
-    /// Bytes of a lane's local memory.
+    /// The bytes of local memory of a lane.
     pub stride: u64,
-    /// Warps of a CTA.
+    /// The number of warps of a CTA.
     pub warps: u32,
-    /// Steps that a CTA may take.
+    /// The most warp instructions that a CTA may execute.
     pub max_steps: u64,
-    /// What `%globaltimer` shows at its first.
+    /// The value of `%globaltimer` at the first step, in nanoseconds.
     pub epoch: u64,
-    /// What to write down.
+    /// The recording plan, if hooks run.
     pub observe: Option<Observe<'a>>,
-    /// Hot functions for this host.
+    /// The hot functions for the vector instruction set of the host.
     pub simd: SimdFunctions,
 }

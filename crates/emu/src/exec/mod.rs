@@ -1,5 +1,6 @@
 //! Execution: warps, CTAs, clusters and the grid.
 
+pub mod barrier;
 pub mod calls;
 pub mod cluster;
 pub mod cta;
@@ -10,6 +11,7 @@ pub mod exchange;
 pub mod fault;
 pub mod grid;
 pub mod grid_shape;
+pub mod groups;
 pub mod interpreter;
 pub mod launch;
 pub mod rng;

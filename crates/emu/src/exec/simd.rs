@@ -13,8 +13,8 @@ use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::Simd;
 use prlx_lanes::{LANES, Planes, V32};
 
-/// One value a lane.
-pub type Row = [u32; LANES];
+/// One value for each lane.
+pub type LaneValues = [u32; LANES];
 
 type Load = fn(&mut Planes, &VisibleMemory<'_>, &mut usize, &MemAccess, u32) -> Result<(), Box<AccessError>>;
 type Product = fn(&Wgmma, bool, &[product::Row; ROWS], &[product::Row], &mut [V32]);
@@ -23,24 +23,24 @@ type Store = fn(&Planes, &VisibleMemory<'_>, &mut usize, &MemAccess, u32) -> Res
 /// The hot functions for one instruction set.
 #[derive(Clone, Copy, Debug)]
 pub struct SimdFunctions {
-    /// The lowest value, the lanes that have it, and the lowest of the others.
-    pub lowest: fn(&Row) -> (u32, u32, u32),
+    /// Returns the lowest value, the lanes that have it, and the lowest of the other values.
+    pub lowest: fn(&LaneValues) -> (u32, u32, u32),
     /// Writes a value to the lanes of a mask.
-    pub put: fn(&mut Row, u32, u32),
+    pub put: fn(&mut LaneValues, u32, u32),
     /// Loads the elements of an access.
     pub load: Load,
     /// Stores the elements of an access.
     pub store: Store,
-    /// An exchange in the warp.
+    /// Runs an exchange of a warp.
     pub exchange: fn(&mut Planes, &WarpOp, u32),
-    /// A product of tiles.
+    /// Multiplies tiles (`mma`, `wmma`).
     pub mma: fn(&mut Planes, &Mma),
-    /// A warp's part of a warpgroup's product.
+    /// The part of one warp in the product of a warpgroup.
     pub product: Product,
 }
 
 #[inline(always)]
-fn lowest(v: &Row) -> (u32, u32, u32) {
+fn lowest(v: &LaneValues) -> (u32, u32, u32) {
     let mut low = [u32::MAX; 8];
     for c in 0..LANES / 8 {
         for i in 0..8 {
@@ -60,7 +60,7 @@ fn lowest(v: &Row) -> (u32, u32, u32) {
 }
 
 #[inline(always)]
-fn put(row: &mut Row, mask: u32, v: u32) {
+fn put(row: &mut LaneValues, mask: u32, v: u32) {
     for (l, r) in row.iter_mut().enumerate() {
         let keep = 0u32.wrapping_sub(mask >> l & 1);
         *r = (v & keep) | (*r & !keep);
@@ -73,11 +73,11 @@ macro_rules! level {
         mod $name {
             use super::*;
             $(#[$f])?
-            fn lowest(v: &Row) -> (u32, u32, u32) {
+            fn lowest(v: &LaneValues) -> (u32, u32, u32) {
                 super::lowest(v)
             }
             $(#[$f])?
-            fn put(row: &mut Row, mask: u32, v: u32) {
+            fn put(row: &mut LaneValues, mask: u32, v: u32) {
                 super::put(row, mask, v);
             }
             $(#[$f])?
@@ -122,12 +122,13 @@ impl SimdFunctions {
         {
             let simd = simd.min(Simd::detect());
             if simd >= Simd::Avx512 {
-                // SAFETY: `detect` found the level's features (`popcnt`, `lzcnt` and `bmi1` come with AVX2
-                // processors).
+                // SAFETY: `host` needs the features of its `target_feature` attribute. `simd` is at most the
+                // level that `detect` found on this processor, and every processor with AVX2 has `popcnt`,
+                // `lzcnt` and `bmi1`.
                 return unsafe { avx512::host() };
             }
             if simd >= Simd::Avx2 {
-                // SAFETY: likewise.
+                // SAFETY: as above, for the features of the AVX2 level.
                 return unsafe { avx2::host() };
             }
         }

@@ -6,7 +6,7 @@
 use crate::check::Checking;
 use prlx_driver::ErrorKind;
 
-use crate::code::{Code, MatrixOp, Op, Plane, WarpOp, WarpOpKind};
+use crate::code::{Code, MatrixOp, Plane, WarpOp, WarpOpKind};
 use crate::exec::cta_state::CtaState;
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
@@ -16,21 +16,22 @@ use crate::mem::access::{self, each};
 use prlx_lanes::{LANES, V32, V64};
 
 impl Warp {
-    /// Does it at once if the lanes that are here are all that it waits for; the usual case.
+    /// Runs an exchange at once if the lanes `m` are all that it waits for, the usual case. Returns whether
+    /// it ran.
     #[inline(always)]
-    pub(crate) fn sync_now(
+    pub(crate) fn exchange_now(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
-        sync: &WarpOp,
+        cta: &mut CtaState,
+        op: &WarpOp,
         m: u32,
         step: u32,
     ) -> Result<bool, Box<Fault>> {
-        if let (WarpOpKind::Matrix(t), u32::MAX) = (sync.kind, m) {
-            self.tiles(launch, block, &launch.code.matrix[t as usize], m, step)?;
+        if let (WarpOpKind::Matrix(t), u32::MAX) = (op.kind, m) {
+            self.matrix_op(launch, cta, &launch.code.matrix[t as usize], m, step)?;
             return Ok(true);
         }
-        let Some(p) = sync.members else { return Ok(false) };
+        let Some(p) = op.members else { return Ok(false) };
         let members = &self.planes.w32[usize::from(p)];
         let first = members.0[m.trailing_zeros() as usize & 31];
         let mut same = true;
@@ -40,88 +41,92 @@ impl Warp {
         if !same || first & self.alive != m {
             return Ok(false);
         }
-        (launch.simd.exchange)(&mut self.planes, sync, m);
+        (launch.simd.exchange)(&mut self.planes, op, m);
         Ok(true)
     }
-    /// Lanes arrive and wait; whoever is complete goes on.
-    pub(crate) fn arrive_sync(
+    /// Lanes `m` arrive at an exchange and wait. Exchanges that are now complete run.
+    pub(crate) fn arrive_exchange(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         check: &mut Checking,
-        sync: &WarpOp,
+        op: &WarpOp,
         m: u32,
         at: Key,
     ) -> Result<(), Box<Fault>> {
         let mut wrong = None;
         each(m, |l| {
             let bit = 1u32 << l;
-            self.members[l] = sync.members.map_or(u32::MAX, |p| self.planes.w32[usize::from(p)].0[l]);
+            self.members[l] = op.members.map_or(u32::MAX, |p| self.planes.w32[usize::from(p)].0[l]);
             if self.members[l] & bit == 0 {
                 wrong = wrong.or(Some(l));
             }
             self.key[l] = PARKED;
-            self.at[l] = at;
-            self.at_sync |= bit;
+            self.waits_at[l] = at;
+            self.at_exchange |= bit;
         });
         if let Some(l) = wrong {
             let text =
                 format!("is executed by lane {l}, which its mask {:#010x} does not name", self.members[l]);
             return Err(Fault::new(Warp::step_of(at), l as u32, text));
         }
-        self.poll_sync(launch, block, check)
+        self.complete_exchanges(launch, cta, check)
     }
-    /// Lets complete groups do what they wait for.
-    pub(crate) fn poll_sync(
+    /// Runs the exchanges at which all lanes have arrived.
+    pub(crate) fn complete_exchanges(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         check: &mut Checking,
     ) -> Result<(), Box<Fault>> {
-        let mut rest = self.at_sync;
+        let mut rest = self.at_exchange;
         while rest != 0 {
             let l = rest.trailing_zeros() as usize;
-            let (at, members) = (self.at[l], self.members[l]);
+            let (at, members) = (self.waits_at[l], self.members[l]);
             let step = Warp::step_of(at);
             let code = launch.code;
-            let Some(Op::Exchange(i)) = code.steps.get(step as usize).map(|s| s.op) else { return Ok(()) };
-            let sync = &code.warp_ops[i as usize];
-            // A warp synchronisation moves no values, so that any of them will do.
-            let meets = |a: Key| a == at || sync.kind == WarpOpKind::Warp && is_warp_sync(code, a);
+            let Some(op) = code.warp_op(step) else { return Ok(()) };
+            // A warp synchronisation moves no values, so lanes may arrive at different ones.
+            let same_operation = |a: Key| a == at || op.kind == WarpOpKind::Warp && is_warp_sync(code, a);
             let there = (0..LANES).fold(0, |m, i| {
-                m | u32::from(self.at_sync >> i & 1 == 1 && meets(self.at[i]) && self.members[i] == members)
-                    << i
+                m | u32::from(
+                    self.at_exchange >> i & 1 == 1
+                        && same_operation(self.waits_at[i])
+                        && self.members[i] == members,
+                ) << i
             });
             rest &= !there;
             if members & self.alive & !there != 0 {
                 continue;
             }
             let allowed = match check {
-                Some(c) => c.before_exchange(self, launch, block, step, there),
+                Some(c) => c.before_exchange(self, launch, cta, step, there),
                 None => true,
             };
-            match sync.kind {
+            match op.kind {
                 _ if !allowed => {}
                 WarpOpKind::Wgmma(what) => {
-                    if !self.products(launch, block, what, there, step)? {
+                    if !self.wgmma_step(launch, cta, what, there, step)? {
                         continue;
                     }
                 }
-                WarpOpKind::Matrix(t) => self.tiles(launch, block, &code.matrix[t as usize], there, step)?,
+                WarpOpKind::Matrix(t) => {
+                    self.matrix_op(launch, cta, &code.matrix[t as usize], there, step)?
+                }
                 WarpOpKind::Warp => {}
-                _ => (launch.simd.exchange)(&mut self.planes, sync, there),
+                _ => (launch.simd.exchange)(&mut self.planes, op, there),
             }
-            self.at_sync &= !there;
-            each(there, |i| self.key[i] = self.at[i] + 1);
+            self.at_exchange &= !there;
+            each(there, |i| self.key[i] = self.waits_at[i] + 1);
         }
         Ok(())
     }
     /// Loads, stores and transposes 8×8 tiles of 16-bit elements: row `l / 4` of a tile has lane `l`'s two
     /// elements.
-    fn tiles(
+    fn matrix_op(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         t: &MatrixOp,
         m: u32,
         step: u32,
@@ -131,13 +136,13 @@ impl Warp {
             let text = format!("needs all 32 lanes; only {:#010x} are left", m);
             return Err(Box::new(Fault { kind, step, lane: Some(m.trailing_zeros()), text }));
         }
-        let reach = visible_memory(launch, block, &self.local);
+        let reach = visible_memory(launch, cta, &self.local);
         let fault =
             |b: Box<access::AccessError>| Fault::new(step, b.lane, format!("uses a matrix {}", b.text));
         match t {
             MatrixOp::Load { mem, trans } => {
                 let (lower, upper) =
-                    access::rows(&self.planes, &reach, &mut self.hint, mem).map_err(fault)?;
+                    access::rows(&self.planes, &reach, &mut self.allocation_hint, mem).map_err(fault)?;
                 for (i, &plane) in mem.planes.iter().enumerate() {
                     let tile = V32(std::array::from_fn(|l| {
                         let half = if l % 4 < 2 { &lower } else { &upper };
@@ -158,11 +163,12 @@ impl Warp {
                         (lower.0[8 * i + row], upper.0[8 * i + row]) = (a | b << 32, c | d << 32);
                     }
                 }
-                access::put_rows(&self.planes, &reach, &mut self.hint, mem, (&lower, &upper))
+                access::put_rows(&self.planes, &reach, &mut self.allocation_hint, mem, (&lower, &upper))
                     .map_err(fault)?;
             }
             MatrixOp::Tile(t) => {
-                crate::matrix::mma::tile(&mut self.planes, &reach, &mut self.hint, t).map_err(fault)?
+                crate::matrix::mma::tile(&mut self.planes, &reach, &mut self.allocation_hint, t)
+                    .map_err(fault)?
             }
             MatrixOp::Mma(op) => (launch.simd.mma)(&mut self.planes, op),
             MatrixOp::Transpose { dst, src } => {
@@ -175,8 +181,5 @@ impl Warp {
 }
 
 fn is_warp_sync(code: &Code, at: Key) -> bool {
-    match code.steps.get(Warp::step_of(at) as usize).map(|s| s.op) {
-        Some(Op::Exchange(i)) => code.warp_ops[i as usize].kind == WarpOpKind::Warp,
-        _ => false,
-    }
+    code.warp_op(Warp::step_of(at)).is_some_and(|op| op.kind == WarpOpKind::Warp)
 }

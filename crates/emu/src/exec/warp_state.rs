@@ -7,7 +7,7 @@ use super::cta_state::CtaState;
 use super::launch::Launch;
 use super::time::SMS;
 use crate::code::{Code, SpecialRegister};
-use crate::copies::state::{Copies, Groups};
+use crate::copies::state::{BulkGroups, LaneCopies};
 use crate::hooks::recorder::Recorder;
 use crate::matrix::wgmma_state::WarpProducts;
 use crate::mem::Region;
@@ -16,41 +16,42 @@ use crate::mem::access::{VisibleMemory, each};
 /// A key orders lanes: deeper calls first, then lower steps.
 pub type Key = u32;
 
-/// The key of a lane that can't run.
+/// The key of a lane that cannot run: it waits or has ended.
 pub const PARKED: Key = u32::MAX;
 
 /// Bits of a key that are the step.
 pub const STEP_BITS: u32 = 22;
 
+/// The bits of a key that are the step, as a mask.
 pub const STEP: u32 = (1 << STEP_BITS) - 1;
 
-/// Calls may be this deep.
+/// The most nested calls of a lane.
 pub const DEPTH: u32 = (1 << (32 - STEP_BITS)) - 2;
 
-/// After this many steps of one group (or fewer with many atomics) the others of the warp get a turn.
+/// Steps of one group (fewer with many atomics) after which the other groups of the warp get a turn.
 pub const GROUP_QUANTUM: u32 = 1 << 18;
 
 /// One call that a lane is in.
 #[derive(Debug)]
 pub struct Frame {
-    /// Where it goes on.
+    /// The position at which the caller continues.
     pub ret: u32,
     /// Index of the call in the table of calls.
     pub call: u32,
     /// Number of the function that the lane is in.
     pub func: u32,
-    /// Bytes that its caller had taken of the stack.
-    pub taken: u32,
-    /// What a recursive call saved.
+    /// Bytes that the caller had allocated with `alloca`.
+    pub alloca_bytes: u32,
+    /// The registers and parameters that a recursive call saved.
     pub saved: Option<Box<[u64]>>,
 }
 
 /// Why a warp stopped running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// No lane can go on; some may be waiting.
+    /// No lane can run; some may be waiting.
     Idle,
-    /// Its steps are used up.
+    /// The budget of steps is used up.
     Budget,
 }
 
@@ -61,48 +62,48 @@ pub struct Warp {
     pub index: u32,
     /// The registers of all lanes.
     pub planes: Planes,
-    /// Lanes that have not ended.
+    /// The lanes that have not ended.
     pub alive: u32,
-    /// Where each lane is, if it can run.
+    /// The position of each lane that can run; [`PARKED`] for the others.
     pub key: [Key; LANES],
-    /// Where each waiting lane is.
-    pub at: [Key; LANES],
-    /// Lanes at a barrier of the CTA.
-    pub at_bar: u32,
+    /// The position of each waiting lane.
+    pub waits_at: [Key; LANES],
+    /// The lanes that wait at a barrier of the CTA or the cluster.
+    pub at_barrier: u32,
     /// The barrier that each lane waits at.
-    pub bar: [u8; LANES],
-    /// Lanes that have arrived at the cluster's barrier and not waited for it since.
-    pub owed: u32,
-    /// Lanes at an operation for which others must come.
-    pub at_sync: u32,
-    /// For which lanes they wait.
+    pub barrier_id: [u8; LANES],
+    /// The lanes that have arrived at the barrier of the cluster and have not waited for it since.
+    pub cluster_arrived: u32,
+    /// The lanes that wait at a warp-level operation for other lanes.
+    pub at_exchange: u32,
+    /// The member mask of each waiting lane.
     pub members: [u32; LANES],
     /// Stack pointer of each lane.
-    pub sp: [u32; LANES],
-    /// Bytes taken from the end of the stack.
-    pub taken: [u32; LANES],
+    pub stack_pointer: [u32; LANES],
+    /// Bytes that each lane has allocated with `alloca`, from the end of its stack.
+    pub alloca_bytes: [u32; LANES],
     /// Calls that each lane is in.
     pub frames: Vec<Vec<Frame>>,
     /// Local memory of all lanes.
     pub local: Region,
-    /// Asynchronous copies under way.
-    pub copies: Copies,
-    /// Groups of bulk copies.
-    pub groups: Groups,
-    /// Products of the warpgroup under way.
+    /// The `cp.async` copies in flight.
+    pub copies: LaneCopies,
+    /// The groups of bulk copies of each lane.
+    pub bulk_groups: BulkGroups,
+    /// The `wgmma` products in flight.
     pub wgmma: WarpProducts,
-    /// What hooks write down.
+    /// The recorder of the warp, if the warp is recorded.
     pub recorder: Option<Box<Recorder>>,
-    /// Index of the allocation that was used last.
-    pub hint: usize,
+    /// The index of the allocation that was accessed last.
+    pub allocation_hint: usize,
     /// Steps until the other groups of the warp get a turn.
     pub group_budget: u32,
-    /// The group that has the turn, once the lowest group has used up its patience.
+    /// The group that has the turn, once the lowest group has spent its budget.
     pub turn: Option<Key>,
 }
 
 impl Warp {
-    /// A warp whose registers are still to be set.
+    /// A warp before its first CTA.
     pub fn new(index: u32, code: &Code, stride: u64) -> Warp {
         let (w32, w64, pred) = code.planes;
         let mut planes = Planes {
@@ -125,26 +126,26 @@ impl Warp {
             planes,
             alive: 0,
             key: [PARKED; LANES],
-            at: [PARKED; LANES],
-            at_bar: 0,
-            bar: [0; LANES],
-            owed: 0,
-            at_sync: 0,
+            waits_at: [PARKED; LANES],
+            at_barrier: 0,
+            barrier_id: [0; LANES],
+            cluster_arrived: 0,
+            at_exchange: 0,
             members: [0; LANES],
-            sp: [code.params_bytes; LANES],
-            taken: [0; LANES],
+            stack_pointer: [code.params_bytes; LANES],
+            alloca_bytes: [0; LANES],
             frames: (0..LANES).map(|_| Vec::new()).collect(),
             local: Region::new(stride * LANES as u64),
-            copies: Copies::default(),
-            groups: Groups::default(),
+            copies: LaneCopies::default(),
+            bulk_groups: BulkGroups::default(),
             wgmma: WarpProducts::default(),
             recorder: None,
-            hint: 0,
+            allocation_hint: 0,
             group_budget: GROUP_QUANTUM,
             turn: None,
         }
     }
-    /// Bytes that a warp takes.
+    /// The bytes of host memory that a warp takes.
     pub fn bytes(code: &Code, stride: u64) -> u64 {
         let (w32, w64, pred) = code.planes;
         let planes = u64::from(w32) * size_of::<V32>() as u64 + u64::from(w64) * size_of::<V64>() as u64;
@@ -152,7 +153,7 @@ impl Warp {
         (stride * LANES as u64)
             .saturating_add(planes + u64::from(pred) * 4 + frames + size_of::<Warp>() as u64)
     }
-    /// As new, for the next CTA.
+    /// Resets the warp for the next CTA.
     pub fn reset(&mut self, code: &Code) {
         for &(i, end) in &code.variable[0] {
             self.planes.w32[usize::from(i)..usize::from(end)].fill(V32([0; LANES]));
@@ -164,17 +165,17 @@ impl Warp {
             self.planes.pred[usize::from(i)..usize::from(end)].fill(0);
         }
         self.planes.carry = 0;
-        (self.at_bar, self.at_sync, self.owed) = (0, 0, 0);
-        self.sp = [code.params_bytes; LANES];
-        self.taken = [0; LANES];
+        (self.at_barrier, self.at_exchange, self.cluster_arrived) = (0, 0, 0);
+        self.stack_pointer = [code.params_bytes; LANES];
+        self.alloca_bytes = [0; LANES];
         self.frames.iter_mut().for_each(Vec::clear);
-        self.copies = Copies::default();
-        self.groups = Groups::default();
+        self.copies = LaneCopies::default();
+        self.bulk_groups = BulkGroups::default();
         self.wgmma = WarpProducts::default();
         (self.group_budget, self.turn) = (GROUP_QUANTUM, None);
     }
-    /// Puts the lanes of `alive` at the kernel's first step, with the special registers of their place.
-    pub fn start(&mut self, launch: &Launch<'_>, block: &CtaState, alive: u32) {
+    /// Starts the lanes of `alive` at the first step of the kernel, and sets the special registers.
+    pub fn start(&mut self, launch: &Launch<'_>, cta: &CtaState, alive: u32) {
         self.alive = alive;
         for l in 0..LANES {
             self.key[l] = if alive >> l & 1 == 1 {
@@ -184,13 +185,14 @@ impl Warp {
             };
         }
         for &(i, s) in &launch.code.specials {
-            self.planes.w32[usize::from(i)] = self.special(launch, block, s);
+            self.planes.w32[usize::from(i)] = self.special(launch, cta, s);
         }
     }
-    fn special(&self, launch: &Launch<'_>, b: &CtaState, s: SpecialRegister) -> V32 {
+    fn special(&self, launch: &Launch<'_>, cta: &CtaState, s: SpecialRegister) -> V32 {
         use prlx_trace::kernel::Special as L;
         let mut out = V32([0; LANES]);
-        let (size, grid, cta, cluster) = (launch.config.block, launch.config.grid, b.cta, launch.cluster);
+        let (size, grid, place, cluster) =
+            (launch.config.block, launch.config.grid, cta.position, launch.cluster);
         let axis = |d: Dim3, a: u8| [d.x, d.y, d.z][usize::from(a) % 3];
         for (l, o) in out.0.iter_mut().enumerate() {
             let t = self.index * LANES as u32 + l as u32;
@@ -203,9 +205,9 @@ impl Warp {
                     L::NtidX => size.x,
                     L::NtidY => size.y,
                     L::NtidZ => size.z,
-                    L::CtaidX => cta.x,
-                    L::CtaidY => cta.y,
-                    L::CtaidZ => cta.z,
+                    L::CtaidX => place.x,
+                    L::CtaidY => place.y,
+                    L::CtaidZ => place.z,
                     L::NctaidX => grid.x,
                     L::NctaidY => grid.y,
                     L::NctaidZ => grid.z,
@@ -219,29 +221,29 @@ impl Warp {
                 },
                 SpecialRegister::WarpId => self.index,
                 SpecialRegister::NWarpId => launch.warps,
-                SpecialRegister::SmId => (b.index % u64::from(SMS)) as u32,
+                SpecialRegister::SmId => (cta.index % u64::from(SMS)) as u32,
                 SpecialRegister::NSmId => SMS,
                 SpecialRegister::GridId => 1,
                 SpecialRegister::DynamicShared => launch.config.shared,
                 SpecialRegister::TotalShared => launch.code.static_shared + launch.config.shared,
                 SpecialRegister::Value(v) => v,
-                SpecialRegister::ClusterId(a) => axis(cta, a) / axis(cluster, a),
+                SpecialRegister::ClusterId(a) => axis(place, a) / axis(cluster, a),
                 SpecialRegister::NClusterId(a) => axis(grid, a) / axis(cluster, a),
-                SpecialRegister::ClusterCtaid(a) => axis(cta, a) % axis(cluster, a),
+                SpecialRegister::ClusterCtaid(a) => axis(place, a) % axis(cluster, a),
                 SpecialRegister::ClusterNctaid(a) => axis(cluster, a),
-                SpecialRegister::ClusterRank => b.rank,
+                SpecialRegister::ClusterRank => cta.rank,
                 SpecialRegister::ClusterSize => cluster.volume() as u32,
                 SpecialRegister::ExplicitCluster => launch.explicit.into(),
             };
         }
         out
     }
-    /// Lanes that can run.
+    /// The lanes that can run.
     pub fn ready(&self) -> u32 {
-        self.alive & !self.at_bar & !self.at_sync
+        self.alive & !self.at_barrier & !self.at_exchange
     }
-    /// Parks lanes for good.
-    pub fn end(&mut self, lanes: u32) {
+    /// Ends lanes: they never run again.
+    pub fn end_lanes(&mut self, lanes: u32) {
         self.alive &= !lanes;
         each(lanes, |l| self.key[l] = PARKED);
     }
@@ -249,27 +251,24 @@ impl Warp {
     pub fn step_of(k: Key) -> u32 {
         k & STEP
     }
-    /// Depth of calls of a key.
+    /// The call depth of a key.
     pub fn depth_of(k: Key) -> u32 {
         DEPTH - (k >> STEP_BITS)
     }
 }
 
-/// The key of a lane at a step, at a depth of calls.
+/// The key of a step at a call depth.
 pub fn key(depth: u32, step: u32) -> Key {
     (DEPTH - depth) << STEP_BITS | step
 }
 
-pub fn visible_memory<'a>(
-    launch: &'a Launch<'_>,
-    block: &'a CtaState,
-    local: &'a Region,
-) -> VisibleMemory<'a> {
+/// The memory that the lanes of a warp can access.
+pub fn visible_memory<'a>(launch: &'a Launch<'_>, cta: &'a CtaState, local: &'a Region) -> VisibleMemory<'a> {
     VisibleMemory {
         memory: launch.memory,
-        shared: &block.shared,
-        peers: &block.peers,
-        rank: block.rank,
+        shared: &cta.shared,
+        peers: &cta.peers,
+        rank: cta.rank,
         local,
         stride: launch.stride,
         params: launch.params,

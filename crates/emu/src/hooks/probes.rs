@@ -28,24 +28,26 @@ use crate::hooks::value::{HookContext, value};
 use crate::mem::access;
 use prlx_lanes::{LANES, Planes};
 
-/// What came together so far, by table; records behind.
+/// Rows by table; the tables of records follow the tables of the program.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeResults {
     tables: Vec<BTreeMap<Vec<u64>, Vec<u64>>>,
     lost: Vec<u64>,
-    /// What markers left.
+    /// The tracks of markers.
     pub tracks: Vec<Track>,
 }
 
 impl ProbeResults {
     /// No results yet.
-    pub fn new(kept: &ProbeState) -> ProbeResults {
-        let n = kept.tables.len() + kept.records.parts.len();
+    pub fn new(probe_state: &ProbeState) -> ProbeResults {
+        let n = probe_state.tables.len() + probe_state.records.parts.len();
         ProbeResults { tables: vec![BTreeMap::new(); n], lost: vec![0; n], tracks: Vec::new() }
     }
-    /// A row takes a value.
-    fn take(&mut self, kept: &ProbeState, table: usize, key: Vec<u64>, value: u64) {
-        let (Some(layout), Some(rows)) = (kept.tables.get(table), self.tables.get_mut(table)) else { return };
+    /// Adds a value to a row.
+    fn add_value(&mut self, probe_state: &ProbeState, table: usize, key: Vec<u64>, value: u64) {
+        let (Some(layout), Some(rows)) = (probe_state.tables.get(table), self.tables.get_mut(table)) else {
+            return;
+        };
         let aggregate = layout.aggregate;
         let mut one = vec![0; aggregate.cells(0)];
         match aggregate {
@@ -60,18 +62,18 @@ impl ProbeResults {
         let empty = || vec![0; one.len()];
         aggregate.merge(rows.entry(key).or_insert_with(empty), &one, layout.ty);
     }
-    /// A row takes what a counter came to.
-    fn add(&mut self, kept: &ProbeState, table: usize, row: u32, sum: u64) {
-        let Some(key) = kept.tables.get(table).and_then(|t| known(&t.rows, row)) else { return };
+    /// Adds the value of a counter to a row.
+    fn add_count(&mut self, probe_state: &ProbeState, table: usize, row: u32, sum: u64) {
+        let Some(key) = probe_state.tables.get(table).and_then(|t| known(&t.rows, row)) else { return };
         let cells = self.tables[table].entry(key).or_insert_with(|| vec![0]);
         cells[0] = cells[0].wrapping_add(sum);
     }
-    /// Takes what others gathered.
-    pub fn merge(&mut self, kept: &ProbeState, other: ProbeResults) {
+    /// Adds other results.
+    pub fn merge(&mut self, probe_state: &ProbeState, other: ProbeResults) {
         self.tracks.extend(other.tracks);
         for (i, rows) in other.tables.into_iter().enumerate() {
             for (key, cells) in rows {
-                match kept.tables.get(i) {
+                match probe_state.tables.get(i) {
                     Some(layout) => {
                         let empty = || vec![0; cells.len()];
                         layout.aggregate.merge(
@@ -86,22 +88,22 @@ impl ProbeResults {
             self.lost[i] = self.lost[i].saturating_add(other.lost[i]);
         }
     }
-    /// Whether there is nothing.
+    /// Whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.tables.iter().all(BTreeMap::is_empty) && self.tracks.is_empty()
     }
-    /// Bytes that it takes, about.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> u64 {
         let row = |(key, cells): (&Vec<u64>, &Vec<u64>)| 64 + 8 * (key.len() + cells.len()) as u64;
         self.tables.iter().flatten().map(row).sum()
     }
-    /// As the device's tables would say it.
-    pub fn tallies(self, kept: &ProbeState) -> Vec<TableContents> {
-        let tally = |(i, rows): (usize, BTreeMap<Vec<u64>, Vec<u64>>)| {
+    /// The contents of the tables, as a GPU would give them.
+    pub fn table_contents(self, probe_state: &ProbeState) -> Vec<TableContents> {
+        let contents = |(i, rows): (usize, BTreeMap<Vec<u64>, Vec<u64>>)| {
             let mut rows = rows;
-            let layout = kept.tables.get(i);
+            let layout = probe_state.tables.get(i);
             match layout.map(|t| (t.aggregate, &t.rows)) {
-                // Sums are there for every row that is known.
+                // A table of sums has every known row.
                 Some((Aggregate::Sum, Rows::Known(known))) => {
                     for key in known {
                         rows.entry(key.clone()).or_insert_with(|| vec![0]);
@@ -118,8 +120,8 @@ impl ProbeResults {
                 lost: self.lost[i],
             }
         };
-        let mut all = self.tables.into_iter().enumerate().map(tally).collect();
-        kept.add_shares(&mut all);
+        let mut all = self.tables.into_iter().enumerate().map(contents).collect();
+        probe_state.add_shares(&mut all);
         all
     }
 }
@@ -131,50 +133,54 @@ fn known(rows: &Rows, row: u32) -> Option<Vec<u64>> {
     }
 }
 
-/// Records of one holder.
+/// The records of a lane or a warp.
 #[derive(Clone, Debug, Default)]
-struct Saved {
+struct KeptRecords {
     written: u64,
     kept: Vec<(u64, Vec<u64>)>,
 }
 
-/// What one warp keeps.
+/// The state of a probe program in one warp.
 #[derive(Clone, Debug)]
-pub struct Warp {
+pub struct WarpProbes {
     vars: Vec<[u64; LANES]>,
-    /// The warp's own, by number in [`ProbeState::held`].
-    held: Vec<u64>,
+    /// The warp variables, by index in `ProbeState::shared_variables`.
+    variables: Vec<u64>,
     counters: Vec<[u64; LANES]>,
-    gathered: ProbeResults,
-    /// By record and lane (a warp's: lane 0).
-    saved: Vec<Vec<Saved>>,
-    /// What its lanes' markers leave.
-    pub marks: tracks::Warp,
+    results: ProbeResults,
+    /// By record and lane; records of the warp are in lane 0.
+    saved: Vec<Vec<KeptRecords>>,
+    /// The tracks of its lanes.
+    pub marks: tracks::WarpTracks,
 }
 
-impl Warp {
-    /// A warp at its begin.
-    pub fn new(kept: &ProbeState, kernel: FuncId, warp: WarpId) -> Warp {
-        Warp {
-            vars: kept.vars.iter().map(|v| [v.init; LANES]).collect(),
-            held: vec![0; kept.shared_variables.len()],
-            counters: vec![[0; LANES]; kept.counters.len()],
-            gathered: ProbeResults::new(kept),
-            saved: vec![vec![Saved::default(); LANES]; kept.records.parts.len()],
-            marks: tracks::Warp::new(kernel, warp),
+impl WarpProbes {
+    /// The state at the start of a warp.
+    pub fn new(probe_state: &ProbeState, kernel: FuncId, warp: WarpId) -> WarpProbes {
+        WarpProbes {
+            vars: probe_state.vars.iter().map(|v| [v.init; LANES]).collect(),
+            variables: vec![0; probe_state.shared_variables.len()],
+            counters: vec![[0; LANES]; probe_state.counters.len()],
+            results: ProbeResults::new(probe_state),
+            saved: vec![vec![KeptRecords::default(); LANES]; probe_state.records.parts.len()],
+            marks: tracks::WarpTracks::new(kernel, warp),
         }
     }
     /// Runs a piece of the program for the lanes `m`.
     pub fn run(
         &mut self,
-        kept: &ProbeState,
+        probe_state: &ProbeState,
         hook: &Hook,
         code: &Code,
         planes: &Planes,
         m: u32,
-        asked: HookContext<'_>,
+        context: HookContext<'_>,
     ) {
-        eval::run(code, &mut Running { warp: self, kept, values: &hook.values, planes, asked }, m);
+        eval::run(
+            code,
+            &mut LaneProbes { warp: self, probe_state, values: &hook.values, planes, context },
+            m,
+        );
     }
     /// Adds to a counter.
     pub fn count(&mut self, counter: u32, add: u64, m: u32) {
@@ -182,50 +188,57 @@ impl Warp {
             access::each(m, |l| counter[l] = counter[l].wrapping_add(add));
         }
     }
-    /// Lanes end; `kernel`: in the kernel itself; `trap`: they stop it.
-    pub fn end(&mut self, kept: &ProbeState, m: u32, kernel: bool, trap: bool, asked: HookContext<'_>) {
-        if let Some(layout) = kept.tracks.as_ref().filter(|t| t.ends(trap)) {
-            self.marks.end(layout, m, kernel, asked);
+    /// Lanes end. `kernel`: in the kernel itself; `trap`: by a `trap`.
+    pub fn end(
+        &mut self,
+        probe_state: &ProbeState,
+        m: u32,
+        kernel: bool,
+        trap: bool,
+        context: HookContext<'_>,
+    ) {
+        if let Some(layout) = probe_state.tracks.as_ref().filter(|t| t.ends(trap)) {
+            self.marks.end(layout, m, kernel, context);
         }
-        for (counter, values) in kept.counters.iter().zip(&mut self.counters) {
+        for (counter, values) in probe_state.counters.iter().zip(&mut self.counters) {
             let mut sum = 0u64;
             access::each(m, |l| sum = sum.wrapping_add(std::mem::take(&mut values[l])));
-            self.gathered.add(kept, counter.table as usize, counter.row, sum);
+            self.results.add_count(probe_state, counter.table as usize, counter.row, sum);
         }
     }
-    /// Bytes that it takes, about.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> u64 {
         let saved = self.saved.iter().flatten().flat_map(|s| &s.kept);
-        self.gathered.bytes() + self.marks.bytes() + saved.map(|s| 32 + 8 * s.1.len() as u64).sum::<u64>()
+        self.results.bytes() + self.marks.bytes() + saved.map(|s| 32 + 8 * s.1.len() as u64).sum::<u64>()
     }
-    /// What came together; `warp` is its number in the grid.
-    pub fn finish(mut self, kept: &ProbeState, warp: u64) -> ProbeResults {
-        for (i, (part, holders)) in kept.records.parts.iter().zip(self.saved).enumerate() {
-            let table = kept.tables.len() + i;
+    /// The results of the warp, with number `warp` in the grid.
+    pub fn finish(mut self, probe_state: &ProbeState, warp: u64) -> ProbeResults {
+        for (i, (part, holders)) in probe_state.records.parts.iter().zip(self.saved).enumerate() {
+            let table = probe_state.tables.len() + i;
             for (lane, saved) in holders.into_iter().enumerate() {
                 let holder = if part.of_lane { warp * LANES as u64 + lane as u64 } else { warp };
-                self.gathered.lost[table] += saved.written - saved.kept.len() as u64;
+                self.results.lost[table] += saved.written - saved.kept.len() as u64;
                 for (n, fields) in saved.kept {
-                    self.gathered.tables[table].insert(vec![holder, n], fields);
+                    self.results.tables[table].insert(vec![holder, n], fields);
                 }
             }
         }
-        if let Some(layout) = &kept.tracks {
-            self.gathered.tracks.extend(self.marks.finish(layout, warp));
+        if let Some(layout) = &probe_state.tracks {
+            self.results.tracks.extend(self.marks.finish(layout, warp));
         }
-        self.gathered
+        self.results
     }
 }
 
-struct Running<'a> {
-    warp: &'a mut Warp,
-    kept: &'a ProbeState,
+struct LaneProbes<'a> {
+    warp: &'a mut WarpProbes,
+    probe_state: &'a ProbeState,
     values: &'a [HookValue],
     planes: &'a Planes,
-    asked: HookContext<'a>,
+    context: HookContext<'a>,
 }
 
-impl LaneHost for Running<'_> {
+impl LaneHost for LaneProbes<'_> {
     fn read(&self, operand: u32, lane: usize) -> u64 {
         self.values.get(operand as usize).map_or(0, |v| value(self.planes, *v, lane))
     }
@@ -233,9 +246,9 @@ impl LaneHost for Running<'_> {
         match what {
             LaneQuery::Active => active.into(),
             LaneQuery::Leader => u64::from(active.trailing_zeros() as usize == lane),
-            LaneQuery::Clock => self.asked.clock & u64::from(u32::MAX),
-            LaneQuery::Clock64 => self.asked.clock,
-            LaneQuery::Time => EPOCH + self.asked.clock,
+            LaneQuery::Clock => self.context.clock & u64::from(u32::MAX),
+            LaneQuery::Clock64 => self.context.clock,
+            LaneQuery::Time => EPOCH + self.context.clock,
             LaneQuery::Launch => 0,
         }
     }
@@ -244,14 +257,14 @@ impl LaneHost for Running<'_> {
         let at = u64::from(at);
         for (i, byte) in bytes.iter_mut().enumerate() {
             let at = at + i as u64;
-            *byte = if at < self.asked.params.len() { self.asked.params.load(at, 1) as u8 } else { 0 };
+            *byte = if at < self.context.params.len() { self.context.params.load(at, 1) as u8 } else { 0 };
         }
         u64::from_le_bytes(bytes)
     }
     fn within(&self, space: Space, address: u64) -> bool {
-        let own = window::SHARED + window::CTA * (1 + u64::from(self.asked.rank));
+        let own = window::SHARED + window::CTA * (1 + u64::from(self.context.rank));
         let inside = |at: u64, bytes: u64| address.wrapping_sub(at) < bytes;
-        let constants = self.asked.constants;
+        let constants = self.context.constants;
         match space {
             Space::Shared => inside(window::SHARED, window::CTA) || inside(own, window::CTA),
             Space::Local => inside(window::LOCAL, window::PARAMS - window::LOCAL),
@@ -269,18 +282,18 @@ impl LaneHost for Running<'_> {
     }
     fn get(&self, var: u32) -> u64 {
         let var = var as usize;
-        match self.kept.shared_variables.get(var).map(|h| h.of) {
-            Some(VariableScope::Cta) => self.asked.held.get(var).map_or(0, |v| v.load(Relaxed)),
-            _ => self.warp.held.get(var).copied().unwrap_or(0),
+        match self.probe_state.shared_variables.get(var).map(|h| h.of) {
+            Some(VariableScope::Cta) => self.context.cta_variables.get(var).map_or(0, |v| v.load(Relaxed)),
+            _ => self.warp.variables.get(var).copied().unwrap_or(0),
         }
     }
     fn put(&mut self, var: u32, bits: u64) {
         let var = var as usize;
-        match self.kept.shared_variables.get(var).map(|h| h.of) {
+        match self.probe_state.shared_variables.get(var).map(|h| h.of) {
             Some(VariableScope::Cta) => {
-                self.asked.held.get(var).into_iter().for_each(|v| v.store(bits, Relaxed))
+                self.context.cta_variables.get(var).into_iter().for_each(|v| v.store(bits, Relaxed))
             }
-            _ => self.warp.held.get_mut(var).into_iter().for_each(|v| *v = bits),
+            _ => self.warp.variables.get_mut(var).into_iter().for_each(|v| *v = bits),
         }
     }
     fn tally(&mut self, counter: u32, value: u64, lane: usize) {
@@ -289,14 +302,14 @@ impl LaneHost for Running<'_> {
     fn update(&mut self, table: u32, row: RowRef<'_>, value: u64, _: usize) {
         let key = match row {
             RowRef::Keyed(keys) => Some(keys.to_vec()),
-            RowRef::At(row) => self.kept.tables.get(table as usize).and_then(|t| known(&t.rows, row)),
+            RowRef::At(row) => self.probe_state.tables.get(table as usize).and_then(|t| known(&t.rows, row)),
         };
         if let Some(key) = key {
-            self.warp.gathered.take(self.kept, table as usize, key, value);
+            self.warp.results.add_value(self.probe_state, table as usize, key, value);
         }
     }
     fn save(&mut self, record: u32, fields: &[u64], lane: usize, leader: bool) {
-        let Some(part) = self.kept.records.parts.get(record as usize) else { return };
+        let Some(part) = self.probe_state.records.parts.get(record as usize) else { return };
         if !part.of_lane && !leader {
             return;
         }
@@ -306,7 +319,7 @@ impl LaneHost for Running<'_> {
         };
         let n = saved.written;
         saved.written += 1;
-        // There is room for all that a log gets.
+        // A log keeps all records.
         if part.which == Which::Room || saved.kept.len() < part.keep as usize {
             saved.kept.push((n, fields.to_vec()));
         } else if part.which == Which::Last {

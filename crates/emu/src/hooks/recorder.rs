@@ -18,7 +18,7 @@ use crate::hooks::value::{HookContext, value};
 use crate::mem::access::each;
 use prlx_lanes::{LANES, Planes};
 
-/// What a launch writes down.
+/// What a launch records.
 #[derive(Clone, Copy, Debug)]
 pub struct Observe<'a> {
     /// The recording plan that runs.
@@ -36,27 +36,27 @@ impl Observe<'_> {
     }
 }
 
-/// What hooks write down for one warp.
+/// The recorder of one warp.
 #[derive(Debug)]
 pub struct Recorder {
     warp: WarpId,
     level: Level,
     visits_wanted: (u64, u64),
-    /// Sites at which lanes go one of several ways: an event for each.
+    /// By site: whether it is a switch, which has an event for each way that lanes take.
     switches: Vec<bool>,
     word: [u32; LANES],
     words: Vec<Vec<u32>>,
     hashes: [[u64; 4]; LANES],
     edges: [u64; LANES],
     checkpoints: Vec<Vec<u64>>,
-    /// The hashes that a lane writes when it ends.
+    /// Which of the four hashes a lane writes when it ends.
     folds: [bool; 4],
     finals: [u64; 4],
     signatures: [u8; LANES],
     events: Vec<Event>,
     visits: FxHashMap<SiteId, [u32; LANES]>,
     records: Vec<Vec<OperandRecord>>,
-    probes: probes::Warp,
+    probes: probes::WarpProbes,
 }
 
 impl Recorder {
@@ -79,10 +79,10 @@ impl Recorder {
             events: Vec::new(),
             visits: FxHashMap::default(),
             records: vec![Vec::new(); LANES],
-            probes: probes::Warp::new(&o.plan.probe_state, o.kernel, warp),
+            probes: probes::WarpProbes::new(&o.plan.probe_state, o.kernel, warp),
         }
     }
-    /// Makes room for `bits` decisions in the words of lanes `m`.
+    /// Makes room for `bits` decisions in the current words of lanes `m`.
     fn reserve(&mut self, m: u32, bits: u32) {
         each(m, |l| {
             let used = self.word[l].ilog2();
@@ -95,25 +95,25 @@ impl Recorder {
     pub fn warp(&self) -> WarpId {
         self.warp
     }
-    /// Runs an action for the lanes `m`.
-    pub fn act(
+    /// Runs an action of the plan for the lanes `m`.
+    pub fn run_action(
         &mut self,
-        kept: &ProbeState,
+        probe_state: &ProbeState,
         hook: &Hook,
         planes: &mut Planes,
         m: u32,
-        asked: HookContext<'_>,
+        context: HookContext<'_>,
     ) {
         if m == 0 {
             return;
         }
-        let clock = asked.clock;
+        let clock = context.clock as u32;
         match &hook.action {
-            Action::Probe(code) => self.probes.run(kept, hook, code, planes, m, asked),
+            Action::Probe(code) => self.probes.run(probe_state, hook, code, planes, m, context),
             Action::Count { counter, add } => self.probes.count(*counter, *add, m),
             Action::End { trap } if self.level == Level::Probe => {
                 if hook.kernel || hook.leaves {
-                    self.probes.end(kept, m, hook.kernel, *trap, asked);
+                    self.probes.end(probe_state, m, hook.kernel, *trap, context);
                 }
             }
             Action::Room { .. }
@@ -122,29 +122,21 @@ impl Recorder {
             | Action::Add { .. }
             | Action::Span { .. }
             | Action::Group { .. } => {
-                if let Some(layout) = &kept.tracks {
-                    self.probes.marks.act(layout, hook, planes, m, asked);
+                if let Some(layout) = &probe_state.tracks {
+                    self.probes.marks.run_action(layout, hook, planes, m, context);
                 }
             }
             Action::Begin => {
-                if let Some(layout) = kept.tracks.as_ref().filter(|_| hook.kernel) {
-                    self.probes.marks.begin(layout, m, asked);
+                if let Some(layout) = probe_state.tracks.as_ref().filter(|_| hook.kernel) {
+                    self.probes.marks.begin(layout, m, context);
                 }
                 for i in 0..hook.counters.1 {
                     let plane = &mut planes.w64[usize::from(hook.counters.0 + i)];
                     each(m, |l| plane.0[l] = 0);
                 }
             }
-            Action::End { .. } if hook.kernel || hook.leaves => each(m, |l| {
-                if self.level == Level::Path && self.word[l] != 1 {
-                    self.words[l].push(std::mem::replace(&mut self.word[l], 1));
-                }
-                let part = |i: usize| RollingHash::of_lane(self.hashes[l][i], l as u32);
-                let used = (0..4).filter(|i| self.folds[*i]);
-                self.signatures[l] = RollingHash::signature(used.clone().map(part));
-                used.for_each(|i| self.finals[i] ^= u64::from(part(i)));
-            }),
-            // Device functions share the lane's state with their callers here.
+            Action::End { .. } if hook.kernel || hook.leaves => self.end_lanes(m),
+            // A device function shares the state of the lane with its caller here.
             Action::End { .. } | Action::Save | Action::Restore => {}
             Action::Reserve { bits } => self.reserve(m, *bits),
             Action::Bits { bits, .. } => {
@@ -154,65 +146,12 @@ impl Recorder {
                     self.word[l] = self.word[l] << bits | v;
                 });
             }
-            Action::TripBegin { counter } => {
-                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
-                each(m, |l| plane.0[l] = 1);
-            }
-            Action::TripAdd { counter } => {
-                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
-                each(m, |l| plane.0[l] = plane.0[l].wrapping_add(1));
-            }
-            Action::TripRead { counter, less, .. } => {
-                let Some(&p) = hook.values.first() else { return };
-                let at = usize::from(hook.counters.0) + *counter as usize;
-                each(m, |l| {
-                    if planes.w64[at].0[l] != 0 {
-                        planes.w64[at].0[l] = u64::from((value(planes, p, l) as u32).wrapping_sub(*less));
-                    }
-                });
-            }
-            Action::TripEnd { counter, room } => {
-                self.reserve(m, *room);
-                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
-                let large = (1 << COUNT_BITS) - 1;
-                each(m, |l| {
-                    let Some(mut n) = std::mem::take(&mut plane.0[l]).checked_sub(1) else { return };
-                    self.word[l] = self.word[l] << COUNT_BITS | n.min(large) as u32;
-                    let mut more = n >= large;
-                    while more {
-                        let low = n as u32 & (COUNT_MORE - 1);
-                        n >>= 30;
-                        more = n > 0;
-                        self.words[l].push(COUNT_WORD | low | if more { COUNT_MORE } else { 0 });
-                    }
-                });
-            }
-            Action::TripEvent { counter, site } => {
-                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
-                // By their lowest lanes, which write them.
-                let mut groups: Vec<(u64, u32)> = Vec::new();
-                each(m, |l| {
-                    let Some(n) = std::mem::take(&mut plane.0[l]).checked_sub(1) else { return };
-                    match groups.iter_mut().find(|(value, _)| *value == n) {
-                        Some((_, mask)) => *mask |= 1 << l,
-                        None => groups.push((n, 1 << l)),
-                    }
-                });
-                self.events.extend(groups.into_iter().map(|(value, mask)| Event {
-                    site: *site,
-                    mask: LaneMask(mask.into()),
-                    value,
-                    clock: clock as u32,
-                }));
-            }
-            Action::TripFold { counter } => {
-                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
-                each(m, |l| {
-                    let Some(n) = std::mem::take(&mut plane.0[l]).checked_sub(1) else { return };
-                    let h = &mut self.hashes[l][RollingHash::Control as usize];
-                    *h = RollingHash::step(*h, n);
-                });
-            }
+            Action::TripBegin { .. }
+            | Action::TripAdd { .. }
+            | Action::TripRead { .. }
+            | Action::TripEnd { .. }
+            | Action::TripEvent { .. }
+            | Action::TripFold { .. } => self.count_trips(hook, planes, m, clock),
             Action::Fold { into, bits, .. } => each(m, |l| {
                 for &p in &hook.values {
                     let h = &mut self.hashes[l][*into as usize];
@@ -225,61 +164,138 @@ impl Recorder {
                     self.checkpoints[l].push(RollingHash::checkpoint(self.hashes[l]));
                 }
             }),
-            Action::Event { site, bits, .. } => {
-                let m = match hook.of.map(|(p, negate)| (planes.get_pred(p), negate)) {
-                    Some((p, negate)) => m & if negate { !p } else { p },
-                    None => m,
-                };
-                if m == 0 {
-                    return;
-                }
-                let mut event = |mask: u32, value: u64| {
-                    self.events.push(Event {
-                        site: *site,
-                        mask: LaneMask(mask.into()),
-                        value,
-                        clock: clock as u32,
-                    });
-                };
-                match (hook.pred, hook.values.as_slice()) {
-                    (Some(p), _) => event(m, u64::from(planes.get_pred(p) & m)),
-                    (None, []) => event(m, 0),
-                    (None, [v, ..]) if self.switches.get(site.0 as usize) == Some(&true) => {
-                        let mut left = m;
-                        while left != 0 {
-                            let index = value(planes, *v, left.trailing_zeros() as usize);
-                            let mut same = 0;
-                            each(left, |l| same |= u32::from(value(planes, *v, l) == index) << l);
-                            event(same, index);
-                            left &= !same;
-                        }
-                    }
-                    (None, list) => {
-                        let mut d = 0;
-                        each(m, |l| {
-                            let values: Vec<u64> =
-                                list.iter().map(|&p| low(value(planes, p, l), *bits)).collect();
-                            d ^= digest(l as u32, &values);
-                        });
-                        event(m, d.into());
-                    }
-                }
+            Action::Event { site, bits, .. } => self.record_event(hook, planes, m, clock, (*site, *bits)),
+            Action::Operands { site, .. } => self.record_operands(hook, planes, m, *site),
+        }
+    }
+    /// Finishes the words and hashes of lanes that end.
+    fn end_lanes(&mut self, m: u32) {
+        each(m, |l| {
+            if self.level == Level::Path && self.word[l] != 1 {
+                self.words[l].push(std::mem::replace(&mut self.word[l], 1));
             }
-            Action::Operands { site, .. } => {
-                let visits = self.visits.entry(*site).or_insert([0; LANES]);
+            let part = |i: usize| RollingHash::of_lane(self.hashes[l][i], l as u32);
+            let used = (0..4).filter(|i| self.folds[*i]);
+            self.signatures[l] = RollingHash::signature(used.clone().map(part));
+            used.for_each(|i| self.finals[i] ^= u64::from(part(i)));
+        });
+    }
+    /// Runs an action on a trip counter. The counter of a lane is 0 outside the loop and one more than the
+    /// number of trips inside.
+    fn count_trips(&mut self, hook: &Hook, planes: &mut Planes, m: u32, clock: u32) {
+        let plane = |counter: u32| usize::from(hook.counters.0) + counter as usize;
+        match &hook.action {
+            Action::TripBegin { counter } => {
+                let count = &mut planes.w64[plane(*counter)];
+                each(m, |l| count.0[l] = 1);
+            }
+            Action::TripAdd { counter } => {
+                let count = &mut planes.w64[plane(*counter)];
+                each(m, |l| count.0[l] = count.0[l].wrapping_add(1));
+            }
+            Action::TripRead { counter, less, .. } => {
+                let Some(&p) = hook.values.first() else { return };
+                let at = plane(*counter);
                 each(m, |l| {
-                    let visit = visits[l];
-                    visits[l] += 1;
-                    if u64::from(visit) >= self.visits_wanted.0 && u64::from(visit) < self.visits_wanted.1 {
-                        let mut values = [0; 2];
-                        for (v, &p) in values.iter_mut().zip(&hook.values) {
-                            *v = value(planes, p, l);
-                        }
-                        self.records[l].push(OperandRecord { site: *site, visit, values });
+                    if planes.w64[at].0[l] != 0 {
+                        planes.w64[at].0[l] = u64::from((value(planes, p, l) as u32).wrapping_sub(*less));
                     }
                 });
             }
+            Action::TripEnd { counter, room } => {
+                self.reserve(m, *room);
+                let count = &mut planes.w64[plane(*counter)];
+                let large = (1 << COUNT_BITS) - 1;
+                each(m, |l| {
+                    let Some(mut n) = std::mem::take(&mut count.0[l]).checked_sub(1) else { return };
+                    self.word[l] = self.word[l] << COUNT_BITS | n.min(large) as u32;
+                    let mut more = n >= large;
+                    while more {
+                        let low = n as u32 & (COUNT_MORE - 1);
+                        n >>= 30;
+                        more = n > 0;
+                        self.words[l].push(COUNT_WORD | low | if more { COUNT_MORE } else { 0 });
+                    }
+                });
+            }
+            Action::TripEvent { counter, site } => {
+                let count = &mut planes.w64[plane(*counter)];
+                // One event per count, in the order of the lowest lanes that have it.
+                let mut groups: Vec<(u64, u32)> = Vec::new();
+                each(m, |l| {
+                    let Some(n) = std::mem::take(&mut count.0[l]).checked_sub(1) else { return };
+                    match groups.iter_mut().find(|(value, _)| *value == n) {
+                        Some((_, mask)) => *mask |= 1 << l,
+                        None => groups.push((n, 1 << l)),
+                    }
+                });
+                self.events.extend(groups.into_iter().map(|(value, mask)| Event {
+                    site: *site,
+                    mask: LaneMask(mask.into()),
+                    value,
+                    clock,
+                }));
+            }
+            Action::TripFold { counter } => {
+                let count = &mut planes.w64[plane(*counter)];
+                each(m, |l| {
+                    let Some(n) = std::mem::take(&mut count.0[l]).checked_sub(1) else { return };
+                    let h = &mut self.hashes[l][RollingHash::Control as usize];
+                    *h = RollingHash::step(*h, n);
+                });
+            }
+            _ => {}
         }
+    }
+    /// Records an event at a site: one for the lanes that the hook selects, or one for each way of a switch.
+    fn record_event(&mut self, hook: &Hook, planes: &Planes, m: u32, clock: u32, (site, bits): (SiteId, u8)) {
+        let m = match hook.of.map(|(p, negate)| (planes.get_pred(p), negate)) {
+            Some((p, negate)) => m & if negate { !p } else { p },
+            None => m,
+        };
+        if m == 0 {
+            return;
+        }
+        let mut event = |mask: u32, value: u64| {
+            self.events.push(Event { site, mask: LaneMask(mask.into()), value, clock });
+        };
+        match (hook.pred, hook.values.as_slice()) {
+            (Some(p), _) => event(m, u64::from(planes.get_pred(p) & m)),
+            (None, []) => event(m, 0),
+            (None, [v, ..]) if self.switches.get(site.0 as usize) == Some(&true) => {
+                let mut left = m;
+                while left != 0 {
+                    let index = value(planes, *v, left.trailing_zeros() as usize);
+                    let mut same = 0;
+                    each(left, |l| same |= u32::from(value(planes, *v, l) == index) << l);
+                    event(same, index);
+                    left &= !same;
+                }
+            }
+            (None, list) => {
+                let mut d = 0;
+                each(m, |l| {
+                    let values: Vec<u64> = list.iter().map(|&p| low(value(planes, p, l), bits)).collect();
+                    d ^= digest(l as u32, &values);
+                });
+                event(m, d.into());
+            }
+        }
+    }
+    /// Records the operands of an instruction, in the visits of the lane that are wanted.
+    fn record_operands(&mut self, hook: &Hook, planes: &Planes, m: u32, site: SiteId) {
+        let visits = self.visits.entry(site).or_insert([0; LANES]);
+        each(m, |l| {
+            let visit = visits[l];
+            visits[l] += 1;
+            if u64::from(visit) >= self.visits_wanted.0 && u64::from(visit) < self.visits_wanted.1 {
+                let mut values = [0; 2];
+                for (v, &p) in values.iter_mut().zip(&hook.values) {
+                    *v = value(planes, p, l);
+                }
+                self.records[l].push(OperandRecord { site, visit, values });
+            }
+        });
     }
     /// Bytes written so far.
     pub fn bytes(&self) -> u64 {
@@ -290,11 +306,11 @@ impl Recorder {
             + lanes(self.events.len(), size_of::<Event>())
             + self.probes.bytes()
     }
-    /// What a probe program kept.
-    pub fn gathered(self, kept: &ProbeState) -> ProbeResults {
-        self.probes.finish(kept, self.warp.0)
+    /// The results of a probe program in this warp.
+    pub fn probe_results(self, probe_state: &ProbeState) -> ProbeResults {
+        self.probes.finish(probe_state, self.warp.0)
     }
-    /// What was written, also by lanes that never came to their end; a probe program writes no stream.
+    /// The recorded stream, also of lanes that have not ended. A probe program records no stream.
     pub fn finish(mut self) -> WarpStream {
         for (words, word) in self.words.iter_mut().zip(self.word).filter(|(_, word)| *word != 1) {
             words.push(word);

@@ -21,57 +21,57 @@ use prlx_lanes::{LANES, Planes};
 
 /// The tracks of one warp.
 #[derive(Clone, Debug)]
-pub struct Warp {
+pub struct WarpTracks {
     /// The kernel that is run.
     kernel: FuncId,
-    /// Its number in the grid.
+    /// The number of the warp in the grid.
     warp: WarpId,
-    /// By lane, if it has one.
-    lanes: Vec<Option<Lane>>,
+    /// The track of each lane that has one.
+    lanes: Vec<Option<LaneTrack>>,
 }
 
-/// A track under way.
+/// The track of a running lane.
 #[derive(Clone, Debug)]
-struct Lane {
+struct LaneTrack {
     track: Track,
-    /// Records as they were written.
+    /// The records, in order.
     written: VecDeque<Record>,
-    /// Words of sums.
+    /// The words of sums.
     words: Vec<u32>,
-    /// Slots that rewritten code would have written, and from which on an anchor is due.
+    /// Slots that instrumented code would have written, and the slot at which the next anchor is due.
     slots: u64,
     next: u64,
 }
 
-fn now(asked: HookContext<'_>) -> Anchor {
-    Anchor { cycles: Cycles(asked.clock), nanos: Nanos(EPOCH + asked.clock / 2), took: None }
+fn now(context: HookContext<'_>) -> Anchor {
+    Anchor { cycles: Cycles(context.clock), nanos: Nanos(EPOCH + context.clock / 2), took: None }
 }
 
-impl Lane {
-    fn begun(layout: &Layout, warp: WarpId, lane: usize, asked: HookContext<'_>) -> Lane {
-        let track = Track { lane: lane as u8, sm: asked.sm, begin: Some(now(asked)), ..Track::default() };
+impl LaneTrack {
+    fn begin(layout: &Layout, warp: WarpId, lane: usize, context: HookContext<'_>) -> LaneTrack {
+        let track = Track { lane: lane as u8, sm: context.sm, begin: Some(now(context)), ..Track::default() };
         let next = layout.first(warp.0).into();
-        Lane { track, written: VecDeque::new(), words: vec![0; layout.words as usize], slots: 0, next }
+        LaneTrack { track, written: VecDeque::new(), words: vec![0; layout.words as usize], slots: 0, next }
     }
 }
 
-impl Warp {
-    /// Nobody has begun.
-    pub fn new(kernel: FuncId, warp: WarpId) -> Warp {
-        Warp { kernel, warp, lanes: Vec::new() }
+impl WarpTracks {
+    /// A warp before any lane begins.
+    pub fn new(kernel: FuncId, warp: WarpId) -> WarpTracks {
+        WarpTracks { kernel, warp, lanes: Vec::new() }
     }
     /// Lanes `m` begin a kernel.
-    pub fn begin(&mut self, layout: &Layout, m: u32, asked: HookContext<'_>) {
+    pub fn begin(&mut self, layout: &Layout, m: u32, context: HookContext<'_>) {
         self.lanes.resize(LANES, None);
         each(if layout.lanes { m } else { m & 1 }, |l| {
-            self.lanes[l] = Some(Lane::begun(layout, self.warp, l, asked))
+            self.lanes[l] = Some(LaneTrack::begin(layout, self.warp, l, context))
         });
     }
-    /// They end; `kernel`: in the kernel itself.
-    pub fn end(&mut self, layout: &Layout, m: u32, kernel: bool, asked: HookContext<'_>) {
+    /// Lanes `m` end. `kernel`: in the kernel itself.
+    pub fn end(&mut self, layout: &Layout, m: u32, kernel: bool, context: HookContext<'_>) {
         let of = self.kernel;
-        self.of(m, |_, lane| {
-            lane.track.end = Some(now(asked));
+        self.each_track(m, |_, lane| {
+            lane.track.end = Some(now(context));
             match layout.form {
                 Form::Sums if kernel => {
                     lane.track.sums = layout.sums(of, |i| lane.words.get(i as usize).copied().unwrap_or(0));
@@ -80,31 +80,38 @@ impl Warp {
             }
         });
     }
-    fn of(&mut self, m: u32, mut f: impl FnMut(usize, &mut Lane)) {
+    fn each_track(&mut self, m: u32, mut f: impl FnMut(usize, &mut LaneTrack)) {
         each(m, |l| {
             if let Some(Some(lane)) = self.lanes.get_mut(l) {
                 f(l, lane);
             }
         });
     }
-    /// They pass a marker or join a group, with a second word one that one of the warp leads.
-    pub fn act(&mut self, layout: &Layout, hook: &Hook, planes: &Planes, m: u32, asked: HookContext<'_>) {
+    /// Runs an action of markers for the lanes `m`.
+    pub fn run_action(
+        &mut self,
+        layout: &Layout,
+        hook: &Hook,
+        planes: &Planes,
+        m: u32,
+        context: HookContext<'_>,
+    ) {
         match &hook.action {
-            Action::Room { slots } => self.of(m, |_, lane| lane.slots += u64::from(*slots)),
-            Action::Anchor => self.of(m, |_, lane| {
+            Action::Room { slots } => self.each_track(m, |_, lane| lane.slots += u64::from(*slots)),
+            Action::Anchor => self.each_track(m, |_, lane| {
                 if lane.slots >= lane.next {
-                    // No time passes here.
-                    lane.track.anchors.0.push(Anchor { took: Some(0), ..now(asked) });
+                    // Hooks take no time.
+                    lane.track.anchors.0.push(Anchor { took: Some(0), ..now(context) });
                     lane.slots += u64::from(ANCHOR_SLOTS);
                     lane.next = lane.slots + u64::from(layout.apart);
                 }
             }),
             Action::Mark { mark, words: of, .. } => {
                 let most = layout.ring().map(|r| r.entries as usize);
-                self.of(m, |l, lane| {
+                self.each_track(m, |l, lane| {
                     let mut payload = [0; 2];
                     payload.iter_mut().zip(words(of, hook, planes, l)).for_each(|(p, word)| *p = word);
-                    let record = Record { mark: *mark, clock: asked.clock as u32, payload };
+                    let record = Record { mark: *mark, clock: context.clock as u32, payload };
                     if most.is_some_and(|n| lane.written.len() >= n) {
                         lane.written.pop_front();
                         lane.track.lost += 1;
@@ -112,8 +119,8 @@ impl Warp {
                     lane.written.push_back(record);
                 });
             }
-            Action::Add { ends, begins, count } => self.of(m, |_, lane| {
-                let clock = asked.clock as u32;
+            Action::Add { ends, begins, count } => self.each_track(m, |_, lane| {
+                let clock = context.clock as u32;
                 let minus = begins.iter().map(|word| (word, clock.wrapping_neg()));
                 let count = count.iter().map(|(word, by)| (word, *by));
                 for (word, by) in ends.iter().map(|word| (word, clock)).chain(minus).chain(count) {
@@ -122,9 +129,9 @@ impl Warp {
                     }
                 }
             }),
-            // What is both is one record.
-            Action::Span { end, begin } => self.of(m, |l, lane| {
-                let clock = asked.clock as u32;
+            // A mark that ends one span and begins another is one record.
+            Action::Span { end, begin } => self.each_track(m, |l, lane| {
+                let clock = context.clock as u32;
                 let ends = end.and_then(|e| layout.spans.get(e.span as usize)?.end);
                 let ends = ends.filter(|mark| begin.as_ref().is_none_or(|b| b.mark != *mark));
                 let word = begin
@@ -140,7 +147,7 @@ impl Warp {
                 let (group, leads) = (words.next(), words.next());
                 let Some(lane) = self.lanes.get_mut(l) else { return };
                 if let Some(leads) = leads {
-                    *lane = (leads != 0).then(|| Lane::begun(layout, self.warp, l, asked));
+                    *lane = (leads != 0).then(|| LaneTrack::begin(layout, self.warp, l, context));
                 }
                 if let Some(lane) = lane {
                     lane.track.group = group;
@@ -149,12 +156,12 @@ impl Warp {
             _ => {}
         }
     }
-    /// Bytes that they take, about.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> u64 {
         let records = self.lanes.iter().flatten().map(|l| l.written.capacity());
         (records.sum::<usize>() * size_of::<Record>()) as u64
     }
-    /// The tracks; `warp` is their warp's number in the grid.
+    /// The tracks of the warp, with number `warp` in the grid.
     pub fn finish(self, layout: &Layout, warp: u64) -> impl Iterator<Item = Track> {
         let last = layout.ring().is_some();
         self.lanes.into_iter().flatten().map(move |lane| {
@@ -165,7 +172,7 @@ impl Warp {
     }
 }
 
-/// A marker's words in one lane.
+/// The words of a marker in one lane.
 fn words(of: &[Word], hook: &Hook, planes: &Planes, l: usize) -> impl Iterator<Item = u32> {
     let word = move |(w, v): (&Word, &crate::code::HookValue)| {
         (value(planes, *v, l) as u32).wrapping_add(w.add as u32)

@@ -8,24 +8,24 @@ use crate::code::HookValue;
 use crate::mem::Region;
 use crate::mem::access;
 
-/// What a probe can ask.
+/// The state that a hook can read.
 #[derive(Clone, Copy, Debug)]
 pub struct HookContext<'a> {
     /// Instructions of the CTA so far.
     pub clock: u64,
     /// The parameter buffer.
     pub params: &'a Region,
-    /// The CTA's number in its cluster.
+    /// The rank of the CTA in its cluster.
     pub rank: u32,
-    /// Number of the SM.
+    /// The number of the SM.
     pub sm: u32,
-    /// The CTA's variables, by number in [`Kept::held`].
-    pub held: &'a [AtomicU64],
-    /// Where constants lie: first address, and bytes.
+    /// The CTA variables, by index in `ProbeState::shared_variables`.
+    pub cta_variables: &'a [AtomicU64],
+    /// The constant variables: first address and bytes.
     pub constants: (u64, u64),
 }
 
-/// What a hook reads in one lane.
+/// The value that a hook reads in one lane.
 pub fn value(planes: &Planes, value: HookValue, l: usize) -> u64 {
     match value {
         HookValue::Plane(plane) => access::value(planes, plane, l),

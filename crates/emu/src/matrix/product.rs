@@ -7,18 +7,19 @@
 use prlx_isa::view::Type;
 
 use crate::code::Wgmma;
+use crate::error::{EmuError, invalid};
 use crate::mem::Region;
 use prlx_lanes::fp8::{Byte, E4m3, E5m2};
 use prlx_lanes::half::{Bf16, F16, Half};
 use prlx_lanes::{LANES, Planes, V32};
 
-/// What takes part of a row of A, or of a column of B.
+/// The 32 bytes of a row of A, or of a column of B, that one instruction multiplies.
 pub type Row = [u8; 32];
 /// Rows of A that a warp multiplies.
 pub const ROWS: usize = 16;
-/// Elements of a row, at most (bits go by words).
+/// The most elements of a row (single bits count as words of 32).
 const MOST: usize = 32;
-/// Columns that are worked on at once: those of four accumulators.
+/// Columns that are multiplied together: those of four accumulators.
 const WIDE: usize = 8;
 
 /// A matrix in shared memory, as its descriptor has it.
@@ -27,7 +28,7 @@ pub struct Matrix {
     start: u64,
     leading: u64,
     stride: u64,
-    /// Where the pattern of the swizzle begins, in units of 128 bytes, modulo 8.
+    /// The start of the swizzle pattern, in units of 128 bytes, modulo 8.
     base: u64,
     /// Bytes of a swizzled row; 16: not swizzled.
     width: u64,
@@ -40,7 +41,7 @@ impl Matrix {
         let width = [16, 128, 64, 32][(d >> 62) as usize];
         Matrix { start: field(0), leading: field(16), stride: field(32), base: d >> 49 & 7, width }
     }
-    /// Where the 16 bytes number `across` in the direction that is contiguous lie, of the line `down`.
+    /// The address of 16 bytes: number `across` in the contiguous direction, in line `down`.
     fn place(&self, across: u64, down: u64, k_major: bool) -> u64 {
         let (per, w) = (self.width / 16, self.width);
         let plain = match (k_major, per) {
@@ -55,7 +56,7 @@ impl Matrix {
         let phase = (at >> 7).wrapping_sub(self.base) & (per - 1);
         at ^ phase << 4
     }
-    /// Where the pieces of 16 bytes lie that [`Matrix::read`] reads.
+    /// The addresses of the pieces of 16 bytes that [`Matrix::read`] reads.
     pub fn pieces(&self, first: usize, k_major: bool, rows: usize) -> Vec<u64> {
         let (across, down) =
             if k_major { (0..2, first..first + rows) } else { (first / 8..(first + rows) / 8, 0..16) };
@@ -65,15 +66,21 @@ impl Matrix {
     /// of one k do.
     ///
     /// # Errors
-    /// What does not lie in shared memory.
-    pub fn read(&self, shared: &Region, first: usize, k_major: bool, rows: &mut [Row]) -> Result<(), String> {
+    /// The matrix does not lie inside shared memory.
+    pub fn read(
+        &self,
+        shared: &Region,
+        first: usize,
+        k_major: bool,
+        rows: &mut [Row],
+    ) -> Result<(), EmuError> {
         let load = |across: usize, down: usize| {
             let at = self.place(across as u64, down as u64, k_major);
             if at + 16 > shared.len() {
-                return Err(format!(
+                return Err(invalid(format!(
                     "reads 16 bytes at {at:#x} of shared memory; there are {}",
                     shared.len()
-                ));
+                )));
             }
             Ok((u128::from(shared.load64(at)) | u128::from(shared.load64(at + 8)) << 64).to_le_bytes())
         };
@@ -109,7 +116,7 @@ pub fn fragment(planes: &Planes, registers: &[u16; 4]) -> [Row; ROWS] {
     rows
 }
 
-/// A row's elements as binary32, with the sign turned where that is asked for.
+/// The elements of a row as binary32, negated if `negate`.
 #[inline(always)]
 fn floats(ty: Type, row: &Row, negate: bool) -> [f32; MOST] {
     let mut out = [0.0; MOST];
@@ -118,7 +125,7 @@ fn floats(ty: Type, row: &Row, negate: bool) -> [f32; MOST] {
         Type::Bf16 => elements(row, &mut out, |b| Bf16::widen(u16::from_le_bytes(b))),
         Type::E4m3 => elements(row, &mut out, |[b]| F16::widen(E4m3::to_f16(b))),
         Type::E5m2 => elements(row, &mut out, |[b]| F16::widen(E5m2::to_f16(b))),
-        // The low bits do not take part.
+        // The hardware ignores the low bits of tf32.
         _ => elements(row, &mut out, |b| f32::from_bits(u32::from_le_bytes(b) & !0x1fff)),
     }
     if negate {
@@ -127,7 +134,7 @@ fn floats(ty: Type, row: &Row, negate: bool) -> [f32; MOST] {
     out
 }
 
-/// A row's elements as integers; bits as words of them.
+/// The elements of a row as integers; single bits as words of 32.
 #[inline(always)]
 fn integers(ty: Type, row: &Row) -> [i32; MOST] {
     let mut out = [0; MOST];

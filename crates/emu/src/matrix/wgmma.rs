@@ -18,6 +18,7 @@
 //! Sparse A is missing. Products end in the order in which they begin. Hardware sums in other orders, and
 //! truncates more for 8-bit floats.
 
+use crate::error::{EmuError, invalid};
 use crate::matrix::wgmma_state::{HiddenAccumulator, MAX_PRODUCTS, PendingProduct, WARPS, WarpgroupProducts};
 
 use crate::code::{WgmmaA, WgmmaStep};
@@ -30,11 +31,11 @@ use crate::matrix::product::{self, Matrix, ROWS, Row};
 use prlx_lanes::V32;
 
 impl Warp {
-    /// Does a step of `wgmma` with all lanes; false: the warp waits on.
-    pub(crate) fn products(
+    /// Runs a step of `wgmma` with all lanes; false: the warp has to wait.
+    pub(crate) fn wgmma_step(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         what: WgmmaStep,
         m: u32,
         step: u32,
@@ -45,8 +46,8 @@ impl Warp {
         }
         let (group, place) = (self.index as usize / WARPS, self.index as usize % WARPS);
         let warps = launch.warps as usize;
-        if block.warpgroups.len() <= group {
-            block.warpgroups.resize(warps.div_ceil(WARPS), WarpgroupProducts::default());
+        if cta.warpgroups.len() <= group {
+            cta.warpgroups.resize(warps.div_ceil(WARPS), WarpgroupProducts::default());
         }
         if group * WARPS + WARPS > warps {
             return Err(fault(format!("needs a warpgroup of 4 warps; this CTA has {warps} warps")));
@@ -55,128 +56,128 @@ impl Warp {
             WgmmaStep::Fence => {}
             WgmmaStep::Commit => self.wgmma.commit(),
             WgmmaStep::Begin(i) => {
-                block.warpgroups[group].begin(place, step).map_err(fault)?;
-                let next = self.pending(launch, i, step).map_err(fault)?;
+                cta.warpgroups[group].begin(place, step).map_err(|e| fault(e.into()))?;
+                let next = self.pending(launch, i, step).map_err(|e| fault(e.into()))?;
                 self.wgmma.begun += 1;
                 self.wgmma.pending.push_back(next);
                 if launch.config.seed == 0 {
-                    self.products_until(launch, block, self.wgmma.begun)?;
+                    self.run_products(launch, cta, self.wgmma.begun)?;
                 } else {
-                    self.hide(launch, block, i);
+                    self.hide(launch, cta, i);
                     if self.wgmma.pending.len() > MAX_PRODUCTS {
-                        self.products_until(launch, block, self.wgmma.done + 1)?;
+                        self.run_products(launch, cta, self.wgmma.done + 1)?;
                     }
                 }
             }
             WgmmaStep::Wait(left) => {
                 let due = self.wgmma.due(left);
-                self.products_until(launch, block, due)?;
-                // A group is the warpgroup's: it is over when the parts of all four warps are done.
-                if block.warpgroups[group].done.iter().any(|&d| d < due) {
-                    self.wgmma.wants = Some(due);
+                self.run_products(launch, cta, due)?;
+                // A group belongs to the warpgroup: it is complete when the parts of all four warps are.
+                if cta.warpgroups[group].done.iter().any(|&d| d < due) {
+                    self.wgmma.awaited = Some(due);
                     return Ok(false);
                 }
-                self.wgmma.wants = None;
-                self.wgmma.land(&mut self.planes, due);
+                self.wgmma.awaited = None;
+                self.wgmma.reveal(&mut self.planes, due);
                 let n = self.wgmma.groups.len().saturating_sub(left as usize);
                 self.wgmma.groups.drain(..n);
             }
         }
         Ok(true)
     }
-    /// Under a hostile schedule: some of what is under way is done now, and may be seen.
-    pub(crate) fn products_turn(
+    /// Performs some products in flight and may reveal their results, under a hostile schedule.
+    pub(crate) fn advance_products(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         rng: &mut Rng,
     ) -> Result<(), Box<Fault>> {
         if rng.below(4) != 0 {
             return Ok(());
         }
         let due = self.wgmma.done + u64::from(rng.below(self.wgmma.pending.len() as u32 + 1));
-        self.products_until(launch, block, due)?;
+        self.run_products(launch, cta, due)?;
         if rng.below(4) == 0 {
-            self.wgmma.land(&mut self.planes, due);
+            self.wgmma.reveal(&mut self.planes, due);
         }
         Ok(())
     }
-    /// Does those before number `due` that are not done.
-    pub(crate) fn products_until(
+    /// Performs the products before number `due` that are not complete.
+    pub(crate) fn run_products(
         &mut self,
         launch: &Launch<'_>,
-        block: &mut CtaState,
+        cta: &mut CtaState,
         due: u64,
     ) -> Result<(), Box<Fault>> {
         while self.wgmma.done < due
             && let Some(next) = self.wgmma.pending.pop_front()
         {
             self.wgmma.done += 1;
-            self.product(launch, block, &next)?;
+            self.product(launch, cta, &next)?;
         }
-        if let Some(group) = block.warpgroups.get_mut(self.index as usize / WARPS) {
+        if let Some(group) = cta.warpgroups.get_mut(self.index as usize / WARPS) {
             group.done[self.index as usize % WARPS] = self.wgmma.done;
         }
         Ok(())
     }
-    /// What a product is given when it begins.
-    fn pending(&self, launch: &Launch<'_>, i: u32, step: u32) -> Result<PendingProduct, String> {
+    /// The operands that a product has when it begins.
+    fn pending(&self, launch: &Launch<'_>, i: u32, step: u32) -> Result<PendingProduct, EmuError> {
         let op = &launch.code.products[i as usize];
         let uniform = |plane: u16| {
             let v = &self.planes.w64[usize::from(plane)].0;
             if v.iter().all(|x| *x == v[0]) {
                 Ok(v[0])
             } else {
-                Err("is given other descriptors in other lanes")
+                Err(invalid("is given other descriptors in other lanes"))
             }
         };
         let a = if let WgmmaA::Shared(plane) = op.a { uniform(plane)? } else { 0 };
         let scale_d = self.planes.get_pred(op.scale_d) & 1 == 1;
         Ok(PendingProduct { product: i, step, descriptors: [a, uniform(op.b)?], scale_d })
     }
-    /// Puts noise in place of the accumulators of product `i`, which was just begun.
-    fn hide(&mut self, launch: &Launch<'_>, block: &CtaState, i: u32) {
+    /// Replaces the accumulators of product `i`, which was just begun, by noise.
+    fn hide(&mut self, launch: &Launch<'_>, cta: &CtaState, i: u32) {
         let last = self.wgmma.begun - 1;
         for &plane in &launch.code.products[i as usize].d {
             let at = &mut self.planes.w32[usize::from(plane)];
-            if let Some(held) = self.wgmma.held.get_mut(&plane) {
-                held.last = last;
+            if let Some(hidden) = self.wgmma.hidden.get_mut(&plane) {
+                hidden.last = last;
                 continue;
             }
-            self.wgmma.held.insert(plane, HiddenAccumulator { value: *at, last });
-            let mut noise = Rng::new(launch.config.seed ^ block.clock, plane.into());
+            self.wgmma.hidden.insert(plane, HiddenAccumulator { value: *at, last });
+            let mut noise = Rng::new(launch.config.seed ^ cta.clock, plane.into());
             // A NaN as binary32, and as the upper binary16.
             at.0 = std::array::from_fn(|_| 0x7fc0_0000 | noise.next() as u32);
         }
     }
-    /// Does a product.
+    /// Performs a product.
     fn product(
         &mut self,
         launch: &Launch<'_>,
-        block: &CtaState,
+        cta: &CtaState,
         now: &PendingProduct,
     ) -> Result<(), Box<Fault>> {
         let op = &launch.code.products[now.product as usize];
-        let fault = |what: &str, text: String| Fault::new(now.step, 0, format!("{text}, for {what}"));
+        let fault = |what: &str, e: EmuError| Fault::new(now.step, 0, format!("{e}, for {what}"));
         let [a, b] = now.descriptors.map(Matrix::new);
         let left = match &op.a {
             WgmmaA::Registers(planes) => product::fragment(&self.planes, planes),
             WgmmaA::Shared(_) => {
                 let (mut rows, first) = ([Row::default(); ROWS], self.index as usize % WARPS * ROWS);
-                a.read(&block.shared, first, !op.transpose[0], &mut rows).map_err(|e| fault("A", e))?;
+                a.read(&cta.shared, first, !op.transpose[0], &mut rows).map_err(|e| fault("A", e))?;
                 rows
             }
         };
         let mut right = [Row::default(); 256];
         let right = &mut right[..(op.n as usize).min(256)];
-        b.read(&block.shared, 0, !op.transpose[1], right).map_err(|e| fault("B", e))?;
-        let flight = &mut self.wgmma;
+        b.read(&cta.shared, 0, !op.transpose[1], right).map_err(|e| fault("B", e))?;
+        let wgmma = &mut self.wgmma;
         let mut d: Vec<V32> =
-            op.d.iter().map(|p| flight.held.get(p).map_or(self.planes.get32(*p), |h| h.value)).collect();
+            op.d.iter().map(|p| wgmma.hidden.get(p).map_or(self.planes.get32(*p), |h| h.value)).collect();
         (launch.simd.product)(op, now.scale_d, &left, right, &mut d);
         for (plane, v) in op.d.iter().zip(d) {
-            match flight.held.get_mut(plane) {
-                Some(held) => held.value = v,
+            match wgmma.hidden.get_mut(plane) {
+                Some(hidden) => hidden.value = v,
                 None => self.planes.w32[usize::from(*plane)] = v,
             }
         }

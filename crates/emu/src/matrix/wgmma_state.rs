@@ -5,13 +5,15 @@ use std::collections::VecDeque;
 use prlx_lanes::{Planes, V32};
 use rustc_hash::FxHashMap;
 
+use crate::error::{EmuError, invalid};
+
 /// Warps of a warpgroup.
 pub const WARPS: usize = 4;
 
 /// The most products of a warp in flight: more than any code has.
 pub const MAX_PRODUCTS: usize = 1 << 12;
 
-/// A product that was begun and not done.
+/// A product in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingProduct {
     /// Index in [`crate::code::Code::products`].
@@ -20,57 +22,65 @@ pub struct PendingProduct {
     pub step: u32,
     /// Descriptors of A and B.
     pub descriptors: [u64; 2],
-    /// C is D, not zero.
+    /// Whether D is added; else the sum starts at zero.
     pub scale_d: bool,
 }
 
-/// An accumulator in flight.
+/// An accumulator of a product in flight. Its register holds noise until the product may be seen.
 #[derive(Clone, Copy, Debug)]
 pub struct HiddenAccumulator {
-    /// What it really holds.
+    /// The true value.
     pub value: V32,
     /// The last product that writes it, counted from the warp's first.
     pub last: u64,
 }
 
-/// A warp's products.
+/// The products of a warp.
 #[derive(Clone, Debug, Default)]
 pub struct WarpProducts {
     /// Products that the warp has begun.
     pub begun: u64,
-    /// Products of the warp that are done.
+    /// Products of the warp that are complete.
     pub done: u64,
-    /// By group that was not waited for: products begun before its end.
+    /// For each group that nobody has waited for: the number of products begun before its end.
     pub groups: VecDeque<u64>,
+    /// The products in flight, in the order in which they began.
     pub pending: VecDeque<PendingProduct>,
-    pub held: FxHashMap<u16, HiddenAccumulator>,
-    /// The warp waits for others of its warpgroup, which have to begin this many.
-    pub wants: Option<u64>,
+    /// The hidden accumulators, by 32-bit plane.
+    pub hidden: FxHashMap<u16, HiddenAccumulator>,
+    /// The number of products that the other warps of the warpgroup must have begun, if the warp waits.
+    pub awaited: Option<u64>,
 }
 
-/// What a warpgroup's warps have begun.
+/// The products of a warpgroup.
 #[derive(Clone, Debug, Default)]
 pub struct WarpgroupProducts {
+    /// By warp: products that it has begun.
     pub begun: [u64; WARPS],
+    /// By warp: products that are complete.
     pub done: [u64; WARPS],
-    /// Steps of the products that not all have begun, from number `first` on.
+    /// The steps of the products that not all warps have begun, from number `first` on.
     pub log: VecDeque<u32>,
+    /// The number of the first product in `log`.
     pub first: u64,
 }
 
 impl WarpgroupProducts {
     /// A warp begins its next product.
-    pub fn begin(&mut self, warp: usize, step: u32) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// The warps of the warpgroup begin different products, or one is too far ahead.
+    pub fn begin(&mut self, warp: usize, step: u32) -> Result<(), EmuError> {
         let n = (self.begun[warp] - self.first) as usize;
         match self.log.get(n) {
             Some(&other) if other != step => {
-                return Err("is not the product that the others of the warpgroup begin".into());
+                return Err(invalid("is not the product that the others of the warpgroup begin"));
             }
             Some(_) => {}
             None if n == MAX_PRODUCTS => {
-                return Err(format!(
+                return Err(invalid(format!(
                     "is begun when other warps of its warpgroup are {MAX_PRODUCTS} products behind"
-                ));
+                )));
             }
             None => self.log.push_back(step),
         }
@@ -84,49 +94,48 @@ impl WarpgroupProducts {
 }
 
 impl WarpProducts {
-    /// Whether the warp waits for others.
-    pub fn waits(&self) -> bool {
-        self.wants.is_some()
+    /// Whether the warp waits for other warps.
+    pub fn is_waiting(&self) -> bool {
+        self.awaited.is_some()
     }
     /// The first warp of the warpgroup, if the warp waits for products that all four have begun; and how
     /// many.
     pub fn ready(&self, warp: usize, groups: &[WarpgroupProducts]) -> Option<(usize, u64)> {
-        let wants = self.wants?;
-        let all = groups.get(warp / WARPS)?.begun.iter().all(|&b| b >= wants);
-        all.then_some((warp / WARPS * WARPS, wants))
+        let awaited = self.awaited?;
+        let all = groups.get(warp / WARPS)?.begun.iter().all(|&b| b >= awaited);
+        all.then_some((warp / WARPS * WARPS, awaited))
     }
-    /// Whether some products are begun and not done, or done and not landed.
-    pub fn busy(&self) -> bool {
-        !self.held.is_empty()
+    /// Whether some accumulators are hidden.
+    pub fn any_hidden(&self) -> bool {
+        !self.hidden.is_empty()
     }
-    /// Ends a group.
+    /// Commits the current group.
     pub fn commit(&mut self) {
         self.groups.push_back(self.begun);
-        // Groups that end at the same product are one to whoever waits; a loop may commit without beginning
-        // any.
+        // Groups that end at the same product are equal for a wait. A loop may commit without products.
         if self.groups.len() > MAX_PRODUCTS {
             self.groups.pop_front();
         }
     }
-    /// WgmmaStep that must be done for at most `left` groups to be under way.
+    /// The number of products that must be complete so that at most `left` groups are in flight.
     pub fn due(&self, left: u32) -> u64 {
         let n = self.groups.len().checked_sub(left as usize + 1);
         n.and_then(|i| self.groups.get(i)).copied().unwrap_or(0)
     }
-    /// For whom the waiting warp number `warp` waits, in words.
+    /// What warp number `warp` waits for: the end of a sentence that begins with "waits for".
     pub fn missing(&self, warp: u32, groups: &[WarpgroupProducts]) -> String {
-        let (first, wants) = (warp as usize / WARPS * WARPS, self.wants.unwrap_or(0));
+        let (first, awaited) = (warp as usize / WARPS * WARPS, self.awaited.unwrap_or(0));
         let begun = groups.get(first / WARPS).map_or([0; WARPS], |g| g.begun);
         let missing =
-            (0..WARPS).filter(|&w| begun[w] < wants).map(|w| (first + w).to_string()).collect::<Vec<_>>();
+            (0..WARPS).filter(|&w| begun[w] < awaited).map(|w| (first + w).to_string()).collect::<Vec<_>>();
         format!("warp {} of its warpgroup to begin the products", missing.join(" and warp "))
     }
-    /// Lets the results of products before number `due` be seen.
-    pub fn land(&mut self, planes: &mut Planes, due: u64) {
-        self.held.retain(|&plane, held| {
-            let there = held.last < due;
+    /// Writes the results of products before number `due` to their registers.
+    pub fn reveal(&mut self, planes: &mut Planes, due: u64) {
+        self.hidden.retain(|&plane, hidden| {
+            let there = hidden.last < due;
             if there {
-                planes.w32[usize::from(plane)] = held.value;
+                planes.w32[usize::from(plane)] = hidden.value;
             }
             !there
         });

@@ -2,11 +2,11 @@
 
 use crate::code::{AddrBase, AddrSpace, Atomic, MemAccess, Plane, Rmw, window};
 use crate::mem::peers::{MAX_CTAS, Peers};
-use crate::mem::{Lanes, Memory, Region};
+use crate::mem::{CheckedLanes, Memory, Region};
 use prlx_lanes::half::{Bf16, F16, greatest, least, sum};
 use prlx_lanes::{LANES, Planes, V32, V64};
 
-/// What a warp can reach.
+/// The memory that the lanes of a warp can access.
 pub struct VisibleMemory<'a> {
     /// The global allocations.
     pub memory: &'a Memory,
@@ -14,7 +14,7 @@ pub struct VisibleMemory<'a> {
     pub shared: &'a Region,
     /// The shared memory of the cluster.
     pub peers: &'a Peers,
-    /// The CTA's number in it.
+    /// The rank of the CTA in the cluster.
     pub rank: u32,
     /// The warp's local memory: lane by lane, `stride` bytes each.
     pub local: &'a Region,
@@ -24,18 +24,18 @@ pub struct VisibleMemory<'a> {
     pub params: &'a Region,
 }
 
-/// An access that no memory answers.
+/// An invalid access of a lane.
 #[derive(Debug)]
 pub struct AccessError {
-    /// The lane whose access is wrong.
+    /// The lane whose access is invalid.
     pub lane: u32,
-    /// What is wrong, in words.
+    /// What is wrong: the end of a sentence after a verb such as "reads".
     pub text: String,
 }
 
 /// The addresses of an access.
 #[inline(always)]
-fn addresses(planes: &Planes, mem: &MemAccess) -> V64 {
+pub fn all_addresses(planes: &Planes, mem: &MemAccess) -> V64 {
     let mut out = V64([mem.offset as u64; LANES]);
     match mem.base {
         AddrBase::W64(i) => {
@@ -64,24 +64,24 @@ fn regions(
     addr: &V64,
     mask: u32,
     width: u64,
-    mut f: impl FnMut(&Lanes<'_>, AddrSpace),
+    mut f: impl FnMut(&CheckedLanes<'_>, AddrSpace),
 ) -> Result<(), Box<AccessError>> {
     if space == AddrSpace::Generic {
-        return windows(r, hint, addr, mask, width, &mut f);
+        return generic_regions(r, hint, addr, mask, width, &mut f);
     }
-    one(r, hint, space, addr, mask, width, &mut f)
+    space_regions(r, hint, space, addr, mask, width, &mut f)
 }
 
-/// The same for one space.
+/// Calls `f` for each region of one state space.
 #[inline(always)]
-fn one(
+fn space_regions(
     r: &VisibleMemory<'_>,
     hint: &mut usize,
     space: AddrSpace,
     addr: &V64,
     mask: u32,
     width: u64,
-    f: &mut impl FnMut(&Lanes<'_>, AddrSpace),
+    f: &mut impl FnMut(&CheckedLanes<'_>, AddrSpace),
 ) -> Result<(), Box<AccessError>> {
     let (region, what) = match space {
         AddrSpace::Shared => (r.shared, "bytes of shared memory in the CTA"),
@@ -93,10 +93,10 @@ fn one(
             while rest != 0 {
                 let l = rest.trailing_zeros();
                 let at = addr.0[l as usize & 31];
-                let Some(a) = r.memory.find(at, hint) else { return Err(nothing(r.memory, l, at)) };
+                let Some(a) = r.memory.find(at, hint) else { return Err(unallocated(r.memory, l, at)) };
                 let lanes = a.region.lanes(addr, a.base, rest, width);
                 if lanes.mask() >> l & 1 == 0 {
-                    return Err(bad(l, at, width, || r.memory.around(at + width)));
+                    return Err(out_of_bounds(l, at, width, || r.memory.describe_near(at + width)));
                 }
                 rest &= !lanes.mask();
                 f(&lanes, AddrSpace::Global);
@@ -109,12 +109,12 @@ fn one(
         let l = (mask & !lanes.mask()).trailing_zeros();
         let at = addr.0[l as usize & 31];
         return Err(match at / window::CTA {
-            // The CTA's own is also a part of the cluster's.
+            // The address of the own shared memory in the cluster is valid, too.
             n if space == AddrSpace::Shared && n == u64::from(r.rank) + 1 => {
                 return cluster(r, addr, mask, width, f);
             }
-            n @ 1..=MAX_CTAS if space == AddrSpace::Shared => elsewhere(l, at, n - 1),
-            _ => bad(l, at, width, || format!("there are {} {what}", region.len())),
+            n @ 1..=MAX_CTAS if space == AddrSpace::Shared => wrong_cta(l, at, n - 1),
+            _ => out_of_bounds(l, at, width, || format!("there are {} {what}", region.len())),
         });
     }
     f(&lanes, space);
@@ -128,7 +128,7 @@ fn cluster(
     addr: &V64,
     mask: u32,
     width: u64,
-    f: &mut impl FnMut(&Lanes<'_>, AddrSpace),
+    f: &mut impl FnMut(&CheckedLanes<'_>, AddrSpace),
 ) -> Result<(), Box<AccessError>> {
     let mut rest = mask;
     while rest != 0 {
@@ -140,7 +140,7 @@ fn cluster(
             .map_err(|text| Box::new(AccessError { lane: l, text: format!("at {at:#x}, {text}") }))?;
         let lanes = region.lanes(addr, base, rest, width);
         if lanes.mask() >> l & 1 == 0 {
-            return Err(bad(l, at, width, || {
+            return Err(out_of_bounds(l, at, width, || {
                 format!("there are {} bytes of shared memory in a CTA", region.len())
             }));
         }
@@ -151,7 +151,7 @@ fn cluster(
 }
 
 #[cold]
-fn elsewhere(lane: u32, at: u64, rank: u64) -> Box<AccessError> {
+fn wrong_cta(lane: u32, at: u64, rank: u64) -> Box<AccessError> {
     let text = format!(
         "at {at:#x}, which lies in the shared memory of rank {rank} of the cluster: `.shared` and `.shared::cta` reach only the \
          CTA's own"
@@ -165,11 +165,11 @@ fn local(
     addr: &V64,
     mask: u32,
     width: u64,
-    f: &mut impl FnMut(&Lanes<'_>, AddrSpace),
+    f: &mut impl FnMut(&CheckedLanes<'_>, AddrSpace),
 ) -> Result<(), Box<AccessError>> {
     let mut offs = *addr;
     for l in 0..LANES {
-        // Addresses that are not the lane's own leave the whole region.
+        // An address outside the memory of the lane is moved outside the whole region.
         let inside = addr.0[l] <= r.stride.wrapping_sub(width) && width <= r.stride;
         offs.0[l] = if inside { addr.0[l].wrapping_add(l as u64 * r.stride) } else { u64::MAX };
     }
@@ -177,7 +177,7 @@ fn local(
     if lanes.mask() != mask {
         let l = (mask & !lanes.mask()).trailing_zeros();
         let what = || format!("there are {} bytes of local memory in a thread of this kernel", r.stride);
-        return Err(bad(l, addr.0[l as usize & 31], width, what));
+        return Err(out_of_bounds(l, addr.0[l as usize & 31], width, what));
     }
     f(&lanes, AddrSpace::Local);
     Ok(())
@@ -186,15 +186,15 @@ fn local(
 /// Where the shared memory of the cluster's CTAs begins in generic addresses.
 const OTHERS: u64 = window::SHARED + window::CTA;
 
-/// Generic addresses: each window in turn.
+/// Calls `f` for each region of generic addresses, window by window.
 #[inline(always)]
-fn windows(
+fn generic_regions(
     r: &VisibleMemory<'_>,
     hint: &mut usize,
     addr: &V64,
     mask: u32,
     width: u64,
-    f: &mut impl FnMut(&Lanes<'_>, AddrSpace),
+    f: &mut impl FnMut(&CheckedLanes<'_>, AddrSpace),
 ) -> Result<(), Box<AccessError>> {
     let mut rest = mask;
     while rest != 0 {
@@ -214,22 +214,22 @@ fn windows(
         }
         here &= rest;
         here |= rest & rest.wrapping_neg();
-        one(r, hint, space, &offs, here, width, f)?;
+        space_regions(r, hint, space, &offs, here, width, f)?;
         rest &= !here;
     }
     Ok(())
 }
 
 #[cold]
-fn nothing(memory: &Memory, lane: u32, at: u64) -> Box<AccessError> {
+fn unallocated(memory: &Memory, lane: u32, at: u64) -> Box<AccessError> {
     Box::new(AccessError {
         lane,
-        text: format!("at {at:#x}, where nothing is allocated: {}", memory.around(at)),
+        text: format!("at {at:#x}, where nothing is allocated: {}", memory.describe_near(at)),
     })
 }
 
 #[cold]
-fn bad(lane: u32, at: u64, width: u64, around: impl Fn() -> String) -> Box<AccessError> {
+fn out_of_bounds(lane: u32, at: u64, width: u64, around: impl Fn() -> String) -> Box<AccessError> {
     let text = if !at.is_multiple_of(width) {
         format!("at {at:#x}, which is not a multiple of {width}")
     } else {
@@ -240,7 +240,7 @@ fn bad(lane: u32, at: u64, width: u64, around: impl Fn() -> String) -> Box<Acces
 
 /// Loads one element of each lane into a plane.
 #[inline(always)]
-fn load_plane(planes: &mut Planes, plane: Plane, size: u8, lanes: &Lanes<'_>, at: u64) {
+fn load_plane(planes: &mut Planes, plane: Plane, size: u8, lanes: &CheckedLanes<'_>, at: u64) {
     match (plane, size) {
         (Plane::W32(i), 4) => lanes.load32(at, &mut planes.w32[usize::from(i)]),
         (Plane::W64(i), 8) => lanes.load64(at, &mut planes.w64[usize::from(i)]),
@@ -271,7 +271,7 @@ pub fn each(mut mask: u32, mut f: impl FnMut(usize)) {
     }
 }
 
-/// Does a load.
+/// Runs a load for the lanes `mask`.
 #[inline(always)]
 pub fn load(
     planes: &mut Planes,
@@ -283,7 +283,7 @@ pub fn load(
     if mem.base == AddrBase::None && mem.space == AddrSpace::Params {
         return uniform(planes, r.params, mem, mask);
     }
-    let addr = addresses(planes, mem);
+    let addr = all_addresses(planes, mem);
     let (size, n) = (u64::from(mem.size), mem.planes.len() as u64);
     regions(r, hint, mem.space, &addr, mask, size * n, |lanes, _| {
         for (k, &p) in mem.planes.iter().enumerate() {
@@ -292,12 +292,12 @@ pub fn load(
     })
 }
 
-/// A parameter: the same for all lanes.
+/// Loads a parameter, which is the same for all lanes.
 fn uniform(planes: &mut Planes, params: &Region, mem: &MemAccess, mask: u32) -> Result<(), Box<AccessError>> {
     let (size, mut at) = (u64::from(mem.size), mem.offset as u64);
     let width = size * mem.planes.len() as u64;
     if !at.is_multiple_of(size) || params.len().checked_sub(width).is_none_or(|last| at > last) {
-        return Err(bad(mask.trailing_zeros(), at, size, || {
+        return Err(out_of_bounds(mask.trailing_zeros(), at, size, || {
             format!("there are {} bytes of parameters", params.len())
         }));
     }
@@ -318,7 +318,7 @@ fn uniform(planes: &mut Planes, params: &Region, mem: &MemAccess, mask: u32) -> 
 
 /// Stores one element of each lane from a plane.
 #[inline(always)]
-fn store_plane(planes: &Planes, plane: Plane, size: u8, lanes: &Lanes<'_>, at: u64) {
+fn store_plane(planes: &Planes, plane: Plane, size: u8, lanes: &CheckedLanes<'_>, at: u64) {
     match (plane, size) {
         (Plane::W32(i), 4) => lanes.store32(at, &planes.w32[usize::from(i)]),
         (Plane::W64(i), 8) => lanes.store64(at, &planes.w64[usize::from(i)]),
@@ -340,7 +340,7 @@ fn store_plane(planes: &Planes, plane: Plane, size: u8, lanes: &Lanes<'_>, at: u
     }
 }
 
-/// Does a store.
+/// Runs a store for the lanes `mask`.
 #[inline(always)]
 pub fn store(
     planes: &Planes,
@@ -349,7 +349,7 @@ pub fn store(
     mem: &MemAccess,
     mask: u32,
 ) -> Result<(), Box<AccessError>> {
-    let addr = addresses(planes, mem);
+    let addr = all_addresses(planes, mem);
     let (size, n) = (u64::from(mem.size), mem.planes.len() as u64);
     let mut constant = 0;
     regions(r, hint, mem.space, &addr, mask, size * n, |lanes, space| {
@@ -361,15 +361,16 @@ pub fn store(
             store_plane(planes, p, mem.size, lanes, k as u64 * size);
         }
     })?;
-    if constant == 0 { Ok(()) } else { Err(constants(constant.trailing_zeros())) }
+    if constant == 0 { Ok(()) } else { Err(read_only(constant.trailing_zeros())) }
 }
 
 #[cold]
-fn constants(lane: u32) -> Box<AccessError> {
+fn read_only(lane: u32) -> Box<AccessError> {
     Box::new(AccessError { lane, text: "to the kernel's parameters, which can't be written".into() })
 }
 
-fn get(planes: &Planes, plane: Plane, l: usize) -> u64 {
+/// The value of a plane in one lane; of 128 bits the lower half.
+pub fn value(planes: &Planes, plane: Plane, l: usize) -> u64 {
     match plane {
         Plane::W32(i) => planes.w32[usize::from(i)].0[l].into(),
         Plane::W64(i) | Plane::W128(i) => planes.w64[usize::from(i)].0[l],
@@ -377,12 +378,7 @@ fn get(planes: &Planes, plane: Plane, l: usize) -> u64 {
     }
 }
 
-/// The value of a plane in one lane.
-pub fn value(planes: &Planes, plane: Plane, l: usize) -> u64 {
-    get(planes, plane, l)
-}
-
-/// Sets a plane's value in one lane.
+/// Sets the value of a plane in one lane.
 pub fn set(planes: &mut Planes, plane: Plane, l: usize, v: u64) {
     match plane {
         Plane::W32(i) => planes.w32[usize::from(i)].0[l] = v as u32,
@@ -403,7 +399,7 @@ fn wide(planes: &Planes, i: u16, l: usize) -> u128 {
 
 /// The value of a plane of any width in one lane.
 fn get_wide(planes: &Planes, plane: Plane, l: usize) -> u128 {
-    if let Plane::W128(i) = plane { wide(planes, i, l) } else { get(planes, plane, l).into() }
+    if let Plane::W128(i) = plane { wide(planes, i, l) } else { value(planes, plane, l).into() }
 }
 
 /// Writes a 128-bit value of one lane.
@@ -412,7 +408,7 @@ fn set_wide(planes: &mut Planes, i: u16, l: usize, v: u128) {
     planes.w64[usize::from(i) + 1].0[l] = (v >> 64) as u64;
 }
 
-/// Does an atomic, lane by lane.
+/// Runs an atomic, lane by lane.
 pub fn atomic(
     planes: &mut Planes,
     r: &VisibleMemory<'_>,
@@ -421,7 +417,7 @@ pub fn atomic(
     mask: u32,
 ) -> Result<(), Box<AccessError>> {
     let mem = &atom.mem;
-    let addr = addresses(planes, mem);
+    let addr = all_addresses(planes, mem);
     let size = mem.size;
     let n = atom.values.len() as u64;
     let mut constant = 0;
@@ -432,19 +428,19 @@ pub fn atomic(
         }
         let region = lanes.region();
         each(lanes.mask(), |l| {
-            for (k, &value) in atom.values.iter().enumerate() {
+            for (k, &operand) in atom.values.iter().enumerate() {
                 let at = lanes.offset(l) + k as u64 * u64::from(size);
-                if let Plane::W128(value) = value {
-                    // Compared with, and exchanged for, whole; or exchanged.
-                    let (v, c) = (wide(planes, value, l), atom.swap.map(|s| get_wide(planes, s, l)));
+                if let Plane::W128(first) = operand {
+                    // `cas` and `exch` of 128 bits.
+                    let (v, c) = (wide(planes, first, l), atom.swap.map(|s| get_wide(planes, s, l)));
                     let old = region.update128(at, |old| c.map_or(v, |c| if old == v { c } else { old }));
                     if let Some(Plane::W128(p)) = mem.planes.get(k) {
                         set_wide(planes, *p, l, old);
                     }
                     continue;
                 }
-                let v = get(planes, value, l);
-                let c = atom.swap.map_or(0, |s| get(planes, s, l));
+                let v = value(planes, operand, l);
+                let c = atom.swap.map_or(0, |s| value(planes, s, l));
                 let f = |old: u64| rmw(atom.rmw, size, old, v, c);
                 let old = if space == AddrSpace::Global {
                     region.update(at, size, f)
@@ -457,10 +453,10 @@ pub fn atomic(
             }
         });
     })?;
-    if constant == 0 { Ok(()) } else { Err(constants(constant.trailing_zeros())) }
+    if constant == 0 { Ok(()) } else { Err(read_only(constant.trailing_zeros())) }
 }
 
-/// The new value; `b` is what `cas` exchanges for.
+/// The new value of an atomic. `v` is the operand; `b` is the value that `cas` stores.
 pub fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
     let bits = u32::from(size) * 8;
     let keep = u64::MAX >> (64 - bits);
@@ -522,15 +518,15 @@ pub fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
     }
 }
 
-/// The rows of tiles: lane `l` gives the address of row `l % 8` of tile `l / 8`, 16 bytes. By row, its lower
-/// and upper half.
+/// Loads rows of tiles. Lane `l` gives the address of row `l % 8` of tile `l / 8`, 16 bytes. Returns the
+/// lower and the upper half of each row.
 pub fn rows(
     planes: &Planes,
     r: &VisibleMemory<'_>,
     hint: &mut usize,
     mem: &MemAccess,
 ) -> Result<(V64, V64), Box<AccessError>> {
-    let addr = addresses(planes, mem);
+    let addr = all_addresses(planes, mem);
     let (mut lower, mut upper) = (V64([0; LANES]), V64([0; LANES]));
     regions(r, hint, mem.space, &addr, rows_mask(mem), 16, |lanes, _| {
         lanes.load64(0, &mut lower);
@@ -539,7 +535,7 @@ pub fn rows(
     Ok((lower, upper))
 }
 
-/// Stores such rows.
+/// Stores rows of tiles, with the addresses of [`rows`].
 pub fn put_rows(
     planes: &Planes,
     r: &VisibleMemory<'_>,
@@ -547,7 +543,7 @@ pub fn put_rows(
     mem: &MemAccess,
     (lower, upper): (&V64, &V64),
 ) -> Result<(), Box<AccessError>> {
-    let addr = addresses(planes, mem);
+    let addr = all_addresses(planes, mem);
     regions(r, hint, mem.space, &addr, rows_mask(mem), 16, |lanes, _| {
         lanes.store64(0, lower);
         lanes.store64(8, upper);
@@ -559,7 +555,7 @@ fn rows_mask(mem: &MemAccess) -> u32 {
     u32::MAX >> (LANES - (8 * mem.planes.len()).clamp(1, LANES))
 }
 
-/// The same for addresses that the caller computed.
+/// Calls `f` with the region and offset of each lane, for addresses that the caller computed.
 pub fn each_address(
     r: &VisibleMemory<'_>,
     hint: &mut usize,
@@ -573,10 +569,10 @@ pub fn each_address(
     })
 }
 
-/// Whether every lane's space of `width` bytes is there.
+/// Checks that `width` bytes at the address of each lane exist.
 ///
 /// # Errors
-/// The first lane whose space is not.
+/// The first lane whose access is invalid.
 pub fn fits(
     r: &VisibleMemory<'_>,
     hint: &mut usize,
@@ -588,12 +584,7 @@ pub fn fits(
     regions(r, hint, space, addr, mask, width, |_, _| {})
 }
 
-/// All lanes' addresses.
-pub fn all_addresses(planes: &Planes, mem: &MemAccess) -> V64 {
-    addresses(planes, mem)
-}
-
-/// Calls `f` with each lane's region and space in it, in lane order, for accesses of `mem.size` bytes.
+/// Calls `f` with the region and offset of each lane, in lane order, for accesses of `mem.size` bytes.
 pub fn each_place(
     planes: &Planes,
     r: &VisibleMemory<'_>,
@@ -602,19 +593,19 @@ pub fn each_place(
     mask: u32,
     mut f: impl FnMut(usize, &Region, u64),
 ) -> Result<(), Box<AccessError>> {
-    let addr = addresses(planes, mem);
+    let addr = all_addresses(planes, mem);
     regions(r, hint, mem.space, &addr, mask, mem.size.into(), |lanes, _| {
         each(lanes.mask(), |l| f(l, lanes.region(), lanes.offset(l)));
     })
 }
 
-/// A lane's address.
+/// The address of a lane.
 pub fn address_of(planes: &Planes, mem: &MemAccess, l: usize) -> u64 {
-    addresses(planes, mem).0[l]
+    all_addresses(planes, mem).0[l]
 }
 
-/// The region of a run of bytes that a lane touches, and where it begins. No bytes are everywhere.
-pub fn run<'a>(
+/// The region of a range of bytes that a lane accesses, and its offset there. An empty range is always found.
+pub fn range<'a>(
     r: &VisibleMemory<'a>,
     space: AddrSpace,
     lane: usize,
@@ -673,7 +664,7 @@ mod tests {
             params: &params,
         };
         let found =
-            |space, lane, at, bytes| run(&r, space, lane, at, bytes).map(|(region, at)| (region.id(), at));
+            |space, lane, at, bytes| range(&r, space, lane, at, bytes).map(|(region, at)| (region.id(), at));
         // The CTA's own shared memory by its rank; another's is not `.shared`.
         assert_eq!(found(AddrSpace::Shared, 0, 48, 16), Some((own.id(), 48)));
         assert_eq!(found(AddrSpace::Shared, 0, 2 * window::CTA + 48, 16), Some((own.id(), 48)));

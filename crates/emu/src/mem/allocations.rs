@@ -8,9 +8,9 @@ use super::region::Region;
 /// The owner of an allocation; reports name it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// Allocated through the driver; what it is called.
+    /// Allocated through the driver: the name of the buffer.
     User(String),
-    /// A module's variable, by name; true for constants.
+    /// A variable of a module: its name, and whether it is constant.
     Symbol(String, bool),
 }
 
@@ -23,14 +23,14 @@ pub struct Allocation {
     pub region: Region,
     /// The owner of the allocation.
     pub owner: Owner,
-    /// Ranges of bytes that nobody has written, in order: first and one past the last.
-    never: Vec<(u64, u64)>,
+    /// Ranges of bytes that were never written, in order: first and one past the last.
+    unwritten: Vec<(u64, u64)>,
 }
 
-/// Where the first allocation lies, at least.
+/// The lowest address of an allocation.
 pub const FIRST: u64 = 0x7f20_0000_0000;
 
-/// Allocations begin at multiples of this, and at least this much lies between two.
+/// The alignment of allocations, and the least distance between two.
 const GAP: u64 = 512;
 
 /// Global memory: the allocations, by address.
@@ -43,7 +43,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Empty; the first allocation lies at `first` or at the least address.
+    /// Memory without allocations. The first one lies at `first` or at [`FIRST`], whichever is higher.
     pub fn from(first: u64) -> Memory {
         Memory { next: first, ..Memory::default() }
     }
@@ -56,14 +56,14 @@ impl Memory {
         let base = self.next.max(FIRST).checked_next_multiple_of(align.max(GAP))?;
         self.next = base.checked_add(bytes)?.checked_add(GAP)?;
         self.used = used;
-        self.allocations.push(Allocation { base, region: Region::new(bytes), owner, never: Vec::new() });
+        self.allocations.push(Allocation { base, region: Region::new(bytes), owner, unwritten: Vec::new() });
         Some(base)
     }
-    /// Bytes in use.
+    /// The bytes of all allocations.
     pub fn used(&self) -> u64 {
         self.used
     }
-    /// Frees the allocation at exactly `base`.
+    /// Frees the allocation at exactly `base`; false if there is none.
     pub fn free(&mut self, base: u64) -> bool {
         let Ok(i) = self.allocations.binary_search_by_key(&base, |a| a.base) else { return false };
         let a = self.allocations.remove(i);
@@ -91,7 +91,7 @@ impl Memory {
         *hint = i;
         Some(a)
     }
-    /// The region that holds a whole range, and where in it.
+    /// The region that holds a whole range, and the offset of the range there.
     pub fn range(&self, at: u64, bytes: u64) -> Option<(&Region, u64)> {
         let a = self.find(at, &mut 0)?;
         (a.region.len() - (at - a.base) >= bytes).then_some((&a.region, at - a.base))
@@ -106,7 +106,7 @@ impl Memory {
             (below, above) => below.or(above),
         }
     }
-    /// Whether an address is that of a constant.
+    /// Whether an address lies in a constant variable.
     pub fn is_constant(&self, at: u64) -> bool {
         self.find(at, &mut 0).is_some_and(|a| matches!(a.owner, Owner::Symbol(_, true)))
     }
@@ -114,30 +114,32 @@ impl Memory {
     pub fn was_freed(&self, at: u64) -> bool {
         self.freed.iter().any(|&(b, n)| at >= b && at - b < n)
     }
-    /// Counts a range of an allocation as never written.
-    pub fn forget(&mut self, at: u64, bytes: u64) {
-        if let Some((a, off)) = self.holding(at) {
+    /// Marks a range of an allocation as never written.
+    pub fn mark_unwritten(&mut self, at: u64, bytes: u64) {
+        if let Some((a, off)) = self.allocation_at_mut(at) {
             let end = off.saturating_add(bytes).min(a.region.len());
-            a.never.push((off, end));
-            a.never.sort_unstable();
+            a.unwritten.push((off, end));
+            a.unwritten.sort_unstable();
         }
     }
-    /// Counts a range as written.
-    pub fn wrote(&mut self, at: u64, bytes: u64) {
-        let Some((a, off)) = self.holding(at) else { return };
+    /// Marks a range as written.
+    pub fn mark_written(&mut self, at: u64, bytes: u64) {
+        let Some((a, off)) = self.allocation_at_mut(at) else { return };
         let end = off.saturating_add(bytes);
         let parts = |&(from, to): &(u64, u64)| [(from, to.min(off)), (from.max(end), to)];
-        a.never = a.never.iter().flat_map(parts).filter(|(from, to)| from < to).collect();
+        a.unwritten = a.unwritten.iter().flat_map(parts).filter(|(from, to)| from < to).collect();
     }
-    /// Counts everything as written.
-    pub fn wrote_all(&mut self) {
-        self.allocations.iter_mut().for_each(|a| a.never.clear());
+    /// Marks all allocations as written.
+    pub fn mark_all_written(&mut self) {
+        self.allocations.iter_mut().for_each(|a| a.unwritten.clear());
     }
-    /// What nobody has written: region, place in it, bytes.
-    pub fn never_written(&self) -> impl Iterator<Item = (&Region, u64, u64)> {
-        self.allocations.iter().flat_map(|a| a.never.iter().map(|&(from, to)| (&a.region, from, to - from)))
+    /// The ranges that were never written: region, offset, bytes.
+    pub fn unwritten_ranges(&self) -> impl Iterator<Item = (&Region, u64, u64)> {
+        self.allocations
+            .iter()
+            .flat_map(|a| a.unwritten.iter().map(|&(from, to)| (&a.region, from, to - from)))
     }
-    fn holding(&mut self, at: u64) -> Option<(&mut Allocation, u64)> {
+    fn allocation_at_mut(&mut self, at: u64) -> Option<(&mut Allocation, u64)> {
         let i = self.allocations.partition_point(|a| a.base <= at).checked_sub(1)?;
         let a = &mut self.allocations[i];
         let off = at - a.base;
@@ -149,8 +151,8 @@ impl Memory {
             self.allocations[i].owner = Owner::User(name.into());
         }
     }
-    /// What lies around an address that no allocation holds, in words.
-    pub fn around(&self, at: u64) -> String {
+    /// Describes what is near an address that no allocation holds, for messages.
+    pub fn describe_near(&self, at: u64) -> String {
         if let Some(&(base, len)) = self.freed.iter().find(|&&(b, n)| at >= b && at - b < n) {
             return format!("it lies in {len} bytes at {base:#x} that have been freed");
         }
@@ -188,15 +190,15 @@ mod tests {
     fn what_was_never_written() {
         let mut m = Memory::default();
         let a = m.alloc(100, 1, 1 << 20, Owner::User("a".into())).unwrap();
-        let never = |m: &Memory| m.never_written().map(|(_, at, n)| (at, n)).collect::<Vec<_>>();
-        m.forget(a, 100);
-        m.wrote(a + 10, 20);
-        m.wrote(a + 90, 100);
-        assert_eq!(never(&m), [(0, 10), (30, 60)]);
-        m.wrote(a, 40);
-        assert_eq!(never(&m), [(40, 50)]);
-        m.wrote_all();
-        assert_eq!(never(&m), []);
+        let unwritten = |m: &Memory| m.unwritten_ranges().map(|(_, at, n)| (at, n)).collect::<Vec<_>>();
+        m.mark_unwritten(a, 100);
+        m.mark_written(a + 10, 20);
+        m.mark_written(a + 90, 100);
+        assert_eq!(unwritten(&m), [(0, 10), (30, 60)]);
+        m.mark_written(a, 40);
+        assert_eq!(unwritten(&m), [(40, 50)]);
+        m.mark_all_written();
+        assert_eq!(unwritten(&m), []);
     }
 
     #[test]
@@ -207,12 +209,15 @@ mod tests {
         assert!(b >= a + 100 + GAP && b.is_multiple_of(4096));
         assert!(m.range(a, 100).is_some() && m.range(a, 101).is_none());
         assert!(
-            m.around(a + 104).contains("a buffer (100 bytes")
-                && m.around(a + 104).contains("4 bytes past its end")
+            m.describe_near(a + 104).contains("a buffer (100 bytes")
+                && m.describe_near(a + 104).contains("4 bytes past its end")
         );
-        assert!(m.around(b - 8).contains("`table`") && m.around(b - 8).contains("8 bytes before it"));
+        assert!(
+            m.describe_near(b - 8).contains("`table`")
+                && m.describe_near(b - 8).contains("8 bytes before it")
+        );
         assert!(m.free(a) && !m.free(a));
-        assert!(m.around(a).contains("freed"));
+        assert!(m.describe_near(a).contains("freed"));
         assert!(m.alloc(1 << 20, 1, 1 << 20, Owner::User(String::new())).is_none());
     }
 }

@@ -7,10 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// Bytes of the heap, as CUDA's default.
+use crate::error::{EmuError, invalid};
+
+/// Bytes of the heap: the default of CUDA.
 pub const SIZE: u64 = 8 << 20;
 
-/// The heap: free pieces and used ones, by address.
+/// The heap: free and used blocks, by address.
 #[derive(Debug, Default)]
 pub struct Heap {
     state: Mutex<State>,
@@ -24,18 +26,18 @@ struct State {
 }
 
 impl Heap {
-    /// Whether it has memory.
+    /// Whether the heap has memory.
     pub fn ready(&self) -> bool {
         self.state.lock().is_ok_and(|s| s.ready)
     }
-    /// Gives it memory.
+    /// Gives the heap its memory, [`SIZE`] bytes at `base`.
     pub fn begin(&self, base: u64) {
         if let Ok(mut s) = self.state.lock() {
             s.ready = true;
             s.free.insert(base, SIZE);
         }
     }
-    /// A piece; 0 when there is none.
+    /// Allocates a block, aligned to 16; returns 0 if there is no room.
     pub fn malloc(&self, bytes: u64) -> u64 {
         let Some(size) = bytes.max(1).checked_next_multiple_of(16) else { return 0 };
         let Ok(mut s) = self.state.lock() else { return 0 };
@@ -47,17 +49,17 @@ impl Heap {
         s.used.insert(at, size);
         at
     }
-    /// Gives a piece back.
+    /// Frees a block. Freeing 0 does nothing.
     ///
     /// # Errors
-    /// When it is none.
-    pub fn free(&self, at: u64) -> Result<(), String> {
+    /// `at` is not the address of a used block.
+    pub fn free(&self, at: u64) -> Result<(), EmuError> {
         let Ok(mut s) = self.state.lock() else { return Ok(()) };
         if at == 0 {
             return Ok(());
         }
         let Some(mut size) = s.used.remove(&at) else {
-            return Err(format!("frees {at:#x}, which `malloc` did not give or which was freed"));
+            return Err(invalid(format!("frees {at:#x}, which `malloc` did not give or which was freed")));
         };
         let mut start = at;
         if let Some(n) = s.free.remove(&(at + size)) {

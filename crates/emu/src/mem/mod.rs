@@ -7,4 +7,4 @@ pub mod peers;
 mod region;
 
 pub use allocations::{FIRST, Memory, Owner};
-pub use region::{Lanes, Region};
+pub use region::{CheckedLanes, Region};

@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::region::Region;
 use crate::code::window;
+use crate::error::{EmuError, invalid};
 
-/// CTAs of a cluster, at most: as on an H100 that allows sizes that are not portable.
+/// The most CTAs of a cluster: the limit of an H100 for non-portable sizes.
 pub const MAX_CTAS: u64 = 16;
 
 /// The shared memory of the CTAs of a cluster, by rank.
 #[derive(Debug)]
 pub struct Peers {
+    /// The shared memory of each CTA.
     pub shared: Vec<Arc<Region>>,
     ended: AtomicU32,
 }
@@ -21,7 +23,7 @@ impl Peers {
     pub fn new(shared: Vec<Arc<Region>>) -> Peers {
         Peers { shared, ended: AtomicU32::new(0) }
     }
-    /// All CTAs run: a new cluster begins.
+    /// A new cluster starts: all its CTAs run.
     pub fn begin(&self) {
         self.ended.store(0, Relaxed);
     }
@@ -33,20 +35,22 @@ impl Peers {
     /// of its first byte.
     ///
     /// # Errors
-    /// When it is no CTA's, or the CTA's that has ended, in words.
-    pub fn find(&self, own: u32, at: u64) -> Result<(&Region, u64), String> {
+    /// The cluster has no such CTA, or the CTA has ended.
+    pub fn find(&self, own: u32, at: u64) -> Result<(&Region, u64), EmuError> {
         let rank = match at / window::CTA {
             0 => own,
             n => (n - 1) as u32,
         };
         let Some(region) = self.shared.get(rank as usize) else {
-            return Err(format!(
+            return Err(invalid(format!(
                 "in the shared memory of rank {rank} of the cluster, which has {} CTAs",
                 self.shared.len()
-            ));
+            )));
         };
         if self.ended.load(Relaxed) >> rank & 1 == 1 {
-            return Err(format!("in the shared memory of rank {rank} of the cluster, a CTA that has ended"));
+            return Err(invalid(format!(
+                "in the shared memory of rank {rank} of the cluster, a CTA that has ended"
+            )));
         }
         Ok((region, at / window::CTA * window::CTA))
     }
@@ -65,8 +69,20 @@ mod tests {
         let at = 2 * window::CTA + 8;
         let (other, base) = peers.find(0, at).unwrap();
         assert_eq!((other.load32(at - base), base), (7, 2 * window::CTA));
-        assert!(peers.find(0, 3 * window::CTA).unwrap_err().contains("rank 2 of the cluster, which has 2"));
+        assert!(
+            peers
+                .find(0, 3 * window::CTA)
+                .unwrap_err()
+                .to_string()
+                .contains("rank 2 of the cluster, which has 2")
+        );
         peers.ended.store(2, Relaxed);
-        assert!(peers.find(0, at).unwrap_err().contains("rank 1 of the cluster, a CTA that has ended"));
+        assert!(
+            peers
+                .find(0, at)
+                .unwrap_err()
+                .to_string()
+                .contains("rank 1 of the cluster, a CTA that has ended")
+        );
     }
 }

@@ -36,15 +36,16 @@ macro_rules! cells {
             const N: u64 = size_of::<$t>() as u64;
             assert!(off.is_multiple_of(N) && off < self.len && self.len - off >= N,
                 "access outside its region");
-            // SAFETY: `words` holds `len` bytes (rounded up) and lives as long as `self`; the offset is in
-            // range and a multiple of the size, and the buffer is aligned to 8, so the place is aligned; all
-            // access is atomic.
+            // SAFETY: `from_ptr` needs a valid, aligned pointer and only atomic access meanwhile. `words`
+            // holds
+            // `len` bytes (rounded up) and lives as long as `self`. The assertion keeps the offset in range
+            // and a multiple of the size, and the buffer is aligned to 8. The module only uses atomic access.
             unsafe { <$a>::from_ptr(self.words.as_ptr().cast::<$t>().cast_mut().add((off / N) as usize)) }
         }
-        /// Loads.
+        /// Loads a value, little-endian.
         #[inline(always)]
         pub fn $load(&self, off: u64) -> $t { self.$cell(off).load(Relaxed) }
-        /// Stores.
+        /// Stores a value, little-endian.
         #[inline(always)]
         pub fn $store(&self, off: u64, v: $t) { self.$cell(off).store(v, Relaxed) }
     )* };
@@ -55,7 +56,8 @@ impl Region {
     pub fn new(len: u64) -> Region {
         let n = len.div_ceil(8) as usize;
         let zeros = vec![0u64; n].into_boxed_slice();
-        // SAFETY: `AtomicU64` has the size, alignment and bit validity of `u64`, and the box is ours alone.
+        // SAFETY: `AtomicU64` has the size, alignment and bit validity of `u64`, and `into_raw` gives up the
+        // only owner of the box.
         let words = unsafe { Box::from_raw(Box::into_raw(zeros) as *mut [AtomicU64]) };
         Region { words, len }
     }
@@ -63,7 +65,7 @@ impl Region {
     pub fn len(&self) -> u64 {
         self.len
     }
-    /// A number that no other buffer has while this one lives.
+    /// A number that no other region has while this one lives.
     pub fn id(&self) -> usize {
         self.words.as_ptr().addr()
     }
@@ -91,7 +93,7 @@ impl Region {
             _ => self.store64(off, v),
         }
     }
-    /// Replaces a value by `f` of it at once, and gives what was there.
+    /// Replaces a value by `f` of it atomically, and returns the old value.
     #[inline(always)]
     pub fn update(&self, off: u64, bytes: u8, f: impl Fn(u64) -> u64) -> u64 {
         macro_rules! update {
@@ -113,7 +115,7 @@ impl Region {
             _ => update!(cell64, u64),
         }
     }
-    /// The same of 16 bytes, at once as others of 16 bytes see it.
+    /// Replaces 16 bytes by `f` of them, atomically with respect to other calls of this function.
     pub fn update128(&self, off: u64, f: impl Fn(u128) -> u128) -> u128 {
         static ONE: Mutex<()> = Mutex::new(());
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,14 +125,14 @@ impl Region {
         self.store64(off + 8, (new >> 64) as u64);
         old
     }
-    /// The same by one thread alone: the region is not shared.
+    /// Replaces a value by `f` of it when only one host thread uses the region.
     #[inline(always)]
     pub fn update_alone(&self, off: u64, bytes: u8, f: impl Fn(u64) -> u64) -> u64 {
         let old = self.load(off, bytes);
         self.store(off, bytes, f(old));
         old
     }
-    /// Copies out; the range must be inside.
+    /// Copies bytes out. The range must lie inside the region.
     pub fn read(&self, mut off: u64, mut out: &mut [u8]) {
         while !out.is_empty() {
             if off.is_multiple_of(8) && out.len() >= 8 {
@@ -144,7 +146,7 @@ impl Region {
             }
         }
     }
-    /// Copies in; the range must be inside.
+    /// Copies bytes in. The range must lie inside the region.
     pub fn write(&self, mut off: u64, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             match bytes.split_first_chunk::<8>() {
@@ -167,9 +169,10 @@ impl Region {
     }
 }
 
-/// Places of several lanes in a region, checked: every lane of [`Lanes::mask`] may touch `width` bytes.
+/// Places of several lanes in a region. Every lane of [`CheckedLanes::mask`] may access `width` bytes at its
+/// place, which has been checked.
 #[derive(Debug)]
-pub struct Lanes<'a> {
+pub struct CheckedLanes<'a> {
     region: &'a Region,
     addr: &'a V64,
     base: u64,
@@ -182,8 +185,8 @@ impl Region {
     /// The lanes of `mask` whose address, less `base`, is the place of `width` bytes in this region and a
     /// multiple of `width` (a power of two).
     #[inline(always)]
-    pub fn lanes<'a>(&'a self, addr: &'a V64, base: u64, mask: u32, width: u64) -> Lanes<'a> {
-        let mut lanes = Lanes { region: self, addr, base, width, mask: 0, row: false };
+    pub fn lanes<'a>(&'a self, addr: &'a V64, base: u64, mask: u32, width: u64) -> CheckedLanes<'a> {
+        let mut lanes = CheckedLanes { region: self, addr, base, width, mask: 0, row: false };
         let Some(last) = self.len.checked_sub(width) else { return lanes };
         let first = addr.0[0].wrapping_sub(base);
         if mask == u32::MAX {
@@ -217,7 +220,9 @@ macro_rules! lanes {
         #[inline(always)]
         pub fn $load(&self, at: u64, out: &mut $v) {
             self.each(at, size_of::<$t>() as u64, |l, p| {
-                // SAFETY: `each` gives places of this size in the region, aligned; all access is atomic.
+                // SAFETY: `from_ptr` needs a valid, aligned pointer and only atomic access meanwhile. `each`
+                // gives aligned pointers to this many bytes in the region, and the module only uses atomic
+                // access.
                 out.0[l] = unsafe { <$a>::from_ptr(p.cast::<$t>()) }.load(Relaxed) as $p;
             });
         }
@@ -225,30 +230,30 @@ macro_rules! lanes {
         #[inline(always)]
         pub fn $store(&self, at: u64, v: &$v) {
             self.each(at, size_of::<$t>() as u64, |l, p| {
-                // SAFETY: as above.
+                // SAFETY: as in the load above: `each` gives aligned pointers into the region.
                 unsafe { <$a>::from_ptr(p.cast::<$t>()) }.store(v.0[l] as $t, Relaxed);
             });
         }
     )* };
 }
 
-impl Lanes<'_> {
-    /// The lanes that are inside.
+impl CheckedLanes<'_> {
+    /// The lanes whose place is inside the region.
     #[inline(always)]
     pub fn mask(&self) -> u32 {
         self.mask
     }
-    /// The region.
+    /// The region that the lanes access.
     #[inline(always)]
     pub fn region(&self) -> &Region {
         self.region
     }
-    /// A lane's place in the region.
+    /// The offset of the place of a lane.
     #[inline(always)]
     pub fn offset(&self, l: usize) -> u64 {
         self.addr.0[l].wrapping_sub(self.base)
     }
-    /// Calls `f` for every lane with the place `at` bytes into its own, of `size` bytes.
+    /// Calls `f` for every lane with a pointer to `size` bytes, `at` bytes into the place of the lane.
     #[inline(always)]
     fn each(&self, at: u64, size: u64, mut f: impl FnMut(usize, *mut u8)) {
         assert!(
@@ -256,18 +261,18 @@ impl Lanes<'_> {
             "outside the place of a lane"
         );
         let start = self.region.words.as_ptr().cast::<u8>().cast_mut();
-        // SAFETY (of the additions): `Region::lanes` checked that every lane of the mask has `width` bytes
-        // inside the region, at a multiple of `width`; `at` and `size` lie inside those. A row is all lanes,
-        // one after the other.
+        // The additions below stay inside the region: `Region::lanes` checked that every lane of the mask has
+        // `width` bytes inside the region, at a multiple of `width`, and the assertion keeps `at` and `size`
+        // inside those. In a row the places of all lanes follow each other.
         if self.row {
             let first = self.offset(0) + at;
             for l in 0..LANES {
-                // SAFETY: see above.
+                // SAFETY: the offset is inside the region, by the argument above.
                 f(l, unsafe { start.add((first + l as u64 * self.width) as usize) });
             }
         } else if self.mask == u32::MAX {
             for l in 0..LANES {
-                // SAFETY: see above.
+                // SAFETY: the offset is inside the region, by the argument above.
                 f(l, unsafe { start.add((self.offset(l) + at) as usize) });
             }
         } else {
@@ -275,7 +280,7 @@ impl Lanes<'_> {
             while rest != 0 {
                 let l = rest.trailing_zeros() as usize & (LANES - 1);
                 rest &= rest - 1;
-                // SAFETY: see above.
+                // SAFETY: the offset is inside the region, by the argument above.
                 f(l, unsafe { start.add((self.offset(l) + at) as usize) });
             }
         }
@@ -298,7 +303,8 @@ impl Lanes<'_> {
             return;
         }
         self.each(at, 4, |l, p| {
-            // SAFETY: `each` gives places of this size in the region, aligned; all access is atomic.
+            // SAFETY: `each` gives aligned pointers to 4 bytes in the region, and the module only uses atomic
+            // access.
             out.0[l] = unsafe { AtomicU32::from_ptr(p.cast::<u32>()) }.load(Relaxed);
         });
     }
@@ -313,7 +319,7 @@ impl Lanes<'_> {
             return;
         }
         self.each(at, 4, |l, p| {
-            // SAFETY: as above.
+            // SAFETY: as in `load32`: `each` gives aligned pointers to 4 bytes in the region.
             unsafe { AtomicU32::from_ptr(p.cast::<u32>()) }.store(v.0[l], Relaxed);
         });
     }

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 /// A module of the corpus.
 pub struct Kernel {
-    /// As `cuda/saxpy`.
+    /// The name of the kernel, for example `cuda/saxpy`.
     pub name: String,
-    /// As `sm_80`.
+    /// The target of the module, for example `sm_80`.
     pub target: String,
     /// The PTX file.
     pub module: PathBuf,
@@ -20,7 +20,7 @@ pub struct Kernel {
     pub launch: Option<PathBuf>,
 }
 
-/// The repository.
+/// The root folder of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -64,7 +64,7 @@ fn lines(file: &str) -> Vec<Vec<String>> {
 pub struct Refused(Vec<Vec<String>>);
 
 impl Refused {
-    /// Reads it.
+    /// Reads `refused.txt` of the corpus.
     pub fn read() -> Refused {
         Refused(lines("refused.txt"))
     }
@@ -86,7 +86,7 @@ impl Refused {
 pub struct Scheduled(Vec<Vec<String>>);
 
 impl Scheduled {
-    /// Reads it.
+    /// Reads `schedule.txt` of the corpus.
     pub fn read() -> Scheduled {
         Scheduled(lines("schedule.txt"))
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::corpus::{Kernel, Scheduled, kernels};
 use libtest_mimic::{Failed, Trial};
-use prlx_driver::{Driver, ErrorKind, Job, Prepared, RecordOptions, prepare, record};
+use prlx_driver::{Driver, ErrorKind, Job, PreparedJob, RecordOptions, prepare, record};
 use prlx_emu::{Emulator, Options};
 use prlx_plan::{Filter, RecordingRequest};
 use prlx_trace::SiteId;
@@ -62,7 +62,12 @@ fn compare(what: &str, a: &[WarpStream], b: &[WarpStream]) -> Result<(), Failed>
 }
 
 /// Hooks take no step and no turn: without them the launch does the same, also under a hostile schedule.
-fn bare(job: &Job, hooked: &Prepared, instructions: u64, contents: &[Option<Vec<u8>>]) -> Result<(), String> {
+fn bare(
+    job: &Job,
+    hooked: &PreparedJob,
+    instructions: u64,
+    contents: &[Option<Vec<u8>>],
+) -> Result<(), String> {
     let mut e = emulator();
     let m = e.load(job.text.as_bytes()).map_err(|e| e.to_string())?;
     let p = prepare(&mut e, job).map_err(|e| e.to_string())?;

@@ -24,7 +24,7 @@ struct Form {
     runs: usize,
     /// Whether a launch that tests run has it.
     tested: bool,
-    /// By reason.
+    /// How often each reason refuses the form.
     refused: BTreeMap<String, usize>,
 }
 
@@ -137,9 +137,9 @@ fn page(corpus: &Corpus) -> String {
     let mut out = String::from(HEAD);
     let _ = write!(
         out,
-        "{} operations run, {} are hints without effect, {} are refused. The {} modules of `tests/kernels` and `examples` have\n\
-         {} forms of {} operations: {} run ({} of them in launches that tests run), {} are refused, {} run or not by their\n\
-         operands. {} kernels run under test.\n",
+        "{} operations run, {} are hints without effect, {} are refused. The {} modules of `tests/kernels`\n\
+         and `examples` have {} forms of {} operations: {} run ({} of them in launches that tests run),\n\
+         {} are refused, {} run or not by their operands. {} kernels run under test.\n",
         count(|c| matches!(c, Coverage::Runs(_))),
         count(|c| c == Coverage::Hint),
         count(|c| c == Coverage::Refused),
@@ -242,15 +242,16 @@ fn listing<'a>(out: &mut String, ops: &[Op], seen: &dyn Fn(Op) -> &'a Seen) {
 const HEAD: &str = "\
 # Operations and the CPU device's coverage
 
-Every PTX operation that PRLX knows, by chapter of the PTX ISA, and how the CPU device executes it. The CPU device refuses
-a kernel before launch if the kernel can reach an operation that it cannot execute. The message names the instruction and
-the line. `prlx inspect FILE` reports the same for any module.
+Every PTX operation that PRLX knows, by chapter of the PTX ISA, and how the CPU device executes it. The
+CPU device refuses a kernel before launch if the kernel can reach an operation that it cannot execute. The
+message names the instruction and the line. `prlx inspect FILE` reports the same for any module.
 
 Columns:
 
 - *operands*: `def` is written, `use` is read, `addr` is an address, `target` is code. The last one repeats.
 - *tests*: tests of the operation alone against an independent reference, listed at the end of this page.
-- *run*, *refused*: the number of forms (opcodes as written) in this repository's kernels that run or are refused.
+- *run*, *refused*: the number of forms (opcodes as written) in this repository's kernels that run or are
+  refused.
 - *kernels*: kernels with the operation that run under test against references of their own.
 
 A form marked `*` runs but occurs in no launch of a test.

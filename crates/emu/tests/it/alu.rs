@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "the examples include this file and use parts of it")]
 
-use prlx_emu::testing::{AluOp, select};
+use prlx_emu::testing::{AluOp, EmuError, select};
 use prlx_isa::ptx::Opcode;
 use prlx_isa::view::{Inst, Operand, Reg, Type};
 use prlx_lanes::{Args, LANES, Planes, Simd, V32, V64};
@@ -18,8 +18,8 @@ pub fn regs(n: usize) -> Vec<Operand> {
     vec![Operand::Reg(Reg(0)); n]
 }
 
-/// Chooses at a level, with these operands.
-pub fn choose(text: &str, operands: Vec<Operand>, level: Simd) -> Result<AluOp, String> {
+/// Selects the operation of an instruction with these operands, for a vector instruction set.
+pub fn choose(text: &str, operands: Vec<Operand>, level: Simd) -> Result<AluOp, EmuError> {
     select(&Inst { form: Opcode::parse(text).into(), operands, ..Inst::default() }, level)
 }
 
@@ -125,7 +125,7 @@ pub fn many(n: usize) -> usize {
 /// Random numbers (splitmix64).
 pub struct Random(pub u64);
 impl Random {
-    /// The next.
+    /// The next 64 random bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -13,15 +13,18 @@ fn sixteen_bytes() {
         let mut c = Case::new(&format!(
             ".shared .align 16 .b8 place[16]; .reg .b128 %q<4>;
              mov.u32 %r9, place; ld.global.v4.u32 {{%r1,%r2,%r3,%r4}}, [%rd0];
-             setp.ne.u32 %p1, %r0, 0; @%p1 bra WAIT; st.shared.v4.u32 [place], {{%r1,%r2,%r3,%r4}}; WAIT: bar.sync 0;
+             setp.ne.u32 %p1, %r0, 0; @%p1 bra WAIT; st.shared.v4.u32 [place], {{%r1,%r2,%r3,%r4}}; \
+             WAIT: bar.sync 0;
              mul.wide.u32 %rd4, %r0, 32; add.u64 %rd4, %rd0, %rd4;
              // Adds 1 to the upper half, and the lane to the lower, until nobody comes between.
              ld.{space}.v2.u64 {{%rd6, %rd7}}, [{at}]; mov.b128 %q0, {{%rd6, %rd7}};
-             AGAIN: mov.b128 {{%rd6, %rd7}}, %q0; add.u64 %rd8, %rd7, 1; cvt.u64.u32 %rd9, %r0; add.u64 %rd9, %rd9, %rd6;
+             AGAIN: mov.b128 {{%rd6, %rd7}}, %q0; add.u64 %rd8, %rd7, 1; cvt.u64.u32 %rd9, %r0; \
+             add.u64 %rd9, %rd9, %rd6;
              mov.b128 %q1, {{%rd9, %rd8}};
              atom.{space}.relaxed.gpu.cas.b128 %q2, [{at}], %q0, %q1;
              mov.b128 {{%rd10, %rd11}}, %q2;
-             setp.ne.u64 %p2, %rd10, %rd6; setp.ne.u64 %p3, %rd11, %rd7; or.pred %p2, %p2, %p3; mov.b128 %q0, %q2; @%p2 bra AGAIN;
+             setp.ne.u64 %p2, %rd10, %rd6; setp.ne.u64 %p3, %rd11, %rd7; or.pred %p2, %p2, %p3; \
+             mov.b128 %q0, %q2; @%p2 bra AGAIN;
              st.global.v2.u64 [%rd4+32], {{%rd10, %rd11}};
              bar.sync 0; setp.ne.u32 %p4, %r0, 5; @%p4 ret;
              mov.b128 %q1, {{7, 8}}; atom.{space}.exch.b128 %q2, [{at}], %q1; mov.b128 {{%rd10, %rd11}}, %q2;

@@ -13,15 +13,15 @@ pub struct Case {
     /// Declarations and instructions of the kernel; `%rd0` is the buffer's address, `%tid` in `%r0`, the
     /// lane's own word's address in `%rd1`.
     pub body: String,
-    /// CTAs.
+    /// CTAs of the grid.
     pub grid: u32,
-    /// Threads.
+    /// Threads of a CTA.
     pub block: u32,
     /// CTAs of a cluster.
     pub cluster: u32,
     /// The buffer's words.
     pub words: Vec<u32>,
-    /// Limits.
+    /// Limits of the device.
     pub options: Options,
 }
 
@@ -38,7 +38,7 @@ impl Case {
             options: Options { max_steps: 2_000_000, threads: 1, ..Options::default() },
         }
     }
-    /// With declarations.
+    /// Adds declarations before the kernel.
     pub fn module(mut self, text: &str) -> Case {
         self.module = text.into();
         self
@@ -53,7 +53,8 @@ impl Case {
     pub fn text(&self) -> String {
         format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n{}\n.visible .entry k(.param .u64 p)\n{{\n\
-             .reg .pred %p<16>;\n.reg .b32 %r<64>;\n.reg .b64 %rd<32>;\n.reg .f32 %f<16>;\n.reg .b16 %h<16>;\n\
+             .reg .pred %p<16>;\n.reg .b32 %r<64>;\n.reg .b64 %rd<32>;\n.reg .f32 %f<16>;\n.reg .b16 \
+             %h<16>;\n\
              ld.param.u64 %rd0, [p];\nmov.u32 %r0, %tid.x;\nmov.u32 %r61, %ctaid.x;\nmov.u32 %r62, %ntid.x;\n\
              mad.lo.u32 %r63, %r61, %r62, %r0;\nmul.wide.u32 %rd31, %r63, 4;\nadd.u64 %rd1, %rd0, %rd31;\n{}\nret;\n}}\n",
             self.module, self.body
@@ -88,7 +89,7 @@ impl Case {
     fn launch(&self, e: &mut Emulator, seed: u64) -> Result<(Vec<u32>, LaunchStats), Error> {
         let module = e.load(self.text().as_bytes())?;
         let at = e.alloc(self.words.len() as u64 * 4, 4)?;
-        e.name(at, "words");
+        e.name_allocation(at, "words");
         let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
         e.write(at, &bytes)?;
         let shape = |x| Dim3 { x, y: 1, z: 1 };

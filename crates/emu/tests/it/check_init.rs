@@ -149,7 +149,7 @@ fn memory_that_the_host_did_not_write() {
     assert_eq!(run(&|_, _| ()), 32);
     assert_eq!(run(&|e, at| e.fill(at, 128, 0).unwrap()), 0);
     assert_eq!(run(&|e, at| e.write(at, &[1; 64]).unwrap()), 16);
-    assert_eq!(run(&|e, at| (e.fill(at, 128, 0).unwrap(), e.forget(at, 4)).1), 1);
+    assert_eq!(run(&|e, at| (e.fill(at, 128, 0).unwrap(), e.mark_uninitialized(at, 4)).1), 1);
 }
 
 #[test]

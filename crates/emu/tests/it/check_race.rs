@@ -120,7 +120,8 @@ fn bytes_next_to_each_other_do_not_meet() {
 fn message(data: &str, flag: &str, wait: &str, after: &str) -> Case {
     let body = format!(
         "setp.ne.u32 %p1, %r0, 0;\n@%p1 ret;\nmov.u32 %r2, 1;\nsetp.ne.u32 %p2, %r61, 0;\n@%p2 bra READ;\n\
-         st.global.u32 [%rd0], 42;\n{data}\n{flag}\nret;\nREAD:\n{wait}\nsetp.eq.u32 %p3, %r3, 0;\n@%p3 bra READ;\n{after}\n\
+         st.global.u32 [%rd0], 42;\n{data}\n{flag}\nret;\nREAD:\n{wait}\nsetp.eq.u32 %p3, %r3, 0;\n@%p3 \
+         bra READ;\n{after}\n\
          ld.global.u32 %r4, [%rd0];\nst.global.u32 [%rd0+8], %r4;"
     );
     Case::new(&body).shape(2, 32)
@@ -180,7 +181,8 @@ fn a_lock() {
     let lock = |enter: &str, leave: &str| {
         let body = format!(
             "setp.ne.u32 %p1, %r0, 0;\n@%p1 ret;\nAGAIN:\natom.global.cas.b32 %r1, [%rd0], 0, 1;\nsetp.ne.u32 %p2, %r1, 0;\n\
-             @%p2 bra AGAIN;\n{enter}\nld.global.u32 %r2, [%rd0+4];\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd0+4], %r2;\n{leave}\n\
+             @%p2 bra AGAIN;\n{enter}\nld.global.u32 %r2, [%rd0+4];\nadd.u32 %r2, %r2, 1;\nst.global.u32 \
+             [%rd0+4], %r2;\n{leave}\n\
              atom.global.exch.b32 %r3, [%rd0], 0;"
         );
         Case::new(&body).shape(3, 32)
@@ -196,7 +198,8 @@ fn producers_arrive_and_consumers_wait() {
     let case = |arrive: &str| {
         let body = format!(
             ".shared .align 4 .b8 tile[128];\nmov.u32 %r1, tile;\nand.b32 %r2, %r0, 31;\nmad.lo.u32 %r2, %r2, 4, %r1;\n\
-             setp.ge.u32 %p1, %r0, 32;\n@%p1 bra READ;\nst.shared.u32 [%r2], %r0;\nbar.arrive 1, 64;\n{arrive}ret;\n\
+             setp.ge.u32 %p1, %r0, 32;\n@%p1 bra READ;\nst.shared.u32 [%r2], %r0;\nbar.arrive 1, \
+             64;\n{arrive}ret;\n\
              READ:\nbar.sync 1, 64;\nld.shared.u32 %r4, [%r2];\nst.global.u32 [%rd1], %r4;"
         );
         Case::new(&body).shape(1, 64)
@@ -211,8 +214,10 @@ fn a_last_cta_adds_up_what_the_others_left() {
     let case = |fence: &str| {
         let body = format!(
             ".shared .align 4 .b8 last[4];\nst.global.u32 [%rd1], %r63;\n{fence}\nbar.sync 0;\nsetp.ne.u32 %p1, %r0, 0;\n\
-             @%p1 bra MEET;\natom.global.add.u32 %r1, [%rd0+512], 1;\n{fence}\nst.shared.u32 [last], %r1;\nMEET:\nbar.sync 0;\n\
-             ld.shared.u32 %r1, [last];\nsetp.ne.u32 %p2, %r1, 1;\n@%p2 ret;\nmul.wide.u32 %rd3, %r0, 4;\nadd.u64 %rd3, %rd3, %rd0;\n\
+             @%p1 bra MEET;\natom.global.add.u32 %r1, [%rd0+512], 1;\n{fence}\nst.shared.u32 [last], \
+             %r1;\nMEET:\nbar.sync 0;\n\
+             ld.shared.u32 %r1, [last];\nsetp.ne.u32 %p2, %r1, 1;\n@%p2 ret;\nmul.wide.u32 %rd3, %r0, \
+             4;\nadd.u64 %rd3, %rd3, %rd0;\n\
              ld.global.u32 %r2, [%rd3];\nld.global.u32 %r3, [%rd3+256];"
         );
         let mut case = Case::new(&body).shape(2, 64);
@@ -232,7 +237,8 @@ fn barriers_of_the_cluster() {
         let body = format!(
             ".shared .align 4 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %cluster_ctarank;\nxor.b32 %r2, %r2, 1;\n\
              xor.b32 %r3, %r0, 32;\nmad.lo.u32 %r4, %r0, 4, %r1;\nmad.lo.u32 %r3, %r3, 4, %r1;\n\
-             mapa.shared::cluster.u32 %r5, %r4, %r2;\nst.shared.u32 [%r4], %r0;\n{before}\nbarrier.cluster.{arrive};\n\
+             mapa.shared::cluster.u32 %r5, %r4, %r2;\nst.shared.u32 [%r4], \
+             %r0;\n{before}\nbarrier.cluster.{arrive};\n\
              barrier.cluster.wait.acquire;\nld.shared::cluster.u32 %r6, [%r5];\nld.shared.u32 %r7, [%r3];\n\
              add.u32 %r6, %r6, %r7;\nst.global.u32 [%rd1], %r6;\n{meet}"
         );

@@ -1,4 +1,4 @@
-//! `--check sync`: threads that wait for ever are told from those that only wait long.
+//! `--check sync` reports threads that wait forever, and not threads that only wait long.
 
 use crate::case::Case;
 use prlx_driver::ErrorKind;

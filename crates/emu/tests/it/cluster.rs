@@ -22,7 +22,8 @@ fn special_registers_say_where() {
         .reg .b32 %r<32>; .reg .b64 %rd<4>; .reg .pred %p<2>;\n\
         ld.param.u64 %rd0, [p]; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x;\n\
         mad.lo.u32 %r3, %r1, %r2, %r0; mul.wide.u32 %rd1, %r3, 48; add.u64 %rd0, %rd0, %rd1;\n\
-        mov.u32 %r4, %clusterid.x; mov.u32 %r5, %clusterid.y; mov.u32 %r6, %nclusterid.x; mov.u32 %r7, %nclusterid.y;\n\
+        mov.u32 %r4, %clusterid.x; mov.u32 %r5, %clusterid.y; mov.u32 %r6, %nclusterid.x; \
+        mov.u32 %r7, %nclusterid.y;\n\
         mov.u32 %r8, %cluster_ctaid.x; mov.u32 %r9, %cluster_ctaid.y; mov.u32 %r10, %cluster_nctaid.x;\n\
         mov.u32 %r11, %cluster_nctaid.y; mov.u32 %r12, %cluster_ctarank; mov.u32 %r13, %cluster_nctarank;\n\
         mov.pred %p1, %is_explicit_cluster; selp.u32 %r14, 1, 0, %p1; mov.u32 %r15, %cluster_nctaid.z;\n\
@@ -62,11 +63,16 @@ fn loads_stores_and_atomics_reach_other_ctas() {
         "shl.b32 %r3, %r0, 2; add.u32 %r3, %r1, %r3; st.shared.u32 [%r3], 0; MEET
          add.u32 %r4, %r2, 1; and.b32 %r4, %r4, 3; mapa.shared::cluster.u32 %r5, %r3, %r4;
          mad.lo.u32 %r6, %r2, 100, %r0; st.shared::cluster.u32 [%r5], %r6; MEET
-         add.u32 %r4, %r2, 2; and.b32 %r4, %r4, 3; cvt.u64.u32 %rd2, %r3; cvta.shared.u64 %rd2, %rd2; mapa.u64 %rd3, %rd2, %r4;
+         add.u32 %r4, %r2, 2; and.b32 %r4, %r4, 3; cvt.u64.u32 %rd2, %r3; cvta.shared.u64 %rd2, %rd2; \
+         mapa.u64 %rd3, %rd2, %r4;
          atom.shared::cluster.add.u32 %r7, [%r5], 1000; red.add.u32 [%rd3], 10000; MEET
          ld.u32 %r8, [%rd2]; mapa.shared::cluster.u32 %r9, %r3, %r2; ld.shared::cluster.u32 %r10, [%r9];
          ld.shared::cluster.u32 %r11, [%r3]; sub.u32 %r10, %r10, %r11; add.u32 %r8, %r8, %r10;
-         mul.lo.u32 %r12, %r7, 0; add.u32 %r8, %r8, %r12; st.global.u32 [%rd1], %r8; MEET", 8, 32, 4);
+         mul.lo.u32 %r12, %r7, 0; add.u32 %r8, %r8, %r12; st.global.u32 [%rd1], %r8; MEET",
+        8,
+        32,
+        4,
+    );
     for (i, w) in c.all().into_iter().enumerate() {
         let (rank, t) = (i as u32 / 32 % 4, i as u32 % 32);
         assert_eq!(w, (rank + 3) % 4 * 100 + t + 11000, "rank {rank} thread {t}");
@@ -77,20 +83,33 @@ fn loads_stores_and_atomics_reach_other_ctas() {
 fn addresses_say_whose_they_are() {
     let c = case(
         "xor.b32 %r3, %r2, 1; mapa.shared::cluster.u32 %r4, buf, %r3; mapa.shared::cluster.u32 %r5, %r1, %r2;
-         getctarank.shared::cluster.u32 %r6, %r4; getctarank.shared::cluster.u32 %r7, %r1; getctarank.shared::cluster.u32 %r8, %r5;
-         cvt.u64.u32 %rd2, %r1; cvta.shared.u64 %rd2, %rd2; mapa.u64 %rd3, %rd2, %r3; mapa.u64 %rd4, %rd2, %r2;
+         getctarank.shared::cluster.u32 %r6, %r4; getctarank.shared::cluster.u32 %r7, %r1; \
+         getctarank.shared::cluster.u32 %r8, %r5;
+         cvt.u64.u32 %rd2, %r1; cvta.shared.u64 %rd2, %rd2; mapa.u64 %rd3, %rd2, %r3; \
+         mapa.u64 %rd4, %rd2, %r2;
          getctarank.u32 %r9, %rd3; getctarank.u32 %r10, %rd2; getctarank.u32 %r11, %rd4;
          isspacep.shared %p1, %rd2; isspacep.shared::cta %p2, %rd4; isspacep.shared::cta %p3, %rd3;
-         isspacep.shared::cluster %p4, %rd3; isspacep.shared::cluster %p5, %rd2; isspacep.global %p6, %rd3; isspacep.shared::cluster %p7, %rd0;
+         isspacep.shared::cluster %p4, %rd3; isspacep.shared::cluster %p5, %rd2; \
+         isspacep.global %p6, %rd3; isspacep.shared::cluster %p7, %rd0;
          isspacep.shared %p8, %rd0;
-         selp.u32 %r12, 1, 0, %p1; selp.u32 %r13, 2, 0, %p2; selp.u32 %r14, 4, 0, %p3; selp.u32 %r15, 8, 0, %p4;
-         selp.u32 %r16, 16, 0, %p5; selp.u32 %r17, 32, 0, %p6; selp.u32 %r18, 64, 0, %p7; selp.u32 %r19, 128, 0, %p8;
-         add.u32 %r12, %r12, %r13; add.u32 %r14, %r14, %r15; add.u32 %r16, %r16, %r17; add.u32 %r18, %r18, %r19;
+         selp.u32 %r12, 1, 0, %p1; selp.u32 %r13, 2, 0, %p2; selp.u32 %r14, 4, 0, %p3; \
+         selp.u32 %r15, 8, 0, %p4;
+         selp.u32 %r16, 16, 0, %p5; selp.u32 %r17, 32, 0, %p6; selp.u32 %r18, 64, 0, %p7; \
+         selp.u32 %r19, 128, 0, %p8;
+         add.u32 %r12, %r12, %r13; add.u32 %r14, %r14, %r15; add.u32 %r16, %r16, %r17; \
+         add.u32 %r18, %r18, %r19;
          add.u32 %r12, %r12, %r14; add.u32 %r16, %r16, %r18; add.u32 %r12, %r12, %r16;
-         shl.b32 %r12, %r12, 8; shl.b32 %r6, %r6, 5; shl.b32 %r7, %r7, 4; shl.b32 %r8, %r8, 3; shl.b32 %r9, %r9, 2; shl.b32 %r10, %r10, 1;
-         or.b32 %r12, %r12, %r6; or.b32 %r12, %r12, %r7; or.b32 %r12, %r12, %r8; or.b32 %r12, %r12, %r9; or.b32 %r12, %r12, %r10;
-         or.b32 %r12, %r12, %r11; cvta.to.shared.u64 %rd5, %rd4; st.shared.u32 [%rd5], %r12; ld.shared.u32 %r12, [buf];
-         st.global.u32 [%rd1], %r12;", 2, 1, 2);
+         shl.b32 %r12, %r12, 8; shl.b32 %r6, %r6, 5; shl.b32 %r7, %r7, 4; shl.b32 %r8, %r8, 3; \
+         shl.b32 %r9, %r9, 2; shl.b32 %r10, %r10, 1;
+         or.b32 %r12, %r12, %r6; or.b32 %r12, %r12, %r7; or.b32 %r12, %r12, %r8; or.b32 %r12, %r12, %r9; \
+         or.b32 %r12, %r12, %r10;
+         or.b32 %r12, %r12, %r11; cvta.to.shared.u64 %rd5, %rd4; st.shared.u32 [%rd5], %r12; \
+         ld.shared.u32 %r12, [buf];
+         st.global.u32 [%rd1], %r12;",
+        2,
+        1,
+        2,
+    );
     let flags = (1 | 2 | 8 | 16) << 8;
     assert_eq!(c.all(), [flags | 0b10_0100, flags | 0b01_1011]);
 }
@@ -103,12 +122,14 @@ fn sending_counts_bytes_at_the_mbarrier_of_the_receiver() {
         ".shared .align 8 .b64 bar; .shared .u32 count; mov.u32 %r3, bar; setp.eq.u32 %p1, %r0, 0; xor.b32 %r4, %r2, 1;
          @%p1 st.shared.u32 [count], 5; @%p1 mbarrier.init.shared.b64 [%r3], 1;
          @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd2, [%r3], 192; MEET
-         shl.b32 %r5, %r0, 3; add.u32 %r5, %r1, %r5; mapa.shared::cluster.u32 %r6, %r5, %r4; mapa.shared::cluster.u32 %r7, %r3, %r4;
+         shl.b32 %r5, %r0, 3; add.u32 %r5, %r1, %r5; mapa.shared::cluster.u32 %r6, %r5, %r4; \
+         mapa.shared::cluster.u32 %r7, %r3, %r4;
          mapa.shared::cluster.u32 %r8, count, %r4; mad.lo.u32 %r9, %r2, 100, %r0; add.u32 %r10, %r9, 50;
          st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%r6], {%r9, %r10}, [%r7];
          red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32 [%r8], 100, [%r7];
          L: mbarrier.try_wait.parity.shared.b64 %p2, [%r3], 0; @!%p2 bra L;
-         ld.shared.v2.u32 {%r11, %r12}, [%r5]; ld.shared.u32 %r13, [count]; add.u32 %r11, %r11, %r12; mad.lo.u32 %r11, %r13, 1000, %r11;
+         ld.shared.v2.u32 {%r11, %r12}, [%r5]; ld.shared.u32 %r13, [count]; add.u32 %r11, %r11, %r12; \
+         mad.lo.u32 %r11, %r13, 1000, %r11;
          st.global.u32 [%rd1], %r11; MEET", 4, 16, 2);
     for (i, w) in c.all().into_iter().enumerate() {
         let (rank, t) = (i as u32 / 16 % 2, i as u32 % 16);
@@ -134,7 +155,8 @@ fn an_mbarrier_takes_arrivals_of_the_whole_cluster() {
          mapa.shared::cluster.u32 %r4, %r1, 2; mapa.shared::cluster.u32 %r5, %r3, 2;
          red.shared::cluster.add.u32 [%r4], 0; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];
          setp.ne.u32 %p2, %r2, 2; @%p2 bra OUT;
-         L: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [%r3], 0; @!%p3 bra L; st.global.u32 [%rd1], 1;
+         L: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [%r3], 0; @!%p3 bra L; \
+         st.global.u32 [%rd1], 1;
          OUT: MEET", 4, 32, 4);
     for (i, w) in c.all().into_iter().enumerate() {
         assert_eq!(w, u32::from(i / 32 == 2));
@@ -146,9 +168,12 @@ fn runs_of_bytes_go_to_other_ctas() {
     let c = case(
         ".shared .align 8 .b64 bar; .shared .align 16 .b8 box[128]; mov.u32 %r3, bar; setp.eq.u32 %p1, %r0, 0; mov.u32 %r10, box;
          @%p1 mbarrier.init.shared.b64 [%r3], 1; @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd2, [%r3], 128;
-         shl.b32 %r4, %r0, 2; add.u32 %r5, %r1, %r4; add.u32 %r6, %r10, %r4; mad.lo.u32 %r7, %r2, 100, %r0; st.shared.u32 [%r5], %r7; MEET
-         xor.b32 %r8, %r2, 1; mapa.shared::cluster.u32 %r9, %r10, %r8; mapa.shared::cluster.u32 %r11, %r3, %r8;
-         @%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r9], [%r1], 128, [%r11];
+         shl.b32 %r4, %r0, 2; add.u32 %r5, %r1, %r4; add.u32 %r6, %r10, %r4; \
+         mad.lo.u32 %r7, %r2, 100, %r0; st.shared.u32 [%r5], %r7; MEET
+         xor.b32 %r8, %r2, 1; mapa.shared::cluster.u32 %r9, %r10, %r8; \
+         mapa.shared::cluster.u32 %r11, %r3, %r8;
+         @%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r9], [%r1], 128, \
+         [%r11];
          L: mbarrier.try_wait.parity.shared.b64 %p2, [%r3], 0; @!%p2 bra L; ld.shared.u32 %r12, [%r6]; st.global.u32 [%rd1], %r12; MEET", 4, 32, 2);
     for (i, w) in c.all().into_iter().enumerate() {
         assert_eq!(w, (1 - i as u32 / 32 % 2) * 100 + i as u32 % 32);
@@ -162,7 +187,8 @@ fn the_barrier_waits_for_all_that_are_left_and_knows_its_phases() {
     let c = case(
         "setp.ge.u32 %p1, %r0, 20; @%p1 ret; setp.eq.u32 %p2, %r2, 1; mapa.shared::cluster.u32 %r3, %r1, 0; @!%p2 st.shared.u32 [%r1], 0; MEET
          barrier.cluster.arrive.release; @%p2 bra SECOND;
-         L: ld.volatile.shared.u32 %r4, [%r1]; setp.eq.u32 %p3, %r4, 0; @%p3 bra L; barrier.cluster.wait.acquire; bra OUT;
+         L: ld.volatile.shared.u32 %r4, [%r1]; setp.eq.u32 %p3, %r4, 0; @%p3 bra L; \
+         barrier.cluster.wait.acquire; bra OUT;
          SECOND: barrier.cluster.wait.acquire; st.shared::cluster.u32 [%r3], 7; mov.u32 %r4, 9;
          OUT: st.global.u32 [%rd1], %r4; MEET", 4, 64, 2);
     for (i, w) in c.all().into_iter().enumerate() {
@@ -186,8 +212,12 @@ fn deadlock_names_the_ctas() {
     let e = c.error();
     assert_eq!(e.kind, ErrorKind::Stuck);
     let want = "the threads of cluster (0,0,0) wait for each other; kernel `k`\n  \
-        CTA (0,0,0) (rank 0), warp 0 lanes 0-31 at `barrier.cluster.wait.acquire.aligned;` at line 19 of the PTX in `k`: waits for the cluster's barrier, to which CTA (1,0,0) (rank 1), warp 0 lane 3 has not come\n  \
-        CTA (1,0,0) (rank 1), warp 0 lanes 0-2, 4-31 at `barrier.cluster.wait.acquire.aligned;` at line 21 of the PTX in `k`: waits for the cluster's barrier, to which CTA (1,0,0) (rank 1), warp 0 lane 3 has not come\n  \
+        CTA (0,0,0) (rank 0), warp 0 lanes 0-31 at `barrier.cluster.wait.acquire.aligned;` at line 19 of \
+        the PTX in `k`: waits for the cluster's barrier, to which CTA (1,0,0) (rank 1), warp 0 lane 3 has \
+        not come\n  \
+        CTA (1,0,0) (rank 1), warp 0 lanes 0-2, 4-31 at `barrier.cluster.wait.acquire.aligned;` at line \
+        21 of the PTX in `k`: waits for the cluster's barrier, to which CTA (1,0,0) (rank 1), warp 0 lane \
+        3 has not come\n  \
         CTA (1,0,0) (rank 1), warp 0 lane 3 at `@%p2 bar.sync 0;` at line 20 of the PTX in `k`: waits for all 32 threads at barrier 0, where 1 have come";
     assert_eq!(e.message, want);
     let c = case(
@@ -279,8 +309,10 @@ fn what_is_sent_comes_late() {
     let c = case(
         "setp.eq.u32 %p1, %r0, 0; mov.u32 %r7, 7; mov.u32 %r8, 0; shl.b32 %r3, %r0, 2; add.u32 %r3, %r1, %r3;
          @%p1 mbarrier.init.shared.b64 [%r1+64], 1;
-         @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd2, [%r1+64], 16; @%p1 st.shared.u32 [%r1+72], %r8; st.shared.u32 [%r3], %r8; MEET
-         mapa.shared::cluster.u32 %r4, %r3, 1; mapa.shared::cluster.u32 %r5, %r1, 1; setp.eq.u32 %p2, %r2, 1; @%p2 bra READ;
+         @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd2, [%r1+64], 16; @%p1 st.shared.u32 [%r1+72], %r8; \
+         st.shared.u32 [%r3], %r8; MEET
+         mapa.shared::cluster.u32 %r4, %r3, 1; mapa.shared::cluster.u32 %r5, %r1, 1; \
+         setp.eq.u32 %p2, %r2, 1; @%p2 bra READ;
          st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r4], %r7, [%r5+64];
          st.relaxed.cluster.shared::cluster.u32 [%r5+72], %r7; bra OUT;
          READ: ld.volatile.shared.u32 %r9, [%r1+72]; setp.eq.u32 %p3, %r9, 0; @%p3 bra READ;

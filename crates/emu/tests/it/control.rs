@@ -125,7 +125,8 @@ const FIB: &str = ".func (.param .b32 out) fib(.param .b32 n)
 fn recursion_keeps_each_frame() {
     let c = Case::new(
         "rem.u32 %r1, %r0, 9;
-         { .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call.uni (b), fib, (a); ld.param.b32 %r2, [b]; }
+         { .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call.uni (b), fib, (a); \
+         ld.param.b32 %r2, [b]; }
          st.global.u32 [%rd1], %r2;",
     )
     .module(FIB);
@@ -147,7 +148,8 @@ fn endless_recursion_is_an_error() {
 #[test]
 fn calls_by_address_and_predicate() {
     let module = ".func (.param .b32 o) twice(.param .b32 n) { .reg .b32 %r<3>; ld.param.u32 %r1, [n]; shl.b32 %r1, %r1, 1; st.param.b32 [o], %r1; ret; }
-        .func (.param .b32 o) square(.param .b32 n) { .reg .b32 %r<3>; ld.param.u32 %r1, [n]; mul.lo.u32 %r1, %r1, %r1; st.param.b32 [o], %r1; ret; }
+        .func (.param .b32 o) square(.param .b32 n) { .reg .b32 %r<3>; ld.param.u32 %r1, [n]; \
+        mul.lo.u32 %r1, %r1, %r1; st.param.b32 [o], %r1; ret; }
         .global .align 8 .u64 table[2] = { twice, square };";
     let c = Case::new(
         "and.b32 %r1, %r0, 1; mul.wide.u32 %rd2, %r1, 8; mov.u64 %rd3, table; add.u64 %rd3, %rd3, %rd2; ld.global.u64 %rd4, [%rd3];
@@ -254,7 +256,8 @@ fn memory_of_the_stack() {
          alloca.u64 %rd4, %rd2, 16; cvta.local.u64 %rd5, %rd4;
          st.local.u32 [%rd4], %r0; add.u64 %rd6, %rd5, %rd2; st.u32 [%rd6+-4], %r0;
          and.b64 %rd8, %rd4, 15; cvt.u32.u64 %r9, %rd8;
-         { .param .b32 a; .param .b32 r; st.param.b32 [a], %r0; call (r), deeper, (a); ld.param.b32 %r2, [r]; }
+         { .param .b32 a; .param .b32 r; st.param.b32 [a], %r0; call (r), deeper, (a); \
+         ld.param.b32 %r2, [r]; }
          ld.local.u32 %r3, [%rd4]; ld.u32 %r4, [%rd6+-4];
          stackrestore.u64 %rd3; alloca.u64 %rd7, %rd2; sub.u64 %rd7, %rd7, %rd4; cvt.u32.u64 %r6, %rd7;
          setp.gt.u32 %p1, %r6, 15; selp.u32 %r6, 1000000, 0, %p1;

@@ -40,12 +40,16 @@ fn shuffles() {
 fn votes_and_matches() {
     let w = Case::new(
         "setp.lt.u32 %p1, %r0, 20; and.b32 %r1, %r0, 3;
-         vote.sync.ballot.b32 %r2, %p1, -1; vote.sync.all.pred %p2, %p1, -1; vote.sync.any.pred %p3, !%p1, -1; vote.sync.uni.pred %p4, %p1, -1;
-         match.any.sync.b32 %r3, %r1, -1; match.all.sync.b32 %r4|%p5, 7, -1; match.all.sync.b32 %r5|%p6, %r1, -1;
+         vote.sync.ballot.b32 %r2, %p1, -1; vote.sync.all.pred %p2, %p1, -1; \
+         vote.sync.any.pred %p3, !%p1, -1; vote.sync.uni.pred %p4, %p1, -1;
+         match.any.sync.b32 %r3, %r1, -1; match.all.sync.b32 %r4|%p5, 7, -1; \
+         match.all.sync.b32 %r5|%p6, %r1, -1;
          cvt.u64.u32 %rd2, %r1; shl.b64 %rd2, %rd2, 40; match.any.sync.b64 %r6, %rd2, -1;
-         selp.u32 %r7, 1, 0, %p2; selp.u32 %r8, 2, 0, %p3; selp.u32 %r9, 4, 0, %p4; selp.u32 %r10, 8, 0, %p5; selp.u32 %r11, 16, 0, %p6;
+         selp.u32 %r7, 1, 0, %p2; selp.u32 %r8, 2, 0, %p3; selp.u32 %r9, 4, 0, %p4; \
+         selp.u32 %r10, 8, 0, %p5; selp.u32 %r11, 16, 0, %p6;
          add.u32 %r7, %r7, %r8; add.u32 %r7, %r7, %r9; add.u32 %r7, %r7, %r10; add.u32 %r7, %r7, %r11;
-         xor.b32 %r2, %r2, 0xfffff; or.b32 %r7, %r7, %r2; not.b32 %r4, %r4; or.b32 %r7, %r7, %r4; or.b32 %r7, %r7, %r5;
+         xor.b32 %r2, %r2, 0xfffff; or.b32 %r7, %r7, %r2; not.b32 %r4, %r4; or.b32 %r7, %r7, %r4; \
+         or.b32 %r7, %r7, %r5;
          xor.b32 %r3, %r3, %r6; shl.b32 %r3, %r3, 8; or.b32 %r7, %r7, %r3;
          shl.b32 %r6, %r6, 16; or.b32 %r7, %r7, %r6;
          st.global.u32 [%rd1], %r7;",
@@ -60,11 +64,13 @@ fn votes_and_matches() {
 fn reductions_and_elections() {
     let w = Case::new(
         "sub.s32 %r1, %r0, 10;
-         redux.sync.add.s32 %r2, %r1, -1; redux.sync.min.s32 %r3, %r1, -1; redux.sync.max.u32 %r4, %r1, -1; redux.sync.xor.b32 %r5, %r0, -1;
+         redux.sync.add.s32 %r2, %r1, -1; redux.sync.min.s32 %r3, %r1, -1; \
+         redux.sync.max.u32 %r4, %r1, -1; redux.sync.xor.b32 %r5, %r0, -1;
          setp.ge.u32 %p1, %r0, 16; @!%p1 bra LOW;
          redux.sync.add.u32 %r6, %r0, 0xffff0000; elect.sync %r7|%p2, 0xffff0000; bra OUT;
          LOW: redux.sync.add.u32 %r6, %r0, 0x0000ffff; elect.sync %r7|%p2, 0x0000ffff;
-         OUT: add.s32 %r2, %r2, %r3; xor.b32 %r2, %r2, %r4; xor.b32 %r2, %r2, %r5; mad.lo.u32 %r2, %r6, 1000, %r2;
+         OUT: add.s32 %r2, %r2, %r3; xor.b32 %r2, %r2, %r4; xor.b32 %r2, %r2, %r5; \
+         mad.lo.u32 %r2, %r6, 1000, %r2;
          mad.lo.u32 %r2, %r7, 1000000, %r2; selp.u32 %r8, 10000000, 0, %p2; add.u32 %r2, %r2, %r8;
          st.global.u32 [%rd1], %r2;",
     )
@@ -99,7 +105,8 @@ fn a_barrier_waits_for_all_that_are_left() {
     let c = Case::new(
         ".shared .align 4 .b8 buf[512]; setp.ge.u32 %p1, %r0, 100; @%p1 ret;
          mov.u32 %r1, buf; shl.b32 %r2, %r0, 2; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], %r0;
-         bar.sync 0; sub.u32 %r4, 99, %r0; shl.b32 %r4, %r4, 2; add.u32 %r4, %r1, %r4; ld.shared.u32 %r5, [%r4];
+         bar.sync 0; sub.u32 %r4, 99, %r0; shl.b32 %r4, %r4, 2; add.u32 %r4, %r1, %r4; \
+         ld.shared.u32 %r5, [%r4];
          barrier.sync 0; st.shared.u32 [%r3], 1; bar.sync 0; ld.shared.u32 %r6, [%r4]; add.u32 %r5, %r5, %r6; st.global.u32 [%rd1], %r5;",
     )
     .shape(2, 128);
@@ -118,8 +125,10 @@ fn barriers_with_numbers_counts_and_reductions() {
          bar.sync 4, 64; bra OUT;
          PRODUCE: setp.eq.u32 %p3, %r0, 0; @%p3 st.shared.u32 [%r1], 42; bar.arrive 3, 64; bra OUT;
          CONSUME: bar.sync 3, 64; ld.shared.u32 %r5, [%r1];
-         OUT: setp.lt.u32 %p4, %r0, 70; bar.red.popc.u32 %r6, 0, %p4; bar.red.and.pred %p5, 0, %p4; bar.red.or.pred %p6, 0, !%p4;
-         selp.u32 %r7, 1000, 0, %p5; selp.u32 %r8, 2000, 0, %p6; add.u32 %r5, %r5, %r6; add.u32 %r5, %r5, %r7; add.u32 %r5, %r5, %r8;
+         OUT: setp.lt.u32 %p4, %r0, 70; bar.red.popc.u32 %r6, 0, %p4; bar.red.and.pred %p5, 0, %p4; \
+         bar.red.or.pred %p6, 0, !%p4;
+         selp.u32 %r7, 1000, 0, %p5; selp.u32 %r8, 2000, 0, %p6; add.u32 %r5, %r5, %r6; \
+         add.u32 %r5, %r5, %r7; add.u32 %r5, %r5, %r8;
          st.global.u32 [%rd1], %r5;",
     )
     .shape(1, 128);
@@ -134,7 +143,8 @@ fn waiting_for_ever_is_told() {
     let e = c.error();
     assert_eq!(e.kind, ErrorKind::Stuck);
     let want = "the threads of CTA (0,0,0) wait for each other; kernel `k`\n  \
-        warp 0 lanes 0-31 at `@%p1 bar.sync 1;` at line 19 of the PTX in `k`: waits for all 64 threads at barrier 1, where 32 have come\n  \
+        warp 0 lanes 0-31 at `@%p1 bar.sync 1;` at line 19 of the PTX in `k`: waits for all 64 threads at \
+        barrier 1, where 32 have come\n  \
         warp 1 lanes 0-31 at `@!%p1 bar.sync 2;` at line 19 of the PTX in `k`: waits for all 64 threads at barrier 2, where 32 have come";
     assert_eq!(e.message, want);
     let e = Case::new("setp.lt.u32 %p1, %r0, 4; @%p1 bra A; bar.sync 0; bra B; A: shfl.sync.idx.b32 %r1, %r0, 0, 31, 0xff; bar.sync 0; B:").error();
@@ -170,8 +180,10 @@ fn what_is_not_there_is_refused_before_it_runs() {
 fn a_cta_is_a_cluster_of_its_own() {
     let c = Case::new(
         ".shared .align 4 .b8 buf[512]; mov.u32 %r1, buf; shl.b32 %r2, %r0, 2; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], %r0;
-         barrier.cluster.arrive.release.aligned; mov.u32 %r7, %cluster_ctarank; barrier.cluster.wait.acquire.aligned;
-         xor.b32 %r4, %r2, 508; add.u32 %r4, %r1, %r4; mapa.shared::cluster.u32 %r5, %r4, %r7; ld.shared::cluster.u32 %r6, [%r5];
+         barrier.cluster.arrive.release.aligned; mov.u32 %r7, %cluster_ctarank; \
+         barrier.cluster.wait.acquire.aligned;
+         xor.b32 %r4, %r2, 508; add.u32 %r4, %r1, %r4; mapa.shared::cluster.u32 %r5, %r4, %r7; \
+         ld.shared::cluster.u32 %r6, [%r5];
          barrier.cluster.arrive; barrier.cluster.wait; st.global.u32 [%rd1], %r6;",
     )
     .shape(2, 128);

@@ -12,7 +12,8 @@ use prlx_trace::{Dim3, LaneMask, Level, WarpId};
 fn widths_and_signs() {
     let c = Case::new(
         "st.global.u32 [%rd1], 0xfedc8081;
-         ld.global.s8 %r1, [%rd1]; ld.global.u8 %r2, [%rd1+1]; ld.global.s16 %r3, [%rd1+2]; ld.global.u16 %r4, [%rd1+2];
+         ld.global.s8 %r1, [%rd1]; ld.global.u8 %r2, [%rd1+1]; ld.global.s16 %r3, [%rd1+2]; \
+         ld.global.u16 %r4, [%rd1+2];
          ld.global.s8 %rd2, [%rd1]; cvt.u32.u64 %r5, %rd2; shr.u64 %rd2, %rd2, 32; cvt.u32.u64 %r6, %rd2;
          ld.global.s8 %h1, [%rd1+1]; cvt.u32.u16 %r7, %h1;
          st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};
@@ -92,7 +93,8 @@ fn out_of_bounds_says_all() {
     assert_eq!(
         e.message,
         "`ld.global.u32 %r1, [%rd1+60];` at kernel.cu:8:5 in `k` reads at 0x7f2000001080, where nothing is allocated: \
-         the nearest allocation is `words` (380 bytes at 0x7f2000000000): 3844 bytes past its end; kernel `k`, \
+         the nearest allocation is `words` (380 bytes at 0x7f2000000000): 3844 bytes past its end; \
+         kernel `k`, \
          CTA (0,0,0) thread (17,0,0)"
     );
     let c = Case { body: "ld.global.u64 %rd2, [%rd1];".into(), ..c };
@@ -157,9 +159,12 @@ fn what_is_freed_stays_away() {
 fn atomics() {
     let c = Case::new(
         "add.u64 %rd2, %rd0, 128;
-         atom.global.add.u32 %r1, [%rd2], 3; red.global.max.s32 [%rd2+4], %r0; neg.s32 %r2, %r0; red.global.min.s32 [%rd2+8], %r2;
-         atom.global.min.u32 %r3, [%rd2+12], %r2; atom.global.inc.u32 %r4, [%rd2+16], 6; atom.global.dec.u32 %r4, [%rd2+20], 9;
-         mov.u32 %r5, 1; shl.b32 %r5, %r5, %r0; red.global.or.b32 [%rd2+24], %r5; red.global.xor.b32 [%rd2+28], %r5;
+         atom.global.add.u32 %r1, [%rd2], 3; red.global.max.s32 [%rd2+4], %r0; neg.s32 %r2, %r0; \
+         red.global.min.s32 [%rd2+8], %r2;
+         atom.global.min.u32 %r3, [%rd2+12], %r2; atom.global.inc.u32 %r4, [%rd2+16], 6; \
+         atom.global.dec.u32 %r4, [%rd2+20], 9;
+         mov.u32 %r5, 1; shl.b32 %r5, %r5, %r0; red.global.or.b32 [%rd2+24], %r5; \
+         red.global.xor.b32 [%rd2+28], %r5;
          not.b32 %r6, %r5; setp.lt.u32 %p1, %r0, 8; @%p1 red.global.and.b32 [%rd2+32], %r6;
          mov.f32 %f1, 0f3FC00000; red.global.add.f32 [%rd2+36], %f1;
          cvt.u64.u32 %rd3, %r0; shl.b64 %rd3, %rd3, 30; red.global.add.u64 [%rd2+40], %rd3;
@@ -204,7 +209,8 @@ fn parameters_by_value() {
     let text = ".version 8.0 .target sm_80 .address_size 64
         .visible .entry k(.param .align 8 .b8 s[24], .param .u16 h, .param .u64 out) {
         .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .b16 %h<3>; .reg .f32 %f<2>;
-        ld.param.u64 %rd1, [out]; ld.param.v2.u32 {%r1, %r2}, [s+8]; ld.param.u16 %h1, [h]; cvt.u32.u16 %r3, %h1;
+        ld.param.u64 %rd1, [out]; ld.param.v2.u32 {%r1, %r2}, [s+8]; ld.param.u16 %h1, [h]; \
+        cvt.u32.u16 %r3, %h1;
         mov.b64 %rd2, s; cvta.param.u64 %rd3, %rd2; ld.u32 %r4, [%rd3+20]; ld.param.s8 %r5, [%rd2+4];
         st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4}; st.global.u32 [%rd1+16], %r5; ret; }";
     let mut e = Emulator::default();
@@ -239,7 +245,8 @@ fn dynamic_shared_memory_follows_static() {
         .shared .align 4 .b8 fixed[12]; .shared .align 4 .b8 other[4000]; .extern .shared .align 16 .b8 dyn[];
         .visible .entry other_kernel() { .reg .b32 %r<2>; mov.u32 %r1, other; ret; }
         .visible .entry k(.param .u64 out) { .reg .b32 %r<9>; .reg .b64 %rd<9>;
-        ld.param.u64 %rd1, [out]; mov.u32 %r1, fixed; mov.u32 %r2, dyn; mov.u32 %r3, %dynamic_smem_size; mov.u32 %r4, %total_smem_size;
+        ld.param.u64 %rd1, [out]; mov.u32 %r1, fixed; mov.u32 %r2, dyn; mov.u32 %r3, %dynamic_smem_size; \
+        mov.u32 %r4, %total_smem_size;
         st.shared.u32 [dyn+28], %r3; ld.shared.u32 %r3, [%r2+28];
         st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4}; ret; }";
     let mut e = Emulator::default();
@@ -314,7 +321,8 @@ fn every_kind_of_load_and_store() {
     ] {
         let w = run(&format!(
             "prefetch.global.L1 [%rd1]; prefetch.global.L2::evict_last [%rd1]; prefetchu.L1 [%rd1];
-             applypriority.global.L2::evict_normal [%rd0], 128; createpolicy.fractional.L2::evict_last.b64 %rd9, 0.5;
+             applypriority.global.L2::evict_normal [%rd0], 128; \
+             createpolicy.fractional.L2::evict_last.b64 %rd9, 0.5;
              {kind}.u32 [%rd1], %r0; discard.global.L2 [%rd0+512], 128;"
         ));
         assert_eq!(w[..32], (0..32).collect::<Vec<u32>>(), "{kind}");
@@ -336,9 +344,11 @@ fn every_kind_of_load_and_store() {
 fn reserved_shared_memory() {
     let mut c = Case::new(
         ".shared .align 4 .b8 fixed[128];
-         mov.u32 %r1, %reserved_smem_offset_1; mov.u32 %r2, fixed; mov.u32 %r3, dyn; mov.u32 %r4, %reserved_smem_offset_end;
+         mov.u32 %r1, %reserved_smem_offset_1; mov.u32 %r2, fixed; mov.u32 %r3, dyn; \
+         mov.u32 %r4, %reserved_smem_offset_end;
          shl.b32 %r5, %r0, 3; add.u32 %r6, %r1, %r5; shr.u32 %r7, %r5, 1; add.u32 %r8, %r2, %r7;
-         st.shared.u32 [%r8], %r0; st.shared.u32 [%r6], 77; st.shared.u32 [%r6+4], 77; ld.shared.u32 %r9, [%r8];
+         st.shared.u32 [%r8], %r0; st.shared.u32 [%r6], 77; st.shared.u32 [%r6+4], 77; \
+         ld.shared.u32 %r9, [%r8];
          setp.lt.u32 %p1, %r3, %r4; selp.u32 %r10, 1000, 0, %p1; add.u32 %r9, %r9, %r10; st.global.u32 [%rd1], %r9;",
     );
     c = c.module(".extern .shared .align 16 .b8 dyn[];");
@@ -368,7 +378,8 @@ fn what_kernels_print_comes_in_the_order_of_ctas() {
     let c = Case::new(
         ".local .align 8 .b8 args[16];
          setp.ne.u32 %p1, %r0, 3; @%p1 ret;
-         mov.u64 %rd2, args; st.local.u32 [%rd2], %r61; mov.f32 %f1, 0f3FC00000; cvt.f64.f32 %rd9, %f1; st.local.f64 [%rd2+8], %rd9;
+         mov.u64 %rd2, args; st.local.u32 [%rd2], %r61; mov.f32 %f1, 0f3FC00000; cvt.f64.f32 %rd9, %f1; \
+         st.local.f64 [%rd2+8], %rd9;
          cvta.local.u64 %rd3, %rd2; mov.u64 %rd4, fmt; cvta.global.u64 %rd4, %rd4;
          { .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], %rd4; st.param.b64 [b], %rd3;
            call.uni (r), vprintf, (a, b); ld.param.b32 %r5, [r]; }

@@ -69,7 +69,8 @@ fn the_fair_order_is_that_of_their_numbers() {
 fn ctas_may_wait_for_earlier_and_later_ones() {
     // All meet at a counter; then each waits for the one after it, the last for the first.
     let body = "atom.global.add.u32 %r1, [%rd0], 1;\n A: ld.volatile.global.u32 %r2, [%rd0]; setp.lt.u32 %p1, %r2, 64; @%p1 bra A;\n\
-        st.volatile.global.u32 [%rd1+4], 1; add.u32 %r3, %r61, 1; and.b32 %r3, %r3, 63; mul.wide.u32 %rd2, %r3, 4; add.u64 %rd2, %rd0, %rd2;\n\
+        st.volatile.global.u32 [%rd1+4], 1; add.u32 %r3, %r61, 1; and.b32 %r3, %r3, 63; \
+        mul.wide.u32 %rd2, %r3, 4; add.u64 %rd2, %rd0, %rd2;\n\
         B: ld.volatile.global.u32 %r2, [%rd2+4]; setp.eq.u32 %p1, %r2, 0; @%p1 bra B;";
     let case = case(body, 65);
     for seed in 0..6 {

@@ -8,10 +8,13 @@ use prlx_driver::ErrorKind;
 fn an_instruction_takes_a_cycle_and_two_a_nanosecond() {
     let w = Case::new(
         ".reg .b64 %t<9>; mov.u64 %t0, %clock64; mov.u64 %t1, %clock64; add.u32 %r1, %r0, 1; add.u32 %r1, %r1, 1; mov.u64 %t2, %clock64;
-         mov.u32 %r2, %clock; mov.u32 %r3, %clock_hi; mov.u64 %t3, %globaltimer; mov.u32 %r4, %globaltimer_lo; mov.u32 %r5, %globaltimer_hi;
+         mov.u32 %r2, %clock; mov.u32 %r3, %clock_hi; mov.u64 %t3, %globaltimer; \
+         mov.u32 %r4, %globaltimer_lo; mov.u32 %r5, %globaltimer_hi;
          mov.u64 %t4, %globaltimer;
-         sub.u64 %t1, %t1, %t0; sub.u64 %t5, %t2, %t0; cvt.u32.u64 %r6, %t2; sub.u32 %r6, %r2, %r6; shr.u64 %t2, %t2, 1;
-         sub.u64 %t6, %t3, %t2; sub.u64 %t4, %t4, %t3; cvt.u32.u64 %r7, %t3; shr.u64 %t3, %t3, 32; sub.u32 %r4, %r4, %r7; cvt.u32.u64 %r8, %t3; sub.u32 %r5, %r5, %r8;
+         sub.u64 %t1, %t1, %t0; sub.u64 %t5, %t2, %t0; cvt.u32.u64 %r6, %t2; sub.u32 %r6, %r2, %r6; \
+         shr.u64 %t2, %t2, 1;
+         sub.u64 %t6, %t3, %t2; sub.u64 %t4, %t4, %t3; cvt.u32.u64 %r7, %t3; shr.u64 %t3, %t3, 32; \
+         sub.u32 %r4, %r4, %r7; cvt.u32.u64 %r8, %t3; sub.u32 %r5, %r5, %r8;
          cvt.u32.u64 %r9, %t1; cvt.u32.u64 %r10, %t5; cvt.u32.u64 %r11, %t6; cvt.u32.u64 %r12, %t4;
          setp.eq.u32 %p1, %r0, 0; @!%p1 bra OUT;
          st.global.v4.u32 [%rd0], {%r9, %r10, %r6, %r3}; st.global.v4.u32 [%rd0+16], {%r11, %r4, %r5, %r12}; OUT:",
@@ -30,7 +33,8 @@ fn who_sleeps_lets_others_go_first() {
     // Lane 0 and warp 0 wait with naps for lane 9 of warp 1, which naps as well.
     let c = Case::new(
         ".shared .u32 flag; setp.eq.u32 %p1, %r0, 41; @%p1 bra SET; setp.ne.u32 %p2, %r0, 0; @%p2 bra OUT;
-         L: nanosleep.u32 1000; ld.volatile.shared.u32 %r1, [flag]; setp.ne.u32 %p3, %r1, 77; @%p3 bra L; bra OUT;
+         L: nanosleep.u32 1000; ld.volatile.shared.u32 %r1, [flag]; setp.ne.u32 %p3, %r1, 77; @%p3 bra L; \
+         bra OUT;
          SET: nanosleep.u32 500000; mov.u32 %r1, 77; st.volatile.shared.u32 [flag], %r1;
          OUT: bar.sync 0; ld.shared.u32 %r1, [flag]; st.global.u32 [%rd1], %r1;",
     )

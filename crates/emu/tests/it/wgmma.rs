@@ -86,7 +86,7 @@ impl Layout {
     }
 }
 
-/// One product.
+/// One product under test.
 #[derive(Clone, Copy, Debug)]
 struct Test {
     n: usize,
@@ -138,7 +138,8 @@ impl Test {
         let (descriptors, fragment) = (DESCRIPTORS * 4, FRAGMENT * 4);
         let mut out = format!(
             ".reg .b32 %d<{n}>;\n\
-             mov.u32 %r1, %r0; L: mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd2; ld.global.u32 %r2, [%rd3];\n\
+             mov.u32 %r1, %r0; L: mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd2; \
+             ld.global.u32 %r2, [%rd3];\n\
              shl.b32 %r3, %r1, 2; mov.u32 %r4, sm; add.u32 %r4, %r4, %r3; st.shared.u32 [%r4], %r2;\n\
              add.u32 %r1, %r1, 128; setp.lt.u32 %p1, %r1, {DESCRIPTORS}; @%p1 bra L;\n\
              fence.proxy.async.shared::cta; bar.sync 0;\n\

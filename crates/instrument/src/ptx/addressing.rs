@@ -1,6 +1,6 @@
 //! Where a lane finds the context, its stream head and the records of its warp.
 
-use prlx_trace::device::{Context, Handed, Head};
+use prlx_trace::device::{Context, Head, HiddenParameter};
 
 use crate::ptx::lane_state::{CONTEXT_AT, WARP};
 use crate::ptx::lowering::Lowering;
@@ -59,8 +59,8 @@ impl Lowering<'_> {
                  ld.param.u32 %~d, [~context+{}];
                  setp.ne.u32 %~q, %~d, 0;
                  @%~q bra {told};",
-                Handed::offset("ends"),
-                Handed::offset("cta_warps"),
+                HiddenParameter::offset("ends"),
+                HiddenParameter::offset("cta_warps"),
             ));
         }
         s.ptx(&format!(

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use prlx_isa::view::{Function, FunctionKind, Inst, Module};
-use prlx_trace::device::Handed;
+use prlx_trace::device::HiddenParameter;
 
 use crate::edit::Edit;
 use crate::error::{Error, ErrorKind};
@@ -113,7 +113,9 @@ impl Calls {
     pub fn declarations(&self, prefix: &str, module: &Module) -> Vec<Edit> {
         let edit = |&(at, first, none, index): &(usize, bool, bool, usize)| {
             let parameter = match (module.functions[index].kind, self.registers[index]) {
-                (FunctionKind::Kernel, _) => format!(".param .align 8 .b8 {prefix}context[{}]", Handed::SIZE),
+                (FunctionKind::Kernel, _) => {
+                    format!(".param .align 8 .b8 {prefix}context[{}]", HiddenParameter::SIZE)
+                }
                 (FunctionKind::Device, false) => format!(".param .b64 {prefix}state"),
                 (FunctionKind::Device, true) => format!(".reg .b64 {prefix}state"),
             };
@@ -135,7 +137,7 @@ fn parameters_fit(module: &Module, f: &Function) -> Result<(), Error> {
         .iter()
         .zip(&f.param_offsets)
         .map(|(p, &at)| u64::from(at) + module.symbols.get(p.index()).map_or(0, |s| s.size));
-    let bytes = ends.max().unwrap_or(0).next_multiple_of(8) + Handed::SIZE as u64;
+    let bytes = ends.max().unwrap_or(0).next_multiple_of(8) + HiddenParameter::SIZE as u64;
     let limit = if module.version >= (8, 1) { PARAMETER_BYTES.1 } else { PARAMETER_BYTES.0 };
     match bytes <= limit {
         true => Ok(()),

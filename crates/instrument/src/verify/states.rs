@@ -10,7 +10,7 @@ use prlx_isa::view::Reg;
 use prlx_plan::Action;
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::tracks::SPAN;
-use prlx_trace::device::{Context, Handed, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
+use prlx_trace::device::{Context, HiddenParameter, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::Level;
 
 use crate::verify::function::{FunctionPair, Inputs};
@@ -342,11 +342,11 @@ fn prepare(
     let record = address(&format!("{}record", texts.prefix));
     // A graph's node passes only the address of its context.
     let told = match seed % 4 {
-        _ if lane.context == 0 => Handed::default(),
-        3 => Handed { context: CONTEXT, ..Handed::default() },
-        _ => context.handed(CONTEXT),
+        _ if lane.context == 0 => HiddenParameter::default(),
+        3 => HiddenParameter { context: CONTEXT, ..HiddenParameter::default() },
+        _ => context.hidden_parameter(CONTEXT),
     };
-    let Handed { context: at, tables, ends, cta_warps } = told;
+    let HiddenParameter { context: at, tables, ends, cta_warps } = told;
     let params = [("context", vec![at, tables, ends, cta_warps]), ("state", vec![record])];
     machine.params = Arc::new(params.map(|(name, value)| (format!("{}{name}", texts.prefix), value)).into());
     if let Some(reg) = f.state_parameter() {

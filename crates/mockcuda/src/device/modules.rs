@@ -4,7 +4,7 @@ use std::ffi::CString;
 
 use prlx_driver::Driver;
 use prlx_driver::cuda::calls::function;
-use prlx_driver::signature::{Signature, counted};
+use prlx_driver::signature::{Signature, cluster_unit};
 use prlx_isa::image;
 use prlx_isa::image::Target;
 
@@ -66,7 +66,7 @@ impl Device {
         }
         let handle = self.handle();
         let c_name = CString::new(kernel.name.as_str()).unwrap_or_default();
-        let counted = counted(&kernel.limits);
+        let counted = cluster_unit(&kernel.limits);
         let Signature { name, params, .. } = kernel;
         self.functions
             .insert(handle, Kernel { module, name, c_name, params, counted, shared: 0, dynamic: SHARED });

@@ -72,7 +72,7 @@ unsafe fn any(d: &mut Device, params: *const NodeParams) -> Result<Work> {
     // SAFETY: the caller's promise.
     unsafe {
         match params.as_ref().ok_or(code::INVALID_VALUE)? {
-            p if p.kind == node::KERNEL => kernel(d, &p.of.kernel, false),
+            p if p.kind == node::KERNEL => kernel(d, &p.params.kernel, false),
             p if p.kind == node::EMPTY => Ok(Work::Nothing),
             _ => Err(code::NOT_SUPPORTED),
         }

@@ -118,9 +118,9 @@ mod proc_address {
         let found = || {
             // SAFETY: as the module says.
             let name = unsafe { text(symbol)? };
-            let found =
-                calls::asked(name, version, flags & calls::PER_THREAD_STREAM != 0).map(|c| address(c.name));
-            let known = calls::CALLS.iter().any(|c| calls::plain(c.name).0 == name);
+            let found = calls::call_for_version(name, version, flags & calls::PER_THREAD_STREAM != 0)
+                .map(|c| address(c.name));
+            let known = calls::CALLS.iter().any(|c| calls::base_name(c.name).0 == name);
             // SAFETY: as the module says.
             unsafe {
                 put(at, found.unwrap_or(null_mut()))?;

@@ -7,6 +7,8 @@
 //!
 //! Kernels that the CPU device refuses (`tests/kernels/refused.txt`) are left out.
 
+#[path = "../../../../tests/nvidia.rs"]
+mod nvidia;
 #[path = "../../../../tests/tools.rs"]
 mod tools;
 
@@ -36,7 +38,7 @@ fn main() {
     let refused = std::fs::read_to_string(root.join("refused.txt")).expect("the list is there");
     let refused: Vec<&str> =
         refused.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_whitespace().next()).collect();
-    let ptxas = tools::nvidia("bin/ptxas");
+    let ptxas = nvidia::nvidia("bin/ptxas");
     let mut kernels = 0usize;
     let mut trials = vec![Trial::test("what the device says of itself", itself)];
     for kind in ["cuda", "triton"] {
@@ -70,7 +72,7 @@ fn main() {
 }
 
 fn itself() -> Result<(), Failed> {
-    let here = prlx_driver::cuda::look()?;
+    let here = prlx_driver::cuda::installation()?;
     let one = Cuda::new(0)?;
     if here.version != "13.0" || here.devices != [one.gpu().clone()] || one.info().name != "mock device" {
         return Err(format!("{here:?}").into());
@@ -112,7 +114,7 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
     let mut job = Job::load(&folder.join("launch.toml"))?;
     // A GPU has no seed: the mock runs the fair schedule.
     job.config.seed = 0;
-    let mut gpu = Cuda::with(0, assemblers)?;
+    let mut gpu = Cuda::with_assemblers(0, assemblers)?;
     for &level in levels {
         let program = RecordingRequest {
             level,
@@ -123,7 +125,7 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
             window: None,
         };
         let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
-        let options = RecordOptions { bare: level == Level::Path, ..RecordOptions::default() };
+        let options = RecordOptions { run_original: level == Level::Path, ..RecordOptions::default() };
         let mut cpu = Emulator::new(Options { threads: 1, ..Options::default() });
         let run = |driver: &mut dyn Driver| record(driver, &rewrite.text, &rewrite.plan, &job, &options);
         let (want, got) = (run(&mut cpu)?, run(&mut gpu)?);

@@ -3,7 +3,7 @@
 
 use std::sync::MutexGuard;
 
-use prlx_driver::cuda::pointee_digest::{Before, Begun, Digests, PTX};
+use prlx_driver::cuda::pointee_digest::{DigestStart, Digests, PTX, PendingDigest};
 use prlx_driver::cuda::{Library, Stream};
 use prlx_driver::digest::memory;
 use prlx_trace::launch::Pointee;
@@ -22,10 +22,10 @@ impl App {
     fn start(most: u64) -> App {
         let turn = turn::take();
         let library = Library::open().unwrap();
-        let context = library.retain(library.device(0).unwrap()).unwrap();
-        library.enter(context).unwrap();
+        let context = library.retain_primary_context(library.device(0).unwrap()).unwrap();
+        library.set_current_context(context).unwrap();
         let digests = Digests::new(library, context, 0, PTX.as_bytes(), most).unwrap();
-        App { library, digests, stream: library.stream().unwrap(), _turn: turn }
+        App { library, digests, stream: library.create_stream().unwrap(), _turn: turn }
     }
     /// Memory with these bytes.
     fn holding(&self, bytes: &[u8]) -> u64 {
@@ -33,12 +33,12 @@ impl App {
         self.library.write(at, bytes).unwrap();
         at
     }
-    fn begin(&self, params: &[u64]) -> Begun {
+    fn begin(&self, params: &[u64]) -> PendingDigest {
         let bytes: Vec<u8> = params.iter().flat_map(|p| p.to_le_bytes()).collect();
         match self.digests.before(self.stream, &bytes, &[(0, bytes.len())]) {
-            Before::Begun(begun) => *begun,
-            Before::Nothing => panic!("nothing"),
-            Before::Not(why) => panic!("{why}"),
+            DigestStart::Started(begun) => *begun,
+            DigestStart::NoPointers => panic!("nothing"),
+            DigestStart::Refused(why) => panic!("{why}"),
         }
     }
     /// Digests a launch that does `work`.
@@ -56,7 +56,7 @@ impl App {
 impl Drop for App {
     /// Releases the context, and with it everything that the test allocated, for the tests after it.
     fn drop(&mut self) {
-        self.library.release(self.library.device(0).unwrap()).unwrap();
+        self.library.release_primary_context(self.library.device(0).unwrap()).unwrap();
     }
 }
 
@@ -124,8 +124,9 @@ fn only_so_much_is_digested() {
 fn words_across_parameters_are_no_pointers() {
     let app = App::start(1000);
     let at = app.holding(&bytes(8)).to_le_bytes();
-    let none =
-        |places: &[(usize, usize)]| matches!(app.digests.before(app.stream, &at, places), Before::Nothing);
+    let none = |places: &[(usize, usize)]| {
+        matches!(app.digests.before(app.stream, &at, places), DigestStart::NoPointers)
+    };
     assert!(none(&[(0, 4), (4, 4)]) && none(&[]));
     assert!(!none(&[(0, 8)]));
     // Memory that was freed is nobody's.
@@ -138,9 +139,9 @@ fn words_across_parameters_are_no_pointers() {
 fn there_is_an_end_to_room_and_it_comes_back() {
     let app = App::start(1000);
     let at = app.holding(&bytes(64));
-    let mut all: Vec<Begun> = (0..1024).map(|_| app.begin(&[at])).collect();
+    let mut all: Vec<PendingDigest> = (0..1024).map(|_| app.begin(&[at])).collect();
     let full = || app.digests.before(app.stream, &at.to_le_bytes(), &[(0, 8)]);
-    assert!(matches!(full(), Before::Not("too many launches with digests are under way")));
+    assert!(matches!(full(), DigestStart::Refused("too many launches with digests are under way")));
     for begun in &mut all {
         app.digests.after(begun, app.stream);
     }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use prlx_driver::Driver;
 use prlx_driver::cuda::calls::{LaunchConfig, extra};
 use prlx_driver::cuda::recorder::{
-    BRING_IN, Counts, Finished, Memory, NodeId, PATIENCE, Recorder, Unrecorded,
+    Counts, Finished, MAX_COPY_WAIT, MAX_LAUNCH_WAIT, NodeId, Recorder, RecorderMemory, UnrecordedReason,
 };
 use prlx_driver::cuda::{Context, Library, Stream};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
 use prlx_plan::{Filter, Plan, RecordingRequest};
-use prlx_trace::device::Handed;
+use prlx_trace::device::HiddenParameter;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Event, Lanes};
 use prlx_trace::{Dim3, FuncId, Launch, Level, Streams};
@@ -70,8 +70,8 @@ macro_rules! raw {
 }
 
 /// So much of the device's, none for tables, and so much of the host's for what waits.
-fn memory(device: u64, host: u64) -> Memory {
-    Memory { device, tables: 0, kept: false, host }
+fn memory(device: u64, host: u64) -> RecorderMemory {
+    RecorderMemory { device, tables: 0, kept: false, host }
 }
 
 impl App {
@@ -161,7 +161,7 @@ impl App {
         assert_eq!(raw!(self.raw, prlx_mock_hold(address(stream) => u64, on.into() => i32)), 0);
     }
     /// The program's launch, with this hidden parameter.
-    fn launch(&self, ctas: u32, handed: Handed, data: u64, stream: Stream) -> Cu {
+    fn launch(&self, ctas: u32, handed: HiddenParameter, data: u64, stream: Stream) -> Cu {
         let params: Vec<u8> = [data.to_le_bytes().to_vec(), handed.to_bytes()].concat();
         let mut size = params.len();
         let number = std::ptr::without_provenance_mut::<c_void>;
@@ -208,12 +208,12 @@ impl App {
     ) -> bool {
         match recorder.begin(plan, self.known(number, ctas), stream) {
             Ok(ticket) => {
-                assert_eq!(self.launch(ctas, ticket.handed, self.data, stream), 0);
+                assert_eq!(self.launch(ctas, ticket.hidden, self.data, stream), 0);
                 recorder.queued(ticket, stream);
                 true
             }
             Err(_) => {
-                assert_eq!(self.launch(ctas, Handed::default(), self.data, stream), 0);
+                assert_eq!(self.launch(ctas, HiddenParameter::default(), self.data, stream), 0);
                 std::thread::sleep(PAUSE);
                 false
             }
@@ -257,8 +257,8 @@ const ELEMENTS: u64 = THREADS as u64 * 2;
 
 /// Looks whether totals add up, and gives how many launches were recorded.
 fn accounted(all: &[Finished], counts: Counts, launches: u64) -> u64 {
-    let sum = counts.recorded + counts.unfinished + counts.unrecorded + counts.unsaid + counts.cancelled;
-    assert_eq!((counts.asked, sum), (launches, launches), "{counts:?}");
+    let sum = counts.recorded + counts.unfinished + counts.unrecorded + counts.unlisted + counts.cancelled;
+    assert_eq!((counts.requested, sum), (launches, launches), "{counts:?}");
     let mut seen: BTreeMap<u64, u32> = BTreeMap::new();
     let (mut recorded, mut wanted) = (0, 0);
     for f in all {
@@ -288,7 +288,7 @@ fn accounted(all: &[Finished], counts: Counts, launches: u64) -> u64 {
     assert_eq!(recorded, counts.recorded);
     assert!(wanted >= recorded * ELEMENTS);
     assert!(
-        seen.values().all(|n| *n == 1) && seen.len() as u64 == launches - counts.unsaid - counts.cancelled
+        seen.values().all(|n| *n == 1) && seen.len() as u64 == launches - counts.unlisted - counts.cancelled
     );
     recorded
 }
@@ -302,7 +302,7 @@ fn every_launch_of_many_streams_is_accounted_for() {
     assert!(app.recorded(&recorder, &plan, 0, 1, app.stream()));
     assert_eq!(recorder.finish(Duration::from_secs(5)).0.recorded, 1);
     let alone = alone.lock().unwrap();
-    assert_eq!(accounted(&alone, Counts { asked: 1, recorded: 1, ..Counts::default() }, 1), 1);
+    assert_eq!(accounted(&alone, Counts { requested: 1, recorded: 1, ..Counts::default() }, 1), 1);
     let totals = alone[0].recording.launch.totals;
     assert!(
         totals.dropped == 0 && totals.bare == 0 && totals.instrumented > 0,
@@ -336,7 +336,7 @@ fn every_launch_of_many_streams_is_accounted_for() {
             "generations are drained in order, and streams in theirs"
         );
     }
-    assert_eq!(recorder.begin(&plan, app.known(9, 1), streams[0]).unwrap_err(), Unrecorded::Ended);
+    assert_eq!(recorder.begin(&plan, app.known(9, 1), streams[0]).unwrap_err(), UnrecordedReason::Ended);
 
     // One whose chunks are more than there are: what does not fit is counted.
     let (recorder, all) = app.recorder(SMALL);
@@ -362,7 +362,7 @@ fn queued_launches_keep_what_is_promised_to_them() {
         longest = longest.max(start.elapsed());
     }
     let (counts, dead) = recorder.finish(Duration::from_secs(20));
-    assert!(dead.is_none() && longest < PATIENCE + Duration::from_secs(1), "{dead:?} {longest:?}");
+    assert!(dead.is_none() && longest < MAX_LAUNCH_WAIT + Duration::from_secs(1), "{dead:?} {longest:?}");
     let all = all.lock().unwrap();
     assert_eq!(accounted(&all, counts, LAUNCHES), LAUNCHES);
     let dropped: u64 = all.iter().map(|f| f.recording.launch.totals.dropped).sum();
@@ -379,7 +379,7 @@ fn streams_are_what_the_cpu_device_sees() {
         // Two before it, so that its chunks and heads lie among those of others.
         for i in 0..2 {
             let ticket = recorder.begin(&plan, app.known(i, 5), stream).unwrap();
-            assert_eq!(app.launch(5, ticket.handed, app.data + 2048, stream), 0);
+            assert_eq!(app.launch(5, ticket.hidden, app.data + 2048, stream), 0);
             recorder.queued(ticket, stream);
         }
         assert!(app.recorded(&recorder, &plan, 2, 3, stream));
@@ -427,7 +427,7 @@ fn several_threads_launch_at_once() {
                     if i % 10 == 9 {
                         match recorder.begin(&plan, app.known(t * 100 + i, 1), stream) {
                             Ok(ticket) => recorder.cancel(ticket),
-                            Err(e) => assert_eq!(e, Unrecorded::Full),
+                            Err(e) => assert_eq!(e, UnrecordedReason::Full),
                         }
                     } else {
                         app.recorded(recorder, &plan, t * 100 + i, 1, stream);
@@ -508,7 +508,7 @@ fn when_nothing_ends_launches_go_unrecorded_at_once() {
     assert_eq!(app.synchronize(), 0);
     // One that never had room.
     let (recorder, _) = app.recorder(SMALL);
-    assert_eq!(recorder.begin(&plan, app.known(0, 1 << 30), held).unwrap_err(), Unrecorded::Full);
+    assert_eq!(recorder.begin(&plan, app.known(0, 1 << 30), held).unwrap_err(), UnrecordedReason::Full);
     assert!(app.recorded(&recorder, &plan, 1, 1, held));
     assert_eq!(recorder.finish(Duration::from_secs(5)).0.recorded, 1);
 }
@@ -527,13 +527,13 @@ impl Graph<'_> {
         Graph { app, recorder, plan: app.plan(), nodes }
     }
     /// Launches it; its own launches are numbered from `number`. Why nothing is recorded, if nothing is.
-    fn run(&self, exec: u32, number: u64, stream: Stream) -> Option<Unrecorded> {
+    fn run(&self, exec: u32, number: u64, stream: Stream) -> Option<UnrecordedReason> {
         let launches = self.nodes.iter().zip(number..);
         let launches = launches.map(|(n, i)| (n.0, Arc::clone(&self.plan), self.app.known(i, 1)));
         let replay = self.recorder.replay(exec, stream, launches.collect());
         let refused = replay.unrecorded;
         for (_, context) in &self.nodes {
-            let handed = Handed { context: *context, ..Handed::default() };
+            let handed = HiddenParameter { context: *context, ..HiddenParameter::default() };
             assert_eq!(self.app.launch(1, handed, self.app.data, stream), 0);
         }
         self.recorder.replayed(replay, stream);
@@ -573,8 +573,8 @@ fn a_graph_waits_for_itself_and_is_spoilt_by_its_twin() {
     app.hold(stream, true);
     assert_eq!(graph.run(1, 6, stream), None);
     // Another one made of the same graph does not wait.
-    assert_eq!(graph.run(2, 9, second), Some(Unrecorded::Full));
-    assert_eq!(graph.run(2, 12, second), Some(Unrecorded::Full));
+    assert_eq!(graph.run(2, 9, second), Some(UnrecordedReason::Full));
+    assert_eq!(graph.run(2, 12, second), Some(UnrecordedReason::Full));
     app.hold(stream, false);
     assert_eq!(app.synchronize(), 0);
     assert_eq!(graph.run(2, 15, second), None);
@@ -585,7 +585,7 @@ fn a_graph_waits_for_itself_and_is_spoilt_by_its_twin() {
     let recorded = all.iter().map(|f| &f.recording.launch).filter(|l| l.skipped.is_none()).map(|l| l.number);
     let recorded: BTreeSet<u64> = recorded.collect();
     assert_eq!(recorded, [0, 1, 2, 3, 4, 5, 15, 16, 17].into());
-    graph.nodes.iter().for_each(|(node, _)| recorder.forget(*node));
+    graph.nodes.iter().for_each(|(node, _)| recorder.release_node(*node));
 }
 
 #[test]
@@ -630,7 +630,11 @@ fn who_takes_launches_slowly_stops_nobody() {
     // One generation is with the sink, the other fills; then one launch waits as long as it may, and no
     // other.
     assert!(recorded > 0 && recorded < 200, "{recorded}");
-    assert!(start.elapsed() > PATIENCE && start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() > MAX_LAUNCH_WAIT && start.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
     go.send(()).unwrap();
     let (counts, _) = recorder.finish(Duration::from_secs(20));
     accounted(&all.lock().unwrap(), counts, 200);
@@ -643,15 +647,15 @@ fn a_signal_ends_it() {
     let (plan, stream) = (app.plan(), app.stream());
     assert!(app.recorded(&recorder, &plan, 0, 1, stream));
     assert!(!recorder.is_finished());
-    recorder.hurry();
+    recorder.request_end();
     let start = Instant::now();
     while !recorder.is_finished() {
         assert!(start.elapsed() < Duration::from_secs(5));
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(recorder.begin(&plan, app.known(1, 1), stream).unwrap_err(), Unrecorded::Ended);
+    assert_eq!(recorder.begin(&plan, app.known(1, 1), stream).unwrap_err(), UnrecordedReason::Ended);
     let (counts, _) = recorder.finish(Duration::from_secs(1));
-    assert_eq!((counts.recorded, counts.unsaid), (1, 1), "{counts:?}");
+    assert_eq!((counts.recorded, counts.unlisted), (1, 1), "{counts:?}");
     accounted(&all.lock().unwrap(), counts, 2);
 }
 
@@ -672,12 +676,14 @@ fn a_fault_loses_what_was_not_drained_and_says_so() {
     let ticket = loop {
         match recorder.begin(&plan, app.known(number, 1), stream) {
             Ok(ticket) => break ticket,
-            Err(e) => assert!(e == Unrecorded::Full && start.elapsed() < Duration::from_secs(10), "{e:?}"),
+            Err(e) => {
+                assert!(e == UnrecordedReason::Full && start.elapsed() < Duration::from_secs(10), "{e:?}")
+            }
         }
         std::thread::sleep(PAUSE);
         number += 1;
     };
-    assert_eq!(app.launch(1, ticket.handed, 0, stream), 0);
+    assert_eq!(app.launch(1, ticket.hidden, 0, stream), 0);
     recorder.queued(ticket, stream);
     assert_eq!(app.synchronize(), 700);
     let start = Instant::now();
@@ -694,8 +700,8 @@ fn a_fault_loses_what_was_not_drained_and_says_so() {
     assert!(counts.recorded > 0, "{counts:?}");
     let lost = all.iter().find(|f| f.recording.launch.number == number).unwrap();
     assert!(lost.recording.launch.skipped.as_ref().unwrap().contains("lost with its context"));
-    let sum = counts.recorded + counts.unrecorded + counts.cancelled + counts.unsaid;
-    assert_eq!(counts.asked, sum, "{counts:?}");
+    let sum = counts.recorded + counts.unrecorded + counts.cancelled + counts.unlisted;
+    assert_eq!(counts.requested, sum, "{counts:?}");
     assert_eq!(all.len() as u64, counts.recorded + counts.unrecorded);
 }
 
@@ -721,15 +727,15 @@ fn survives_a_fault(app: &App) -> bool {
         let waits = raw!(app.raw, cuStreamSynchronize(stream_handle(stream) => *mut c_void));
         assert_eq!(waits, 0);
         let start = Instant::now();
-        recorder.bring_in();
-        in_time &= start.elapsed() < BRING_IN;
-        assert!(start.elapsed() < BRING_IN + Duration::from_secs(1), "{:?}", start.elapsed());
+        recorder.wait_for_copies();
+        in_time &= start.elapsed() < MAX_COPY_WAIT;
+        assert!(start.elapsed() < MAX_COPY_WAIT + Duration::from_secs(1), "{:?}", start.elapsed());
     }
     let ticket = recorder.begin(&plan, app.known(2, 1), stream).unwrap();
-    assert_eq!(app.launch(1, ticket.handed, 0, stream), 0);
+    assert_eq!(app.launch(1, ticket.hidden, 0, stream), 0);
     recorder.queued(ticket, stream);
     assert_eq!(raw!(app.raw, cuStreamSynchronize(stream_handle(stream) => *mut c_void)), 700);
-    recorder.bring_in();
+    recorder.wait_for_copies();
     let (counts, dead) = recorder.finish(Duration::from_secs(5));
     assert!(dead.unwrap().contains("CUDA_ERROR_ILLEGAL_ADDRESS"));
     if !in_time {
@@ -760,10 +766,10 @@ fn who_waits_often_does_not_wait_long() {
     for i in 0..30 {
         app.recorded(&recorder, &plan, i, 1, stream);
         assert_eq!(app.synchronize(), 0);
-        recorder.bring_in();
+        recorder.wait_for_copies();
     }
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     drop(go);
     let (counts, dead) = recorder.finish(Duration::from_secs(10));
-    assert!(dead.is_none() && counts.asked == counts.recorded + counts.unrecorded, "{counts:?} {dead:?}");
+    assert!(dead.is_none() && counts.requested == counts.recorded + counts.unrecorded, "{counts:?} {dead:?}");
 }

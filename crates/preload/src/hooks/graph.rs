@@ -235,7 +235,7 @@ unsafe fn patch_any(
     unsafe {
         let mut own = *params.as_ref().filter(|p| p.kind == node::KERNEL)?;
         let mut copy = None;
-        own.of.kernel = *patch(real, patched, &mut copy, &raw const own.of.kernel, false, context);
+        own.params.kernel = *patch(real, patched, &mut copy, &raw const own.params.kernel, false, context);
         Some(own)
     }
 }
@@ -362,7 +362,7 @@ pub unsafe fn cuGraphExecNodeSetParams(
         let context = guard(|| recording::node_context(exec, node));
         let mut own = patch_any(real, &mut patched, params, context);
         let code = (real.cuGraphExecNodeSetParams)(exec, node, own.as_mut().map_or(params, |p| p));
-        let copy = own.map(|o| o.of.kernel);
+        let copy = own.map(|o| o.params.kernel);
         exec_node_changed(code, exec, node, &patched, copy.as_ref())
     }
 }

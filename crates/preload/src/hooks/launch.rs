@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, launch};
-use prlx_trace::device::Handed;
+use prlx_trace::device::HiddenParameter;
 
 use crate::hooks::params::{PatchedParams, Purpose, kernel};
 use crate::panic_guard::guard;
@@ -151,11 +151,11 @@ pub unsafe fn cuLaunchCooperativeKernelMultiDevice(
 fn clear_hidden_param(real: &Functions, function: *mut c_void) {
     let found = guard(|| kernel(real, function).filter(|(_, k)| k.skipped.is_none()));
     if let Some((_, kernel)) = found {
-        let mut none = [0u8; Handed::SIZE];
+        let mut none = [0u8; HiddenParameter::SIZE];
         // SAFETY: the driver's functions (P2). The function is rewritten, so it has a parameter of that offset
         // and size; `none` has the size that the call is told and is copied.
         unsafe {
-            let (offset, size) = (kernel.hidden_offset, Handed::SIZE);
+            let (offset, size) = (kernel.hidden_offset, HiddenParameter::SIZE);
             (real.cuParamSetv)(function, offset as i32, none.as_mut_ptr().cast(), size as u32);
             (real.cuParamSetSize)(function, (offset + size) as u32);
         }

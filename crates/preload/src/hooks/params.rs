@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::extra;
-use prlx_driver::session::PASSED;
-use prlx_trace::device::Handed;
+use prlx_driver::session::MODULE_NOT_REWRITTEN;
+use prlx_trace::device::HiddenParameter;
 
 use crate::handles::RewrittenKernel;
 use crate::panic_guard::guard;
@@ -129,7 +129,7 @@ impl PatchedParams {
             if let (None, Purpose::Launch { shape, stream, per_thread }) = (&rewritten, purpose) {
                 let name = unchanged_name(real, handle);
                 // A rewritten module may leave out this kernel: then the kernel has its own reason.
-                let why = known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| PASSED.to_owned());
+                let why = known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| MODULE_NOT_REWRITTEN.to_owned());
                 // SAFETY: the caller's promise.
                 let params = || unsafe { unchanged_params(real, handle, params, extra) };
                 let kernel = (name.as_deref(), why.as_str());
@@ -221,7 +221,7 @@ impl PatchedParams {
         // SAFETY: the driver's function (P2) with a handle that the program launches (P5); outputs are local
         // variables (P3).
         let code = unsafe { (real.cuFuncGetParamInfo)(handle, count, &mut end, &mut width) };
-        if code != 0 || width != Handed::SIZE {
+        if code != 0 || width != HiddenParameter::SIZE {
             end = hidden_offset;
         }
         self.buffer.extend_from_slice(&from[..from.len().min(end)]);

@@ -85,7 +85,7 @@ mod proc_address {
         if let Some((_, name)) = real.iter().find(|(at, _)| *at == found.addr()) {
             return address(name);
         }
-        let Some(asked) = calls::asked(name, version, flags & calls::PER_THREAD_STREAM != 0) else {
+        let Some(asked) = calls::call_for_version(name, version, flags & calls::PER_THREAD_STREAM != 0) else {
             return found;
         };
         let hook = address(asked.name);
@@ -93,7 +93,7 @@ mod proc_address {
             return found;
         }
         // A later version of the function than prlx knows may take other arguments: it is not replaced.
-        let latest = calls::asked(name, c_int::MAX, false).map_or("", |c| c.name);
+        let latest = calls::call_for_version(name, c_int::MAX, false).map_or("", |c| c.name);
         let number = latest.rsplit_once("_v").and_then(|(_, v)| v.parse::<u32>().ok()).unwrap_or(1);
         if asked.name.trim_end_matches("_ptsz") == latest
             && !driver_symbol(&format!("{name}_v{}", number + 1)).is_null()

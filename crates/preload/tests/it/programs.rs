@@ -9,10 +9,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use prlx_analyze::{DiffOptions, Verdict, diff};
-use prlx_driver::session::{Options, Pattern, Session, VARIABLE};
+use prlx_driver::session::{KernelPattern, Options, Session, VARIABLE};
 use prlx_trace::{Dim3, Trace};
 
-use crate::tools::{nvidia, skip};
+use crate::nvidia::nvidia;
+use crate::tools::skip;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -465,7 +466,7 @@ fn a_process_that_is_not_asked_for_is_left_alone() {
     let (_, log) = run(&folder, &program, &words, true, &[(VARIABLE, "")]);
     assert_eq!(log, "");
     let mut options = Options::new(folder.0.as_path());
-    options.kernels = vec![Pattern::new("other*").unwrap()];
+    options.kernels = vec![KernelPattern::new("other*").unwrap()];
     let (ours, log) = run(&folder, &program, &words, true, &[(VARIABLE, &options.to_variable().unwrap())]);
     assert!(bare == ours && log.contains("not rewritten: no kernel of it was asked for"), "{log}");
     let (ours, _) = run(&folder, &program, &words, true, &[(VARIABLE, "nonsense")]);

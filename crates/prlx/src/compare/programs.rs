@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use prlx_analyze::Report;
 use prlx_analyze::view::ViewModel;
-use prlx_driver::session::{Closer, Options, Session};
+use prlx_driver::session::{Options, Session, Zoom};
 use prlx_trace::{Level, Trace};
 
 use super::launch_files::CompareOptions;
@@ -118,7 +118,7 @@ fn attach_operands(
             count: None,
             time: None,
             digest: None,
-            closer: Some(Closer { module, window }),
+            zoom: Some(Zoom { module, window }),
             ..options.clone()
         };
         let closer = programs.record(side, "-closer", &options, monitor)?;

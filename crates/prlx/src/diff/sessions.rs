@@ -6,7 +6,7 @@ use std::rc::Rc;
 use anyhow::{Context, Result, bail};
 use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_analyze::{DiffOptions, ProcessMatch, Report};
-use prlx_driver::session::{Pattern, Session};
+use prlx_driver::session::{KernelPattern, Session};
 use prlx_trace::{Recording, Trace};
 
 use crate::Monitor;
@@ -47,14 +47,14 @@ pub fn diff_traces(
 pub fn diff_sessions(
     sides: &[Session; 2],
     names: [String; 2],
-    kernels: &[Pattern],
+    kernels: &[KernelPattern],
     options: DiffOptions,
     views: Option<usize>,
     monitor: &Monitor<'_>,
 ) -> Result<Compared> {
     let matching = match_processes(sides);
     let activity = monitor.steps(matching.pairs.len() as u64, "comparing processes");
-    let wanted = |name: &str| kernels.is_empty() || kernels.iter().any(|p| p.takes(name));
+    let wanted = |name: &str| kernels.is_empty() || kernels.iter().any(|p| p.matches(name));
     let mut seen = BTreeSet::new();
     let launches = options.launches.clone();
     let mut report = Report::new(names);
@@ -91,7 +91,7 @@ pub fn diff_sessions(
     }
     drop(activity);
     if !kernels.is_empty() && seen.is_empty() {
-        let all: Vec<&str> = kernels.iter().map(Pattern::text).collect();
+        let all: Vec<&str> = kernels.iter().map(KernelPattern::text).collect();
         bail!("no launch of either side has a kernel that matches {}", all.join(" or "));
     }
     if !launches.is_empty() && report.pairs == 0 && report.unpaired.is_empty() {

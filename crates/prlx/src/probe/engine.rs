@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
-use prlx_driver::assemble::{self, Assemblers, Failed};
+use prlx_driver::assemble::{self, AssembleError, Assemblers};
 use prlx_isa::image::{self, Image, Kind, Target};
 use prlx_isa::ptx::prune;
 use prlx_isa::view::{FunctionKind, Module};
@@ -171,7 +171,7 @@ impl Workdir {
         self.write("original.asm", text.as_bytes())?;
         let from = if image.kind == Kind::Ptx { "its PTX" } else { "the PTX that its machine code keeps" };
         let what = format!("image {n} of {}, for {}: {from} is original.asm", images.len(), image.target);
-        Ok((Original { options: assemble::kept(&image.options) }, what))
+        Ok((Original { options: assemble::code_options(&image.options) }, what))
     }
 
     /// Writes `pruned.asm`. Returns the kernel's name.
@@ -235,8 +235,8 @@ impl Workdir {
                     let options: String = original.options.iter().map(|o| format!(" {o}")).collect();
                     return Ok(((), format!("{} for {target}{options}: {name}.bin", tool.version())));
                 }
-                Err(Failed::Wrong(e)) => return Err(e.into()),
-                Err(Failed::Unfit(why)) => unfit.push(why),
+                Err(AssembleError::InvalidCode(e)) => return Err(e.into()),
+                Err(AssembleError::Unsuitable(why)) => unfit.push(why),
             }
         }
         match unfit.is_empty() {

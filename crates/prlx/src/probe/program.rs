@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use prlx_driver::session::{LIVE, Options};
+use prlx_driver::session::{LIVE_EXTENSION, Options};
 use prlx_plan::UNPROBED;
 use prlx_present::tallies::Tallies;
 use prlx_trace::Trace;
@@ -78,7 +78,8 @@ fn watch(over: Receiver<()>, interval: Duration, folder: &Path, show: LiveTables
     let began = Instant::now();
     while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(interval) {
         let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
-        let mut files: Vec<PathBuf> = files.filter(|p| p.extension().is_some_and(|e| e == LIVE)).collect();
+        let mut files: Vec<PathBuf> =
+            files.filter(|p| p.extension().is_some_and(|e| e == LIVE_EXTENSION)).collect();
         files.sort();
         // A file may have gone by now.
         let traces = files.iter().filter_map(|path| {

@@ -2,7 +2,7 @@
 //! kernel runs, and what it takes of a multiprocessor.
 
 use prlx_driver::occupancy::threads_per_sm;
-use prlx_driver::{CostOptions, Error, Form, Job, RecordOptions};
+use prlx_driver::{CostOptions, Error, Job, KernelVariant, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_plan::Filter;
 use prlx_timeline::Calibration;
@@ -58,7 +58,7 @@ pub(super) fn empty_region(options: &ProfileOptions, device: &mut Device) -> Res
     let Ok(rewrite) = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None) else {
         return Ok(None);
     };
-    let record = RecordOptions { hooks: !options.rewritten, pool: 1 << 20, bare: false };
+    let record = RecordOptions { hooks: !options.rewritten, pool: 1 << 20, run_original: false };
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, &job, &record)?;
     let timeline = prlx_timeline::timeline(&recorded.into_trace(rewrite.plan.module), threads_per_sm);
     let of = |region: u32| timeline.regions.get(region as usize).is_some_and(|r| r.name == "empty");
@@ -81,8 +81,8 @@ fn dilation(
     options: &ProfileOptions,
     device: &mut Device,
 ) -> Result<Option<f64>, Error> {
-    let bare = Form { text: &job.text, plan: None, records: false };
-    let marked = Form { text: &rewrite.text, plan: Some(&rewrite.plan), records: true };
+    let bare = KernelVariant { text: &job.text, plan: None, records: false };
+    let marked = KernelVariant { text: &rewrite.text, plan: Some(&rewrite.plan), records: true };
     let pool = track_memory(options, device);
     let rounds = if device.driver().info().hooks { 1 } else { ROUNDS };
     let costs =

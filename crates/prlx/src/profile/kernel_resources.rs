@@ -2,20 +2,20 @@
 //! instrumentations.
 
 use prlx_driver::occupancy::keep_occupancy;
-use prlx_driver::{Job, Needs};
+use prlx_driver::{Job, ResourceUsage};
 use prlx_instrument::Rewrite;
 
 use crate::device::Device;
 
 /// What the kernel takes of a multiprocessor, unchanged or rewritten; `None` if the device does not know.
-pub(super) fn resources(device: &mut Device, job: &Job, rewrite: Option<&Rewrite>) -> Option<Needs> {
+pub(super) fn resources(device: &mut Device, job: &Job, rewrite: Option<&Rewrite>) -> Option<ResourceUsage> {
     let driver = device.driver();
     let module = match rewrite {
         Some(rewrite) => driver.load_rewritten(&rewrite.text, &rewrite.plan, &job.text),
         None => driver.load(job.text.as_bytes()),
     };
     let module = module.ok()?;
-    let needs = driver.needs(module, &job.kernel, &job.config).ok().flatten();
+    let needs = driver.resource_usage(module, &job.kernel, &job.config).ok().flatten();
     driver.unload(module).ok()?;
     needs
 }

@@ -77,7 +77,7 @@ impl Profiler<'_> {
         };
         let rewrite = self.rewrite(job, gpu.is_some())?;
         let pool = track_memory(options, &self.device);
-        let record = RecordOptions { hooks: !options.rewritten, pool, bare: false };
+        let record = RecordOptions { hooks: !options.rewritten, pool, run_original: false };
         let driver = self.device.driver();
         let recorded = prlx_driver::record(driver, &rewrite.text, &rewrite.plan, job, &record)
             .with_context(|| format!("cannot profile {}", job.name))?;

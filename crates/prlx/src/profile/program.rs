@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use anyhow::{Result, bail};
 use prlx_driver::occupancy::threads_per_sm;
-use prlx_driver::session::{Options, PASSED, Session};
+use prlx_driver::session::{MODULE_NOT_REWRITTEN, Options, Session};
 use prlx_plan::UNPROBED;
 use prlx_timeline::{Calibration, Timeline};
 use prlx_trace::Trace;
@@ -94,7 +94,7 @@ fn not_profiled(traces: &[Trace]) -> Vec<String> {
         // If every unchanged module has no markers, its launches have none either.
         let whole = trace.skipped.iter().filter(|s| s.kernel.is_none());
         let markless = whole.clone().count() > 0 && whole.clone().all(|s| s.reason == UNPROBED);
-        let lost = reasons.filter(|why| why != UNPROBED && !(markless && why == PASSED));
+        let lost = reasons.filter(|why| why != UNPROBED && !(markless && why == MODULE_NOT_REWRITTEN));
         lost.for_each(|why| *launches.entry(why).or_insert(0) += 1);
     }
     let of = |all: BTreeMap<String, usize>, one: &str, many: &str| -> Vec<String> {

@@ -98,7 +98,7 @@ pub fn record(
     let options = RecordOptions {
         pool: recorder.memory.unwrap_or(64) << 20,
         // Checks slow a run down, and need no second run to compare with.
-        bare: program.level != Level::Operands && on.check.is_none(),
+        run_original: program.level != Level::Operands && on.check.is_none(),
         hooks: !recorder.rewritten,
     };
     let mut device = Device::open(on)?;
@@ -106,7 +106,7 @@ pub fn record(
         .with_context(|| format!("cannot record {}", job.name))?;
     drop(activity);
     let found = device.findings(job);
-    if let Some(changed) = recorded.bare.as_ref().filter(|b| !b.changed.is_empty()) {
+    if let Some(changed) = recorded.original.as_ref().filter(|b| !b.changed.is_empty()) {
         monitor.warn(&format!(
             "{}: {} differ between the recorded and the unrecorded run: the kernel depends on its schedule, or recording changed its result",
             job.name,

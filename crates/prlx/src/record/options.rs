@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use prlx_driver::session::{Options, Pattern};
+use prlx_driver::session::{KernelPattern, Options};
 use prlx_plan::Filter;
 use prlx_trace::Level;
 use prlx_trace::kernel::SiteClass;
@@ -99,6 +99,6 @@ pub fn session_options(
 ///
 /// # Errors
 /// If one is malformed.
-pub fn patterns(texts: &[String]) -> Result<Vec<Pattern>> {
-    texts.iter().map(|t| Pattern::new(t).map_err(|e| anyhow!("--kernel {e}"))).collect()
+pub fn patterns(texts: &[String]) -> Result<Vec<KernelPattern>> {
+    texts.iter().map(|t| KernelPattern::new(t).map_err(|e| anyhow!("--kernel {e}"))).collect()
 }

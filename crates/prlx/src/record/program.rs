@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::survey::Survey;
-use prlx_driver::session::{Entry, Index, Options, Session, VARIABLE};
+use prlx_driver::session::{Options, ProcessEntry, Session, SessionIndex, VARIABLE};
 
 use super::supervisor::Supervisor;
 use super::{library, session_folder, start_error};
@@ -107,7 +107,7 @@ fn conclude(
     monitor: &Monitor<'_>,
 ) -> Result<()> {
     let write = |entries| {
-        Index::new(command.clone(), status.code(), status.signal(), nanos, entries)
+        SessionIndex::new(command.clone(), status.code(), status.signal(), nanos, entries)
             .write(folder)
             .with_context(|| format!("cannot write the index of {}", folder.display()))
     };
@@ -117,7 +117,7 @@ fn conclude(
     let mut entries = Vec::new();
     for file in &session.files {
         let trace = session.read_index(file);
-        let entry = Entry::new(file, &trace);
+        let entry = ProcessEntry::new(file, &trace);
         if let Some(why) = &entry.incomplete {
             monitor.warn(&format!("{}: incomplete, later launches are missing: {why}", entry.file));
         }
@@ -130,7 +130,7 @@ fn conclude(
     let processes = entries.len() as u64;
     write(entries)?;
     if processes == 0 {
-        let why = match prlx_driver::cuda::look() {
+        let why = match prlx_driver::cuda::installation() {
             Err(e) => format!("no usable CUDA driver: {}", e.message),
             Ok(_) => "no process of the program used the CUDA driver".to_owned(),
         };

@@ -1,62 +1,69 @@
-//! How tables and records of a probe program lie in device memory, and reading them.
+//! The layout of a probe program's tables and records in device memory, and the reader of both.
 //!
-//! All of it starts as zeros. A **table** is rows of 64-bit cells, changed by reductions alone. Rows that the
-//! plan knows come in its order: the cells of each. Others are found by their keys' [`hash`]: a row is its
-//! hash (0: nobody has it), its keys, its cells; a value goes to the first of the [`PROBES`] rows from the
-//! hash's place on that has this hash, or that it can take; if there is none it is lost, and counted in the
-//! eight bytes before the rows.
+//! All bytes are zero before the launch.
 //!
-//! All warps of a grid come to the few rows of tables whose rows the plan knows, and atomic operations on one
-//! address wait for each other: there are several copies of these tables, and a multiprocessor has its own
-//! (`prlx_plan::TableCopies`); whoever reads them puts them together.
+//! **Tables.** A table is rows of 64-bit cells. Kernels change cells with reductions only. If the plan lists
+//! the rows, they lie in its order, and a row is its cells. Otherwise rows are found by the [`hash`] of their
+//! keys, and a row is the hash (0: free), the keys, the cells. A value goes to the first of [`PROBES`] rows,
+//! from the hash's place on, that has this hash or is free. If there is none, the value is lost and counted
+//! in the eight bytes before the rows.
 //!
-//! The least and the greatest are kept as the greatest of numbers in whose order ([`ordered`]) values are,
-//! the least's with all bits turned, so that 0 gives way to any; how often says whether there was any.
+//! All warps of a grid update the few rows of a listed table, and atomic operations on one address run one
+//! after the other. Such tables therefore have several copies, and each SM uses one of them
+//! (`prlx_plan::TableCopies`). The reader merges the copies.
 //!
-//! **Records** lie by holder: for each warp of the launch, [`Records::warp`] bytes; in them, first eight
-//! bytes for each variable of the program that a warp or CTA has (a CTA's are those of its first warp), then
-//! a part for each declaration. A warp's part is how many were written (eight bytes), then those kept. A part
-//! that keeps the last ones is a ring. A part that grows is a
-//! **log** of all warps: how many entries were asked for (eight bytes, those of the launch's first warp),
-//! then entries: the holder's number plus 1, the record; they go on in the next warp's part.
+//! A minimum or maximum is kept as the largest number of an encoding that preserves the order of values
+//! ([`ordered`]). For a minimum all bits are inverted, so that any value replaces 0. The row's count shows
+//! whether there was a value.
 //!
-//! A record's fields lie in it by their types' bytes ([`Part::offsets`]): the widest first, so that each is
-//! at a multiple of its own. Where one record is kept of a warp whose threads each write at most one
-//! ([`Part::alone`]), how many were written, 32 at most, lies among its fields of two bytes: a short warp's
-//! end is bounded by what it writes.
+//! **Records.** Each warp of the launch has [`Records::warp`] bytes: eight bytes for each variable of
+//! the program that a warp or CTA has (those of a CTA are its first warp's), then a part for each record
+//! declaration. A warp's part is the number of records written (eight bytes), then the records kept. A part
+//! that keeps the last records is a ring. A part that grows is a **log** of all warps: the number of entries
+//! requested (eight bytes, those of the launch's first warp), then entries, each the owner's number plus 1
+//! and the record. The log continues in the next warp's part.
 //!
-//! The part of **threads'** records, of which each numbers its own from 1 on, is slots of the warp and of its
-//! lanes; record n is in slot n - 1, modulo how many are kept. Numbers have four bytes; behind them lies the
-//! first field of as many or fewer that has no sign ([`Part::beside`]), in four bytes; the others take eight
-//! each. A lane's own entry is these words, and each word of all lanes lies together: what a warp writes at
-//! once is whole sectors of memory. Where all 32 lanes write records of one number at once, with the same
-//! value beside it, they are one entry of the warp: the number, the value beside it, and for each of the
-//! other fields by how much it grows from lane to lane (four bytes each, with a sign); then, at a multiple of
-//! 16 bytes, lane 0's fields (eight bytes each). A field that does not grow evenly says [`APART`] there, and
-//! lies where the lanes' own do. Of a slot's two entries the one with the greater number counts. First lie
-//! the warp's slots, then those of all lanes, slot by slot. If the first ones are kept, a lane that has
-//! written more has said before all this how many (eight bytes each lane).
+//! The fields of a record lie in order of decreasing size, so each is at a multiple of its size
+//! ([`Part::offsets`]). If a warp keeps one record and each of its threads writes at most one
+//! ([`Part::alone`]), the number of records written is at most 32. It then lies among the fields of
+//! two bytes, because the end of a short warp costs as much as it writes.
 //!
-//! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: two rows of several keys
-//! can have the same hash and come together, which among a million rows has odds of one in 30 million; rows
-//! of one key can't. A thread's records are numbered in 32 bits.
+//! **Records of threads.** Each thread numbers its records from 1. A thread's part has slots of the warp and
+//! slots of its lanes; record n is in slot n - 1, modulo the number of slots. A number has four bytes. The
+//! first unsigned field of at most four bytes lies behind it ([`Part::beside`]), in four bytes. All
+//! other fields take eight bytes each. A lane's own entry is these words, and each word of all 32 lanes is
+//! contiguous, so a warp writes whole sectors of memory. If all 32 lanes write records with the same number
+//! and the same value beside it at once, they are one entry of the warp: the number, the value beside it, the
+//! step of each other field from lane to lane (four bytes, signed); then, at a multiple of 16 bytes, the
+//! fields of lane 0 (eight bytes each). A field without a constant step has [`APART`] there and lies in
+//! the lanes' own entries. Of the two entries of a slot, the one with the greater number counts. The warp's
+//! slots come first, then those of all lanes, slot by slot. If the first records are kept, the part begins
+//! with the number of records that each lane wrote, in eight bytes; it is 0 unless that is more than are
+//! kept.
+//!
+//! # Invariants
+//! Reading never panics and allocates in proportion to the bytes, whatever they are.
+//!
+//! # Limitations
+//! Two rows with several keys may have the same hash and share a row. Among a million rows, the probability
+//! is one in 30 million. Rows with one key cannot collide. A thread's records are numbered in 32 bits.
 
 use std::collections::BTreeMap;
 
 use crate::kernel::Scalar;
 use crate::table::{Aggregate, Row};
 
-/// Rows that are looked at for a key.
+/// Number of rows that are tried for a key.
 pub const PROBES: u64 = 8;
-/// Bytes before the rows of a table whose rows are found by hash: how many values were lost.
+/// Bytes before the rows of a table whose rows are found by hash. They hold the number of lost values.
 pub const LOST: u64 = 8;
-/// In place of how much a field of a thread's record grows from lane to lane: each lane has its own.
+/// In place of a field's step from lane to lane: there is none, and each lane has its own value.
 pub const APART: i32 = i32::MIN;
 /// The multiplier of [`hash`].
 pub const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A hash of keys, never 0. Of one key: different keys, different hashes, but for the one key whose hash
-/// would be 0.
+/// A hash of keys, never 0. For single keys, different keys have different hashes, except the one key whose
+/// hash would be 0.
 pub fn hash(keys: &[u64]) -> u64 {
     let mixed = keys.iter().fold(0u64, |h, key| {
         let h = (h ^ key).wrapping_mul(MULTIPLIER);
@@ -65,29 +72,29 @@ pub fn hash(keys: &[u64]) -> u64 {
     mixed.max(1)
 }
 
-/// Where a table lies.
+/// The layout of a table.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
-    /// Its first byte, from that of all tables.
+    /// Offset of its first byte from the first byte of all tables.
     pub at: u64,
-    /// How rows are found.
+    /// How the row of a key is found.
     pub rows: Rows,
-    /// How values come together.
+    /// How values are aggregated in a row.
     pub aggregate: Aggregate,
-    /// The type of values, of 64 bits: [`Scalar::U64`], [`Scalar::S64`] or [`Scalar::F64`].
+    /// The 64-bit type of values: [`Scalar::U64`], [`Scalar::S64`] or [`Scalar::F64`].
     pub ty: Scalar,
 }
 
-/// How a table's rows are found.
+/// How the row of a key is found.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Rows {
-    /// The plan knows them: their keys, in the order in which they lie.
+    /// The plan lists all rows: the keys of each, in memory order.
     Known(Vec<Vec<u64>>),
-    /// By hash.
+    /// By a hash of the keys.
     Hashed {
-        /// How many keys a row has.
+        /// Number of keys of a row.
         keys: usize,
-        /// Logarithm of how many rows there is room for, 3 to 32.
+        /// Base-2 logarithm of the number of rows, 3 to 32.
         log: u32,
     },
 }
@@ -108,8 +115,8 @@ impl Layout {
             Rows::Hashed { log, .. } => LOST + (self.row() << log),
         }
     }
-    /// The rows that hold something, by ascending keys, and how many values were lost. `all` is the memory of
-    /// all tables.
+    /// Reads the rows that have values, by ascending keys, and the number of lost values. `all` is the memory
+    /// of all tables.
     pub fn read(&self, all: &[u8]) -> (Vec<Row>, u64) {
         let size = self.row() as usize;
         let start = usize::try_from(self.at).unwrap_or(usize::MAX);
@@ -146,7 +153,8 @@ impl Layout {
     }
 }
 
-/// A value's bits, as a number in whose order values of its type are (floats in IEEE's total order).
+/// Encodes a value's bits as a number, such that numbers compare as values of type `ty` do. Floats compare in
+/// IEEE 754's total order.
 pub fn ordered(bits: u64, ty: Scalar) -> u64 {
     const TOP: u64 = 1 << 63;
     match ty {
@@ -168,55 +176,55 @@ pub fn from_ordered(number: u64, ty: Scalar) -> u64 {
     }
 }
 
-/// Where a program's records lie in a warp's bytes.
+/// The layout of a program's records in the bytes of a warp.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Records {
-    /// Each.
+    /// One part for each record declaration.
     pub parts: Vec<Part>,
-    /// Bytes of a warp.
+    /// Bytes of one warp.
     pub warp: u64,
 }
 
-/// Where records of one declaration lie.
+/// The layout of the records of one declaration: a part of the warp's bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
-    /// First byte in the warp's.
+    /// Offset of its first byte in the warp's bytes.
     pub at: u64,
-    /// Whether each lane has records of its own; else the warp has.
+    /// Whether each lane has records of its own. Otherwise the warp has them.
     pub of_lane: bool,
-    /// Types of a record's fields.
+    /// Types of a record's fields, in declared order.
     pub fields: Vec<Scalar>,
-    /// How many are kept.
+    /// Number of records kept of each owner.
     pub keep: u32,
-    /// Which ones.
+    /// Which records those are.
     pub which: Which,
-    /// Whether no thread writes more than one.
+    /// Whether each thread writes at most one record.
     pub once: bool,
 }
 
-/// Which records of a declaration are kept.
+/// Which records of an owner are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Which {
-    /// The first of each holder.
+    /// The first ones.
     #[default]
     First,
-    /// The last of each holder.
+    /// The last ones.
     Last,
-    /// Those for which there is room in a log of all holders, which has room for [`Part::keep`] of each.
+    /// All that fit into one log of all owners. The log has room for [`Part::keep`] records of each.
     Room,
 }
 
 impl Part {
-    /// Whether lanes number their own records, and those that write alike at once write together.
+    /// Whether lanes number their own records, and write together if they write alike at once.
     pub fn numbered(&self) -> bool {
         self.of_lane && self.which != Which::Room
     }
-    /// Whether how many a warp wrote lies in the one record that is kept of it.
+    /// Whether the number of records that a warp wrote lies within the one record that is kept of it.
     pub fn alone(&self) -> bool {
         !self.of_lane && self.which != Which::Room && self.keep == 1 && self.once
     }
-    /// Where in a record each field lies; behind them, how many were written, of two bytes, if it is
-    /// [`Part::alone`].
+    /// The byte offset of each field in a record. If the layout is [`Part::alone`], one more offset
+    /// follows: that of the number of records written, in two bytes.
     pub fn offsets(&self) -> Vec<u64> {
         let sizes = self.sizes();
         let mut offsets = vec![0; sizes.len()];
@@ -229,22 +237,22 @@ impl Part {
         }
         offsets
     }
-    /// Bytes of each field, and of what lies behind them.
+    /// Bytes of each field, and of the number of records if that lies among the fields.
     fn sizes(&self) -> Vec<u64> {
         let fields = self.fields.iter().map(|ty| u64::from(ty.bits().div_ceil(8)).min(8));
         fields.chain(self.alone().then_some(2)).collect()
     }
-    /// Bytes of a record: whole words of four bytes, and of eight if a field has as many.
+    /// Bytes of a record: a multiple of four, and of eight if a field has eight.
     pub fn row(&self) -> u64 {
         let sizes = self.sizes();
         let widest = sizes.iter().copied().max().unwrap_or_default();
         sizes.iter().sum::<u64>().next_multiple_of(widest.max(4))
     }
-    /// From the part's first byte: where a warp's records begin.
+    /// Offset of a warp's first record from the part's first byte.
     pub fn rows(&self) -> u64 {
         if self.alone() { 0 } else { 8 }
     }
-    /// The fields of a record, in 64 bits, and what lies behind them.
+    /// Reads the fields of a record, extended to 64 bits, and the number of records if that lies among them.
     fn record(&self, bytes: &[u8]) -> Vec<u64> {
         let types = self.fields.iter().copied().chain([Scalar::U16]);
         let each = self.offsets().into_iter().zip(self.sizes()).zip(types);
@@ -260,55 +268,55 @@ impl Part {
         })
         .collect()
     }
-    /// Of a record that threads number: which field lies beside the number.
+    /// For records of threads: the index of the field that lies beside the number.
     pub fn beside(&self) -> Option<usize> {
         self.fields.iter().position(|ty| matches!(ty, Scalar::Pred | Scalar::U8 | Scalar::U16 | Scalar::U32))
     }
-    /// The others.
+    /// For records of threads: the indices of all other fields.
     pub fn behind(&self) -> Vec<usize> {
         (0..self.fields.len()).filter(|i| Some(*i) != self.beside()).collect()
     }
-    /// Bytes of what lanes write together.
+    /// Bytes of an entry that all lanes write together.
     pub fn joint(&self) -> u64 {
         self.joint_fields() + (8 * self.behind().len() as u64).next_multiple_of(16)
     }
-    /// Where in it lane 0's fields begin.
+    /// Offset of lane 0's fields in such an entry.
     pub fn joint_fields(&self) -> u64 {
         (8 + 4 * self.behind().len() as u64).next_multiple_of(16)
     }
-    /// Bytes of what a lane writes alone, in words of eight.
+    /// Bytes of a lane's own entry, a multiple of eight.
     pub fn single(&self) -> u64 {
         8 + 8 * self.behind().len() as u64
     }
-    /// From the part's first byte: where slots of the warp begin.
+    /// Offset of the warp's slots from the part's first byte.
     pub fn joints(&self) -> u64 {
-        if self.which == Which::First { 8 * self.holders() } else { 0 }
+        if self.which == Which::First { 8 * self.owners() } else { 0 }
     }
-    /// Likewise, those of lanes.
+    /// Offset of the lanes' slots from the part's first byte.
     pub fn singles(&self) -> u64 {
         self.joints() + u64::from(self.keep) * self.joint()
     }
-    /// Bytes in a warp's.
+    /// Bytes of the part in each warp.
     pub fn bytes(&self) -> u64 {
         match self.which {
             Which::Room => 8 + self.entries() * self.entry(),
-            _ if self.of_lane => self.singles() + u64::from(self.keep) * self.holders() * self.single(),
+            _ if self.of_lane => self.singles() + u64::from(self.keep) * self.owners() * self.single(),
             _ => (self.rows() + self.row() * u64::from(self.keep)).next_multiple_of(8),
         }
     }
-    /// Bytes of a record in a log.
+    /// Bytes of a log's entry.
     pub fn entry(&self) -> u64 {
         (8 + self.row()).next_multiple_of(8)
     }
-    /// Entries of a log that lie in a warp's bytes.
+    /// Number of a log's entries in each warp's bytes.
     pub fn entries(&self) -> u64 {
-        u64::from(self.keep) * self.holders()
+        u64::from(self.keep) * self.owners()
     }
-    /// Holders of a warp.
-    fn holders(&self) -> u64 {
+    /// Number of owners in a warp: its lanes, or the warp itself.
+    fn owners(&self) -> u64 {
         if self.of_lane { 32 } else { 1 }
     }
-    /// A lane's records in the part's bytes, by number from 0, and how many it wrote.
+    /// Reads a lane's records from the part's bytes, with their numbers from 0, and the number that it wrote.
     fn lane(&self, bytes: &[u8], lane: u64) -> (Vec<(u64, Vec<u64>)>, u64) {
         let four = |at: u64| {
             let word = bytes.get(at as usize..).and_then(|b| b.first_chunk()).copied();
@@ -318,7 +326,7 @@ impl Part {
         let mut found: Vec<(u64, Vec<u64>)> = Vec::new();
         for slot in 0..u64::from(self.keep) {
             let joint = self.joints() + slot * self.joint();
-            let own = self.singles() + slot * self.holders() * self.single() + 8 * lane;
+            let own = self.singles() + slot * self.owners() * self.single() + 8 * lane;
             let (together, alone) = (four(joint), four(own));
             let Some(number) = together.max(alone).checked_sub(1) else { continue };
             let mut fields = vec![0; self.fields.len()];
@@ -328,7 +336,7 @@ impl Part {
             for (i, behind) in (0u64..).zip(self.behind()) {
                 let step = four(joint + 8 + 4 * i).cast_signed();
                 fields[behind] = match alone >= together || step == APART {
-                    true => eight(own + 8 * self.holders() * (1 + i)),
+                    true => eight(own + 8 * self.owners() * (1 + i)),
                     false => {
                         let first = eight(joint + self.joint_fields() + 8 * i);
                         first.wrapping_add_signed(i64::from(step).wrapping_mul(lane as i64))
@@ -345,10 +353,10 @@ impl Part {
 }
 
 impl Records {
-    /// Places parts one after the other, behind so many variables.
+    /// Places the parts one after the other, behind `variables` variables of eight bytes.
     pub fn new(variables: usize, parts: Vec<Part>) -> Records {
         let mut records = Records { parts, warp: 8 * variables as u64 };
-        // What is written 16 bytes at once.
+        // Kernels write such a record with one store of 16 bytes.
         let mut all = 8;
         for part in &mut records.parts {
             let apart = match part.alone() && part.bytes().is_multiple_of(16) {
@@ -364,8 +372,9 @@ impl Records {
         records.warp = records.warp.next_multiple_of(all);
         records
     }
-    /// The records of part `i`, in the memory of all warps: the holder (a warp, or a thread counted by warps
-    /// of 32), which of the holder's it is, from 0, and the fields; and how many were not kept.
+    /// Reads the records of part `i` from the memory of all warps. The keys of a row are the owner (a warp,
+    /// or a thread: 32 times the warp plus the lane) and the record's number of that owner, from 0. The cells
+    /// are the fields. Also returns the number of records that were not kept.
     pub fn read(&self, i: usize, all: &[u8]) -> (Vec<Row>, u64) {
         let (mut rows, mut lost) = (Vec::new(), 0u64);
         let Some(part) = self.parts.get(i).filter(|_| self.warp > 0) else { return (rows, lost) };
@@ -378,10 +387,10 @@ impl Records {
         for (warp, bytes) in all.chunks_exact(self.warp as usize).enumerate() {
             if part.of_lane {
                 let own = bytes.get(part.at as usize..).unwrap_or_default();
-                for lane in 0..part.holders() {
+                for lane in 0..part.owners() {
                     let (records, written) = part.lane(own, lane);
                     lost = lost.saturating_add(written.saturating_sub(records.len() as u64));
-                    let key = |n| vec![warp as u64 * part.holders() + lane, n];
+                    let key = |n| vec![warp as u64 * part.owners() + lane, n];
                     rows.extend(records.into_iter().map(|(n, cells)| Row { key: key(n), cells }));
                 }
                 continue;
@@ -407,7 +416,7 @@ impl Records {
         (rows, lost)
     }
 
-    /// The entries of a log, by holder: each one's are in the order in which it wrote them.
+    /// Reads the entries of a log, by owner, each owner's in the order in which it wrote them.
     fn log(&self, part: &Part, all: &[u8]) -> (Vec<Row>, u64) {
         let word = |at: usize| Some(u64::from_le_bytes(*all.get(at..)?.first_chunk()?));
         let written = word(part.at as usize).unwrap_or_default();
@@ -415,18 +424,18 @@ impl Records {
             let first = warp * self.warp + part.at + 8;
             (0..part.entries()).map(move |i| first + i * part.entry())
         });
-        let mut holders: BTreeMap<u64, Vec<Vec<u64>>> = BTreeMap::new();
+        let mut owners: BTreeMap<u64, Vec<Vec<u64>>> = BTreeMap::new();
         let (mut rows, mut kept) = (Vec::new(), 0);
         for at in places.take(usize::try_from(written).unwrap_or(usize::MAX)) {
-            // 0: nobody has come to write it.
+            // 0: the owner reserved the entry and did not write it.
             let record = all.get(at as usize + 8..).and_then(|b| b.get(..part.row() as usize));
-            if let (Some(holder @ 1..), Some(record)) = (word(at as usize), record) {
-                holders.entry(holder - 1).or_default().push(part.record(record));
+            if let (Some(owner @ 1..), Some(record)) = (word(at as usize), record) {
+                owners.entry(owner - 1).or_default().push(part.record(record));
                 kept += 1;
             }
         }
-        for (holder, records) in holders {
-            rows.extend(records.into_iter().zip(0..).map(|(cells, n)| Row { key: vec![holder, n], cells }));
+        for (owner, records) in owners {
+            rows.extend(records.into_iter().zip(0..).map(|(cells, n)| Row { key: vec![owner, n], cells }));
         }
         (rows, written.saturating_sub(kept))
     }
@@ -549,8 +558,8 @@ mod tests {
                 bytes[at as usize + 8 * i..][..8].copy_from_slice(&word.to_le_bytes());
             }
         };
-        // All lanes write a first and a second record together, of which one field does not grow evenly; of
-        // the last ones lane 3 has written a third, which takes the first's place.
+        // All lanes write a first and a second record together; one field of the second has no constant step.
+        // In the part of the last records, lane 3 has written a third one, which replaces its first.
         let two =
             |low: i32, high: i32| u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32;
         for part in [first, last] {
@@ -576,12 +585,12 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_of_all_holders() {
+    fn a_log_is_of_all_owners() {
         let part = Part { fields: vec![Scalar::U64], keep: 2, which: Which::Room, ..Part::default() };
         let records = Records::new(1, vec![part]);
         assert_eq!((records.warp, records.parts[0].at), (48, 8));
-        // Of two warps with room for four: the second wrote three times, one entry was not filled, one more
-        // did not fit.
+        // Two warps with room for four entries: the second wrote three times, one entry was not filled, one
+        // more did not fit.
         let words = [99u64, 5, 2, 10, 1, 11, 99, 0, 0, 0, 2, 12];
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let row = |warp, n, value| Row { key: vec![warp, n], cells: vec![value] };

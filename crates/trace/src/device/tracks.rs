@@ -1,221 +1,155 @@
-//! How tracks lie in device memory, and reading them.
+//! The layout of tracks in device memory, and the reader of it.
 //!
-//! All of it starts as zeros. Each track has a **region** of 2^k bytes, aligned to its size: a [`TrackHead`],
-//! then slots of eight bytes. A record is a slot `{low half of the clock, marker + 1}`; the words of a marker
-//! that has some are the slot behind it.
+//! All bytes are zero before the launch. Each track has a **region** of 2^k bytes, aligned to its size: a
+//! [`TrackHead`], then slots of eight bytes. A warp has one region, which its lowest lane writes, or the lane
+//! that leads its group. With [`Layout::lanes`] it has 32 regions, one for each lane.
 //!
-//! A lane's **cursor** is the low half of the address of its next slot, and goes on behind the region's end,
-//! where nothing is written any more: what is missing is counted. It stops at [`LAST`]. So regions lie where
-//! [`fits`] says, and the addresses of a region have one high half.
+//! **[`Form::Records`].** A record is a slot `{low half of the clock, marker + 1}`. The payload words of
+//! a marker that has some are in the slot behind it. A lane's **cursor** is the low half of the address of
+//! its next slot. Past the end of the region the lane writes nothing, but the cursor goes on, so that missing
+//! slots are counted. The cursor stops at [`LAST`]. Regions lie where [`fits`] allows, so all addresses of a
+//! region have the same high half.
 //!
-//! That is [`Form::Records`]. With [`Form::Sums`] nothing is written before the lane ends: it has
-//! [`Layout::words`] words of 32 bits in registers, from 0 on, and writes them behind the head at its end. A
-//! word is a region's sum, to which its ends add the low half of the clock and from which its begins subtract
-//! it, or a number of begins. A sum is exact if what it stands for took fewer than 2^32 cycles: where the
-//! track is no longer than that, all are.
+//! **[`Form::Sums`].** A lane writes nothing before it ends. It has [`Layout::words`] words of 32
+//! bits in registers, which start at 0, and writes them behind the head at its end. A word is either a number
+//! of begins, or the sum of a region's times: its ends add the low half of the clock, and its begins subtract
+//! it. A sum is exact if the visits took fewer than 2^32 cycles together, which holds if the whole track is
+//! no longer than that.
 //!
-//! With [`Form::Ring`] slots are entries of 16 bytes, `{low half of the clock, marker + 1 | lane << 24, turn,
-//! first word}`, or, where a marker has two words, of 32: behind those `{second word, turn, 0, 0}`. Behind
-//! the last entry a lane goes on with the first, and its turn is one more. So the entries themselves say
-//! which is the newest and how many were written over, also where the lane never ended; one whose halves have
-//! different turns was being written. A lane that traps does not say that it ended.
+//! **[`Form::Ring`].** Slots form entries of 16 bytes, `{low half of the clock, marker + 1 | lane << 24,
+//! turn, first word}`. If a marker has two words, entries have 32 bytes, and `{second word, turn, 0, 0}`
+//! follows. After the last entry a lane continues with the first one, and its turn grows by 1. The entries
+//! therefore show which one is newest and how many were overwritten, even if the lane never ended. An entry
+//! whose halves have different turns was being written. A lane that traps does not record that it ended.
 //!
-//! With [`Form::Spans`] slots are entries of 16 bytes: `{clock as it began, span + 1 | `[`SPAN`]`, clock as
-//! it ended, word}` of a region, and of all else a record, `{clock, marker + 1, words}`. They are in the
-//! order in which they were written. Reading gives the records that each stands for, in the order of their
-//! clocks; of a span whose clock may have turned since it began both are lost, which only a track of 2^32
-//! cycles or more can have.
+//! **[`Form::Spans`].** Slots form entries of 16 bytes. A region has one entry, `{clock at its begin,
+//! span + 1 | `[`SPAN`]`, clock at its end, word}`. Any other marker has a record, `{clock, marker + 1,
+//! words}`. Entries are in the order in which they were written. The reader gives the records that each entry
+//! stands for, in the order of their clocks. If the clock may have wrapped since a span began, both of its
+//! records count as lost. Only a track of 2^32 cycles or more can have such a span.
 //!
-//! With records and spans a lane leaves an **anchor** now and then, `{low half of the clock, `[`ANCHOR`]` -
-//! took, low and high half of the global timer}`, where it has written [`Layout::apart`] slots since the last
-//! one and comes to a place where it waits; the first one after [`Layout::first`], which differs from warp to
-//! warp, so that anchors do not all fall together. `took` are the cycles until the timer had answered: where
-//! many warps ask, it takes its time. An anchor that does not fit is neither written nor counted, and no
-//! other follows.
+//! **Anchors.** With records and spans, a lane also writes **anchors**:
+//! `{low half of the clock, `[`ANCHOR`]` - took, low and high half of the global timer}`. It writes one at a
+//! place where it waits, if it has written [`Layout::apart`] slots since the last one. The first anchor comes
+//! after [`Layout::first`] slots, which differs from warp to warp, so that not all warps read the timer at
+//! once. `took` is the number of cycles until the timer answered, which grows if many warps ask. An anchor
+//! that does not fit is neither written nor counted, and the track has no further one.
 //!
-//! A warp has one region, of its lowest lane or of the one that leads its group, or 32, one a lane.
+//! # Invariants
+//! Reading never panics and allocates in proportion to the bytes, whatever they are.
 //!
-//! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: a lane that never ended
-//! did not say how many of its records did not fit; of one that wanted more than 256 MiB at least, only that
-//! many are counted. In a ring, of a lane that leads again after another has led: entries of its first time
-//! may stand for newer ones.
+//! # Limitations
+//! A lane that never ended did not write how many of its records did not fit. The count of missing records
+//! stops at 256 MiB. In a ring of a lane that leads its group, loses the lead and leads again, entries of the
+//! first time may stand for newer ones.
 
+mod slots;
 mod spans;
 
 use crate::device::TrackHead;
-use crate::ids::{Cycles, Nanos};
-use crate::ids::{FuncId, WarpId};
+use crate::ids::{Cycles, FuncId, Nanos, WarpId};
 use crate::mark::{Anchor, Anchors, Record, Records, Sum, Track};
 
-/// Bytes of a slot.
-pub const SLOT: u64 = 8;
-/// Where a cursor stops: 64 KiB, more than what control-equivalent markers write together, from where it
-/// would wrap.
+pub use slots::{ANCHOR, ANCHOR_SLOTS, Group, Queues, SLOT, SLOWEST, SPAN, Shape, Spanned};
+use slots::{SlotContents, after, half, took};
+
+/// The value at which a cursor stops: 64 KiB before it would wrap. That is more than control-equivalent
+/// markers write together.
 pub const LAST: u32 = 0xFFFF_0000;
-/// Bytes from regions to where cursors stop.
+/// Bytes that the addresses after the last region must have before the next multiple of 2^32, for cursors
+/// that go on.
 pub const BEYOND: u64 = 1 << 28;
-/// Most bytes of a launch's regions: twice as many and [`BEYOND`] always have room for them between two
-/// multiples of 2^32.
+/// Largest number of bytes of a launch's regions. An allocation of twice as many bytes plus [`BEYOND`] always
+/// has a place for them between two multiples of 2^32.
 pub const MOST: u64 = 1 << 31;
-/// Logarithms of a region's bytes: 8 slots and the head at least, 64 Ki slots at most.
+/// Smallest and largest base-2 logarithm of a region's bytes: 8 slots and the head, and 64 Ki slots.
 pub const LOGS: (u32, u32) = (7, 19);
 
-/// Bytes of an entry of a ring; twice as many where a marker has two words.
+/// Bytes of an entry of a ring; twice as many if a marker has two words.
 pub const ENTRY: u64 = 16;
-/// Most entries of a ring that can be asked for.
+/// Largest number of entries of a ring.
 pub const MOST_ENTRIES: u32 = 1 << 14;
-/// Where the lane lies in an entry.
+/// First bit of the lane in the second word of a ring's entry.
 pub const LANE_BIT: u32 = 24;
 
-/// Set in the number of an entry that is a span.
-pub const SPAN: u32 = 1 << 31;
-
-/// The number of an entry that is an anchor, less the cycles that its timer took.
-pub const ANCHOR: u32 = SPAN - 1;
-/// The most cycles that an anchor's timer takes: more are as many.
-pub const SLOWEST: u32 = 1023;
-/// Slots of an anchor.
-pub const ANCHOR_SLOTS: u32 = 2;
-/// Slots from one anchor of a track to the next, about: a ninth of its memory.
+/// Slots from one anchor of a track to the next, about. Anchors take a ninth of a track's memory.
 pub const APART: u32 = 16;
-/// In how many parts of that distance first anchors lie, by the warp's number modulo this: a power of two.
+/// The first anchors of warps are staggered in this many steps of [`APART`], by the warp's number. A power of
+/// two.
 pub const STAGGERED: u32 = 8;
 
-/// Most words of a track of sums: each is a register of the kernel.
+/// Largest number of words of a track of sums. Each word is a register of the kernel.
 pub const WORDS: u32 = 32;
 
-/// What a lane leaves of the markers that it passes.
+/// What a track keeps of the markers that its lane passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Form {
-    /// A record of each, the first ones.
+    /// A record for each visit of a marker; the first ones that fit.
     #[default]
     Records,
-    /// One of each region, as it ends, and a record of all else; the first ones.
+    /// An entry for each region when it ends, and a record for each other marker; the first ones that fit.
     Spans,
-    /// How long regions took together, and how often they began.
+    /// Total time and number of visits of each region.
     Sums,
-    /// A record of each, the last ones.
+    /// A record for each visit of a marker; the last ones.
     Ring {
-        /// How many a track keeps, 1 to [`MOST_ENTRIES`]; more where there is room for more.
+        /// Number of entries to keep, 1 to [`MOST_ENTRIES`]. A track keeps more if its region has room.
         entries: u32,
     },
 }
 
-/// Where a launch's tracks lie.
+/// The layout of a launch's tracks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
-    /// What they hold.
+    /// What tracks keep.
     pub form: Form,
-    /// Of [`Form::Sums`]: what words mean.
+    /// For [`Form::Sums`]: the meaning of the words.
     pub totals: Vec<Total>,
-    /// Of [`Form::Spans`]: between which markers spans are.
+    /// For [`Form::Spans`]: the markers of each span.
     pub spans: Vec<Spanned>,
-    /// How many words a track has.
+    /// For [`Form::Sums`]: number of words of a track.
     pub words: u32,
-    /// Whether each lane has a track; else the warp has one.
+    /// Whether each lane has a track. Otherwise each warp has one.
     pub lanes: bool,
-    /// Slots from an anchor to the next; 0: there are none between a track's begin and end.
+    /// Slots from one anchor to the next; 0 for no anchors between a track's begin and end.
     pub apart: u32,
-    /// By marker: what its records look like.
+    /// By marker: the shape of its records.
     pub shapes: Vec<Shape>,
 }
 
-/// The ring of a track.
+/// The ring in a track's region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ring {
     /// Bytes of an entry.
     pub entry: u64,
-    /// How many there are.
+    /// Number of entries.
     pub entries: u64,
-    /// The logarithm of the region's bytes.
+    /// Base-2 logarithm of the region's bytes.
     pub log: u32,
 }
 
-/// A region that is added up.
+/// A region of [`Form::Sums`], and the words that hold its sums.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Total {
-    /// In which kernel; `None`: in a device function, which any may call. Kernels have the same words for
-    /// different regions.
+    /// The kernel that has the region. `None`: a device function, which any kernel may call. Different
+    /// kernels use the same words for different regions.
     pub kernel: Option<FuncId>,
-    /// The first marker at which it begins.
+    /// The first marker at which the region begins.
     pub mark: u32,
-    /// The word with its cycles.
+    /// Index of the word with its cycles.
     pub cycles: u32,
-    /// Words that count, and how many of its visits begin each time.
+    /// Index of each word that counts its begins, and the number of visits that begin each time.
     pub counts: Vec<(u32, u32)>,
 }
 
-/// A span: from one marker to another.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Spanned {
-    /// Where it begins.
-    pub begin: u32,
-    /// Where it ends; `None`: as its lane does, which no marker says.
-    pub end: Option<u32>,
-    /// Whether another span from there is only under way when this one has ended.
-    pub alone: bool,
-}
-
-/// What a marker's records look like.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Shape {
-    /// How many words it has of its own.
-    pub words: u32,
-    /// Its part in a queue of asynchronous work: the first word of its records is the number of a group,
-    /// which the reader counts.
-    pub group: Option<Group>,
-}
-
-/// Asynchronous work that a lane commits and waits for in groups, in order.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Group {
-    /// A group is committed.
-    Commit {
-        /// To which queue.
-        queue: u8,
-    },
-    /// All but the last so many have ended: as many records as groups that nothing was known of.
-    Wait {
-        /// Of which queue.
-        queue: u8,
-        /// How many may be left.
-        left: u32,
-    },
-}
-
-/// Numbers the groups of asynchronous work in a track's records.
-#[derive(Clone, Debug, Default)]
-pub struct Queues([(u32, u32); 4]);
-
-impl Queues {
-    /// What a record as it was written stands for.
-    pub fn push(&mut self, group: Option<Group>, record: Record, out: &mut Vec<Record>) {
-        let (Some(Group::Commit { queue } | Group::Wait { queue, .. }), queues) = (group, &mut self.0) else {
-            return out.push(record);
-        };
-        let (committed, ended) = &mut queues[usize::from(queue) % 4];
-        match group {
-            Some(Group::Wait { left, .. }) => {
-                let until = committed.saturating_sub(left).max(*ended);
-                out.extend((*ended..until).map(|n| Record { payload: [n, 0], ..record }));
-                *ended = until;
-            }
-            _ => {
-                out.push(Record { payload: [*committed, 0], ..record });
-                *committed = committed.saturating_add(1);
-            }
-        }
-    }
-}
-
-/// Whether regions may lie in `bytes` bytes at `at`.
+/// Whether `bytes` bytes of regions may lie at address `at`: cursors must not wrap.
 pub fn fits(at: u64, bytes: u64) -> bool {
     let low = at & u64::from(u32::MAX);
     low + bytes <= (1 << 32) - BEYOND
 }
 
-/// Bytes that the longest track in regions of 2^`log` bytes wanted of its own, its head among them; one that
-/// never ended: all.
+/// Bytes that the longest track wanted, its head included, in regions of 2^`log` bytes. A track that never
+/// ended counts as its whole region.
 pub fn wanted(log: u32, bytes: &[u8]) -> u64 {
     let size = 1usize.checked_shl(log).unwrap_or(usize::MAX).max(TrackHead::SIZE);
     let of = |head: TrackHead| match head {
@@ -227,15 +161,15 @@ pub fn wanted(log: u32, bytes: &[u8]) -> u64 {
 }
 
 impl Layout {
-    /// Regions of a warp.
+    /// Number of regions of a warp.
     pub fn regions(&self) -> u64 {
         if self.lanes { 32 } else { 1 }
     }
-    /// Slots before the first anchor of a warp.
+    /// Number of slots before the first anchor of a warp.
     pub fn first(&self, warp: u64) -> u32 {
         ((warp % u64::from(STAGGERED)) as u32 + 1) * (self.apart / STAGGERED)
     }
-    /// The logarithm of a region's bytes, where that does not depend on how much memory there is.
+    /// Base-2 logarithm of a region's bytes, for forms whose size does not depend on the available memory.
     pub fn log(&self) -> Option<u32> {
         match self.form {
             Form::Records | Form::Spans => None,
@@ -246,12 +180,12 @@ impl Layout {
             Form::Ring { .. } => self.ring().map(|r| r.log),
         }
     }
-    /// Whether a track says that its lane ended there, at a `trap` or elsewhere. A ring's does not at a
-    /// `trap`: it is read for where lanes were.
+    /// Whether a lane records its end at a place where it ends; `trap`: the place is a `trap`. A ring does
+    /// not record an end at a `trap`, because it is read to see where lanes were.
     pub fn ends(&self, trap: bool) -> bool {
         !(trap && matches!(self.form, Form::Ring { .. }))
     }
-    /// Of [`Form::Ring`]: where its entries lie.
+    /// For [`Form::Ring`]: the layout of the ring.
     pub fn ring(&self) -> Option<Ring> {
         let Form::Ring { entries } = self.form else { return None };
         let entry = if self.shapes.iter().any(|s| s.words > 1) { 2 * ENTRY } else { ENTRY };
@@ -260,7 +194,7 @@ impl Layout {
         let log = bytes.next_power_of_two().ilog2().clamp(LOGS.0, LOGS.1);
         Some(Ring { entry, entries: ((1 << log) - head) / entry, log })
     }
-    /// Records as they were written, as what they stand for.
+    /// The records that written records stand for: groups of asynchronous work get their numbers.
     pub fn numbered(&self, written: impl IntoIterator<Item = Record>) -> Vec<Record> {
         let (mut records, mut queues) = (Vec::new(), Queues::default());
         for record in written {
@@ -269,7 +203,7 @@ impl Layout {
         }
         records
     }
-    /// What a track's words say, after a launch of `kernel`: regions that it came to.
+    /// The sums of all regions that a track visited, from its words, after a launch of `kernel`.
     pub fn sums(&self, kernel: FuncId, word: impl Fn(u32) -> u32) -> Vec<Sum> {
         let of = |t: &Total| {
             let count = t.counts.iter().map(|(at, times)| u64::from(word(*at)) * u64::from(*times));
@@ -282,8 +216,8 @@ impl Layout {
         let mine = self.totals.iter().filter(|t| t.kernel.is_none_or(|k| k == kernel));
         mine.map(of).filter(|s| (s.count, s.cycles) != (0, Cycles(0))).collect()
     }
-    /// The logarithm of a region's bytes for so many warps in `budget` bytes, and for how many of them there
-    /// is room.
+    /// For `warps` warps in `budget` bytes: base-2 logarithm of a region's bytes, and the number of warps
+    /// that have room.
     pub fn size(&self, warps: u64, budget: u64) -> (u32, u64) {
         let regions = self.regions();
         let room = budget / regions;
@@ -291,8 +225,8 @@ impl Layout {
         let log = self.log().unwrap_or_else(shared);
         (log, warps.min(room >> log))
     }
-    /// The tracks of a launch of `kernel` in the regions of warps from `first` on; `log` is the logarithm of
-    /// a region's bytes.
+    /// Reads the tracks of a launch of `kernel`. `bytes` are the regions of the warps from number `first` on,
+    /// each of 2^`log` bytes.
     pub fn read(&self, kernel: FuncId, first: u64, log: u32, bytes: &[u8]) -> Vec<Track> {
         let size = 1usize.checked_shl(log).unwrap_or(usize::MAX).max(TrackHead::SIZE);
         let regions = self.regions();
@@ -303,8 +237,8 @@ impl Layout {
         bytes.chunks_exact(size).enumerate().filter_map(track).collect()
     }
 
-    /// Bytes that tracks in regions of 2^`log` bytes took, their heads among them; of records that did not
-    /// fit, what they wanted.
+    /// Bytes that the tracks in regions of 2^`log` bytes used, their heads included. Records that did not fit
+    /// count as well.
     pub fn took(&self, log: u32, bytes: &[u8]) -> u64 {
         let size = 1usize.checked_shl(log).unwrap_or(usize::MAX).max(TrackHead::SIZE);
         let of = |region: &[u8]| match (self.form, self::wanted(log, region)) {
@@ -320,7 +254,7 @@ impl Layout {
         bytes.chunks_exact(size).map(of).fold(0, u64::saturating_add)
     }
 
-    /// What one region holds, if a lane began there.
+    /// Reads one region. `None` if no lane began there.
     fn track(&self, kernel: FuncId, warp: WarpId, region: &[u8]) -> Option<Track> {
         let head = TrackHead::read(region)?;
         let sm = head.sm.checked_sub(1).filter(|_| head.left != head.lane.wrapping_add(1))?;
@@ -346,7 +280,7 @@ impl Layout {
         Some(match self.form {
             Form::Records | Form::Spans => {
                 let read = if self.form == Form::Spans {
-                    spans::read(self, &head, slots)
+                    spans::read(&self.shapes, &self.spans, &head, slots)
                 } else {
                     self.read_slots(&head, slots)
                 };
@@ -369,7 +303,7 @@ impl Layout {
         })
     }
 
-    /// The entries of `lane` in a ring, oldest first, and how many are not there.
+    /// The entries of `lane` in a ring, oldest first, and the number of overwritten ones.
     fn last(&self, lane: u32, bytes: &[u8]) -> (Vec<Record>, u64) {
         let Some(ring) = self.ring() else { return Default::default() };
         let entry = |bytes: &[u8]| -> Option<(u32, Record)> {
@@ -400,8 +334,8 @@ impl Layout {
         (records, lost)
     }
 
-    /// What a region's slots hold.
-    fn read_slots(&self, head: &TrackHead, slots: &[[u8; 8]]) -> Read {
+    /// Reads the slots of a region of [`Form::Records`].
+    fn read_slots(&self, head: &TrackHead, slots: &[[u8; 8]]) -> SlotContents {
         let ended = head.end_nanos != 0;
         let room = slots.len() as u64 * SLOT;
         let used = if ended { head.written.min(room) } else { room };
@@ -432,31 +366,8 @@ impl Layout {
             records.push(record);
         }
         let lost = if ended { head.written.saturating_sub(at as u64 * SLOT) / SLOT } else { 0 };
-        Read { records: self.numbered(records), anchors, lost }
+        SlotContents { records: self.numbered(records), anchors, lost }
     }
-}
-
-/// The cycles that an anchor's timer took, by the number of its entry; `None`: that of something else.
-fn took(number: u32) -> Option<u32> {
-    ANCHOR.checked_sub(number).filter(|took| *took <= SLOWEST)
-}
-
-/// What a region holds.
-struct Read {
-    records: Vec<Record>,
-    anchors: Vec<Anchor>,
-    /// How many slots are missing.
-    lost: u64,
-}
-
-/// The next whole clock from `now` on whose low half is `low`.
-fn after(now: u64, low: u32) -> u64 {
-    now.wrapping_add(low.wrapping_sub(now as u32).into())
-}
-
-/// The 32 bits at byte `at` of a slot.
-fn half(slot: &[u8; 8], at: usize) -> u32 {
-    u32::from_le_bytes([slot[at], slot[at + 1], slot[at + 2], slot[at + 3]])
 }
 
 #[cfg(test)]
@@ -479,12 +390,12 @@ mod tests {
         let ended = TrackHead { end_nanos: 1, end_cycles: 8, written: 32, ..head };
         let slots = [[10, 1], [11, 2], [70, 0], [12, 1]];
         let mut bytes = region(&ended, &slots);
-        // One that never ended has what is there, one in which nobody began is none; what did not fit is
-        // counted.
+        // For a lane that never ended, all records in the region count. A region without a lane is no track.
+        // Records that did not fit are counted.
         bytes.extend(region(&head, &slots[..3]));
         bytes.extend(region(&TrackHead::default(), &slots));
         bytes.extend(region(&TrackHead { written: 80, ..ended }, &[[1, 1]; 8]));
-        // Nor is one whose lane has left it.
+        // A region that its lane has left is no track.
         bytes.extend(region(&TrackHead { left: 8, ..ended }, &slots));
         let tracks = layout.read(FuncId(0), 100, 7, &bytes);
         let r = |mark, clock, word| Record { mark, clock, payload: [word, 0] };
@@ -505,13 +416,13 @@ mod tests {
         assert_eq!((tracks[2].warp, tracks[2].records.0.len(), tracks[2].lost), (WarpId(103), 8, 2));
         assert_eq!(tracks.len(), 3);
         assert_eq!((wanted(7, &bytes), wanted(7, &bytes[..128]), wanted(7, &[0; 128])), (144, 96, 0));
-        // The third of the five has none.
+        // The third of the five regions has no track.
         assert_eq!(layout.took(7, &bytes), 96 + 128 + 144 + 96);
         let ring = Layout { form: Form::Ring { entries: 3 }, ..layout };
         assert_eq!(ring.took(7, &bytes), 4 * 128);
     }
 
-    /// Anchors are no records; their clocks are whole, also where the low half turned since the track's
+    /// Anchors are no records. Their clocks have 64 bits, even if the low half wrapped since the track's
     /// begin.
     #[test]
     fn anchors_are_taken_out() {
@@ -570,16 +481,16 @@ mod tests {
         };
         assert_eq!(of(1, &[]), (vec![], 0));
         assert_eq!(of(1, &[[9, tag(1, 2), 0, 7]]), (vec![(1, 9, [7, 0])], 0));
-        // Turn 3 has come to its second entry: of 14 records the last four are there.
+        // Turn 3 has reached its second entry: of 14 records the last four are left.
         let turned =
             [[50, tag(0, 2), 3, 0], [60, tag(1, 2), 3, 8], [30, tag(0, 2), 2, 0], [40, tag(0, 2), 2, 0]];
         let there = vec![(0, 30, [0; 2]), (0, 40, [0; 2]), (0, 50, [0; 2]), (1, 60, [8, 0])];
         assert_eq!(of(1, &turned), (there, 10));
-        // What another lane left, which led before, and what is of no turn that can be, is not there.
+        // Entries of another lane, which led before, and of impossible turns are ignored.
         let odd =
             [[50, tag(0, 2), 3, 0], [60, tag(1, 9), 3, 8], [30, tag(0, 2), 1, 0], [40, tag(0, 2), 2, 0]];
         assert_eq!(of(1, &odd), (vec![(0, 40, [0; 2]), (0, 50, [0; 2])], 11));
-        // Of a record with two words one half may be there alone.
+        // A record with two words may be half written.
         let halves = [[9, tag(1, 2), 0, 7], [8, 0, 0, 0], [10, tag(1, 2), 1, 7], [8, 0, 0, 0]];
         assert_eq!(of(2, &halves), (vec![(1, 9, [7, 8])], 0));
     }

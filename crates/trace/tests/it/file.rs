@@ -1,4 +1,5 @@
-//! The file: what is written is read, damage is told, what was written long ago is read still.
+//! The file of a recording: it reads back as written, damage is reported, and files of old versions are still
+//! readable.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The driver's handles as types of their own.
+//! The driver's handles as distinct types.
 #![allow(unsafe_code, reason = "handles are pointers of the driver's that this process never follows")]
 
 use std::ffi::c_void;
@@ -9,17 +9,18 @@ macro_rules! handles {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub struct $name(pub(super) *mut c_void);
 
-        // SAFETY: a name for something of the driver's, which any thread may say; nothing is reached through
-        // it here.
+        // SAFETY: C3: a handle is a name that any thread may pass to the driver. This crate never follows the
+        // pointer.
         unsafe impl Send for $name {}
-        // SAFETY: as above.
+        // SAFETY: C3: as for `Send`; a shared handle can only be copied.
         unsafe impl Sync for $name {}
 
         impl $name {
-            /// A handle that the program got from the driver itself.
+            /// Wraps a handle that the program got from the driver.
             ///
             /// # Safety
-            /// The driver gave it out, and knows it as long as this is used.
+            /// The driver must have returned the handle, and must know it as long as this value or a copy is
+            /// used.
             pub const unsafe fn foreign(handle: *mut c_void) -> $name {
                 $name(handle)
             }
@@ -28,18 +29,18 @@ macro_rules! handles {
 }
 
 handles! {
-    /// A context.
+    /// A context of the driver.
     Context
-    /// A module.
+    /// A loaded module.
     Module
-    /// A kernel.
+    /// A kernel of a module.
     Function
     /// A stream; null is the default stream.
     Stream
-    /// An event.
+    /// An event of the driver.
     Event
 }
 
-/// A device, by the driver's number.
+/// A device, by its number in the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Device(pub(super) i32);

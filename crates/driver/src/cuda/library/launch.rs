@@ -1,4 +1,4 @@
-//! Starts kernels in the default stream and times them with events.
+//! Launches kernels in the default stream and times them with events.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ffi::c_void;
@@ -11,43 +11,43 @@ use crate::cuda::library::handles::{Event, Function};
 use crate::cuda::library::modules::number;
 use crate::cuda::library::open::Library;
 
-/// How a kernel is started.
+/// Shape of a launch, as CUDA expects it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// CTAs.
+    /// Size of the grid, in CTAs or in the kernel's unit.
     pub grid: [u32; 3],
-    /// Threads in a CTA.
+    /// Size of a CTA in threads.
     pub block: [u32; 3],
-    /// CTAs in a cluster, where it says something.
+    /// Size of a cluster in CTAs, if the launch asks for clusters.
     pub cluster: Option<[u32; 3]>,
-    /// Dynamic shared memory, bytes.
+    /// Dynamic shared memory of a CTA in bytes.
     pub shared: u32,
 }
 
-/// A kernel's parameters.
+/// Parameters of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Params<'a> {
-    /// Each by itself: the driver knows where it goes.
+    /// One slice for each parameter. The driver knows where each one goes.
     Each(Vec<&'a [u8]>),
-    /// The whole buffer, as the kernel's machine code has it.
+    /// The whole parameter buffer, laid out as in the kernel's machine code.
     Buffer(&'a [u8]),
 }
 
-/// The events around a launch.
+/// Two events that are recorded around a launch.
 #[derive(Debug)]
-pub struct Clock {
+pub struct LaunchTimer {
     start: *mut c_void,
     end: *mut c_void,
 }
 
 impl Library {
-    /// Starts a kernel in the default stream, between two events.
+    /// Launches a kernel in the default stream, between the two events of `timer`.
     pub fn launch(
         &self,
         function: Function,
         shape: &Shape,
         params: &Params<'_>,
-        clock: &Clock,
+        timer: &LaunchTimer,
     ) -> Result<(), Failure> {
         let (mut each, buffer): (Vec<*mut c_void>, &[u8]) = match params {
             Params::Each(each) => (each.iter().map(|p| p.as_ptr().cast_mut().cast()).collect(), &[]),
@@ -75,39 +75,39 @@ impl Library {
         };
         let each = if each.is_empty() { null_mut() } else { each.as_mut_ptr() };
         let extra = if buffer.is_empty() { null_mut() } else { extra.as_mut_ptr() };
-        call!(self.cuEventRecord(clock.start, null_mut()))?;
+        call!(self.cuEventRecord(timer.start, null_mut()))?;
         call!(self.cuLaunchKernelEx(&config, function.0, each, extra))?;
-        call!(self.cuEventRecord(clock.end, null_mut()))
+        call!(self.cuEventRecord(timer.end, null_mut()))
     }
 
-    /// Two events.
-    pub fn clock(&self) -> Result<Clock, Failure> {
+    /// Creates the two events.
+    pub fn create_timer(&self) -> Result<LaunchTimer, Failure> {
         let (mut start, mut end) = (null_mut(), null_mut());
         call!(self.cuEventCreate(&mut start, 0))?;
         if let Err(e) = call!(self.cuEventCreate(&mut end, 0)) {
-            self.stop(Clock { start, end: start });
+            self.destroy_timer(LaunchTimer { start, end: start });
             return Err(e);
         }
-        Ok(Clock { start, end })
+        Ok(LaunchTimer { start, end })
     }
 
-    /// Nanoseconds between them; both have passed.
-    pub fn elapsed(&self, clock: &Clock) -> Result<u64, Failure> {
+    /// Returns the nanoseconds between the two events. Both must have passed.
+    pub fn timer_elapsed(&self, timer: &LaunchTimer) -> Result<u64, Failure> {
         let mut milliseconds = 0f32;
-        call!(self.cuEventElapsedTime(&mut milliseconds, clock.start, clock.end))?;
+        call!(self.cuEventElapsedTime(&mut milliseconds, timer.start, timer.end))?;
         Ok((f64::from(milliseconds) * 1e6) as u64)
     }
 
-    /// Whether the second has passed.
-    pub fn over(&self, clock: &Clock) -> Result<bool, Failure> {
-        self.passed(Event(clock.end))
+    /// Whether the second event has passed.
+    pub fn timer_stopped(&self, timer: &LaunchTimer) -> Result<bool, Failure> {
+        self.event_passed(Event(timer.end))
     }
 
-    /// Destroys them. After a fault the driver refuses; the context then goes with all that is in it.
-    pub fn stop(&self, clock: Clock) {
-        let _ = call!(self.cuEventDestroy_v2(clock.start));
-        if clock.end != clock.start {
-            let _ = call!(self.cuEventDestroy_v2(clock.end));
+    /// Destroys the events. After a fault the driver refuses; the events are then freed with the context.
+    pub fn destroy_timer(&self, timer: LaunchTimer) {
+        let _ = call!(self.cuEventDestroy_v2(timer.start));
+        if timer.end != timer.start {
+            let _ = call!(self.cuEventDestroy_v2(timer.end));
         }
     }
 }

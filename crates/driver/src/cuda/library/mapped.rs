@@ -1,8 +1,11 @@
-//! Host memory that kernels write to: what they wrote is there whatever becomes of them and of their context.
+//! Host memory that kernels can access. Its content survives a fault of the kernel and the loss of the
+//! context.
 //!
 //! # Invariants
-//! The memory stays mapped as long as the device may write to it. Misses: a read beside a kernel that runs
-//! sees some of its stores and not others.
+//! The memory stays mapped as long as the device may write to it.
+//!
+//! # Limitations
+//! A read while a kernel runs sees some of the kernel's stores and misses others.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ptr::null_mut;
@@ -12,34 +15,34 @@ use memmap2::MmapMut;
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::open::Library;
 
-/// `CU_MEMHOSTREGISTER_PORTABLE` and `…_DEVICEMAP`: every context may use it, and the device gets an address
-/// for it.
+/// Flags of `cuMemHostRegister`: usable in every context, with a device address
+/// (`CU_MEMHOSTREGISTER_PORTABLE`, `CU_MEMHOSTREGISTER_DEVICEMAP`).
 const DEVICE_MAP: u32 = 1 | 2;
 
-/// `CUDA_ERROR_OUT_OF_MEMORY`.
+/// Error code for a failed allocation (`CUDA_ERROR_OUT_OF_MEMORY`).
 const OUT_OF_MEMORY: i32 = 2;
 
-/// Host memory that the device reaches, zero at first.
-pub struct Mapped {
+/// Host memory with a device address, initially zero.
+pub struct MappedBuffer {
     library: Library,
     memory: Option<MmapMut>,
     bytes: usize,
     device: u64,
 }
 
-impl Mapped {
-    /// So many bytes, not 0.
-    pub fn new(library: Library, bytes: usize) -> Result<Mapped, Failure> {
+impl MappedBuffer {
+    /// Allocates `bytes` bytes, which must not be 0.
+    pub fn new(library: Library, bytes: usize) -> Result<MappedBuffer, Failure> {
         let mut memory =
             MmapMut::map_anon(bytes).map_err(|_| library.failure("cuMemHostRegister_v2", OUT_OF_MEMORY))?;
         let at = memory.as_mut_ptr();
         call!(library.cuMemHostRegister_v2(at.cast(), bytes, DEVICE_MAP))?;
-        let mut mapped = Mapped { library, memory: Some(memory), bytes, device: 0 };
+        let mut mapped = MappedBuffer { library, memory: Some(memory), bytes, device: 0 };
         call!(library.cuMemHostGetDevicePointer_v2(&mut mapped.device, at.cast(), 0))?;
         Ok(mapped)
     }
 
-    /// Where the device sees its begin.
+    /// Device address of the first byte.
     pub fn device(&self) -> u64 {
         self.device
     }
@@ -48,21 +51,23 @@ impl Mapped {
         self.memory.as_ref().map_or(null_mut(), |m| m.as_ptr())
     }
 
-    /// What is there from the device's address `at` on; whether all of that is in here.
+    /// Copies the bytes from device address `at` on into `to`. Returns false if they are not all in this
+    /// buffer.
     pub fn read(&self, at: u64, to: &mut [u8]) -> bool {
         let from = at.checked_sub(self.device).and_then(|n| usize::try_from(n).ok());
         let Some(from) = from.filter(|n| n.checked_add(to.len()).is_some_and(|end| end <= self.bytes)) else {
             return false;
         };
         for (i, byte) in to.iter_mut().enumerate() {
-            // SAFETY: within the mapping, as was just seen; volatile, for a kernel may be writing there.
+            // SAFETY: C4: the mapping lives as long as `self`, and the range was checked above. The read is
+            // volatile because a kernel may write to the same bytes.
             *byte = unsafe { self.at().add(from + i).read_volatile() };
         }
         true
     }
 
-    /// A copy of so many bytes from there on; `None` where they are not all in here, or there is no room for
-    /// them.
+    /// Copies `bytes` bytes from device address `at` on. Returns `None` if they are not all in this buffer,
+    /// or if there is no memory for the copy.
     pub fn copy(&self, at: u64, bytes: u64) -> Option<Vec<u8>> {
         let bytes = usize::try_from(bytes).ok()?;
         let mut copy = Vec::new();
@@ -72,12 +77,12 @@ impl Mapped {
     }
 }
 
-impl Drop for Mapped {
+impl Drop for MappedBuffer {
     fn drop(&mut self) {
         let library = self.library;
         let at = self.at().cast_mut();
-        // Refused after a fault: the driver may still hold the pages, which then stay for as long as the
-        // process.
+        // After a fault the driver refuses, and may still hold the pages. They then stay mapped until the
+        // process ends.
         if call!(library.cuMemHostUnregister(at.cast())).is_err() {
             self.memory.take().into_iter().for_each(std::mem::forget);
         }

@@ -1,4 +1,4 @@
-//! Devices, contexts, modules, memory and tensor maps: one safe function for each driver call.
+//! Safe functions for devices, contexts, modules, memory and tensor maps: one for each driver call.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ffi::{CString, c_void};
@@ -10,69 +10,69 @@ use crate::cuda::library::handles::{Context, Device, Function, Module};
 use crate::cuda::library::open::Library;
 use crate::tensor_map::{BYTES, Swizzle, TensorMap};
 
-/// Bytes for what the JIT says.
+/// Size in bytes of the buffer for messages of the JIT compiler.
 const LOG: usize = 16 << 10;
 
 impl Library {
-    /// How many devices there are.
-    pub fn devices(&self) -> Result<u32, Failure> {
+    /// Number of devices.
+    pub fn device_count(&self) -> Result<u32, Failure> {
         let mut count = 0;
         call!(self.cuDeviceGetCount(&mut count))?;
         Ok(u32::try_from(count).unwrap_or(0))
     }
 
-    /// A device by its ordinal.
+    /// Returns the device with an ordinal.
     pub fn device(&self, ordinal: u32) -> Result<Device, Failure> {
         let mut device = 0;
         call!(self.cuDeviceGet(&mut device, i32::try_from(ordinal).unwrap_or(i32::MAX)))?;
         Ok(Device(device))
     }
 
-    /// Its name.
-    pub fn name(&self, device: Device) -> Result<String, Failure> {
+    /// Returns the name of a device.
+    pub fn device_name(&self, device: Device) -> Result<String, Failure> {
         let mut name = [0u8; 256];
         call!(self.cuDeviceGetName(name.as_mut_ptr().cast(), 255, device.0))?;
         let text = name.split(|&b| b == 0).next().unwrap_or_default();
         Ok(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// One of its attributes.
+    /// Returns an attribute of a device.
     pub fn attribute(&self, device: Device, attribute: i32) -> Result<u32, Failure> {
         let mut value = 0;
         call!(self.cuDeviceGetAttribute(&mut value, attribute, device.0))?;
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
-    /// Bytes of its memory.
-    pub fn memory(&self, device: Device) -> Result<u64, Failure> {
+    /// Returns the memory size of a device in bytes.
+    pub fn device_memory(&self, device: Device) -> Result<u64, Failure> {
         let mut bytes = 0;
         call!(self.cuDeviceTotalMem_v2(&mut bytes, device.0))?;
         Ok(bytes as u64)
     }
 
-    /// Takes part in its primary context.
-    pub fn retain(&self, device: Device) -> Result<Context, Failure> {
+    /// Retains the primary context of a device.
+    pub fn retain_primary_context(&self, device: Device) -> Result<Context, Failure> {
         let mut context = null_mut();
         call!(self.cuDevicePrimaryCtxRetain(&mut context, device.0))?;
         Ok(Context(context))
     }
 
-    /// Gives it back.
-    pub fn release(&self, device: Device) -> Result<(), Failure> {
+    /// Releases the primary context of a device.
+    pub fn release_primary_context(&self, device: Device) -> Result<(), Failure> {
         call!(self.cuDevicePrimaryCtxRelease_v2(device.0))
     }
 
-    /// Makes a context this thread's.
-    pub fn enter(&self, context: Context) -> Result<(), Failure> {
+    /// Makes a context the calling thread's current one.
+    pub fn set_current_context(&self, context: Context) -> Result<(), Failure> {
         call!(self.cuCtxSetCurrent(context.0))
     }
 
-    /// Sets the stack of every thread, bytes.
-    pub fn stack(&self, bytes: usize) -> Result<(), Failure> {
+    /// Sets the stack size of every thread, in bytes.
+    pub fn set_stack_size(&self, bytes: usize) -> Result<(), Failure> {
         call!(self.cuCtxSetLimit(limit::STACK_SIZE, bytes))
     }
 
-    /// Waits for everything that was started.
+    /// Waits for all work of the current context.
     pub fn synchronize(&self) -> Result<(), Failure> {
         call!(self.cuCtxSynchronize())
     }
@@ -83,7 +83,7 @@ impl Library {
         ended.push(0);
         let mut log = vec![0u8; LOG];
         let mut options = [jit::ERROR_LOG, jit::ERROR_LOG_SIZE, jit::LINE_INFO];
-        // Numbers are passed in the pointer's place.
+        // The driver expects numbers in place of pointers.
         let mut values = [log.as_mut_ptr().cast::<c_void>(), number(LOG), number(1)];
         let mut module = null_mut();
         let loaded = call!(self.cuModuleLoadDataEx(
@@ -98,12 +98,12 @@ impl Library {
         loaded.map(|()| Module(module)).map_err(|e| Failure { log: said, ..e })
     }
 
-    /// Unloads a module; its handle is good for nothing afterwards.
+    /// Unloads a module. Its handle must not be used afterwards.
     pub fn unload(&self, module: Module) -> Result<(), Failure> {
         call!(self.cuModuleUnload(module.0))
     }
 
-    /// A kernel of a module. A name with a NUL in it is none.
+    /// Returns a kernel of a module. No kernel has a name that contains a NUL.
     pub fn function(&self, module: Module, name: &str) -> Result<Function, Failure> {
         let name = CString::new(name).unwrap_or_default();
         let mut function = null_mut();
@@ -111,15 +111,16 @@ impl Library {
         Ok(Function(function))
     }
 
-    /// What a kernel needs.
-    pub fn needs(&self, function: Function, attribute: i32) -> Result<u32, Failure> {
+    /// Returns an attribute of a kernel.
+    pub fn function_attribute(&self, function: Function, attribute: i32) -> Result<u32, Failure> {
         let mut value = 0;
         call!(self.cuFuncGetAttribute(&mut value, attribute, function.0))?;
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
-    /// How many CTAs of so many threads and bytes of dynamic shared memory a multiprocessor runs at once.
-    pub fn resident(&self, function: Function, threads: u64, shared: u32) -> Result<u32, Failure> {
+    /// Returns how many CTAs of `threads` threads and `shared` bytes of dynamic shared memory fit on an SM at
+    /// the same time.
+    pub fn max_active_ctas(&self, function: Function, threads: u64, shared: u32) -> Result<u32, Failure> {
         let mut ctas = 0;
         let threads = i32::try_from(threads).unwrap_or(i32::MAX);
         call!(self.cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -131,19 +132,24 @@ impl Library {
         Ok(u32::try_from(ctas).unwrap_or(0))
     }
 
-    /// What a kernel may have.
-    pub fn allow(&self, function: Function, attribute: i32, value: u32) -> Result<(), Failure> {
+    /// Sets an attribute of a kernel.
+    pub fn set_function_attribute(
+        &self,
+        function: Function,
+        attribute: i32,
+        value: u32,
+    ) -> Result<(), Failure> {
         call!(self.cuFuncSetAttribute(function.0, attribute, i32::try_from(value).unwrap_or(i32::MAX)))
     }
 
-    /// Allocates; `bytes` is not 0.
+    /// Allocates device memory; `bytes` must not be 0.
     pub fn alloc(&self, bytes: usize) -> Result<u64, Failure> {
         let mut at = 0;
         call!(self.cuMemAlloc_v2(&mut at, bytes))?;
         Ok(at)
     }
 
-    /// Frees.
+    /// Frees device memory.
     pub fn free(&self, at: u64) -> Result<(), Failure> {
         call!(self.cuMemFree_v2(at))
     }
@@ -158,13 +164,13 @@ impl Library {
         call!(self.cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), from, bytes.len()))
     }
 
-    /// Sets bytes.
+    /// Sets `bytes` bytes of device memory to `value`.
     pub fn fill(&self, to: u64, bytes: usize, value: u8) -> Result<(), Failure> {
         call!(self.cuMemsetD8_v2(to, value, bytes))
     }
 
-    /// The bytes of a tensor map over a tensor at `at`, which was checked: its lists have as many numbers as
-    /// they should.
+    /// Encodes a tensor map over a tensor at `at`. The map has passed [`TensorMap::check`], so its lists have
+    /// the right lengths.
     pub fn tensor_map(&self, at: u64, map: &TensorMap) -> Result<[u8; BYTES], Failure> {
         #[repr(C, align(64))]
         struct Aligned([u8; BYTES]);
@@ -189,7 +195,7 @@ impl Library {
     }
 }
 
-/// A number in a pointer's place, as lists of options have them.
+/// A number in place of a pointer, as option lists have it.
 pub(super) fn number(n: usize) -> *mut c_void {
     std::ptr::without_provenance_mut(n)
 }

@@ -1,4 +1,4 @@
-//! Finds, opens and starts the driver library.
+//! Finds, opens and initialises the driver library.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ffi::{CStr, OsString, c_char, c_void};
@@ -12,10 +12,11 @@ use crate::cuda::functions::Functions;
 use crate::cuda::library::failure::Failure;
 use crate::error::{Error, ErrorKind};
 
-/// Names the library to use instead of the system's: a path. Tests put a mock there.
+/// Environment variable: path of the library to use instead of the system's. Tests load a mock with it.
 pub const VARIABLE: &str = "PRLX_LIBCUDA";
 
-/// Where the system's is looked for, in order: as the loader does, then where containers and WSL put it.
+/// Places of the driver library, in the order in which they are tried: the loader's search path, then the
+/// folders of containers and of WSL.
 const PLACES: &[&str] = &[
     "libcuda.so.1",
     "/usr/local/nvidia/lib64/libcuda.so.1",
@@ -24,28 +25,27 @@ const PLACES: &[&str] = &[
     "/usr/lib64/libcuda.so.1",
 ];
 
-/// The oldest driver whose calls are those of the table, as it says its version; and what to do about an
-/// older one.
+/// Oldest supported driver version. The first driver of CUDA 12 has all calls that PRLX needs.
 const OLDEST: i32 = 12000;
 
 const NEWER: &str = "a driver of CUDA 12 or newer is needed";
 
-/// The driver library.
+/// The opened driver library.
 #[derive(Clone, Copy)]
 pub struct Library {
     pub(super) functions: Functions,
 }
 
 impl Library {
-    /// The library whose calls these are: it is started already.
+    /// Uses these functions. The driver must be initialised already.
     pub const fn of(functions: Functions) -> Library {
         Library { functions }
     }
 
-    /// Finds and opens it, and starts the driver.
+    /// Finds and opens the library, and initialises the driver.
     ///
     /// # Errors
-    /// When there is none, it is too old, or there is no device it can use.
+    /// If there is no driver, it is too old, or it finds no usable device.
     pub fn open() -> Result<Library, Error> {
         let named = std::env::var_os(VARIABLE).filter(|v| !v.is_empty());
         let places = named.as_ref().map_or_else(
@@ -60,17 +60,18 @@ impl Library {
         );
         let mut said = String::new();
         for place in &places {
-            // SAFETY: loading a library runs its initialisers; this one is the system's driver, or what the
-            // user named.
+            // SAFETY: Loading a library runs its initialisers. This one is the system's driver, or the
+            // library that the user named.
             match unsafe { Dynamic::new(place) } {
                 Ok(library) => {
                     let library = ManuallyDrop::new(library);
                     let newer = |what: String| Err(Error::new(ErrorKind::Device, what).help(NEWER));
-                    // SAFETY: the symbol is only looked for.
+                    // SAFETY: the symbol is only looked up, never used.
                     if unsafe { library.get::<*const c_void>(b"cuInit\0") }.is_err() {
                         return newer(format!("the CUDA driver {} has no `cuInit`", place.display()));
                     }
-                    // SAFETY: the symbols of the table's names have its types, as cuda.h says.
+                    // SAFETY: C1: the symbols with the names of the call table have the types of cuda.h. The
+                    // library is never closed, so they stay callable.
                     let functions = unsafe {
                         Functions::of(&|name| {
                             library.get::<*const c_void>(name.to_bytes_with_nul()).map_or(null(), |s| *s)
@@ -100,15 +101,15 @@ impl Library {
         Err(error.help("install NVIDIA's driver, or run on the CPU device: --device cpu"))
     }
 
-    /// A call's failure, with the driver's name and words for it.
+    /// Describes a failed call with the driver's name and text for the code.
     pub(super) fn failure(&self, call: &'static str, code: i32) -> Failure {
         let text = |function: unsafe extern "C" fn(i32, *mut *const c_char) -> i32| {
             let mut at: *const c_char = std::ptr::null();
-            // SAFETY: the driver sets the pointer to a constant string of its own, or to null for codes it
-            // does not know.
+            // SAFETY: C1: both functions that are passed here have this type. C2: `at` is a local variable.
+            // The driver sets it to a constant string, or to null for an unknown code.
             match unsafe { function(code, &mut at) } {
-                // SAFETY: as above: a string that ends, and lives as long as the library, which is never
-                // closed.
+                // SAFETY: the driver returned a string that ends with a NUL. It lives as long as the library,
+                // which is never closed.
                 0 if !at.is_null() => Some(unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned()),
                 _ => None,
             }
@@ -119,7 +120,7 @@ impl Library {
         Failure { call, code, name, text, log: String::new() }
     }
 
-    /// 1000 * major + 10 * minor of the newest CUDA that the driver knows.
+    /// Newest CUDA version that the driver supports, as 1000 * major + 10 * minor.
     pub fn version(&self) -> Result<i32, Failure> {
         let mut version = 0;
         call!(self.cuDriverGetVersion(&mut version))?;

@@ -1,4 +1,4 @@
-//! What an address leads to, and kernels of our own in streams of the program's.
+//! Looks up the memory behind an address, and launches PRLX's own kernels in streams of the program.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ffi::c_void;
@@ -11,22 +11,22 @@ use crate::cuda::library::open::Library;
 
 /// Memory that the driver knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Held {
-    /// `CUmemorytype`.
+pub struct PointerInfo {
+    /// Kind of the memory (`CUmemorytype`).
     pub kind: u32,
-    /// The device's ordinal.
+    /// Ordinal of the device.
     pub device: u32,
-    /// Whether its pages go to where they are used.
+    /// Whether the memory is managed: its pages migrate to the processor that uses them.
     pub managed: bool,
-    /// Whether the current context's device may read it.
+    /// Whether the current context's device may read the memory.
     pub readable: bool,
-    /// Where it ends: the allocation, or the part of it that has memory.
+    /// End address of the allocation, or of its part that is backed by memory.
     pub end: u64,
 }
 
 impl Library {
-    /// The memory that an address lies in; `None` if the driver knows of none.
-    pub fn held(&self, at: u64) -> Option<Held> {
+    /// Looks up the memory at an address; `None` if the driver does not know the address.
+    pub fn pointer_info(&self, at: u64) -> Option<PointerInfo> {
         use pointer::{
             ACCESS_FLAGS, DEVICE_ORDINAL, IS_MANAGED, MAPPED, MAPPING_SIZE, MAPPING_START, MEMORY_TYPE,
             RANGE_SIZE, RANGE_START,
@@ -42,28 +42,29 @@ impl Library {
             MAPPING_START,
             MAPPING_SIZE,
         ];
-        // None is larger; what is smaller lies in front.
+        // No answer has more than eight bytes. Shorter ones fill the first bytes, as this is a little-endian
+        // machine.
         let mut answers = [0u64; 9];
         let mut places = answers.each_mut().map(|a| (&raw mut *a).cast::<c_void>());
         call!(self.cuPointerGetAttributes(asked.len() as u32, asked.as_mut_ptr(), places.as_mut_ptr(), at))
             .ok()?;
         let [kind, device, managed, mapped, access, start, size, from, length] = answers;
         let end = start.checked_add(size)?;
-        // Of what was reserved a part may have memory.
+        // Only a part of a reserved address range may be backed by memory.
         let end = if length == 0 { end } else { end.min(from.checked_add(length)?) };
         let readable = mapped != 0 && access as u32 & pointer::READ != 0 && end > at;
-        let held = Held {
+        let info = PointerInfo {
             kind: kind as u32,
             device: device as u32,
             managed: managed != 0,
             readable,
             end: end.max(at),
         };
-        (held.kind != 0).then_some(held)
+        (info.kind != 0).then_some(info)
     }
 
-    /// Puts a kernel into a stream: CTAs along x and y, threads along x, and each parameter.
-    pub fn start(
+    /// Launches a kernel in a stream. `params` has one slice for each parameter.
+    pub fn launch_in_stream(
         &self,
         function: Function,
         stream: Stream,

@@ -1,44 +1,44 @@
-//! The kernel that digests memory ([`crate::digest::memory`] says what a digest is), as PTX.
+//! The kernel that digests memory, as PTX. [`crate::digest::memory`] defines the digest.
 //!
-//! One launch takes several ranges: y of the grid counts them, the CTAs along x share each. A slot holds for
-//! each range two sums and how many CTAs have added to them, 32 bytes; behind all of these, for each range
-//! and side, the sums as they came out, 16 bytes. The last CTA of a range takes the sums out and leaves zeros
-//! behind for the next launch.
+//! One launch digests several ranges: the grid's y counts ranges, and the CTAs along x share one. A slot has
+//! 32 bytes for each range: two sums and the number of CTAs that have added to them. Behind them it has 16
+//! bytes for each range and side: the resulting sums. The last CTA of a range stores the result and resets
+//! the sums for the next launch.
 //!
 //! # Invariants
-//! It reads the words that a range lies in, and none else. Words at multiples of 16 are read in pairs, four
-//! pairs at a time; others from the two that they lie in; what is left at the end byte by byte, by one
-//! thread.
+//! The kernel reads only the words that a range touches. In ranges aligned to 16 bytes it reads words in
+//! pairs, four pairs at a time. In other ranges it combines each word from two aligned ones. One thread reads
+//! the rest byte by byte.
 
 use crate::random::GOLDEN;
 
-/// Ranges that one launch takes.
+/// Maximum number of ranges in one launch.
 pub const RANGES: usize = 32;
 
-/// Threads of a CTA.
+/// Number of threads in a CTA.
 pub const THREADS: u32 = 256;
 
-/// Bytes of a range for which there is a CTA.
+/// Bytes of a range that get a CTA of their own, up to the grid's size.
 pub const SHARE: u64 = 16 << 10;
 
-/// Bytes of a slot.
+/// Size of a slot in bytes.
 pub const SLOT: u64 = 2 * OUT;
 
-/// Where the results begin in it.
+/// Offset of the results in a slot, in bytes.
 pub const OUT: u64 = 32 * RANGES as u64;
 
-/// Bytes of a result.
+/// Size of a result in bytes.
 pub const RESULT: usize = 16;
 
-/// The kernel's name.
+/// Name of the kernel.
 pub const NAME: &str = "prlx_digest";
 
-// What stands in the text as numbers.
+// The text has these constants as numbers.
 const _: () = assert!(RANGES * 16 == 512 && THREADS == 256 && SHARE == 1 << 14 && OUT == 1024);
 
 const _: () = assert!(GOLDEN == 0x9e37_79b9_7f4a_7c15);
 
-/// Adds a word to the sums, under its key.
+/// Adds a word, XORed with its key, to the sums.
 macro_rules! add {
     ($word:literal, $key:literal) => {
         concat!(
@@ -60,7 +60,7 @@ macro_rules! add {
     };
 }
 
-/// Adds two words that follow each other.
+/// Adds two adjacent words.
 macro_rules! pair {
     ($word:literal, $next:literal) => {
         concat!(
@@ -72,7 +72,7 @@ macro_rules! pair {
     };
 }
 
-/// The module.
+/// PTX text of the module.
 pub const PTX: &str = concat!(
     r".version 7.0
 .target sm_70

@@ -1,22 +1,25 @@
-//! Digests of what pointers lead to that a launch has among its parameters, before the launch and after it.
+//! Digests the memory that the pointers among a launch's parameters lead to, before and after the launch.
 //!
-//! [`Digests::before`] and [`Digests::after`] stand around a launch, and put a kernel each into its stream
-//! (`kernel`), and a copy and an event behind them. [`Digests::take`] gives what they found when that event
-//! has passed.
+//! [`Digests::before`] and [`Digests::after`] are called around a launch. Each puts a kernel (`kernel`) into
+//! the launch's stream; the second one is followed by a copy and an event. [`Digests::take`] returns the
+//! digests once that event has passed.
 //!
-//! **What is digested.** A pointer is a word of 8 bytes, at a multiple of 8 within one parameter, whose value
-//! lies in an allocation. It leads to what lies from there up to the next such pointer, or to the end of the
-//! allocation: a caching allocator gives many tensors of one allocation, and so others are seen too that lie
-//! behind the last one. Of one launch no more than `most` bytes are digested, shared alike:
-//! [`Pointee::digested`] says how many of each.
+//! A pointer is an 8-byte word at a multiple of 8 within one parameter whose value lies in an allocation. Its
+//! range extends to the next such pointer, or to the end of the allocation. Caching allocators put many
+//! tensors into one allocation, so the last range may cover other tensors as well. At most `most` bytes are
+//! digested per launch, shared fairly among the ranges: [`Pointee::digested`] has the bytes of each.
 //!
 //! # Invariants
-//! Nothing is waited for; nothing is allocated beside the first time; what is read is memory of the context's
-//! own device that the driver says it may read. A launch whose digests there is no room for is told of.
+//! - No call waits for the device, and only the constructor allocates.
+//! - The kernel reads only memory of the context's own device that the driver reports as readable.
+//! - If there is no room for the digests of a launch, the caller learns why.
+//!
 //! # Limitations
-//! Managed memory, the host's, another device's; what lies before a pointer, and what pointers in memory lead
-//! to; memory that other streams write to meanwhile is digested as it is found. Memory that a program unmaps
-//! while a kernel which was given its address, and does not use it, waits to run, is read all the same.
+//! - Managed memory, host memory and memory of other devices are not digested.
+//! - Memory before a pointer is not digested, and neither is memory behind pointers that lie in memory.
+//! - If other streams write to the memory at the same time, the digest is that of some mixture.
+//! - A program must not unmap memory while a kernel that has its address is queued, even if that kernel does
+//!   not use it: the digest reads it.
 
 mod kernel;
 
@@ -27,81 +30,81 @@ use kernel::{NAME, OUT, RANGES, RESULT, SHARE, SLOT, THREADS};
 use prlx_trace::launch::Pointee;
 
 use super::calls::{attribute, pointer};
-use crate::cuda::library::dma::Dma;
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Context, Function, Stream};
 use crate::cuda::library::open::Library;
-use crate::cuda::library::pointers::Held;
+use crate::cuda::library::pinned::PinnedBuffer;
+use crate::cuda::library::pointers::PointerInfo;
 use crate::digest;
 use crate::error::{Error, ErrorKind};
 
 pub use kernel::PTX;
 
-/// Launches whose digests may be under way at a time.
+/// Maximum number of launches whose digests are in progress at the same time.
 const SLOTS: usize = 1024;
 
-/// CTAs for each multiprocessor.
+/// Number of CTAs for each SM.
 const CTAS: u32 = 4;
 
-/// The longest that the first digests of all are waited for.
+/// Time limit of the self-test.
 const START: Duration = Duration::from_secs(20);
 
-/// Bytes that these are of.
+/// Bytes of memory that the self-test digests.
 const TRIAL: usize = 4096;
 
-/// Digests launches in one context of CUDA.
+/// Digests launches in one context.
 pub struct Digests {
     library: Library,
     context: Context,
     function: Function,
-    /// Where the slots begin.
+    /// Device address of the first slot.
     slots: u64,
-    /// The device's ordinal.
+    /// Ordinal of the device.
     device: u32,
-    /// CTAs of a range, at most.
+    /// Maximum number of CTAs for a range.
     ctas: u32,
-    /// Bytes of a launch, at most.
+    /// Maximum bytes to digest per launch.
     most: u64,
     pid: u32,
-    free: Mutex<Vec<Cell>>,
+    free: Mutex<Vec<DigestSlot>>,
 }
 
-/// A slot, and where the host gets its results.
-struct Cell {
-    slot: u64,
-    results: Dma,
+/// A slot in device memory, and the host memory for its results.
+struct DigestSlot {
+    address: u64,
+    results: PinnedBuffer,
 }
 
-/// What a pointer leads to, and the number of the range that it is, if that is digested.
-type Leads = (Pointee, Option<usize>);
+/// A pointee, with the number of its range if it is digested.
+type RangedPointee = (Pointee, Option<usize>);
 
-/// A launch whose digests are under way. It goes to [`Digests::after`], then to [`Digests::take`].
+/// A launch whose digests are in progress. Pass it to [`Digests::after`] and then to [`Digests::take`].
 #[must_use]
-pub struct Begun {
-    cell: Cell,
-    /// Address and bytes.
+pub struct PendingDigest {
+    slot: DigestSlot,
+    /// Address and bytes of each range.
     ranges: Vec<[u64; 2]>,
-    pointees: Vec<Leads>,
-    /// Both kernels are in the stream.
+    pointees: Vec<RangedPointee>,
+    /// Whether both kernels and the copy are in the stream.
     whole: bool,
 }
 
-/// What [`Digests::before`] did.
-pub enum Before {
-    /// There is nothing to digest.
-    Nothing,
-    /// It is under way.
-    Begun(Box<Begun>),
-    /// It can't be done, for this reason.
-    Not(&'static str),
+/// Result of [`Digests::before`].
+pub enum DigestStart {
+    /// The parameters contain no pointer.
+    NoPointers,
+    /// The first digest was put into the stream.
+    Started(Box<PendingDigest>),
+    /// The launch cannot be digested, for this reason.
+    Refused(&'static str),
 }
 
 impl Digests {
-    /// For launches in `context`, of the device of that ordinal; no more than `most` bytes of each are
-    /// digested. `image` is [`PTX`], or what an assembler made of it.
+    /// Prepares digests for launches in `context`, which belongs to the device with this ordinal. `most` is
+    /// the maximum number of bytes per launch. `image` is [`PTX`], or the machine code of it.
     ///
     /// # Errors
-    /// When a call of the driver fails, or what the device digests is not what the host does.
+    /// If a driver call fails, or if the device computes other digests than the host.
     pub fn new(
         library: Library,
         context: Context,
@@ -110,8 +113,8 @@ impl Digests {
         most: u64,
     ) -> Result<Digests, Error> {
         let failed = |e: Failure| e.during("digests");
-        let make = || Digests::make(library, context, device, image, most).map_err(failed)?.tried();
-        library.relaxed(|| library.within(context, make)).map_err(failed)?
+        let make = || Digests::make(library, context, device, image, most).map_err(failed)?.self_tested();
+        library.with_relaxed_capture(|| library.with_context(context, make)).map_err(failed)?
     }
 
     fn make(
@@ -125,41 +128,42 @@ impl Digests {
         let processors = library.attribute(library.device(device)?, attribute::PROCESSORS)?;
         let bytes = SLOTS * SLOT as usize + TRIAL;
         let slots = library.alloc(bytes)?;
-        let results = Dma::several(library, SLOTS, RANGES * 2 * RESULT)?;
-        let cell = |(i, results): (u64, Dma)| Cell { slot: slots + i * SLOT, results };
-        let free = Mutex::new((0..).zip(results).map(cell).collect());
+        let results = PinnedBuffer::several(library, SLOTS, RANGES * 2 * RESULT)?;
+        let slot = |(i, results): (u64, PinnedBuffer)| DigestSlot { address: slots + i * SLOT, results };
+        let free = Mutex::new((0..).zip(results).map(slot).collect());
         let (ctas, pid) = ((processors * CTAS).max(1), std::process::id());
         Ok(Digests { library, context, function, slots, device, ctas, most, pid, free })
     }
 
-    /// Zeroes the slots, and digests something known, in a stream of its own: later launches need nothing of
-    /// the driver that they could wait for.
-    fn tried(self) -> Result<Digests, Error> {
+    /// Zeroes the slots and digests a known text in a stream of its own. Later launches then need no driver
+    /// call that could wait.
+    fn self_tested(self) -> Result<Digests, Error> {
         let failed = |e: Failure| e.during("digests");
         let library = self.library;
         let trial = self.slots + SLOTS as u64 * SLOT;
         let bytes: Vec<u8> = (0..TRIAL as u32).map(|i| ((i * i) >> 3) as u8).collect();
-        // Words in pairs, words alone, bits of two words, and less than a word.
+        // These ranges cover every path of the kernel: words in pairs, single words, unaligned words, and
+        // less than a word.
         let parts = [(0, 2001), (2008, 1000), (3011, 700), (3713, 7)];
         let work = || -> Result<Vec<Pointee>, Failure> {
-            let stream = library.stream()?;
-            let mut dma = Dma::new(library, TRIAL)?;
-            dma.zero(stream, &[(self.slots, SLOTS * SLOT as usize)])?;
+            let stream = library.create_stream()?;
+            let mut dma = PinnedBuffer::new(library, TRIAL)?;
+            dma.zero_device(stream, &[(self.slots, SLOTS * SLOT as usize)])?;
             self.settle(&mut dma)?;
-            dma.send(stream, &[(trial, &bytes)])?;
+            dma.copy_to_device(stream, &[(trial, &bytes)])?;
             self.settle(&mut dma)?;
             let ranges = parts.map(|(from, bytes)| [trial + from, bytes]).to_vec();
             let pointee = |i: usize| (Pointee { digested: ranges[i][1], ..Pointee::default() }, Some(i));
             let pointees = (0..ranges.len()).map(pointee).collect();
-            let Some(cell) = self.lock().pop() else { return Ok(Vec::new()) };
-            let mut one = Begun { cell, ranges, pointees, whole: false };
+            let Some(slot) = self.lock().pop() else { return Ok(Vec::new()) };
+            let mut one = PendingDigest { slot, ranges, pointees, whole: false };
             self.launch(&one, 0, stream)?;
             self.follow(&mut one, stream)?;
             let start = Instant::now();
             while !self.done(&mut one) && start.elapsed() < START {
                 std::thread::yield_now();
             }
-            library.close(stream)?;
+            library.destroy_stream(stream)?;
             Ok(self.take(one))
         };
         let found = work().map_err(failed)?;
@@ -177,139 +181,144 @@ impl Digests {
         Err(Error::new(ErrorKind::Record, format!("digests: {why}")))
     }
 
-    fn settle(&self, dma: &mut Dma) -> Result<(), Failure> {
+    fn settle(&self, dma: &mut PinnedBuffer) -> Result<(), Failure> {
         let start = Instant::now();
-        dma.settle(|| {
+        dma.wait(|| {
             std::thread::yield_now();
             start.elapsed() < START
         })
         .map(drop)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Cell>> {
-        // Nothing panics while it is held, and nothing asks the driver.
+    fn lock(&self) -> MutexGuard<'_, Vec<DigestSlot>> {
+        // Nothing panics or calls the driver while the lock is held.
         self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Before a launch into `stream`, which is not captured: `params` are its parameters, `places` where each
-    /// lies in them and its bytes. The context is the calling thread's current one.
-    pub fn before(&self, stream: Stream, params: &[u8], places: &[(usize, usize)]) -> Before {
+    /// Digests the memory before a launch into `stream`, which must not be captured. `params` is the
+    /// parameter buffer, and `places` has offset and size of each parameter. The launch's context must be the
+    /// calling thread's current one.
+    pub fn before(&self, stream: Stream, params: &[u8], places: &[(usize, usize)]) -> DigestStart {
         if std::process::id() != self.pid {
-            return Before::Not("the process was forked");
+            return DigestStart::Refused("the process was forked");
         }
-        self.library.relaxed(|| {
+        self.library.with_relaxed_capture(|| {
             let (pointees, ranges) = self.pointees(params, places);
             if pointees.is_empty() {
-                return Before::Nothing;
+                return DigestStart::NoPointers;
             }
-            let Some(cell) = self.lock().pop() else {
-                return Before::Not("too many launches with digests are under way");
+            let Some(slot) = self.lock().pop() else {
+                return DigestStart::Refused("too many launches with digests are under way");
             };
-            let begun = Begun { cell, ranges, pointees, whole: false };
-            match self.launch(&begun, 0, stream) {
-                Ok(()) => Before::Begun(Box::new(begun)),
+            let pending = PendingDigest { slot, ranges, pointees, whole: false };
+            match self.launch(&pending, 0, stream) {
+                Ok(()) => DigestStart::Started(Box::new(pending)),
                 Err(_) => {
-                    self.lock().push(begun.cell);
-                    Before::Not("the driver refused to start the digest")
+                    self.lock().push(pending.slot);
+                    DigestStart::Refused("the driver refused to start the digest")
                 }
             }
         })
     }
 
-    /// After that launch, whether the driver took it or not, into the same stream.
-    pub fn after(&self, begun: &mut Begun, stream: Stream) {
+    /// Digests the memory after that launch, in the same stream, whether the driver accepted the launch or
+    /// not.
+    pub fn after(&self, pending: &mut PendingDigest, stream: Stream) {
         if std::process::id() == self.pid {
-            // What fails leaves the slot in use: the device may yet write there.
-            let _ = self.library.relaxed(|| self.follow(begun, stream));
+            // After a failure the slot stays in use, because the device may still write to it.
+            let _ = self.library.with_relaxed_capture(|| self.follow(pending, stream));
         }
     }
 
-    fn follow(&self, begun: &mut Begun, stream: Stream) -> Result<(), Failure> {
-        self.launch(begun, 1, stream)?;
-        let bytes = begun.ranges.len() * 2 * RESULT;
-        begun.cell.results.fetch(stream, &[(begun.cell.slot + OUT, bytes)])?;
-        begun.whole = true;
+    fn follow(&self, pending: &mut PendingDigest, stream: Stream) -> Result<(), Failure> {
+        self.launch(pending, 1, stream)?;
+        let bytes = pending.ranges.len() * 2 * RESULT;
+        pending.slot.results.copy_from_device(stream, &[(pending.slot.address + OUT, bytes)])?;
+        pending.whole = true;
         Ok(())
     }
 
-    /// Whether its digests have come. The thread's context may be any.
-    pub fn done(&self, begun: &mut Begun) -> bool {
-        let mut ask = || self.library.within(self.context, || begun.cell.results.done());
-        begun.whole && self.library.relaxed(&mut ask).is_ok_and(|done| done.is_ok_and(|done| done))
+    /// Whether the digests are complete. The calling thread may have any context.
+    pub fn done(&self, pending: &mut PendingDigest) -> bool {
+        let mut ask = || self.library.with_context(self.context, || pending.slot.results.done());
+        pending.whole
+            && self.library.with_relaxed_capture(&mut ask).is_ok_and(|done| done.is_ok_and(|done| done))
     }
 
-    /// What was found; without digests, if these have not come.
-    pub fn take(&self, mut begun: Begun) -> Vec<Pointee> {
-        let done = self.done(&mut begun);
-        let results = if done { begun.cell.results.bytes().unwrap_or_default() } else { &[] };
+    /// Returns the pointees; without digests, if those are not complete.
+    pub fn take(&self, mut pending: PendingDigest) -> Vec<Pointee> {
+        let done = self.done(&mut pending);
+        let results = if done { pending.slot.results.bytes().unwrap_or_default() } else { &[] };
         let digest = |range: usize, side: usize| {
             let at = results.get((range * 2 + side) * RESULT..)?;
             let (a, rest) = at.split_first_chunk()?;
             let sums = [u64::from_le_bytes(*a), u64::from_le_bytes(*rest.first_chunk()?)];
-            Some(digest::concluded(sums, begun.ranges[range][1]))
+            Some(digest::concluded(sums, pending.ranges[range][1]))
         };
-        let of = |(pointee, range): &Leads| {
+        let of = |(pointee, range): &RangedPointee| {
             let [before, after] = [0, 1].map(|side| digest((*range)?, side));
             Pointee { before, after, ..*pointee }
         };
-        let found = begun.pointees.iter().map(of).collect();
+        let found = pending.pointees.iter().map(of).collect();
         if done {
-            self.lock().push(begun.cell);
+            self.lock().push(pending.slot);
         }
         found
     }
 
-    /// Puts the kernel into a stream, for the time before the launch (0) or behind it (1).
-    fn launch(&self, begun: &Begun, side: u32, stream: Stream) -> Result<(), Failure> {
+    /// Puts the kernel into a stream. `side` is 0 before the launch and 1 after it.
+    fn launch(&self, pending: &PendingDigest, side: u32, stream: Stream) -> Result<(), Failure> {
         let mut ranges = [0; RANGES * 16];
-        for (to, from) in ranges.chunks_exact_mut(8).zip(begun.ranges.as_flattened()) {
+        for (to, from) in ranges.chunks_exact_mut(8).zip(pending.ranges.as_flattened()) {
             to.copy_from_slice(&from.to_le_bytes());
         }
-        let most = begun.ranges.iter().map(|r| r[1]).max().unwrap_or(0);
+        let most = pending.ranges.iter().map(|r| r[1]).max().unwrap_or(0);
         let ctas = most.div_ceil(SHARE).clamp(1, self.ctas.into()) as u32;
-        let grid = [ctas, begun.ranges.len() as u32];
-        let (slot, side) = (begun.cell.slot.to_le_bytes(), side.to_le_bytes());
-        match begun.ranges.is_empty() {
+        let grid = [ctas, pending.ranges.len() as u32];
+        let (slot, side) = (pending.slot.address.to_le_bytes(), side.to_le_bytes());
+        match pending.ranges.is_empty() {
             true => Ok(()),
-            false => self.library.start(self.function, stream, grid, THREADS, &[&slot, &side, &ranges]),
+            false => {
+                self.library.launch_in_stream(self.function, stream, grid, THREADS, &[&slot, &side, &ranges])
+            }
         }
     }
 
-    /// The pointers among parameters, and the ranges that they lead to.
-    fn pointees(&self, params: &[u8], places: &[(usize, usize)]) -> (Vec<Leads>, Vec<[u64; 2]>) {
-        let mut found: Vec<(u32, u64, Held)> = Vec::new();
+    /// Finds the pointers among the parameters, and the ranges that they lead to.
+    fn pointees(&self, params: &[u8], places: &[(usize, usize)]) -> (Vec<RangedPointee>, Vec<[u64; 2]>) {
+        let mut found: Vec<(u32, u64, PointerInfo)> = Vec::new();
         for (at, size) in places {
             for word in (at.next_multiple_of(8)..).step_by(8).take_while(|w| w + 8 <= at + size) {
                 let Some(value) = params.get(word..).and_then(|p| p.first_chunk()) else { break };
                 let value = u64::from_le_bytes(*value);
                 // No device has memory in the first page.
-                let held = if value < 4096 { None } else { self.library.held(value) };
-                found.extend(held.map(|held| (word as u32, value, held)));
+                let info = if value < 4096 { None } else { self.library.pointer_info(value) };
+                found.extend(info.map(|info| (word as u32, value, info)));
             }
         }
-        let ours = |held: &Held| {
-            held.kind == pointer::DEVICE && !held.managed && held.device == self.device && held.readable
+        let ours = |info: &PointerInfo| {
+            info.kind == pointer::DEVICE && !info.managed && info.device == self.device && info.readable
         };
         let mut starts: Vec<u64> = found.iter().filter(|f| ours(&f.2)).map(|f| f.1).collect();
         starts.sort_unstable();
         starts.dedup();
-        let end = |value: u64, held: &Held| {
+        let end = |value: u64, info: &PointerInfo| {
             let next = starts.get(starts.partition_point(|s| *s <= value)).copied();
-            next.map_or(held.end, |next| next.min(held.end))
+            next.map_or(info.end, |next| next.min(info.end))
         };
         let taken = &starts[..starts.len().min(RANGES)];
         let mut sizes: Vec<u64> = vec![0; taken.len()];
-        let range = |value: u64, held: &Held| taken.binary_search(&value).ok().filter(|_| ours(held));
-        for (_, value, held) in &found {
-            if let Some(i) = range(*value, held) {
-                sizes[i] = end(*value, held) - value;
+        let range = |value: u64, info: &PointerInfo| taken.binary_search(&value).ok().filter(|_| ours(info));
+        for (_, value, info) in &found {
+            if let Some(i) = range(*value, info) {
+                sizes[i] = end(*value, info) - value;
             }
         }
         let digested = shares(self.most, &sizes);
-        let pointee = |(offset, value, held): &(u32, u64, Held)| {
-            let range = range(*value, held);
+        let pointee = |(offset, value, info): &(u32, u64, PointerInfo)| {
+            let range = range(*value, info);
             let digested = range.map_or(0, |i| digested[i]);
-            let bytes = end(*value, held) - value;
+            let bytes = end(*value, info) - value;
             (Pointee { offset: *offset, bytes, digested, ..Pointee::default() }, range)
         };
         let pointees = found.iter().map(pointee).collect();
@@ -326,7 +335,7 @@ impl std::fmt::Debug for Digests {
     }
 }
 
-/// How much of each there is room for in `most`: all of what is small, and alike of the rest.
+/// Shares `most` bytes fairly: small ranges get all of their size, the others equal parts of the rest.
 fn shares(most: u64, sizes: &[u64]) -> Vec<u64> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|i| sizes[*i]);

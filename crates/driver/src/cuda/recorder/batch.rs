@@ -1,20 +1,20 @@
-//! Launches that were copied to the host and wait for the decode thread.
+//! A batch of launches that were copied to the host and wait for the decode thread.
 
 use crate::cuda::recorder::layout::{Area, Slot};
-use crate::cuda::recorder::state::Placed;
+use crate::cuda::recorder::state::PlacedLaunch;
 
-/// Launches, and the part of a generation's memory in which their streams are.
-pub(super) struct Batch {
+/// Launches of one generation, with a copy of the memory that holds their streams.
+pub(super) struct CopiedBatch {
     pub area: Area,
-    /// Address of the heads and hashes that were copied.
+    /// Device address of the copied heads and hashes.
     pub used: u64,
-    /// What was copied: so many bytes of the pool, then heads and hashes.
+    /// The copied bytes: `pool` bytes of the pool, then heads and hashes.
     pub bytes: Vec<u8>,
     pub pool: usize,
-    /// All launches that write to this part of the pool.
+    /// Slots of all launches that write to this part of the pool.
     pub slots: Vec<Slot>,
-    /// Those that are handed on.
-    pub launches: Vec<Placed>,
-    /// Why those that have not ended never will.
+    /// Launches that this batch delivers.
+    pub launches: Vec<PlacedLaunch>,
+    /// If the context failed: why the launches that have not ended never will.
     pub dead: Option<String>,
 }

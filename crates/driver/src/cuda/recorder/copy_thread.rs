@@ -18,79 +18,90 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use crate::cuda::library::dma::Dma;
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Context, Stream};
-use crate::cuda::recorder::batch::Batch;
+use crate::cuda::library::pinned::PinnedBuffer;
+use crate::cuda::recorder::batch::CopiedBatch;
 use crate::cuda::recorder::layout::{Area, CURSOR, GENERATIONS, Layout};
 use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
-use crate::cuda::recorder::state::{Fate, Generation, Phase, Placed, Progress, State};
+use crate::cuda::recorder::state::{Generation, Ownership, Phase, PlacedLaunch, Progress, State};
 
-/// How long it sleeps while something runs, and while nothing does.
+/// Pause between two rounds while launches run.
 const BUSY: Duration = Duration::from_micros(300);
 
-/// An open generation is drained after this long when all its launches have ended, and after that long when
-/// some have, if the other is clean: what a killed program leaves is not older.
+/// An open generation is closed after this long if all its launches have ended. A killed program therefore
+/// loses only recent launches.
 const MOMENT: Duration = Duration::from_millis(2);
 
+/// An open generation is closed after this long if some of its launches have ended and the other one is
+/// clean.
 const OLD: Duration = Duration::from_millis(50);
 
-/// Launches that have ended are copied from among others that run after this long, and for this part of the
-/// time at most, unless somebody waits for it.
+/// Ended launches are copied from among running ones when their generation is this old, unless a thread waits
+/// for them.
 const AMONG: Duration = Duration::from_millis(250);
 
+/// Copies of ended launches and of tables take at most one part in this many of the time.
 const PART: u32 = 10;
 
-/// How long it looks for the end of a copy without a pause, and then with pauses of so long.
+/// A copy is polled without pauses for this long.
 const SPIN: Duration = Duration::from_micros(100);
 
+/// Pause between two checks of a copy after that.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// How long the end may take that a signal asks for.
-const HURRY: Duration = Duration::from_secs(2);
+/// Time that the recording may take to end after a request from a signal handler.
+const END_ON_SIGNAL: Duration = Duration::from_secs(2);
 
-/// What is the thread's alone.
-pub(super) struct Worker {
+/// The copy thread, with the data that only it uses.
+pub(super) struct CopyThread {
     stream: Stream,
     /// For cursors and for whole generations.
-    bulk: Dma,
-    /// The generation whose cursor is being read.
+    bulk: PinnedBuffer,
+    /// Generation whose cursor is being read.
     looking: Option<usize>,
-    /// The last time that somebody asked for what has ended.
-    asked: u64,
-    /// When launches may be copied from among others again.
+    /// Number of the last request for copies that this round answers.
+    copies_requested: u64,
+    /// Earliest time of the next copy of ended launches from among running ones.
     among: Instant,
-    /// When tables may be copied again.
+    /// Earliest time of the next copy of the tables.
     tables: Instant,
 }
 
-/// What is to be brought in.
+/// The next copy to make.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Due {
-    /// All launches of a generation, which is then cleaned if none still runs.
-    Whole(usize),
-    /// Those of its launches that have ended.
-    Ended(usize),
+enum CopyTask {
+    /// All launches of a generation. It is cleaned afterwards if no launch of it runs.
+    WholeGeneration(usize),
+    /// The ended launches of a generation.
+    EndedLaunches(usize),
 }
 
-impl Worker {
-    pub fn new(stream: Stream, bulk: Dma) -> Worker {
-        Worker { stream, bulk, looking: None, asked: 0, among: Instant::now(), tables: Instant::now() }
+impl CopyThread {
+    pub fn new(stream: Stream, bulk: PinnedBuffer) -> CopyThread {
+        CopyThread {
+            stream,
+            bulk,
+            looking: None,
+            copies_requested: 0,
+            among: Instant::now(),
+            tables: Instant::now(),
+        }
     }
 
-    /// Until the recording has ended.
-    pub fn run(mut self, shared: &Shared, context: Context, to: Sender<Batch>) {
-        shared.library.relaxed(|| {
-            let entered = shared.library.enter(context);
+    /// Runs until the recording has ended.
+    pub fn run(mut self, shared: &Shared, context: Context, to: Sender<CopiedBatch>) {
+        shared.library.with_relaxed_capture(|| {
+            let entered = shared.library.set_current_context(context);
             if let Err(e) = entered.and_then(|()| self.rounds(shared, &to)) {
                 shared.fail(&mut shared.lock(), e);
             }
-            last_words(shared, &to);
-            // What failed ends recording; that launches are lost is still said, until the program ends.
+            deliver_surviving(shared, &to);
+            // A failure ends the recording. Until the program ends, later launches are still listed as lost.
             loop {
                 let mut state = shared.lock();
-                ending(shared, &mut state);
+                check_end_request(shared, &mut state);
                 if state.deadline.is_some() {
                     break;
                 }
@@ -99,50 +110,50 @@ impl Worker {
         });
     }
 
-    fn rounds(&mut self, shared: &Shared, to: &Sender<Batch>) -> Result<(), Failure> {
+    fn rounds(&mut self, shared: &Shared, to: &Sender<CopiedBatch>) -> Result<(), Failure> {
         loop {
             let mut state = shared.lock();
-            if state.held_back > 0 && !state.gone && state.dead.is_none() {
-                // The context may be about to go.
+            if state.pause_requests > 0 && !state.context_destroyed && state.failed.is_none() {
+                // The context may be destroyed soon.
                 drop(state);
                 self.tables(shared)?;
                 state = shared.lock();
             }
-            while state.held_back > 0 && state.dead.is_none() {
-                state.resting = true;
+            while state.pause_requests > 0 && state.failed.is_none() {
+                state.paused = true;
                 shared.changed.notify_all();
                 state = shared.changed.wait_timeout(state, IDLE).unwrap_or_else(|e| e.into_inner()).0;
             }
-            if state.gone || state.dead.is_some() {
+            if state.context_destroyed || state.failed.is_some() {
                 return Ok(());
             }
-            (state.resting, self.asked) = (false, state.asked);
+            (state.paused, self.copies_requested) = (false, state.copies_requested);
             drop(state);
             self.events(shared)?;
             self.look(shared)?;
             let mut state = shared.lock();
-            ending(shared, &mut state);
-            if state.dead.is_some() {
+            check_end_request(shared, &mut state);
+            if state.failed.is_some() {
                 return Ok(());
             }
-            let hurried = state.answered < self.asked;
+            let hurried = state.copies_answered < self.copies_requested;
             let old = state.tables.at.is_none_or(|at| at.elapsed() > state.tables.every);
             if state.stale() && (hurried || old) && Instant::now() >= self.tables {
                 drop(state);
                 self.tables(shared)?;
                 state = shared.lock();
             }
-            turn(&mut state, &shared.layout, hurried);
+            rotate_generations(&mut state, &shared.layout, hurried);
             let due = self.due(shared, &state, hurried);
             match due {
                 Some(due) => {
-                    state = self.bring_in(shared, state, due, to)?;
+                    state = self.copy_out(shared, state, due, to)?;
                     shared.changed.notify_all();
                 }
                 None if state.deadline.is_some()
                     && state.generations.iter().all(|g| g.launches.is_empty()) =>
                 {
-                    // Of those that still run, too.
+                    // Launches that still run have written to them as well.
                     state.tables.stale = true;
                     drop(state);
                     return self.tables(shared);
@@ -150,10 +161,10 @@ impl Worker {
                 None => {}
             }
             if hurried && due.is_none() {
-                state.answered = self.asked;
+                state.copies_answered = self.copies_requested;
                 shared.changed.notify_all();
             }
-            if state.asked == self.asked {
+            if state.copies_requested == self.copies_requested {
                 let done = state.generations.iter().any(|g| g.done > 0);
                 let busy =
                     done || !state.waiting.is_empty() || state.deadline.is_some() || self.looking.is_some();
@@ -162,12 +173,12 @@ impl Worker {
         }
     }
 
-    /// What is to be brought in next; `hurried`: somebody waits for what has ended.
-    fn due(&self, shared: &Shared, state: &State, hurried: bool) -> Option<Due> {
-        if state.held > 0 && state.held + shared.layout.pool + shared.layout.arena > shared.host {
+    /// Chooses the next copy. `hurried` means that a thread of the program waits for ended launches.
+    fn due(&self, shared: &Shared, state: &State, hurried: bool) -> Option<CopyTask> {
+        if state.host_bytes > 0 && state.host_bytes + shared.layout.pool + shared.layout.arena > shared.host {
             return None;
         }
-        let last = state.deadline.is_some_and(closing);
+        let last = state.deadline.is_some_and(near_deadline);
         let of = |i: &usize| &state.generations[*i];
         let first = |all: &dyn Fn(&Generation) -> bool| {
             (0..GENERATIONS).filter(|i| all(of(i))).min_by_key(|i| of(i).since)
@@ -176,10 +187,10 @@ impl Worker {
         let old = |g: &Generation| g.since.is_some_and(|since| since.elapsed() > AMONG);
         let rested = Instant::now() >= self.among;
         let ended = || first(&|g| g.done > 0 && (hurried || rested && old(g)));
-        whole.map(Due::Whole).or_else(|| ended().map(Due::Ended))
+        whole.map(CopyTask::WholeGeneration).or_else(|| ended().map(CopyTask::EndedLaunches))
     }
 
-    /// Takes launches whose events have passed as ended.
+    /// Marks launches as ended whose events have passed.
     fn events(&self, shared: &Shared) -> Result<(), Failure> {
         loop {
             let fronts: Vec<_> = {
@@ -192,8 +203,9 @@ impl Worker {
             };
             let mut passed = Vec::new();
             for (stream, event, start) in fronts {
-                if shared.library.passed(event)? {
-                    let nanos = start.map(|start| shared.library.between(start, event)).transpose()?;
+                if shared.library.event_passed(event)? {
+                    let nanos =
+                        start.map(|start| shared.library.elapsed_between(start, event)).transpose()?;
                     passed.push((stream, nanos, Instant::now()));
                 }
             }
@@ -202,7 +214,7 @@ impl Worker {
             }
             let mut state = shared.lock();
             for (stream, nanos, now) in passed {
-                // Only this thread takes from the front, but everything may be lost meanwhile.
+                // Only this thread removes from the front, but a failure may have removed everything.
                 let Some(all) = state.waiting.get_mut(&stream) else { continue };
                 let front = all.pop_front();
                 if all.is_empty() {
@@ -220,7 +232,7 @@ impl Worker {
         }
     }
 
-    /// Looks how full the open generation's pool is.
+    /// Reads how much of the open generation's pool is in use.
     fn look(&mut self, shared: &Shared) -> Result<(), Failure> {
         if !self.bulk.done()? {
             return Ok(());
@@ -235,43 +247,44 @@ impl Worker {
         let cursor = state.generations[i].area.cursor;
         state.generations[i].ask();
         drop(state);
-        self.bulk.fetch(self.stream, &[(cursor, 8)])?;
+        self.bulk.copy_from_device(self.stream, &[(cursor, 8)])?;
         self.looking = Some(i);
         Ok(())
     }
 
-    /// Copies what is in a generation and gives it to the scribe; cleans it, if nothing writes there any
-    /// more.
-    fn bring_in<'s>(
+    /// Copies a generation and sends it to the decode thread. Cleans the generation if no launch writes to it
+    /// any more.
+    fn copy_out<'s>(
         &mut self,
         shared: &'s Shared,
         mut state: MutexGuard<'s, State>,
-        due: Due,
-        to: &Sender<Batch>,
+        due: CopyTask,
+        to: &Sender<CopiedBatch>,
     ) -> Result<MutexGuard<'s, State>, Failure> {
-        let (Due::Whole(i) | Due::Ended(i)) = due;
+        let (CopyTask::WholeGeneration(i) | CopyTask::EndedLaunches(i)) = due;
         let g = &mut state.generations[i];
         let (area, used, running) = (g.area, g.arena.used(), g.pending > 0);
-        let slots = g.launches.iter().filter(|p| p.fate == Fate::Own).map(|p| p.slot).collect();
+        let slots =
+            g.launches.iter().filter(|p| p.ownership == Ownership::Exclusive).map(|p| p.slot).collect();
         let launches = match due {
-            Due::Whole(_) => {
+            CopyTask::WholeGeneration(_) => {
                 g.phase = Phase::Draining;
                 let mut all = state.take(i);
-                all.retain(Placed::counts);
+                all.retain(PlacedLaunch::counts);
                 all
             }
-            Due::Ended(_) => g.take_ended(),
+            CopyTask::EndedLaunches(_) => g.take_ended(),
         };
         drop(state);
         self.looking = None;
         let start = Instant::now();
         let read = self.read(shared, &area, used);
-        if matches!(due, Due::Ended(_)) {
+        if matches!(due, CopyTask::EndedLaunches(_)) {
             self.among = Instant::now() + start.elapsed() * PART;
         }
         let batch = match &read {
             Ok(Some(pool)) => {
-                // It is in the host's memory: who waits for it need not wait any longer.
+                // The data is in host memory, so threads that wait for it can go on.
                 self.answer(shared);
                 let copied = self.bulk.bytes().unwrap_or_default();
                 let mut bytes = Vec::new();
@@ -279,7 +292,8 @@ impl Worker {
                 if kept {
                     bytes.extend_from_slice(copied);
                 }
-                let batch = Batch { area, used: used.0, bytes, pool: *pool, slots, launches, dead: None };
+                let batch =
+                    CopiedBatch { area, used: used.0, bytes, pool: *pool, slots, launches, dead: None };
                 if kept {
                     Ok(batch)
                 } else {
@@ -289,29 +303,35 @@ impl Worker {
             Ok(None) => Err((launches, "it was not read back in time".to_owned())),
             Err(e) => {
                 let dead = format!("{} ({})", e.text, e.name);
-                match outlives(shared, used) {
-                    Some(bytes) => {
-                        Ok(Batch { area, used: used.0, bytes, pool: 0, slots, launches, dead: Some(dead) })
-                    }
+                match surviving_bytes(shared, used) {
+                    Some(bytes) => Ok(CopiedBatch {
+                        area,
+                        used: used.0,
+                        bytes,
+                        pool: 0,
+                        slots,
+                        launches,
+                        dead: Some(dead),
+                    }),
                     None => Err((launches, format!("lost with its context: {dead}"))),
                 }
             }
         };
         let mut state = shared.lock();
         let sent = batch.and_then(|batch| {
-            state.held += batch.bytes.len() as u64;
+            state.host_bytes += batch.bytes.len() as u64;
             to.send(batch).map_err(|e| (e.0.launches, "there is nobody to take it".to_owned()))
         });
         if let Err((launches, why)) = sent {
-            launches.into_iter().for_each(|placed| state.unrecorded(placed.launch, &why));
+            launches.into_iter().for_each(|placed| state.add_unrecorded(placed.launch, &why));
         }
         let Some(pool) = read? else { return Ok(state) };
-        if running || matches!(due, Due::Ended(_)) {
-            // It is not clean: it goes on, or the recording is at its end.
+        if running || matches!(due, CopyTask::EndedLaunches(_)) {
+            // The generation is not clean: launches in it still run, or the recording is at its end.
             return Ok(state);
         }
         drop(state);
-        self.bulk.zero(
+        self.bulk.zero_device(
             self.stream,
             &[(area.pool, pool), (area.cursor, CURSOR as usize), (used.0, used.1 as usize)],
         )?;
@@ -325,12 +345,11 @@ impl Worker {
         Ok(state)
     }
 
-    /// Copies the tables of a probe program to the host, if something may have been added to them since the
-    /// last time.
+    /// Copies a probe program's tables to the host, if they may have changed since the last copy.
     fn tables(&mut self, shared: &Shared) -> Result<(), Failure> {
         let used = {
             let mut state = shared.lock();
-            // What ends meanwhile makes them stale again.
+            // A launch that ends from here on marks them as changed again.
             if !state.stale() {
                 return Ok(());
             }
@@ -343,7 +362,7 @@ impl Worker {
         let mut whole = copied.try_reserve_exact(used).is_ok() && self.settle(shared)?;
         while whole && copied.len() < used {
             let part = (used - copied.len()).min(self.bulk.size());
-            self.bulk.fetch(self.stream, &[(from + copied.len() as u64, part)])?;
+            self.bulk.copy_from_device(self.stream, &[(from + copied.len() as u64, part)])?;
             whole = self.settle(shared)?;
             copied.extend_from_slice(self.bulk.bytes().unwrap_or_default());
         }
@@ -356,37 +375,37 @@ impl Worker {
         Ok(())
     }
 
-    /// Whoever asked for what has ended has it, if nothing more is to be copied.
+    /// Answers the requests for copies if no ended launch is left to copy.
     fn answer(&self, shared: &Shared) {
         let mut state = shared.lock();
-        if state.answered < self.asked && state.generations.iter().all(|g| g.done == 0) {
-            state.answered = self.asked;
+        if state.copies_answered < self.copies_requested && state.generations.iter().all(|g| g.done == 0) {
+            state.copies_answered = self.copies_requested;
             shared.changed.notify_all();
         }
     }
 
-    /// Copies a generation to the host: the part of the pool that was handed out, whose length this gives,
-    /// then heads and hashes. `None` when it did not come in time.
+    /// Copies a generation to the host: the used part of the pool, then heads and hashes. Returns the length
+    /// of the first part; `None` if time ran out.
     fn read(&mut self, shared: &Shared, area: &Area, used: (u64, u64)) -> Result<Option<usize>, Failure> {
         if !self.settle(shared)? {
             return Ok(None);
         }
-        self.bulk.fetch(self.stream, &[(area.cursor, 8)])?;
+        self.bulk.copy_from_device(self.stream, &[(area.cursor, 8)])?;
         if !self.settle(shared)? {
             return Ok(None);
         }
         let chunk = shared.layout.chunk();
         let taken = (number(self.bulk.bytes()).min(shared.layout.pool) / chunk * chunk) as usize;
-        self.bulk.fetch(self.stream, &[(area.pool, taken), (used.0, used.1 as usize)])?;
+        self.bulk.copy_from_device(self.stream, &[(area.pool, taken), (used.0, used.1 as usize)])?;
         Ok(self.settle(shared)?.then_some(taken))
     }
 
-    /// Waits for what is copied; false when there is no more time.
+    /// Waits for the copies in progress. Returns false if time runs out.
     fn settle(&mut self, shared: &Shared) -> Result<bool, Failure> {
         let start = Instant::now();
-        self.bulk.settle(|| {
+        self.bulk.wait(|| {
             if start.elapsed() < SPIN {
-                // The state is left to those who launch.
+                // The lock is left to threads that launch.
                 std::thread::yield_now();
                 return true;
             }
@@ -397,33 +416,39 @@ impl Worker {
     }
 }
 
-/// What is in a part of the memory that a dead context leaves, if it is the host's.
-fn outlives(shared: &Shared, used: (u64, u64)) -> Option<Vec<u8>> {
+/// Copies a part of the memory of a failed context, if that memory is the host's.
+fn surviving_bytes(shared: &Shared, used: (u64, u64)) -> Option<Vec<u8>> {
     shared.kept.as_ref()?.copy(used.0, used.1)
 }
 
-/// Hands on what a dead context's launches left, where that lies in the host's memory. Nothing is in a pool
-/// there.
-fn last_words(shared: &Shared, to: &Sender<Batch>) {
+/// Delivers what the launches of a failed context left in host memory. Such memory has no pool.
+fn deliver_surviving(shared: &Shared, to: &Sender<CopiedBatch>) {
     let mut state = shared.lock();
-    let Some(dead) = state.dead.clone().filter(|_| state.outlives) else { return };
+    let Some(dead) = state.failed.clone().filter(|_| state.survives_context) else { return };
     for i in 0..GENERATIONS {
         let (area, used) = (state.generations[i].area, state.generations[i].arena.used());
         let mut launches = state.take(i);
-        launches.retain(Placed::counts);
-        let Some(bytes) = outlives(shared, used).filter(|_| !launches.is_empty()) else {
-            launches.into_iter().for_each(|placed| state.unrecorded(placed.launch, &dead));
+        launches.retain(PlacedLaunch::counts);
+        let Some(bytes) = surviving_bytes(shared, used).filter(|_| !launches.is_empty()) else {
+            launches.into_iter().for_each(|placed| state.add_unrecorded(placed.launch, &dead));
             continue;
         };
-        let slots = launches.iter().filter(|p| p.fate == Fate::Own).map(|p| p.slot).collect();
-        state.held += bytes.len() as u64;
-        let _ =
-            to.send(Batch { area, used: used.0, bytes, pool: 0, slots, launches, dead: Some(dead.clone()) });
+        let slots = launches.iter().filter(|p| p.ownership == Ownership::Exclusive).map(|p| p.slot).collect();
+        state.host_bytes += bytes.len() as u64;
+        let _ = to.send(CopiedBatch {
+            area,
+            used: used.0,
+            bytes,
+            pool: 0,
+            slots,
+            launches,
+            dead: Some(dead.clone()),
+        });
     }
 }
 
-/// Opens and closes generations, as they are full, and when somebody waits for what has ended.
-fn turn(state: &mut State, layout: &Layout, hurried: bool) {
+/// Closes and opens generations, by age and by how full they are, and when a thread waits for ended launches.
+fn rotate_generations(state: &mut State, layout: &Layout, hurried: bool) {
     if state.deadline.is_some() {
         state.close();
     }
@@ -437,7 +462,7 @@ fn turn(state: &mut State, layout: &Layout, hurried: bool) {
     let g = &state.generations[i];
     let age = g.since.map_or(Duration::ZERO, |since| since.elapsed());
     let ended = g.pending == 0 && (hurried || age > MOMENT);
-    let filling = g.filled + g.promised > layout.capacity() / 2 || g.arena.left() < layout.arena / 4;
+    let filling = g.filled + g.estimated_bytes > layout.capacity() / 2 || g.arena.left() < layout.arena / 4;
     let full = g.filled > layout.pool / 4 * 3;
     if !g.launches.is_empty() && (full || other && (ended || age > OLD || filling)) {
         state.close();
@@ -445,9 +470,9 @@ fn turn(state: &mut State, layout: &Layout, hurried: bool) {
     }
 }
 
-/// Whether a recording with this deadline must take what there is now: the half of the time that is left for
-/// copies has begun.
-fn closing(deadline: Instant) -> bool {
+/// Whether the recording must copy what it has now, because only the time for copies is left before this
+/// deadline.
+fn near_deadline(deadline: Instant) -> bool {
     deadline.saturating_duration_since(Instant::now()) < Duration::from_millis(500)
 }
 
@@ -455,9 +480,9 @@ fn number(bytes: Option<&[u8]>) -> u64 {
     bytes.and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
 }
 
-/// Takes notice of a signal's wish to end.
-fn ending(shared: &Shared, state: &mut State) {
-    if shared.hurry.load(Ordering::Acquire) {
-        state.deadline.get_or_insert_with(|| Instant::now() + HURRY);
+/// Sets the deadline if a signal handler asked for the end.
+fn check_end_request(shared: &Shared, state: &mut State) {
+    if shared.end_requested.load(Ordering::Acquire) {
+        state.deadline.get_or_insert_with(|| Instant::now() + END_ON_SIGNAL);
     }
 }

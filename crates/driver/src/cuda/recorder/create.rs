@@ -8,28 +8,28 @@ use std::time::{Duration, Instant};
 use prlx_trace::Level;
 use prlx_trace::device::tracks::{BEYOND, fits};
 
-use crate::cuda::library::dma::Dma;
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::Context;
-use crate::cuda::library::mapped::Mapped;
+use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
-use crate::cuda::recorder::copy_thread::Worker;
+use crate::cuda::library::pinned::PinnedBuffer;
+use crate::cuda::recorder::copy_thread::CopyThread;
 use crate::cuda::recorder::decode_thread;
 use crate::cuda::recorder::handle::Recorder;
-use crate::cuda::recorder::launch::{Finished, Memory};
+use crate::cuda::recorder::launch::{Finished, RecorderMemory};
 use crate::cuda::recorder::layout::{CONTEXT, Layout, NODES};
 use crate::cuda::recorder::limits::{STAGED, STAGING, START};
 use crate::cuda::recorder::shared::Shared;
-use crate::cuda::recorder::size_estimate::Learned;
-use crate::cuda::recorder::state::{Counts, Generation, Spent, State};
+use crate::cuda::recorder::size_estimate::SizeHistory;
+use crate::cuda::recorder::state::{Counts, Generation, State, TimeSpent};
 use crate::cuda::recorder::tables::Tables;
 use crate::error::{Error, ErrorKind};
 
-/// Memory for all of a layout: its address, and the memory itself where it is the host's.
-fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<Mapped>), Failure> {
+/// Allocates the memory of a layout. Returns its address, and the memory itself if it is the host's.
+fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<MappedBuffer>), Failure> {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let get = |bytes: u64| match kept {
-        true => Mapped::new(library, size(bytes)).map(|m| (m.device(), Some(m))),
+        true => MappedBuffer::new(library, size(bytes)).map(|m| (m.device(), Some(m))),
         false => library.alloc(size(bytes)).map(|at| (at, None)),
     };
     let bytes = layout.total() + layout.chunk();
@@ -38,7 +38,8 @@ fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<M
     if !layout.tracked() || fits(base, layout.total()) {
         return Ok((base, mapped));
     }
-    // Of twice as much, one half lies well. Nothing runs yet that freeing could wait for.
+    // One half of a range of twice the size does not cross a 4 GiB boundary. Freeing is safe here, because
+    // nothing runs yet for which it could wait.
     match mapped {
         Some(mapped) => drop(mapped),
         None => library.free(at)?,
@@ -49,21 +50,22 @@ fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<M
 }
 
 impl Recorder {
-    /// For the launches of `context`, at one level, in this memory. `sink` gets every launch, on a thread of
-    /// the recorder's, as they are brought in: mostly in the order in which they began.
+    /// Creates a recorder for the launches of `context` at one level. `sink` receives every launch on a
+    /// thread of the recorder, mostly in the order in which the launches began.
     ///
-    /// The threads that are started have the caller's signal mask: a program's handlers should not run there.
+    /// The threads inherit the caller's signal mask. Block the program's signals, because its handlers should
+    /// not run there.
     ///
     /// # Errors
-    /// When there is too little memory, or a call of the driver fails.
+    /// If there is too little memory, or a driver call fails.
     pub fn new(
         library: Library,
         context: Context,
         level: Level,
-        memory: Memory,
+        memory: RecorderMemory,
         sink: impl FnMut(Finished) + Send + 'static,
     ) -> Result<Recorder, Error> {
-        let Memory { device, tables, kept, host } = memory;
+        let RecorderMemory { device, tables, kept, host } = memory;
         let layout = Layout::new(level, device, tables).ok_or_else(|| {
             Error::new(
                 ErrorKind::Memory,
@@ -71,38 +73,42 @@ impl Recorder {
             )
             .help("four MiB are the least that is of use")
         })?;
-        let made =
-            library.relaxed(|| library.within(context, || Recorder::make(library, layout, kept, host)));
-        let (shared, worker) = made.map_err(|e| e.during("recording"))??;
+        let made = library.with_relaxed_capture(|| {
+            library.with_context(context, || Recorder::make(library, layout, kept, host))
+        });
+        let (shared, copy_thread) = made.map_err(|e| e.during("recording"))??;
         let shared = Arc::new(shared);
         let (to, batches) = std::sync::mpsc::channel();
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         let failed = |e| Error::new(ErrorKind::Record, format!("no thread to record with: {e}"));
         let of_thread = Arc::clone(&shared);
         let sink = Box::new(sink);
-        thread("prlx-scribe")
+        thread("prlx-decode")
             .spawn(move || decode_thread::run(&of_thread, &batches, sink))
             .map_err(failed)?;
         let of_thread = Arc::clone(&shared);
-        thread("prlx").spawn(move || worker.run(&of_thread, context, to)).map_err(failed)?;
+        thread("prlx").spawn(move || copy_thread.run(&of_thread, context, to)).map_err(failed)?;
         Ok(Recorder { shared })
     }
 
-    /// Everything that is taken from the driver, zeroed.
-    fn make(library: Library, layout: Layout, kept: bool, host: u64) -> Result<(Shared, Worker), Error> {
+    /// Allocates and zeroes everything that the recorder needs from the driver.
+    fn make(library: Library, layout: Layout, kept: bool, host: u64) -> Result<(Shared, CopyThread), Error> {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let failed = |e: Failure| e.during("recording");
-        let (stream, upload_stream) = (library.stream().map_err(failed)?, library.stream().map_err(failed)?);
-        let mut upload = Dma::new(library, 64 * CONTEXT as usize).map_err(failed)?;
-        let staging =
-            (0..STAGING).map(|_| Dma::new(library, STAGED)).collect::<Result<_, _>>().map_err(failed)?;
-        let bulk = Dma::new(library, size(layout.pool + layout.arena)).map_err(failed)?;
+        let (stream, upload_stream) =
+            (library.create_stream().map_err(failed)?, library.create_stream().map_err(failed)?);
+        let mut upload = PinnedBuffer::new(library, 64 * CONTEXT as usize).map_err(failed)?;
+        let staging = (0..STAGING)
+            .map(|_| PinnedBuffer::new(library, STAGED))
+            .collect::<Result<_, _>>()
+            .map_err(failed)?;
+        let bulk = PinnedBuffer::new(library, size(layout.pool + layout.arena)).map_err(failed)?;
         let (base, kept) = place(library, &layout, kept).map_err(failed)?;
         let generations = std::array::from_fn(|i| Generation::new(layout, layout.area(base, i)));
-        upload.zero(upload_stream, &[(base, size(layout.total()))]).map_err(failed)?;
+        upload.zero_device(upload_stream, &[(base, size(layout.total()))]).map_err(failed)?;
         let start = Instant::now();
-        let settle = |upload: &mut Dma| {
-            let settled = upload.settle(|| {
+        let settle = |upload: &mut PinnedBuffer| {
+            let settled = upload.wait(|| {
                 std::thread::yield_now();
                 start.elapsed() < START
             });
@@ -116,7 +122,9 @@ impl Recorder {
         };
         settle(&mut upload)?;
         for g in &generations {
-            upload.send(upload_stream, &[(g.area.bucket, &g.area.bucket.to_le_bytes())]).map_err(failed)?;
+            upload
+                .copy_to_device(upload_stream, &[(g.area.bucket, &g.area.bucket.to_le_bytes())])
+                .map_err(failed)?;
             settle(&mut upload)?;
         }
         let mut state = State {
@@ -128,18 +136,18 @@ impl Recorder {
             stalled: None,
             unrecorded: Vec::new(),
             counts: Counts::default(),
-            spent: Spent::default(),
-            learned: Learned::default(),
+            time_spent: TimeSpent::default(),
+            size_history: SizeHistory::default(),
             tables: Tables::default(),
-            held: 0,
-            asked: 0,
-            answered: 0,
+            host_bytes: 0,
+            copies_requested: 0,
+            copies_answered: 0,
             waited: Duration::ZERO,
-            held_back: 0,
-            resting: false,
-            gone: false,
-            dead: None,
-            outlives: kept.is_some(),
+            pause_requests: 0,
+            paused: false,
+            context_destroyed: false,
+            failed: None,
+            survives_context: kept.is_some(),
             deadline: None,
             finished: false,
             upload,
@@ -160,9 +168,9 @@ impl Recorder {
             changed: Condvar::new(),
             host,
             began: Instant::now(),
-            hurry: AtomicBool::new(false),
+            end_requested: AtomicBool::new(false),
             finished: AtomicBool::new(false),
         };
-        Ok((shared, Worker::new(stream, bulk)))
+        Ok((shared, CopyThread::new(stream, bulk)))
     }
 }

@@ -1,8 +1,8 @@
-//! Launches of graphs: contexts at fixed addresses, filled anew before each.
+//! Launches of graphs. Their contexts have fixed addresses and are filled before each launch.
 //!
-//! Two executable graphs made of one graph have the same contexts. If they run at once their streams are
-//! mixed: both launches are said to be unrecorded, and the generation of the first is kept until the second
-//! has ended too.
+//! Two executable graphs that were made from one graph share their contexts. If they run at the same time,
+//! their streams are mixed. Both launches then count as not recorded, and the generation of the first one is
+//! kept until both have ended.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,46 +11,46 @@ use prlx_plan::Plan;
 use prlx_trace::device::Context;
 use prlx_trace::launch::Launch;
 
-use super::layout::{CONTEXT, Kind, Slot, refused};
-use super::state::{Fate, Place, Placed, Progress, State, Told, User};
-use crate::cuda::library::dma::Dma;
+use super::layout::{CONTEXT, ContextKind, Slot, refused};
+use super::state::{HostTimes, NodeUser, Ownership, PlacedLaunch, Placement, Progress, State};
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::Stream;
+use crate::cuda::library::pinned::PinnedBuffer;
 use crate::cuda::recorder::handle::Recorder;
-use crate::cuda::recorder::launch::Unrecorded;
+use crate::cuda::recorder::launch::UnrecordedReason;
 use crate::cuda::recorder::limits::{NO_TABLES, STAGED};
 use crate::cuda::recorder::shared::Shared;
 
-/// The context of a graph's kernel node.
+/// Number of a graph's kernel node that has a context.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NodeId(u32);
 
-/// A launch of a graph between `replay` and `replayed`. It goes to either [`Recorder::replayed`] or
+/// A launch of a graph between `replay` and `replayed`. Pass it to either [`Recorder::replayed`] or
 /// [`Recorder::not_replayed`].
 #[must_use]
 #[derive(Debug)]
 pub struct Replay {
-    /// When the driver was called to launch it, and when it answered, if that was looked at.
+    /// When the driver was called for the launch, and when it returned, if the caller measured it.
     pub called: Option<[Instant; 2]>,
-    /// None: nothing of it is recorded.
-    places: Vec<Place>,
-    /// Why not.
-    pub unrecorded: Option<Unrecorded>,
+    /// Placements of the launches; empty if none of them is recorded.
+    places: Vec<Placement>,
+    /// Why nothing of it is recorded.
+    pub unrecorded: Option<UnrecordedReason>,
 }
 
-/// Launches of a graph before their places are known.
-struct Asked {
+/// A node of a graph's launch before it has a slot.
+struct PendingNode {
     node: NodeId,
     plan: Arc<Plan>,
     launch: Launch,
-    kind: Kind,
-    promise: u64,
+    kind: ContextKind,
+    size_estimate: u64,
 }
 
 impl Recorder {
-    /// A context for a kernel node, whose address is the node's hidden parameter; `None` when there are too
-    /// many nodes. Until [`Recorder::replay`] fills it, nothing is recorded. A node that may run several
-    /// times in one launch of its graph must not have one.
+    /// Gives a kernel node a context and returns its address, which becomes the node's hidden parameter.
+    /// Returns `None` if there are too many nodes. The node records nothing until [`Recorder::replay`] fills
+    /// the context. A node that can run several times in one launch of its graph must not have a context.
     pub fn node(&self) -> Option<(NodeId, u64)> {
         if self.forked() {
             return None;
@@ -60,8 +60,8 @@ impl Recorder {
         Some((NodeId(node), self.shared.node(node)))
     }
 
-    /// Gives it back: no graph that has its address will be launched again.
-    pub fn forget(&self, node: NodeId) {
+    /// Releases a node's context. No graph that has its address may be launched again.
+    pub fn release_node(&self, node: NodeId) {
         if !self.forked() {
             let mut state = self.shared.lock();
             state.users.remove(&node.0);
@@ -69,49 +69,50 @@ impl Recorder {
         }
     }
 
-    /// Before a graph is launched into `stream`: fills the contexts of its nodes, by a copy in that stream.
-    /// `exec` tells executable graphs apart. The context is the calling thread's current one.
+    /// Fills the contexts of a graph's nodes before the graph is launched into `stream`, by a copy in that
+    /// stream. `exec` identifies the executable graph. The launch's context must be the calling thread's
+    /// current one.
     pub fn replay(&self, exec: u32, stream: Stream, nodes: Vec<(NodeId, Arc<Plan>, Launch)>) -> Replay {
         if self.forked() {
-            return Replay { called: None, places: Vec::new(), unrecorded: Some(Unrecorded::Forked) };
+            return Replay { called: None, places: Vec::new(), unrecorded: Some(UnrecordedReason::Forked) };
         }
         let shared = &self.shared;
         let mut state = shared.lock();
-        state.counts.asked += nodes.len() as u64;
+        state.counts.requested += nodes.len() as u64;
         let mut asked = Vec::with_capacity(nodes.len());
         let mut zeroed = Vec::new();
         for (node, plan, launch) in nodes {
             match refused(&shared.layout, &plan, launch.kernel) {
                 Some(why) => {
-                    state.unrecorded(launch, &why);
+                    state.add_unrecorded(launch, &why);
                     zeroed.push((node.0, None));
                 }
                 None => {
-                    let Some(probing) = shared.probing(&mut state, &plan, &launch) else {
-                        state.unrecorded(launch, NO_TABLES);
+                    let Some(probe_context) = shared.probe_context(&mut state, &plan, &launch) else {
+                        state.add_unrecorded(launch, NO_TABLES);
                         zeroed.push((node.0, None));
                         continue;
                     };
-                    let kind = shared.kind(&state, &plan, &launch, probing);
-                    let promise = state.learned.promise(&shared.layout, &launch, kind.recorded());
-                    asked.push(Asked { node, plan, launch, kind, promise });
+                    let kind = shared.kind(&state, &plan, &launch, probe_context);
+                    let size_estimate = state.size_history.estimate(&shared.layout, &launch, kind.recorded());
+                    asked.push(PendingNode { node, plan, launch, kind, size_estimate });
                 }
             }
         }
-        shared.library.relaxed(|| {
+        shared.library.with_relaxed_capture(|| {
             let mut users = running(&mut state, &asked);
             if users.iter().any(|u| u.exec != exec) {
-                // The recorder's thread may not have seen yet that they have ended.
+                // The copy thread may not have noticed yet that they have ended.
                 shared.refresh(&mut state, &users);
                 users = running(&mut state, &asked);
             }
             if users.iter().any(|u| u.exec != exec) {
                 return mixed(&mut state, exec, &users, asked);
             }
-            let kinds: Vec<Kind> = asked.iter().map(|a| a.kind).collect();
-            let promise = asked.iter().map(|a| a.promise).sum();
-            let (mut state, room) = shared.room(state, &kinds, promise, |state, generation| {
-                // All or none.
+            let kinds: Vec<ContextKind> = asked.iter().map(|a| a.kind).collect();
+            let size_estimate = asked.iter().map(|a| a.size_estimate).sum();
+            let (mut state, room) = shared.reserve(state, &kinds, size_estimate, |state, generation| {
+                // Either all nodes get a slot, or none.
                 let arena = &mut state.generations[generation].arena;
                 let before = *arena;
                 let slots: Option<Vec<Slot>> = kinds.iter().map(|k| arena.carve(*k, false)).collect();
@@ -127,26 +128,26 @@ impl Recorder {
                         contexts.push((a.node.0, Some(state.generations[generation].arena.context(slot))));
                     }
                     let ids: Vec<u32> = asked.iter().map(|a| a.node.0).collect();
-                    let placed = asked.into_iter().zip(slots).map(|(a, slot)| Placed {
+                    let placed = asked.into_iter().zip(slots).map(|(a, slot)| PlacedLaunch {
                         plan: a.plan,
                         launch: a.launch,
                         slot,
                         progress: Progress::Pending,
-                        fate: Fate::Own,
-                        promise: a.promise,
-                        told: Told::default(),
+                        ownership: Ownership::Exclusive,
+                        size_estimate: a.size_estimate,
+                        host_times: HostTimes::default(),
                     });
                     let places = vec![state.place(generation, placed)];
                     for id in ids {
-                        state.users.entry(id).or_default().push(User { exec, places: places.clone() });
+                        state.users.entry(id).or_default().push(NodeUser { exec, places: places.clone() });
                     }
                     (places, None)
                 }
                 Err(why) => {
-                    let why_not = shared.why_not(&state, why);
+                    let why_not = shared.unrecorded_text(&state, why);
                     for a in asked {
                         contexts.push((a.node.0, None));
-                        state.unrecorded(a.launch, &why_not);
+                        state.add_unrecorded(a.launch, &why_not);
                     }
                     (Vec::new(), Some(why))
                 }
@@ -158,12 +159,14 @@ impl Recorder {
         })
     }
 
-    /// The graph was launched into `stream`.
+    /// The driver launched the graph into `stream`.
     pub fn replayed(&self, replay: Replay, stream: Stream) {
         if !self.forked() {
             let mut state = self.shared.lock();
             state.called(&replay.places, replay.called);
-            self.shared.library.relaxed(|| self.shared.follow(&mut state, replay.places, stream, None));
+            self.shared
+                .library
+                .with_relaxed_capture(|| self.shared.record_end(&mut state, replay.places, stream, None));
         }
     }
 
@@ -181,29 +184,29 @@ impl Shared {
         self.base + u64::from(node) * CONTEXT
     }
 
-    /// Takes launches of graphs as ended that have.
-    fn refresh(&self, state: &mut State, users: &[User]) {
+    /// Marks launches of graphs as ended whose events have passed.
+    fn refresh(&self, state: &mut State, users: &[NodeUser]) {
         let theirs = state.waiting.values().flatten().filter(|w| users.iter().any(|u| u.places == w.places));
-        // A failure is the thread's to find: it asks the same.
-        let passed = theirs.filter(|w| self.library.passed(w.event).is_ok_and(|passed| passed));
-        let places: Vec<Place> = passed.flat_map(|w| w.places.clone()).collect();
+        // Failures are left to the copy thread, which makes the same query.
+        let passed = theirs.filter(|w| self.library.event_passed(w.event).is_ok_and(|passed| passed));
+        let places: Vec<Placement> = passed.flat_map(|w| w.places.clone()).collect();
         places.iter().for_each(|place| state.ended(place, Progress::Done));
     }
 
-    /// Puts contexts where nodes expect them, `None` as zeros, in the order of `stream`, behind what `users`
-    /// wrote last.
+    /// Fills the contexts of nodes; `None` means zeros. The copy is ordered in `stream`, behind the last
+    /// launches of `users`.
     fn fill(
         &self,
         state: &mut State,
         stream: Stream,
-        users: &[User],
+        users: &[NodeUser],
         mut contexts: Vec<(u32, Option<Context>)>,
     ) -> Result<(), Failure> {
-        // The graph would wait for its launch before, whatever stream that is in; the copy must, too.
+        // The graph itself would wait for its previous launch in any stream, so the copy must wait as well.
         for (other, waiting) in &state.waiting {
             let mut theirs = waiting.iter().filter(|w| users.iter().any(|u| u.places == w.places));
             if let Some(last) = theirs.next_back().filter(|_| *other != stream) {
-                self.library.wait(stream, last.event)?;
+                self.library.make_stream_wait(stream, last.event)?;
             }
         }
         contexts.sort_by_key(|c| c.0);
@@ -231,17 +234,17 @@ impl Shared {
         let i = match free {
             Some(i) => i,
             None => {
-                state.staging.push(Dma::new(self.library, size.next_power_of_two().max(STAGED))?);
+                state.staging.push(PinnedBuffer::new(self.library, size.next_power_of_two().max(STAGED))?);
                 state.staging.len() - 1
             }
         };
         let parts: Vec<(u64, &[u8])> = parts.iter().map(|(at, bytes)| (*at, &bytes[..])).collect();
-        state.staging[i].send(stream, &parts)
+        state.staging[i].copy_to_device(stream, &parts)
     }
 }
 
-/// The launches that may still write through these nodes' contexts.
-fn running(state: &mut State, asked: &[Asked]) -> Vec<User> {
+/// Finds the launches that may still write through the contexts of these nodes.
+fn running(state: &mut State, asked: &[PendingNode]) -> Vec<NodeUser> {
     let mut all = Vec::new();
     for a in asked {
         let mut users = state.users.remove(&a.node.0).unwrap_or_default();
@@ -254,14 +257,14 @@ fn running(state: &mut State, asked: &[Asked]) -> Vec<User> {
     all
 }
 
-/// A launch whose nodes' contexts another graph's launches write to: all are spoilt, and all have to end
-/// before what they write to is drained.
-fn mixed(state: &mut State, exec: u32, users: &[User], asked: Vec<Asked>) -> Replay {
+/// Places a launch whose contexts are used by launches of another executable graph. The streams of all of
+/// them are mixed, and their memory is kept until all have ended.
+fn mixed(state: &mut State, exec: u32, users: &[NodeUser], asked: Vec<PendingNode>) -> Replay {
     let mut held: Vec<(usize, Slot)> = Vec::new();
     for place in users.iter().flat_map(|u| &u.places) {
         let Some(all) = state.at(place) else { continue };
-        for spoilt in all.iter_mut().filter(|p| p.fate == Fate::Own) {
-            spoilt.fate = Fate::Mixed;
+        for spoilt in all.iter_mut().filter(|p| p.ownership == Ownership::Exclusive) {
+            spoilt.ownership = Ownership::Shared;
         }
         if let Some(first) = all.first().filter(|_| held.iter().all(|h| h.0 != place.generation)) {
             held.push((place.generation, first.slot));
@@ -269,23 +272,23 @@ fn mixed(state: &mut State, exec: u32, users: &[User], asked: Vec<Asked>) -> Rep
     }
     let mut places = Vec::new();
     for (i, (generation, slot)) in held.into_iter().enumerate() {
-        let fate = if i == 0 { Fate::Mixed } else { Fate::Echo };
-        let placed: Vec<Placed> = asked
+        let ownership = if i == 0 { Ownership::Shared } else { Ownership::Placeholder };
+        let placed: Vec<PlacedLaunch> = asked
             .iter()
-            .map(|a| Placed {
+            .map(|a| PlacedLaunch {
                 plan: Arc::clone(&a.plan),
                 launch: a.launch.clone(),
                 slot,
                 progress: Progress::Pending,
-                fate,
-                promise: 0,
-                told: Told::default(),
+                ownership,
+                size_estimate: 0,
+                host_times: HostTimes::default(),
             })
             .collect();
         places.push(state.place(generation, placed));
     }
     for a in &asked {
-        state.users.entry(a.node.0).or_default().push(User { exec, places: places.clone() });
+        state.users.entry(a.node.0).or_default().push(NodeUser { exec, places: places.clone() });
     }
-    Replay { called: None, places, unrecorded: Some(Unrecorded::Full) }
+    Replay { called: None, places, unrecorded: Some(UnrecordedReason::Full) }
 }

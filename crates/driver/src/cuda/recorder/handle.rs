@@ -1,4 +1,4 @@
-//! The recorder of one context, as the program's threads use it.
+//! The recorder of one context, as the threads of the program use it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,13 +9,13 @@ use prlx_trace::TableContents;
 use prlx_trace::launch::Launch;
 
 use crate::cuda::library::handles::Stream;
-use crate::cuda::recorder::launch::{Running, Ticket, Unrecorded};
-use crate::cuda::recorder::limits::{BRING_IN, GRACE, NO_TABLES, PATIENCE};
+use crate::cuda::recorder::launch::{Running, Ticket, UnrecordedReason};
+use crate::cuda::recorder::limits::{GRACE, MAX_COPY_WAIT, MAX_LAUNCH_WAIT, NO_TABLES};
 use crate::cuda::recorder::shared::Shared;
-use crate::cuda::recorder::state::{Counts, Fate, Placed, Progress, Spent, Told};
+use crate::cuda::recorder::state::{Counts, HostTimes, Ownership, PlacedLaunch, Progress, TimeSpent};
 use crate::cuda::recorder::{layout, tables};
 
-/// Records launches in one context of CUDA.
+/// Records the launches of one context.
 pub struct Recorder {
     pub(super) shared: Arc<Shared>,
 }
@@ -25,85 +25,99 @@ impl Recorder {
         std::process::id() != self.shared.pid
     }
 
-    /// Makes room for a launch into `stream`, which must not be one that is captured. `launch` is all that is
-    /// known of it; totals and streams come from here.
+    /// Reserves memory for a launch into `stream`, which must not be captured. `launch` describes it without
+    /// totals and streams, which the recorder adds. The launch's context must be the calling thread's current
+    /// one.
     ///
-    /// The context is the calling thread's current one.
-    pub fn begin(&self, plan: &Arc<Plan>, launch: Launch, stream: Stream) -> Result<Ticket, Unrecorded> {
+    /// # Errors
+    /// If the launch is not recorded. The sink still receives it, with the reason, except in a forked
+    /// process.
+    pub fn begin(
+        &self,
+        plan: &Arc<Plan>,
+        launch: Launch,
+        stream: Stream,
+    ) -> Result<Ticket, UnrecordedReason> {
         if self.forked() {
-            return Err(Unrecorded::Forked);
+            return Err(UnrecordedReason::Forked);
         }
         let shared = &self.shared;
         let mut state = shared.lock();
-        state.counts.asked += 1;
+        state.counts.requested += 1;
         if let Some(why) = layout::refused(&shared.layout, plan, launch.kernel) {
-            state.unrecorded(launch, &why);
-            return Err(Unrecorded::Refused);
+            state.add_unrecorded(launch, &why);
+            return Err(UnrecordedReason::Refused);
         }
-        let Some(probing) = shared.probing(&mut state, plan, &launch) else {
-            state.unrecorded(launch, NO_TABLES);
-            return Err(Unrecorded::Full);
+        let Some(probe_context) = shared.probe_context(&mut state, plan, &launch) else {
+            state.add_unrecorded(launch, NO_TABLES);
+            return Err(UnrecordedReason::Full);
         };
-        let kind = shared.kind(&state, plan, &launch, probing);
-        let promise = state.learned.promise(&shared.layout, &launch, kind.recorded());
-        let (mut state, room) = shared.library.relaxed(|| {
-            shared.room(state, &[kind], promise, |state, generation| shared.slot(state, generation, kind))
+        let kind = shared.kind(&state, plan, &launch, probe_context);
+        let size_estimate = state.size_history.estimate(&shared.layout, &launch, kind.recorded());
+        let (mut state, room) = shared.library.with_relaxed_capture(|| {
+            shared.reserve(state, &[kind], size_estimate, |state, generation| {
+                shared.slot(state, generation, kind)
+            })
         });
         match room {
             Ok((generation, slot)) => {
-                let (progress, fate) = (Progress::Pending, Fate::Own);
-                let handed = state.generations[generation].arena.context(&slot).handed(slot.context);
-                let placed = Placed {
+                let (progress, ownership) = (Progress::Pending, Ownership::Exclusive);
+                let hidden =
+                    state.generations[generation].arena.context(&slot).hidden_parameter(slot.context);
+                let placed = PlacedLaunch {
                     plan: Arc::clone(plan),
                     launch,
                     slot,
                     progress,
-                    fate,
-                    promise,
-                    told: Told::default(),
+                    ownership,
+                    size_estimate,
+                    host_times: HostTimes::default(),
                 };
                 let place = state.place(generation, [placed]);
-                let start = shared.library.relaxed(|| shared.mark(&mut state, stream));
-                Ok(Ticket { handed, called: None, place, start })
+                let start = shared.library.with_relaxed_capture(|| shared.mark(&mut state, stream));
+                Ok(Ticket { hidden, called: None, place, start })
             }
             Err(why) => {
-                let why_not = shared.why_not(&state, why);
-                state.unrecorded(launch, &why_not);
+                let why_not = shared.unrecorded_text(&state, why);
+                state.add_unrecorded(launch, &why_not);
                 Err(why)
             }
         }
     }
 
-    /// The launch was put into `stream`.
+    /// The driver accepted the launch into `stream`.
     pub fn queued(&self, ticket: Ticket, stream: Stream) {
         if !self.forked() {
             let shared = &self.shared;
             let mut state = shared.lock();
             let places = vec![ticket.place];
             state.called(&places, ticket.called);
-            shared.library.relaxed(|| shared.follow(&mut state, places, stream, ticket.start));
+            shared
+                .library
+                .with_relaxed_capture(|| shared.record_end(&mut state, places, stream, ticket.start));
         }
     }
 
-    /// The same where every launch is waited for: comes back when it has ended and is copied to the host,
-    /// after [`PATIENCE`] at the latest. Whatever the next one does, it is not lost.
+    /// The driver accepted the launch into `stream`, and the program waits for every launch. Returns when the
+    /// launch has ended and is copied to the host, or after [`MAX_LAUNCH_WAIT`]. The launch then survives
+    /// whatever the next one does.
     pub fn queued_alone(&self, ticket: Ticket, stream: Stream) {
-        let (place, until) = (ticket.place.clone(), Instant::now() + PATIENCE);
+        let (place, until) = (ticket.place.clone(), Instant::now() + MAX_LAUNCH_WAIT);
         self.queued(ticket, stream);
         if self.forked() {
             return;
         }
         let mut state = self.shared.lock();
-        while state.deadline.is_none() && state.dead.is_none() && Instant::now() < until {
+        while state.deadline.is_none() && state.failed.is_none() && Instant::now() < until {
             let ran = !state.writing(std::slice::from_ref(&place));
-            state = self.shared.ask(state, until);
+            state = self.shared.request_copies(state, until);
             if ran {
                 break;
             }
         }
     }
 
-    /// The launch was refused by the driver.
+    /// The driver refused the launch.
     pub fn cancel(&self, ticket: Ticket) {
         if !self.forked() {
             let mut state = self.shared.lock();
@@ -112,50 +126,51 @@ impl Recorder {
         }
     }
 
-    /// Waits until launches that have ended are copied to the host, after the program has waited for them
-    /// itself: whatever it does next, they are not lost with their context. It waits [`BRING_IN`] at most,
-    /// and in the long run a tenth of the time.
-    pub fn bring_in(&self) {
+    /// Waits until ended launches are copied to the host. To be called after the program has waited for its
+    /// launches: they then survive whatever the program does next. Waits for at most [`MAX_COPY_WAIT`] at a
+    /// time, and for a tenth of the run time altogether.
+    pub fn wait_for_copies(&self) {
         if self.forked() {
             return;
         }
         let shared = &self.shared;
         let mut state = shared.lock();
-        shared.library.relaxed(|| shared.notice(&mut state));
+        shared.library.with_relaxed_capture(|| shared.note_ended(&mut state));
         let nothing = state.generations.iter().all(|g| g.done == 0 && g.pending == 0);
         if nothing || state.deadline.is_some() {
             return;
         }
         let start = Instant::now();
-        let most = (GRACE + shared.began.elapsed() / 10).saturating_sub(state.waited).min(BRING_IN);
+        let most = (GRACE + shared.began.elapsed() / 10).saturating_sub(state.waited).min(MAX_COPY_WAIT);
         if most.is_zero() {
             return;
         }
-        shared.ask(state, start + most).waited += start.elapsed();
+        shared.request_copies(state, start + most).waited += start.elapsed();
     }
 
-    /// Its context may be about to go: brings in what has ended, and keeps the recorder's threads from
-    /// calling the driver until [`Recorder::go_on`]. It waits [`PATIENCE`] at most.
-    pub fn hold(&self) {
-        self.bring_in();
+    /// Copies ended launches and stops the recorder's threads from calling the driver until
+    /// [`Recorder::resume`], because the context may be destroyed. Waits for at most [`MAX_LAUNCH_WAIT`].
+    pub fn pause(&self) {
+        self.wait_for_copies();
         if self.forked() {
             return;
         }
         let mut state = self.shared.lock();
-        state.held_back += 1;
+        state.pause_requests += 1;
         let start = Instant::now();
-        while !state.resting && state.dead.is_none() && !state.finished && start.elapsed() < PATIENCE {
+        while !state.paused && state.failed.is_none() && !state.finished && start.elapsed() < MAX_LAUNCH_WAIT
+        {
             self.shared.changed.notify_all();
             let wait = Duration::from_millis(1);
             state = self.shared.changed.wait_timeout(state, wait).unwrap_or_else(|e| e.into_inner()).0;
         }
     }
 
-    /// It is there still, or not: then nothing more is recorded.
-    pub fn go_on(&self, there: bool) {
+    /// Ends a pause. If the context was destroyed, `there` is false and the recording ends.
+    pub fn resume(&self, there: bool) {
         if !self.forked() {
             let mut state = self.shared.lock();
-            state.held_back = state.held_back.saturating_sub(1);
+            state.pause_requests = state.pause_requests.saturating_sub(1);
             if !there {
                 state.destroyed();
             }
@@ -163,10 +178,10 @@ impl Recorder {
         }
     }
 
-    /// Ends the recording: hands on what has ended, and what still runs as far as it is, and says what became
-    /// of all launches, and why recording stopped early, if it did. It takes no longer than `most`; what is
-    /// not done then is not counted. Launches that begin later are not recorded. In a forked child it does
-    /// nothing.
+    /// Ends the recording. Delivers ended launches, and running ones as far as they are. Returns what became
+    /// of all launches, and why the recording stopped early, if it did. Takes at most `most`; what is not
+    /// done by then is not counted. Launches that begin later are not recorded. Does nothing in a forked
+    /// process.
     pub fn finish(&self, most: Duration) -> (Counts, Option<String>) {
         if self.forked() {
             return (Counts::default(), None);
@@ -179,22 +194,22 @@ impl Recorder {
             let wait = Duration::from_millis(1);
             state = self.shared.changed.wait_timeout(state, wait).unwrap_or_else(|e| e.into_inner()).0;
         }
-        (state.counts, state.dead.clone())
+        (state.counts, state.failed.clone())
     }
 
-    /// What was in a probe program's tables when they were last copied, by module: after [`Recorder::finish`]
-    /// at the end, of a context that is dead some time before.
+    /// Contents of a probe program's tables at the last copy, by module. After [`Recorder::finish`] they are
+    /// complete, unless the context failed.
     pub fn tallies(&self) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
         if self.forked() {
             return Vec::new();
         }
-        // Reading them takes longer than anybody waits for the state.
+        // Reading the tables takes longer than the state may be locked.
         let copy = self.shared.lock().tables.copy();
         tables::tallies(copy)
     }
 
-    /// Launches that are not handed on yet, with what their markers have left so far, where that lies in the
-    /// host's memory: what is lost if the process is killed now. Those that have not ended have a
+    /// Launches that are not delivered yet, with what their markers have written, if that memory is the
+    /// host's. They would be lost if the process were killed now. Launches that have not ended have a
     /// [fault](Launch::fault) that says so.
     pub fn running(&self) -> Vec<Running> {
         match &self.shared.kept {
@@ -203,33 +218,33 @@ impl Recorder {
         }
     }
 
-    /// Tables are copied this often while something runs, besides when somebody waits; at most a tenth of the
-    /// time.
-    pub fn every(&self, interval: Duration) {
+    /// Sets the time between two copies of the tables while launches run. Copies take at most a tenth of the
+    /// time. The tables are also copied when a thread waits for them.
+    pub fn set_table_interval(&self, interval: Duration) {
         if !self.forked() {
             self.shared.lock().tables.every = interval;
         }
     }
 
-    /// How long it took to take what was recorded apart and to hand it on, so far.
-    pub fn spent(&self) -> Spent {
-        self.shared.lock().spent
+    /// Time spent decoding and delivering so far.
+    pub fn time_spent(&self) -> TimeSpent {
+        self.shared.lock().time_spent
     }
 
-    /// Asks for the end from where nothing else may be done, as in a handler of signals: the recorder's
-    /// thread ends the recording within about two seconds. [`Recorder::is_finished`] says when it has.
-    pub fn hurry(&self) {
-        self.shared.hurry.store(true, Ordering::Release);
+    /// Asks for the end of the recording. Safe in a signal handler. The recording ends within about two
+    /// seconds; [`Recorder::is_finished`] tells when.
+    pub fn request_end(&self) {
+        self.shared.end_requested.store(true, Ordering::Release);
     }
 
-    /// Whether the recording has ended; may be asked from a handler of signals.
+    /// Whether the recording has ended. Safe in a signal handler.
     pub fn is_finished(&self) -> bool {
         self.shared.finished.load(Ordering::Acquire)
     }
 }
 
 impl Drop for Recorder {
-    /// Ends the recording, without waiting; the memory goes with the context.
+    /// Ends the recording without waiting. The memory is freed with the context.
     fn drop(&mut self) {
         if !self.forked() {
             self.shared.lock().deadline.get_or_insert_with(Instant::now);

@@ -1,78 +1,78 @@
-//! A launch on its way through the recorder, as callers see it.
+//! Types that describe a launch on its way through the recorder.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use prlx_plan::Plan;
-use prlx_trace::device::Handed;
+use prlx_trace::device::HiddenParameter;
 use prlx_trace::launch::Launch;
 use prlx_trace::mark::Marks;
 use prlx_trace::{Recording, TableContents};
 
 use crate::cuda::library::handles::Event;
-use crate::cuda::recorder::state::{Place, Told};
+use crate::cuda::recorder::state::{HostTimes, Placement};
 
-/// A launch that was recorded, or was to be.
+/// A launch as the sink receives it, recorded or not.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finished {
-    /// The launch, with totals and streams; with [`Launch::skipped`], if there are none.
+    /// The launch with totals and streams, or with [`Launch::skipped`] set if it has none.
     pub recording: Recording,
-    /// What a probe program's records hold.
+    /// Contents of a probe program's records.
     pub tallies: Vec<TableContents>,
-    /// What its markers left, if it has any.
+    /// Tracks of the launch, if it has markers.
     pub marks: Option<Marks>,
-    /// What was wrong with the bytes that the kernel left.
+    /// Faults found in the recorded bytes.
     pub damage: Vec<String>,
-    /// What the host did, and when.
-    pub told: Told,
+    /// Times by the host's clock.
+    pub host_times: HostTimes,
 }
 
-/// A launch that is not handed on yet.
+/// A launch that is not delivered yet.
 pub struct Running {
-    /// What was put into its code.
+    /// The plan of its module.
     pub plan: Arc<Plan>,
-    /// What is known of it.
+    /// The launch as far as it is known.
     pub launch: Launch,
-    /// What its markers have left.
+    /// Tracks that its markers have written so far.
     pub marks: Marks,
 }
 
-/// A launch between `begin` and `queued`. It goes to either `Recorder::queued` or `Recorder::cancel`.
+/// A launch between `begin` and `queued`. Pass it to either `Recorder::queued` or `Recorder::cancel`.
 #[must_use]
 #[derive(Debug)]
 pub struct Ticket {
-    /// The hidden parameter.
-    pub handed: Handed,
-    /// When the driver was called for the launch, and when it answered, if that was looked at.
+    /// Hidden parameter with which the program's launch must be made.
+    pub hidden: HiddenParameter,
+    /// When the driver was called for the launch, and when it returned, if the caller measured it.
     pub called: Option<[Instant; 2]>,
-    pub(super) place: Place,
+    pub(super) place: Placement,
     pub(super) start: Option<Event>,
 }
 
-/// Why a launch is not recorded: it is made with 0 as its hidden parameter. It is handed on all the same,
-/// saying why.
+/// Why a launch is not recorded. It is made with an empty hidden parameter. The sink still receives it, with
+/// the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unrecorded {
-    /// Its code can't be recorded by this recorder.
+pub enum UnrecordedReason {
+    /// This recorder cannot record its code.
     Refused,
-    /// There is no room for it.
+    /// There is no memory left for it.
     Full,
-    /// The recording has ended, or its context is dead.
+    /// The recording has ended, or its context failed.
     Ended,
-    /// This process was forked from the one that records. Only this is not handed on.
+    /// This process was forked from the recording process. Only such launches are not delivered.
     Forked,
 }
 
-/// The memory of a recorder: bytes.
+/// Memory budget of a recorder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Memory {
-    /// Of the device, taken at once; the host's memory holds half as much for copies.
+pub struct RecorderMemory {
+    /// Device memory in bytes, allocated once. Half as much host memory is allocated for copies.
     pub device: u64,
-    /// How many of them are for the tables of probe programs.
+    /// Part of `device` for the tables of probe programs, in bytes.
     pub tables: u64,
-    /// They are the host's own, which the device reaches: slower, and still there when a fault has taken the
-    /// context.
+    /// Whether `device` bytes of host memory are used instead. They are slower for kernels, and survive a
+    /// fault.
     pub kept: bool,
-    /// Of the host, for what was copied and is not handed on.
+    /// Host memory in bytes for launches that are copied and not yet delivered.
     pub host: u64,
 }

@@ -1,14 +1,14 @@
-//! Where a recorder's device memory is what.
+//! Layout of a recorder's device memory.
 //!
-//! Two generations, each: the pool; the bucket, one chunk; the cursor and the magazines; the arena, in which
-//! contexts grow from the front and the launches' heads and final hashes from the back. Before them lie the
-//! contexts of graph nodes, and of probe programs the tables of modules, which belong to no generation. A
-//! probe program has no streams: its pool is one chunk, and in place of hashes are its records and the
-//! regions of tracks.
+//! The memory has the contexts of graph nodes, then the tables of probe programs, then two generations. A
+//! generation has the pool, the bucket (one chunk), the cursor and the magazines, and the arena. In the
+//! arena, contexts grow from the front; heads and final hashes of launches grow from the back. Probe programs
+//! have no streams: the pool is one chunk, and records and track regions take the place of hashes.
 //!
 //! # Invariants
-//! What is carved never overlaps; addresses are aligned as `prlx_trace::device` wants them, and regions of
-//! tracks lie where their cursors do not wrap.
+//! - Slots never overlap.
+//! - Addresses are aligned as `prlx_trace::device` requires.
+//! - Track regions lie where their 32-bit cursors do not wrap.
 
 use prlx_plan::Plan;
 use prlx_trace::device::tracks::{BEYOND, LOGS};
@@ -18,40 +18,41 @@ use prlx_trace::{FuncId, Level};
 
 use crate::record::launches::{cta_warps, wanted};
 
-/// Bytes that a context takes.
+/// Bytes reserved for a context.
 pub(super) const CONTEXT: u64 = 160;
 
 const _: () = assert!(Context::SIZE as u64 <= CONTEXT);
 
-/// Nodes of graphs that have a context at a time.
+/// Maximum number of graph nodes with a context.
 pub(super) const NODES: u32 = 4096;
 
-/// Generations.
+/// Number of generations.
 pub(super) const GENERATIONS: usize = 2;
 
-/// Bytes that the cursor takes alone.
+/// Bytes reserved for the cursor, so that nothing shares its cache line.
 const ALONE: u64 = 256;
 
-/// Bytes that the cursor and the magazines behind it take.
+/// Bytes of the cursor and the magazines behind it.
 pub(super) const CURSOR: u64 = ALONE + MAGAZINES * MAGAZINE_STRIDE;
 
 /// Lanes in a warp of every NVIDIA GPU.
 pub(super) const WARP: u64 = 32;
 
-/// Sizes, for a level and a budget.
+/// Sizes of all parts, for a level and a memory budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     pub level: Level,
     shape: Shape,
     /// Bytes of tables.
     pub tables: u64,
-    /// Bytes of a generation's pool and of its arena.
+    /// Bytes of a generation's pool.
     pub pool: u64,
+    /// Bytes of a generation's arena.
     pub arena: u64,
 }
 
 impl Layout {
-    /// What `device` bytes allow, so many of them for tables; `None` when that is too little.
+    /// Divides `device` bytes, `tables` of which are for tables. Returns `None` if that is too little.
     pub fn new(level: Level, device: u64, tables: u64) -> Option<Layout> {
         let shape = Shape::of(level, WARP);
         let chunk = shape.chunk();
@@ -62,7 +63,7 @@ impl Layout {
             let arena = each.checked_sub(3 * chunk + CURSOR)? / chunk * chunk;
             return (arena >= 16 << 10).then_some(Layout { level, shape, tables, pool: chunk, arena });
         }
-        // Hashes of `print` lie in the arena, and so do its heads; the others' streams are mostly in the
+        // At level `fingerprint`, heads and hashes lie in the arena. At other levels most data lies in the
         // pool.
         let share = match level {
             Level::Fingerprint => 2,
@@ -73,7 +74,7 @@ impl Layout {
         let pool = each.checked_sub(arena + 2 * chunk + CURSOR)? / chunk * chunk;
         (arena >= 16 << 10 && pool >= chunk).then_some(Layout { level, shape, tables, pool, arena })
     }
-    /// Bytes of a chunk, to which the whole is aligned.
+    /// Size of a chunk in bytes. All parts are aligned to it.
     pub fn chunk(&self) -> u64 {
         self.shape.chunk()
     }
@@ -81,11 +82,11 @@ impl Layout {
     pub fn first(&self) -> u64 {
         self.shape.chunk() * self.shape.heads(WARP)
     }
-    /// Bytes of a pool that can be promised: what magazines may hold is nobody's.
+    /// Bytes of a pool that can be reserved for launches. What the magazines hold may stay unused.
     pub fn capacity(&self) -> u64 {
         if self.batch() > self.chunk() { self.pool - MAGAZINES * self.batch() } else { self.pool }
     }
-    /// Bytes of the pool that so many elements would take, if lanes were alike.
+    /// Bytes of the pool for this many elements, if all lanes have equally many.
     pub fn bytes(&self, elements: u64) -> u64 {
         elements.saturating_mul(self.shape.element)
     }
@@ -93,15 +94,15 @@ impl Layout {
     fn batch(&self) -> u64 {
         self.shape.batch(self.pool)
     }
-    /// Bytes of everything.
+    /// Bytes of all parts together.
     pub fn total(&self) -> u64 {
         self.tables_at(0) + self.tables + GENERATIONS as u64 * self.generation()
     }
-    /// Where the tables begin, when all begins at `base`.
+    /// Address of the tables, if the memory begins at `base`.
     pub fn tables_at(&self, base: u64) -> u64 {
         base + self.nodes().next_multiple_of(self.chunk())
     }
-    /// Whether it is for tracks: a probe program has tables.
+    /// Whether the memory is for tracks. A probe program without tables has only markers.
     pub fn tracked(&self) -> bool {
         self.level == Level::Probe && self.tables == 0
     }
@@ -112,15 +113,15 @@ impl Layout {
     fn generation(&self) -> u64 {
         (self.pool + self.chunk() + CURSOR + self.arena).next_multiple_of(self.chunk())
     }
-    /// Where the parts of generation `i` are, when all begins at `base`.
+    /// Addresses of the parts of generation `i`, if the memory begins at `base`.
     pub fn area(&self, base: u64, i: usize) -> Area {
         let pool = self.tables_at(base) + self.tables + i as u64 * self.generation();
         let bucket = pool + self.pool;
         let cursor = bucket + self.chunk();
         Area { pool, bucket, cursor, arena: cursor + CURSOR }
     }
-    /// Bytes of heads, and of finals or records with so many bytes a warp, for so many warps; `None`: they
-    /// are too many.
+    /// Bytes of the heads of `warps` warps, and of their finals or records with `each` bytes per warp. `None`
+    /// if there are too many warps.
     pub fn room(&self, warps: u64, each: u64) -> Option<(u64, u64)> {
         // Instrumented code counts warps in 32 bits.
         u32::try_from(warps).ok()?;
@@ -142,116 +143,117 @@ pub(super) struct Area {
     pub arena: u64,
 }
 
-/// What contexts depend on besides where their heads are: contexts of a kind may stand for each other.
+/// Everything that a context depends on besides the addresses in its slot. Launches of the same kind can use
+/// each other's contexts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Kind {
-    /// Warps for which there are heads.
+pub(super) struct ContextKind {
+    /// Number of warps with heads.
     warps: u64,
-    /// Warps to record: first, one past the last.
+    /// Warps to record: first, and one past the last.
     wanted: (u64, u64),
     visits: (u64, u64),
     cta_warps: u64,
-    /// Bytes of a warp's finals.
+    /// Bytes of a warp's final hashes.
     finals: u64,
-    probing: Probing,
+    probe_context: ProbeContext,
 }
 
-/// What a probe program has in its contexts.
+/// Fields of a context that only probe programs have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct Probing {
+pub(super) struct ProbeContext {
     /// Address of the module's tables.
     pub tables: u64,
     /// Bytes of a warp's records.
     pub records: u64,
-    /// The launch's number, where the program asks for it.
+    /// Number of the launch, if the probe program uses it; otherwise 0.
     pub number: u64,
-    /// Room for what markers leave.
-    pub tracks: Tracks,
+    /// Regions for tracks.
+    pub tracks: TrackRegions,
 }
 
-/// Room for the tracks of a launch.
+/// Size of the track regions of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct Tracks {
-    /// Regions of a warp; 0: there are none.
+pub(super) struct TrackRegions {
+    /// Regions per warp; 0 if there are no tracks.
     pub regions: u64,
-    /// Logarithm of a region's bytes.
+    /// Binary logarithm of a region's bytes.
     pub log: u32,
 }
 
-impl Tracks {
-    /// Bytes of so many warps'.
+impl TrackRegions {
+    /// Bytes of the regions of `warps` warps.
     pub fn bytes(self, warps: u64) -> Option<u64> {
         warps.checked_mul(self.regions)?.checked_mul(1 << self.log)
     }
 }
 
-impl Kind {
-    /// Warps for which there are heads.
+impl ContextKind {
+    /// Number of warps with heads.
     pub fn warps(&self) -> u64 {
         self.warps
     }
-    /// Bytes of a warp besides its heads: of finals or records.
+    /// Bytes of a warp besides its heads: final hashes or records.
     pub fn each(&self) -> u64 {
-        self.finals + self.probing.records
+        self.finals + self.probe_context.records
     }
-    /// How many warps are recorded.
+    /// Number of recorded warps.
     pub fn recorded(&self) -> u64 {
         self.wanted.1 - self.wanted.0
     }
-    /// For a launch.
-    pub fn of(plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
+    /// The kind of a launch's context.
+    pub fn of(plan: &Plan, launch: &Launch, probe_context: ProbeContext) -> ContextKind {
         let (first, last) = wanted(&plan.request, launch);
         let cta_warps = cta_warps(launch, (first, last));
         let finals = if plan.request.level == Level::Fingerprint { plan.finals.bytes() } else { 0 };
-        // Few kinds, and little room lost: up to eight sizes between a power of two and the next.
-        // (What is too large for any memory stays as it is.)
+        // Rounding keeps the number of kinds small and wastes little memory: there are at most eight sizes
+        // between two powers of two. Sizes beyond any memory stay as they are.
         let warps = match last.max(1) {
             n if n < 1 << 40 => n.next_multiple_of((n.next_power_of_two() / 8).max(1)),
             n => n,
         };
         let last = if last == launch.warps() { warps } else { last };
         let visits = launch.window.as_ref().map_or((0, u64::MAX), |w| w.visits);
-        Kind { warps, wanted: (first, last), visits, cta_warps, finals, probing }
+        ContextKind { warps, wanted: (first, last), visits, cta_warps, finals, probe_context }
     }
-    /// The same with room for tracks: for what one of them wanted lately, head and all, or, if nothing is
-    /// known of the kernel, as much as half of an arena has. Warps that find none are not recorded.
-    pub fn tracked(self, layout: &Layout, tracks: &tracks::Layout, lately: Option<u64>) -> Kind {
-        // Contexts, and what aligning regions takes.
+    /// Adds room for tracks. `lately` is what a track of this kernel needed recently; without it, tracks
+    /// share half of an arena. Warps without room are not recorded.
+    pub fn tracked(self, layout: &Layout, tracks: &tracks::Layout, lately: Option<u64>) -> ContextKind {
+        // Leaves room for contexts, and for aligning the regions.
         let room = layout.arena.saturating_sub(512 + (1 << LOGS.1)).min(tracks::MOST);
         let (log, warps) = tracks.size(self.recorded(), if lately.is_some() { room } else { room / 2 });
-        let learned = || lately.map_or(log, |bytes| bytes.next_power_of_two().ilog2().max(LOGS.0));
-        let enough = tracks.log().unwrap_or_else(learned);
-        let tracks = Tracks { regions: tracks.regions(), log: log.min(enough) };
+        let needed = || lately.map_or(log, |bytes| bytes.next_power_of_two().ilog2().max(LOGS.0));
+        let enough = tracks.log().unwrap_or_else(needed);
+        let tracks = TrackRegions { regions: tracks.regions(), log: log.min(enough) };
         let wanted = (self.wanted.0, self.wanted.0 + warps);
-        Kind { wanted, probing: Probing { tracks, ..self.probing }, ..self }
+        ContextKind { wanted, probe_context: ProbeContext { tracks, ..self.probe_context }, ..self }
     }
-    /// Room for its tracks.
-    pub fn tracks(&self) -> Tracks {
-        self.probing.tracks
+    /// Size of its track regions.
+    pub fn tracks(&self) -> TrackRegions {
+        self.probe_context.tracks
     }
 }
 
-/// What a launch was given: addresses.
+/// Addresses of the memory that a launch uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Slot {
-    /// Its context; 0 where that is elsewhere.
+    /// Context of the launch; 0 for a node of a graph, whose context lies elsewhere.
     pub context: u64,
     pub heads: u64,
-    /// Of final hashes, or records.
+    /// Final hashes, or records of a probe program.
     pub finals: u64,
-    /// Of tracks; 0: there are none.
+    /// Track regions; 0 if there are none.
     pub tracks: u64,
-    pub kind: Kind,
+    pub kind: ContextKind,
 }
 
 impl Slot {
-    /// Bytes of its tracks.
+    /// Bytes of the track regions.
     pub fn track_bytes(&self) -> u64 {
         self.kind.tracks().bytes(self.kind.recorded()).unwrap_or(0)
     }
 }
 
-/// A generation's arena as it is used up.
+/// The arena of a generation, with what is still free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Arena {
     layout: Layout,
@@ -264,20 +266,20 @@ impl Arena {
     pub fn new(layout: Layout, area: Area) -> Arena {
         Arena { layout, area, front: area.arena, back: area.arena + layout.arena }
     }
-    /// Bytes that are left.
+    /// Bytes that are free.
     pub fn left(&self) -> u64 {
         self.back - self.front
     }
-    /// The part in which heads and hashes lie: address and bytes.
+    /// Address and bytes of the part with heads and hashes.
     pub fn used(&self) -> (u64, u64) {
         (self.back, self.area.arena + self.layout.arena - self.back)
     }
-    /// Whether an empty arena had room for a launch of this kind.
-    pub fn ever(&self, kind: Kind) -> bool {
+    /// Whether an empty arena would have room for a launch of this kind.
+    pub fn ever(&self, kind: ContextKind) -> bool {
         Arena::new(self.layout, self.area).carve(kind, true).is_some()
     }
-    /// Room for a launch, with a context or without.
-    pub fn carve(&mut self, kind: Kind, context: bool) -> Option<Slot> {
+    /// Takes memory for a launch, with or without a context. Returns `None` if there is not enough.
+    pub fn carve(&mut self, kind: ContextKind, context: bool) -> Option<Slot> {
         let (heads, finals) = self.layout.room(kind.warps, kind.each())?;
         let bytes = heads.checked_add(finals)?.checked_next_multiple_of(256)?;
         let tracks = kind.tracks().bytes(kind.recorded())?;
@@ -294,9 +296,9 @@ impl Arena {
         let tracks = if tracks > 0 { regions } else { 0 };
         Some(Slot { context: if context { at } else { 0 }, heads: self.back, finals, tracks, kind })
     }
-    /// What a slot's context holds.
+    /// The context of a slot.
     pub fn context(&self, slot: &Slot) -> Context {
-        let probing = slot.kind.probing;
+        let probe_context = slot.kind.probe_context;
         let (finals, records) =
             if self.layout.level == Level::Probe { (0, slot.finals) } else { (slot.finals, 0) };
         Context {
@@ -312,22 +314,22 @@ impl Arena {
             warp_first: slot.kind.wanted.0 as u32,
             warps: (slot.kind.wanted.1 - slot.kind.wanted.0) as u32,
             given: 0,
-            tables: probing.tables,
+            tables: probe_context.tables,
             records,
             record_warps: if records == 0 { 0 } else { slot.kind.cta_warps },
             tracks: slot.tracks,
-            track_log: probing.tracks.log.into(),
-            launch: probing.number,
+            track_log: probe_context.tracks.log.into(),
+            launch: probe_context.number,
             visit_first: slot.kind.visits.0,
             visit_last: slot.kind.visits.1,
         }
     }
 }
 
-/// The highest address below `end` of so many bytes of regions, at which their cursors do not wrap.
+/// Highest address below `end` for `bytes` bytes of track regions, where their cursors do not wrap.
 fn below(end: u64, bytes: u64, align: u64) -> Option<u64> {
     let at = end.checked_sub(bytes)? / align * align;
-    // Where all regions of these four GiB have to end.
+    // Last possible end of regions within this 4 GiB range.
     let last = (at >> 32 << 32) + ((1 << 32) - BEYOND);
     if tracks::fits(at, bytes) {
         Some(at)
@@ -336,7 +338,7 @@ fn below(end: u64, bytes: u64, align: u64) -> Option<u64> {
     }
 }
 
-/// Why a plan can't be recorded with this layout; `None` if it can.
+/// Returns why a kernel's plan cannot be recorded with this layout, or `None` if it can.
 pub(super) fn refused(layout: &Layout, plan: &prlx_plan::Plan, kernel: FuncId) -> Option<String> {
     if plan.request.level != layout.level {
         return Some(format!(
@@ -410,7 +412,7 @@ mod tests {
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Fingerprint);
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
-        let kind = Kind::of(&plan, &launch, Probing::default());
+        let kind = ContextKind::of(&plan, &launch, ProbeContext::default());
         assert_eq!((kind.warps, kind.wanted), (40, (0, 40)));
         let (mut slots, all) = (Vec::new(), arena.left());
         while let Some(slot) = arena.carve(kind, true) {
@@ -423,7 +425,7 @@ mod tests {
         assert_eq!(arena.used(), (slots.last().unwrap().heads, each * slots.len() as u64));
         assert!(arena.ever(kind));
         let huge = Launch { grid: Dim3 { x: 1 << 31, y: 65535, z: 65535 }, ..launch };
-        let kind = Kind::of(&plan, &huge, Probing::default());
+        let kind = ContextKind::of(&plan, &huge, ProbeContext::default());
         assert!(!arena.ever(kind) && arena.carve(kind, true).is_none());
     }
 
@@ -434,7 +436,11 @@ mod tests {
         let plan = plan(Level::Probe);
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
         let kind = |records| {
-            Kind::of(&plan, &launch, Probing { tables: 4096, records, number: 7, ..Probing::default() })
+            ContextKind::of(
+                &plan,
+                &launch,
+                ProbeContext { tables: 4096, records, number: 7, ..ProbeContext::default() },
+            )
         };
         let slot = arena.carve(kind(100), true).unwrap();
         let context = arena.context(&slot);
@@ -455,7 +461,7 @@ mod tests {
         let plan = plan(Level::Probe);
         let of = |warps, lately| {
             let launch = Launch { grid: Dim3 { x: warps, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
-            let kind = Kind::of(&plan, &launch, Probing::default());
+            let kind = ContextKind::of(&plan, &launch, ProbeContext::default());
             kind.tracked(&layout, &tracks::Layout::default(), lately)
         };
         // Nothing is known: half of an arena. Then as much as was wanted, or as there is.

@@ -2,41 +2,43 @@
 
 use std::time::Duration;
 
-/// The longest that a launch is kept waiting for room.
-pub const PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum time that a launch waits for memory.
+pub const MAX_LAUNCH_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest that it is when nothing ends meanwhile.
+/// Maximum time that a launch waits for memory while no other launch ends.
 pub(super) const STALL: Duration = Duration::from_millis(200);
 
-/// The longest that a program waits for launches to be copied after it has waited for them itself, and how
-/// long it may besides its share of the time.
-pub const BRING_IN: Duration = Duration::from_millis(100);
+/// Maximum time of one call of `Recorder::wait_for_copies`.
+pub const MAX_COPY_WAIT: Duration = Duration::from_millis(100);
 
+/// Time that `Recorder::wait_for_copies` may take besides a tenth of the run time.
 pub(super) const GRACE: Duration = Duration::from_millis(200);
 
-/// The longest that a launch waits for its context to be copied, and how long it looks without a pause. When
-/// a copy takes longer, nobody waits for it any more.
+/// Maximum time that a launch waits for the copy of its context. After a longer copy, launches do not wait
+/// until it is done.
 pub(super) const UPLOAD: Duration = Duration::from_millis(500);
 
+/// A copy of a context is polled without pauses for this long.
 pub(super) const SPIN: Duration = Duration::from_micros(200);
 
-/// How many launches of a stream are asked after one by one when the last of them has not ended.
+/// Maximum number of launches per stream that are queried one by one, if the last one has not ended.
 pub(super) const NOTICED: usize = 16;
 
-/// Why a launch is not recorded whose module's tables have no room.
+/// Reason for not recording a launch whose module has no room for its tables.
 pub(super) const NO_TABLES: &str = "there was no room for the tables of its module; --memory makes more";
 
-/// The longest that the memory's first zeroing is waited for: a machine that is busy with other things takes
-/// seconds for it.
+/// Maximum time for zeroing the memory at the start. A busy machine takes seconds.
 pub(super) const START: Duration = Duration::from_secs(20);
 
-/// How many launches of graphs may have copies of contexts under way, and bytes of each, before more memory
-/// for them is allocated: drivers may wait for the device then.
+/// Number of copies of graph contexts that may be in progress before more staging memory is allocated.
+/// Allocating may wait for the device.
 pub(super) const STAGING: usize = 32;
 
+/// Bytes of each of these copies.
 pub(super) const STAGED: usize = 32 << 10;
 
+/// Pause between two rounds of a thread that has nothing to do.
 pub(super) const IDLE: Duration = Duration::from_millis(10);
 
-/// Lanes in a warp.
+/// Number of lanes in a warp.
 pub(super) const WARP: u8 = 32;

@@ -1,58 +1,68 @@
-//! Records launches of a program that knows nothing of it: many at a time, from any thread, into memory that
-//! is bounded.
+//! Records the launches of a program that does not know about it: many at a time, from any thread, in bounded
+//! memory.
 //!
-//! **Way of a launch.** [`Recorder::begin`] places it and gives the hidden parameter, which leads to its
-//! context; the program's launch is made with it; [`Recorder::queued`] puts an event behind it into its
-//! stream, as `begin` did before it: between them lies how long it ran. A thread of the recorder's own
-//! (`worker`) sees the event pass and copies what was recorded to the host beside the program's work; another
-//! (`scribe`) takes it apart and hands the launch on. After the program has waited for its launches itself,
-//! [`Recorder::bring_in`] waits until they are copied: they are safe then.
+//! # A launch
+//! [`Recorder::begin`] reserves a slot and returns the hidden parameter, with which the program's launch is
+//! made. [`Recorder::queued`] records an event behind it in its stream. `begin` records one before it, so the
+//! two give its run time. The copy thread (`copy_thread`) sees the event pass and copies the data to the host
+//! beside the program's work. The decode thread (`decode_thread`) decodes it and delivers the launch to the
+//! sink. After the program has waited for its launches, [`Recorder::wait_for_copies`] waits until they are
+//! copied. From then on they cannot be lost.
 //!
-//! **Generations.** Device memory is taken once and split in two (`layout`). Launches go to the open
-//! generation. When that fills, or is a moment old, the other is opened if it is clean; a closed one is
-//! drained when all its launches have ended, zeroed, and clean again.
+//! # Generations
+//! Device memory is allocated once and split into two generations (`layout`). Launches go to the open
+//! generation. When that is full, or old enough, the other one is opened if it is clean. A closed generation
+//! is copied when all its launches have ended, then zeroed, and is clean again.
 //!
-//! **Room.** A launch is promised what it is likely to write (`promise`), and a generation takes launches as
-//! long as what was written and what is promised fit into it; one launch at least, however large. When
-//! neither has room, `begin` waits a little, and only as long as launches still end. Then the launch goes
-//! where its heads have room, and what runs over is counted; if they have none it runs unrecorded and is said
-//! to.
+//! # Size estimates
+//! The recorder estimates what a launch will write (`size_estimate`). A generation accepts launches as long
+//! as the bytes written and the estimates fit into it, but always at least one launch. If neither generation
+//! has room, `begin` waits for a short time, as long as other launches still end. Then the launch goes where
+//! its heads fit, and elements beyond the pool are counted as dropped. If its heads fit nowhere, it runs
+//! unrecorded and is reported as such.
 //!
-//! **Contexts** lie in device memory and are copied there before the launch, many of a kind at a time, while
-//! the launching thread waits for the copy, which nothing of the program's can hold up for long. An event for
-//! the program's stream to wait for could end up behind a kernel that waits for the host; contexts in the
-//! host's memory would be read over the bus by every warp.
+//! # Contexts
+//! Contexts lie in device memory. They are copied there before the launch, many of a kind at a time, while
+//! the launching thread waits for the copy; no work of the program can delay that for long. The alternatives
+//! are worse: if the program's stream waited for an event, that event could end up behind a kernel that waits
+//! for the host; and every warp would read a context in host memory over the bus.
 //!
-//! **Graphs.** A node's context has a place of its own ([`Recorder::node`]), whose address is what the graph
-//! was built with. Before each launch of the graph, [`Recorder::replay`] puts fresh contexts there by a copy
-//! in the graph's own stream; one of zeros records nothing.
+//! # Graphs
+//! The context of a graph's node has a fixed address ([`Recorder::node`]), with which the graph is built.
+//! Before each launch of the graph, [`Recorder::replay`] fills the contexts by a copy in the graph's own
+//! stream. A context of zeros records nothing.
 //!
-//! **Probe programs** have no streams. Their records lie where launches' hashes do; their tables are a
-//! module's (`tables`), are copied by the same thread, and [`Recorder::tallies`] says what was in them.
+//! # Probes and markers
+//! Probe programs have no streams. Their records take the place of hashes. Their tables belong to a module
+//! (`tables`); the copy thread copies them, and [`Recorder::tallies`] returns their contents. Tracks of
+//! markers belong to a launch. Until the size of a kernel's tracks is known from an earlier launch, a launch
+//! gets half of a generation for them.
 //!
-//! **Markers** leave tracks, which are a launch's and come back with it. How much room a track gets is a
-//! guess, half of a generation for a launch, until a launch of the same kernel has said how much it wanted.
-//!
-//! **Use.** One recorder a context, made before anything runs there that waits for the host: at its first
-//! module. Where a call is for the thread's own default stream, the stream is `CU_STREAM_PER_THREAD`. A
-//! stream that is captured takes nodes, not launches. Before the context is reset or destroyed, and before
-//! the process ends, [`Recorder::finish`].
+//! # Use
+//! Create one recorder per context, at its first module, before any kernel runs that waits for the host. If a
+//! call means the per-thread default stream, pass `CU_STREAM_PER_THREAD`. Captured streams get nodes instead
+//! of launches. Call [`Recorder::finish`] before the context is reset or destroyed, and before the process
+//! ends.
 //!
 //! # Invariants
-//! Nothing is allocated, freed, set or waited for in a stream of the program, but for the copies before a
-//! graph's launch, and their wait for the same graph's launch before, for which the graph itself would wait;
-//! no call breaks a capture; every wait of a thread of the program is bounded, by [`PATIENCE`] at most; asked
-//! = recorded + unfinished + unrecorded + unsaid + cancelled when the recording has ended. A forked child
-//! records nothing.
+//! - In streams of the program, the recorder only records events. Before a launch of a graph it also makes
+//!   one copy, which waits for the previous launch of the same graph, as the graph itself would.
+//! - No call invalidates a stream capture.
+//! - Every wait of a thread of the program is bounded, by [`MAX_LAUNCH_WAIT`] at most.
+//! - When the recording has ended, requested = recorded + unfinished + unrecorded + unlisted + cancelled.
+//! - A forked process records nothing.
+//!
 //! # Limitations
-//! What is taken from the driver goes back with the context, for freeing waits for the device; events between
-//! two launches end the overlap of programmatic dependent launches; times of the launches of graphs; a launch
-//! into a stream that has nothing to do is timed from when its event came there; a kernel that never ends
-//! holds its generation until the end, so half of the memory is left; what had ended before a fault and was
-//! not yet copied is lost with the context, for only the host's memory can be read then
-//! ([`Recorder::queued_alone`] loses nothing); digests of the program's buffers; nodes of a graph that run
-//! several times in one launch of it (bodies of loops) would write over themselves and must not be given
-//! contexts.
+//! - Memory is freed only with the context, because freeing waits for the device.
+//! - Events between two launches end the overlap of programmatic dependent launches.
+//! - Launches of graphs are not timed. A launch into an idle stream is timed from the moment its first event
+//!   reaches the stream.
+//! - A kernel that never ends keeps its generation, so half of the memory is left.
+//! - Launches that ended before a fault and were not copied are lost with the context, unless the memory is
+//!   the host's. [`Recorder::queued_alone`] loses none.
+//! - The recorder makes no digests of the program's buffers.
+//! - Graph nodes that run several times in one launch, as in loop bodies, would overwrite their own data.
+//!   They must not have contexts.
 
 mod batch;
 mod copy_thread;
@@ -71,6 +81,6 @@ mod unfinished;
 
 pub use graph::{NodeId, Replay};
 pub use handle::Recorder;
-pub use launch::{Finished, Memory, Running, Ticket, Unrecorded};
-pub use limits::{BRING_IN, PATIENCE};
-pub use state::{Counts, Spent, Told};
+pub use launch::{Finished, RecorderMemory, Running, Ticket, UnrecordedReason};
+pub use limits::{MAX_COPY_WAIT, MAX_LAUNCH_WAIT};
+pub use state::{Counts, HostTimes, TimeSpent};

@@ -9,65 +9,77 @@ use prlx_trace::launch::Launch;
 
 use crate::cuda::library::failure::Failure;
 use crate::cuda::library::handles::{Event, Stream};
-use crate::cuda::library::mapped::Mapped;
+use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
-use crate::cuda::recorder::launch::Unrecorded;
-use crate::cuda::recorder::layout::{CONTEXT, Kind, Layout, Probing, Slot};
-use crate::cuda::recorder::limits::{NOTICED, PATIENCE, SPIN, STALL, UPLOAD};
-use crate::cuda::recorder::state::{Generation, Phase, Place, State, Waiting};
+use crate::cuda::recorder::launch::UnrecordedReason;
+use crate::cuda::recorder::layout::{CONTEXT, ContextKind, Layout, ProbeContext, Slot};
+use crate::cuda::recorder::limits::{MAX_LAUNCH_WAIT, NOTICED, SPIN, STALL, UPLOAD};
+use crate::cuda::recorder::state::{AwaitedEvent, Generation, Phase, Placement, State};
 
-/// What is used by the program's threads and the recorder's own.
+/// Data of the program's threads and the recorder's threads.
 pub(super) struct Shared {
     pub(super) library: Library,
     pub(super) layout: Layout,
-    /// Where the device memory begins.
+    /// Address of the device memory.
     pub(super) base: u64,
-    /// That memory, where it is the host's: what is in it can be read when the context is dead.
-    pub(super) kept: Option<Mapped>,
-    /// For contexts; never behind copies of what was recorded.
+    /// That memory, if it is the host's. Its content survives the context.
+    pub(super) kept: Option<MappedBuffer>,
+    /// Stream for copies of contexts, so that they never wait for copies of recorded data.
     pub(super) upload_stream: Stream,
     pub(super) pid: u32,
     pub(super) state: Mutex<State>,
     pub(super) changed: Condvar,
-    /// Bytes that may be copied to the host and not yet handed on.
+    /// Maximum bytes that are copied to the host and not yet delivered.
     pub(super) host: u64,
     pub(super) began: Instant,
-    pub(super) hurry: AtomicBool,
+    pub(super) end_requested: AtomicBool,
     pub(super) finished: AtomicBool,
 }
 
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is held; if it did, what is there is still consistent enough to end with.
+        // Nothing panics while the lock is held. If something did, the state would still be consistent enough
+        // to end the recording.
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Ends the recording after a call that failed.
+    /// Ends the recording after a failed call.
     pub(super) fn fail(&self, state: &mut State, failure: Failure) {
         state.die(&failure.during("recording").message);
         self.changed.notify_all();
     }
 
-    /// What the contexts of a launch say of a probe program; `None`: there is no room for its tables.
-    pub(super) fn probing(&self, state: &mut State, plan: &Arc<Plan>, launch: &Launch) -> Option<Probing> {
-        state.tables.probing(&self.layout, self.layout.tables_at(self.base), plan, launch)
+    /// The probe fields of a launch's context; `None` if there is no room for its tables.
+    pub(super) fn probe_context(
+        &self,
+        state: &mut State,
+        plan: &Arc<Plan>,
+        launch: &Launch,
+    ) -> Option<ProbeContext> {
+        state.tables.probe_context(&self.layout, self.layout.tables_at(self.base), plan, launch)
     }
 
-    /// What kind of launch it is.
-    pub(super) fn kind(&self, state: &State, plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
-        let kind = Kind::of(plan, launch, probing);
+    /// The kind of a launch's context.
+    pub(super) fn kind(
+        &self,
+        state: &State,
+        plan: &Plan,
+        launch: &Launch,
+        probe_context: ProbeContext,
+    ) -> ContextKind {
+        let kind = ContextKind::of(plan, launch, probe_context);
         match &plan.probe_state.tracks {
-            Some(tracks) => kind.tracked(&self.layout, tracks, state.learned.track(launch)),
+            Some(tracks) => kind.tracked(&self.layout, tracks, state.size_history.track(launch)),
             None => kind,
         }
     }
 
-    /// A slot in a generation, for a launch of a kind; `None` when there is no room.
+    /// Takes a slot in a generation for a launch of this kind; `None` if there is no room.
     pub(super) fn slot(
         &self,
         state: &mut State,
         generation: usize,
-        kind: Kind,
+        kind: ContextKind,
     ) -> Result<Option<Slot>, Failure> {
         let State { generations, upload, late, .. } = state;
         let g = &mut generations[generation];
@@ -80,7 +92,7 @@ impl Shared {
                 }
                 patient && start.elapsed() < UPLOAD
             };
-            *late = !upload.settle(&mut pause)?;
+            *late = !upload.wait(&mut pause)?;
             if *late {
                 return Ok(None);
             }
@@ -99,8 +111,8 @@ impl Shared {
                 to[..context.len()].copy_from_slice(&context);
             }
             let stream = self.upload_stream;
-            upload.send(stream, &[(first.context, &bytes)])?;
-            *late = !upload.settle(&mut pause)?;
+            upload.copy_to_device(stream, &[(first.context, &bytes)])?;
+            *late = !upload.wait(&mut pause)?;
             if *late {
                 return Ok(None);
             }
@@ -111,38 +123,39 @@ impl Shared {
         Ok(slot)
     }
 
-    /// Places launches of these kinds in one generation, with what `find` finds there for them all, as soon
-    /// as there is room for what is promised to them.
-    pub(super) fn room<'s, T>(
+    /// Waits for room in a generation for launches of these kinds with this size estimate together. `find`
+    /// takes their slots.
+    pub(super) fn reserve<'s, T>(
         &self,
         mut state: MutexGuard<'s, State>,
-        kinds: &[Kind],
-        promise: u64,
+        kinds: &[ContextKind],
+        size_estimate: u64,
         mut find: impl FnMut(&mut State, usize) -> Result<Option<T>, Failure>,
-    ) -> (MutexGuard<'s, State>, Result<(usize, T), Unrecorded>) {
+    ) -> (MutexGuard<'s, State>, Result<(usize, T), UnrecordedReason>) {
         let start = Instant::now();
         let (mut seen, mut still, mut late) = (state.progress, start, false);
         loop {
-            if state.dead.is_some() || state.deadline.is_some() {
-                return (state, Err(Unrecorded::Ended));
+            if state.failed.is_some() || state.deadline.is_some() {
+                return (state, Err(UnrecordedReason::Ended));
             }
             if let Some(open) = state.open {
-                let roomy = state.generations[open].roomy(&self.layout, promise);
+                let roomy = state.generations[open].has_room(&self.layout, size_estimate);
                 if roomy || late {
                     match find(&mut state, open) {
                         Ok(Some(found)) => return (state, Ok((open, found))),
                         Ok(None) => {}
                         Err(e) => {
                             self.fail(&mut state, e);
-                            return (state, Err(Unrecorded::Ended));
+                            return (state, Err(UnrecordedReason::Ended));
                         }
                     }
                     let empty = state.generations[open].launches.is_empty();
                     if empty || late || kinds.iter().any(|k| !state.generations[open].arena.ever(*k)) {
-                        return (state, Err(Unrecorded::Full));
+                        return (state, Err(UnrecordedReason::Full));
                     }
                 }
-                // Where only what is promised is in the way it stays open for launches that can't wait.
+                // If only the estimates are in the way, the generation stays open for launches that cannot
+                // wait.
                 let other = state.generations.iter().any(|g| g.phase == Phase::Clean);
                 if roomy || other || state.generations[open].pending == 0 {
                     state.close();
@@ -153,17 +166,17 @@ impl Shared {
                 continue;
             }
             let now = Instant::now();
-            // What is being drained, or is about to be, makes room, however long its launches take to be
-            // handed on.
+            // A generation that is being copied, or will be next, makes room, however long it takes to
+            // deliver its launches.
             let drained =
                 |g: &Generation| g.phase == Phase::Draining || g.phase == Phase::Closed && g.pending == 0;
             if state.progress != seen || state.generations.iter().any(drained) {
                 (seen, still) = (state.progress, now);
             }
-            if state.stalled == Some(seen) || now - still > STALL || now - start > PATIENCE {
+            if state.stalled == Some(seen) || now - still > STALL || now - start > MAX_LAUNCH_WAIT {
                 state.stalled = Some(seen);
                 if state.open.is_none() {
-                    return (state, Err(Unrecorded::Full));
+                    return (state, Err(UnrecordedReason::Full));
                 }
                 late = true;
                 continue;
@@ -176,19 +189,19 @@ impl Shared {
         }
     }
 
-    /// Puts an event into a stream; `None`: the recording has failed.
+    /// Records an event in a stream; `None` if that failed and the recording has ended.
     pub(super) fn mark(&self, state: &mut State, stream: Stream) -> Option<Event> {
-        let event = state.events.pop().map_or_else(|| self.library.timed(), Ok);
-        let marked = event.and_then(|e| self.library.mark(e, stream).map(|()| e));
+        let event = state.events.pop().map_or_else(|| self.library.create_timed_event(), Ok);
+        let marked = event.and_then(|e| self.library.record_event(e, stream).map(|()| e));
         marked.map_err(|e| self.fail(state, e)).ok()
     }
 
-    /// Notes that launches have ended: the program has waited, so some have, and this is sooner than the
-    /// recorder's thread looks.
-    pub(super) fn notice(&self, state: &mut State) {
+    /// Notes which launches have ended. The program has just waited, so this is earlier than the copy thread
+    /// looks.
+    pub(super) fn note_ended(&self, state: &mut State) {
         for all in state.waiting.values_mut() {
-            // A failure is the thread's to find: it asks the same.
-            let passed = |w: &Waiting| self.library.passed(w.event).is_ok_and(|passed| passed);
+            // Failures are left to the copy thread, which makes the same query.
+            let passed = |w: &AwaitedEvent| self.library.event_passed(w.event).is_ok_and(|passed| passed);
             let n = match all.back().is_some_and(passed) {
                 true => all.len(),
                 false => all.iter().take(NOTICED).take_while(|w| passed(w)).count(),
@@ -198,19 +211,25 @@ impl Shared {
         }
     }
 
-    /// Puts an event behind what was placed; `start`: the one before it.
-    pub(super) fn follow(&self, state: &mut State, places: Vec<Place>, stream: Stream, start: Option<Event>) {
+    /// Records an event behind launches that were placed; `start` is the event before them.
+    pub(super) fn record_end(
+        &self,
+        state: &mut State,
+        places: Vec<Placement>,
+        stream: Stream,
+        start: Option<Event>,
+    ) {
         if !state.writing(&places) {
             state.events.extend(start);
             return;
         }
         match self.mark(state, stream) {
             Some(event) => {
-                // The thread looks again by itself as long as it knows that something runs.
+                // While it knows of running launches, the copy thread looks by itself.
                 if state.waiting.is_empty() {
                     self.changed.notify_all();
                 }
-                state.waiting.entry(stream).or_default().push_back(Waiting {
+                state.waiting.entry(stream).or_default().push_back(AwaitedEvent {
                     event,
                     start,
                     places,
@@ -223,16 +242,16 @@ impl Shared {
 }
 
 impl Shared {
-    /// Asks for what has ended, and waits until it is copied.
-    pub(super) fn ask<'s>(
+    /// Requests copies of ended launches and waits for them until `until`.
+    pub(super) fn request_copies<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
         until: Instant,
     ) -> MutexGuard<'s, State> {
-        state.asked += 1;
-        let mine = state.asked;
+        state.copies_requested += 1;
+        let mine = state.copies_requested;
         self.changed.notify_all();
-        while state.answered < mine && state.dead.is_none() && !state.finished {
+        while state.copies_answered < mine && state.failed.is_none() && !state.finished {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -242,10 +261,10 @@ impl Shared {
         state
     }
 
-    /// What a launch says that is not recorded.
-    pub(super) fn why_not(&self, state: &State, why: Unrecorded) -> String {
+    /// The reason that an unrecorded launch reports.
+    pub(super) fn unrecorded_text(&self, state: &State, why: UnrecordedReason) -> String {
         match why {
-            Unrecorded::Ended => state.dead.as_ref().map_or_else(
+            UnrecordedReason::Ended => state.failed.as_ref().map_or_else(
                 || "the recording has ended".to_owned(),
                 |dead| format!("recording stopped: {dead}"),
             ),

@@ -1,8 +1,9 @@
-//! What a recorder knows at a time: its generations, who waits for what, and what goes wrong.
+//! The state of a recorder: its generations, the launches that have not ended, and failures. No function of
+//! this module calls the driver.
 //!
 //! # Invariants
-//! A launch that was placed is in one generation until it is taken out of it with all others, once; `pending`
-//! of a generation is how many of its launches may still write. Nothing here calls the driver.
+//! - A placed launch is in exactly one generation, until all launches are taken out of it together.
+//! - `pending` of a generation is the number of its launches that may still write.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -12,206 +13,213 @@ use std::time::{Duration, Instant};
 use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
 
-use super::layout::{Area, Arena, GENERATIONS, Kind, Layout, Slot};
+use super::layout::{Area, Arena, ContextKind, GENERATIONS, Layout, Slot};
 use super::tables::Tables;
-use crate::cuda::library::dma::Dma;
 use crate::cuda::library::handles::{Event, Stream};
-use crate::cuda::recorder::size_estimate::Learned;
+use crate::cuda::library::pinned::PinnedBuffer;
+use crate::cuda::recorder::size_estimate::SizeHistory;
 
-/// A launch, and how far it is.
-pub(super) struct Placed {
+/// A launch with its slot and its progress.
+pub(super) struct PlacedLaunch {
     pub plan: Arc<Plan>,
     pub launch: Launch,
     pub slot: Slot,
     pub progress: Progress,
-    pub fate: Fate,
-    /// Bytes of the pool that it is likely to take.
-    pub promise: u64,
-    pub told: Told,
+    pub ownership: Ownership,
+    /// Estimated bytes of the pool.
+    pub size_estimate: u64,
+    pub host_times: HostTimes,
 }
 
-/// What the host knows of a launch by its own clock.
+/// Times of a launch by the host's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Told {
-    /// When the driver was called to launch it, and when it answered.
+pub struct HostTimes {
+    /// When the driver was called for the launch, and when it returned.
     pub called: Option<[Instant; 2]>,
-    /// When its end was seen first.
+    /// When its end was first noticed.
     pub seen: Option<Instant>,
 }
 
-/// Whose its streams are.
+/// Whether other launches write to the same slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fate {
-    /// Its own.
-    Own,
-    /// Another launch may have written to the same heads.
-    Mixed,
-    /// The same, and it is handed on from another generation: it only holds this one.
-    Echo,
+pub(super) enum Ownership {
+    /// Only this launch writes to its slot.
+    Exclusive,
+    /// Another launch may have written to the slot.
+    Shared,
+    /// Another launch may have written to the slot, and another generation delivers this one. It only keeps
+    /// this generation.
+    Placeholder,
 }
 
-impl Placed {
-    /// Whether it is to be handed on.
+impl PlacedLaunch {
+    /// Whether this generation delivers the launch.
     pub fn counts(&self) -> bool {
-        matches!(self.progress, Progress::Pending | Progress::Done) && self.fate != Fate::Echo
+        matches!(self.progress, Progress::Pending | Progress::Done)
+            && self.ownership != Ownership::Placeholder
     }
 }
 
+/// How far a launch is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Progress {
-    /// It may run, or yet be launched.
+    /// It may be running, or may still be launched.
     Pending,
     /// It has ended.
     Done,
-    /// It has ended, and was copied already.
+    /// It has ended and is copied.
     Taken,
-    /// It never was.
+    /// It was never launched.
     Cancelled,
 }
 
+/// What a generation is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// All zero, and nobody's.
+    /// All of it is zero, and no launch uses it.
     Clean,
-    /// Launches go there.
+    /// New launches are placed here.
     Open,
-    /// No more launches go there; it is drained when they have ended.
+    /// No new launches are placed here. It is copied when its launches have ended.
     Closed,
-    /// The worker has it.
+    /// The copy thread is copying it.
     Draining,
 }
 
-/// One of the two halves of the memory.
+/// One half of the memory.
 pub(super) struct Generation {
     pub area: Area,
     pub arena: Arena,
     pub phase: Phase,
-    /// Carved, with contexts that lie in device memory.
-    pub ready: BTreeMap<Kind, Vec<Slot>>,
-    /// How many of a kind were asked for, in this round and in the last.
-    pub asked: BTreeMap<Kind, usize>,
-    pub before: BTreeMap<Kind, usize>,
-    pub launches: Vec<Placed>,
-    /// Launches that may still write.
+    /// Slots whose contexts are in device memory and that no launch uses yet.
+    pub ready: BTreeMap<ContextKind, Vec<Slot>>,
+    /// Number of contexts that launches asked for since the generation was clean, by kind.
+    pub asked: BTreeMap<ContextKind, usize>,
+    /// The same numbers before it was last cleaned.
+    pub before: BTreeMap<ContextKind, usize>,
+    pub launches: Vec<PlacedLaunch>,
+    /// Number of launches that may still write.
     pub pending: usize,
-    /// Launches that have ended and are to be copied.
+    /// Number of launches that have ended and are not copied.
     pub done: usize,
-    /// How often the launches were taken out: tells their places from those of earlier rounds.
+    /// How often the launches were taken out. Older placements are no longer valid.
     pub round: u64,
-    /// When its first launch was placed.
+    /// When the first launch was placed.
     pub since: Option<Instant>,
-    /// Bytes of the pool that were handed out, when last looked.
+    /// Bytes of the pool in use, when it was last read.
     pub filled: u64,
-    /// Bytes that were promised to launches whose part is not in `filled` for certain; of those that have
-    /// ended; of those that had ended when the cursor was asked for.
-    pub promised: u64,
+    /// Estimates of the launches whose bytes may not be part of `filled`.
+    pub estimated_bytes: u64,
+    /// The part of `estimated_bytes` whose launches have ended.
     pub ended: u64,
+    /// The part of `ended` when the read of the cursor began.
     pub asked_for: u64,
 }
 
-/// Where launches were placed.
+/// Position of launches in a generation.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct Placement {
     pub generation: usize,
     pub round: u64,
     pub launches: Range<usize>,
 }
 
-/// Launches that end when an event passes.
-pub(super) struct Waiting {
+/// An event, with the launches that have ended when it passes.
+pub(super) struct AwaitedEvent {
     pub event: Event,
-    /// The event before a launch that is timed.
+    /// Event before the launch, if it is timed.
     pub start: Option<Event>,
-    pub places: Vec<Place>,
-    /// When it was seen first that it had passed.
+    pub places: Vec<Placement>,
+    /// When it was first seen that the event has passed.
     pub seen: Option<Instant>,
 }
 
 /// A launch of a graph that may write through a node's context.
 #[derive(Clone)]
-pub(super) struct User {
+pub(super) struct NodeUser {
     pub exec: u32,
-    pub places: Vec<Place>,
+    pub places: Vec<Placement>,
 }
 
-/// How many launches there were, and what became of them.
+/// Numbers of launches by outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Launches that were to be recorded.
-    pub asked: u64,
-    /// Handed on, whole.
+    /// Launches that should be recorded.
+    pub requested: u64,
+    /// Delivered with all data.
     pub recorded: u64,
-    /// Handed on, but still running when the recording ended.
+    /// Delivered, but still running when the recording ended.
     pub unfinished: u64,
-    /// Handed on without anything recorded, for the reason that stands in them.
+    /// Delivered without data, with the reason.
     pub unrecorded: u64,
-    /// Likewise, but too many at a time to be handed on: only counted.
-    pub unsaid: u64,
+    /// Without data, and only counted, because too many were waiting for delivery.
+    pub unlisted: u64,
     /// Not launched after all.
     pub cancelled: u64,
 }
 
-/// How long the recorder's thread took for what it was given.
+/// Time that the decode thread has spent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Spent {
-    /// Taking streams apart.
-    pub apart: Duration,
-    /// Handing launches on: packing and writing, mostly.
-    pub handing: Duration,
+pub struct TimeSpent {
+    /// Decoding of streams.
+    pub decoding: Duration,
+    /// Delivering launches: mostly compressing and writing.
+    pub delivery: Duration,
 }
 
-/// Launches of which nothing is recorded that are kept at a time.
+/// Maximum number of launches without data that wait for delivery.
 const UNRECORDED: usize = 1 << 16;
 
 pub(super) struct State {
     pub generations: [Generation; GENERATIONS],
     pub open: Option<usize>,
-    /// By stream, in order.
-    pub waiting: BTreeMap<Stream, VecDeque<Waiting>>,
-    /// Events that nobody waits for; they have clocks.
+    /// Events by stream, in their order there.
+    pub waiting: BTreeMap<Stream, VecDeque<AwaitedEvent>>,
+    /// Free events, all with timing.
     pub events: Vec<Event>,
-    /// Grows with everything that ends and everything that is drained.
+    /// Grows whenever a launch ends or a generation is cleaned.
     pub progress: u64,
-    /// `progress` when somebody waited in vain: as long as it stays, nobody waits again.
+    /// Value of `progress` when a launch waited in vain. While it stays the same, no launch waits.
     pub stalled: Option<u64>,
-    /// Launches of which nothing is recorded, to be handed on.
+    /// Launches without data, to be delivered.
     pub unrecorded: Vec<Launch>,
     pub counts: Counts,
-    pub spent: Spent,
-    /// What launches took.
-    pub learned: Learned,
-    /// A probe program's.
+    pub time_spent: TimeSpent,
+    /// What earlier launches used.
+    pub size_history: SizeHistory,
+    /// Tables of probe programs.
     pub tables: Tables,
-    /// Bytes that were copied to the host and are not yet handed on.
-    pub held: u64,
-    /// How often somebody asked for what has ended, and which of these was the last that came too late to be
-    /// waited for.
-    pub asked: u64,
-    pub answered: u64,
-    /// How long threads of the program waited for what has ended.
+    /// Bytes that are copied to the host and not yet delivered.
+    pub host_bytes: u64,
+    /// Number of requests for copies of ended launches.
+    pub copies_requested: u64,
+    /// Number of the last request that was answered.
+    pub copies_answered: u64,
+    /// Time that threads of the program have waited for copies.
     pub waited: Duration,
-    /// How many threads keep the worker from calling the driver, and whether it does not.
-    pub held_back: u32,
-    pub resting: bool,
-    /// The context was destroyed, and nothing went with it.
-    pub gone: bool,
+    /// Number of threads that keep the copy thread from calling the driver.
+    pub pause_requests: u32,
+    /// Whether the copy thread has stopped calling the driver.
+    pub paused: bool,
+    /// The context was destroyed, and no launch was lost with it.
+    pub context_destroyed: bool,
     /// Why nothing can be recorded any more.
-    pub dead: Option<String>,
-    /// What launches left can still be read then.
-    pub outlives: bool,
-    /// When the recording has to have ended.
+    pub failed: Option<String>,
+    /// Whether the memory is the host's, so that it can be read after the context has failed.
+    pub survives_context: bool,
+    /// When the recording must have ended.
     pub deadline: Option<Instant>,
     pub finished: bool,
-    /// For contexts.
-    pub upload: Dma,
-    /// The last of these copies took longer than anybody waits.
+    /// For contexts of single launches.
+    pub upload: PinnedBuffer,
+    /// The last of these copies took longer than launches wait.
     pub late: bool,
-    /// For contexts of graph nodes: in use by streams of the program, or not.
-    pub staging: Vec<Dma>,
-    /// Nodes that have no context.
+    /// For contexts of graph nodes; some may be in use by streams of the program.
+    pub staging: Vec<PinnedBuffer>,
+    /// Nodes without a context.
     pub free_nodes: Vec<u32>,
-    /// By node, those that have not ended.
-    pub users: BTreeMap<u32, Vec<User>>,
+    /// Launches that have not ended, by node.
+    pub users: BTreeMap<u32, Vec<NodeUser>>,
 }
 
 impl Generation {
@@ -229,108 +237,122 @@ impl Generation {
             round: 0,
             since: None,
             filled: 0,
-            promised: 0,
+            estimated_bytes: 0,
             ended: 0,
             asked_for: 0,
         }
     }
-    /// Whether launches that are promised so many bytes may be let in: nobody else is there, or nobody's part
-    /// is touched.
-    pub fn roomy(&self, layout: &Layout, promise: u64) -> bool {
-        self.launches.is_empty() || self.filled.saturating_add(self.promised + promise) <= layout.capacity()
+    /// Whether launches with this estimate may be placed here: the generation is empty, or the estimate does
+    /// not touch the others' share.
+    pub fn has_room(&self, layout: &Layout, size_estimate: u64) -> bool {
+        self.launches.is_empty()
+            || self.filled.saturating_add(self.estimated_bytes + size_estimate) <= layout.capacity()
     }
-    /// Takes the launches that have ended; their places stay.
-    pub fn take_ended(&mut self) -> Vec<Placed> {
+    /// Takes the ended launches out; their positions stay.
+    pub fn take_ended(&mut self) -> Vec<PlacedLaunch> {
         self.done = 0;
         let ended = self.launches.iter_mut().filter(|p| p.progress == Progress::Done && p.counts());
-        let take = |placed: &mut Placed| {
+        let take = |placed: &mut PlacedLaunch| {
             let (plan, launch) = (Arc::clone(&placed.plan), std::mem::take(&mut placed.launch));
             placed.progress = Progress::Taken;
-            let (slot, fate, promise, told) = (placed.slot, placed.fate, placed.promise, placed.told);
-            Placed { plan, launch, slot, progress: Progress::Done, fate, promise, told }
+            let (slot, ownership, size_estimate, host_times) =
+                (placed.slot, placed.ownership, placed.size_estimate, placed.host_times);
+            PlacedLaunch {
+                plan,
+                launch,
+                slot,
+                progress: Progress::Done,
+                ownership,
+                size_estimate,
+                host_times,
+            }
         };
         ended.map(take).collect()
     }
-    /// The cursor is asked for.
+    /// Notes that the cursor is being read.
     pub fn ask(&mut self) {
         self.asked_for = self.ended;
     }
-    /// The cursor was there when it was asked for: what had ended is in it.
+    /// The cursor was read: it includes everything that had ended when the read began.
     pub fn answered(&mut self, filled: u64) {
         self.filled = filled;
-        self.promised -= self.asked_for;
+        self.estimated_bytes -= self.asked_for;
         self.ended -= self.asked_for;
         self.asked_for = 0;
     }
-    /// As new, but for what it learned; its memory is zero again.
+    /// Makes the generation clean. Its memory is zero again; the numbers of requested contexts are kept.
     pub fn reset(&mut self, layout: Layout) {
         let (asked, round) = (std::mem::take(&mut self.asked), self.round);
         *self = Generation { before: asked, round, ..Generation::new(layout, self.area) };
     }
-    /// How many contexts to make at a time for a kind: as many as are likely to be wanted, but never much of
-    /// the room.
-    pub fn batch(&self, kind: Kind) -> usize {
-        let asked = |of: &BTreeMap<Kind, usize>| of.get(&kind).copied().unwrap_or(0);
+    /// How many contexts of a kind to make at a time: as many as will probably be needed, but never many at
+    /// once.
+    pub fn batch(&self, kind: ContextKind) -> usize {
+        let asked = |of: &BTreeMap<ContextKind, usize>| of.get(&kind).copied().unwrap_or(0);
         asked(&self.asked).max(asked(&self.before).saturating_sub(asked(&self.asked))).clamp(1, 64)
     }
 }
 
 impl State {
-    /// Puts launches into a generation, whose slots they have.
-    pub fn place(&mut self, generation: usize, launches: impl IntoIterator<Item = Placed>) -> Place {
+    /// Puts launches with their slots into a generation.
+    pub fn place(
+        &mut self,
+        generation: usize,
+        launches: impl IntoIterator<Item = PlacedLaunch>,
+    ) -> Placement {
         let g = &mut self.generations[generation];
         let first = g.launches.len();
         g.launches.extend(launches);
         g.pending += g.launches.len() - first;
-        g.promised += g.launches[first..].iter().map(|p| p.promise).sum::<u64>();
+        g.estimated_bytes += g.launches[first..].iter().map(|p| p.size_estimate).sum::<u64>();
         g.since.get_or_insert_with(Instant::now);
         self.tables.stale = true;
-        Place { generation, round: g.round, launches: first..g.launches.len() }
+        Placement { generation, round: g.round, launches: first..g.launches.len() }
     }
-    /// The launches of a place, if they are still there.
-    pub fn at(&mut self, place: &Place) -> Option<&mut [Placed]> {
+    /// The launches of a placement, if they are still there.
+    pub fn at(&mut self, place: &Placement) -> Option<&mut [PlacedLaunch]> {
         let g = &mut self.generations[place.generation];
         if g.round == place.round { g.launches.get_mut(place.launches.clone()) } else { None }
     }
-    /// Whether some of these may still write.
-    pub fn writing(&mut self, places: &[Place]) -> bool {
+    /// Whether some of these launches may still write.
+    pub fn writing(&mut self, places: &[Placement]) -> bool {
         places
             .iter()
             .any(|p| self.at(p).is_some_and(|all| all.iter().any(|p| p.progress == Progress::Pending)))
     }
-    /// Whether a probe program's tables may hold more than the last copy of them.
+    /// Whether a probe program's tables may have changed since the last copy.
     pub fn stale(&self) -> bool {
         self.tables.used > 0 && (self.tables.stale || self.generations.iter().any(|g| g.pending > 0))
     }
-    /// The driver was called to launch them, and has answered.
-    pub fn called(&mut self, places: &[Place], called: Option<[Instant; 2]>) {
+    /// Notes when the driver was called for these launches, and when it returned.
+    pub fn called(&mut self, places: &[Placement], called: Option<[Instant; 2]>) {
         for place in places {
-            self.at(place).into_iter().flatten().for_each(|placed| placed.told.called = called);
+            self.at(place).into_iter().flatten().for_each(|placed| placed.host_times.called = called);
         }
     }
-    /// That they have ended was seen.
-    pub fn seen(&mut self, place: &Place, at: Instant) {
+    /// Notes when their end was first noticed.
+    pub fn seen(&mut self, place: &Placement, at: Instant) {
         for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
-            placed.told.seen = Some(at);
+            placed.host_times.seen = Some(at);
         }
     }
-    /// A launch has ended, and this is how long it ran.
-    pub fn ran(&mut self, place: &Place, nanos: u64) {
+    /// Notes how long a launch ran.
+    pub fn ran(&mut self, place: &Placement, nanos: u64) {
         for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
             placed.launch.totals.instrumented = nanos;
         }
     }
-    /// They have ended, or never were.
-    pub fn ended(&mut self, place: &Place, how: Progress) {
-        let (mut ended, mut counted, mut promised) = (0, 0, 0);
+    /// Notes that launches have ended or were never made.
+    pub fn ended(&mut self, place: &Placement, how: Progress) {
+        let (mut ended, mut counted, mut estimated_bytes) = (0, 0, 0);
         for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
             counted += usize::from(placed.counts());
             placed.progress = how;
-            promised += placed.promise;
+            estimated_bytes += placed.size_estimate;
             ended += 1;
         }
         let g = &mut self.generations[place.generation];
-        (g.pending, g.ended) = (g.pending - ended, g.ended + promised);
+        (g.pending, g.ended) = (g.pending - ended, g.ended + estimated_bytes);
         match how {
             Progress::Cancelled => self.counts.cancelled += counted as u64,
             _ => g.done += counted,
@@ -338,24 +360,24 @@ impl State {
         self.progress += 1;
         self.tables.stale = true;
     }
-    /// A launch of which nothing is recorded.
-    pub fn unrecorded(&mut self, mut launch: Launch, why: &str) {
+    /// Lists a launch without data.
+    pub fn add_unrecorded(&mut self, mut launch: Launch, why: &str) {
         if self.unrecorded.len() >= UNRECORDED || self.finished {
-            self.counts.unsaid += 1;
+            self.counts.unlisted += 1;
             return;
         }
         launch.skipped = Some(why.to_owned());
         self.counts.unrecorded += 1;
         self.unrecorded.push(launch);
     }
-    /// Lets no more launches into the open generation.
+    /// Closes the open generation.
     pub fn close(&mut self) {
         if let Some(i) = self.open.take() {
             let g = &mut self.generations[i];
             g.phase = if g.launches.is_empty() { Phase::Clean } else { Phase::Closed };
         }
     }
-    /// Opens a clean generation, if there is one and none is open; whether one is open.
+    /// Opens a clean generation if none is open. Returns whether one is open.
     pub fn reopen(&mut self) -> bool {
         if self.open.is_none() {
             self.open = self.generations.iter().position(|g| g.phase == Phase::Clean);
@@ -366,34 +388,38 @@ impl State {
         self.open.is_some()
     }
     /// Takes all launches out of a generation.
-    pub fn take(&mut self, generation: usize) -> Vec<Placed> {
+    pub fn take(&mut self, generation: usize) -> Vec<PlacedLaunch> {
         let g = &mut self.generations[generation];
         (g.pending, g.done, g.round) = (0, 0, g.round + 1);
         std::mem::take(&mut g.launches)
     }
-    /// The context was destroyed: nothing more is recorded.
+    /// Notes that the context was destroyed. Nothing more is recorded.
     pub fn destroyed(&mut self) {
-        if self.generations.iter().any(|g| g.launches.iter().any(Placed::counts)) {
+        if self.generations.iter().any(|g| g.launches.iter().any(PlacedLaunch::counts)) {
             self.die("its context was destroyed");
         }
-        self.gone = true;
+        self.context_destroyed = true;
         self.deadline.get_or_insert_with(Instant::now);
     }
-    /// Nothing works any more: what is not drained is lost, and said to be.
+    /// Ends the recording after a failure. Launches that are not copied are listed as lost, unless the memory
+    /// survives.
     pub fn die(&mut self, why: &str) {
-        if self.dead.is_some() {
+        if self.failed.is_some() {
             return;
         }
-        self.dead = Some(why.to_owned());
+        self.failed = Some(why.to_owned());
         self.waiting.clear();
-        if self.outlives {
+        if self.survives_context {
             return;
         }
         let lost = format!("lost with its context: {why}");
         let late = format!("it had ended, but was not copied before it was lost with its context: {why}");
         for i in 0..GENERATIONS {
-            for placed in self.take(i).into_iter().filter(Placed::counts) {
-                self.unrecorded(placed.launch, if placed.progress == Progress::Done { &late } else { &lost });
+            for placed in self.take(i).into_iter().filter(PlacedLaunch::counts) {
+                self.add_unrecorded(
+                    placed.launch,
+                    if placed.progress == Progress::Done { &late } else { &lost },
+                );
             }
         }
     }

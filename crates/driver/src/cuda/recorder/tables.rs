@@ -1,14 +1,16 @@
-//! A probe program's tables: one set for each module, from its first launch to the end, whatever streams and
-//! graphs its launches come from.
+//! The tables of probe programs: one set for each module, from its first launch to the end of the recording,
+//! for launches from all streams and graphs.
 //!
-//! They lie in memory that the recorder has from the start, one behind the other; a module that is loaded
-//! again, as others of the same text, has those that it had. They are never given back, so they outlive their
-//! modules, and are copied to the host beside the program's work: at the end, when somebody waits, and now
-//! and then.
+//! The sets lie one behind the other in memory that the recorder allocates at the start. A module that is
+//! loaded again, with the same text and plan, gets its old set. Sets are never freed, so they outlive their
+//! modules. They are copied to the host at the end, when a thread waits for them, and at intervals.
 //!
 //! # Invariants
-//! A set is no other's. Misses: what came after the last copy, of a context that faults; a copy that is made
-//! while kernels run may have of one row what came before and of the next what came later.
+//! Sets do not overlap.
+//!
+//! # Limitations
+//! - If the context faults, everything after the last copy is lost.
+//! - A copy that is made while kernels run may hold an older state of one row and a newer state of the next.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,24 +19,24 @@ use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
 use prlx_trace::{Level, ModuleId, TableContents};
 
-use super::layout::{Layout, Probing};
+use super::layout::{Layout, ProbeContext};
 use crate::record;
 
-/// Sets start at multiples of this.
+/// Alignment of a set in bytes.
 const ALIGNED: u64 = 256;
 
-/// All sets.
+/// All sets, with the last copy of them.
 pub(super) struct Tables {
-    sets: Vec<Set>,
-    /// Bytes that are some set's.
+    sets: Vec<TableSet>,
+    /// Bytes in use by sets.
     pub used: u64,
-    /// Something may have been added since they were last copied.
+    /// Whether the tables may have changed since the last copy.
     pub stale: bool,
-    /// The last copy of all, up to some set's end.
+    /// The last copy, from the start up to the end of some set.
     pub copied: Arc<Vec<u8>>,
-    /// When that was made.
+    /// When that copy was made.
     pub at: Option<Instant>,
-    /// When they are copied again, if nobody waits.
+    /// Time between two copies if no thread waits for one.
     pub every: Duration,
 }
 
@@ -45,30 +47,30 @@ impl Default for Tables {
     }
 }
 
-/// A module's.
+/// The tables of one module.
 #[derive(Clone)]
-pub(super) struct Set {
+pub(super) struct TableSet {
     plan: Arc<Plan>,
     module: ModuleId,
-    /// Its first byte, from that of all.
+    /// Offset from the start of all tables in bytes.
     at: u64,
-    /// The first and the last of the launches that may have written there.
+    /// Numbers of the first and the last launch that may have written to it.
     launches: (u64, u64),
     numbered: bool,
 }
 
 impl Tables {
-    /// What the contexts of a launch say, whose module's tables are made if it is the first; all tables begin
-    /// at `base`. `None`: there is no room.
-    pub fn probing(
+    /// The probe fields of a launch's context. Creates the module's set at its first launch. `base` is the
+    /// address of all tables. Returns `None` if there is no room.
+    pub fn probe_context(
         &mut self,
         layout: &Layout,
         base: u64,
         plan: &Arc<Plan>,
         launch: &Launch,
-    ) -> Option<Probing> {
+    ) -> Option<ProbeContext> {
         if layout.level != Level::Probe {
-            return Some(Probing::default());
+            return Some(ProbeContext::default());
         }
         let same = |other: &Plan| {
             other.module.digest == plan.module.digest
@@ -89,7 +91,13 @@ impl Tables {
                 let (at, numbered, launches) =
                     (self.used, plan.uses_launch_number(), (launch.number, launch.number));
                 self.used = end;
-                self.sets.push(Set { plan: Arc::clone(plan), module: launch.module, at, launches, numbered });
+                self.sets.push(TableSet {
+                    plan: Arc::clone(plan),
+                    module: launch.module,
+                    at,
+                    launches,
+                    numbered,
+                });
                 self.sets.len() - 1
             }
         };
@@ -97,17 +105,17 @@ impl Tables {
         set.launches = (set.launches.0.min(launch.number), set.launches.1.max(launch.number));
         let number = if set.numbered { launch.number } else { 0 };
         let records = plan.probe_state.records.warp;
-        Some(Probing { tables: base + set.at, records, number, ..Probing::default() })
+        Some(ProbeContext { tables: base + set.at, records, number, ..ProbeContext::default() })
     }
 
-    /// The sets and the last copy, for [`tallies`].
-    pub fn copy(&self) -> (Vec<Set>, Arc<Vec<u8>>) {
+    /// The sets and the last copy, as arguments for [`tallies`].
+    pub fn copy(&self) -> (Vec<TableSet>, Arc<Vec<u8>>) {
         (self.sets.clone(), Arc::clone(&self.copied))
     }
 }
 
-/// What was in sets when they were copied, by module.
-pub(super) fn tallies((sets, copied): (Vec<Set>, Arc<Vec<u8>>)) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
+/// Reads the contents of the sets from the last copy, by module.
+pub(super) fn tallies((sets, copied): (Vec<TableSet>, Arc<Vec<u8>>)) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
     let each = sets.into_iter().filter_map(|set| {
         let (at, bytes) = (set.at as usize, set.plan.probe_state.table_bytes() as usize);
         let bytes = copied.get(at..at.checked_add(bytes)?)?;

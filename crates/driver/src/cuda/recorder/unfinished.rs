@@ -1,8 +1,12 @@
-//! What launches that still run have left in memory that is the host's.
+//! Reads what the markers of running launches have written, in memory that is the host's.
 //!
 //! # Invariants
-//! It is one launch's; nothing waits for it, neither the device nor the program. Misses: of a lane that
-//! writes meanwhile, some of its stores and not others, as entries themselves say.
+//! - A result belongs to one launch.
+//! - Neither the device nor the program waits.
+//!
+//! # Limitations
+//! A lane may write at the same time, so some of its stores may be missing. Entries show whether they are
+//! complete.
 
 use std::sync::Arc;
 
@@ -11,27 +15,27 @@ use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Fault, Launch};
 
 use super::layout::Slot;
-use super::state::{Fate, Placed, Progress, State};
-use crate::cuda::library::mapped::Mapped;
+use super::state::{Ownership, PlacedLaunch, Progress, State};
+use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::recorder::decode_thread::marks;
 use crate::cuda::recorder::launch::Running;
 use crate::cuda::recorder::shared::Shared;
 
-/// Where a launch is among those of its generation: the generation, its round, its place.
-type At = (usize, u64, usize);
+/// Position of a launch: generation, round, index.
+type Position = (usize, u64, usize);
 
-fn there(placed: &Placed) -> bool {
-    placed.counts() && placed.fate == Fate::Own && placed.plan.probe_state.tracks.is_some()
+fn there(placed: &PlacedLaunch) -> bool {
+    placed.counts() && placed.ownership == Ownership::Exclusive && placed.plan.probe_state.tracks.is_some()
 }
 
-fn still(state: &State, (generation, round, place): At) -> bool {
+fn still(state: &State, (generation, round, place): Position) -> bool {
     let g = &state.generations[generation];
     g.round == round && g.launches.get(place).is_some_and(there)
 }
 
 impl Shared {
-    /// What [`Recorder::running`](super::Recorder::running) says.
-    pub(super) fn running(&self, kept: &Mapped) -> Vec<Running> {
+    /// Implements [`Recorder::running`](super::Recorder::running).
+    pub(super) fn running(&self, kept: &MappedBuffer) -> Vec<Running> {
         let mut found = Vec::new();
         for (i, g) in self.lock().generations.iter().enumerate() {
             let all = g.launches.iter().enumerate().filter(|(_, placed)| there(placed));
@@ -46,9 +50,9 @@ impl Shared {
                 ((i, g.round, place), Arc::clone(&placed.plan), launch, placed.slot)
             }));
         }
-        // Read without the state, which launches wait for: of those that were handed on meanwhile the memory
-        // is others'.
-        let read = |(at, plan, launch, slot): (At, Arc<Plan>, Launch, Slot)| {
+        // This reads without the lock, because launches wait for it. Launches that are delivered meanwhile
+        // are dropped below, because their memory may be in use again.
+        let read = |(at, plan, launch, slot): (Position, Arc<Plan>, Launch, Slot)| {
             let bytes = kept.copy(slot.tracks, slot.track_bytes())?;
             let marks = marks(&plan, &launch, &slot, &bytes)?;
             Some((at, Running { plan, launch, marks }))

@@ -20,7 +20,7 @@ use prlx_lanes::LANES;
 
 use crate::check::findings::{self, FindingLog, WarpStep};
 
-/// Arrivals at one barrier, of the lanes of a warp that came together.
+/// The arrival of lanes of a warp at a barrier, in one step.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     who: WarpStep,
@@ -29,18 +29,18 @@ struct Arrival {
     aligned: bool,
 }
 
-/// The barriers that are not complete, by CTA and number.
+/// The arrivals at barriers that are not complete, by CTA and number.
 #[derive(Debug, Default)]
 pub struct Barriers {
     open: FxHashMap<(u64, u32), Vec<Arrival>>,
 }
 
 impl Barriers {
-    /// Lanes are about to arrive.
+    /// Lanes are about to arrive at a barrier.
     pub fn arrive(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut FindingLog,
+        log: &mut FindingLog,
         warp: &Warp,
         bar: &BarrierOp,
         here: WarpStep,
@@ -63,20 +63,14 @@ impl Barriers {
                 aligned: aligned(launch, here.step),
             };
             let open = self.open.entry((here.cta, id)).or_default();
-            counts(launch, found, id, &now, open);
-            kinds(launch, found, id, &now, open);
+            counts(launch, log, id, &now, open);
+            kinds(launch, log, id, &now, open);
             open.push(now);
         }
     }
-    /// A barrier is complete: whether whole warps came to it, each at one instruction.
-    pub fn complete(
-        &mut self,
-        launch: &Launch<'_>,
-        found: &mut FindingLog,
-        cta: u64,
-        id: u32,
-        warps: &[Warp],
-    ) {
+    /// A barrier is complete. Reports warps whose lanes did not all arrive, or arrived at several
+    /// instructions.
+    pub fn complete(&mut self, launch: &Launch<'_>, log: &mut FindingLog, cta: u64, id: u32, warps: &[Warp]) {
         let arrivals = self.open.remove(&(cta, id)).unwrap_or_default();
         for warp in warps {
             // By instruction: the lanes that arrived there.
@@ -94,14 +88,14 @@ impl Barriers {
             let missing = warp.alive & !came;
             groups.sort_by_key(|g| (g.who.lanes.count_ones(), g.who.step));
             if groups.len() > 1 {
-                divergent(launch, found, id, groups[0].who, groups[1].who, "meet its other lanes there");
+                divergent(launch, log, id, groups[0].who, groups[1].who, "meet its other lanes there");
             } else if let [one] = groups.as_slice()
                 && missing != 0
             {
                 let l = missing.trailing_zeros() as usize;
-                let step = Warp::step_of(warp.key[l].min(warp.at[l]));
+                let step = Warp::step_of(warp.key[l].min(warp.waits_at[l]));
                 let other = WarpStep { lanes: missing, step, ..one.who };
-                divergent(launch, found, id, one.who, other, "complete it without its other lanes");
+                divergent(launch, log, id, one.who, other, "complete it without its other lanes");
             }
         }
     }
@@ -111,7 +105,7 @@ impl Barriers {
     }
 }
 
-/// Whether a barrier's lanes must come as one: `bar`, and `barrier` with `.aligned`.
+/// Whether all lanes of a warp must arrive together: `bar`, and `barrier` with `.aligned`.
 fn aligned(launch: &Launch<'_>, step: u32) -> bool {
     findings::instruction(launch, step)
         .is_some_and(|i| i.form.op == Some(ptx::Op::Bar) || i.form.has("aligned"))
@@ -119,13 +113,13 @@ fn aligned(launch: &Launch<'_>, step: u32) -> bool {
 
 fn divergent(
     launch: &Launch<'_>,
-    found: &mut FindingLog,
+    log: &mut FindingLog,
     id: u32,
     here: WarpStep,
     other: WarpStep,
     what: &str,
 ) {
-    found.add(launch, Kind::DivergentBarrier, here, Some(other.step), 0, || {
+    log.add(launch, Kind::DivergentBarrier, here, Some(other.step), 0, || {
         let sides = vec![
             findings::side(launch, format!("these lanes wait for barrier {id} here"), here),
             findings::side(launch, "the others of their warp are here", other),
@@ -137,10 +131,10 @@ fn divergent(
     });
 }
 
-/// The thread counts that it is given.
-fn counts(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
+/// Reports thread counts that are invalid or differ between arrivals.
+fn counts(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
     let mut add = |other: Option<&Arrival>, what: String| {
-        found.add(launch, Kind::BarrierCount, now.who, other.map(|o| o.who.step), 0, || {
+        log.add(launch, Kind::BarrierCount, now.who, other.map(|o| o.who.step), 0, || {
             let mut sides = vec![findings::side(launch, "this barrier", now.who)];
             sides.extend(other.map(|o| findings::side(launch, "others wait for it here", o.who)));
             findings::finding(Kind::BarrierCount, what, sides)
@@ -168,8 +162,8 @@ fn counts(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, o
     }
 }
 
-/// Waiting and reducing do not mix, nor do reductions of different kinds.
-fn kinds(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
+/// Reports arrivals of different kinds: waits and reductions, or different reductions.
+fn kinds(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
     let class = |k: BarrierKind| match k {
         BarrierKind::Popc => "counts predicates",
         BarrierKind::And => "asks whether all predicates hold",
@@ -177,7 +171,7 @@ fn kinds(launch: &Launch<'_>, found: &mut FindingLog, id: u32, now: &Arrival, op
         _ => "only waits",
     };
     let Some(other) = open.iter().find(|o| class(o.kind) != class(now.kind)) else { return };
-    found.add(launch, Kind::MixedBarrier, now.who, Some(other.who.step), 0, || {
+    log.add(launch, Kind::MixedBarrier, now.who, Some(other.who.step), 0, || {
         let sides: Vec<Side> = vec![
             findings::side(launch, "this barrier", now.who),
             findings::side(launch, "others came to it here", other.who),

@@ -11,15 +11,15 @@ use crate::check::findings::{self, FindingLog, WarpStep};
 /// Groups of lanes that are shown.
 const SHOWN: usize = 8;
 
-/// Reports that nobody of `whole` can go on.
-pub fn report(launch: &Launch<'_>, found: &mut FindingLog, whole: &str, waiting: &[WaitingLanes]) {
+/// Reports that no thread of `whole` can continue.
+pub fn report(launch: &Launch<'_>, log: &mut FindingLog, whole: &str, waiting: &[WaitingLanes]) {
     let who = |w: &WaitingLanes| WarpStep { cta: w.cta, warp: w.warp, lanes: w.lanes, step: w.step };
     let mut groups: Vec<&WaitingLanes> = waiting.iter().collect();
-    // What a warp waits for inside itself says more than a barrier: that comes first.
+    // A wait inside a warp explains more than a wait at a barrier, so it comes first.
     groups.sort_by_key(|w| {
         matches!(launch.code.steps.get(w.step as usize).map(|s| s.op), Some(Op::Barrier(_)))
     });
-    // The first place is the finding's; then those at other places, then at these in other CTAs.
+    // One group for each place, then the same places in other CTAs.
     let Some(&first) = groups.first() else { return };
     let mut sides: Vec<&WaitingLanes> = Vec::new();
     for same in [
@@ -33,7 +33,7 @@ pub fn report(launch: &Launch<'_>, found: &mut FindingLog, whole: &str, waiting:
         }
     }
     let other = sides.get(1).map(|w| w.step).filter(|&s| s != first.step);
-    found.add(launch, Kind::Deadlock, who(first), other, 0, || {
+    log.add(launch, Kind::Deadlock, who(first), other, 0, || {
         let sides: Vec<Side> =
             sides.iter().map(|w| findings::side(launch, format!("waits for {}", w.what), who(w))).collect();
         let groups = match groups.len() {

@@ -12,15 +12,15 @@ use prlx_lanes::LANES;
 
 use crate::check::findings::{self, FindingLog, WarpStep};
 
-/// Reports lanes that run an exchange whose mask does not name them; those that are named.
-pub fn named(launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, op: &WarpOp, here: WarpStep) -> u32 {
+/// Reports lanes that run an exchange whose mask does not name them; returns the other lanes.
+pub fn named(launch: &Launch<'_>, log: &mut FindingLog, warp: &Warp, op: &WarpOp, here: WarpStep) -> u32 {
     let Some(members) = op.members else { return here.lanes };
     let members = &warp.planes.w32[usize::from(members)].0;
     let mut outside = 0;
     each(here.lanes, |l| outside |= u32::from(members[l] >> l & 1 == 0) << l);
     if outside != 0 {
         let who = WarpStep { lanes: outside, ..here };
-        found.add(launch, Kind::MaskWithoutSelf, who, None, 0, || {
+        log.add(launch, Kind::MaskWithoutSelf, who, None, 0, || {
             let mask = members[outside.trailing_zeros() as usize];
             let what =
                 format!("is run by {}, which its mask {mask:#010x} does not name", LaneMask(outside.into()));
@@ -30,14 +30,8 @@ pub fn named(launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, op: &Warp
     here.lanes & !outside
 }
 
-/// Reports lanes that take a value from a lane that does not take part: nothing says what they get. Them.
-pub fn shuffled(
-    launch: &Launch<'_>,
-    found: &mut FindingLog,
-    warp: &Warp,
-    op: &WarpOp,
-    here: WarpStep,
-) -> u32 {
+/// Reports lanes that read a lane which takes no part, whose result is undefined; returns those lanes.
+pub fn shuffled(launch: &Launch<'_>, log: &mut FindingLog, warp: &Warp, op: &WarpOp, here: WarpStep) -> u32 {
     if !matches!(op.kind, WarpOpKind::Up | WarpOpKind::Down | WarpOpKind::Bfly | WarpOpKind::Idx) {
         return 0;
     }
@@ -53,7 +47,7 @@ pub fn shuffled(
         return 0;
     }
     let who = WarpStep { lanes: lost, ..here };
-    found.add(launch, Kind::InactiveLane, who, None, 0, || {
+    log.add(launch, Kind::InactiveLane, who, None, 0, || {
         let ended = absent & !warp.alive;
         let why = match (ended == absent, ended == 0) {
             (true, _) => "which have ended",

@@ -20,42 +20,45 @@ use crate::check::accesses::{self, WarpAccess};
 use crate::check::findings::{self, FindingLog, WarpStep};
 use cta_barriers::Barriers;
 use mbarriers::Mbarriers;
-use polling::{Polling, What};
+use polling::{PollTarget, Polling};
 
-/// What is known of the CTAs under way.
+/// The check of synchronisation, with the state of the running CTAs.
 #[derive(Debug, Default)]
 pub struct BarrierCheck {
     barriers: Barriers,
     mbarriers: Mbarriers,
-    asking: Polling,
+    polling: Polling,
 }
 
 impl BarrierCheck {
-    /// Lanes are about to run a step; those that may.
+    /// Checks a step that lanes are about to run; returns the lanes that may run it.
     pub fn step(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut FindingLog,
+        log: &mut FindingLog,
         warp: &Warp,
-        block: &CtaState,
+        cta: &CtaState,
         accesses: &[WarpAccess],
         here: WarpStep,
     ) -> u32 {
         let code = launch.code;
         match (code.steps[here.step as usize].op, accesses) {
             (Op::Mbarrier(_), [t]) => {
-                return self.mbarriers.work(launch, found, warp, block, (t, &mut self.asking), here);
+                return self.mbarriers.step(launch, log, warp, cta, (t, &mut self.polling), here);
             }
             (Op::Barrier(i), _) => {
-                self.barriers.arrive(launch, found, warp, &code.barriers[i as usize], here);
-                self.asking.busy(here);
+                self.barriers.arrive(launch, log, warp, &code.barriers[i as usize], here);
+                self.polling.busy(here);
             }
-            (Op::Ld(i), [t]) if code.mems[i as usize].strong => self.reads(launch, warp, block, t, here),
-            (Op::Atom(i), [t]) if !updates(launch, warp, block, &code.atoms[i as usize], t, here) => {
-                self.reads(launch, warp, block, t, here);
+            (Op::Ld(i), [t]) if code.mems[i as usize].strong => self.polls(launch, warp, cta, t, here),
+            (Op::Atom(i), [t])
+                if !update_changes_memory(launch, warp, cta, &code.atoms[i as usize], t, here) =>
+            {
+                self.polls(launch, warp, cta, t, here);
             }
-            (Op::St(i), [t]) if !stores(launch, warp, block, &code.mems[i as usize], t, here) => {}
-            (Op::Exchange(_), _) => self.asking.busy(here),
+            (Op::St(i), [t]) if !store_changes_memory(launch, warp, cta, &code.mems[i as usize], t, here) => {
+            }
+            (Op::Exchange(_), _) => self.polling.busy(here),
             (
                 Op::St(_)
                 | Op::Atom(_)
@@ -68,109 +71,121 @@ impl BarrierCheck {
                 | Op::AsyncStore(_),
                 _,
             ) => {
-                self.asking.changed();
-                self.asking.busy(here);
+                self.polling.changed();
+                self.polling.busy(here);
             }
             _ => {}
         }
         here.lanes
     }
-    /// Lanes look at memory that others may change.
-    fn reads(&mut self, launch: &Launch<'_>, warp: &Warp, block: &CtaState, t: &WarpAccess, here: WarpStep) {
-        let r = visible_memory(launch, block, &warp.local);
-        self.asking.reads(warp, here, |l| {
+    /// Lanes read memory that other threads may change.
+    fn polls(&mut self, launch: &Launch<'_>, warp: &Warp, cta: &CtaState, t: &WarpAccess, here: WarpStep) {
+        let r = visible_memory(launch, cta, &warp.local);
+        self.polling.reads(warp, here, |l| {
             let (space, at) = (accesses::space(t.space, t.addr.0[l]), accesses::within(t.space, t.addr.0[l]));
             let value = t.at(&r, l).map_or(0, |(region, at)| region.load(at, t.bytes[l].min(8) as u8));
-            What::Memory { space, at, bytes: t.bytes[l], value }
+            PollTarget::Memory { space, at, bytes: t.bytes[l], value }
         });
     }
-    /// Copies move on by themselves.
-    pub fn moved(&mut self) {
-        self.asking.changed();
+    /// Asynchronous copies may change memory without a step.
+    pub fn memory_may_change(&mut self) {
+        self.polling.changed();
     }
-    /// Lanes come to an exchange; those that may take part.
-    pub fn comes(&self, launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, here: WarpStep) -> u32 {
-        match launch.code.steps[here.step as usize].op {
-            Op::Exchange(i) => exchanges::named(launch, found, warp, &launch.code.warp_ops[i as usize], here),
-            _ => here.lanes,
-        }
+    /// Lanes arrive at an exchange; returns the lanes that may take part.
+    pub fn arrive_exchange(
+        &self,
+        launch: &Launch<'_>,
+        log: &mut FindingLog,
+        warp: &Warp,
+        here: WarpStep,
+    ) -> u32 {
+        let op = launch.code.warp_op(here.step);
+        op.map_or(here.lanes, |op| exchanges::named(launch, log, warp, op, here))
     }
-    /// All lanes of an exchange have come; those that receive nobody's value.
-    pub fn exchange(&self, launch: &Launch<'_>, found: &mut FindingLog, warp: &Warp, here: WarpStep) -> u32 {
-        match launch.code.steps[here.step as usize].op {
-            Op::Exchange(i) => {
-                exchanges::shuffled(launch, found, warp, &launch.code.warp_ops[i as usize], here)
-            }
-            _ => 0,
-        }
+    /// All lanes of an exchange have arrived; returns the lanes that read a lane which takes no part.
+    pub fn complete_exchange(
+        &self,
+        launch: &Launch<'_>,
+        log: &mut FindingLog,
+        warp: &Warp,
+        here: WarpStep,
+    ) -> u32 {
+        let op = launch.code.warp_op(here.step);
+        op.map_or(0, |op| exchanges::shuffled(launch, log, warp, op, here))
     }
     /// A barrier of a CTA is complete.
-    pub fn completed(
+    pub fn barrier_complete(
         &mut self,
         launch: &Launch<'_>,
-        found: &mut FindingLog,
+        log: &mut FindingLog,
         cta: u64,
         id: usize,
         warps: &[Warp],
     ) {
-        self.barriers.complete(launch, found, cta, id as u32, warps);
+        self.barriers.complete(launch, log, cta, id as u32, warps);
     }
-    /// The waiting threads, if all threads of these CTAs wait forever. `grid`: they are all that there are;
-    /// else what lies outside of their shared memory may yet change.
-    pub fn waits(
+    /// The waiting threads, if all threads of these CTAs wait forever. `grid`: these are all CTAs of the
+    /// grid; otherwise other CTAs may still change global memory.
+    pub fn polling_deadlock(
         &self,
         launch: &Launch<'_>,
         parts: &[PausedCta<'_>],
         grid: bool,
     ) -> Option<Vec<WaitingLanes>> {
-        let mut asking = Vec::new();
+        let mut polling = Vec::new();
         for part in parts {
-            let under_way = !part.block.transfers.is_empty() || part.warps.iter().any(|w| w.copies.any());
+            let under_way = !part.state.transfers.is_empty() || part.warps.iter().any(|w| w.copies.any());
             if under_way {
                 return None;
             }
             for w in part.warps {
-                asking.extend(self.asking.waiting(part.block.index, w)?);
+                polling.extend(self.polling.waiting(part.state.index, w)?);
             }
         }
-        if asking.is_empty() || !grid && asking.iter().any(|a| !a.what.inside()) {
+        if polling.is_empty() || !grid && polling.iter().any(|a| !a.what.inside()) {
             return None;
         }
         let name = |space: Space, at: u64| match findings::allocation(launch, space, at) {
             Some(a) => format!("`{}` + {}", a.name, at.wrapping_sub(a.base)),
             None => "no allocation".into(),
         };
-        let words = |a: &polling::Waiting| {
+        let words = |a: &polling::PollingLanes| {
             let WarpStep { cta, warp, lanes, step } = a.who;
             WaitingLanes { cta, warp, lanes, step, what: a.what.words(name) }
         };
         let mut all = crate::exec::deadlock::waiting(launch, parts);
-        all.extend(asking.iter().map(words));
+        all.extend(polling.iter().map(words));
         all.sort_by_key(|w| (w.cta, w.warp));
         Some(all)
     }
-    /// Nobody of `whole` can go on: a finding.
-    pub fn stuck(&self, launch: &Launch<'_>, found: &mut FindingLog, whole: &str, waiting: &[WaitingLanes]) {
-        deadlock::report(launch, found, whole, waiting);
+    /// Reports that no thread of `whole` can continue.
+    pub fn report_deadlock(
+        &self,
+        launch: &Launch<'_>,
+        log: &mut FindingLog,
+        whole: &str,
+        waiting: &[WaitingLanes],
+    ) {
+        deadlock::report(launch, log, whole, waiting);
     }
     /// A CTA has ended.
     pub fn end(&mut self, cta: u64) {
         self.barriers.end(cta);
         self.mbarriers.end(cta);
-        self.asking.end(cta);
+        self.polling.end(cta);
     }
 }
 
 /// Whether a store changes memory.
-fn stores(
+fn store_changes_memory(
     launch: &Launch<'_>,
     warp: &Warp,
-    block: &CtaState,
+    cta: &CtaState,
     mem: &MemAccess,
     t: &WarpAccess,
     here: WarpStep,
 ) -> bool {
-    let r = visible_memory(launch, block, &warp.local);
+    let r = visible_memory(launch, cta, &warp.local);
     let mut changes = false;
     access::each(here.lanes, |l| {
         let Some((region, at)) = t.at(&r, l).filter(|_| !changes) else { return };
@@ -186,10 +201,10 @@ fn stores(
 }
 
 /// Whether an atomic changes memory.
-fn updates(
+fn update_changes_memory(
     launch: &Launch<'_>,
     warp: &Warp,
-    block: &CtaState,
+    cta: &CtaState,
     atom: &Atomic,
     t: &WarpAccess,
     here: WarpStep,
@@ -198,7 +213,7 @@ fn updates(
     if matches!(value, Plane::W128(_)) {
         return true;
     }
-    let r = visible_memory(launch, block, &warp.local);
+    let r = visible_memory(launch, cta, &warp.local);
     let (mut changes, size) = (false, atom.mem.size);
     access::each(here.lanes, |l| {
         let Some((region, at)) = t.at(&r, l) else { return };

@@ -6,10 +6,11 @@ use prlx_lanes::bits::*;
 use prlx_lanes::{LaneFn, entry};
 
 use super::selector::{AluOp, Selector, by_type};
+use crate::error::{EmuError, unsupported};
 
 /// Chooses an operation on bits.
 #[rustfmt::skip]
-pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
+pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
     let (t, l) = (x.ty, x.simd);
     let u = Type::U32;
     let logic = |kind: u64, run: Option<LaneFn>, n: usize| match t {
@@ -48,7 +49,7 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
         Op::Lop3 => {
             x.only(&["and", "or"])?;
             let Some(&Operand::Int(table)) = x.inst.operands.get(4) else {
-                return Err("the table of `lop3` must be a constant".to_owned());
+                return Err(unsupported("the table of `lop3` must be a constant"));
             };
             let table = table as u64 & 0xff;
             if t != Type::B32 || !(x.has("and") || x.has("or")) {
@@ -62,8 +63,8 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
             let mode = match x.inst.form.mods.as_slice() {
                 [] => 0,
                 [m] => PRMT_MODES.iter().position(|(n,
-                    _)| n == m).ok_or_else(|| format!("`prmt` has no mode `.{m}`"))?,
-                _ => return Err("`prmt` takes one mode".to_owned()),
+                    _)| n == m).ok_or_else(|| unsupported(format!("`prmt` has no mode `.{m}`")))?,
+                _ => return Err(unsupported("`prmt` takes one mode")),
             };
             match x.inst.operands.get(3) {
                 Some(&Operand::Int(selector)) if mode == 0 => {
@@ -97,6 +98,6 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
                 by_type!(l, t; U32 => ZextClamp, S32 => SextClamp) };
             x.op(run, t, &[t, u], 0)
         }
-        _ => Err(format!("`{}` is not an operation on bits", op.mnemonic())),
+        _ => Err(unsupported(format!("`{}` is not an operation on bits", op.mnemonic()))),
     }
 }

@@ -7,6 +7,7 @@ use prlx_lanes::half::{Bf16, F16, Half};
 use prlx_lanes::{LaneFn, Simd};
 
 use super::selector::{AluOp, Selector, by_type};
+use crate::error::{EmuError, unsupported};
 
 /// Comparison operators: name, relation, flags; the second half only for floating-point values.
 #[rustfmt::skip]
@@ -19,7 +20,7 @@ const RELATIONS: &[(&str, u8, u64)] = &[
 ];
 
 /// Chooses a comparison or a choice.
-pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
+pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
     match op {
         Op::Selp => {
             x.only(&[])?;
@@ -33,8 +34,8 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
                 [m] => PROPERTIES
                     .iter()
                     .position(|p| p == m)
-                    .ok_or_else(|| format!("`testp` has no property `.{m}`"))?,
-                _ => return Err("`testp` takes one property".to_owned()),
+                    .ok_or_else(|| unsupported(format!("`testp` has no property `.{m}`")))?,
+                _ => return Err(unsupported("`testp` takes one property")),
             };
             x.op(
                 by_type!(x.simd, x.ty; F32 => Testp<f32>, F64 => Testp<f64>),
@@ -45,11 +46,11 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
         }
         Op::Setp => setp(x),
         Op::Set => set(x),
-        _ => Err(format!("`{}` is not a comparison", op.mnemonic())),
+        _ => Err(unsupported(format!("`{}` is not a comparison", op.mnemonic()))),
     }
 }
 
-fn slct(x: &Selector) -> Result<AluOp, String> {
+fn slct(x: &Selector) -> Result<AluOp, EmuError> {
     x.only(&["ftz"])?;
     let &[t, by] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
     macro_rules! all {
@@ -68,7 +69,7 @@ fn slct(x: &Selector) -> Result<AluOp, String> {
 }
 
 /// The relation named, its flags, and those of the boolean operand and `.ftz`.
-fn relation(x: &Selector) -> Result<(u8, u64), String> {
+fn relation(x: &Selector) -> Result<(u8, u64), EmuError> {
     let mods = &x.inst.form.mods;
     let mut found = None;
     let mut flags = 0;
@@ -80,15 +81,15 @@ fn relation(x: &Selector) -> Result<(u8, u64), String> {
             "xor" => flags |= 3 << JOIN,
             name => match RELATIONS.iter().position(|(n, ..)| *n == name) {
                 Some(i) if found.is_none() => found = Some(i),
-                Some(_) => return Err("it names two comparisons".to_owned()),
-                None => return Err(format!("modifier `.{name}` is not implemented here")),
+                Some(_) => return Err(unsupported("it names two comparisons")),
+                None => return Err(unsupported(format!("modifier `.{name}` is not implemented here"))),
             },
         }
     }
-    let i = found.ok_or("it names no comparison")?;
+    let i = found.ok_or_else(|| unsupported("it names no comparison"))?;
     let unordered_kind = i >= 10;
     if unordered_kind && !x.is_float() {
-        return Err(format!("comparison `.{}` needs floating-point values", RELATIONS[i].0));
+        return Err(unsupported(format!("comparison `.{}` needs floating-point values", RELATIONS[i].0)));
     }
     Ok((RELATIONS[i].1, RELATIONS[i].2 | flags))
 }
@@ -125,7 +126,7 @@ macro_rules! by_relation {
     }};
 }
 
-fn setp(x: &Selector) -> Result<AluOp, String> {
+fn setp(x: &Selector) -> Result<AluOp, EmuError> {
     let (rel, mut imm) = relation(x)?;
     let run = by_relation!(Setp, SetpPair, x, rel).ok_or_else(|| x.untyped())?;
     let mut dst = vec![Type::Pred];
@@ -140,11 +141,11 @@ fn setp(x: &Selector) -> Result<AluOp, String> {
     Ok(AluOp { run, dst, src, imm })
 }
 
-fn set(x: &Selector) -> Result<AluOp, String> {
+fn set(x: &Selector) -> Result<AluOp, EmuError> {
     let (rel, imm) = relation(x)?;
     let d = x.inst.form.ty(0).unwrap_or_default();
     let pair = matches!(x.ty, Type::F16x2 | Type::Bf16x2);
-    // What is written where the relation holds: all ones, or 1.
+    // The result where the relation is true: all ones, or 1.
     let yes: u64 = match (d, pair) {
         (Type::U32 | Type::S32, false) => 0xffff_ffff,
         (Type::U32 | Type::S32, true) | (Type::U16 | Type::S16, false) => 0xffff,

@@ -7,6 +7,7 @@ use prlx_lanes::half::{Bf16, F16};
 use prlx_lanes::{LaneFn, entry};
 
 use super::selector::{AluOp, Selector, by_type};
+use crate::error::{EmuError, unsupported};
 
 /// Rounding modes of results, in the order of [`Round::from_imm`](prlx_lanes::round::Round::from_imm).
 const MODES: &[&str] = &["rn", "rz", "rm", "rp"];
@@ -17,7 +18,7 @@ const INTEGERS: [Type; 8] =
     [Type::U8, Type::S8, Type::U16, Type::S16, Type::U32, Type::S32, Type::U64, Type::S64];
 
 /// The modifiers as an [`Args::imm`](prlx_lanes::Args::imm).
-fn flags(x: &Selector) -> Result<u64, String> {
+fn flags(x: &Selector) -> Result<u64, EmuError> {
     let mut imm = 0;
     for m in &x.inst.form.mods {
         imm |= match m.as_str() {
@@ -26,11 +27,13 @@ fn flags(x: &Selector) -> Result<u64, String> {
             "relu" => RELU,
             "satfinite" => FINITE,
             "rna" => 7,
-            "rs" => return Err("stochastic rounding is for sm_100 and later, and not implemented".to_owned()),
+            "rs" => {
+                return Err(unsupported("stochastic rounding is for sm_100 and later, and not implemented"));
+            }
             m => match (MODES.iter().position(|n| *n == m), INTEGER_MODES.iter().position(|n| *n == m)) {
                 (Some(i), _) => i as u64,
                 (_, Some(i)) => (i as u64 + 1) << INTEGER,
-                _ => return Err(format!("modifier `.{m}` is not implemented here")),
+                _ => return Err(unsupported(format!("modifier `.{m}` is not implemented here"))),
             },
         };
     }
@@ -75,7 +78,7 @@ macro_rules! by_int {
     };
 }
 
-fn pack(x: &Selector) -> Result<AluOp, String> {
+fn pack(x: &Selector) -> Result<AluOp, EmuError> {
     // Integers of two bits are in no other instruction, and not in the table of types.
     x.only(&["pack", "sat", "u2", "s2"])?;
     let bits = match (x.inst.form.types.as_slice(), x.has("u2") || x.has("s2")) {
@@ -91,7 +94,7 @@ fn pack(x: &Selector) -> Result<AluOp, String> {
 }
 
 /// Chooses a conversion of pairs of 8-bit values.
-fn bytes(x: &Selector, to: Type, from: Type) -> Result<AluOp, String> {
+fn bytes(x: &Selector, to: Type, from: Type) -> Result<AluOp, EmuError> {
     use prlx_lanes::fp8::{E4m3, E5m2, From, To};
     x.only(&["rn", "satfinite", "relu"])?;
     let imm = if x.has("relu") { fp8::RELU } else { 0 };
@@ -113,7 +116,7 @@ fn bytes(x: &Selector, to: Type, from: Type) -> Result<AluOp, String> {
 
 /// Chooses a conversion.
 #[rustfmt::skip]
-pub(super) fn select(x: &Selector) -> Result<AluOp, String> {
+pub(super) fn select(x: &Selector) -> Result<AluOp, EmuError> {
     use Type::{Bf16 as TB16, Bf16x2, F16 as TF16, F16x2, F32, F64, Tf32};
     if x.has("pack") {
         return pack(x);
@@ -121,7 +124,7 @@ pub(super) fn select(x: &Selector) -> Result<AluOp, String> {
     let &[to, from] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
     let imm = flags(x)?;
     if imm & 7 == 7 && to != Tf32 {
-        return Err("rounding `.rna` is for tf32 only".to_owned());
+        return Err(unsupported("rounding `.rna` is for tf32 only"));
     }
     let l = x.simd;
     let int = |t: Type| INTEGERS.iter().position(|i| *i == t);

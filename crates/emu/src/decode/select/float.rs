@@ -6,9 +6,10 @@ use prlx_lanes::float::*;
 use prlx_lanes::{LaneFn, entry};
 
 use super::selector::{AluOp, Selector, by_type};
+use crate::error::{EmuError, unsupported};
 
 /// The rounding mode and flags as an [`Args::imm`]; `approx`, `full` and others must be in `extra`.
-fn flags(x: &Selector, extra: &[&str]) -> Result<u64, String> {
+fn flags(x: &Selector, extra: &[&str]) -> Result<u64, EmuError> {
     let mut imm = 0;
     for m in &x.inst.form.mods {
         imm |= match m.as_str() {
@@ -19,7 +20,7 @@ fn flags(x: &Selector, extra: &[&str]) -> Result<u64, String> {
             "ftz" => FTZ,
             "sat" => SAT,
             m if extra.contains(&m) => 0,
-            m => return Err(format!("modifier `.{m}` is not implemented here")),
+            m => return Err(unsupported(format!("modifier `.{m}` is not implemented here"))),
         };
     }
     Ok(imm)
@@ -41,7 +42,7 @@ macro_rules! entry {
 
 /// Chooses a floating-point operation.
 #[rustfmt::skip]
-pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
+pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
     let t = x.ty;
     let n = match op {
         Op::Fma | Op::Mad => 3,
@@ -49,8 +50,8 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
         _ => 1,
     };
     if x.inst.operands.len() > n + 1 {
-        return Err(format!("`{}` of {} operands is not implemented", op.mnemonic(),
-            x.inst.operands.len() - 1));
+        return Err(unsupported(format!("`{}` of {} operands is not implemented", op.mnemonic(),
+            x.inst.operands.len() - 1)));
     }
     let extra: &[&str] = match op {
         Op::Div => &["approx", "full"],

@@ -7,9 +7,10 @@ use prlx_lanes::half_float::*;
 use prlx_lanes::{LaneFn, entry};
 
 use super::selector::{AluOp, Selector};
+use crate::error::{EmuError, unsupported};
 
 /// Chooses an operation on 16-bit formats.
-pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
+pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
     let t = x.ty;
     if x.inst.form.types.len() != 1 {
         return Err(x.untyped());
@@ -26,10 +27,12 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
         imm |= match m.as_str() {
             "rn" => 0,
             "ftz" if matches!(t, Type::Bf16 | Type::Bf16x2) && op != Op::Ex2 => {
-                return Err("modifier `.ftz` is not for bfloat16".to_owned());
+                return Err(unsupported("modifier `.ftz` is not for bfloat16"));
             }
             "ftz" => FTZ,
-            m if !extra.contains(&m) => return Err(format!("modifier `.{m}` is not implemented here")),
+            m if !extra.contains(&m) => {
+                return Err(unsupported(format!("modifier `.{m}` is not implemented here")));
+            }
             "sat" => SAT,
             "relu" => RELU,
             _ => 0,
@@ -70,11 +73,11 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
         _ => (None, 1),
     };
     if x.inst.operands.len() > n + 1 {
-        return Err(format!(
+        return Err(unsupported(format!(
             "`{}` of {} operands is not implemented",
             op.mnemonic(),
             x.inst.operands.len() - 1
-        ));
+        )));
     }
     x.op(run, t, &[t; 3][..n], imm)
 }

@@ -6,9 +6,10 @@ use prlx_lanes::int::*;
 use prlx_lanes::{LaneFn, Simd, entry};
 
 use super::selector::{AluOp, Selector, by_type};
+use crate::error::{EmuError, unsupported};
 
 /// Chooses a carry operation: 0 sum, 1 difference, 2 `mad.lo`, 3 `mad.hi`.
-fn chain(x: &Selector, kind: u8) -> Result<AluOp, String> {
+fn chain(x: &Selector, kind: u8) -> Result<AluOp, EmuError> {
     use Type::{S32, S64};
     // As for comparisons, flags come faster from AVX2's vectors.
     let l = x.simd.min(Simd::Avx2);
@@ -37,7 +38,7 @@ fn wider(ty: Type) -> Option<Type> {
 
 /// Chooses an integer operation.
 #[rustfmt::skip]
-pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
+pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
     let (t, l) = (x.ty, x.simd);
     let one = |run: Option<LaneFn>| x.op(run, t, &[t], 0);
     let two = |run: Option<LaneFn>| x.op(run, t, &[t; 2], 0);
@@ -126,6 +127,6 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
             x.op(Some(entry::<Dot>(l)), if imm & 3 != 0 { Type::S32 } else { Type::U32 }, &[a, b,
                 Type::U32], imm)
         }
-        _ => Err(format!("`{}` is not an integer operation", op.mnemonic())),
+        _ => Err(unsupported(format!("`{}` is not an integer operation", op.mnemonic()))),
     }
 }

@@ -37,14 +37,16 @@ use prlx_lanes::Simd;
 pub use selector::AluOp;
 use selector::Selector;
 
+use crate::error::{EmuError, unsupported};
+
 /// Selects the operation of `inst`, compiled for the instruction set `simd`.
 ///
 /// # Errors
 /// When there is none: what is missing, as a sentence without the instruction's own text.
-pub fn select(inst: &Inst, simd: Simd) -> Result<AluOp, String> {
+pub fn select(inst: &Inst, simd: Simd) -> Result<AluOp, EmuError> {
     let x = Selector { inst, simd, ty: inst.form.types.last().copied().unwrap_or_default() };
     let Some(op) = inst.form.op else {
-        return Err("the operation is not in the table of PTX operations".to_owned());
+        return Err(unsupported("the operation is not in the table of PTX operations"));
     };
     let chosen = match op {
         Op::Mov => mov::select(&x),
@@ -95,11 +97,11 @@ pub fn select(inst: &Inst, simd: Simd) -> Result<AluOp, String> {
     }?;
     let (dst, src) = leaves(inst);
     if dst < chosen.dst.len() || src < chosen.src.len() {
-        return Err(format!(
+        return Err(unsupported(format!(
             "it has {dst} results and {src} sources, not {} and {}",
             chosen.dst.len(),
             chosen.src.len()
-        ));
+        )));
     }
     Ok(chosen)
 }

@@ -6,9 +6,10 @@ use prlx_lanes::pack::*;
 use prlx_lanes::{LaneFn, entry};
 
 use super::selector::{AluOp, Selector, by_type};
+use crate::error::{EmuError, unsupported};
 
 /// Chooses a `mov`.
-pub(super) fn select(x: &Selector) -> Result<AluOp, String> {
+pub(super) fn select(x: &Selector) -> Result<AluOp, EmuError> {
     x.only(&[])?;
     let (t, l) = (x.ty, x.simd);
     let vector = |i: usize| match x.inst.operands.get(i) {
@@ -19,7 +20,7 @@ pub(super) fn select(x: &Selector) -> Result<AluOp, String> {
         (None, None) => return plain(x),
         (Some(n), None) => (n, true),
         (None, Some(n)) => (n, false),
-        (Some(_), Some(_)) => return Err("`mov` between two vectors is not implemented".to_owned()),
+        (Some(_), Some(_)) => return Err(unsupported("`mov` between two vectors is not implemented")),
     };
     let bits = match t {
         Type::B16 => 16,
@@ -33,7 +34,7 @@ pub(super) fn select(x: &Selector) -> Result<AluOp, String> {
         16 => Type::B16,
         32 => Type::B32,
         64 => Type::B64,
-        _ => return Err(format!("`mov` of {parts} parts of {bits} bits is not implemented")),
+        _ => return Err(unsupported(format!("`mov` of {parts} parts of {bits} bits is not implemented"))),
     };
     macro_rules! either {
         ($pack:ident $unpack:ident) => {
@@ -47,7 +48,7 @@ pub(super) fn select(x: &Selector) -> Result<AluOp, String> {
         (64, 4) => either!(Pack4x16 Unpack4x16),
         (64, 2) => either!(Pack2x32 Unpack2x32),
         (128, 2 | 4) => either!(Pack128 Unpack128),
-        _ => return Err(format!("`mov` of {parts} parts of {bits} bits is not implemented")),
+        _ => return Err(unsupported(format!("`mov` of {parts} parts of {bits} bits is not implemented"))),
     };
     let (whole, parts) = (vec![t], vec![part; parts]);
     let imm = parts.len() as u64;
@@ -58,7 +59,7 @@ pub(super) fn select(x: &Selector) -> Result<AluOp, String> {
     })
 }
 
-fn plain(x: &Selector) -> Result<AluOp, String> {
+fn plain(x: &Selector) -> Result<AluOp, EmuError> {
     if x.ty == Type::Pred {
         // The fifth of its operations: a copy.
         return x.op(Some(entry::<Pred>(x.simd)), x.ty, &[x.ty], 4);

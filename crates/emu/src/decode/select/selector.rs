@@ -4,6 +4,8 @@
 use prlx_isa::view::{Inst, Type};
 use prlx_lanes::{LaneFn, Simd};
 
+use crate::error::{EmuError, unsupported};
+
 /// A selected operation.
 #[derive(Clone, Debug)]
 pub struct AluOp {
@@ -42,21 +44,21 @@ impl Selector<'_> {
         matches!(self.ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2)
     }
     /// Refuses every modifier that is not in `known`: an unknown one must not be ignored.
-    pub fn only(&self, known: &[&str]) -> Result<(), String> {
+    pub fn only(&self, known: &[&str]) -> Result<(), EmuError> {
         match self.inst.form.mods.iter().find(|m| !known.contains(&m.as_str())) {
-            Some(m) => Err(format!("modifier `.{m}` is not implemented here")),
+            Some(m) => Err(unsupported(format!("modifier `.{m}` is not implemented here"))),
             None => Ok(()),
         }
     }
     /// An operation with one result; refuses the type if `run` is `None`.
-    pub fn op(&self, run: Option<LaneFn>, dst: Type, src: &[Type], imm: u64) -> Result<AluOp, String> {
+    pub fn op(&self, run: Option<LaneFn>, dst: Type, src: &[Type], imm: u64) -> Result<AluOp, EmuError> {
         match run {
             Some(run) => Ok(AluOp { run, dst: vec![dst], src: src.to_vec(), imm }),
             None => Err(self.untyped()),
         }
     }
-    /// The message that refuses the types of the opcode.
-    pub fn untyped(&self) -> String {
+    /// The error that refuses the types of the opcode.
+    pub fn untyped(&self) -> EmuError {
         let types: Vec<String> =
             self.inst.form.types.iter().map(|t| format!(".{t:?}").to_lowercase()).collect();
         let later = ["e2m1", "e2m3", "e3m2", "ue8m0", "f32x2"];
@@ -65,7 +67,7 @@ impl Selector<'_> {
         } else {
             ""
         };
-        format!("it is not implemented for the types `{}`{why}", types.concat())
+        unsupported(format!("it is not implemented for the types `{}`{why}", types.concat()))
     }
 }
 

@@ -6,6 +6,7 @@ use prlx_lanes::entry;
 use prlx_lanes::video::*;
 
 use super::selector::{AluOp, Selector};
+use crate::error::{EmuError, unsupported};
 
 /// The operation, and how many bits its parts have: 32 for scalar forms.
 fn of(op: Op) -> Option<(First, u32)> {
@@ -51,9 +52,9 @@ fn digits(p: VideoSelector) -> u32 {
 }
 
 /// Chooses a video instruction.
-pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
+pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
     let Some((first, bits)) = of(op) else {
-        return Err(format!("`{}` is not an operation on registers alone", op.mnemonic()));
+        return Err(unsupported(format!("`{}` is not an operation on registers alone", op.mnemonic())));
     };
     let packed = bits < 32;
     // Second operations, and comparisons where there are others, have a name of their own.
@@ -84,7 +85,7 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
     };
     let has = |i: usize| x.inst.operands.get(i);
     let (Some(d), Some(a), Some(b)) = (has(0), has(1), has(2)) else {
-        return Err("it has too few operands".to_owned());
+        return Err(unsupported("it has too few operands"));
     };
     let second = SECOND.iter().position(|s| x.has(s)).map_or(0, |i| i as u32 + 1);
     let relation = RELATIONS.iter().position(|r| x.has(r)).unwrap_or(0) as u32;
@@ -104,7 +105,7 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
         packed,
     };
     if first == First::Set && !RELATIONS.iter().any(|r| x.has(r)) {
-        return Err("it names no comparison".to_owned());
+        return Err(unsupported("it names no comparison"));
     }
     for (i, o) in [d, a, b].into_iter().enumerate() {
         let Some(named) = parts(o) else {
@@ -122,7 +123,7 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
             (false, _) => u32::from(named.count) == wide,
         };
         if !inside || !fits || (first == First::Mad && i == 0) {
-            return Err(format!("its operand has no part `.{named}` here"));
+            return Err(unsupported(format!("its operand has no part `.{named}` here")));
         }
         match (i, packed) {
             (0, _) => {
@@ -136,10 +137,10 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, String> {
     let merges = packed || parts(d).is_some();
     let needs = if merges || second > 0 || first == First::Mad { 3 } else { 2 };
     if x.inst.operands.len() != needs + 1 {
-        return Err(format!("it has {} sources, not {needs}", x.inst.operands.len() - 1));
+        return Err(unsupported(format!("it has {} sources, not {needs}", x.inst.operands.len() - 1)));
     }
     if second > 0 && (form.sat && packed || parts(d).is_some() && !packed) {
-        return Err("its result is both merged and combined, or saturated and summed".to_owned());
+        return Err(unsupported("its result is both merged and combined, or saturated and summed"));
     }
     x.op(Some(entry::<Video>(x.simd)), Type::U32, &[Type::U32; 3][..needs], form.pack())
 }

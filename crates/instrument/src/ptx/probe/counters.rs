@@ -6,7 +6,7 @@
 
 use prlx_plan::code::Reduce;
 use prlx_plan::{PackedCounters, TableCopies};
-use prlx_trace::device::{Context, Handed};
+use prlx_trace::device::{Context, HiddenParameter};
 
 use crate::ptx::addressing::LEAD;
 use crate::ptx::lowering::Lowering;
@@ -79,7 +79,7 @@ impl Lowering<'_> {
                 "ld.param.u64 %~link, [~context+{}];
                  setp.ne.u64 %~q, %~link, 0;
                  @%~q bra $~told#;",
-                Handed::offset("tables"),
+                HiddenParameter::offset("tables"),
             ));
         }
         self.context(s);

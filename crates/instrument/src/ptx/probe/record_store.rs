@@ -4,7 +4,7 @@
 
 use prlx_plan::code::Temp;
 use prlx_trace::device::tables::{Part, Which};
-use prlx_trace::device::{Context, Handed};
+use prlx_trace::device::{Context, HiddenParameter};
 
 use crate::ptx::addressing::{LEAD, WARP_INDEX};
 use crate::ptx::probe::emitter::{Probe, register};
@@ -79,9 +79,9 @@ impl Probe<'_, '_> {
         if self.lowering.in_kernel() {
             // Emitted twice, so that the values of the parameter are used directly and are not merged with
             // loaded ones.
-            s.ptx(&format!("ld.param.u32 %~d, [~context+{}];", Handed::offset("cta_warps")));
+            s.ptx(&format!("ld.param.u32 %~d, [~context+{}];", HiddenParameter::offset("cta_warps")));
             whole(s, &aside);
-            s.ptx(&format!("ld.param.u64 %~link, [~context+{}];", Handed::offset("ends")));
+            s.ptx(&format!("ld.param.u64 %~link, [~context+{}];", HiddenParameter::offset("ends")));
             self.store_whole_warp(s, part, words, head);
             s.ptx(&format!("bra {done};\n{aside}:"));
         }

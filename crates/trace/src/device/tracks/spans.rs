@@ -1,30 +1,40 @@
-//! Expands the entries of [`Form::Spans`](super::Form::Spans) into the records that they stand for.
+//! Reads regions of [`Form::Spans`](super::Form::Spans): expands each entry into the records that
+//! it stands for.
+//!
+//! # Invariants
+//! Records come in the order of their clocks. A region of no length begins before it ends.
+//!
+//! # Limitations
+//! If the clock may have wrapped within a span, both of its records count as lost.
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Layout, Queues, Read, SLOT, SPAN, after, half, took};
+use super::slots::{Queues, SLOT, SPAN, Shape, SlotContents, Spanned, after, half, took};
 use crate::device::TrackHead;
 use crate::ids::{Cycles, Nanos};
 use crate::mark::{Anchor, Record};
 
-/// Which of two records of one moment is first.
+/// The order of records with equal clocks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Side {
+enum Edge {
+    /// The end of a span.
     End,
+    /// A record of its own, or one of a span without length.
     Own,
+    /// The begin of a span.
     Begin,
 }
 
-/// What a region's slots hold, records by their clocks.
-pub(super) fn read(layout: &Layout, head: &TrackHead, slots: &[[u8; 8]]) -> Read {
+/// Reads a region's slots. `shapes` are those of all markers, `spans` those of all spans of the layout.
+pub(super) fn read(shapes: &[Shape], spans: &[Spanned], head: &TrackHead, slots: &[[u8; 8]]) -> SlotContents {
     let ended = head.end_nanos != 0;
     let room = slots.len() as u64 * SLOT;
     let used = if ended { head.written.min(room) } else { room };
     let (entries, _) = slots[..(used / SLOT) as usize].as_chunks::<2>();
-    let mut all: Vec<(u64, Side, Record)> = Vec::new();
+    let mut all: Vec<(u64, Edge, Record)> = Vec::new();
     let (mut queues, mut numbered, mut lost, mut read) = (Queues::default(), Vec::new(), 0, 0);
     let mut anchors = Vec::new();
-    // Entries are in the order of their last clocks: these tell how often it turned.
+    // Entries are in the order of their last clocks, so each wrap of the low half shows.
     let mut now = head.begin_cycles;
     let mut last: HashMap<u32, u64> = HashMap::new();
     for [first, second] in entries {
@@ -39,25 +49,25 @@ pub(super) fn read(layout: &Layout, head: &TrackHead, slots: &[[u8; 8]]) -> Read
                 took: Some(took),
             });
         } else if !span {
-            if n as usize >= layout.shapes.len() {
+            if n as usize >= shapes.len() {
                 break;
             }
-            let shape = layout.shapes[n as usize];
+            let shape = shapes[n as usize];
             let payload = if shape.words > 0 { [half(second, 0), half(second, 4)] } else { [0; 2] };
             queues.push(shape.group, Record { mark: n, clock, payload }, &mut numbered);
-            all.extend(numbered.drain(..).map(|r| (at, Side::Own, r)));
+            all.extend(numbered.drain(..).map(|r| (at, Edge::Own, r)));
         } else {
-            let Some(of) = layout.spans.get(n as usize) else { break };
+            let Some(of) = spans.get(n as usize) else { break };
             let begin = half(first, 0);
             let began = at.wrapping_sub(clock.wrapping_sub(begin).into());
             let since = last.insert(of.begin, at).filter(|_| of.alone).unwrap_or(head.begin_cycles);
-            let words = layout.shapes.get(of.begin as usize).is_some_and(|s| s.words > 0);
+            let words = shapes.get(of.begin as usize).is_some_and(|s| s.words > 0);
             if at.wrapping_sub(since) >> 32 != 0 {
                 lost += 2;
             } else {
                 let payload = if words { [half(second, 4), 0] } else { [0; 2] };
-                // What takes no time begins before it ends.
-                let sides = if began == at { [Side::Own; 2] } else { [Side::Begin, Side::End] };
+                // A span without length begins before it ends.
+                let sides = if began == at { [Edge::Own; 2] } else { [Edge::Begin, Edge::End] };
                 all.push((began, sides[0], Record { mark: of.begin, clock: begin, payload }));
                 all.extend(of.end.map(|mark| (at, sides[1], Record { mark, clock, payload: [0; 2] })));
             }
@@ -66,13 +76,13 @@ pub(super) fn read(layout: &Layout, head: &TrackHead, slots: &[[u8; 8]]) -> Read
         read += 1;
     }
     all.sort_by_key(|(at, side, _)| (*at, *side));
-    // A switch is the end of one and the begin of another.
+    // A switch marker ends one span and begins another: it is one record.
     let begins: HashSet<(u64, u32)> =
-        all.iter().filter(|(_, side, _)| *side == Side::Begin).map(|(at, _, r)| (*at, r.mark)).collect();
-    let once = |(at, side, r): &(u64, Side, Record)| *side != Side::End || !begins.contains(&(*at, r.mark));
+        all.iter().filter(|(_, side, _)| *side == Edge::Begin).map(|(at, _, r)| (*at, r.mark)).collect();
+    let once = |(at, side, r): &(u64, Edge, Record)| *side != Edge::End || !begins.contains(&(*at, r.mark));
     let records = all.into_iter().filter(once).map(|(.., r)| r).collect();
     let missing = if ended { head.written.saturating_sub(read * 2 * SLOT) / SLOT } else { 0 };
-    Read { records, anchors, lost: missing + lost }
+    SlotContents { records, anchors, lost: missing + lost }
 }
 
 #[cfg(test)]
@@ -81,7 +91,7 @@ mod tests {
     use crate::device::TrackHead;
     use crate::ids::FuncId;
 
-    /// What entries stand for: clock, marker, first word; and what is lost.
+    /// The records that entries stand for (clock, marker, first word), and the number of lost slots.
     fn read(head: TrackHead, entries: &[[u32; 4]]) -> (Vec<(u32, u32, u32)>, u64) {
         let word = Shape { words: 1, group: None };
         let shapes = vec![word, Shape::default(), Shape::default(), Shape::default()];
@@ -103,34 +113,34 @@ mod tests {
         let head =
             TrackHead { sm: 1, begin_cycles: 5, end_cycles: 900, end_nanos: 1, ..TrackHead::default() };
         let span = |n: u32, from, to, word| [from, (n + 1) | SPAN, to, word];
-        // Marker 1 ends one and begins another: it is one record. A moment between, and a region that its
+        // Marker 1 ends one span and begins another, in one record. Then an instant, and a region that the
         // lane's end cuts.
         let entries = [span(0, 10, 20, 7), [25, 4, 0, 0], span(1, 20, 30, 2), span(2, 8, 40, 9)];
         let ended = TrackHead { written: 64, ..head };
         let all = vec![(8, 0, 9), (10, 0, 7), (20, 1, 0), (25, 3, 0), (30, 2, 0)];
         assert_eq!(read(ended, &entries), (all.clone(), 0));
-        // Where the second is lost, the first still ends.
+        // If the second span is lost, the first one still ends.
         let short = TrackHead { written: 96, ..head };
         assert_eq!(read(short, &entries[..1]), (vec![(10, 0, 7), (20, 1, 0)], 10));
-        // A lane that never ended has what is there.
+        // For a lane that never ended, all entries in the region count.
         let stuck = TrackHead { end_nanos: 0, ..head };
         assert_eq!(read(stuck, &entries), (all, 0));
-        // What no layout can have ends it.
+        // A number that the layout does not have ends the reading.
         assert_eq!(read(ended, &[span(9, 1, 2, 3)]), (vec![], 8));
         assert_eq!(read(ended, &[[1, 9, 2, 3]]), (vec![], 8));
     }
 
     #[test]
-    fn spans_that_a_clock_may_have_turned_in_are_lost() {
+    fn spans_that_the_clock_may_have_wrapped_in_are_lost() {
         let head = TrackHead { sm: 1, begin_cycles: 5, end_nanos: 1, written: 64, ..TrackHead::default() };
         let span = |n: u32, from, to| [from, (n + 1) | SPAN, to, 0];
         let moment = |clock| [clock, 4, 0, 0];
-        // The clock turns between the second and the third: the last span ends more than a turn after its
-        // track began.
+        // The clock wraps between the second and the third entry: the last span ends more than a wrap after
+        // its track began.
         let entries = [moment(3_000_000_000), moment(1_000_000_000), span(2, 990_000_000, 1_000_000_010)];
         let (records, lost) = read(head, &entries);
         assert_eq!((records.len(), lost), (2, 2 + 2));
-        // But where another from there ended since, and only one can be under way, it is known.
+        // If an earlier span from that marker ended since, and only one can be open, the time is known.
         let entries = [
             span(0, 2_000_000_000, 3_000_000_000),
             moment(1_000_000_000),

@@ -16,7 +16,7 @@ use prlx_trace::{
     Trace, WarpId,
 };
 
-/// xorshift64*.
+/// Pseudo-random numbers (xorshift64*).
 pub struct Random(pub u64);
 
 impl Random {

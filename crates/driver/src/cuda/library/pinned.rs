@@ -1,0 +1,178 @@
+//! Copies between host and device that run beside the program's work, through pinned host memory.
+//!
+//! # Invariants
+//! While a copy may be in progress, its host memory is neither read nor written.
+//!
+//! # Limitations
+//! The memory is never freed, because freeing waits for the whole device. It is freed with the context.
+#![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
+
+use std::ptr::{NonNull, null_mut};
+
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::{Event, Stream};
+use crate::cuda::library::open::Library;
+
+/// Flag of `cuMemHostAlloc`: usable in every context (`CU_MEMHOSTALLOC_PORTABLE`).
+const PORTABLE: u32 = 1;
+
+/// Error code for a call that this module refuses (`CUDA_ERROR_INVALID_VALUE`).
+const INVALID_VALUE: i32 = 1;
+
+/// Pinned host memory for copies, and the state of the last copies.
+pub struct PinnedBuffer {
+    library: Library,
+    event: Event,
+    at: NonNull<u8>,
+    size: usize,
+    state: CopyState,
+    /// Number of bytes that the last copies transferred.
+    filled: usize,
+}
+
+/// State of the last copies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CopyState {
+    /// All copies have ended.
+    Idle,
+    /// A copy was started, but the driver failed before the event was recorded. Nothing will tell when it
+    /// ends.
+    Lost,
+    /// Copies were started, and the event behind them was recorded.
+    Marked,
+}
+
+// SAFETY: C4: the memory belongs to this value alone. C3: every thread may use an event.
+unsafe impl Send for PinnedBuffer {}
+
+impl PinnedBuffer {
+    /// Makes `count` buffers of `size` bytes each from one allocation; neither may be 0.
+    pub fn several(library: Library, count: usize, size: usize) -> Result<Vec<PinnedBuffer>, Failure> {
+        let PinnedBuffer { event, at, .. } = PinnedBuffer::new(library, count * size)?;
+        let part = |i: usize| {
+            let event = if i == 0 { event } else { library.create_event()? };
+            // SAFETY: `count * size` bytes were allocated, so part `i` is inside. C4: the parts do not
+            // overlap, and each belongs to one buffer.
+            let at = unsafe { at.add(i * size) };
+            Ok(PinnedBuffer { library, event, at, size, state: CopyState::Idle, filled: 0 })
+        };
+        (0..count).map(part).collect()
+    }
+
+    /// Makes a buffer of `size` bytes, which must not be 0.
+    pub fn new(library: Library, size: usize) -> Result<PinnedBuffer, Failure> {
+        let event = library.create_event()?;
+        let mut at = null_mut();
+        let allocated = call!(library.cuMemHostAlloc(&mut at, size, PORTABLE));
+        let allocated = allocated.map(|()| NonNull::new(at.cast::<u8>()));
+        match allocated {
+            Ok(Some(at)) => {
+                // SAFETY: the driver just allocated these `size` bytes, and no copy uses them. Writing them
+                // initialises them.
+                unsafe { at.write_bytes(0, size) };
+                Ok(PinnedBuffer { library, event, at, size, state: CopyState::Idle, filled: 0 })
+            }
+            other => {
+                let _ = library.destroy_event(event);
+                Err(other.err().unwrap_or_else(|| library.failure("cuMemHostAlloc", INVALID_VALUE)))
+            }
+        }
+    }
+
+    /// Size of the buffer in bytes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Whether the last copies have ended; true if there were none.
+    pub fn done(&mut self) -> Result<bool, Failure> {
+        if self.state == CopyState::Marked && self.library.event_passed(self.event)? {
+            self.state = CopyState::Idle;
+        }
+        Ok(self.state == CopyState::Idle)
+    }
+
+    /// Waits for the copies in progress. Calls `pause` between two checks, until it returns false. Returns
+    /// whether the copies have ended.
+    pub fn wait(&mut self, mut pause: impl FnMut() -> bool) -> Result<bool, Failure> {
+        while !self.done()? {
+            if !pause() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Starts copying parts of device memory into this buffer, one after the other, in `stream`: address and
+    /// bytes of each. Fails while copies are in progress, and if the parts do not fit.
+    pub fn copy_from_device(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
+        let library = self.begin_copies("cuMemcpyDtoHAsync_v2", parts.iter().map(|p| p.1))?;
+        for &(from, bytes) in parts.iter().filter(|p| p.1 > 0) {
+            // SAFETY: `begin_copies` checked that all parts fit into the allocation.
+            let to = unsafe { self.at.add(self.filled) };
+            self.state = CopyState::Lost;
+            call!(library.cuMemcpyDtoHAsync_v2(to.as_ptr().cast(), from, bytes, stream.0))?;
+            self.filled += bytes;
+        }
+        self.end_copies(stream)
+    }
+
+    /// Starts copying bytes to device memory in `stream`: address and content of each part. Fails under the
+    /// same conditions as [`PinnedBuffer::copy_from_device`].
+    pub fn copy_to_device(&mut self, stream: Stream, parts: &[(u64, &[u8])]) -> Result<(), Failure> {
+        let library = self.begin_copies("cuMemcpyHtoDAsync_v2", parts.iter().map(|p| p.1.len()))?;
+        for &(to, bytes) in parts.iter().filter(|p| !p.1.is_empty()) {
+            // SAFETY: `begin_copies` checked that all parts fit. C4: it also checked that no copy is in
+            // progress, so nobody else uses this memory.
+            let from = unsafe {
+                let from = self.at.add(self.filled);
+                from.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+                from
+            };
+            self.state = CopyState::Lost;
+            call!(library.cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), bytes.len(), stream.0))?;
+            self.filled += bytes.len();
+        }
+        self.end_copies(stream)
+    }
+
+    /// Starts zeroing parts of device memory in `stream`: address and bytes of each. Fails while copies are
+    /// in progress.
+    pub fn zero_device(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
+        let library = self.begin_copies("cuMemsetD8Async", [])?;
+        for &(at, bytes) in parts.iter().filter(|p| p.1 > 0) {
+            self.state = CopyState::Lost;
+            call!(library.cuMemsetD8Async(at, 0, bytes, stream.0))?;
+        }
+        self.end_copies(stream)
+    }
+
+    /// The bytes that the last copies transferred; `None` while copies may be in progress.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        // SAFETY: `new` initialised the memory. C4: no copy is in progress, and starting one needs `&mut
+        // self`, which this borrow prevents.
+        (self.state == CopyState::Idle)
+            .then(|| unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.filled) })
+    }
+
+    /// Checks that no copy is in progress and that parts of these sizes fit.
+    fn begin_copies(
+        &mut self,
+        call: &'static str,
+        parts: impl IntoIterator<Item = usize>,
+    ) -> Result<Library, Failure> {
+        let all = parts.into_iter().try_fold(0usize, usize::checked_add);
+        if !self.done()? || all.is_none_or(|n| n > self.size) {
+            return Err(self.library.failure(call, INVALID_VALUE));
+        }
+        self.filled = 0;
+        Ok(self.library)
+    }
+
+    /// Records the event behind the copies that were started.
+    fn end_copies(&mut self, stream: Stream) -> Result<(), Failure> {
+        self.library.record_event(self.event, stream)?;
+        self.state = CopyState::Marked;
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! The findings of the check of asynchronous work.
+
+use prlx_trace::check::{Allocation, Kind, Memory, Space};
+
+use super::ops::{AsyncOp, Span, WaitGroup};
+use crate::check::accesses::AccessKind;
+use crate::check::findings::{self, FindingLog, WarpStep};
+use crate::exec::launch::Launch;
+
+/// An access to memory that an operation may still write (`writes`) or read.
+pub fn in_use(
+    launch: &Launch<'_>,
+    log: &mut FindingLog,
+    (who, access): (WarpStep, AccessKind),
+    p: &AsyncOp,
+    writes: bool,
+    memory: Memory,
+) {
+    let kind = if writes { Kind::NotLanded } else { Kind::StillRead };
+    let base = memory.allocation.as_ref().map_or(0, |a: &Allocation| a.base);
+    log.add(launch, kind, who, Some(p.by.step), base, || {
+        let mut first = findings::side(launch, format!("this {}", access.noun()), who);
+        first.memory = Some(memory);
+        let by = if matches!(p.group, WaitGroup::Product(_)) { "product" } else { "copy" };
+        let does = if writes { "write" } else { "read" };
+        let role = format!("the {by} that is under way");
+        let what = format!("{} memory that a {by} may still {does}", access.verb());
+        let mut f = findings::finding(kind, what, vec![first, findings::side(launch, role, p.by)]);
+        f.help = Some(
+            match (p.group, writes) {
+                (WaitGroup::LaneCopy(..), _) => {
+                    "wait for it with `cp.async.wait_group`, once it is committed"
+                }
+                (WaitGroup::BulkCopy(..), true) => "wait for it with `cp.async.bulk.wait_group`",
+                (WaitGroup::BulkCopy(..), false) => "wait for it with `cp.async.bulk.wait_group.read`",
+                (WaitGroup::Product(_), _) => "wait for it with `wgmma.wait_group`",
+                (WaitGroup::Mbarrier, _) => "wait for the phase of its mbarrier",
+            }
+            .into(),
+        );
+        f
+    });
+}
+
+/// An instruction writes register `name`, which a product of `by` may still read.
+pub fn operand_written(launch: &Launch<'_>, log: &mut FindingLog, here: WarpStep, by: WarpStep, name: &str) {
+    log.add(launch, Kind::StillRead, here, Some(by.step), 0, || {
+        let sides = vec![
+            findings::side(launch, "this change", here),
+            findings::side(launch, "the product that is under way", by),
+        ];
+        let what = format!("changes register `{name}`, which a product may still read");
+        let mut f = findings::finding(Kind::StillRead, what, sides);
+        f.help = Some("wait for it with `wgmma.wait_group`".into());
+        f
+    });
+}
+
+/// An instruction uses register `name`, an accumulator that a product of `by` may still write.
+pub fn accumulator_used(launch: &Launch<'_>, log: &mut FindingLog, here: WarpStep, by: WarpStep, name: &str) {
+    log.add(launch, Kind::Accumulator, here, Some(by.step), 0, || {
+        let sides = vec![
+            findings::side(launch, "this use", here),
+            findings::side(launch, "the product that it is an accumulator of", by),
+        ];
+        let what = format!("uses register `{name}` while a product may still write it");
+        let mut f = findings::finding(Kind::Accumulator, what, sides);
+        f.help = Some("wait with `wgmma.wait_group` first".into());
+        f
+    });
+}
+
+/// A copy that nobody has waited for when the CTA ends whose shared memory it uses.
+pub fn unfinished(launch: &Launch<'_>, log: &mut FindingLog, p: &AsyncOp, span: Span) {
+    let Span::Shared { cta, at, bytes } = span else { return };
+    log.add(launch, Kind::LeftUnderWay, p.by, None, 0, || {
+        let mut side = findings::side(launch, "begun here", p.by);
+        let allocation = findings::allocation(launch, Space::Shared, at);
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        side.memory = Some(Memory { space: Space::Shared, address: at, bytes, allocation });
+        let place = launch.config.grid.position(cta);
+        let what = format!("nobody has waited for a copy when CTA {place} ends, whose shared memory it uses");
+        let mut f = findings::finding(Kind::LeftUnderWay, what, vec![side]);
+        f.help = Some(
+            match p.group {
+                WaitGroup::BulkCopy(..) => {
+                    "wait with `cp.async.bulk.wait_group.read` before the end, once it is committed"
+                }
+                _ => "wait for the phase of its mbarrier before the end",
+            }
+            .into(),
+        );
+        f
+    });
+}
