@@ -1,5 +1,5 @@
-//! Entry guard. Every hook runs its own code through [`guard`], so that a panic or a nested call never reaches
-//! the program.
+//! Entry guard. Every hook runs its own code through [`guard`], so that a panic or a nested call never
+//! reaches the program.
 //!
 //! # Invariants
 //! - Without a session in the environment, nothing happens.

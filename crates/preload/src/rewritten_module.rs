@@ -51,7 +51,8 @@ impl Kernel {
         self.params.iter().map(|(offset, size)| offset + size).max().unwrap_or(0)
     }
 
-    /// The parameters as they are recorded, from the bytes that the program passed: unread bytes become zeros.
+    /// The parameters as they are recorded, from the bytes that the program passed: unread bytes become
+    /// zeros.
     pub fn recorded(&self, mut params: Vec<u8>) -> Vec<u8> {
         for part in &self.unread {
             let end = part.end.min(params.len());

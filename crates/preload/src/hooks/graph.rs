@@ -44,7 +44,7 @@ const MAX_DEPTH: u32 = 16;
 unsafe fn collect_nodes(real: &Functions, graph: *mut c_void, depth: u32, all: &mut Vec<Node>) {
     let mut count = 0;
     // SAFETY: the driver's functions (P2) with the caller's graph, and nodes and child graphs that the driver
-    // returned (P5). Outputs are local variables (P3); `nodes` has the length that the call is told.
+    // returned (P5). Outputs are local variables (P3); `nodes` has the length that the call gets.
     unsafe {
         if (real.cuGraphGetNodes)(graph, null_mut(), &mut count) != 0 || depth > MAX_DEPTH {
             return;
@@ -80,8 +80,8 @@ unsafe fn recorded_node(real: &Functions, handle: *mut c_void) -> Option<Node> {
     let mut params = NO_PARAMS;
     // SAFETY: the driver's functions (P2) with the caller's node; outputs are local variables (P3). After
     // success `params` has a pointer for each parameter of the kernel (P4), each to as many bytes as it has.
-    // The kernel is rewritten, so the hidden parameter is behind the program's, and begins with the 8 bytes of
-    // the context's address.
+    // The kernel is rewritten, so the hidden parameter is behind the program's, and begins with the 8 bytes
+    // of the context's address.
     unsafe {
         if (real.cuGraphKernelNodeGetParams_v2)(handle, &mut params) != 0 || params.params.is_null() {
             return None;

@@ -78,7 +78,8 @@ macro_rules! launches {
                 $(let $extra = _extra;)?
                 let called = Instant::now();
                 let code = (real.$name)(
-                    function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, $($extra)?
+                    function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params,
+                    $($extra)?
                 );
                 (called, code)
             };
@@ -88,7 +89,10 @@ macro_rules! launches {
 }
 
 launches! {
-    cuLaunchKernel(extra) cuLaunchKernel_ptsz(extra) cuLaunchCooperativeKernel() cuLaunchCooperativeKernel_ptsz()
+    cuLaunchKernel(extra)
+    cuLaunchKernel_ptsz(extra)
+    cuLaunchCooperativeKernel()
+    cuLaunchCooperativeKernel_ptsz()
 }
 
 macro_rules! configured {
@@ -152,8 +156,8 @@ fn clear_hidden_param(real: &Functions, function: *mut c_void) {
     let found = guard(|| kernel(real, function).filter(|(_, k)| k.skipped.is_none()));
     if let Some((_, kernel)) = found {
         let mut none = [0u8; HiddenParameter::SIZE];
-        // SAFETY: the driver's functions (P2). The function is rewritten, so it has a parameter of that offset
-        // and size; `none` has the size that the call is told and is copied.
+        // SAFETY: the driver's functions (P2). The function is rewritten, so it has a parameter of that
+        // offset and size; `none` has the size that the call gets, and is copied.
         unsafe {
             let (offset, size) = (kernel.hidden_offset, HiddenParameter::SIZE);
             (real.cuParamSetv)(function, offset as i32, none.as_mut_ptr().cast(), size as u32);

@@ -166,8 +166,8 @@ impl Image {
     fn bytes(&self) -> &[u8] {
         match self {
             // SAFETY: `cuLibraryLoadData` makes this variant only if the program promised to keep the image
-            // (`CU_LIBRARY_BINARY_IS_PRESERVED`) or the image lies in a loaded file. Both outlive the library,
-            // whose hook is the only user of the bytes.
+            // (`CU_LIBRARY_BINARY_IS_PRESERVED`) or the image lies in a loaded file. Both outlive the
+            // library, whose hook is the only user of the bytes.
             Image::Borrowed(at, len) => unsafe {
                 from_raw_parts(std::ptr::with_exposed_provenance(*at), *len)
             },
@@ -176,8 +176,8 @@ impl Image {
     }
 }
 
-/// Whether an image lies in a read-only segment of a loaded program or shared library, where nvcc puts images.
-/// It then stays as long as that file is loaded.
+/// Whether an image lies in a read-only segment of a loaded program or shared library, where nvcc puts
+/// images. It then stays as long as that file is loaded.
 fn is_in_read_only_segment(image: &[u8]) -> bool {
     struct Search {
         first: usize,
@@ -223,8 +223,8 @@ fn replace_at_first_use(
     let load = move || {
         let made = replacement(real, image.bytes(), &options)?;
         let mut library = null_mut();
-        // SAFETY: the driver's function (P2). The output is a local variable (P3), the image lives through the
-        // call (P6), and there are no options.
+        // SAFETY: the driver's function (P2). The output is a local variable (P3), the image lives through
+        // the call (P6), and there are no options.
         let code = unsafe {
             let none = null_mut();
             (real.cuLibraryLoadData)(
@@ -383,8 +383,8 @@ pub unsafe fn cuKernelGetLibrary(real: &Functions, library: *mut *mut c_void, ke
     let code = unsafe { (real.cuKernelGetLibrary)(library, kernel) };
     if code == 0 {
         guard(|| {
-            // SAFETY: after success the driver has written the handle (P4), so the program lets the call write
-            // there (P1).
+            // SAFETY: after success the driver has written the handle (P4), so the program lets the call
+            // write there (P1).
             unsafe {
                 if let Some(original) = handles::original_library(*library) {
                     *library = original;

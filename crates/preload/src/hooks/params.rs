@@ -80,7 +80,7 @@ pub enum Purpose<'a> {
     },
     /// A kernel node of a graph. `context` is the address of the node's context if it already has one.
     Node {
-        /// Device address.
+        /// Device address of the context.
         context: Option<u64>,
     },
     /// A launch that is not recorded.
@@ -235,7 +235,8 @@ impl PatchedParams {
         self.hidden.as_ref().map(HiddenParam::value).unwrap_or_default().context
     }
 
-    /// Tells the recording that the driver, which was called at `called`, has returned `code`. Returns `code`.
+    /// Tells the recording that the driver, which was called at `called`, has returned `code`. Returns
+    /// `code`.
     pub fn launched(self, code: i32, called: Instant) -> i32 {
         if let Some(hidden) = self.hidden {
             let answered = Instant::now();
@@ -309,11 +310,12 @@ unsafe fn layout(
     }
 }
 
-/// The parameter buffer that the `extra` list of a launch names. It is empty if the list names none. `None` if
-/// the list has an unknown key.
+/// The parameter buffer that the `extra` list of a launch names. It is empty if the list names none. `None`
+/// if the list has an unknown key.
 ///
 /// # Safety
-/// `list` is null, or a list of keys and values up to `CU_LAUNCH_PARAM_END`. The buffer lives as long as `'a`.
+/// `list` is null, or a list of keys and values up to `CU_LAUNCH_PARAM_END`. The buffer lives as long as
+/// `'a`.
 unsafe fn buffer<'a>(list: *mut *mut c_void) -> Option<&'a [u8]> {
     let (mut at, mut size, mut i) = (std::ptr::null::<u8>(), 0, 0);
     // SAFETY: the caller's promise: a value follows each key but the last. The size's value points to a

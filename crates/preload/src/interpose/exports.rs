@@ -46,7 +46,11 @@ macro_rules! exports {
             }
         }
     };
-    (@take [$($all:ident)*] $(#[$doc:meta])* @$since:literal $name:ident($($arg:ident: $ty:ty),*); $($rest:tt)*) => {
+    (
+        @take [$($all:ident)*]
+        $(#[$doc:meta])* @$since:literal $name:ident($($arg:ident: $ty:ty),*);
+        $($rest:tt)*
+    ) => {
         $(#[$doc])*
         ///
         /// # Safety
@@ -59,7 +63,11 @@ macro_rules! exports {
         }
         exports! { @take [$($all)* $name] $($rest)* }
     };
-    (@take [$($all:ident)*] $(#[$doc:meta])* $(~$from:literal)? $name:ident($($arg:ident: $ty:ty),*); $($rest:tt)*) => {
+    (
+        @take [$($all:ident)*]
+        $(#[$doc:meta])* $(~$from:literal)? $name:ident($($arg:ident: $ty:ty),*);
+        $($rest:tt)*
+    ) => {
         exports! { @take [$($all)*] $($rest)* }
     };
     ($($rows:tt)*) => { exports! { @take [] $($rows)* } };

@@ -12,7 +12,8 @@ use prlx_trace::process::Device;
 pub(super) fn is_primary(real: &Functions, context: *mut c_void, ordinal: u32) -> bool {
     let device = ordinal as i32;
     let (mut primary, mut flags, mut active) = (null_mut(), 0, 0);
-    // SAFETY: the driver's functions (P2); outputs are local variables (P3). Each retained context is released.
+    // SAFETY: the driver's functions (P2); outputs are local variables (P3). Each retained context is
+    // released.
     unsafe {
         if (real.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut active) != 0 || active == 0 {
             return false;
@@ -34,7 +35,7 @@ pub(super) fn devices(real: &Functions) -> Vec<Device> {
     let device = |ordinal: i32| {
         let (mut major, mut minor, mut name) = (0, 0, [0u8; 256]);
         // SAFETY: the driver's functions (P2); outputs are local variables (P3). `name` has room for the 255
-        // bytes that the call is told.
+        // bytes that the call may write.
         unsafe {
             (real.cuDeviceGetAttribute)(&mut major, attribute::MAJOR, ordinal);
             (real.cuDeviceGetAttribute)(&mut minor, attribute::MINOR, ordinal);

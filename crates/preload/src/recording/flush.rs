@@ -56,8 +56,8 @@ static FLUSHER: OnceLock<Flusher> = OnceLock::new();
 
 /// Blocks all signals in this thread, so that the program's signal handlers do not run in it.
 pub(super) fn block_signals() {
-    // SAFETY: `sigset_t` is plain data for which zeros are valid; `sigfillset` then fills it. Both calls use it
-    // only until they return. The mask is this thread's own.
+    // SAFETY: `sigset_t` is plain data for which zeros are valid; `sigfillset` then fills it. Both calls use
+    // it only until they return. The mask is this thread's own.
     unsafe {
         let mut all = std::mem::zeroed();
         libc::sigfillset(&mut all);

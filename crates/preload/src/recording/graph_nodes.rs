@@ -36,9 +36,9 @@ pub struct Node {
     pub handle: usize,
     /// Device address of its context.
     pub context: u64,
-    /// Module of its kernel.
+    /// Module of the kernel.
     pub module: Arc<Module>,
-    /// Its kernel.
+    /// The kernel that it launches.
     pub kernel: Kernel,
     /// How it launches the kernel.
     pub shape: Shape,

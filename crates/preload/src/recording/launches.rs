@@ -123,8 +123,8 @@ impl HiddenParam {
     }
 }
 
-/// Begins to record a launch of a rewritten kernel into a stream. `params` are the program's parameters in the
-/// form in which they are recorded. `per_thread`: the null stream is the thread's own default stream.
+/// Begins to record a launch of a rewritten kernel into a stream. `params` are the program's parameters in
+/// the form in which they are recorded. `per_thread`: the null stream is the thread's own default stream.
 pub fn begin_launch(
     real: &Functions,
     (module, kernel): (&Arc<Module>, &Kernel),

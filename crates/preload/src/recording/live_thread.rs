@@ -1,8 +1,8 @@
 //! Writes a probe program's tables, or a flight recorder's rings, to the live file while the program runs.
 //!
 //! A program that waits for counters reads the live file, and it is what remains of a process that is killed.
-//! It holds the tables of the contexts that have not ended, and the launches that are not yet in the process's
-//! file. When a context ends, the live file is removed, and its tables go to the process's file.
+//! It holds the tables of the contexts that have not ended, and the launches that are not yet in the
+//! process's file. When a context ends, the live file is removed, and its tables go to the process's file.
 //!
 //! # Invariants
 //! - The live file is complete or absent.
@@ -47,7 +47,8 @@ pub(super) fn start(interval: Duration) {
     let _ = std::thread::Builder::new().name("prlx-live".into()).spawn(run);
 }
 
-/// Writes the live file. Returns how long that took without the wait for locks; `None` if nothing was written.
+/// Writes the live file. Returns how long that took without the wait for locks; `None` if nothing was
+/// written.
 fn write(session: &Session) -> Option<Duration> {
     let path = lock(&session.live.0);
     let contexts: Vec<_> = lock(&session.contexts).values().flatten().cloned().collect();

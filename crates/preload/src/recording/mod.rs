@@ -3,8 +3,8 @@
 //!
 //! # Invariants
 //! - A launch is recorded, or the reason why not is written to the file.
-//! - The file is created at the first module that the program loads. It is appended to while the program runs,
-//!   and is complete when the program ends by `exit`.
+//! - The file is created at the first module that the program loads. It is appended to while the program
+//!   runs, and is complete when the program ends by `exit`.
 
 mod context_recorder;
 mod contexts;

@@ -45,9 +45,9 @@ impl Session {
         let (file, path) = file
             .map_err(|e| log::warn_once(&format!("nothing is recorded: {}: {e}", options.folder.display())))
             .ok()?;
-        // SAFETY: `at_exit` has the C type that atexit takes. It does not unwind, because `guard` catches panics.
-        // It runs before the handlers that the program and its libraries have registered by now, so the
-        // library and what it uses still exist.
+        // SAFETY: `at_exit` has the C type that atexit takes. It does not unwind, because `guard` catches
+        // panics. It runs before the handlers that the program and its libraries have registered by now, so
+        // the library and what it uses still exist.
         unsafe { libc::atexit(at_exit) };
         Flusher::start();
         let live = LiveFile::new(&path);

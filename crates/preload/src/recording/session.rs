@@ -111,8 +111,8 @@ impl Session {
         ordinal: u32,
     ) -> Option<Arc<ContextRecorder>> {
         let primary = is_primary(real, handle, ordinal);
-        // SAFETY: the driver has just returned it as the thread's current context (P5). The recorder's use ends
-        // before the context does (`contexts`).
+        // SAFETY: the driver has just returned it as the thread's current context (P5). The recorder's use
+        // ends before the context does (`contexts`).
         let context = unsafe { Context::foreign(handle) };
         let sink = move |f: Finished| self.finished(f);
         let options = self.options;
@@ -223,8 +223,8 @@ impl Session {
         self.append(&Launch { skipped: Some(why.to_owned()), ..launch }, &Streams::default());
     }
 
-    /// The process's next launch, of a rewritten kernel with these parameters. The second value says why it is
-    /// not to be recorded, if so.
+    /// The process's next launch, of a rewritten kernel with these parameters. The second value says why it
+    /// is not to be recorded, if so.
     pub(super) fn rewritten_launch(
         &self,
         real: &Functions,

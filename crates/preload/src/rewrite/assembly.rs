@@ -53,8 +53,8 @@ impl AssembledRewrite {
     }
 }
 
-/// The machine code that would have run without the rewrite. If the driver would assemble it, that is done here
-/// for markers only, because their times depend on how many threads run at once.
+/// The machine code that would have run without the rewrite. If the driver would assemble it, that is done
+/// here for markers only, because their times depend on how many threads run at once.
 pub(super) fn original_code(rewrite: &Rewrite, source: &Source, options: &[String]) -> Option<Vec<u8>> {
     let assemble = || {
         let mut tools = ASSEMBLERS.tools.iter().filter(|_| rewrite.plan.probe_state.tracks.is_some());

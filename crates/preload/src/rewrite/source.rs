@@ -18,7 +18,7 @@ use prlx_trace::kernel::Fidelity;
 /// The PTX of an image.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Source {
-    /// The text.
+    /// Text of the PTX.
     pub ptx: String,
     /// The target to assemble it for.
     pub target: Target,

@@ -181,7 +181,7 @@ fn every_way_to_load_and_to_launch() {
         let Some(program) = folder.program("ways", how) else { return };
         for way in PTX_WAYS {
             let (out, log) = alike(&folder, &program, &[way, ptx], &[]);
-            // The program's own launches, and what it is told of the kernel: four parameters.
+            // The program's own launches, and the four parameters that the driver reports to it.
             assert!(
                 out.contains("parameters 0+4 4+4 8+8 16+8\n") && out.contains("enumerated "),
                 "{way}: {out}"
