@@ -113,9 +113,11 @@ fn module(bytes: &mut Bytes<'_>) -> String {
     let _ = write!(
         text,
         ".visible .entry k(\n\t.param .u64 k_in,\n\t.param .u64 k_out,\n\t.param .u32 k_n\n)\n{{\n{registers}{}\
-         \tld.param.u32 %r2, [k_n];\n\tmov.u32 %r3, %ctaid.x;\n\tmov.u32 %r4, %ntid.x;\n\tmov.u32 %r5, %tid.x;\n\
+         \tld.param.u32 %r2, [k_n];\n\tmov.u32 %r3, %ctaid.x;\n\tmov.u32 %r4, %ntid.x;\n\
+         \tmov.u32 %r5, %tid.x;\n\
          \tmad.lo.s32 %gid, %r3, %r4, %r5;\n\tmul.wide.u32 %at, %gid, 4;\n\tadd.s64 %out, %out, %at;\n\
-         \tand.b32 %r0, %gid, 63;\n\tmul.wide.u32 %at, %r0, 4;\n\tadd.s64 %at, %in, %at;\n\tld.global.u32 %r0, [%at];\n\
+         \tand.b32 %r0, %gid, 63;\n\tmul.wide.u32 %at, %r0, 4;\n\tadd.s64 %at, %in, %at;\n\
+         \tld.global.u32 %r0, [%at];\n\
          {}{body}$k_end:\n\tst.global.u32 [%out], %r0;\n\tret;\n}}\n",
         global.replace("P_", "k_"),
         init(&[1, 6, 7])

@@ -5,7 +5,9 @@
 //!   can prepare a file or a link for PRLX to write to.
 //! - The folder is removed when its value is dropped.
 
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 
 use tempfile::TempDir;
 
@@ -14,7 +16,8 @@ use tempfile::TempDir;
 /// # Errors
 /// If that folder cannot be written to.
 pub(crate) fn temporary_folder() -> io::Result<TempDir> {
-    tempfile::Builder::new().prefix("prlx-").tempdir()
+    let private = Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix("prlx-").permissions(private).tempdir()
 }
 
 /// Links that an attacker could prepare.

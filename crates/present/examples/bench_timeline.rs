@@ -17,7 +17,7 @@ use prlx_trace::{Trace, WarpId};
 /// Warps, as an H200 has them at 12 each multiprocessor.
 const TRACKS: u64 = 1584;
 
-/// Counts bytes.
+/// A sink that counts the bytes written to it.
 struct Count(u64);
 
 impl Write for Count {

@@ -1,4 +1,4 @@
-//! What is said of a probe program's places in a module, in words.
+//! Messages about the sites of a probe program in a module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use prlx_isa::view::{FuncId, InstId, Module};
 
 use prlx_plan::{ProbeProgram, Unavailable};
 
-/// How [`nowhere`] ends.
+/// The end of the message of [`nowhere`].
 pub const NO_MATCH: &str = " matches no instruction";
 
-/// That a clause does nothing in a module.
+/// The message that a clause matches nothing in a module.
 pub fn nowhere(program: &dyn ProbeProgram, clause: usize) -> String {
     format!("clause {} ({}){NO_MATCH}", clause + 1, program.clause(clause))
 }
@@ -34,7 +34,8 @@ pub fn inst(module: &Module, source: &str, function: FuncId, at: Option<InstId>)
 /// Functions and instructions.
 type Places = BTreeSet<(u32, Option<u32>)>;
 
-/// What a plan says is missed, each reason once for a clause: which clause, and a sentence.
+/// Groups the unavailable sites of a plan by clause and reason. Returns the index of the clause and a
+/// sentence.
 pub fn missed(
     program: &dyn ProbeProgram,
     module: &Module,
@@ -45,7 +46,7 @@ pub fn missed(
     for m in all {
         groups.entry((m.clause, &m.why)).or_default().insert((m.function.0, m.at.map(|i| i.0)));
     }
-    let told = groups.into_iter().map(|((clause, why), places)| {
+    let messages = groups.into_iter().map(|((clause, why), places)| {
         let first =
             places.first().map(|(f, i)| inst(module, source, FuncId(*f), i.map(InstId))).unwrap_or_default();
         let (count, more) = match places.len() {
@@ -54,5 +55,5 @@ pub fn missed(
         };
         (clause, format!("{} does nothing at {count}: {why}; {more} {first}", program.clause(clause)))
     });
-    told.collect()
+    messages.collect()
 }

@@ -3,7 +3,7 @@
 //!
 //! File by file: `lang` has the language, `bind` turns clauses into insertions, `neutrino` reads Neutrino's
 //! programs, `matches` lists which instructions a program matches, `diagnostics` words what a plan says of
-//! it, and `tools` holds the programs that come with PRLX.
+//! it, and `tools` contains the programs that come with PRLX.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub mod tools;
 /// Parses and checks the text of a program.
 ///
 /// # Errors
-/// What is wrong with the text, with the lines that it is wrong in.
+/// The rendered errors, each with line, column and source line.
 pub fn program(text: &str) -> Result<Arc<dyn ProbeProgram>, String> {
     match lang::parse(text) {
         Ok(script) => Ok(Arc::new(script)),

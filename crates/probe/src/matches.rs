@@ -20,26 +20,26 @@ use crate::lang::{Builtin, Clause, Expr, ExprKind, Script, Stmt, Table, Tracepoi
 use prlx_plan::pattern;
 use prlx_plan::{Action, At, Filter, Plan, RecordingRequest, Unavailable};
 
-/// Most things that are listed of what a module has.
+/// Maximum number of alternatives in a list.
 const LISTED: usize = 12;
 
-/// Where a tracepoint of a clause lands.
+/// The sites that a tracepoint of a clause matches.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProbeMatch {
-    /// Which clause of the program.
+    /// Index of the clause in the program.
     pub clause: usize,
-    /// Which of its tracepoints.
+    /// Index of the tracepoint in its clause.
     pub tracepoint: usize,
-    /// Where it is found.
+    /// All sites that the tracepoint matches.
     pub found: Vec<(FuncId, At)>,
-    /// Where the clause's predicate can hold: often all of them, for most is known only when the code runs.
-    pub holds: Vec<(FuncId, At)>,
-    /// Places at which there is no way to stand, or nothing known of what the predicate asks.
+    /// Sites where the clause's predicate can be true. Most predicates are known only when the code runs.
+    pub possible: Vec<(FuncId, At)>,
+    /// Sites where no code can be inserted, or where the predicate is not available.
     pub missed: Vec<Unavailable>,
 }
 
 impl ProbeMatch {
-    /// Where each tracepoint of `script` lands in `module`, whose text is `source`.
+    /// The sites of each tracepoint of `script` in `module`, whose text is `source`.
     pub fn all(script: &Script, module: &Module, source: &str, filter: &Filter) -> Vec<ProbeMatch> {
         let mut all = Vec::new();
         for (number, clause) in script.clauses.iter().enumerate() {
@@ -49,26 +49,26 @@ impl ProbeMatch {
                     places(probe, module, source, filter)
                 };
                 let (found, mut missed) = at(None);
-                let holds = match &clause.predicate {
+                let possible = match &clause.predicate {
                     None => found.clone(),
                     predicate => {
-                        let (holds, more) = at(predicate.clone());
+                        let (possible, more) = at(predicate.clone());
                         missed = more;
-                        holds
+                        possible
                     }
                 };
                 missed.iter_mut().for_each(|m| m.clause = number);
-                all.push(ProbeMatch { clause: number, tracepoint: i, found, holds, missed });
+                all.push(ProbeMatch { clause: number, tracepoint: i, found, possible, missed });
             }
         }
         all
     }
 }
 
-/// A program that does next to nothing at the places of a tracepoint.
+/// A program that does as little as possible at the sites of one tracepoint.
 fn touch(script: &Script, clause: &Clause, tracepoint: &Tracepoint, predicate: Option<Expr>) -> Script {
     let span = tracepoint.span.clone();
-    // What is known only when the code runs can't become a counter: every place has an insertion of its own.
+    // A value that is known only at run time cannot become a counter, so every site has its own insertion.
     let lane = Expr { kind: ExprKind::Builtin(Builtin::Lane), span: span.clone() };
     let update = Update { table: 0, key: Vec::new(), value: Some(lane), span: span.clone() };
     let table = Table { name: String::new(), aggregate: Aggregate::Sum, keys: 0, span };
@@ -98,7 +98,7 @@ fn places(
     (found, plan.probe_state.unavailable)
 }
 
-/// What `module` has of the kind that a tracepoint looks for, in words, for who finds nothing.
+/// Describes what `module` has of the kind that a tracepoint looks for. Shown if nothing matches.
 pub fn alternatives(what: &What, module: &Module, filter: &Filter) -> String {
     let taken = |name: &str, kind: FunctionKind| {
         filter.takes_function(name) && (kind != FunctionKind::Kernel || pattern::any(&filter.kernels, name))
@@ -110,7 +110,7 @@ pub fn alternatives(what: &What, module: &Module, filter: &Filter) -> String {
         What::Block => "it has no instructions".to_owned(),
         What::Loop | What::Trip => "it has no loops".to_owned(),
         What::Branch => "it has no conditional branches and no switches".to_owned(),
-        What::Decision => "nothing in it is decided".to_owned(),
+        What::Decision => "it has no branches, guarded instructions or selects".to_owned(),
         What::Marker(_) => {
             let marks = functions().flat_map(|f| &f.markers).map(|m| format!("{} {}", m.kind.name(), m.name));
             let all: BTreeSet<String> = marks.collect();
@@ -150,7 +150,7 @@ fn names(module: &Module, kind: Option<FunctionKind>) -> Vec<String> {
 
 fn listed(what: &str, mut all: Vec<String>) -> String {
     if all.is_empty() {
-        return "there is none".to_owned();
+        return "there are none".to_owned();
     }
     let more = all.len().saturating_sub(LISTED);
     all.truncate(LISTED);

@@ -1,6 +1,6 @@
-//! Tools in the box: programs that come with PRLX, in `crates/probe/tools`.
+//! The tools: programs that come with PRLX, in `crates/probe/tools`.
 //!
-//! What each counts, and what it misses, stands in its first lines; docs/probe-tools.md says more.
+//! The first lines of each program say what it counts, and its limitations. docs/probe-tools.md says more.
 
 /// A tool: its name, what it answers, its program.
 macro_rules! tools {
@@ -18,17 +18,17 @@ pub const TOOLS: &[(&str, &str, &str)] = tools! {
     "bytes" "Bytes read and written, by line and state space."
     "transactions" "Bytes and transactions, by line and state space."
     "coalescing" "Sectors that accesses to global memory touch, and how many they need, by line."
-    "bank-conflicts" "Turns that banks of shared memory take to serve warps, and how many they need, by line."
+    "bank-conflicts" "Shared-memory cycles that warps need, and the minimum without bank conflicts, by line."
     "tensor-ops" "Tensor-core work by line."
     "instruction-mix" "Executed instructions by opcode."
-    "branch-efficiency" "How branches go, and how often warps part there, by line."
+    "branch-efficiency" "How many lanes take each branch, and how often warps diverge there, by line."
     "progress" "The last branches of each warp: where a kernel hangs."
     "memory-timeline" "The last accesses of each thread to global memory, with time and address."
     "barrier-wait" "How long warps wait at barriers and for asynchronous work."
-    "barrier-order" "The order in which warps come to their CTA's barriers."
+    "barrier-order" "The order in which warps arrive at the barriers of their CTA."
     "imbalance" "How unequal the work of a CTA's warps is."
     "stopwatch" "A template: time from one source line to another."
     "values" "A template: which values an expression has."
     "stored-range" "Least, greatest and mean float stored, by line."
-    "nan-origin" "Instructions that first give what is not finite, from what is."
+    "nan-origin" "Instructions that compute an infinity or NaN from finite inputs."
 };

@@ -76,13 +76,9 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/analyze", 29),
     ("crates/legacy", 17),
     ("crates/mockcuda", 109),
-    ("crates/plan", 4),
     ("crates/preload", 25),
-    ("crates/present", 9),
-    ("crates/probe", 16),
     ("crates/timeline", 14),
     ("docs/format.md", 3),
-    ("fuzz/src", 2),
     ("xtask/src", 4),
 ];
 

@@ -103,7 +103,7 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
         }
     }
     let enters = enters(body, l)?;
-    // The guard holds: control goes to `taken`.
+    // If the guard is true, control goes to `taken`.
     let stay = this.contains(taken) != guard.negate;
     Some(Trip { decision, branch, stay, others, enters, meets: None, read: None })
 }

@@ -312,8 +312,8 @@ impl Recorder<'_, '_> {
     }
 }
 
-/// Whether what is told at `at`, of `value` and for whom `guard` holds, can be told at `first` before it:
-/// nothing between them changes it, and no lane comes, goes or waits there.
+/// Whether the record at `at` can be written at `first`, an earlier instruction. No instruction between them
+/// may change `value` or `guard`, and no lane may join, leave or wait there.
 fn stays(body: &Body<'_>, first: InstId, at: InstId, value: &Option<Operand>, guard: Option<Guard>) -> bool {
     let mut read = regs(value.as_slice());
     read.extend(guard.map(|g| g.reg));

@@ -133,11 +133,11 @@ pub enum Stmt {
         /// The temporary, another one, that gets what was there.
         old: Option<Temp>,
     },
-    /// For lanes for which a predicate holds the one, for the others the other.
+    /// Lanes where the predicate is true run the first block, the others the second.
     If(Temp, Vec<Stmt>, Vec<Stmt>),
     /// A counter of [`crate::ProbeState::counters`] grows by a value, of its table's own type; none: by 1.
     Tally {
-        /// Which.
+        /// Index into [`crate::ProbeState::counters`].
         counter: u32,
         /// The value that goes in.
         value: Option<Temp>,

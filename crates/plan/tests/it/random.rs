@@ -12,7 +12,7 @@ use prlx_isa::view::{self, BlockId, Class, Eval, FuncId, Inst, InstId, Operand, 
 use prlx_plan::{Action, At, Insertion, Plan, RecordingRequest, check_capacity};
 use prlx_trace::kernel::{Alu, Arg, End, Level, Scalar, Source, Special, Step};
 
-/// SplitMix64.
+/// The random number generator SplitMix64.
 struct Random(u64);
 impl Random {
     fn next(&mut self) -> u64 {

@@ -12,7 +12,7 @@ pub enum ColumnKind {
     Number,
     /// Signed 64-bit integers.
     Signed,
-    /// 64-bit floats.
+    /// Floats of 64 bits.
     Float,
     /// A boolean value.
     Flag,

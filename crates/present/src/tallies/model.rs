@@ -289,7 +289,7 @@ pub(super) fn unit(name: &str) -> Option<&'static str> {
     ["bytes", "cycles", "flops", "ns", "us", "ms"].into_iter().find(|unit| words.contains(unit))
 }
 
-/// A mean.
+/// The mean of `n` values whose sum has the bits `sum`, as a value of type `ty`.
 pub(super) fn mean(n: u64, sum: u64, ty: Scalar) -> f64 {
     let sum = match ty {
         Scalar::F64 => f64::from_bits(sum),

@@ -14,7 +14,7 @@ fn toy() -> Vec<Vec<S>> {
     vec![vec![S::Store, S::Loop(vec![S::If(vec![S::Store], vec![])])]]
 }
 
-/// Two warps; with `other`, lane 3 of the second decides otherwise once.
+/// Two warps; with `other`, lane 3 of the second takes a different branch once.
 fn trace(other: bool) -> Trace {
     let warps = (0..2).map(|w| {
         crate::build::warp(&toy(), w, |lane| {

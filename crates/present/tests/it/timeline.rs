@@ -345,11 +345,14 @@ fn spans_of_a_kernel() {
     let mut file = Vec::new();
     profile::perfetto(&mut file, &timeline).unwrap();
     let expected = "1: process 1 launch 4: gemm\n2: of 1 SM 3\n3: of 2 CTA 7, group 1\n\
-        3 @10 begin a  trip=0\n3 @10 end\n3 @10 begin b  trip=0\n3 @10 begin a  trip=0\n3 @15 instant m,\\u{1b}\n3 @20 end\n3 @40 end\n\
+        3 @10 begin a  trip=0\n3 @10 end\n3 @10 begin b  trip=0\n\
+        3 @10 begin a  trip=0\n3 @15 instant m,\\u{1b}\n3 @20 end\n3 @40 end\n\
         3 @50 instant m,\\u{1b}\n\
         4: of 2 CTA 7, group 1, asynchronous\n\
-        4 @12 begin copy  trip=0 cycles=7 word0=5 word1=0\n4 @30 end\n4 @30 begin copy  trip=0 cycles=7 word0=5 word1=0\n4 @60 end\n\
-        5: of 2 CTA 7, group 1, asynchronous\n5 @20 begin copy  trip=0 cycles=7 word0=6 word1=0\n5 @35 end\n";
+        4 @12 begin copy  trip=0 cycles=7 word0=5 word1=0\n4 @30 end\n\
+        4 @30 begin copy  trip=0 cycles=7 word0=5 word1=0\n4 @60 end\n\
+        5: of 2 CTA 7, group 1, asynchronous\n\
+        5 @20 begin copy  trip=0 cycles=7 word0=6 word1=0\n5 @35 end\n";
     assert_eq!(read(&file), expected);
 
     let mut file = Vec::new();

@@ -88,7 +88,7 @@ pub fn compare(a: &Trace, b: &Trace) -> Report {
     r
 }
 
-/// Three lanes of one warp and two of another decide otherwise.
+/// Three lanes of one warp and two of another take different branches.
 pub fn flipped() -> (Trace, Trace, Report) {
     let (toy, m) = toy();
     let a = run(&m, &toy, 16, |_, _, _| {});

@@ -227,7 +227,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// No key, click or size breaks it.
     #[test]
-    fn anything_may_be_pressed(events in prop::collection::vec((0u8..12, any::<char>(), 0u16..140, 0u16..60), 1..60)) {
+    fn anything_may_be_pressed(
+        events in prop::collection::vec((0u8..12, any::<char>(), 0u16..140, 0u16..60), 1..60)
+    ) {
         let case = case();
         let mut app = case.app();
         for (what, c, x, y) in events {
@@ -241,7 +243,10 @@ proptest! {
                 7 => { app.key(KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE)); }
                 8 => { app.key(KeyEvent::new(KeyCode::End, KeyModifiers::NONE)); }
                 9 | 10 => {
-                    let kind = if what == 9 { MouseEventKind::Down(MouseButton::Left) } else { MouseEventKind::ScrollDown };
+                    let kind = match what {
+                        9 => MouseEventKind::Down(MouseButton::Left),
+                        _ => MouseEventKind::ScrollDown,
+                    };
                     app.mouse(MouseEvent { kind, column: x, row: y, modifiers: KeyModifiers::NONE });
                 }
                 _ => { screen(&mut app, x.max(1), y.max(1)); }

@@ -48,11 +48,11 @@ pub fn check_module(script: &Arc<Script>, path: &Path) -> Result<Checked> {
     let program = recording_request(script, &code.kernels(&[]));
     let found = ProbeMatch::all(script, &code.module, &code.text, &program.filter);
     let unmatched = matches::unmatched(script, &code.module, &program.filter, &found);
-    let matches = found.iter().filter(|l| !l.holds.is_empty()).map(|l| {
-        let functions: BTreeSet<u32> = l.holds.iter().map(|(f, _)| f.0).collect();
+    let matches = found.iter().filter(|l| !l.possible.is_empty()).map(|l| {
+        let functions: BTreeSet<u32> = l.possible.iter().map(|(f, _)| f.0).collect();
         ModuleMatches {
             tracepoint: script.clauses[l.clause].tracepoints[l.tracepoint].to_string(),
-            places: l.holds.len(),
+            places: l.possible.len(),
             functions: functions.len(),
         }
     });

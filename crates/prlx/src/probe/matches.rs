@@ -73,7 +73,7 @@ pub(super) fn unmatched(
     matches: &[ProbeMatch],
 ) -> Unmatched {
     let mut lines: Vec<((usize, String), Vec<String>)> = Vec::new();
-    for l in matches.iter().filter(|l| l.holds.is_empty()) {
+    for l in matches.iter().filter(|l| l.possible.is_empty()) {
         let Some(tracepoint) = script.clauses.get(l.clause).and_then(|c| c.tracepoints.get(l.tracepoint))
         else {
             continue;
@@ -94,10 +94,10 @@ pub(super) fn unmatched(
             None => lines.push((key, vec![tracepoint.to_string()])),
         }
     }
-    let idle = |clause: &usize| matches.iter().filter(|l| l.clause == *clause).all(|l| l.holds.is_empty());
+    let idle = |clause: &usize| matches.iter().filter(|l| l.clause == *clause).all(|l| l.possible.is_empty());
     Unmatched {
         clauses: (0..script.clauses.len()).filter(idle).collect(),
-        all: matches.iter().all(|l| l.holds.is_empty()),
+        all: matches.iter().all(|l| l.possible.is_empty()),
         lines: lines.into_iter().map(|((_, why), points)| format!("{}: {why}", points.join(", "))).collect(),
     }
 }

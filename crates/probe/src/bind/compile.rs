@@ -1,6 +1,6 @@
-//! Statements and expressions of a clause, at one place, become a [`Code`].
+//! Compiles the statements and expressions of a clause to a [`Code`] for one site.
 //!
-//! What is known of the place is folded: a predicate that is false there leaves nothing behind.
+//! Facts about the site are constants. A predicate that is false at the site gives no code.
 
 use prlx_isa::view::Operand;
 use prlx_trace::table::{Aggregate, NO_LINE, Shown};
@@ -14,16 +14,16 @@ use prlx_plan::code::{Binary, Code, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
 use prlx_plan::eval;
 use prlx_plan::pattern;
 
-/// Most statements of one clause at one place.
+/// Maximum number of statements of a clause at one site, with its loops unrolled.
 const STATEMENTS: usize = 4096;
 
-/// A clause at a place.
+/// Compiles a clause for one site.
 pub(super) struct ClauseCompiler<'a> {
     pub script: &'a Script,
     pub facts: &'a SiteFacts<'a>,
     pub tables: &'a mut Tables,
     pub code: Code,
-    /// Where statements go now: blocks that are not closed yet, innermost last.
+    /// Blocks that are not closed yet, innermost last. New statements go into the last one.
     blocks: Vec<Vec<Stmt>>,
     locals: Vec<Option<Value>>,
     statements: usize,
@@ -48,7 +48,7 @@ impl<'a> ClauseCompiler<'a> {
         }
     }
 
-    /// The clause's code; `None` if nothing is left of it.
+    /// The clause's code; `None` if the clause does nothing at this site.
     pub fn clause(mut self, clause: &lang::Clause) -> Result<Option<Code>, Reason> {
         let mut conditions = Vec::new();
         if let Some(space) = self.facts.place.only {
@@ -198,7 +198,8 @@ impl<'a> ClauseCompiler<'a> {
         Ok(())
     }
 
-    /// A declared variable: whether it is a thread's own, its number among those or the others, and its type.
+    /// A declared variable: whether it is a thread variable, its index among variables of that kind, and its
+    /// type.
     fn variable(&self, var: usize) -> (bool, u32, Ty) {
         let Some(declared) = self.script.vars.get(var) else { return (true, 0, Ty::U64) };
         let own = declared.of == VariableScope::Thread;
@@ -222,9 +223,7 @@ impl<'a> ClauseCompiler<'a> {
             Binary::Or => Reduce::Or,
             Binary::Xor => Reduce::Xor,
             _ => {
-                return Err(
-                    "lanes that come to a variable have no order, and this update needs one".to_owned()
-                );
+                return Err("the result of this update would depend on the order of the lanes".to_owned());
             }
         };
         let before = old.map(|_| self.fresh(ty));
@@ -244,7 +243,9 @@ impl<'a> ClauseCompiler<'a> {
                 let ty = self.own_type(&value)?;
                 let wide = self.tables.value(update.table, ty);
                 if matches!(aggregate, Aggregate::Hist | Aggregate::Lhist { .. }) && wide == Ty::F64 {
-                    return Err("histograms are of integers: convert the value".to_owned());
+                    return Err(
+                        "a histogram takes integers: convert the value, for example with `s64(…)`".to_owned()
+                    );
                 }
                 Some((value, wide))
             }
@@ -315,7 +316,7 @@ impl<'a> ClauseCompiler<'a> {
             Value::Int(n) if i32::try_from(*n).is_ok() => Ty::S32,
             Value::Int(n) if i64::try_from(*n).is_ok() => Ty::S64,
             Value::Int(_) => Ty::U64,
-            Value::Text(_) => return Err("a text is no value: compare it, or use it as a key".to_owned()),
+            Value::Text(_) => return Err("a text is not a number: compare it, or use it as a key".to_owned()),
         })
     }
 
@@ -330,7 +331,7 @@ impl<'a> ClauseCompiler<'a> {
             Value::Int(n) if ty == Ty::Bool => u64::from(n != 0),
             Value::Int(n) => n as u64 & eval::low(ty),
             Value::Float(x) => eval::convert(Ty::F64, ty, x.to_bits()),
-            Value::Text(_) => return Err("a text is no value: compare it, or use it as a key".to_owned()),
+            Value::Text(_) => return Err("a text is not a number: compare it, or use it as a key".to_owned()),
         };
         Ok(self.emit(ty, Op::Const(constant)))
     }
@@ -356,7 +357,7 @@ impl<'a> ClauseCompiler<'a> {
             }
             ExprKind::Local(local) => match self.locals.get(*local).cloned().flatten() {
                 Some(value) => value,
-                None => return Err("a local variable has no value yet here".to_owned()),
+                None => return Err("a local variable has no value yet".to_owned()),
             },
             ExprKind::Var(var) => {
                 let (own, number, ty) = self.variable(*var);
@@ -405,7 +406,7 @@ impl<'a> ClauseCompiler<'a> {
                 value @ (Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Temp(_)) => {
                     Value::Temp(self.temp(value, *ty)?)
                 }
-                Value::Text(_) => return Err("a text has no number".to_owned()),
+                Value::Text(_) => return Err("a text cannot be converted to a number".to_owned()),
             },
             ExprKind::Bits(a) => {
                 let value = self.expr(a)?;
@@ -427,7 +428,7 @@ impl<'a> ClauseCompiler<'a> {
                 let value = self.expr(a)?;
                 let ty = promoted(self.own_type(&value)?);
                 if ty.float() {
-                    return Err("lanes are told apart by integers: of a float, bits(…)".into());
+                    return Err("`lanes_same` takes an integer: use the `bits(…)` of a float".into());
                 }
                 let temp = self.temp(value, ty)?;
                 Value::Temp(self.emit(Ty::U32, Op::Same(temp)))
@@ -437,7 +438,7 @@ impl<'a> ClauseCompiler<'a> {
                 let ty = promoted(self.own_type(&value)?);
                 if ty.float() {
                     return Err(
-                        "over lanes only integers come together: the order of floats' sums would matter"
+                        "functions over lanes take integers: the order of the lanes would change a sum of floats"
                             .into(),
                     );
                 }
@@ -464,7 +465,7 @@ impl<'a> ClauseCompiler<'a> {
             _ => ty,
         };
         if ty.float() && matches!(op, Unary::Not | Unary::Popc | Unary::Clz) {
-            return Err("a float has no bits to count or turn: write bits(…)".to_owned());
+            return Err("this operation takes an integer: use the `bits(…)` of a float".to_owned());
         }
         let temp = self.temp(a, ty)?;
         Ok(Value::Temp(self.emit(gives, Op::Unary(op, temp))))
@@ -481,11 +482,12 @@ impl<'a> ClauseCompiler<'a> {
             return match op {
                 Binary::Eq => Ok(Value::Bool(same)),
                 Binary::Ne => Ok(Value::Bool(!same)),
-                _ => Err("texts are compared by == and != alone".to_owned()),
+                _ => Err("texts can be compared only with `==` and `!=`".to_owned()),
             };
         }
         if let (Value::Int(x), Value::Int(y)) = (&a, &b) {
-            return folded(op, *x, *y).ok_or_else(|| "this number is too large, or divided by 0".to_owned());
+            return folded(op, *x, *y)
+                .ok_or_else(|| "this constant is too large, or a division by 0".to_owned());
         }
         if let (Value::Bool(x), Value::Bool(y)) = (&a, &b) {
             match op {
@@ -499,7 +501,7 @@ impl<'a> ClauseCompiler<'a> {
         if matches!(op, Binary::Shl | Binary::Shr) {
             let ty = promoted(self.own_type(&a)?);
             if ty.float() {
-                return Err("floats can't be shifted".to_owned());
+                return Err("a float cannot be shifted".to_owned());
             }
             let (a, b) = (self.temp(a, ty)?, self.temp(b, Ty::U32)?);
             return Ok(Value::Temp(self.emit(ty, Op::Binary(op, a, b))));
@@ -511,13 +513,13 @@ impl<'a> ClauseCompiler<'a> {
             false => self.alike(a, b)?,
         };
         if ty.float() && matches!(op, Binary::Rem | Binary::And | Binary::Or | Binary::Xor) {
-            return Err("there is no such operation on floats".to_owned());
+            return Err("this operator does not take floats".to_owned());
         }
         Ok(Value::Temp(self.emit(if op.compares() { Ty::Bool } else { ty }, Op::Binary(op, a, b))))
     }
 
-    /// Two values brought to one type, as C does it: the wider; a float if one is; without a sign if one of
-    /// that width has none.
+    /// Converts two values to their common type, as C does: a float type if one is a float, else the wider
+    /// type, and of two equally wide types the unsigned one.
     fn alike(&mut self, a: Value, b: Value) -> Result<(Temp, Temp, Ty), Reason> {
         let ty = match (&a, &b) {
             (Value::Int(n), Value::Temp(t)) | (Value::Temp(t), Value::Int(n)) => {
@@ -538,7 +540,7 @@ impl<'a> ClauseCompiler<'a> {
     }
 }
 
-/// The type that arithmetic on a type is done in.
+/// The type of arithmetic on a type.
 fn promoted(ty: Ty) -> Ty {
     match ty {
         Ty::Bool | Ty::U8 | Ty::U16 => Ty::U32,
@@ -547,7 +549,7 @@ fn promoted(ty: Ty) -> Ty {
     }
 }
 
-/// The type that two types meet in.
+/// The common type of two types.
 pub(super) fn joined(a: Ty, b: Ty) -> Ty {
     let (a, b) = (promoted(a), promoted(b));
     let wide = a.bits().max(b.bits()) == 64;
@@ -561,7 +563,7 @@ pub(super) fn joined(a: Ty, b: Ty) -> Ty {
     }
 }
 
-/// An operation on numbers of the program.
+/// Folds an operation on two constants.
 fn folded(op: Binary, x: i128, y: i128) -> Option<Value> {
     let small = u32::try_from(y).ok().filter(|n| *n < 64);
     let value = match op {
@@ -587,7 +589,7 @@ fn folded(op: Binary, x: i128, y: i128) -> Option<Value> {
     (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value).then_some(Value::Int(value))
 }
 
-/// A key that is known.
+/// The value of a key, if it is a constant.
 fn number(value: &Value) -> Option<u64> {
     match value {
         Value::Int(n) => Some(*n as u64),

@@ -1,4 +1,4 @@
-//! What a place gives: operands, builtins, numbers of places in the grid.
+//! Compiles operands and builtins, and the numbers of threads, warps and CTAs in the grid.
 
 use prlx_isa::view::{Operand, Type};
 
@@ -44,7 +44,7 @@ impl ClauseCompiler<'_> {
                 9..=16 => (Ty::U16, Op::Read(at)),
                 17..=32 => (Ty::U32, Op::Read(at)),
                 33..=64 => (Ty::U64, Op::Read(at)),
-                _ => return Err("an operand of 128 bits".to_owned()),
+                _ => return Err("the operand has 128 bits; a program can read at most 64".to_owned()),
             },
         };
         Ok(Value::Temp(self.emit(ty, op)))
@@ -64,7 +64,7 @@ impl ClauseCompiler<'_> {
             Gives::Query(query) => Value::Temp(self.emit(query.ty(), Op::Query(query))),
             Gives::Value(_) => match builtin {
                 Builtin::Taken => {
-                    let taken = self.facts.place.taken.ok_or("no predicate steers it")?;
+                    let taken = self.facts.place.taken.ok_or("no predicate controls this branch")?;
                     let at = self.operand(&Operand::Reg(taken.reg));
                     let value = self.emit(Ty::Bool, Op::Read(at));
                     match taken.negate {
@@ -149,12 +149,12 @@ impl ClauseCompiler<'_> {
         let (operand, ty) = match of {
             ExprKind::In(n) => self.facts.input(*n)?,
             ExprKind::Out(n) => self.facts.output(*n)?,
-            _ => return Err("only an operand has a high half".to_owned()),
+            _ => return Err("`high_half` takes an operand of the instruction".to_owned()),
         };
         let bf = match ty {
             Type::F16x2 => false,
             Type::Bf16x2 => true,
-            other => return Err(format!("the operand is a `{}`, no packed pair of halves", other.name())),
+            other => return Err(format!("the operand is a `{}`, not a packed pair of halves", other.name())),
         };
         let at = self.operand(&operand);
         Ok(Value::Temp(self.emit(Ty::F32, Op::Half(at, bf, true))))

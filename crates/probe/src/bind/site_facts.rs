@@ -1,4 +1,4 @@
-//! What is known of a place before anything runs.
+//! Facts about a site that are known before the kernel runs.
 
 use prlx_isa::dataflow;
 use prlx_isa::ptx::Op;
@@ -11,10 +11,10 @@ use prlx_plan::code::Ty;
 use prlx_plan::function::body::{self, Body};
 use prlx_plan::function::wgmma::WgmmaHazards;
 
-/// Most reads of registers that are looked at to tell what a value is computed as.
+/// Maximum number of register reads that the search for a value's type follows.
 const LOOKED_AT: usize = 64;
 
-/// A place, with what its function is.
+/// A site, with its function.
 pub(super) struct SiteFacts<'a> {
     pub body: &'a Body<'a>,
     pub windows: &'a WgmmaHazards,
@@ -23,7 +23,7 @@ pub(super) struct SiteFacts<'a> {
 
 impl SiteFacts<'_> {
     fn inst(&self) -> Result<InstId, Reason> {
-        self.place.inst.ok_or_else(|| "there is no instruction here to ask about".to_owned())
+        self.place.inst.ok_or_else(|| "this site has no instruction".to_owned())
     }
     fn class(&self) -> Option<Class> {
         self.place.inst.map(|at| self.body.inst(at).class)
@@ -32,7 +32,7 @@ impl SiteFacts<'_> {
         let at = self.inst()?;
         match self.body.inst(at).class {
             Class::Load | Class::Store | Class::Atomic | Class::AsyncCopy | Class::Texture => Ok(at),
-            _ => Err("the instruction does not touch memory".to_owned()),
+            _ => Err("the instruction does not access memory".to_owned()),
         }
     }
 
@@ -49,7 +49,7 @@ impl SiteFacts<'_> {
         };
         self.body.module.locs.get(at?.index())
     }
-    /// The place in words: instruction, file, line, function.
+    /// The site as text: file, line, instruction, function.
     pub fn site(&self) -> String {
         let what = self.place.inst.map_or_else(|| "begin".to_owned(), |at| self.body.text(at));
         let at = match self.loc() {
@@ -94,7 +94,7 @@ impl SiteFacts<'_> {
                 }
                 .to_owned()
             }
-            other => return Err(format!("`{}` is no text", other.name())),
+            other => return Err(format!("`{}` is not a text", other.name())),
         })
     }
 
@@ -124,7 +124,7 @@ impl SiteFacts<'_> {
             Builtin::Width => Value::Int(self.width()?.0.into()),
             Builtin::Elements => Value::Int(self.width()?.1.into()),
             Builtin::Flops => Value::Int(self.flops()?),
-            other => return Err(format!("`{}` is not known of a place", other.name())),
+            other => return Err(format!("`{}` is not known before the kernel runs", other.name())),
         })
     }
     fn op(&self) -> Option<Op> {
@@ -136,7 +136,7 @@ impl SiteFacts<'_> {
         let at = self.memory()?;
         let inst = self.body.inst(at);
         if inst.form.op == Some(Op::Cp) {
-            return Err("a copy has no elements: ask for `size`".to_owned());
+            return Err("a copy has no elements: use `size`".to_owned());
         }
         let form = &inst.form;
         if form.op == Some(Op::Ldmatrix) || form.op == Some(Op::Stmatrix) {
@@ -146,12 +146,11 @@ impl SiteFacts<'_> {
                 .map_or(1, |x| if x == "x4" { 4 } else { u32::from(x == "x2") + 1 });
             return Ok((4, matrices));
         }
-        let ty = form.types.last().ok_or("the instruction names no type")?;
+        let ty = form.types.last().ok_or("the instruction has no type")?;
         if form.op == Some(Op::Wmma) {
             // PTX ISA, wmma.load: of the product's shape, a is m by k, b is k by n, c and d are m by n. All
             // lanes share it.
-            let [m, n, k] =
-                form.mods.iter().find_map(|m| shape(m)).ok_or("the instruction names no shape")?;
+            let [m, n, k] = form.mods.iter().find_map(|m| shape(m)).ok_or("the instruction has no shape")?;
             let elements = match form.one_of(&["a", "b"]) {
                 Some("a") => m * k,
                 Some(_) => k * n,
@@ -186,7 +185,7 @@ impl SiteFacts<'_> {
         };
         let read = inst.operands.get(3).filter(|o| !inst.form.has("bulk") && counts(o));
         let size = read.or_else(|| inst.operands.get(2).filter(counts));
-        size.cloned().ok_or_else(|| "this copy does not name its size".to_owned())
+        size.cloned().ok_or_else(|| "the size of this copy is not an operand".to_owned())
     }
 
     /// A lane's share of the multiplications and additions of a tensor instruction: PTX ISA names the shape
@@ -207,20 +206,22 @@ impl SiteFacts<'_> {
         let inst = self.body.inst(at);
         let operand =
             inst.operands.iter().zip(&inst.roles).find(|(_, role)| **role == Role::Addr).map(|(o, _)| o);
-        self.base(at, operand.ok_or("the instruction names no address")?)
+        self.base(at, operand.ok_or("the instruction has no address")?)
     }
     /// The address that a copy reads from: its second.
     pub fn source(&self) -> Result<(Option<Operand>, Ty, i64), Reason> {
         let at = self.inst()?;
         let inst = self.body.inst(at);
         if inst.class != Class::AsyncCopy {
-            return Err("the instruction is no copy: ask for `address`".to_owned());
+            return Err("the instruction is not an asynchronous copy: use `address`".to_owned());
         }
         let addresses = inst.operands.iter().zip(&inst.roles).filter(|(_, role)| **role == Role::Addr);
         match addresses.map(|(o, _)| o).nth(1) {
-            Some(Operand::Tensor(..)) => Err("a tensor copy reads where its tensor map says".to_owned()),
+            Some(Operand::Tensor(..)) => {
+                Err("the source address of a tensor copy is in its tensor map".to_owned())
+            }
             Some(operand) => self.base(at, operand),
-            None => Err("the instruction names no address that it reads from".to_owned()),
+            None => Err("the instruction has no source address".to_owned()),
         }
     }
     /// The address of the barrier object: the last address of a copy, the only one of an `mbarrier`
@@ -235,7 +236,7 @@ impl SiteFacts<'_> {
             _ if inst.class == Class::AsyncCopy && addresses.len() >= 3 => addresses.last(),
             _ => None,
         };
-        self.base(at, barrier.ok_or("the instruction names no barrier object")?)
+        self.base(at, barrier.ok_or("the instruction has no barrier object")?)
     }
     fn base(&self, at: InstId, operand: &Operand) -> Result<(Option<Operand>, Ty, i64), Reason> {
         let operand = if let Operand::Tensor(map, _) = operand { map } else { operand };
@@ -247,27 +248,27 @@ impl SiteFacts<'_> {
             }
             Operand::Address(Base::Symbol(s), offset) => Ok((Some(Operand::Symbol(*s, 0)), Ty::U64, *offset)),
             Operand::Address(Base::Absolute, offset) => Ok((None, Ty::U64, *offset)),
-            _ => Err("the instruction's address has no form that can be read".to_owned()),
+            _ => Err("a program cannot read this form of address".to_owned()),
         }
     }
 
     fn reg_type(&self, reg: Reg) -> Type {
         self.body.function.regs.get(reg.index()).map_or(Type::B32, |r| r.ty)
     }
-    /// That a register still holds what the instruction read.
+    /// Checks that a register still has the value that the instruction read.
     fn intact(&self, at: InstId, reg: Reg) -> Result<(), Reason> {
         match self.place.side == Side::End && writes(self.body, at, reg) {
-            true => Err("the instruction writes over what it read: ask before it (`:begin`)".to_owned()),
+            true => Err("the instruction overwrites its input: use `:begin`".to_owned()),
             false => Ok(()),
         }
     }
-    /// That code here may read a register.
+    /// Checks that code at this site may read a register.
     fn readable(&self, at: InstId, operand: &Operand) -> Result<(), Reason> {
         match operand {
             Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _)
                 if self.windows.before(at).contains(r) =>
             {
-                Err("an accumulator of tensor-core work in flight".to_owned())
+                Err("the register is an accumulator of a `wgmma` that is still running".to_owned())
             }
             _ => Ok(()),
         }
@@ -278,7 +279,9 @@ impl SiteFacts<'_> {
         let at = self.inst()?;
         let inst = self.body.inst(at);
         let inputs = body::in_role(inst, &[Role::Use, Role::UseDef]);
-        let operand = inputs.get(usize::from(n)).ok_or_else(|| format!("it has {} inputs", inputs.len()))?;
+        let operand = inputs
+            .get(usize::from(n))
+            .ok_or_else(|| format!("the instruction has {} inputs", inputs.len()))?;
         if let Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _) = operand {
             self.intact(at, *r)?;
         }
@@ -295,15 +298,16 @@ impl SiteFacts<'_> {
     pub fn output(&self, n: u8) -> Result<(Operand, Type), Reason> {
         let at = self.inst()?;
         if self.place.side == Side::Begin {
-            return Err("what it writes is there after it alone (`:end`)".to_owned());
+            return Err("the instruction has not written it yet: use `:end`".to_owned());
         }
         let inst = self.body.inst(at);
         if inst.form.op == Some(Op::Wgmma) {
-            return Err("an accumulator of tensor-core work in flight".to_owned());
+            return Err("the register is an accumulator of a `wgmma` that is still running".to_owned());
         }
         let outputs = body::in_role(inst, &[Role::Def, Role::UseDef]);
-        let operand =
-            outputs.get(usize::from(n)).ok_or_else(|| format!("it has {} outputs", outputs.len()))?;
+        let operand = outputs
+            .get(usize::from(n))
+            .ok_or_else(|| format!("the instruction has {} outputs", outputs.len()))?;
         self.readable(at, operand)?;
         self.plain(operand, inst.form.types.first().copied())
     }
@@ -317,8 +321,8 @@ impl SiteFacts<'_> {
             | Operand::F64(_)
             | Operand::Special(_)
             | Operand::Symbol(..) => (operand.clone(), None),
-            Operand::Sink => return Err("it is thrown away".to_owned()),
-            _ => return Err("the operand has no value that can be read".to_owned()),
+            Operand::Sink => return Err("the instruction discards this result".to_owned()),
+            _ => return Err("this kind of operand has no value".to_owned()),
         };
         Ok(match (own, ty) {
             (Some(Type::Pred), _) => (operand, Type::Pred),
@@ -398,7 +402,7 @@ impl SiteFacts<'_> {
     pub fn param(&self, name: &str) -> Result<(u32, Ty), Reason> {
         let f = self.body.function;
         if f.kind != FunctionKind::Kernel {
-            return Err("a device function does not see the kernel's arguments".to_owned());
+            return Err("a device function cannot read the parameters of the kernel".to_owned());
         }
         let symbol = |i: usize| self.body.module.symbols.get(f.params.get(i)?.index());
         // Compilers call them `kernel_param_0`.
@@ -406,13 +410,16 @@ impl SiteFacts<'_> {
         let at = (0..f.params.len()).find(|i| number(*i, name) || symbol(*i).is_some_and(|s| s.name == name));
         let Some(i) = at else {
             let names: Vec<&str> = (0..f.params.len()).filter_map(symbol).map(|s| s.name.as_str()).collect();
-            return Err(format!("the kernel has no argument `{name}`; it has {}", names.join(", ")));
+            return Err(format!(
+                "the kernel has no parameter `{name}`; its parameters are {}",
+                names.join(", ")
+            ));
         };
         let (Some(s), Some(offset)) = (symbol(i), f.param_offsets.get(i)) else {
-            return Err(format!("where argument `{name}` lies is not known"));
+            return Err(format!("the offset of parameter `{name}` is not known"));
         };
         let ty = match (s.ty, s.size) {
-            (_, n) if n > 8 => return Err(format!("argument `{name}` is a structure of {n} bytes")),
+            (_, n) if n > 8 => return Err(format!("parameter `{name}` is a structure of {n} bytes")),
             (Type::F32, _) => Ty::F32,
             (Type::F64, _) => Ty::F64,
             (Type::S8, _) => Ty::S8,

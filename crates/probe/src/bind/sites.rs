@@ -1,4 +1,4 @@
-//! Where a tracepoint lands in a function.
+//! Finds the sites in a function that a tracepoint matches.
 
 use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, InstId, Marker, MarkerKind, Reg, Space};
 
@@ -8,44 +8,47 @@ use prlx_plan::function::body::{Body, PartEnd, end_place};
 use prlx_plan::markers::{self, MarkerPosition};
 use prlx_plan::pattern;
 
-/// A place where a clause runs.
+/// A site where a clause runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProbeSite {
     pub at: At,
-    /// For whom: as [`crate::Insertion::guard`].
+    /// The lanes that run the clause, as in [`crate::Insertion::guard`].
     pub guard: Option<Guard>,
-    /// What is asked about the instruction is about this one.
+    /// The instruction that builtins and operands refer to.
     pub inst: Option<InstId>,
-    /// Before or after it.
+    /// Whether the site is before or after the instruction.
     pub side: Side,
     /// What `taken` means: a predicate, or its opposite.
     pub taken: Option<Guard>,
-    /// The place is meant only if the instruction's generic address lies in this space.
+    /// The clause runs only if the instruction's generic address lies in this space.
     pub only: Option<Space>,
-    /// The part that it lies in.
+    /// The part of the function that contains the site.
     pub part: BlockId,
-    /// Which of the tracepoint's places in this function it is.
+    /// Index of the site among the tracepoint's sites in this function.
     pub nth: u32,
 }
 
-/// The places of `tracepoint` in `body`, and those where there is no way to stand, with the reason.
+/// The sites of `tracepoint` in `body`, and the instructions where no code can be inserted, with the reason.
 pub(super) fn sites(
     body: &Body<'_>,
     tracepoint: &Tracepoint,
 ) -> (Vec<ProbeSite>, Vec<(Option<InstId>, String)>) {
-    let mut found = Finder { body, places: Vec::new(), missed: Vec::new() };
+    let mut found = Finder { body, places: Vec::new(), unavailable: Vec::new() };
     let named = |pattern: &str| pattern::matches(pattern.as_bytes(), body.function.name.as_bytes());
     let kernel = body.function.kind == FunctionKind::Kernel;
     match (&tracepoint.what, tracepoint.side) {
         (What::Kernel(name), Side::Begin) if kernel && named(name) => found.entry(),
         (What::Kernel(name), Side::End) if kernel && named(name) => found.leaves(|_| true),
-        // A thread may end in a device function; which kernel's it is can't be told there.
+        // A thread may end in a device function, where its kernel is not known.
         (What::Kernel(name), Side::End) if !kernel && name == "*" => {
             found.leaves(|end| matches!(end, PartEnd::Exit))
         }
         (What::Kernel(name), Side::End) if !kernel => {
             for (_, at, _) in body.leaves().filter(|(.., end)| matches!(end, PartEnd::Exit)) {
-                found.missed.push((at, format!("a thread ends here, of `{name}` or of another kernel")));
+                found.unavailable.push((
+                    at,
+                    format!("a thread ends here, but the kernel is not known: `{name}` or another"),
+                ));
             }
         }
         (What::Func(name), Side::Begin) if named(name) => found.entry(),
@@ -59,13 +62,13 @@ pub(super) fn sites(
         (What::Inst(words), side) => found.insts(words, side),
         (What::Marker(name), side) => found.marks(name, side),
     }
-    (found.places, found.missed)
+    (found.places, found.unavailable)
 }
 
 struct Finder<'a> {
     body: &'a Body<'a>,
     places: Vec<ProbeSite>,
-    missed: Vec<(Option<InstId>, String)>,
+    unavailable: Vec<(Option<InstId>, String)>,
 }
 
 impl Finder<'_> {
@@ -129,7 +132,7 @@ impl Finder<'_> {
             Err(why) => {
                 let part = &self.body.parts[from.index()];
                 let last = part.insts.clone().next_back().map(InstId).or(part.of);
-                self.missed.push((last, why));
+                self.unavailable.push((last, why));
             }
         }
     }
@@ -152,7 +155,7 @@ impl Finder<'_> {
                         self.push(at, guard, inst, side, part);
                     }
                 }
-                Err(why) => self.missed.push((None, why)),
+                Err(why) => self.unavailable.push((None, why)),
             }
         }
     }
@@ -194,7 +197,7 @@ impl Finder<'_> {
             };
             let leaves = matches!(inst.class, Class::Branch | Class::Switch | Class::Return | Class::Exit);
             if side == Side::End && leaves {
-                self.missed.push((Some(i), "control does not come behind it".to_owned()));
+                self.unavailable.push((Some(i), "control never continues after this instruction".to_owned()));
                 continue;
             }
             self.push(at, guard, Some(i), side, inst.block);

@@ -1,7 +1,7 @@
-//! The tables of a program over all places of a module: types, rows, words.
+//! The tables of a program over all sites of a module: types, rows, words.
 //!
-//! A module is bound twice: the first time tells what types values have and which rows are known, the second
-//! uses it.
+//! PRLX binds a module twice. The first time collects the types of values and the rows with constant keys;
+//! the second time uses them.
 
 use std::collections::HashMap;
 
@@ -70,7 +70,7 @@ impl Tables {
         let before = seen.keys.get_or_insert_with(|| keys.iter().map(|k| (k.0, k.1.wide())).collect());
         for (old, new) in before.iter_mut().zip(keys) {
             if old.0 != new.0 {
-                return Err("elsewhere this key is of another kind".to_owned());
+                return Err("this key has another kind at another site".to_owned());
             }
             old.1 = match (old.1, new.1.wide()) {
                 (Ty::F64, _) | (_, Ty::F64) => Ty::F64,

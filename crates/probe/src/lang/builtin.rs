@@ -1,8 +1,8 @@
-//! What a program can ask of a place and of a thread: declared once.
+//! The builtins of the probe language, in one table.
 
 use prlx_plan::code::{LaneQuery, Ty};
 
-/// Declares the builtins: name, what it is of, documentation.
+/// Declares the builtins: name, kind and type, documentation.
 macro_rules! builtins {
     ($($(#[doc = $doc:literal])+ $variant:ident $name:literal $known:expr;)*) => {
         /// A builtin of the probe language.
@@ -61,51 +61,51 @@ pub enum Index {
 }
 
 builtins! {
-    /// The place itself; as a key, it is shown as file, line and instruction.
+    /// Number of the site; as a key, it is shown as file, line and instruction.
     Site "site" Number(Ty::U32);
-    /// The source line; as a key, it is shown with its file.
+    /// Source line; as a key, it is shown with its file.
     Line "line" Number(Ty::U32);
-    /// The source file's path.
+    /// Path of the source file.
     File "file" Text;
-    /// The function that the line is in: the inlined one, if it is inlined.
+    /// Source function of the line; for inlined code, the inlined function.
     Func "func" Text;
-    /// The kernel or device function that the instruction is in.
+    /// Kernel or device function that contains the instruction.
     Kernel "kernel" Text;
-    /// The instruction's opcode with its modifiers.
+    /// Opcode of the instruction, with its modifiers.
     Opcode "opcode" Text;
-    /// The type of the first value that a store stores, or that another instruction gives: `f32`, `s64`,
-    /// `b16`; of an instruction that says only how wide it is, what the value is declared or computed as.
+    /// Type of the first value that the instruction stores or computes: `f32`, `s64`, `b16`. If the
+    /// instruction names only a width, the type that the value is declared or computed as.
     Type "type" Text;
-    /// The state space that the instruction names: `global`, `shared`, `local`, `const`, `param`, `generic`;
-    /// empty without one.
+    /// State space of the instruction: `global`, `shared`, `local`, `const`, `param`, `generic`; empty if it
+    /// has none.
     Space "space" Text;
     /// Whether the instruction reads memory.
     Reads "reads" Number(Ty::Bool);
     /// Whether the instruction writes memory.
     Writes "writes" Number(Ty::Bool);
-    /// Whether the access is volatile.
+    /// Whether the memory access is volatile.
     Volatile "volatile" Number(Ty::Bool);
-    /// Bytes of one element that a memory instruction moves.
+    /// Bytes of one element of a memory access.
     Width "width" Number(Ty::U32);
-    /// How many elements it moves: 1, or a vector's.
+    /// Number of elements of a memory access: 1, or the length of the vector.
     Elements "elements" Number(Ty::U32);
-    /// Bytes that a lane moves: `width * elements`, or what a copy's operand says that it reads.
+    /// Bytes that a lane moves: `width * elements`; for a copy, the bytes that its operands say it reads.
     Size "size" Value(Ty::U32);
-    /// Multiplications and additions of a tensor instruction, over the lanes that work together.
+    /// Multiplications and additions of a tensor instruction, divided by the lanes that execute it together.
     Flops "flops" Number(Ty::U64);
-    /// How many loops the place is in.
+    /// Number of loops that contain the site.
     Depth "depth" Number(Ty::U32);
-    /// Which of the places that a tracepoint finds in this function it is, from 0.
+    /// Index of the site among the sites of this tracepoint in the function, from 0.
     Nth "nth" Number(Ty::U32);
-    /// The basic block's number in its function.
+    /// Number of the basic block in its function.
     BlockNumber "block" Number(Ty::U32);
-    /// The address that a memory instruction names, with its offset; of a copy, the one that it writes to.
+    /// Address of a memory access, including the offset; for a copy, the destination.
     Address "address" Value(Ty::U64);
-    /// The address that an asynchronous copy reads from.
+    /// Source address of an asynchronous copy.
     Source "source" Value(Ty::U64);
-    /// The address of the barrier object that an asynchronous copy or `mbarrier` instruction names.
+    /// Address of the barrier object of an asynchronous copy or `mbarrier` instruction.
     Mbarrier "mbarrier" Value(Ty::U64);
-    /// Of a branch, whether the lane takes it; of a decision, its predicate.
+    /// At a branch, whether the lane takes it; at a decision, the value of the predicate.
     Taken "taken" Value(Ty::Bool);
     /// The thread's index in its CTA, in x.
     TidX "tid.x" Special("%tid.x");
@@ -113,11 +113,11 @@ builtins! {
     TidY "tid.y" Special("%tid.y");
     /// The thread's index in its CTA, in z.
     TidZ "tid.z" Special("%tid.z");
-    /// Threads of a CTA, in x.
+    /// Size of the CTA in threads, in x.
     NtidX "ntid.x" Special("%ntid.x");
-    /// Threads of a CTA, in y.
+    /// Size of the CTA in threads, in y.
     NtidY "ntid.y" Special("%ntid.y");
-    /// Threads of a CTA, in z.
+    /// Size of the CTA in threads, in z.
     NtidZ "ntid.z" Special("%ntid.z");
     /// The CTA's index in the grid, in x.
     CtaidX "ctaid.x" Special("%ctaid.x");
@@ -125,11 +125,11 @@ builtins! {
     CtaidY "ctaid.y" Special("%ctaid.y");
     /// The CTA's index in the grid, in z.
     CtaidZ "ctaid.z" Special("%ctaid.z");
-    /// CTAs of the grid, in x.
+    /// Size of the grid in CTAs, in x.
     NctaidX "nctaid.x" Special("%nctaid.x");
-    /// CTAs of the grid, in y.
+    /// Size of the grid in CTAs, in y.
     NctaidY "nctaid.y" Special("%nctaid.y");
-    /// CTAs of the grid, in z.
+    /// Size of the grid in CTAs, in z.
     NctaidZ "nctaid.z" Special("%nctaid.z");
     /// The cluster's index in the grid, in x.
     ClusterX "cluster.x" Special("%clusterid.x");
@@ -147,17 +147,17 @@ builtins! {
     WarpInCta "warp_in_cta" Gives::Index(Index::WarpInCta);
     /// The lane's number in its warp.
     Lane "lane" Special("%laneid");
-    /// The multiprocessor.
+    /// Number of the multiprocessor (SM) that runs the thread.
     Sm "sm" Special("%smid");
-    /// The lanes that are here together, a bit each.
+    /// Mask of the lanes of the warp that execute the site together.
     Active "active" Gives::Query(LaneQuery::Active);
-    /// Whether this lane is the lowest of those that are here together.
+    /// Whether this lane is the lowest in `active`.
     Leader "leader" Gives::Query(LaneQuery::Leader);
-    /// The multiprocessor's clock, 32 bits: it wraps every few seconds.
+    /// Low 32 bits of the multiprocessor's clock, in cycles; they wrap every few seconds.
     Clock32 "clock32" Gives::Query(LaneQuery::Clock);
-    /// The multiprocessor's clock.
+    /// The multiprocessor's clock, in cycles.
     Clock "clock" Gives::Query(LaneQuery::Clock64);
-    /// The global timer, nanoseconds.
+    /// The global timer, in nanoseconds.
     Time "time" Gives::Query(LaneQuery::Time);
     /// The launch's number in its process.
     Launch "launch" Gives::Query(LaneQuery::Launch);

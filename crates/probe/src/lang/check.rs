@@ -1,7 +1,7 @@
-//! Checks types and availability, as far as no code is needed.
+//! Checks types and the availability of builtins, as far as the module does not matter.
 //!
-//! Operands and kernel parameters have a type only at a site. Here their type is unknown and fits any other.
-//! What is refused here would be refused at every site.
+//! Operands and kernel parameters have a type only at a site. Here their type is unknown, and every type
+//! accepts it. A program that this check refuses would fail at every site.
 //!
 //! # Invariants
 //!
@@ -15,7 +15,7 @@ use std::ops::Range;
 use prlx_trace::table::Aggregate;
 
 use super::ast::{Clause, Expr, ExprKind, Script, Span, Stmt, Tracepoint, Update};
-use super::availability::{at_inst, output_unavailable, unavailable};
+use super::availability::{NO_INSTRUCTION, at_inst, output_unavailable, unavailable};
 use super::builtin::Builtin;
 use super::error::{MAX_ERRORS, ProbeError, nearest};
 use super::parse::assignment;
@@ -23,60 +23,63 @@ use super::types::{alone, common, fits, promoted, range};
 use prlx_plan::VariableScope;
 use prlx_plan::code::{Binary, Ty, Unary};
 
-/// Most trips of a loop.
+/// Maximum number of iterations of a loop.
 pub const TRIPS: u64 = 64;
-/// Most statements of a clause, loops unrolled.
+/// Maximum number of statements of a clause, with its loops unrolled.
 pub const STATEMENTS: u64 = 4096;
-/// Most keys of a table.
+/// Maximum number of keys of a table.
 pub const KEYS: usize = 8;
-/// Most tables of one program.
+/// Maximum number of tables of a program.
 pub const TABLES: usize = 256;
-/// Most declared variables.
+/// Maximum number of declared variables of a program.
 pub const VARS: usize = 64;
-/// Most declarations of records.
+/// Maximum number of record declarations of a program.
 pub const RECORDS: usize = 64;
-/// Most local variables of a clause.
+/// Maximum number of local variables of a clause.
 pub const LOCALS: usize = 256;
-/// Most tracepoints of a clause.
+/// Maximum number of tracepoints of a clause.
 pub const POINTS: usize = 256;
-/// Most fields of a record.
+/// Maximum number of fields of a record.
 pub const FIELDS: usize = 64;
-/// Most records of one holder that are kept.
+/// Maximum number of records that PRLX keeps for one warp or thread.
 pub const KEEP: u32 = 65536;
 
-/// How lanes update a variable of their warp or CTA: those updates that come to the same in any order.
+/// The updates that several lanes can apply to a variable of their warp or CTA: their result does not depend
+/// on the order of the lanes.
 pub const MERGES: [Binary; 7] =
     [Binary::Add, Binary::Sub, Binary::Min, Binary::Max, Binary::And, Binary::Or, Binary::Xor];
 
-/// Refuses a loop with no trips or too many.
+/// Refuses a loop without iterations or with more than [`TRIPS`].
 pub(super) fn trips(range: &Range<i64>, span: &Span) -> Result<(), ProbeError> {
     let n = i128::from(range.end) - i128::from(range.start);
     match n {
-        ..=0 => Err(ProbeError::new(span.clone(), "this loop has no trips")),
-        n if n > TRIPS.into() => {
-            Err(ProbeError::new(span.clone(), format!("a loop has at most {TRIPS} trips, this one has {n}")))
-        }
+        ..=0 => Err(ProbeError::new(span.clone(), "this loop has no iterations")
+            .help("the second bound is exclusive, and must be greater than the first")),
+        n if n > TRIPS.into() => Err(ProbeError::new(
+            span.clone(),
+            format!("a loop has at most {TRIPS} iterations; this one has {n}"),
+        )),
         _ => Ok(()),
     }
 }
 
-/// What is known of an expression.
+/// What is known about the type of an expression.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
-    /// It has this type.
+    /// The expression has this type.
     Is(Ty),
-    /// A whole number that takes the type of what it meets.
+    /// A whole number. It takes the type of the other operand.
     Int(i128),
-    /// A number with a point, likewise.
+    /// A number with a decimal point. It takes the float type of the other operand.
     Float,
-    /// A text.
+    /// A text, which only comparisons and table keys accept.
     Text,
-    /// It depends on the place.
+    /// The type depends on the site.
     Unknown,
 }
 
 impl Kind {
-    /// The type, if it is known, of what stands alone.
+    /// The type, if it is known, of an expression without a second operand.
     fn ty(self) -> Option<Ty> {
         match self {
             Kind::Is(ty) => Some(ty),
@@ -87,12 +90,12 @@ impl Kind {
     }
 }
 
-/// Checks a script of which each part is well formed.
+/// Checks a script that the parser accepted.
 pub(super) fn check(script: &Script, errors: &mut Vec<ProbeError>) {
     for var in script.vars.iter().filter(|v| v.of != VariableScope::Thread && v.init != 0) {
-        let whose = if var.of == VariableScope::Warp { "warp" } else { "CTA" };
-        let message = format!("a {whose}'s variable begins as 0");
-        let help = "of a least value, keep the greatest of `~x`: 0 gives way to any";
+        let scope = if var.of == VariableScope::Warp { "warp" } else { "CTA" };
+        let message = format!("a variable of a {scope} always starts at 0");
+        let help = "remove the initial value; for a minimum, keep the maximum of `~x` and invert it when you read it";
         errors.push(ProbeError::new(var.span.clone(), message).help(help));
     }
     let mut rows = HashMap::new();
@@ -113,13 +116,14 @@ pub(super) fn check(script: &Script, errors: &mut Vec<ProbeError>) {
         if statements > STATEMENTS {
             let start = clause.span.start;
             let span = start..clause.tracepoints.last().map_or(start, |t| t.span.end);
-            let message = format!("with its loops unrolled this clause has {statements} statements");
-            errors.push(ProbeError::new(span, message).help(format!("at most {STATEMENTS} are allowed")));
+            let message = format!("this clause has {statements} statements when its loops are unrolled");
+            let help = format!("at most {STATEMENTS} are allowed: use fewer iterations, or several clauses");
+            errors.push(ProbeError::new(span, message).help(help));
         }
     }
 }
 
-/// How many statements a body has when its loops are unrolled.
+/// Number of statements of a body when its loops are unrolled.
 fn unrolled(body: &[Stmt]) -> u64 {
     let each = body.iter().map(|stmt| match stmt {
         Stmt::If(_, then, other) => unrolled(then).saturating_add(unrolled(other)).saturating_add(1),
@@ -129,9 +133,9 @@ fn unrolled(body: &[Stmt]) -> u64 {
     each.fold(0, u64::saturating_add)
 }
 
-/// What a row of a table is told by, or what it takes, at its first update.
+/// The kind of a table's key or value, as its first update defines it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Meaning {
+enum CellKind {
     Number,
     Text,
     Site,
@@ -140,15 +144,15 @@ enum Meaning {
     Floats,
 }
 
-impl Meaning {
+impl CellKind {
     fn words(self) -> &'static str {
         match self {
-            Meaning::Number => "a number",
-            Meaning::Text => "a text",
-            Meaning::Site => "a site",
-            Meaning::Line => "a line",
-            Meaning::Integers => "integers",
-            Meaning::Floats => "floats",
+            CellKind::Number => "a number",
+            CellKind::Text => "a text",
+            CellKind::Site => "a site",
+            CellKind::Line => "a line",
+            CellKind::Integers => "integers",
+            CellKind::Floats => "floats",
         }
     }
 }
@@ -157,11 +161,11 @@ struct Checker<'a> {
     script: &'a Script,
     clause: &'a Clause,
     errors: &'a mut Vec<ProbeError>,
-    /// By table, and by key (`None`: the value): what it is at the first update that says it.
-    rows: &'a mut HashMap<(usize, Option<usize>), (Meaning, Span)>,
-    /// What the first assignment of each local variable gave.
+    /// The kind of each table's keys, by index, and of its value (`None`), with the place that defines it.
+    rows: &'a mut HashMap<(usize, Option<usize>), (CellKind, Span)>,
+    /// The type that the first assignment gave to each local variable.
     locals: Vec<Option<Kind>>,
-    /// Which of them have a value here.
+    /// Whether each local variable has a value on every path to this statement.
     set: Vec<bool>,
 }
 
@@ -170,7 +174,7 @@ impl Checker<'_> {
         self.errors.push(ProbeError::new(span.clone(), message));
     }
 
-    fn complain_help(&mut self, span: &Span, message: impl Into<String>, help: impl Into<String>) {
+    fn report_help(&mut self, span: &Span, message: impl Into<String>, help: impl Into<String>) {
         self.errors.push(ProbeError::new(span.clone(), message).help(help));
     }
 
@@ -180,7 +184,7 @@ impl Checker<'_> {
 
     fn body(&mut self, body: &[Stmt]) {
         for stmt in body {
-            // More would not be shown.
+            // The caller shows no more errors than this.
             if self.errors.len() < MAX_ERRORS {
                 self.stmt(stmt);
             }
@@ -199,8 +203,9 @@ impl Checker<'_> {
                 self.goes_into(kind, var.ty, &var.name, &value.span);
                 if var.of != VariableScope::Thread && reads(value, *number) {
                     let (name, all) = (&var.name, merges());
-                    let message = format!("what other lanes bring to `{name}` meanwhile would be lost");
-                    self.complain_help(&value.span, message, format!("lanes update it by {all}"));
+                    let message =
+                        format!("this assignment to `{name}` would lose concurrent updates of other lanes");
+                    self.report_help(&value.span, message, format!("update it with one of {all}"));
                 }
             }
             Stmt::Merge { var, how, value, old, span } => {
@@ -208,13 +213,16 @@ impl Checker<'_> {
                 let var = &self.script.vars[*var];
                 let (name, ty) = (&var.name, var.ty);
                 if !MERGES.contains(how) {
-                    let message =
-                        format!("lanes that come to `{name}` have no order, and this update needs one");
-                    self.complain_help(span, message, format!("lanes update it by {}", merges()));
+                    let message = format!(
+                        "the result of this update of `{name}` would depend on the order of the lanes"
+                    );
+                    self.report_help(span, message, format!("update it with one of {}", merges()));
                 } else if !ty.integer() || ty.bits() < 32 {
-                    let message =
-                        format!("`{name}` is a `{}`: lanes update integers of 32 and 64 bits", ty.name());
-                    self.complain_help(span, message, "others can be set, by `=`");
+                    let message = format!(
+                        "`{name}` is a `{}`; lanes can update only integers of 32 or 64 bits",
+                        ty.name()
+                    );
+                    self.report_help(span, message, "declare another type, or assign it with `=`");
                 }
                 self.goes_into(kind, ty, name, &value.span);
                 if let Some(local) = old {
@@ -246,7 +254,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A local variable is set.
+    /// Notes an assignment to a local variable.
     fn local_is(&mut self, number: usize, kind: Kind, span: &Span) {
         match self.locals[number] {
             None => self.locals[number] = Some(kind.ty().map_or(Kind::Unknown, Kind::Is)),
@@ -262,56 +270,54 @@ impl Checker<'_> {
     fn update(&mut self, update: &Update) {
         let table = &self.script.tables[update.table];
         for (i, key) in update.key.iter().enumerate() {
-            let meaning = match (&key.kind, self.expr(key)) {
-                (_, Kind::Text) => Meaning::Text,
-                (ExprKind::Builtin(Builtin::Site), _) => Meaning::Site,
-                (ExprKind::Builtin(Builtin::Line), _) => Meaning::Line,
-                _ => Meaning::Number,
+            let kind = match (&key.kind, self.expr(key)) {
+                (_, Kind::Text) => CellKind::Text,
+                (ExprKind::Builtin(Builtin::Site), _) => CellKind::Site,
+                (ExprKind::Builtin(Builtin::Line), _) => CellKind::Line,
+                _ => CellKind::Number,
             };
-            self.agrees(update.table, Some(i), meaning, &key.span);
+            self.same_kind(update.table, Some(i), kind, &key.span);
         }
         let Some(value) = &update.value else { return };
         let kind = self.value(value);
         let Some(ty) = kind.ty() else { return };
         if ty == Ty::Bool {
-            let help = format!("`u32({})`", self.text(&value.span));
-            self.complain_help(&value.span, "a predicate is no number", help);
+            let help = format!("convert it: `u32({})`", self.text(&value.span));
+            self.report_help(&value.span, "expected a number, found a predicate", help);
         } else if ty.float() && matches!(table.aggregate, Aggregate::Hist | Aggregate::Lhist { .. }) {
-            let help = format!("`s64({})`", self.text(&value.span));
-            self.complain_help(&value.span, "histograms are of integers", help);
+            let help = format!("convert it: `s64({})`", self.text(&value.span));
+            self.report_help(&value.span, "a histogram takes integers, found a float", help);
         } else if !matches!(kind, Kind::Int(_)) {
-            let meaning = if ty.float() { Meaning::Floats } else { Meaning::Integers };
-            self.agrees(update.table, None, meaning, &value.span);
+            let kind = if ty.float() { CellKind::Floats } else { CellKind::Integers };
+            self.same_kind(update.table, None, kind, &value.span);
         }
     }
 
-    /// Holds a key or a value of a table against its first update.
-    fn agrees(&mut self, table: usize, key: Option<usize>, meaning: Meaning, span: &Span) {
-        let (first, at) = self.rows.entry((table, key)).or_insert_with(|| (meaning, span.clone())).clone();
-        if first != meaning {
+    /// Compares the kind of a key or a value of a table with the table's first update.
+    fn same_kind(&mut self, table: usize, key: Option<usize>, kind: CellKind, span: &Span) {
+        let (first, at) = self.rows.entry((table, key)).or_insert_with(|| (kind, span.clone())).clone();
+        if first != kind {
             let line = 1 + self.script.text[..at.start].matches('\n').count();
             let name = &self.script.tables[table].name;
             let (what, is) = match key {
                 Some(i) => (format!("key {} of `@{name}`", i + 1), "is"),
-                None => (format!("`@{name}`"), "takes"),
+                None => (format!("`@{name}`"), "aggregates"),
             };
-            self.report(
-                span,
-                format!("{what} {is} {} here, and {} in line {line}", meaning.words(), first.words()),
-            );
+            let message = format!("{what} {is} {} here, but {} in line {line}", kind.words(), first.words());
+            self.report_help(span, message, "use one kind in all updates of a table, or a second table");
         }
     }
 
-    /// Whether a value goes into something of a type.
+    /// Checks that a value can be stored in the variable or field `name` of type `ty`.
     fn goes_into(&mut self, kind: Kind, ty: Ty, name: &str, span: &Span) {
         let text = self.text(span).to_owned();
         match kind {
             Kind::Int(n) if ty.integer() => {
                 if !range(ty).contains(&n) {
-                    let help = format!("`{}({text})` if its low bits are meant", ty.name());
-                    self.complain_help(
+                    let help = format!("write `{}({text})` to keep only the low bits", ty.name());
+                    self.report_help(
                         span,
-                        format!("{n} does not fit into `{name}`, a `{}`", ty.name()),
+                        format!("{n} does not fit into `{name}`, which is a `{}`", ty.name()),
                         help,
                     );
                 }
@@ -323,49 +329,56 @@ impl Checker<'_> {
                 let help = match ty {
                     Ty::Bool => not_zero(&text),
                     ty if name.starts_with('$') => {
-                        format!("`{}({text})`, or let `{name}` begin as a `{}`", ty.name(), from.name())
+                        format!(
+                            "convert it: `{}({text})`, or assign a `{}` to `{name}` first",
+                            ty.name(),
+                            from.name()
+                        )
                     }
-                    ty => format!("`{}({text})`", ty.name()),
+                    ty => format!("convert it: `{}({text})`", ty.name()),
                 };
-                let message = format!("a `{}` does not go into `{name}`, a `{}`", from.name(), ty.name());
-                self.complain_help(span, message, help);
+                let message =
+                    format!("cannot store a `{}` in `{name}`, which is a `{}`", from.name(), ty.name());
+                self.report_help(span, message, help);
             }
         }
     }
 
-    /// An expression that is true or false.
+    /// Checks an expression that must be a predicate.
     fn predicate(&mut self, e: &Expr) {
         let kind = self.value(e);
         if let Some(ty) = kind.ty().filter(|ty| *ty != Ty::Bool) {
             let help = not_zero(self.text(&e.span));
-            self.complain_help(&e.span, format!("this is a `{}`, not a predicate", ty.name()), help);
+            self.report_help(&e.span, format!("expected a predicate, found a `{}`", ty.name()), help);
         }
     }
 
-    /// An expression that is no text.
+    /// Checks an expression that must not be a text.
     fn value(&mut self, e: &Expr) -> Kind {
         match self.expr(e) {
             Kind::Text => {
-                let help = "texts are keys, or are compared: `func == \"load*\"`";
-                self.complain_help(&e.span, "a text is no value", help);
+                let help = "use a text as a table key, or compare it: `func == \"load*\"`";
+                self.report_help(&e.span, "a text is not allowed here", help);
                 Kind::Unknown
             }
             kind => kind,
         }
     }
 
-    /// An expression that is a number; of one whose type is known and not `such`, `want` says what it should
-    /// be.
+    /// Checks an expression that must be a number. If its type is known and `such` refuses it, the message
+    /// says that `want` is expected.
     fn number(&mut self, e: &Expr, such: impl Fn(Ty) -> bool, want: &str) -> Kind {
         let kind = self.value(e);
         match kind.ty().filter(|ty| !such(*ty)) {
             Some(ty) => {
-                let message = format!("{want}, and this is a `{}`", ty.name());
+                let message = format!("expected {want}, found a `{}`", ty.name());
                 let text = self.text(&e.span);
                 match ty {
-                    Ty::Bool => self.complain_help(&e.span, message, format!("`u32({text})` is 0 or 1")),
+                    Ty::Bool => {
+                        self.report_help(&e.span, message, format!("convert it: `u32({text})` is 0 or 1"))
+                    }
                     ty if ty.float() => {
-                        self.complain_help(&e.span, message, format!("`s64({text})` truncates"))
+                        self.report_help(&e.span, message, format!("convert it: `s64({text})` truncates"))
                     }
                     _ => self.report(&e.span, message),
                 }
@@ -387,9 +400,7 @@ impl Checker<'_> {
                 builtin.gives().ty().map_or(Kind::Text, Kind::Is)
             }
             ExprKind::In(n) => {
-                self.refuse(&e.span, &format!("in{n}"), |point| {
-                    (!at_inst(point)).then_some("there is no instruction")
-                });
+                self.refuse(&e.span, &format!("in{n}"), |point| (!at_inst(point)).then_some(NO_INSTRUCTION));
                 Kind::Unknown
             }
             ExprKind::Out(_) => {
@@ -401,19 +412,19 @@ impl Checker<'_> {
             ExprKind::Var(number) => Kind::Is(self.script.vars[*number].ty),
             ExprKind::Unary(op, a) => match op {
                 Unary::Neg | Unary::Abs => {
-                    let kind = self.number(a, |ty| ty != Ty::Bool, "a number is needed");
+                    let kind = self.number(a, |ty| ty != Ty::Bool, "a number");
                     kind.ty().map_or(Kind::Unknown, |ty| Kind::Is(promoted(ty)))
                 }
                 Unary::Not => {
-                    let kind = self.number(a, integer, "`~` is of integers");
+                    let kind = self.number(a, integer, "an integer");
                     kind.ty().map_or(Kind::Unknown, |ty| Kind::Is(promoted(ty)))
                 }
                 Unary::Popc | Unary::Clz => {
-                    self.number(a, integer, "an integer is needed");
+                    self.number(a, integer, "an integer");
                     Kind::Is(Ty::U32)
                 }
                 Unary::Finite => {
-                    self.number(a, Ty::float, "a float is needed");
+                    self.number(a, Ty::float, "a float");
                     Kind::Is(Ty::Bool)
                 }
             },
@@ -430,23 +441,23 @@ impl Checker<'_> {
             ExprKind::Select(c, a, b) => {
                 self.predicate(c);
                 let (a, b) = (self.value(a), self.value(b));
-                self.meet(a, b, &e.span)
+                self.common_type(a, b, &e.span)
             }
             ExprKind::Cast(ty, a) => {
                 self.value(a);
                 Kind::Is(*ty)
             }
-            ExprKind::Bits(a) => match self.number(a, Ty::float, "`bits` is of floats").ty() {
+            ExprKind::Bits(a) => match self.number(a, Ty::float, "a float").ty() {
                 Some(Ty::F32) => Kind::Is(Ty::U32),
                 Some(_) => Kind::Is(Ty::U64),
                 None => Kind::Unknown,
             },
             ExprKind::High(a) => {
                 if !matches!(a.kind, ExprKind::In(_) | ExprKind::Out(_)) {
-                    self.complain_help(
+                    self.report_help(
                         &a.span,
-                        "only an operand has a high half",
-                        "`high_half(in0)`, `high_half(out)`",
+                        "`high_half` takes an operand of the instruction",
+                        "for example `high_half(in0)` or `high_half(out)`",
                     );
                 }
                 self.expr(a);
@@ -457,11 +468,11 @@ impl Checker<'_> {
                 Kind::Is(Ty::U32)
             }
             ExprKind::Same(a) => {
-                self.number(a, integer, "lanes are told apart by integers: of a float, bits(…)");
+                self.number(a, integer, "an integer, or the `bits(…)` of a float");
                 Kind::Is(Ty::U32)
             }
             ExprKind::Reduce(_, a) => {
-                let kind = self.number(a, integer, "lanes come together in integers");
+                let kind = self.number(a, integer, "an integer to combine over lanes");
                 kind.ty().map_or(Kind::Unknown, |ty| Kind::Is(promoted(ty)))
             }
         }
@@ -474,18 +485,20 @@ impl Checker<'_> {
         let names = &self.clause.locals;
         let name = &names[number];
         let known = names.iter().zip(&self.set).filter(|(_, set)| **set).map(|(n, _)| n.as_str());
-        let complaint = match self.locals[number] {
-            Some(_) => ProbeError::new(span.clone(), format!("`${name}` may have no value here"))
-                .help(format!("give it one before: `${name} = 0;`")),
+        let error = match self.locals[number] {
+            Some(_) => {
+                ProbeError::new(span.clone(), format!("`${name}` has no value on some paths to this point"))
+                    .help(format!("assign it before: `${name} = 0;`"))
+            }
             None => {
-                let complaint = ProbeError::new(span.clone(), format!("`${name}` has no value here"));
+                let error = ProbeError::new(span.clone(), format!("`${name}` has no value yet"));
                 match nearest(name, known) {
-                    Some(near) => complaint.help(format!("did you mean `${near}`?")),
-                    None => complaint,
+                    Some(near) => error.help(format!("did you mean `${near}`?")),
+                    None => error.help(format!("assign it before: `${name} = 0;`")),
                 }
             }
         };
-        self.errors.push(complaint);
+        self.errors.push(error);
         Kind::Unknown
     }
 
@@ -495,64 +508,63 @@ impl Checker<'_> {
             return match (left == Kind::Text, right == Kind::Text) {
                 (true, true) => {
                     if !matches!((&a.kind, &b.kind), (ExprKind::Builtin(_), ExprKind::Text(_))) {
-                        let help = "one side is `func`, `file`, …, the other a text that stands here";
-                        self.complain_help(span, "these texts can't be compared", help);
+                        let help = "compare a text builtin, such as `func` or `file`, with a text in quotes";
+                        self.report_help(span, "these two texts cannot be compared", help);
                     }
                     Kind::Is(Ty::Bool)
                 }
                 (false, false) => {
-                    self.meet(left, right, span);
+                    self.common_type(left, right, span);
                     Kind::Is(Ty::Bool)
                 }
                 _ => {
-                    self.report(span, "a text is compared with a number");
+                    self.report(span, "cannot compare a text with a number");
                     Kind::Is(Ty::Bool)
                 }
             };
         }
         match op {
             Binary::Shl | Binary::Shr => {
-                let kind = self.number(a, Ty::integer, "shifts are of integers");
-                self.number(b, Ty::integer, "shifts are by integers");
+                let kind = self.number(a, Ty::integer, "an integer to shift");
+                self.number(b, Ty::integer, "an integer as the shift count");
                 kind.ty().map_or(Kind::Unknown, |ty| Kind::Is(promoted(ty)))
             }
             Binary::And | Binary::Or | Binary::Xor => {
                 let not_float = |ty: Ty| !ty.float();
-                let left = self.number(a, not_float, "this is done with bits of integers");
-                let right = self.number(b, not_float, "this is done with bits of integers");
+                let left = self.number(a, not_float, "an integer or a predicate");
+                let right = self.number(b, not_float, "an integer or a predicate");
                 let bools = [left, right].map(|kind| kind.ty().map(|ty| ty == Ty::Bool));
                 let compares = |e: &Expr| matches!(e.kind, ExprKind::Binary(op, ..) if op.compares());
                 if matches!(bools, [Some(a), Some(b)] if a != b) && (compares(a) || compares(b)) {
-                    let help = "comparisons bind closer than `&`, `|` and `^`: write `(a & b) == c`";
-                    self.complain_help(span, "a number meets a comparison", help);
+                    let help = "comparisons bind tighter than `&`, `|` and `^`: write `(a & b) == c`";
+                    self.report_help(span, "this operator combines a number with a comparison", help);
                     return Kind::Unknown;
                 }
-                self.meet(left, right, span)
+                self.common_type(left, right, span)
             }
             _ => {
                 let such = |ty: Ty| ty != Ty::Bool && (op != Binary::Rem || ty.integer());
-                let want =
-                    if op == Binary::Rem { "remainders are of integers" } else { "a number is needed" };
+                let want = if op == Binary::Rem { "an integer" } else { "a number" };
                 let (left, right) = (self.number(a, such, want), self.number(b, such, want));
-                let kind = self.meet(left, right, span);
+                let kind = self.common_type(left, right, span);
                 if op.compares() { Kind::Is(Ty::Bool) } else { kind }
             }
         }
     }
 
-    /// The type that two are brought to.
-    fn meet(&mut self, a: Kind, b: Kind, span: &Span) -> Kind {
+    /// The type that both operands are converted to.
+    fn common_type(&mut self, a: Kind, b: Kind, span: &Span) -> Kind {
         match (a, b) {
             (Kind::Int(n), Kind::Is(ty)) | (Kind::Is(ty), Kind::Int(n)) if ty.integer() => {
                 let ty = promoted(ty);
                 if !range(ty).contains(&n) {
                     let help = format!(
-                        "`{}({n})` if its low bits are meant, or a cast of the other to a type that has it",
+                        "write `{}({n})` to keep only the low bits, or convert the other operand",
                         ty.name()
                     );
-                    self.complain_help(
+                    self.report_help(
                         span,
-                        format!("{n} meets a `{}`, which has no such value", ty.name()),
+                        format!("{n} does not fit into a `{}`, the type of the other operand", ty.name()),
                         help,
                     );
                 }
@@ -564,11 +576,11 @@ impl Checker<'_> {
                 match common(left, right) {
                     Some(ty) => Kind::Is(ty),
                     None => {
-                        let message = format!("a `{}` meets a `{}`", left.name(), right.name());
-                        self.complain_help(
+                        let message = format!("cannot combine a `{}` with a `{}`", left.name(), right.name());
+                        self.report_help(
                             span,
                             message,
-                            "a predicate becomes a number by `u32(…)`, a number a predicate by `!= 0`",
+                            "`u32(…)` converts a predicate to a number, `!= 0` a number to a predicate",
                         );
                         Kind::Unknown
                     }
@@ -577,17 +589,17 @@ impl Checker<'_> {
         }
     }
 
-    /// Complains if one of the clause's points unavailable something for certain.
+    /// Reports the first tracepoint of the clause where `name` can never be available.
     fn refuse(&mut self, span: &Span, name: &str, unavailable: impl Fn(&Tracepoint) -> Option<&'static str>) {
         let clause = self.clause;
         if let Some((point, why)) = clause.tracepoints.iter().find_map(|t| Some((t, unavailable(t)?))) {
             let at = self.text(&point.span).to_owned();
-            self.report(span, format!("`{name}` is not to be had at `{at}`: {why}"));
+            self.report(span, format!("`{name}` is not available at `{at}`: {why}"));
         }
     }
 }
 
-/// The signs of [`MERGES`].
+/// The operators of [`MERGES`] as a program writes them.
 fn merges() -> String {
     let signs: Vec<String> = MERGES.iter().map(|op| format!("`{}`", assignment(*op))).collect();
     signs.join(", ")

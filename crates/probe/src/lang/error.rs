@@ -1,11 +1,11 @@
-//! What is wrong with a program, shown in its text.
+//! Errors in the text of a program, with their place.
 
 use super::Span;
 
-/// Most errors about one program.
+/// Maximum number of errors that are reported for one program.
 pub(crate) const MAX_ERRORS: usize = 100;
 
-/// Something wrong with a program.
+/// An error in a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProbeError {
     /// The part of the text that is wrong.
@@ -17,21 +17,21 @@ pub struct ProbeError {
 }
 
 impl ProbeError {
-    /// Without help.
+    /// An error without advice.
     pub(crate) fn new(span: Span, message: impl Into<String>) -> ProbeError {
         ProbeError { span, message: message.into(), help: None }
     }
 
-    /// With it.
+    /// Adds advice on how to mend the error.
     pub(crate) fn help(self, help: impl Into<String>) -> ProbeError {
         ProbeError { help: Some(help.into()), ..self }
     }
 
-    /// `name:line:column: message`, the line, carets below the place, the help; columns are characters, from
-    /// 1.
+    /// Renders `name:line:column: message`, the source line, carets below the place, and the help. Lines and
+    /// columns count from 1; columns count characters.
     pub fn render(&self, text: &str, name: &str) -> String {
-        let start = border(text, self.span.start);
-        let end = border(text, self.span.end.max(start));
+        let start = char_boundary(text, self.span.start);
+        let end = char_boundary(text, self.span.end.max(start));
         let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
         let (row, column) =
@@ -49,13 +49,13 @@ impl ProbeError {
     }
 }
 
-/// The border of a character at or before a byte.
-fn border(text: &str, at: usize) -> usize {
+/// The last character boundary at or before a byte.
+fn char_boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
 }
 
-/// The candidate that `name` was probably meant to be.
+/// The candidate that is closest to `name`, if it is close enough to be a misspelling.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let far = ((name.len() + 1) / 3).max(1);
     if name.len() > 64 {
@@ -66,7 +66,7 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
     (distance <= far && distance < name.len().max(best.len())).then_some(best)
 }
 
-/// How many characters to change, add, drop, or swap with the next, until one is the other.
+/// Edit distance: the number of characters to change, insert, delete, or swap with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.to_ascii_lowercase().into_bytes(), b.to_ascii_lowercase().into_bytes());
     let mut before = vec![0; b.len() + 1];

@@ -1,13 +1,13 @@
-//! Functions and aggregates of programs: declared once.
+//! The functions and aggregates of the probe language, each in one table.
 
 use prlx_plan::code::{Binary, Reduce, Unary};
 
 /// A function of the probe language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
-    /// Of one value.
+    /// A function of one value.
     Unary(Unary),
-    /// Of two.
+    /// A function of two values.
     Binary(Binary),
     /// A float's bits.
     Bits,
@@ -24,31 +24,51 @@ pub enum Function {
 /// All of them: name, function, what it takes, what it gives.
 pub const FUNCTIONS: &[(&str, Function, &[&str], &str)] = &[
     ("abs", Function::Unary(Unary::Abs), &["x"], "The absolute value of a number."),
-    ("popc", Function::Unary(Unary::Popc), &["x"], "How many bits of an integer are set."),
-    (
-        "clz",
-        Function::Unary(Unary::Clz),
-        &["x"],
-        "How many bits of an integer are clear above the highest that is set.",
-    ),
+    ("popc", Function::Unary(Unary::Popc), &["x"], "Number of bits that are set in an integer."),
+    ("clz", Function::Unary(Unary::Clz), &["x"], "Number of leading zero bits of an integer."),
     ("finite", Function::Unary(Unary::Finite), &["x"], "Whether a float is neither infinite nor NaN."),
-    ("min", Function::Binary(Binary::Min), &["a", "b"], "The lesser of two numbers."),
+    ("min", Function::Binary(Binary::Min), &["a", "b"], "The smaller of two numbers."),
     ("max", Function::Binary(Binary::Max), &["a", "b"], "The greater of two numbers."),
     ("bits", Function::Bits, &["x"], "A float's bits, as an unsigned integer of its width."),
     (
         "high_half",
         Function::High,
         &["x"],
-        "Of an operand (`in0`, `out`) that is a packed pair (`f16x2`, `bf16x2`) the high half; the operand alone is the low one.",
+        "The high half of an operand (`in0`, `out`) that is a packed pair (`f16x2`, `bf16x2`). The operand by itself is the low half.",
     ),
-    ("ballot", Function::Ballot, &["p"], "The active lanes for which a predicate holds, a bit each."),
-    ("lanes_same", Function::Same, &["x"], "The active lanes in which an integer is the same, a bit each."),
+    ("ballot", Function::Ballot, &["p"], "Mask of the active lanes where a predicate is true."),
+    (
+        "lanes_same",
+        Function::Same,
+        &["x"],
+        "Mask of the active lanes where an integer has the same value as in this lane.",
+    ),
     ("lanes_sum", Function::Reduce(Reduce::Sum), &["x"], "The sum of an integer over the active lanes."),
-    ("lanes_min", Function::Reduce(Reduce::Min), &["x"], "Its least value."),
-    ("lanes_max", Function::Reduce(Reduce::Max), &["x"], "Its greatest value."),
-    ("lanes_and", Function::Reduce(Reduce::And), &["x"], "The bits that it has in all of them."),
-    ("lanes_or", Function::Reduce(Reduce::Or), &["x"], "The bits that it has in any."),
-    ("lanes_xor", Function::Reduce(Reduce::Xor), &["x"], "The bits that it has in an odd number of them."),
+    (
+        "lanes_min",
+        Function::Reduce(Reduce::Min),
+        &["x"],
+        "The smallest value of an integer over the active lanes.",
+    ),
+    (
+        "lanes_max",
+        Function::Reduce(Reduce::Max),
+        &["x"],
+        "The largest value of an integer over the active lanes.",
+    ),
+    (
+        "lanes_and",
+        Function::Reduce(Reduce::And),
+        &["x"],
+        "The bitwise and of an integer over the active lanes.",
+    ),
+    ("lanes_or", Function::Reduce(Reduce::Or), &["x"], "The bitwise or of an integer over the active lanes."),
+    (
+        "lanes_xor",
+        Function::Reduce(Reduce::Xor),
+        &["x"],
+        "The bitwise exclusive or of an integer over the active lanes.",
+    ),
 ];
 
 impl Function {
@@ -60,15 +80,15 @@ impl Function {
 
 /// Aggregates: name, what it takes, what a row then holds.
 pub const AGGREGATES: &[(&str, &[&str], &str)] = &[
-    ("count", &[], "How often."),
-    ("sum", &["x"], "The sum, in 64 bits: integers wrap."),
-    ("min", &["x"], "The least value, and how often there was one."),
-    ("max", &["x"], "The greatest value, and how often there was one."),
-    ("avg", &["x"], "The mean, and how often there was a value."),
-    ("hist", &["x"], "How often an integer lay in each power of two."),
+    ("count", &[], "The number of updates."),
+    ("sum", &["x"], "The sum in 64 bits; integers wrap."),
+    ("min", &["x"], "The smallest value, and the number of values."),
+    ("max", &["x"], "The largest value, and the number of values."),
+    ("avg", &["x"], "The mean, and the number of values."),
+    ("hist", &["x"], "A histogram of an integer with one bucket for each power of two."),
     (
         "lhist",
         &["x", "low", "high", "step"],
-        "How often it lay in each step from low to high, below and above.",
+        "A histogram of an integer with equal buckets from low to high, and one below and one above.",
     ),
 ];

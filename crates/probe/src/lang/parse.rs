@@ -1,13 +1,14 @@
 //! Parses the text of a program into a [`Script`].
 //!
-//! Declarations and clauses are parsed here; `points`, `statement` and `expression` parse the rest. Variables
-//! and records are declared before they are used. A wrong statement is skipped, so that one pass finds the
-//! mistakes of the others too. A clause with a wrong statement is left out.
+//! This file parses declarations and clauses; `points`, `statement` and `expression` parse the rest.
+//! Variables and records must be declared before they are used. After an error in a statement the parser
+//! continues with the next statement, so one pass finds several errors. It drops a clause that contains an
+//! error.
 //!
 //! # Invariants
 //!
-//! - Parsing ends: every turn of a loop takes a token. Nesting is bounded by [`DEPTH`] and [`PARTS`], in the
-//!   text and in the result.
+//! - Parsing ends: every iteration of a loop consumes a token. [`DEPTH`] and [`PARTS`] bound the nesting of
+//!   the text and of the result.
 //! - There are at most [`MAX_ERRORS`] errors.
 
 mod expression;
@@ -32,12 +33,15 @@ use super::token::{Lexer, Token};
 use prlx_plan::VariableScope;
 use prlx_plan::code::{TYPES, Ty};
 
-/// How deep parentheses, branches and loops may lie in one another.
+/// Maximum nesting depth of parentheses, branches and loops.
 const DEPTH: usize = 64;
-/// Most parts of an expression: operands and operators.
+/// Maximum number of operands and operators of an expression.
 const PARTS: usize = 256;
 
-/// Reads and checks a program.
+/// Parses and checks a program.
+///
+/// # Errors
+/// All errors, in the order of the text; at most [`MAX_ERRORS`].
 pub fn parse(text: &str) -> Result<Script, Vec<ProbeError>> {
     let mut parser = Parser::new(text);
     parser.program();
@@ -51,32 +55,32 @@ pub fn parse(text: &str) -> Result<Script, Vec<ProbeError>> {
     Err(errors)
 }
 
-/// What a step gives, or why there is nothing to go on with.
+/// Result of a parsing step. An error means that the step could not recover.
 type Parsed<T> = Result<T, ProbeError>;
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
     /// The next token.
     token: Token<'a>,
-    /// Where that is.
+    /// The place of the next token.
     span: Span,
-    /// Where the one before ended.
+    /// The end of the token before it.
     end: usize,
     script: Script,
     errors: Vec<ProbeError>,
     /// Numbers of tables by name.
     tables: HashMap<String, usize>,
-    /// Numbers of local variables of the clause at hand that have a name here.
+    /// Local variables of the current clause that are in scope, by name.
     locals: HashMap<&'a str, usize>,
-    /// Names of all of them.
+    /// Names of all local variables of the current clause.
     local_names: Vec<&'a str>,
-    /// Loops around the statement at hand: their variables.
+    /// Variables of the loops around the current statement.
     loops: Vec<usize>,
-    /// How deep it is.
+    /// Nesting depth of the current statement or expression.
     depth: usize,
-    /// Parts of the expression at hand so far.
+    /// Operands and operators of the current expression so far.
     parts: usize,
-    /// Whether a `/` before a `{` ends the expression at hand.
+    /// Whether a `/` before a `{` ends the current expression.
     predicate: bool,
 }
 
@@ -101,7 +105,7 @@ impl<'a> Parser<'a> {
         parser
     }
 
-    /// Passes the token at hand.
+    /// Consumes the current token.
     fn advance(&mut self) {
         self.end = self.span.end;
         (self.token, self.span) = self.lexer.next();
@@ -115,29 +119,29 @@ impl<'a> Parser<'a> {
         matches!(self.token, Token::Name(n) if n == name)
     }
 
-    /// Passes a sign if it is there.
+    /// Consumes a sign if it is the current token.
     fn takes(&mut self, sign: &str) -> bool {
-        let there = self.is(sign);
-        if there {
+        let found = self.is(sign);
+        if found {
             self.advance();
         }
-        there
+        found
     }
 
-    /// Passes a word if it is there.
+    /// Consumes a word if it is the current token.
     fn takes_name(&mut self, name: &str) -> bool {
-        let there = self.is_name(name);
-        if there {
+        let found = self.is_name(name);
+        if found {
             self.advance();
         }
-        there
+        found
     }
 
     fn expect(&mut self, sign: &str) -> Parsed<()> {
         if self.takes(sign) { Ok(()) } else { Err(self.expected(&format!("`{sign}`"))) }
     }
 
-    /// The complaint that something else was expected.
+    /// The error that the current token is not `what`.
     fn expected(&self, what: &str) -> ProbeError {
         let found = match &self.token {
             Token::Bad(why) => return ProbeError::new(self.span.clone(), *why),
@@ -151,31 +155,28 @@ impl<'a> Parser<'a> {
         ProbeError::new(self.span.clone(), format!("expected {what}, found {found}"))
     }
 
-    fn report(&mut self, complaint: ProbeError) {
+    fn report(&mut self, error: ProbeError) {
         if !self.full() {
-            self.errors.push(complaint);
+            self.errors.push(error);
         }
     }
 
-    /// Whether there are enough errors.
+    /// Whether the maximum number of errors is reached.
     fn full(&self) -> bool {
         self.errors.len() >= MAX_ERRORS
     }
 
-    /// Complains where there is one more of something than there may be.
+    /// Reports the first item beyond a limit.
     fn limit(&mut self, count: usize, most: usize, what: &str, span: &Span) {
         if count == most + 1 {
             self.report(ProbeError::new(span.clone(), format!("a program has at most {most} {what}")));
         }
     }
 
-    /// Does something one level deeper.
+    /// Parses something one nesting level deeper.
     fn deeper<T>(&mut self, what: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= DEPTH {
-            return Err(ProbeError::new(
-                self.span.clone(),
-                format!("more than {DEPTH} levels lie in one another here"),
-            ));
+            return Err(ProbeError::new(self.span.clone(), format!("nested more than {DEPTH} levels deep")));
         }
         self.depth += 1;
         let done = what(self);
@@ -183,7 +184,7 @@ impl<'a> Parser<'a> {
         done
     }
 
-    /// A name without points.
+    /// Parses a name without dots.
     fn plain_name(&mut self, what: &str) -> Parsed<(&'a str, Span)> {
         match self.token {
             Token::Name(name) if !name.contains('.') => {
@@ -206,22 +207,20 @@ impl<'a> Parser<'a> {
                 Token::Name("record") => self.record(),
                 _ => self.clause(),
             };
-            if let Err(complaint) = done {
-                self.report(complaint);
-                self.pass_item(start);
+            if let Err(error) = done {
+                self.report(error);
+                self.skip_item(start);
             }
             wrong |= self.errors.len() > before;
         }
         if self.script.clauses.is_empty() && !wrong {
-            let message = "the program says nowhere what to do";
-            self.report(
-                ProbeError::new(self.span.clone(), message).help("`kernel:begin { @threads = count(); }`"),
-            );
+            let error = ProbeError::new(self.span.clone(), "the program has no clause");
+            self.report(error.help("add one, for example `kernel:begin { @threads = count(); }`"));
         }
     }
 
-    /// After a mistake in a declaration or a clause's head: to the end of it.
-    fn pass_item(&mut self, start: usize) {
+    /// After an error in a declaration or in the head of a clause: skips to its end.
+    fn skip_item(&mut self, start: usize) {
         if self.span.start == start {
             self.advance();
         }
@@ -257,15 +256,14 @@ impl<'a> Parser<'a> {
             Ok((ty, init))
         };
         let done = init_of(self);
-        // The name is known even so: that its uses are wrong too would be no news.
+        // Declares the name even after an error, so that its uses give no further errors.
         let (ty, init) = done.as_ref().map_or((Ty::U64, 0), |d| *d);
-        if let Some(what) = taken(name) {
-            self.report(ProbeError::new(
-                span,
-                format!("a variable can't be called `{name}`: that is {what}"),
-            ));
+        if let Some(what) = reserved(name) {
+            let error =
+                ProbeError::new(span, format!("a variable cannot be named `{name}`, which is {what}"));
+            self.report(error.help("choose another name"));
         } else if self.script.vars.iter().any(|v| v.name == name) {
-            self.report(ProbeError::new(span, format!("there is a variable `{name}` already")));
+            self.report(ProbeError::new(span, format!("variable `{name}` is already declared")));
         } else {
             self.limit(self.script.vars.len() + 1, check::VARS, "variables", &span);
             self.script.vars.push(Var { name: name.to_owned(), of, ty, init, span });
@@ -277,18 +275,18 @@ impl<'a> Parser<'a> {
     fn ty(&mut self) -> Parsed<Ty> {
         let (name, span) = self.plain_name("a type")?;
         TYPES.iter().find(|(n, _)| *n == name).map(|(_, ty)| *ty).ok_or_else(|| {
-            let complaint = ProbeError::new(span, format!("there is no type `{name}`"));
+            let error = ProbeError::new(span, format!("unknown type `{name}`"));
             match nearest(name, TYPES.iter().map(|t| t.0)) {
-                Some(near) => complaint.help(format!("did you mean `{near}`?")),
+                Some(near) => error.help(format!("did you mean `{near}`?")),
                 None => {
                     let names: Vec<&str> = TYPES.iter().map(|t| t.0).collect();
-                    complaint.help(format!("types are {}", names.join(", ")))
+                    error.help(format!("the types are {}", names.join(", ")))
                 }
             }
         })
     }
 
-    /// A number, `true` or `false`: its bits in a type.
+    /// Parses a number, `true` or `false`, and returns its bits as a value of type `ty`.
     fn constant(&mut self, ty: Ty) -> Parsed<u64> {
         let start = self.span.start;
         let minus = self.takes("-");
@@ -309,7 +307,7 @@ impl<'a> Parser<'a> {
         let span = start..self.end;
         bits.ok_or_else(|| {
             let text = &self.script.text[span.clone()];
-            ProbeError::new(span, format!("`{text}` is no value of type `{}`", ty.name()))
+            ProbeError::new(span, format!("`{text}` is not a value of type `{}`", ty.name()))
         })
     }
 
@@ -317,10 +315,10 @@ impl<'a> Parser<'a> {
     fn record(&mut self) -> Parsed<()> {
         let start = self.span.start;
         self.advance();
-        let Token::At(name) = self.token else { return Err(self.expected("a record's name, as `@sched`")) };
+        let Token::At(name) = self.token else { return Err(self.expected("a record name such as `@sched`")) };
         let name_span = self.span.clone();
         if name.is_empty() {
-            return Err(ProbeError::new(name_span, "a record has a name"));
+            return Err(ProbeError::new(name_span, "a record needs a name, for example `@sched`"));
         }
         self.advance();
         let mut fields: Vec<(String, Ty)> = Vec::new();
@@ -330,7 +328,7 @@ impl<'a> Parser<'a> {
             self.expect(":")?;
             let ty = self.ty()?;
             if fields.iter().any(|f| f.0 == name) {
-                self.report(ProbeError::new(span, format!("there is a field `{name}` already")));
+                self.report(ProbeError::new(span, format!("field `{name}` is already declared")));
             }
             fields.push((name.to_owned(), ty));
             if fields.len() > check::FIELDS {
@@ -345,7 +343,7 @@ impl<'a> Parser<'a> {
         }
         self.expect(")")?;
         if fields.is_empty() {
-            self.report(ProbeError::new(start..self.end, "a record has fields"));
+            self.report(ProbeError::new(start..self.end, "a record needs at least one field"));
         }
         if !self.takes_name("per") {
             return Err(self.expected("`per warp` or `per thread`"));
@@ -360,22 +358,22 @@ impl<'a> Parser<'a> {
             (true, false) => Which::Room,
             (false, true) if self.takes_name("last") => Which::Last,
             (false, true) => Which::First,
-            _ => return Err(self.expected("`keep` or `grow`, and how many")),
+            _ => return Err(self.expected("`keep` or `grow`, then a number of records")),
         };
-        let Token::Int(keep) = self.token else { return Err(self.expected("how many records are kept")) };
+        let Token::Int(keep) = self.token else { return Err(self.expected("the number of records to keep")) };
         let keep = u32::try_from(keep).ok().filter(|k| (1..=check::KEEP).contains(k));
         if keep.is_none() {
-            let message = format!("of one holder, 1 to {} records are kept", check::KEEP);
+            let message = format!("the number of records must be 1 to {}", check::KEEP);
             self.report(ProbeError::new(self.span.clone(), message));
         }
         self.advance();
         let span = start..self.end;
         if self.script.records.iter().any(|r| r.name == name) {
-            self.report(ProbeError::new(name_span, format!("there are records `@{name}` already")));
+            self.report(ProbeError::new(name_span, format!("record `@{name}` is already declared")));
         } else if self.tables.contains_key(name) {
-            self.report(ProbeError::new(name_span, format!("`@{name}` is a table above")));
+            self.report(ProbeError::new(name_span, format!("`@{name}` is already a table")));
         } else {
-            self.limit(self.script.records.len() + 1, check::RECORDS, "kinds of records", &span);
+            self.limit(self.script.records.len() + 1, check::RECORDS, "record declarations", &span);
             let name = name.to_owned();
             self.script.records.push(Record { name, fields, of, keep: keep.unwrap_or(1), which, span });
         }
@@ -414,11 +412,12 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The number of a table; all of it is as at its first mention.
+    /// The index of a table. Reports an update that does not match the table's first one.
     fn table(&mut self, name: &str, aggregate: Aggregate, keys: usize, span: &Span) -> usize {
         if let Some(record) = self.script.records.iter().find(|r| r.name == name) {
-            let help = format!("`save @{name}({})`", field_names(record));
-            self.report(ProbeError::new(span.clone(), format!("`@{name}` are records")).help(help));
+            let help = format!("save a record: `save @{name}({})`", field_names(record));
+            let message = format!("`@{name}` is a record, not a table");
+            self.report(ProbeError::new(span.clone(), message).help(help));
         }
         let new = self.script.tables.len();
         let number = *self.tables.entry(name.to_owned()).or_insert(new);
@@ -431,11 +430,12 @@ impl<'a> Parser<'a> {
         if table.aggregate != aggregate {
             let (this, first) =
                 (super::print::aggregate(aggregate, "…"), super::print::aggregate(table.aggregate, "…"));
-            let message = format!("`@{name}` takes `{this}` here, and `{first}` in line {line}");
-            self.report(ProbeError::new(span.clone(), message).help("a table aggregates in one way"));
+            let message = format!("`@{name}` uses `{this}` here, but `{first}` in line {line}");
+            let help = "use one aggregate for a table, or a second table";
+            self.report(ProbeError::new(span.clone(), message).help(help));
         } else if table.keys != keys {
             let message =
-                format!("`@{name}` has {} here, and {} in line {line}", keyed(keys), keyed(table.keys));
+                format!("`@{name}` has {} here, but {} in line {line}", keyed(keys), keyed(table.keys));
             self.report(ProbeError::new(span.clone(), message));
         }
         number
@@ -450,12 +450,12 @@ fn keyed(keys: usize) -> String {
     }
 }
 
-/// Names of a record's fields.
+/// The names of a record's fields, separated by commas.
 fn field_names(record: &Record) -> String {
     record.fields.iter().map(|f| f.0.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// A float's bits in its type, if it is not too large for it.
+/// The bits of a value as a float of type `ty`; `None` if it is too large for an `f32`.
 fn float_bits(ty: Ty, value: f64) -> Option<u64> {
     let narrow = value as f32;
     match ty {
@@ -464,9 +464,9 @@ fn float_bits(ty: Ty, value: f64) -> Option<u64> {
     }
 }
 
-/// What a name means without being declared.
-fn taken(name: &str) -> Option<&'static str> {
-    /// Words of the grammar that stand where an expression or a statement could.
+/// What a name means to the language, if a variable cannot have it.
+fn reserved(name: &str) -> Option<&'static str> {
+    /// Keywords that can stand where an expression or a statement can.
     const WORDS: &[&str] = &["if", "else", "for", "in", "save", "true", "false", "arg", "record"];
     if BUILTINS.iter().any(|b| b.0 == name) {
         Some("a builtin")
@@ -475,7 +475,7 @@ fn taken(name: &str) -> Option<&'static str> {
     } else if TYPES.iter().any(|t| t.0 == name) {
         Some("a type")
     } else if WORDS.contains(&name) {
-        Some("a word of the language")
+        Some("a keyword")
     } else if super::ast::operand(name).is_some() {
         Some("an operand")
     } else {

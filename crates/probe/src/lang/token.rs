@@ -1,5 +1,5 @@
-//! Splits the text of a program into tokens, one at a time, on demand of the parser: words of tracepoints
-//! differ.
+//! Splits the text of a program into tokens. The parser asks for one token at a time, because the words of a
+//! tracepoint follow other rules ([`Lexer::parts`]).
 //!
 //! # Invariants
 //!
@@ -11,27 +11,27 @@ use super::Span;
 /// A token of the probe language.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Token<'a> {
-    /// A name, perhaps dotted: `size`, `tid.x`, `arg.0`.
+    /// A name, possibly with dots: `size`, `tid.x`, `arg.0`.
     Name(&'a str),
     /// `$name`.
     Local(&'a str),
-    /// `@name`, the name perhaps empty.
+    /// `@name`; the name may be empty.
     At(&'a str),
     /// A whole number.
     Int(u64),
-    /// A number with a point or an exponent; finite.
+    /// A finite number with a decimal point or an exponent.
     Float(f64),
     /// A text, without its quotes.
     Text(String),
     /// One of [`SIGNS`].
     Sign(&'static str),
-    /// Nothing that the language has, and why.
+    /// An invalid token, with the reason.
     Bad(&'static str),
     /// The end of the text.
     End,
 }
 
-/// Signs; where one begins with another, the longer one comes first.
+/// Signs. If one is a prefix of another, the longer one comes first.
 #[rustfmt::skip]
 const SIGNS: &[&str] = &[
     "<<=", ">>=",
@@ -43,11 +43,11 @@ const SIGNS: &[&str] = &[
 #[derive(Clone, Debug)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
-    /// Where the next token is looked for.
+    /// Byte offset where the next token or blank begins.
     pub at: usize,
 }
 
-/// A part of a tracepoint between colons, and where it is.
+/// A part of a tracepoint between colons, with its place.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Part {
     pub text: String,
@@ -64,25 +64,25 @@ impl<'a> Lexer<'a> {
         &self.text[self.at..]
     }
 
-    /// Takes characters while they are such.
+    /// Consumes characters while `such` holds.
     fn run(&mut self, such: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
-        let taken = &rest[..rest.find(|c| !such(c)).unwrap_or(rest.len())];
-        self.at += taken.len();
-        taken
+        let run = &rest[..rest.find(|c| !such(c)).unwrap_or(rest.len())];
+        self.at += run.len();
+        run
     }
 
-    /// The next token, and where it is.
+    /// The next token, with its place.
     pub fn next(&mut self) -> (Token<'a>, Span) {
         if let Err(open) = self.blank() {
-            return (Token::Bad("this comment does not end"), open..open + 2);
+            return (Token::Bad("this comment is not closed"), open..open + 2);
         }
         let start = self.at;
         let token = self.token();
         (token, start..self.at)
     }
 
-    /// Passes white space and comments; where a comment begins that does not end.
+    /// Skips white space and comments. The error is the start of a comment that is not closed.
     fn blank(&mut self) -> Result<(), usize> {
         let mut line_start = self.at == 0;
         loop {
@@ -116,7 +116,7 @@ impl<'a> Lexer<'a> {
                 let name = if self.rest().starts_with(begins_name) { self.run(in_name) } else { "" };
                 match first {
                     '@' => Token::At(name),
-                    _ if name.is_empty() => Token::Bad("a local variable has a name: `$x`"),
+                    _ if name.is_empty() => Token::Bad("a local variable needs a name, for example `$x`"),
                     _ => Token::Local(name),
                 }
             }
@@ -127,13 +127,13 @@ impl<'a> Lexer<'a> {
                 }
                 None => {
                     self.at += first.len_utf8();
-                    Token::Bad("this character means nothing here")
+                    Token::Bad("unexpected character")
                 }
             },
         }
     }
 
-    /// A name; what follows a point directly belongs to it.
+    /// A name. A dot and the characters directly after it belong to the name.
     fn name(&mut self) -> Token<'a> {
         let start = self.at;
         self.run(in_name);
@@ -145,7 +145,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn number(&mut self) -> Token<'a> {
-        const BAD: Token<'_> = Token::Bad("this is no number");
+        const BAD: Token<'_> = Token::Bad("this is not a number");
         let start = self.at;
         let whole = self.run(in_name);
         for (prefix, radix) in [("0x", 16), ("0b", 2)] {
@@ -176,13 +176,13 @@ impl<'a> Lexer<'a> {
         match text.parse::<u64>() {
             Ok(value) => Token::Int(value),
             Err(_) if text.bytes().all(|b| b.is_ascii_digit()) => {
-                Token::Bad("this number has more than 64 bits")
+                Token::Bad("this number does not fit into 64 bits")
             }
             Err(_) => BAD,
         }
     }
 
-    /// A text, from its first quote on.
+    /// A text, from its opening quote.
     fn quoted(&mut self) -> Token<'a> {
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1);
@@ -195,27 +195,23 @@ impl<'a> Lexer<'a> {
                 }
                 '\n' => {
                     self.at += i;
-                    return Token::Bad("this text does not end");
+                    return Token::Bad("this text is not closed");
                 }
                 '\\' => match chars.next() {
                     Some((_, c @ ('"' | '\\'))) => text.push(c),
                     Some((_, 'n')) => text.push('\n'),
                     Some((_, 't')) => text.push('\t'),
-                    _ => {
-                        bad = Some(
-                            "in texts, `\\\"`, `\\\\`, `\\n` and `\\t` stand for characters; no other `\\` does",
-                        )
-                    }
+                    _ => bad = Some("unknown escape; a text can have `\\\"`, `\\\\`, `\\n` and `\\t`"),
                 },
                 c => text.push(c),
             }
         }
         self.at = self.text.len();
-        Token::Bad("this text does not end")
+        Token::Bad("this text is not closed")
     }
 
-    /// The parts of a tracepoint, from here on: `inst`, `ld.global`, `end`. Two colons do not separate. Or
-    /// what is wrong with it, and where.
+    /// The parts of the tracepoint that begins here: `inst`, `ld.global`, `end`. A double colon does not
+    /// separate parts. The error is a message with its place.
     pub fn parts(&mut self) -> Result<Vec<Part>, (&'static str, Span)> {
         let mut parts = Vec::new();
         loop {
@@ -252,7 +248,7 @@ fn in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Whether a pattern in a tracepoint has this character without quotes, `::` apart.
+/// Whether a pattern in a tracepoint can have this character without quotes. (`::` can stand there, too.)
 pub(super) fn in_pattern(c: char) -> bool {
     in_name(c) || ".$%*?-".contains(c)
 }

@@ -1,4 +1,4 @@
-//! The TOML of a file of probes: maps, probes, their snippets.
+//! Reads the TOML of a Neutrino file: maps, probes and their snippets.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -7,13 +7,13 @@ use super::map::Map;
 use super::tracepoint::NeutrinoTracepoint;
 use crate::lang::{FIELDS, KEEP, ProbeError, Span, nearest};
 
-/// What a file says, as far as it is right.
+/// The valid parts of a file.
 #[derive(Default, Debug)]
 pub(super) struct File {
     /// `regs`: the number of the last register.
     pub registers: Option<u32>,
     pub maps: Vec<Map>,
-    /// In the file's order.
+    /// The probes, in the order of the file.
     pub probes: Vec<Probe>,
     pub warnings: Vec<ProbeError>,
 }
@@ -22,7 +22,7 @@ pub(super) struct File {
 #[derive(Debug)]
 pub(super) struct Probe {
     pub of_warp: bool,
-    /// Where its level stands.
+    /// The place of its `level`.
     pub level: Span,
     pub places: Vec<NeutrinoTracepoint>,
     pub snippets: Vec<Snippet>,
@@ -45,14 +45,14 @@ impl File {
 }
 
 impl Probe {
-    /// Whether all its places are the kernel's ends.
+    /// Whether all its tracepoints are the begin or the end of the kernel.
     pub fn at_kernel(&self) -> bool {
         self.places.iter().all(NeutrinoTracepoint::kernel)
     }
 }
 
 impl Snippet {
-    /// Where a part of the code stands in the file; all of it, where that has escapes.
+    /// The place of a part of the code in the file; the whole value if it contains escapes.
     pub fn place(&self, text: &str, span: Span) -> Span {
         let raw = text.get(self.span.clone()).unwrap_or_default();
         match raw.find(&self.code) {
@@ -64,16 +64,17 @@ impl Snippet {
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
-/// Reads a file: what is right in it, and what is not.
+/// Reads a file. Returns its valid parts and its errors.
 pub(super) fn read(text: &str) -> (File, Vec<ProbeError>) {
     let mut reader = Reader { file: File::default(), errors: Vec::new() };
     match DeTable::parse(text) {
         Ok(table) => reader.file(table.get_ref()),
         Err(e) => {
             let message = e.message().trim().replace('\n', ", ");
-            reader
-                .errors
-                .push(ProbeError::new(e.span().unwrap_or(0..0), format!("this is no TOML: {message}")));
+            reader.errors.push(ProbeError::new(
+                e.span().unwrap_or(0..0),
+                format!("this is not valid TOML: {message}"),
+            ));
         }
     }
     (reader.file, reader.errors)
@@ -96,12 +97,12 @@ impl Reader {
         self.errors.push(ProbeError::new(span, message));
     }
 
-    /// Complains about a key that means nothing.
+    /// Reports an unknown key.
     fn unknown(&mut self, key: &str, span: Span, of: &str, known: &[&str]) {
-        let complaint = ProbeError::new(span, format!("{of} has no `{key}`"));
+        let error = ProbeError::new(span, format!("unknown key `{key}` in {of}"));
         self.errors.push(match nearest(key, known.iter().copied()) {
-            Some(near) => complaint.help(format!("did you mean `{near}`?")),
-            None => complaint.help(format!("it has {}", known.join(", "))),
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help(format!("the keys are {}", known.join(", "))),
         });
     }
 
@@ -122,19 +123,21 @@ impl Reader {
                     }
                 }
                 "CALLBACK" => self.file.warnings.push(
-                    ProbeError::new(span, "the callback is not run")
-                        .help("what it computed is in PRLX's own output, or in none"),
+                    ProbeError::new(span, "PRLX does not run the callback")
+                        .help("PRLX has its own reports; compute other results from its tables"),
                 ),
                 // A map says so itself.
                 "dynamic" => {}
                 "map" | "probe" => match inner {
                     Some(inner) if key == "map" => maps.extend(entries(inner)),
                     Some(inner) => probes.extend(entries(inner)),
-                    None => self.report(span, format!("`{key}` is tables: `[{key}.NAME]`")),
+                    None => self.report(span, format!("write `{key}` as tables: `[{key}.NAME]`")),
                 },
                 _ if old => self.errors.push(
-                    ProbeError::new(span, "this is an older dialect of Neutrino's")
-                        .help("`[probe.NAME]` with `level`, `pos`, `before`, `after`, and `[map.NAME]`"),
+                    ProbeError::new(span, "this is an older Neutrino dialect, which PRLX does not read")
+                        .help(
+                            "write `[probe.NAME]` with `level`, `pos`, `before`, `after`, and `[map.NAME]`",
+                        ),
                 ),
                 _ => self.unknown(key, span, "the file", &["regs", "probe", "map", "CALLBACK", "dynamic"]),
             }
@@ -160,7 +163,7 @@ impl Reader {
             Some("thread") => Some((false, value.span())),
             Some("warp") => Some((true, value.span())),
             _ => {
-                self.report(value.span(), "a level is \"thread\" or \"warp\"");
+                self.report(value.span(), "a level must be \"thread\" or \"warp\"");
                 None
             }
         }
@@ -171,10 +174,10 @@ impl Reader {
         let before = self.errors.len();
         let of = format!("map `{name}`");
         let Some(table) = value.get_ref().as_table() else {
-            return self.report(span, format!("{of} is a table: `[map.{name}]`"));
+            return self.report(span, format!("{of} must be a table: `[map.{name}]`"));
         };
         if !is_name(name) {
-            self.report(span.clone(), format!("`{name}` is no name: letters, digits and `_`"));
+            self.report(span.clone(), format!("`{name}` is not a name: use letters, digits and `_`"));
         }
         let level = self.level(table, &of, &span);
         let (mut keep, mut size, mut fields) = (Some(1), None, Vec::new());
@@ -183,7 +186,7 @@ impl Reader {
             match key {
                 "level" => {}
                 "type" if value.get_ref().as_str() == Some("array") => {}
-                "type" => self.report(value.span(), "maps are of type \"array\""),
+                "type" => self.report(value.span(), "the type of a map must be \"array\""),
                 "size" => size = Some((integer(value), value.span())),
                 "cap" => {
                     there[0] = true;
@@ -193,7 +196,7 @@ impl Reader {
                         Some("dynamic") => None,
                         _ if cap.is_some() => cap,
                         _ => {
-                            self.report(value.span(), format!("a capacity is 1 to {KEEP}, or \"dynamic\""));
+                            self.report(value.span(), format!("`cap` must be 1 to {KEEP}, or \"dynamic\""));
                             None
                         }
                     };
@@ -212,8 +215,8 @@ impl Reader {
         }
         let bytes: i64 = fields.iter().map(|f: &(String, bool)| if f.1 { 8 } else { 4 }).sum();
         if let Some((size, at)) = size.filter(|s| s.0 != Some(bytes) && self.errors.len() == before) {
-            let size = size.map_or("no number".to_owned(), |n| n.to_string());
-            self.report(at, format!("`size` is {size}, and the registers of {of} take {bytes} bytes"));
+            let size = size.map_or("not a number".to_owned(), |n| n.to_string());
+            self.report(at, format!("`size` is {size}, but the registers of {of} take {bytes} bytes"));
         }
         if let (Some((of_warp, _)), true) = (level, self.errors.len() == before) {
             self.file.maps.push(Map { name: name.to_owned(), of_warp, fields, keep });
@@ -225,7 +228,7 @@ impl Reader {
         let Some(table) = value.get_ref().as_table() else {
             self.report(
                 value.span(),
-                format!("the registers of {of} are a table: `start = [\"u64\", \"None\"]`"),
+                format!("write the registers of {of} as a table: `start = [\"u64\", \"None\"]`"),
             );
             return Vec::new();
         };
@@ -237,25 +240,26 @@ impl Reader {
                 Some("u64") => true,
                 Some("u32") => false,
                 _ => {
-                    self.report(value.span(), "a register is [\"u64\", …] or [\"u32\", …]");
+                    self.report(value.span(), "a register must be [\"u64\", …] or [\"u32\", …]");
                     continue;
                 }
             };
             if !is_name(name) {
-                self.report(span.clone(), format!("`{name}` is no name: letters, digits and `_`"));
+                self.report(span.clone(), format!("`{name}` is not a name: use letters, digits and `_`"));
             }
             if wide && fields.last().is_some_and(|(_, wide)| !wide) {
                 let message = format!(
-                    "`{name}` has 64 bits and stands behind one of 32: in which order `SAVE` names them is not clear"
+                    "`{name}` has 64 bits and follows a 32-bit register, so the order of the values of `SAVE` is not clear"
                 );
                 self.errors.push(
-                    ProbeError::new(span, message).help("those of 64 bits first, as Neutrino writes them"),
+                    ProbeError::new(span, message)
+                        .help("put the 64-bit registers first, as Neutrino writes them"),
                 );
             }
             fields.push((name.to_owned(), wide));
         }
         if fields.is_empty() || fields.len() > FIELDS {
-            self.report(value.span(), format!("{of} has 1 to {FIELDS} registers"));
+            self.report(value.span(), format!("{of} must have 1 to {FIELDS} registers"));
         }
         fields
     }
@@ -263,7 +267,7 @@ impl Reader {
     fn probe(&mut self, name: &str, span: Span, value: &Value<'_>) {
         let of = format!("probe `{name}`");
         let Some(table) = value.get_ref().as_table() else {
-            return self.report(span, format!("{of} is a table: `[probe.{name}]`"));
+            return self.report(span, format!("{of} must be a table: `[probe.{name}]`"));
         };
         let level = self.level(table, &of, &span);
         let (mut places, mut snippets) = (Vec::new(), Vec::new());
@@ -281,7 +285,9 @@ impl Reader {
                         span: value.span(),
                     });
                 }
-                ("pos" | "before" | "after", None) => self.report(value.span(), format!("`{key}` is a text")),
+                ("pos" | "before" | "after", None) => {
+                    self.report(value.span(), format!("`{key}` must be a text"))
+                }
                 _ => self.unknown(key, at, &of, &["level", "pos", "before", "after"]),
             }
         }
@@ -294,15 +300,15 @@ impl Reader {
         }
     }
 
-    /// The alternatives of a `pos`, without those that others have too.
+    /// The alternatives of a `pos`, without those that another alternative includes.
     fn places(&mut self, pos: &str, span: Span) -> Vec<NeutrinoTracepoint> {
         if pos.contains("::") {
             self.file.warnings.push(
                 ProbeError::new(
                     span.clone(),
-                    "Neutrino took `::` apart, and what is between was in every line",
+                    "Neutrino splits `pos` at `::`, and the empty text between matched every line",
                 )
-                .help("here it belongs to the opcode"),
+                .help("PRLX takes `::` as part of the opcode"),
             );
         }
         let mut places: Vec<NeutrinoTracepoint> = Vec::new();
@@ -315,9 +321,9 @@ impl Reader {
                 self.file.warnings.push(
                     ProbeError::new(
                         span.clone(),
-                        format!("as any text of a line, `{text}` was in labels, names and comments too"),
+                        format!("Neutrino also matches `{text}` in labels, names and comments"),
                     )
-                    .help("here it is the operation of that name"),
+                    .help("PRLX matches only the operation of that name"),
                 );
             }
         }

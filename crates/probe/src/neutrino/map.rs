@@ -5,8 +5,8 @@
 pub(super) struct Map {
     pub name: String,
     pub of_warp: bool,
-    /// Names, and whether they have 64 bits; else 32.
+    /// Name of each field, and whether it has 64 bits instead of 32.
     pub fields: Vec<(String, bool)>,
-    /// How many records there is room for; none if it is `dynamic`.
+    /// Capacity in records; `None` if it is `dynamic`.
     pub keep: Option<u32>,
 }

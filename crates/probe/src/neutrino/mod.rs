@@ -29,11 +29,11 @@ use map::Map;
 use snippet::{Step, Value};
 use tracepoint::{Family, NeutrinoTracepoint};
 
-/// Records that are kept of a map whose capacity is `dynamic`: Neutrino runs the kernel twice to count them.
+/// Records that PRLX keeps of a map with `dynamic` capacity. Neutrino runs the kernel twice to count them.
 const DYNAMIC: u32 = 64;
 
-/// Reads a file of probes: the program, whose text is in the probe language, and what in it is not as
-/// Neutrino had it. Complaints point into `text`.
+/// Translates a file into a program of the probe language. Also returns warnings where the program behaves
+/// differently from Neutrino. Errors and warnings point into `text`.
 pub fn read(text: &str) -> Result<(Script, Vec<ProbeError>), Vec<ProbeError>> {
     let mut writer = Writer::default();
     let (file, errors) = file::read(text);
@@ -57,7 +57,7 @@ pub fn read(text: &str) -> Result<(Script, Vec<ProbeError>), Vec<ProbeError>> {
             let of = |c: ProbeError| ProbeError {
                 span: 0..0,
                 help: None,
-                message: format!("as a program: {}", c.message),
+                message: format!("the translated program is not valid: {}", c.message),
             };
             Err(sorted(errors.into_iter().map(of).collect()))
         }
@@ -71,19 +71,19 @@ struct Writer {
     warnings: Vec<ProbeError>,
     /// Registers that the program uses.
     used: BTreeSet<u32>,
-    /// Registers that a thread has set when it goes on from its begin.
+    /// Registers that the probes at `kernel:begin` set.
     set: BTreeSet<u32>,
-    /// Registers that were warned of.
+    /// Registers with a warning that nothing sets them.
     unset: BTreeSet<u32>,
-    /// Variables that keep what an instruction may write over.
-    kept: usize,
+    /// Number of variables that save the inputs of an instruction which may overwrite them.
+    saved_inputs: usize,
     clauses: String,
 }
 
 impl Writer {
     fn program(&mut self, text: &str, file: &File) -> String {
         self.warnings.extend(file.warnings.iter().cloned());
-        // What runs at the begin sets registers for all others, wherever it stands in the file.
+        // Probes at the begin set registers for all others, wherever they are in the file.
         let (begins, others): (Vec<_>, Vec<_>) =
             file.snippets().partition(|(probe, snippet)| probe.at_kernel() && !snippet.after);
         for (probe, snippet) in begins.into_iter().chain(others) {
@@ -93,7 +93,7 @@ impl Writer {
         for register in &self.used {
             out += &format!("thread nr{register}: u64;\n");
         }
-        for number in 0..self.kept {
+        for number in 0..self.saved_inputs {
             out += &format!("thread before{number}: u64;\n");
         }
         for map in &file.maps {
@@ -126,8 +126,8 @@ impl Writer {
         self.registers(text, file, probe, snippet, &steps);
         for place in &probe.places {
             self.warn_of_place(text, file, probe, place, snippet, &steps);
-            if let Err(complaint) = self.clause(file, probe, place, snippet, &steps) {
-                self.errors.push(ProbeError { span: snippet.place(text, complaint.span), ..complaint });
+            if let Err(error) = self.clause(file, probe, place, snippet, &steps) {
+                self.errors.push(ProbeError { span: snippet.place(text, error.span), ..error });
             }
         }
     }
@@ -150,9 +150,9 @@ impl Writer {
                     self.warnings.push(
                         ProbeError::new(
                             snippet.place(text, span.clone()),
-                            format!("`%NR{register}` is read before the kernel's begin has set it"),
+                            format!("`%NR{register}` is read, but no probe at `kernel` sets it before"),
                         )
-                        .help("it begins with 0 here; in Neutrino, with what the register held"),
+                        .help("it starts at 0 in PRLX; in Neutrino its value is undefined"),
                     );
                 }
             }
@@ -164,9 +164,9 @@ impl Writer {
                 if file.registers.is_none_or(|n| register > n) {
                     let message = match file.registers {
                         Some(n) => {
-                            format!("there is no `%NR{register}`: `regs = {n}` declares %NR0 to %NR{n}")
+                            format!("`%NR{register}` is not declared: `regs = {n}` declares %NR0 to %NR{n}")
                         }
-                        None => format!("there is no `%NR{register}`: the file has no `regs`"),
+                        None => format!("`%NR{register}` is not declared: the file has no `regs`"),
                     };
                     self.report(snippet.place(text, span.clone()), message);
                 }
@@ -177,7 +177,7 @@ impl Writer {
         }
     }
 
-    /// Where the probe relied on something that is different here.
+    /// Warns where the probe relies on behaviour that PRLX changes.
     fn warn_of_place(
         &mut self,
         text: &str,
@@ -191,9 +191,9 @@ impl Writer {
             self.warnings.push(
                 ProbeError::new(
                     probe.level.clone(),
-                    "Neutrino ran this probe in lane 0 alone, and not where that lane is not",
+                    "Neutrino runs this probe only in lane 0, and not at all where lane 0 is inactive",
                 )
-                .help("here every lane keeps its registers, and the lowest lane that is there saves"),
+                .help("in PRLX every lane has its own registers, and the lowest active lane saves"),
             );
         }
         let mut warn = |span: Span, message: String, help: &str| {
@@ -201,57 +201,60 @@ impl Writer {
         };
         for (step, span) in steps {
             if place.family == Family::Jump && snippet.after {
-                let message = "behind a branch, Neutrino's probe ran only where it was not taken";
+                let message = "after a branch, Neutrino's probe runs only where the branch is not taken";
                 warn(
                     span.clone(),
                     message.to_owned(),
-                    "here it runs before the branch, in the lanes that jump",
+                    "in PRLX it runs before the branch, in the lanes that take it",
                 );
             }
             let addresses = step.values().any(|v| place.names_address(v));
             if addresses {
-                let message = "Neutrino left out the offset of an address, as 16 in `[%rd1+16]`";
-                warn(span.clone(), message.to_owned(), "here it is part of the address");
+                let message = "Neutrino ignores the offset of an address, for example 16 in `[%rd1+16]`";
+                warn(span.clone(), message.to_owned(), "in PRLX the offset is part of the address");
             }
             if snippet.after && step.values().any(|v| place.may_write_over(v)) {
                 let message =
-                    "behind an instruction, Neutrino read what it had read: perhaps written over by then";
-                warn(span.clone(), message.to_owned(), "here it is kept from before the instruction");
+                    "after an instruction, Neutrino reads inputs that the instruction may have overwritten";
+                warn(span.clone(), message.to_owned(), "PRLX reads them before the instruction");
             }
             let Step::Save(map, _) = step else { continue };
             let Some(map) = file.maps.get(*map) else { continue };
             match map.keep {
                 None => {
                     let message = format!(
-                        "`{}` is `dynamic`: Neutrino ran the kernel twice, the first time to count",
+                        "`{}` is `dynamic`: Neutrino runs the kernel twice, the first time to count records",
                         map.name
                     );
                     let help = format!(
-                        "here the first {DYNAMIC} records of each are kept, and the others counted as lost"
+                        "PRLX keeps the first {DYNAMIC} records of each warp or thread, and counts the others as lost"
                     );
                     warn(span.clone(), message, &help);
                 }
                 Some(keep) if !place.kernel() => {
                     let message = format!(
-                        "Neutrino wrote on behind `cap = {keep}` records of `{}`, over the next one's",
+                        "beyond `cap = {keep}` records of `{}`, Neutrino overwrites the records of the next warp or thread",
                         map.name
                     );
                     warn(
                         span.clone(),
                         message,
-                        "here the first ones are kept, and the others counted as lost",
+                        "PRLX keeps the first records, and counts the others as lost",
                     );
                 }
                 Some(_) => {}
             }
             if map.of_warp && !probe.of_warp {
-                let message = format!("all lanes wrote one record of `{}`, which warps have", map.name);
-                warn(span.clone(), message, "here the lowest lane that is there saves");
+                let message = format!(
+                    "in Neutrino all lanes write the same record of `{}`, a map with level \"warp\"",
+                    map.name
+                );
+                warn(span.clone(), message, "in PRLX the lowest active lane saves");
             }
         }
     }
 
-    /// The clause at one place, and one before it that keeps what the instruction reads.
+    /// Writes the clause of one tracepoint, and if needed a clause before it that saves the inputs.
     fn clause(
         &mut self,
         file: &File,
@@ -260,7 +263,7 @@ impl Writer {
         snippet: &Snippet,
         steps: &[(Step, Span)],
     ) -> Result<(), ProbeError> {
-        // A branch has nothing behind it.
+        // A probe cannot run after a branch.
         let after = snippet.after && place.family != Family::Jump;
         let (mut keeps, mut body) = (String::new(), String::new());
         let mut known: Vec<(Value, usize)> = Vec::new();
@@ -273,10 +276,10 @@ impl Writer {
                 let number = match known.iter().find(|k| k.0 == *value) {
                     Some((_, number)) => *number,
                     None => {
-                        keeps += &format!("    before{} = {is};\n", self.kept);
-                        known.push((*value, self.kept));
-                        self.kept += 1;
-                        self.kept - 1
+                        keeps += &format!("    before{} = {is};\n", self.saved_inputs);
+                        known.push((*value, self.saved_inputs));
+                        self.saved_inputs += 1;
+                        self.saved_inputs - 1
                     }
                 };
                 Ok(format!("before{number}"))
@@ -290,7 +293,7 @@ impl Writer {
                     let values = values.iter().map(&mut value).collect::<Result<Vec<_>, _>>()?;
                     let Some(map) = file.maps.get(*map) else { continue };
                     let save = save(map, &values);
-                    // A warp's probe saves once, whosever the record is.
+                    // A probe of a warp saves once, even to a map of threads.
                     let alone = probe.of_warp && !map.of_warp;
                     body += &if alone {
                         format!("    if leader {{ {save} }}\n")

@@ -1,4 +1,4 @@
-//! Snippets: a little PTX on registers `%NR0`, `%NR1` …, and `SAVE`.
+//! Translates snippets: PTX instructions on registers `%NR0`, `%NR1` …, and `SAVE`.
 //!
 //! Registers have 64 bits. Every statement sets one of them, or saves a record.
 
@@ -11,7 +11,7 @@ use super::map::Map;
 pub(super) enum Step {
     /// A register becomes a value.
     Set(u32, Compute),
-    /// `SAVE [ map ] { … };`: which map, and its fields.
+    /// `SAVE [ map ] { … };`: the index of the map, and the values of its fields.
     Save(usize, Vec<Value>),
 }
 
@@ -31,11 +31,11 @@ pub(super) enum Value {
     Number(i128),
     /// A special register, as the probe language calls it.
     Special(&'static str),
-    /// What is filled in at each place.
+    /// A placeholder for an operand of the instruction.
     Helper(Helper),
 }
 
-/// Neutrino's helpers.
+/// A placeholder that Neutrino fills in at each instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Helper {
     /// `OUT`, `IN1`, `IN2`, `IN3`: operands, from 0.
@@ -46,7 +46,7 @@ pub(super) enum Helper {
     Bytes,
 }
 
-/// All of them.
+/// All helpers with their names.
 const HELPERS: &[(&str, Helper)] = &[
     ("OUT", Helper::Operand(0)),
     ("IN1", Helper::Operand(1)),
@@ -140,7 +140,7 @@ pub(super) fn read(code: &str, maps: &[Map]) -> Result<Vec<(Step, Span)>, Vec<Pr
     for span in statements(code) {
         match statement(&code[span.clone()], maps) {
             Ok(step) => steps.push((step, span)),
-            Err(complaint) => errors.push(ProbeError { span, ..complaint }),
+            Err(error) => errors.push(ProbeError { span, ..error }),
         }
     }
     if errors.is_empty() { Ok(steps) } else { Err(errors) }
@@ -169,20 +169,20 @@ fn statements(code: &str) -> Vec<Span> {
     found
 }
 
-/// A complaint whose place is the statement's.
+/// An error about the whole statement.
 fn wrong(message: impl Into<String>) -> ProbeError {
     ProbeError::new(0..0, message)
 }
 
 fn statement(text: &str, maps: &[Map]) -> Result<Step, ProbeError> {
     if text.contains("//") {
-        return Err(wrong("a comment stands in a statement"));
+        return Err(wrong("a comment cannot stand inside of a statement"));
     }
     if let Some(rest) = text.strip_prefix("SAVE") {
         return save(rest, maps);
     }
     if text.starts_with('@') {
-        return Err(wrong("a snippet has no predicates of its own"));
+        return Err(wrong("a snippet cannot have predicated instructions"));
     }
     let (opcode, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let operands: Vec<&str> = rest.split(',').map(str::trim).collect();
@@ -190,16 +190,13 @@ fn statement(text: &str, maps: &[Map]) -> Result<Step, ProbeError> {
     let count = (0..3).filter(|i| form.contains(&format!("{{{i}}}"))).count();
     if operands.len() != count + 1 {
         return Err(wrong(format!(
-            "`{opcode}` has {} operands, here are {}",
+            "`{opcode}` has {} operands, but {} are given",
             count + 1,
             operands.iter().filter(|o| !o.is_empty()).count()
         )));
     }
     let Some(Value::Register(register)) = register(operands[0])? else {
-        return Err(wrong(format!(
-            "`{}` is not the probe's to write: it writes %NR registers alone",
-            operands[0]
-        )));
+        return Err(wrong(format!("a snippet cannot write `{}`, only %NR registers", operands[0])));
     };
     let values = operands[1..].iter().map(|o| value(o)).collect::<Result<Vec<_>, _>>()?;
     Ok(Step::Set(register, Compute { form, values }))
@@ -209,8 +206,8 @@ fn statement(text: &str, maps: &[Map]) -> Result<Step, ProbeError> {
 fn form(opcode: &str) -> Result<String, ProbeError> {
     let refused = || {
         let names: Vec<&str> = OPS.iter().map(|o| o.0).chain(["cvt", "mul.wide", "popc", "clz"]).collect();
-        let complaint = wrong(format!("`{opcode}` is none of the instructions that a snippet has"));
-        complaint.help(format!("they are {}, on integers of 32 and 64 bits", names.join(", ")))
+        let error = wrong(format!("a snippet cannot have the instruction `{opcode}`"));
+        error.help(format!("it can have {}, on integers of 32 and 64 bits", names.join(", ")))
     };
     let mut parts = opcode.rsplitn(2, '.');
     let (Some(ty), Some(name)) = (parts.next(), parts.next()) else { return Err(refused()) };
@@ -266,19 +263,22 @@ fn save(rest: &str, maps: &[Map]) -> Result<Step, ProbeError> {
         Some((name.trim(), fields))
     };
     let Some((name, fields)) = parts() else {
-        return Err(wrong("saving is written `SAVE [ map ] { %NR0, %NR1 };`"));
+        return Err(wrong("malformed `SAVE`: write `SAVE [ map ] { %NR0, %NR1 };`"));
     };
     let Some(number) = maps.iter().position(|m| m.name == name) else {
-        let complaint = wrong(format!("there is no map `{name}`"));
+        let error = wrong(format!("unknown map `{name}`"));
         return Err(match nearest(name, maps.iter().map(|m| m.name.as_str())) {
-            Some(near) => complaint.help(format!("did you mean `{near}`?")),
-            None => complaint.help(format!("`[map.{name}]`")),
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help(format!("declare it: `[map.{name}]`")),
         });
     };
     let values = fields.split(',').map(|f| value(f.trim())).collect::<Result<Vec<_>, _>>()?;
     let of = maps[number].fields.len();
     if values.len() != of {
-        return Err(wrong(format!("a record of `{name}` has {of} registers, here are {}", values.len())));
+        return Err(wrong(format!(
+            "a record of `{name}` has {of} registers, but {} are given",
+            values.len()
+        )));
     }
     Ok(Step::Save(number, values))
 }
@@ -288,7 +288,7 @@ fn register(text: &str) -> Result<Option<Value>, ProbeError> {
     let Some(digits) = text.strip_prefix("%NR") else { return Ok(None) };
     match digits.parse() {
         Ok(n) if digits.bytes().all(|b| b.is_ascii_digit()) => Ok(Some(Value::Register(n))),
-        _ => Err(wrong(format!("`{text}` is no register"))),
+        _ => Err(wrong(format!("`{text}` is not a register"))),
     }
 }
 
@@ -303,14 +303,15 @@ fn value(text: &str) -> Result<Value, ProbeError> {
         return Ok(Value::Special(name));
     }
     if text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
-        return number(text).ok_or_else(|| wrong(format!("`{text}` is no whole number of 64 bits")));
+        return number(text).ok_or_else(|| wrong(format!("`{text}` is not a 64-bit integer")));
     }
-    let complaint = wrong(format!("`{text}` is nothing that a snippet reads"));
+    let error = wrong(format!("a snippet cannot read `{text}`"));
     let names = HELPERS.iter().map(|h| h.0).chain(SPECIAL.iter().map(|s| s.0));
     Err(match nearest(text, names) {
-        Some(near) => complaint.help(format!("did you mean `{near}`?")),
-        None => complaint
-            .help("it reads %NR registers, numbers, helpers (ADDR, BYTES, OUT, IN1, IN2, IN3) and special registers"),
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.help(
+            "it can read %NR registers, numbers, ADDR, BYTES, OUT, IN1, IN2, IN3 and special registers",
+        ),
     })
 }
 

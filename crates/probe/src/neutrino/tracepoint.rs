@@ -1,5 +1,4 @@
-//! What a `pos` means: an opcode, not any text of a line; and what Neutrino's helpers are at its
-//! instructions.
+//! Translates a `pos`, which PRLX reads as an opcode, and the helpers (`OUT`, `ADDR` …) at its instructions.
 //!
 //! Neutrino's `OUT`, `IN1` … are the first operands of the line, addresses without their brackets among them.
 //! In the probe language addresses are no inputs, so it depends on the operation which is which.
@@ -36,7 +35,7 @@ pub(super) enum Family {
 }
 
 impl NeutrinoTracepoint {
-    /// What an alternative of a `pos` means, or why it means nothing.
+    /// The tracepoint of an alternative of a `pos`. The error says why there is none.
     pub fn of(text: &str) -> Result<NeutrinoTracepoint, String> {
         if text == "kernel" {
             return Ok(NeutrinoTracepoint { opcode: String::new(), family: Family::Kernel });
@@ -49,13 +48,13 @@ impl NeutrinoTracepoint {
             |w: &str| !w.is_empty() && w.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':');
         if !words().all(plain) {
             return Err(format!(
-                "`{text}` is no opcode: `pos` is words with points between them here, not any text of a line"
+                "`{text}` is not an opcode: PRLX takes `pos` as words separated by dots, not as any text of a line"
             ));
         }
         let first = words().next().unwrap_or_default();
         let Some(op) = Op::from_mnemonic(first) else {
             return Err(format!(
-                "no operation is called `{first}`: `pos` is an opcode here, not any text of a line"
+                "unknown operation `{first}`: PRLX takes `pos` as an opcode, not as any text of a line"
             ));
         };
         let family = match op {
@@ -79,7 +78,7 @@ impl NeutrinoTracepoint {
         self.family == Family::Kernel
     }
 
-    /// Whether whatever is at `other` is here too.
+    /// Whether this tracepoint matches every instruction that `other` matches.
     pub fn covers(&self, other: &NeutrinoTracepoint) -> bool {
         if self.kernel() || other.kernel() {
             return self == other;
@@ -111,21 +110,21 @@ impl NeutrinoTracepoint {
             Value::Helper(helper) => *helper,
         };
         let name = helper.name();
-        let no = |what: &str| Err(format!("`{name}` is not to be had at `{}`: {what}", self.opcode));
+        let no = |what: &str| Err(format!("`{name}` is not available at `{}`: {what}", self.opcode));
         if self.kernel() {
-            return Err(format!("`{name}` is not to be had at `kernel`: there is no instruction"));
+            return Err(format!("`{name}` is not available at `kernel`: this tracepoint has no instruction"));
         }
         let input = |n: u8| Ok(format!("bits(in{n})"));
         match (helper, self.family) {
-            (_, Family::Jump) => no("its operand is a label"),
+            (_, Family::Jump) => no("the operand is a label"),
             (Helper::Bytes, Family::Load | Family::Store | Family::Copy) => Ok("size".to_owned()),
             (Helper::Address, Family::Load | Family::Store) => Ok("address".to_owned()),
             (Helper::Address, Family::Copy) => Ok("source".to_owned()),
-            (Helper::Bytes | Helper::Address, _) => no("it accesses no memory that one address says"),
-            (_, Family::Lists) => no("its operands are lists, or none"),
+            (Helper::Bytes | Helper::Address, _) => no("the instruction has no single memory address"),
+            (_, Family::Lists) => no("the operands are lists of registers, or there are none"),
             (Helper::Operand(0), Family::Store | Family::Copy) => Ok("address".to_owned()),
             (Helper::Operand(0), _) if after => Ok("bits(out)".to_owned()),
-            (Helper::Operand(0), _) => no("it is written by the instruction: it is there in `after`"),
+            (Helper::Operand(0), _) => no("the instruction has not written it yet; use `after`"),
             (Helper::Operand(1), Family::Load) => Ok("address".to_owned()),
             (Helper::Operand(1), Family::Copy) => Ok("source".to_owned()),
             (Helper::Operand(n), Family::Load | Family::Copy) => input(n - 2),
@@ -133,7 +132,7 @@ impl NeutrinoTracepoint {
         }
     }
 
-    /// Whether a value is of something that the instruction reads, and may write over.
+    /// Whether a value is an input that the instruction may overwrite.
     pub fn may_write_over(&self, value: &Value) -> bool {
         let Value::Helper(helper) = value else { return false };
         match self.family {

@@ -82,21 +82,21 @@ fn tables() -> Vec<(&'static str, String)> {
         .map(|(name, params, doc)| vec![format!("`{name}({})`", params.join(", ")), (*doc).to_owned()]);
     let limits = [
         ("tracepoints of a clause", POINTS as u64),
-        ("statements of a clause, its loops unrolled", STATEMENTS),
-        ("trips of a loop", TRIPS),
+        ("statements of a clause, with its loops unrolled", STATEMENTS),
+        ("iterations of a loop", TRIPS),
         ("local variables of a clause", LOCALS as u64),
         ("declared variables", VARS as u64),
         ("tables", TABLES as u64),
         ("keys of a table", KEYS as u64),
-        ("declarations of records", RECORDS as u64),
+        ("record declarations", RECORDS as u64),
         ("fields of a record", FIELDS as u64),
-        ("records that are kept of a warp or thread", KEEP.into()),
+        ("records kept for each warp or thread", KEEP.into()),
     ];
     let limits = limits.iter().map(|(what, most)| vec![(*what).to_owned(), most.to_string()]);
     vec![
-        ("tracepoints", table(&["tracepoint", "where"], points.collect())),
-        ("builtins", table(&["builtin", "type", "what"], builtins.collect())),
-        ("functions", table(&["function", "what"], functions.collect())),
+        ("tracepoints", table(&["tracepoint", "sites"], points.collect())),
+        ("builtins", table(&["builtin", "type", "meaning"], builtins.collect())),
+        ("functions", table(&["function", "meaning"], functions.collect())),
         ("aggregates", table(&["aggregate", "what a row holds"], aggregates.collect())),
         ("limits", table(&["at most", ""], limits.collect())),
     ]

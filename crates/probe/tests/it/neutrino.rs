@@ -55,7 +55,7 @@ fn the_page_shows_a_right_file() {
 }
 
 #[test]
-fn wrong_files_are_complained_about() {
+fn wrong_files_give_errors() {
     let text = fs::read_to_string(cases().join("wrong.txt")).unwrap();
     let mut out = String::new();
     for case in text.split("---- ").skip(1) {
@@ -66,8 +66,7 @@ fn wrong_files_are_complained_about() {
     held("wrong", &out);
 }
 
-/// What they ask is to be had in code: at a kernel with global and asynchronous accesses and tensor
-/// instructions.
+/// The translated programs bind to kernels with global and asynchronous accesses and tensor instructions.
 #[test]
 fn programs_bind() {
     let kernels = cases().join("../../kernels");

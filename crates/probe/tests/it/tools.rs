@@ -98,8 +98,8 @@ fn every_file_is_a_tool() {
     let page = fs::read_to_string(root().join("docs/probe-tools.md")).unwrap();
     for (name, answers, text) in TOOLS {
         assert!(
-            text.starts_with("// ") && text.contains("\n// Misses:"),
-            "{name} does not say what it counts and misses"
+            text.starts_with("// ") && text.contains("\n// Limitations:"),
+            "{name} does not say what it counts and its limitations"
         );
         assert!(
             answers.ends_with('.') && page.contains(&format!("`{name}`")),

@@ -34,7 +34,7 @@ fn still(state: &State, (generation, round, place): Position) -> bool {
 }
 
 impl Shared {
-    /// Implements [`Recorder::running`](super::Recorder::running).
+    /// As [`Recorder::running`](super::Recorder::running), with the memory that markers write to.
     pub(super) fn running(&self, kept: &MappedBuffer) -> Vec<Running> {
         let mut found = Vec::new();
         for (i, g) in self.lock().generations.iter().enumerate() {

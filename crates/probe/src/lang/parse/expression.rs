@@ -1,4 +1,4 @@
-//! Expressions.
+//! Parses expressions, by operator precedence.
 
 use super::super::ast::operand;
 use super::super::ast::{Expr, ExprKind};
@@ -10,7 +10,8 @@ use super::super::token::Token;
 use super::{PARTS, Parsed, Parser};
 use prlx_plan::code::{Binary, TYPES};
 
-/// Operators of two operands, with how closely they bind. `&&` and `||` are [`ExprKind::Logic`].
+/// Binary operators: sign, precedence (higher binds tighter), operation, and whether it is an
+/// [`ExprKind::Logic`].
 #[rustfmt::skip]
 pub(in super::super) const OPERATORS: &[(&str, u8, Binary, bool)] = &[
     ("||", 2, Binary::Or, true),
@@ -26,19 +27,19 @@ pub(in super::super) const OPERATORS: &[(&str, u8, Binary, bool)] = &[
     ("*", 11, Binary::Mul, false), ("/", 11, Binary::Div, false), ("%", 11, Binary::Rem, false),
 ];
 
-/// How closely `?:` binds.
+/// Precedence of `?:`.
 pub(in super::super) const SELECT: u8 = 1;
-/// How closely operators of one operand bind.
+/// Precedence of unary operators.
 pub(in super::super) const UNARY: u8 = 12;
 
 impl<'a> Parser<'a> {
-    /// An expression of its own.
+    /// Parses a whole expression.
     pub(super) fn expression(&mut self) -> Parsed<Expr> {
         self.parts = 0;
         self.select()
     }
 
-    /// Expressions up to a closing sign, with commas between them.
+    /// Parses expressions separated by commas, up to a closing sign.
     pub(super) fn list(&mut self, close: &str) -> Parsed<Vec<Expr>> {
         let mut all = Vec::new();
         while !self.is(close) {
@@ -54,7 +55,10 @@ impl<'a> Parser<'a> {
         self.parts += 1;
         let span = start..self.end;
         if self.parts > PARTS {
-            return Err(ProbeError::new(span, format!("this expression has more than {PARTS} parts")));
+            return Err(ProbeError::new(
+                span,
+                format!("this expression has more than {PARTS} operands and operators"),
+            ));
         }
         Ok(Expr { kind, span })
     }
@@ -84,7 +88,7 @@ impl<'a> Parser<'a> {
             self.advance();
             let right = self.binary(closeness + 1)?;
             let start = left.span.start;
-            // A text stands on the right.
+            // The text of a comparison becomes the right operand.
             let swap = matches!(left.kind, ExprKind::Text(_)) && matches!(op, Binary::Eq | Binary::Ne);
             let (a, b) =
                 if swap { (Box::new(right), Box::new(left)) } else { (Box::new(left), Box::new(right)) };
@@ -93,10 +97,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the token after the one at hand is `{`: no expression begins with that.
+    /// Whether the token after the current one is `{`. No expression begins with `{`.
     fn before_brace(&self) -> bool {
-        let mut ahead = self.lexer.clone();
-        ahead.next().0 == Token::Sign("{")
+        let mut lookahead = self.lexer.clone();
+        lookahead.next().0 == Token::Sign("{")
     }
 
     fn unary(&mut self) -> Parsed<Expr> {
@@ -106,13 +110,13 @@ impl<'a> Parser<'a> {
             _ => return self.primary(),
         };
         self.advance();
-        // A minus before a number belongs to it.
+        // A minus before a number is part of the number.
         match self.token {
             Token::Int(n) if sign == "-" => {
                 let n = -i128::from(n);
                 self.advance();
                 if n < i64::MIN.into() {
-                    return Err(ProbeError::new(start..self.end, "this number has more than 64 bits"));
+                    return Err(ProbeError::new(start..self.end, "this number does not fit into 64 bits"));
                 }
                 return self.node(ExprKind::Int(n), start);
             }
@@ -149,9 +153,8 @@ impl<'a> Parser<'a> {
                 return Ok(inner);
             }
             Token::At(_) => {
-                let complaint =
-                    ProbeError::new(self.span.clone(), "what a table holds can't be read by the program");
-                return Err(complaint.help("keep it in a variable: `thread x: u64;`"));
+                let error = ProbeError::new(self.span.clone(), "a program cannot read a table");
+                return Err(error.help("keep the value in a variable: `thread x: u64;`"));
             }
             _ => return Err(self.expected("a value")),
         };
@@ -159,7 +162,7 @@ impl<'a> Parser<'a> {
         self.node(kind, start)
     }
 
-    /// Reads something within parentheses: a `/` is a division there.
+    /// Parses something in parentheses, where a `/` is always a division.
     fn inside<T>(&mut self, what: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         let predicate = std::mem::take(&mut self.predicate);
         let done = what(self);
@@ -167,7 +170,7 @@ impl<'a> Parser<'a> {
         done
     }
 
-    /// The number of a local variable; a new one's is the next.
+    /// The index of a local variable; a new variable gets the next index.
     pub(super) fn local(&mut self, name: &'a str) -> usize {
         match self.locals.get(name) {
             Some(number) => *number,
@@ -175,7 +178,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The number of a new local variable.
+    /// Adds a local variable and returns its index.
     pub(super) fn new_local(&mut self, name: &'a str) -> usize {
         let number = self.local_names.len();
         self.local_names.push(name);
@@ -187,7 +190,7 @@ impl<'a> Parser<'a> {
         number
     }
 
-    /// What begins with a name.
+    /// Parses an operand that begins with a name.
     fn named(&mut self, name: &'a str) -> Parsed<Expr> {
         let (start, span) = (self.span.start, self.span.clone());
         self.advance();
@@ -206,7 +209,7 @@ impl<'a> Parser<'a> {
         } else if let Some(parameter) = name.strip_prefix("arg.") {
             ExprKind::Arg(parameter.to_owned())
         } else {
-            // Reading can go on: what it is does not matter to the grammar.
+            // Parsing continues with any builtin: the grammar does not depend on the name.
             let unknown = self.unknown(name, span);
             self.report(unknown);
             ExprKind::Builtin(Builtin::Site)
@@ -215,30 +218,30 @@ impl<'a> Parser<'a> {
     }
 
     fn unknown(&self, name: &str, span: std::ops::Range<usize>) -> ProbeError {
-        let complaint = ProbeError::new(span, format!("there is no `{name}`"));
+        let error = ProbeError::new(span, format!("unknown name `{name}`"));
         if let Some((name, _, params, _)) = FUNCTIONS.iter().find(|f| f.0 == name) {
-            return complaint.help(format!("the function is written `{name}({})`", params.join(", ")));
+            return error.help(format!("call the function: `{name}({})`", params.join(", ")));
         }
         if name == "arg" {
-            return complaint.help("a parameter of the kernel is `arg.NAME`, or `arg.0` by its number");
+            return error.help("write a kernel parameter as `arg.NAME`, or by its number as `arg.0`");
         }
         if name.strip_prefix("in").or(name.strip_prefix("out")).is_some_and(|d| d.parse::<u64>().is_ok()) {
-            return complaint.help("operands are `in0` to `in9` and `out0` to `out9`");
+            return error.help("the operands are `in0` to `in9` and `out0` to `out9`");
         }
         if ["tid", "ntid", "ctaid", "nctaid", "cluster"].contains(&name) {
-            return complaint.help(format!("write `{name}.x`, `{name}.y` or `{name}.z`"));
+            return error.help(format!("write `{name}.x`, `{name}.y` or `{name}.z`"));
         }
         if self.locals.contains_key(name) {
-            return complaint.help(format!("did you mean `${name}`?"));
+            return error.help(format!("did you mean `${name}`?"));
         }
         let vars = self.script.vars.iter().map(|v| v.name.as_str());
         let functions = FUNCTIONS.iter().map(|f| f.0);
         let names =
             vars.chain(BUILTINS.iter().map(|b| b.0)).chain(functions).chain(["out", "in0", "true", "false"]);
         match nearest(name, names) {
-            Some(near) => complaint.help(format!("did you mean `{near}`?")),
+            Some(near) => error.help(format!("did you mean `{near}`?")),
             None => {
-                complaint.help("docs/probes.md lists what there is; a variable is declared, or local: `$x`")
+                error.help("docs/probes.md lists all names; declare a variable, or use a local one: `$x`")
             }
         }
     }
@@ -267,13 +270,13 @@ impl<'a> Parser<'a> {
         };
         if args.len() != takes {
             let params = function.map_or("x".to_owned(), |f| f.2.join(", "));
-            let complaint =
-                ProbeError::new(start..self.end, format!("the function is written `{name}({params})`"));
+            let given = if args.len() == 1 { "1 value" } else { &format!("{} values", args.len()) };
+            let message = format!("`{name}({params})` has {given} here");
+            let error = ProbeError::new(start..self.end, message);
             return Err(if args.len() == 1 && AGGREGATES.iter().any(|a| a.0 == name) {
-                complaint
-                    .help(format!("with one value it is an aggregate, and stands alone: `@t = {name}(x)`"))
+                error.help(format!("to aggregate one value, update a table: `@t = {name}(x)`"))
             } else {
-                complaint
+                error.help(format!("write `{name}({params})`"))
             });
         }
         let mut next = || args.pop().map(Box::new);
@@ -294,12 +297,12 @@ impl<'a> Parser<'a> {
 }
 
 fn no_function(name: &str, span: std::ops::Range<usize>) -> ProbeError {
-    let complaint = ProbeError::new(span, format!("there is no function `{name}`"));
+    let error = ProbeError::new(span, format!("unknown function `{name}`"));
     if AGGREGATES.iter().any(|a| a.0 == name) {
-        return complaint.help(format!("`{name}` is an aggregate, and stands alone: `@t = {name}(…)`"));
+        return error.help(format!("`{name}` is an aggregate, which updates a table: `@t = {name}(…)`"));
     }
     match nearest(name, FUNCTIONS.iter().map(|f| f.0).chain(TYPES.iter().map(|t| t.0))) {
-        Some(near) => complaint.help(format!("did you mean `{near}`?")),
-        None => complaint.help("docs/probes.md lists the functions"),
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.help("docs/probes.md lists the functions"),
     }
 }

@@ -1,4 +1,4 @@
-//! Tracepoints.
+//! Parses tracepoints: `inst:ld.global:end`.
 
 use prlx_isa::ptx::Op;
 
@@ -8,17 +8,17 @@ use super::super::token::{Part, Token};
 use super::{Parsed, Parser};
 use prlx_plan::pattern;
 
-/// The kinds of tracepoints: how each is written, and what it means.
+/// The kinds of tracepoints: name, syntax, meaning. `docs/probes.md` shows this table.
 #[rustfmt::skip]
 pub const TRACEPOINTS: &[(&str, &str, &str)] = &[
-    ("kernel", "`kernel:begin`, `kernel:NAME:begin`, or with `end`", "A thread begins a kernel, or ends: every way out counts."),
-    ("func", "`func:NAME:begin` or `func:NAME:end`", "A function is entered or left, kernels among them."),
-    ("block", "`block`", "A basic block begins."),
-    ("loop", "`loop:begin`, `loop:trip` or `loop:end`", "A loop is entered, gone on with, or left."),
-    ("branch", "`branch`", "Before a conditional branch or a switch."),
-    ("decision", "`decision`, or `decision:begin`", "After, or before, the instruction that computes a predicate which steers a branch, a guarded instruction or a select."),
-    ("inst", "`inst:OPCODE`, `inst:OPCODE:begin` or `inst:OPCODE:end`", "Before an instruction (also without a side), or after it."),
-    ("marker", "`marker:NAME`, or `marker:NAME:begin` and `marker:NAME:end`", "A marker begins (also without a side) or ends."),
+    ("kernel", "`kernel:begin`, `kernel:NAME:begin`, or with `end`", "At a thread's first instruction, or at every point where it ends."),
+    ("func", "`func:NAME:begin` or `func:NAME:end`", "At the entry of a function, or at every point where control leaves it. Kernels are functions, too."),
+    ("block", "`block`", "At the start of each basic block."),
+    ("loop", "`loop:begin`, `loop:trip` or `loop:end`", "Where control enters a loop, jumps back to its header, or leaves it."),
+    ("branch", "`branch`", "Before each conditional branch and each switch (`brx.idx`)."),
+    ("decision", "`decision`, or `decision:begin`", "After (or, with `begin`, before) each instruction that computes the predicate of a branch, a guarded instruction or a select."),
+    ("inst", "`inst:OPCODE`, `inst:OPCODE:begin` or `inst:OPCODE:end`", "Before each instruction with this opcode; with `end`, after it."),
+    ("marker", "`marker:NAME`, or `marker:NAME:begin` and `marker:NAME:end`", "Where a marker begins; with `end`, where it ends."),
 ];
 
 impl Parser<'_> {
@@ -26,7 +26,7 @@ impl Parser<'_> {
         if !matches!(self.token, Token::Name(_)) {
             return Err(self.expected("a tracepoint"));
         }
-        // Its parts are no tokens: read again from its first byte on.
+        // The parts of a tracepoint are not tokens. Read them again from the first byte.
         self.lexer.at = self.span.start;
         let parts = self.lexer.parts();
         let start = self.span.start;
@@ -40,16 +40,16 @@ impl Parser<'_> {
     }
 }
 
-/// What the parts of a tracepoint mean.
+/// The meaning of a tracepoint's parts.
 fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
     let whole = parts[0].span.start..parts[parts.len() - 1].span.end;
     let kind = parts[0].text.as_str();
     let Some((_, form, _)) = TRACEPOINTS.iter().find(|k| k.0 == kind) else {
-        let complaint = ProbeError::new(parts[0].span.clone(), format!("there is no tracepoint `{kind}`"));
+        let error = ProbeError::new(parts[0].span.clone(), format!("unknown tracepoint `{kind}`"));
         return Err(match nearest(kind, TRACEPOINTS.iter().map(|k| k.0)) {
-            Some(near) => complaint.help(format!("did you mean `{near}`?")),
-            None => complaint.help(format!(
-                "tracepoints are {}",
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help(format!(
+                "the tracepoints are {}",
                 TRACEPOINTS.iter().map(|k| k.0).collect::<Vec<_>>().join(", ")
             )),
         });
@@ -59,16 +59,15 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
             ProbeError::new(empty.span.clone(), "a name is missing here").help(format!("write {form}"))
         );
     }
-    let malformed = || ProbeError::new(whole.clone(), format!("this is no tracepoint of kind `{kind}`"));
+    let malformed = || ProbeError::new(whole.clone(), format!("malformed `{kind}` tracepoint"));
     let malformed = || malformed().help(format!("write {form}"));
     let side = |part: &Part| match part.text.as_str() {
         "begin" => Ok(Side::Begin),
         "end" => Ok(Side::End),
         other => {
-            let complaint = ProbeError::new(part.span.clone(), format!("there is no side `{other}`"));
+            let error = ProbeError::new(part.span.clone(), format!("unknown side `{other}`"));
             let near = nearest(other, ["begin", "end"]);
-            Err(complaint
-                .help(near.map_or(format!("write {form}"), |near| format!("did you mean `{near}`?"))))
+            Err(error.help(near.map_or(format!("write {form}"), |near| format!("did you mean `{near}`?"))))
         }
     };
     let is_side = |part: &Part| !part.quoted && matches!(part.text.as_str(), "begin" | "end");
@@ -78,14 +77,14 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
         ("func", [name, at]) => (What::Func(name.text.clone()), side(at)?),
         ("kernel" | "func", [name]) => {
             let name = if is_side(name) { "NAME" } else { &name.text };
-            let help = format!("`{kind}:{name}:begin` or `{kind}:{name}:end`");
-            return Err(ProbeError::new(whole, "is it where it begins or where it ends?").help(help));
+            let help = format!("write `{kind}:{name}:begin` or `{kind}:{name}:end`");
+            return Err(ProbeError::new(whole, "this tracepoint needs `:begin` or `:end`").help(help));
         }
         ("block", []) => (What::Block, Side::Begin),
         ("loop", [at]) if at.text == "trip" => (What::Trip, Side::Begin),
         ("loop", [at]) => match side(at) {
             Ok(side) => (What::Loop, side),
-            Err(complaint) => return Err(complaint.help(format!("write {form}"))),
+            Err(error) => return Err(error.help(format!("write {form}"))),
         },
         ("branch", []) => (What::Branch, Side::Begin),
         ("decision", []) => (What::Decision, Side::End),
@@ -98,27 +97,28 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
     })
 }
 
-/// The words of an opcode; none for `*`.
+/// The words of an opcode; empty for `*`.
 fn words(opcode: &Part) -> Parsed<Vec<String>> {
     if opcode.text == "*" {
         return Ok(Vec::new());
     }
     let words: Vec<String> = opcode.text.split('.').map(str::to_owned).collect();
     if words.iter().any(String::is_empty) || opcode.quoted {
-        return Err(ProbeError::new(opcode.span.clone(), "an opcode is words with points between them"));
+        let error = ProbeError::new(opcode.span.clone(), "an opcode is a list of words separated by dots");
+        return Err(error.help("for example `inst:ld.global`, without quotes"));
     }
     let operation = &words[0];
     if !Op::ALL.iter().any(|op| pattern::any(std::slice::from_ref(operation), op.mnemonic())) {
         let span = opcode.span.start..opcode.span.start + operation.len();
-        let complaint = ProbeError::new(span, format!("no operation is called `{operation}`"));
+        let error = ProbeError::new(span, format!("unknown operation `{operation}`"));
         return Err(match nearest(operation, Op::ALL.iter().map(|op| op.mnemonic())) {
-            Some(near) => complaint.help(format!("did you mean `{near}`?")),
-            None => complaint.help("the operations are in docs/ops.md"),
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help("docs/ops.md lists the operations"),
         });
     }
     if words[1..].iter().any(|w| w.contains(['*', '?'])) {
-        let complaint = ProbeError::new(opcode.span.clone(), "only the operation may be a pattern");
-        return Err(complaint.help("modifiers that are left out may be anything"));
+        let error = ProbeError::new(opcode.span.clone(), "only the first word of an opcode can be a pattern");
+        return Err(error.help("leave a modifier out to match any"));
     }
     Ok(words)
 }

@@ -1,4 +1,4 @@
-//! Statements.
+//! Parses statements.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use super::super::check;
 use super::super::error::{ProbeError, nearest};
 use super::super::function::AGGREGATES;
 use super::super::token::Token;
-use super::{Parsed, Parser, field_names, taken};
+use super::{Parsed, Parser, field_names, reserved};
 use prlx_plan::VariableScope;
 use prlx_plan::code::Binary;
 
-/// Assignments, with what they do to the old value.
+/// Assignment operators, with the operation that they apply to the old value.
 const ASSIGNMENTS: &[(&str, Option<Binary>)] = &[
     ("=", None),
     ("+=", Some(Binary::Add)),
@@ -28,10 +28,10 @@ const ASSIGNMENTS: &[(&str, Option<Binary>)] = &[
     (">>=", Some(Binary::Shr)),
 ];
 
-/// Those whose sign has a name before it: `x min= e`.
+/// Assignment operators that begin with a name: `x min= e`.
 const NAMED: &[(&str, Binary)] = &[("min", Binary::Min), ("max", Binary::Max)];
 
-/// An assignment of an operation, as it is written.
+/// The assignment operator of an operation, as a program writes it.
 pub(in super::super) fn assignment(op: Binary) -> String {
     let named = NAMED.iter().find(|n| n.1 == op).map(|n| format!("{}=", n.0));
     let sign = || ASSIGNMENTS.iter().find(|a| a.1 == Some(op)).map_or("=", |a| a.0).to_owned();
@@ -47,8 +47,8 @@ impl<'a> Parser<'a> {
             let mut body = Vec::new();
             while !p.takes("}") {
                 if p.full() {
-                    // It is not kept either: this ends the reading.
-                    return Err(ProbeError::new(open, "there are too many mistakes"));
+                    // Nobody sees this error: the list is full. It ends the parsing.
+                    return Err(ProbeError::new(open, "too many errors"));
                 }
                 if p.token == Token::End {
                     return Err(ProbeError::new(open, "this `{` has no `}`"));
@@ -59,9 +59,9 @@ impl<'a> Parser<'a> {
                 let start = p.span.start;
                 match p.statement() {
                     Ok(stmt) => body.push(stmt),
-                    Err(complaint) => {
-                        p.report(complaint);
-                        p.pass_statement(start);
+                    Err(error) => {
+                        p.report(error);
+                        p.skip_statement(start);
                     }
                 }
             }
@@ -69,8 +69,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// After a mistake in a statement: to the end of it.
-    fn pass_statement(&mut self, start: usize) {
+    /// After an error in a statement: skips to its end.
+    fn skip_statement(&mut self, start: usize) {
         let mut depth = 0usize;
         if self.span.start == start && !self.is("{") {
             self.advance();
@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
         };
         if !self.takes(";") && !self.is("}") {
             let expected = self.expected("`;`");
-            // Where it is missing, unless something stands there that is none of the language's.
+            // Points to where the semicolon is missing, unless the next token is invalid.
             return Err(match self.token {
                 Token::Bad(_) => expected,
                 _ => ProbeError { span: self.end..self.end, ..expected },
@@ -130,10 +130,12 @@ impl<'a> Parser<'a> {
     fn repeat(&mut self) -> Parsed<Stmt> {
         let start = self.span.start;
         self.advance();
-        let Token::Local(name) = self.token else { return Err(self.expected("a local variable, as `$i`")) };
+        let Token::Local(name) = self.token else {
+            return Err(self.expected("a local variable such as `$i`"));
+        };
         if self.locals.get(name).is_some_and(|l| self.loops.contains(l)) {
-            let message = format!("`${name}` belongs to the loop around this one");
-            self.report(ProbeError::new(self.span.clone(), message));
+            let message = format!("`${name}` is already the variable of an enclosing loop");
+            self.report(ProbeError::new(self.span.clone(), message).help("choose another name"));
         }
         self.advance();
         if !self.takes_name("in") {
@@ -144,7 +146,7 @@ impl<'a> Parser<'a> {
         let range = from..self.bound()?;
         let span = start..self.end;
         check::trips(&range, &span).unwrap_or_else(|c| self.report(c));
-        // A loop's variable is its own; the name may have meant another before.
+        // The variable is local to the loop and hides another one of the same name.
         let outer = self.locals.get(name).copied();
         let variable = self.new_local(name);
         self.loops.push(variable);
@@ -157,19 +159,20 @@ impl<'a> Parser<'a> {
         Ok(Stmt::For(variable, range, body?, span))
     }
 
-    /// A bound of a loop.
+    /// Parses a bound of a loop.
     fn bound(&mut self) -> Parsed<i64> {
         let wrong = self.expected("a whole number");
         let minus = self.takes("-");
         let Token::Int(n) = self.token else {
             return Err(match self.token {
                 Token::Bad(_) => self.expected("a whole number"),
-                _ => wrong.help("a loop's bounds are constants"),
+                _ => wrong.help("the bounds of a loop must be constants"),
             });
         };
         let n = if minus { -i128::from(n) } else { n.into() };
-        let n = i64::try_from(n)
-            .map_err(|_| ProbeError::new(self.span.clone(), "a loop's bounds have 64 bits, one a sign"))?;
+        let n = i64::try_from(n).map_err(|_| {
+            ProbeError::new(self.span.clone(), "a bound of a loop must fit into a signed 64-bit integer")
+        })?;
         self.advance();
         Ok(n)
     }
@@ -177,7 +180,7 @@ impl<'a> Parser<'a> {
     fn save(&mut self) -> Parsed<Stmt> {
         let start = self.span.start;
         self.advance();
-        let Token::At(name) = self.token else { return Err(self.expected("records, as `@sched`")) };
+        let Token::At(name) = self.token else { return Err(self.expected("a record such as `@sched`")) };
         let found = self.script.records.iter().position(|r| r.name == name);
         let at = self.span.clone();
         self.advance();
@@ -186,39 +189,40 @@ impl<'a> Parser<'a> {
         let fields = self.list(")")?;
         self.expect(")")?;
         let Some(record) = found else {
-            let complaint = ProbeError::new(at, format!("no records `@{name}` are declared"));
+            let error = ProbeError::new(at, format!("unknown record `@{name}`"));
             return Err(match nearest(name, self.script.records.iter().map(|r| r.name.as_str())) {
-                Some(near) => complaint.help(format!("did you mean `@{near}`?")),
-                None => complaint.help(format!("`record @{name}(value: u64) per warp keep 1;` above")),
+                Some(near) => error.help(format!("did you mean `@{near}`?")),
+                None => {
+                    error.help(format!("declare it first: `record @{name}(value: u64) per warp keep 1;`"))
+                }
             });
         };
         let declared = &self.script.records[record];
         if fields.len() != declared.fields.len() {
             let (n, is) = (declared.fields.len(), fields.len());
-            let message =
-                format!("`@{name}` has {n} {}, here are {is}", if n == 1 { "field" } else { "fields" });
-            let help = format!("`save @{name}({})`", field_names(declared));
+            let fields = if n == 1 { "field" } else { "fields" };
+            let message = format!("`@{name}` has {n} {fields}, but {is} values are given");
+            let help = format!("write `save @{name}({})`", field_names(declared));
             return Err(ProbeError::new(open..self.end, message).help(help));
         }
         Ok(Stmt::Save { record, fields, span: start..self.end })
     }
 
-    /// `x = e`, `x += e`, `x++` of a declared variable.
+    /// Parses `x = e`, `x += e` or `x++` of a declared variable.
     fn variable(&mut self, name: &str) -> Parsed<Stmt> {
         let span = self.span.clone();
         let Some(number) = self.script.vars.iter().position(|v| v.name == name) else {
-            if let Some(what) = taken(name) {
-                let message = format!("`{name}` can't stand here: it is {what}");
+            if let Some(what) = reserved(name) {
+                let message = format!("a statement cannot begin with `{name}`, which is {what}");
                 return Err(ProbeError::new(span, message)
-                    .help("a statement assigns, updates a table, or saves a record"));
+                    .help("a statement assigns a variable, updates a table, or saves a record"));
             }
-            let complaint = ProbeError::new(span, format!("no variable `{name}` is declared"));
+            let error = ProbeError::new(span, format!("unknown variable `{name}`"));
             let names = self.script.vars.iter().map(|v| v.name.as_str()).chain(["save", "if", "for"]);
             return Err(match nearest(name, names) {
-                Some(near) => complaint.help(format!("did you mean `{near}`?")),
-                None => complaint.help(format!(
-                    "declare it, as `thread {name}: u64;`, or use a local variable, `${name}`"
-                )),
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error
+                    .help(format!("declare it: `thread {name}: u64;`, or use a local variable: `${name}`")),
             });
         };
         self.advance();
@@ -237,7 +241,10 @@ impl<'a> Parser<'a> {
         let span = self.span.clone();
         let number = self.local(name);
         if self.loops.contains(&number) {
-            self.report(ProbeError::new(span.clone(), format!("`${name}` is set by its loop alone")));
+            self.report(ProbeError::new(
+                span.clone(),
+                format!("only the loop can set its variable `${name}`"),
+            ));
         }
         self.advance();
         let plain = self.is("=");
@@ -253,23 +260,24 @@ impl<'a> Parser<'a> {
             (VariableScope::Thread, _) => {
                 let name = &self.script.vars[var].name;
                 let message = format!(
-                    "`{name}` is a thread's own: only a warp's or CTA's variable is read and set at once"
+                    "`{name}` is a thread variable; only a variable of a warp or CTA can be read and updated at once"
                 );
                 Err(ProbeError::new(span, message)
-                    .help(format!("`$… = {name};`, then a statement that sets it")))
+                    .help(format!("write `$… = {name};`, then a statement that updates `{name}`")))
             }
             (_, Some(how)) if plain => Ok(Stmt::Merge { var, how, value: by, old: Some(number), span }),
-            _ => Err(ProbeError::new(span, "a statement sets one variable")
-                .help("but for `$old = x += …`, of a warp's or CTA's variable")),
+            _ => Err(ProbeError::new(span, "a statement can assign only one variable")
+                .help("the exception is `$old = x += …`, where `x` is a variable of a warp or CTA")),
         }
     }
 
-    /// Whether an assignment's sign stands here.
+    /// Whether the current token begins an assignment operator.
     fn operates(&self) -> bool {
         self.is("++") || ASSIGNMENTS.iter().any(|a| self.is(a.0)) || NAMED.iter().any(|n| self.is_name(n.0))
     }
 
-    /// An assignment's sign and what stands behind it: what it does with the old value, and with what.
+    /// Parses an assignment operator and its right side. Returns the operation on the old value, and the
+    /// other operand.
     fn operation(&mut self) -> Parsed<(Option<Binary>, Expr)> {
         if self.is("++") {
             let one = Expr { kind: ExprKind::Int(1), span: self.span.clone() };
@@ -282,12 +290,12 @@ impl<'a> Parser<'a> {
             return Ok((Some(*op), self.expression()?));
         }
         let found = ASSIGNMENTS.iter().find(|a| self.is(a.0));
-        let Some((_, op)) = found else { return Err(self.expected("an assignment, as `=`")) };
+        let Some((_, op)) = found else { return Err(self.expected("an assignment such as `=`")) };
         self.advance();
         Ok((*op, self.expression()?))
     }
 
-    /// What an assignment to `old` gives.
+    /// Parses the rest of an assignment to `old`, and returns the new value.
     fn assigned(&mut self, old: ExprKind, at: Span) -> Parsed<Expr> {
         let (op, by) = self.operation()?;
         let Some(op) = op else { return Ok(by) };
@@ -306,7 +314,7 @@ impl<'a> Parser<'a> {
             key = self.list("]")?;
             self.expect("]")?;
             if key.is_empty() || key.len() > check::KEYS {
-                let message = format!("between `[` and `]` are 1 to {} keys", check::KEYS);
+                let message = format!("a table has 1 to {} keys between `[` and `]`", check::KEYS);
                 return Err(ProbeError::new(at.start..self.end, message));
             }
         }
@@ -323,19 +331,20 @@ impl<'a> Parser<'a> {
         Ok(Stmt::Update(Update { table, key, value, span: at.start..self.end }))
     }
 
-    /// `count()`, `sum(e)` …
+    /// Parses an aggregate: `count()`, `sum(e)` …
     fn aggregate(&mut self) -> Parsed<(Aggregate, Option<Expr>)> {
         let start = self.span.clone();
         let form = |(name, params, _): &(&str, &[&str], &str)| format!("`{name}({})`", params.join(", "));
-        let all = || format!("a table takes {}", AGGREGATES.iter().map(form).collect::<Vec<_>>().join(", "));
+        let all =
+            || format!("the aggregates are {}", AGGREGATES.iter().map(form).collect::<Vec<_>>().join(", "));
         let Token::Name(name) = self.token else {
             return Err(self.expected("an aggregate").help(all()));
         };
         let Some(row) = AGGREGATES.iter().find(|a| a.0 == name) else {
-            let complaint = ProbeError::new(start, format!("there is no aggregate `{name}`"));
+            let error = ProbeError::new(start, format!("unknown aggregate `{name}`"));
             return Err(match nearest(name, AGGREGATES.iter().map(|a| a.0)) {
-                Some(near) => complaint.help(format!("did you mean `{near}`?")),
-                None => complaint.help(all()),
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(all()),
             });
         };
         self.advance();
@@ -344,7 +353,8 @@ impl<'a> Parser<'a> {
         self.expect(")")?;
         let span = start.start..self.end;
         if args.len() != row.1.len() {
-            return Err(ProbeError::new(span, format!("the aggregate is written {}", form(row))));
+            let error = ProbeError::new(span, format!("wrong number of values for `{name}`"));
+            return Err(error.help(format!("write {}", form(row))));
         }
         let aggregate = match name {
             "count" => Aggregate::Count,
@@ -359,35 +369,37 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The steps of `lhist(e, low, high, step)`, of the last three.
+/// The aggregate `lhist(e, low, high, step)`, from its last three arguments.
 fn steps(args: Vec<Expr>, span: &Span) -> Parsed<Aggregate> {
     let number = |e: &Expr| match e.kind {
         ExprKind::Int(n) => Ok(n),
         _ => Err(ProbeError::new(
             e.span.clone(),
-            "bounds and step of `lhist` are whole numbers that stand here",
+            "the bounds and the step of `lhist` must be constant whole numbers",
         )),
     };
     let [low, high, step] = &args[..] else {
-        return Err(ProbeError::new(span.clone(), "`lhist` takes four values"));
+        return Err(ProbeError::new(span.clone(), "`lhist` takes 4 values"));
     };
     let (low, high, step) = (number(low)?, number(high)?, number(step)?);
     let Range { start, end } = low..high;
     let wrong = |what: String| ProbeError::new(span.clone(), what);
     let (Ok(low), Ok(_), Ok(width)) = (i64::try_from(start), i64::try_from(end), u64::try_from(step)) else {
-        return Err(wrong("bounds of `lhist` have 64 bits, one a sign, and its step is above 0".to_owned()));
+        let message =
+            "the bounds of `lhist` must fit into signed 64-bit integers, and its step must be above 0";
+        return Err(wrong(message.to_owned()));
     };
     if width == 0 || start >= end {
-        return Err(wrong("`lhist` goes up, and its step is above 0".to_owned()));
+        return Err(wrong("`lhist` needs low < high, and a step above 0".to_owned()));
     }
     if (end - start) % step != 0 {
         let up = start + (end - start + step - 1) / step * step;
-        let message = format!("steps of {step} from {start} do not end at {end}");
-        return Err(wrong(message).help(format!("end at {up}, or at {}", up - step)));
+        let message = format!("steps of {step} from {start} do not reach {end} exactly");
+        return Err(wrong(message).help(format!("use {up} or {} as the upper bound", up - step)));
     }
     let steps = (end - start) / step;
     match u32::try_from(steps) {
         Ok(steps) if steps <= STEPS => Ok(Aggregate::Lhist { low, step: width, steps }),
-        _ => Err(wrong(format!("`lhist` has at most {STEPS} steps, here are {steps}"))),
+        _ => Err(wrong(format!("`lhist` has at most {STEPS} steps; this one has {steps}"))),
     }
 }
