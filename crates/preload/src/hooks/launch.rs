@@ -140,9 +140,8 @@ pub unsafe fn cuLaunchCooperativeKernelMultiDevice(
     for (launch, patched) in launches.iter_mut().zip(&mut patched) {
         // SAFETY: the parameters of a launch of the program (P1). The vector of `PatchedParams` does not grow
         // any more, so its elements do not move.
-        launch.params = unsafe {
-            patched.patch(real, launch.function, launch.params, null_mut(), Purpose::Unrecorded).0
-        };
+        launch.params =
+            unsafe { patched.patch(real, launch.function, launch.params, null_mut(), Purpose::Unrecorded).0 };
     }
     let at = if list.is_null() { list } else { launches.as_mut_ptr() };
     // SAFETY: the driver's function (P2) with as many launches as the program passed. The copies and their

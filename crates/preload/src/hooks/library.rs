@@ -65,7 +65,11 @@ pub unsafe fn cuLibraryLoadData(
             // SAFETY: after success the driver has read the image and the options (P4).
             let (image, keeps, options) = unsafe {
                 let image = image::bytes(at);
-                (image, Keeps::of(library_names, library_values, library_count), options(count, names, values))
+                (
+                    image,
+                    Keeps::of(library_names, library_values, library_count),
+                    options(count, names, values),
+                )
             };
             let Ok(image) = image else {
                 skip_module(real, RELOCATABLE);
@@ -102,8 +106,7 @@ impl Keeps {
         let mut keeps = Keeps { image: false, shares_host_functions: false };
         for i in 0..if names.is_null() { 0 } else { count as usize } {
             // SAFETY: neither is null where it is read, so the caller promises `count` elements of each.
-            let (name, set) =
-                unsafe { (*names.add(i), values.is_null() || !(*values.add(i)).is_null()) };
+            let (name, set) = unsafe { (*names.add(i), values.is_null() || !(*values.add(i)).is_null()) };
             match name {
                 // A value may be left out: then the option's presence sets it.
                 PRESERVED => keeps.image |= set,
@@ -214,12 +217,7 @@ fn is_in_read_only_segment(image: &[u8]) -> bool {
 }
 
 /// Notes that a library is to be rewritten at its first use.
-fn replace_at_first_use(
-    real: &'static Functions,
-    handle: *mut c_void,
-    image: Image,
-    options: Vec<String>,
-) {
+fn replace_at_first_use(real: &'static Functions, handle: *mut c_void, image: Image, options: Vec<String>) {
     let load = move || {
         let made = replacement(real, image.bytes(), &options)?;
         let mut library = null_mut();

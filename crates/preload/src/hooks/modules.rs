@@ -85,12 +85,7 @@ pub unsafe fn cuModuleLoad(real: &Functions, to: *mut *mut c_void, path: *const 
     // SAFETY: the driver's functions (P2) with the program's arguments (P1), or with an image that lives
     // through the call (P6).
     unsafe {
-        load_module(
-            to,
-            found,
-            |image| (real.cuModuleLoadData)(to, image),
-            || (real.cuModuleLoad)(to, path),
-        )
+        load_module(to, found, |image| (real.cuModuleLoadData)(to, image), || (real.cuModuleLoad)(to, path))
     }
 }
 

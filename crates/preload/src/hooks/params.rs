@@ -129,7 +129,8 @@ impl PatchedParams {
             if let (None, Purpose::Launch { shape, stream, per_thread }) = (&rewritten, purpose) {
                 let name = unchanged_name(real, handle);
                 // A rewritten module may leave out this kernel: then the kernel has its own reason.
-                let why = known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| MODULE_NOT_REWRITTEN.to_owned());
+                let why =
+                    known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| MODULE_NOT_REWRITTEN.to_owned());
                 // SAFETY: the caller's promise.
                 let params = || unsafe { unchanged_params(real, handle, params, extra) };
                 let kernel = (name.as_deref(), why.as_str());

@@ -93,7 +93,8 @@ mod proc_address {
         if let Some((_, name)) = real.iter().find(|(at, _)| *at == found.addr()) {
             return address(name);
         }
-        let Some(asked) = calls::call_for_version(name, version, flags & calls::PER_THREAD_STREAM != 0) else {
+        let Some(asked) = calls::call_for_version(name, version, flags & calls::PER_THREAD_STREAM != 0)
+        else {
             return found;
         };
         let hook = address(asked.name);

@@ -72,8 +72,7 @@ impl DigestQueue {
 
     /// The driver has returned. `accepted`: the launch is in the stream.
     pub fn launch_queued(&self, number: u64, stream: Stream, accepted: bool) {
-        let found =
-            self.lock().launches.get_mut(&number).map(|q| (Arc::clone(&q.digests), q.pending.take()));
+        let found = self.lock().launches.get_mut(&number).map(|q| (Arc::clone(&q.digests), q.pending.take()));
         let Some((digests, Some(mut pending))) = found else { return };
         digests.after(&mut pending, stream);
         let mut queue = self.lock();

@@ -123,8 +123,7 @@ impl Session {
             kept: options.rings(),
             host: options.host_memory / self.devices.len().max(1) as u64,
         };
-        let recorder =
-            Library::open().and_then(|l| Recorder::new(l, context, options.level, memory, sink));
+        let recorder = Library::open().and_then(|l| Recorder::new(l, context, options.level, memory, sink));
         match recorder {
             Ok(recorder) => {
                 recorder.set_table_interval(Duration::from_nanos(options.interval));
