@@ -101,7 +101,8 @@ impl App {
         let text = format!("{}\0", rewritten.text);
         assert_eq!(
             raw!(raw, cuModuleLoadDataEx(&mut module => *mut *mut c_void,
-                text.as_ptr().cast() => *const c_void, 0 => u32, null_mut() => *mut i32, null_mut() => *mut *mut c_void)),
+                text.as_ptr().cast() => *const c_void, 0 => u32, null_mut() => *mut i32,
+                null_mut() => *mut *mut c_void)),
             0
         );
         assert_eq!(
