@@ -411,7 +411,7 @@ fn programs_leave_as_they_do() {
             "{}",
             ran.err
         );
-        assert_eq!(bare, if said { theirs(ran) } else { ran }, "{how}");
+        assert_eq!(bare, if warned { theirs(ran) } else { ran }, "{how}");
         // A file that was not ended says so, and is read as far as it goes.
         let whole = signal.is_none();
         if how == "fork" {
