@@ -54,7 +54,7 @@ pub fn holds(timeline: &Timeline) {
         "the path is longer than its launch"
     );
     for gap in found.host.iter().flat_map(|h| &h.gaps) {
-        let prlx_timeline::Why { waited, host, recording, launched } = gap.why;
+        let prlx_timeline::GapCauses { waited, host, recording, launched } = gap.why;
         let parts = [waited, host, recording, launched].map(u128::from);
         assert_eq!(parts.iter().sum::<u128>(), u128::from(gap.time), "{gap:?}");
     }

@@ -1,14 +1,19 @@
 //! Compares builds of the corpus' kernels at several optimisation levels (`xtask/py/builds.py` says how).
 //!
-//! `cargo xtask builds WORD…` compares only kernels whose name contains a word. CI compares [`FEW`].
+//! `cargo xtask builds WORD…` compares only kernels whose name contains a word. `--few` compares [`FEW`], as
+//! CI does, unless that passed before on the same kernels, compilers and sources of PRLX (`stamps`).
+//! `--events` compares at level `events`.
 
 use crate::setup::Tools;
-use anyhow::{Context, Result};
+use crate::stamps::{self, Inputs};
+use anyhow::{Result, bail};
+use std::path::Path;
+use std::process::Command;
 
 /// One kernel for each matching rule: loops whose test moved, disappeared or was unrolled; recursion that
 /// became a loop; calls in loops; comparisons that two lines share; waits; a lock; loops of functions that
 /// one build inlined; stores of part of a register.
-pub const FEW: &[&str] = &[
+const FEW: &[&str] = &[
     "attention",
     "bulk_copy",
     "cluster_norm",
@@ -30,14 +35,39 @@ pub const FEW: &[&str] = &[
 
 /// Runs the task.
 pub fn run(args: &[String]) -> Result<()> {
+    let (mut events, mut few, mut words) = (false, false, Vec::new());
+    for arg in args {
+        match arg.as_str() {
+            "--events" => events = true,
+            "--few" => few = true,
+            flag if flag.starts_with('-') => bail!("no option {flag}"),
+            word => words.push(word),
+        }
+    }
+    if !few {
+        return compare(events, &words);
+    }
+    let mut inputs = Inputs::new(&format!("{FEW:?} {:?}", crate::FULL));
+    inputs.bytes(host_compiler()?.as_bytes());
+    INPUTS.iter().try_for_each(|path| inputs.path(Path::new(path)))?;
+    inputs.program("crates/cli")?;
+    stamps::unless_passed(if events { "builds-events" } else { "builds" }, &inputs, || compare(events, FEW))
+}
+
+/// The kernels, what may differ, and the script that compares.
+const INPUTS: &[&str] = &["tests/kernels/cuda", "tests/kernels/builds.txt", "xtask/py/builds.py"];
+
+/// The version of the compiler whose headers nvcc includes.
+fn host_compiler() -> Result<String> {
+    crate::corpus::quiet(Command::new("g++").arg("-dumpfullversion"))
+}
+
+/// Compares the builds of the kernels whose names contain a word; of all kernels without words.
+fn compare(events: bool, words: &[&str]) -> Result<()> {
     let tools = Tools::find()?;
-    let prlx = crate::built()?.join("prlx");
-    let [python, nvcc] = [tools.python(), tools.program("nvcc")];
-    let text = |path: &std::path::Path| {
-        Ok::<_, anyhow::Error>(path.to_str().context("a path is not UTF-8")?.to_owned())
-    };
-    let [python, nvcc, prlx] = [text(&python)?, text(&nvcc)?, text(&prlx)?];
-    let mut words = vec!["-B", "xtask/py/builds.py", &nvcc, &prlx];
-    words.extend(args.iter().map(String::as_str));
-    crate::sh(&python, &words)
+    let [python, nvcc, prlx] = [tools.python(), tools.program("nvcc"), crate::built()?.join("prlx")];
+    let mut all = vec!["-B", "xtask/py/builds.py", crate::text(&nvcc)?, crate::text(&prlx)?];
+    all.extend(events.then_some("--events"));
+    all.extend(words);
+    crate::sh(crate::text(&python)?, &all)
 }

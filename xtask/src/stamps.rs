@@ -8,11 +8,11 @@
 //! Only a check that passed writes its row, and only outside of CI: CI runs the check when the row is out of
 //! date, and leaves the file as it is. `--all` on a task ignores its row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 const FILE: &str = "xtask/stamps.toml";
 const HEAD: &str =
@@ -55,6 +55,62 @@ impl Inputs {
         self.bytes(&fs::read(&full).with_context(|| format!("cannot read {}", path.display()))?);
         Ok(())
     }
+
+    /// Adds everything that the program of a crate (a folder) is built from: the workspace's manifest and
+    /// lock file, the compiler's version, and the sources of the crate and of all crates that it needs.
+    ///
+    /// # Errors
+    /// When something can't be read.
+    pub fn program(&mut self, folder: &str) -> Result<()> {
+        for file in ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", ".cargo/config.toml"] {
+            self.path(Path::new(file))?;
+        }
+        for folder in needed(folder)? {
+            let mut entries: Vec<PathBuf> = fs::read_dir(crate::root().join(&folder))?
+                .map(|e| Ok(Path::new(&folder).join(e?.file_name())))
+                .collect::<Result<_>>()?;
+            entries.sort();
+            entries.retain(|p| !UNUSED.iter().any(|unused| p.ends_with(unused)));
+            entries.iter().try_for_each(|p| self.path(p))?;
+        }
+        Ok(())
+    }
+}
+
+/// Entries of a crate's folder that its program is not built from.
+const UNUSED: [&str; 4] = ["tests", "examples", "benches", "proptest-regressions"];
+
+/// The folders of a crate and of all crates of the workspace that it depends on, as their manifests say.
+fn needed(folder: &str) -> Result<BTreeSet<String>> {
+    let manifest = |folder: &str| -> Result<toml::Table> {
+        let path = Path::new(folder).join("Cargo.toml");
+        let text = fs::read_to_string(crate::root().join(&path));
+        text.with_context(|| format!("cannot read {}", path.display()))?
+            .parse()
+            .with_context(|| format!("cannot read {}", path.display()))
+    };
+    let workspace = manifest("")?;
+    let shared = workspace.get("workspace").and_then(|w| w.get("dependencies"));
+    let (mut all, mut open) = (BTreeSet::new(), vec![folder.to_owned()]);
+    while let Some(folder) = open.pop() {
+        if all.contains(&folder) {
+            continue;
+        }
+        let manifest = manifest(&folder)?;
+        if ["build-dependencies", "target"].iter().any(|key| manifest.contains_key(*key)) {
+            bail!("{folder}/Cargo.toml has dependencies that stamps do not follow");
+        }
+        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+        for (name, how) in dependencies.into_iter().flatten() {
+            if how.get("path").is_some() {
+                bail!("{folder}/Cargo.toml: the path of `{name}` belongs in the workspace's manifest");
+            }
+            let path = shared.and_then(|s| s.get(name)?.get("path")?.as_str());
+            open.extend(path.map(str::to_owned));
+        }
+        all.insert(folder);
+    }
+    Ok(all)
 }
 
 /// Runs `check`, unless it passed on the same inputs before.
@@ -83,7 +139,7 @@ pub fn unless_passed(name: &str, inputs: &Inputs, check: impl FnOnce() -> Result
 
 #[cfg(test)]
 mod tests {
-    use super::Inputs;
+    use super::{Inputs, needed};
 
     #[test]
     fn what_is_hashed_is_told_by_its_parts() {
@@ -95,5 +151,14 @@ mod tests {
         assert_eq!(hash(&["ab", "c"]), hash(&["ab", "c"]));
         assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
         assert_ne!(hash(&[]), hash(&[""]));
+    }
+
+    #[test]
+    fn a_program_needs_the_crates_of_its_crates() {
+        let needed = needed("crates/cli").unwrap_or_default();
+        // `lanes` comes by `emu` only.
+        let all = ["crates/cli", "crates/analyze", "crates/emu", "crates/lanes", "crates/trace"];
+        assert!(all.iter().all(|folder| needed.contains(*folder)), "{needed:?}");
+        assert!(!needed.contains("crates/mockcuda") && !needed.contains("xtask"), "{needed:?}");
     }
 }

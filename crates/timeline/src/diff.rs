@@ -19,7 +19,7 @@ use crate::model::{Role, Timeline};
 use crate::statistics::add;
 use crate::statistics::median;
 
-/// Bootstrap draws.
+/// Number of samples that the bootstrap draws.
 const DRAWS: usize = 1000;
 /// The fewest CTAs of a side that tell of chance.
 const FEWEST: usize = 3;
@@ -121,13 +121,13 @@ pub struct RegionChange {
     pub trip: Option<(u32, [u64; 2])>,
 }
 
-/// What a CTA tells of a region: how often, how long together, how long its median visit.
-type Told = [u64; 3];
+/// What a CTA says of a region: number of visits, their total time, and their median; times in picoseconds.
+type CtaSample = [u64; 3];
 
-/// One side's visits of a region by a role: of each CTA, by launch and number, its visits' times and those
-/// that were only added up; and times by trip.
+/// All visits of a region by the tracks of a role, in one of the two timelines: by CTA (launch and number),
+/// and the times of each trip.
 #[derive(Default)]
-struct Side {
+struct RegionVisits {
     visits: u64,
     ctas: BTreeMap<(usize, u64), Visits>,
     trips: BTreeMap<u32, Vec<u64>>,
@@ -140,16 +140,16 @@ struct Visits {
     added: (u64, u64),
 }
 
-impl Side {
-    fn told(&self) -> Vec<Told> {
-        let told = |v: &Visits| {
+impl RegionVisits {
+    fn samples(&self) -> Vec<CtaSample> {
+        let sample = |v: &Visits| {
             let (mut count, mut total) = v.added;
             add(&mut count, v.times.len() as u64);
             v.times.iter().for_each(|time| add(&mut total, *time));
             let median = if v.times.is_empty() { total / count.max(1) } else { median(v.times.clone()) };
             [count, total, median]
         };
-        self.ctas.values().map(told).collect()
+        self.ctas.values().map(sample).collect()
     }
 }
 
@@ -169,17 +169,17 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
     let sides = [a, b].map(|t| gather(t, &|launch| of(t, launch)));
     let names: BTreeSet<&Key> = sides.iter().flat_map(|s| s.keys()).collect();
     let mut out = Diff::default();
-    let none = Side::default();
+    let none = RegionVisits::default();
     let mut moved = 0i128;
     for key in names {
         let [x, y] = [0, 1].map(|i| sides[i].get(key).unwrap_or(&none));
-        let told = [x.told(), y.told()];
-        let [count, mut total, median_] = changes(&told, least);
+        let samples = [x.samples(), y.samples()];
+        let [count, mut total, median_] = changes(&samples, least);
         // What only one side has is a difference by itself.
         total.differs |= (x.visits == 0) != (y.visits == 0);
         if total.differs {
-            let [one, two] = [0, 1].map(|i| mean(&told[i], 1) * told[i].len().min(1) as f64);
-            moved += ((two - one) * told[0].len().max(told[1].len()) as f64) as i128;
+            let [one, two] = [0, 1].map(|i| mean(&samples[i], 1) * samples[i].len().min(1) as f64);
+            moved += ((two - one) * samples[0].len().max(samples[1].len()) as f64) as i128;
         }
         let trips = x.trips.iter().filter_map(|(trip, times)| {
             Some((*trip, [median(times.clone()), median(y.trips.get(trip)?.clone())]))
@@ -190,7 +190,7 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
             name: key.1.clone(),
             role: key.2.to_string(),
             visits: [x.visits, y.visits],
-            ctas: told.each_ref().map(|t| t.len() as u64),
+            ctas: samples.each_ref().map(|t| t.len() as u64),
             count,
             total,
             median: median_,
@@ -204,7 +204,7 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
             let range = ranges.entry(track.launch).or_insert([begin, end]);
             *range = [range[0].min(begin), range[1].max(end)];
         }
-        let mut times: BTreeMap<String, Vec<Told>> = BTreeMap::new();
+        let mut times: BTreeMap<String, Vec<CtaSample>> = BTreeMap::new();
         for (launch, [begin, end]) in ranges {
             times.entry(of(t, launch)).or_default().push([1, end - begin, end - begin]);
         }
@@ -212,9 +212,9 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
     });
     let named: BTreeSet<&String> = launches.iter().flat_map(|l| l.keys()).collect();
     for kernel in named {
-        let told = [0, 1].map(|i| launches[i].get(kernel).cloned().unwrap_or_default());
-        let [_, time, _] = changes(&told, least);
-        let launches = told.each_ref().map(|t| t.len() as u64);
+        let samples = [0, 1].map(|i| launches[i].get(kernel).cloned().unwrap_or_default());
+        let [_, time, _] = changes(&samples, least);
+        let launches = samples.each_ref().map(|t| t.len() as u64);
         out.kernels.push(KernelChange { kernel: kernel.clone(), launches, time });
     }
     let far = |c: &Change| c.medians[0].abs_diff(c.medians[1]);
@@ -270,8 +270,8 @@ fn gaps(sides: [&Timeline; 2], out: &mut Diff) {
     }
 }
 
-fn gather(t: &Timeline, kernel: &dyn Fn(usize) -> String) -> BTreeMap<Key, Side> {
-    let mut out: BTreeMap<Key, Side> = BTreeMap::new();
+fn gather(t: &Timeline, kernel: &dyn Fn(usize) -> String) -> BTreeMap<Key, RegionVisits> {
+    let mut out: BTreeMap<Key, RegionVisits> = BTreeMap::new();
     let name = |region: u32| t.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default();
     for track in &t.tracks {
         let kernel = kernel(track.launch);
@@ -294,8 +294,8 @@ fn gather(t: &Timeline, kernel: &dyn Fn(usize) -> String) -> BTreeMap<Key, Side>
     out
 }
 
-fn mean(told: &[Told], which: usize) -> f64 {
-    told.iter().map(|t| t[which] as f64).sum::<f64>() / told.len().max(1) as f64
+fn mean(samples: &[CtaSample], which: usize) -> f64 {
+    samples.iter().map(|t| t[which] as f64).sum::<f64>() / samples.len().max(1) as f64
 }
 
 /// B's mean by A's, less one; where both are nothing, nothing.
@@ -304,7 +304,7 @@ fn ratio(a: f64, b: f64) -> f64 {
 }
 
 /// How each of the numbers changes. All three are drawn together.
-fn changes(sides: &[Vec<Told>; 2], least: f64) -> [Change; 3] {
+fn changes(sides: &[Vec<CtaSample>; 2], least: f64) -> [Change; 3] {
     let change = |which| Change {
         medians: sides.each_ref().map(|s| median(s.iter().map(|t| t[which]).collect())),
         change: ratio(mean(&sides[0], which), mean(&sides[1], which)),
@@ -315,7 +315,7 @@ fn changes(sides: &[Vec<Told>; 2], least: f64) -> [Change; 3] {
         return out;
     }
     let mut state = 0x5eed_u64;
-    let mut drawn = |from: &[Told]| {
+    let mut drawn = |from: &[CtaSample]| {
         let mut sums = [0.0; 3];
         for _ in 0..from.len() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -6,9 +6,9 @@
 
 use crate::model::{Role, Timeline, Track};
 
-/// What stays. Lists that are empty keep all.
+/// The part of a timeline to keep. Empty lists keep everything.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Cut {
+pub struct Selection {
     /// Multiprocessors: first, and end.
     pub sms: Vec<(u64, u64)>,
     /// CTAs by linear index: first, and one past the last.
@@ -21,10 +21,10 @@ pub struct Cut {
     pub to: Option<u64>,
 }
 
-impl Cut {
-    /// Keeps that, and says what it left out.
+impl Selection {
+    /// Drops everything else from a timeline, and adds notes with the numbers of dropped items.
     pub fn apply(&self, timeline: &mut Timeline) {
-        if *self == Cut::default() {
+        if *self == Selection::default() {
             return;
         }
         let has = |list: &[(u64, u64)], n: Option<u64>| {

@@ -154,6 +154,9 @@ Streams hold the words that the device writes:
 
 ";
 
+/// Most characters of a line outside of tables.
+const COLUMNS: usize = 110;
+
 /// The text of `docs/format.md`.
 pub fn format_markdown() -> String {
     let mut out = String::from(HEAD);
@@ -185,7 +188,7 @@ pub fn format_markdown() -> String {
     }
     out.push_str("\n## Structures\n");
     for layout in STRUCTURES {
-        let _ = write!(out, "\n### {}\n\n{}\n", layout.name, one_line(layout.doc));
+        let _ = write!(out, "\n### {}\n\n{}\n", layout.name, wrapped(layout.doc));
         let choice = layout.rows.iter().any(|(n, ..)| n.is_some());
         out.push_str(if choice {
             "\n| | value | fields | |\n|---|---|---|---|\n"
@@ -200,7 +203,7 @@ pub fn format_markdown() -> String {
     out.push_str("\n## Numbers with names\n");
     for layout in NAMES {
         let _ =
-            write!(out, "\n### {}\n\n{}\n\n| | name | |\n|---|---|---|\n", layout.name, one_line(layout.doc));
+            write!(out, "\n### {}\n\n{}\n\n| | name | |\n|---|---|---|\n", layout.name, wrapped(layout.doc));
         for (n, _, name, doc) in layout.rows {
             let _ = writeln!(out, "| {} | {name} | {} |", n.unwrap_or_default(), one_line(doc));
         }
@@ -211,6 +214,25 @@ pub fn format_markdown() -> String {
 /// Doc lines as one, without links.
 fn one_line(doc: &str) -> String {
     plain(&doc.lines().map(str::trim).collect::<Vec<_>>().join(" ")).trim().replace('|', "\\|")
+}
+
+/// A structure's doc as a paragraph of lines of at most [`COLUMNS`] characters.
+fn wrapped(doc: &str) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in one_line(doc).split_whitespace() {
+        let length = word.chars().count();
+        let fits = column + 1 + length <= COLUMNS;
+        let between = match column {
+            0 => "",
+            _ if fits => " ",
+            _ => "\n",
+        };
+        column = if fits { column + between.len() } else { 0 } + length;
+        out.push_str(between);
+        out.push_str(word);
+    }
+    out
 }
 
 /// Without the brackets of links to items.

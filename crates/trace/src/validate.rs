@@ -6,7 +6,7 @@
 
 use crate::device::COUNT_EVENT;
 use crate::ids::{BlockId, Dim3, LocId};
-use crate::kernel::{Arg, End, Function, Guard, Module, Site, Source, Step};
+use crate::kernel::{Arg, Block, End, Function, Guard, Module, Site, Source, Step};
 use crate::launch::Launch;
 use crate::mark::Marks;
 use crate::table::{Aggregate, NO_LINE, STEPS, Shown, Table, TableContents};
@@ -141,71 +141,84 @@ fn function(f: &Function, m: &Module) -> Result<(), Wrong> {
     if f.slots > SLOTS {
         return wrong("slots", format!("{} are more than {SLOTS}", f.slots));
     }
-    let in_blocks = |field: &dyn Fn() -> String, block: BlockId| below(field, block.0, f.blocks.len());
-    let in_slots = |field: &dyn Fn() -> String, slot: crate::Slot| below(field, slot.0, f.slots as usize);
-    for (i, block) in f.blocks.iter().enumerate() {
-        location(|| format!("blocks[{i}].loc"), block.loc, m)?;
-        for (j, step) in block.steps.iter().enumerate() {
-            let at = |field: &str| format!("blocks[{i}].steps[{j}].{field}");
-            let guarded =
-                |guard: &Option<Guard>| guard.map_or(Ok(()), |g| in_slots(&|| at("guard.slot"), g.slot));
-            match step {
-                Step::Let { to, args, guard, .. } => {
-                    in_slots(&|| at("to"), *to)?;
-                    guarded(guard)?;
-                    for arg in args {
-                        match arg {
-                            Arg::Slot(slot) => in_slots(&|| at("args"), *slot)?,
-                            Arg::Param { size, .. } if !matches!(size, 1 | 2 | 4 | 8) => {
-                                return wrong(at("args"), format!("a parameter of {size} bytes"));
-                            }
-                            _ => {}
-                        }
-                    }
-                }
-                Step::Decide { site, slot, guard } => {
-                    below(|| at("site"), site.0, m.sites.len())?;
-                    in_slots(&|| at("slot"), *slot)?;
-                    guarded(guard)?;
-                }
-                Step::Visit { site, guard } => {
-                    below(|| at("site"), site.0, m.sites.len())?;
-                    guarded(guard)?;
-                }
-                Step::Call { function, guard, loc } => {
-                    below(|| at("function"), function.0, m.functions.len())?;
-                    location(|| at("loc"), *loc, m)?;
-                    guarded(guard)?;
-                }
-            }
-        }
-        let end = || format!("blocks[{i}].end");
-        match &block.end {
-            End::Jump(to) => in_blocks(&end, *to)?,
-            End::Branch { guard, taken, other } => {
-                in_slots(&end, guard.slot)?;
-                in_blocks(&end, *taken)?;
-                in_blocks(&end, *other)?;
-            }
-            End::Switch { index, targets } => {
-                in_slots(&end, *index)?;
-                targets.iter().try_for_each(|t| in_blocks(&end, *t))?;
-            }
-            End::Return | End::Exit => {}
-        }
-        block.ipdom.map_or(Ok(()), |b| in_blocks(&|| format!("blocks[{i}].ipdom"), b))?;
-        block.in_loop.map_or(Ok(()), |l| below(|| format!("blocks[{i}].in_loop"), l.0, f.loops.len()))?;
+    for (i, b) in f.blocks.iter().enumerate() {
+        block(b, f, m).map_err(|(field, what)| (format!("blocks[{i}].{field}"), what))?;
     }
     for (i, l) in f.loops.iter().enumerate() {
-        in_blocks(&|| format!("loops[{i}].header"), l.header)?;
+        in_blocks(|| format!("loops[{i}].header"), l.header, f)?;
         l.parent.map_or(Ok(()), |p| below(|| format!("loops[{i}].parent"), p.0, i))?;
-        l.blocks.iter().try_for_each(|b| in_blocks(&|| format!("loops[{i}].blocks"), *b))?;
+        l.blocks.iter().try_for_each(|b| in_blocks(|| format!("loops[{i}].blocks"), *b, f))?;
         if !l.blocks.is_sorted() {
             return wrong(format!("loops[{i}].blocks"), "they are not sorted");
         }
         location(|| format!("loops[{i}].loc"), l.loc, m)?;
     }
     Ok(())
+}
+
+/// Checks a block of a function: its steps, its end and its loop.
+fn block(block: &Block, f: &Function, m: &Module) -> Result<(), Wrong> {
+    location(|| "loc".into(), block.loc, m)?;
+    for (j, s) in block.steps.iter().enumerate() {
+        step(s, f, m).map_err(|(field, what)| (format!("steps[{j}].{field}"), what))?;
+    }
+    let end = || "end".into();
+    match &block.end {
+        End::Jump(to) => in_blocks(end, *to, f)?,
+        End::Branch { guard, taken, other } => {
+            in_slots(end, guard.slot, f)?;
+            in_blocks(end, *taken, f)?;
+            in_blocks(end, *other, f)?;
+        }
+        End::Switch { index, targets } => {
+            in_slots(end, *index, f)?;
+            targets.iter().try_for_each(|t| in_blocks(end, *t, f))?;
+        }
+        End::Return | End::Exit => {}
+    }
+    block.ipdom.map_or(Ok(()), |b| in_blocks(|| "ipdom".into(), b, f))?;
+    block.in_loop.map_or(Ok(()), |l| below(|| "in_loop".into(), l.0, f.loops.len()))
+}
+
+/// Checks the ids in a step of a block.
+fn step(step: &Step, f: &Function, m: &Module) -> Result<(), Wrong> {
+    let guarded =
+        |guard: &Option<Guard>| guard.map_or(Ok(()), |g| in_slots(|| "guard.slot".into(), g.slot, f));
+    match step {
+        Step::Let { to, args, guard, .. } => {
+            in_slots(|| "to".into(), *to, f)?;
+            guarded(guard)?;
+            args.iter().try_for_each(|arg| match arg {
+                Arg::Slot(slot) => in_slots(|| "args".into(), *slot, f),
+                Arg::Param { size, .. } if !matches!(size, 1 | 2 | 4 | 8) => {
+                    wrong("args", format!("a parameter of {size} bytes"))
+                }
+                _ => Ok(()),
+            })
+        }
+        Step::Decide { site, slot, guard } => {
+            below(|| "site".into(), site.0, m.sites.len())?;
+            in_slots(|| "slot".into(), *slot, f)?;
+            guarded(guard)
+        }
+        Step::Visit { site, guard } => {
+            below(|| "site".into(), site.0, m.sites.len())?;
+            guarded(guard)
+        }
+        Step::Call { function, guard, loc } => {
+            below(|| "function".into(), function.0, m.functions.len())?;
+            location(|| "loc".into(), *loc, m)?;
+            guarded(guard)
+        }
+    }
+}
+
+fn in_blocks(field: impl FnOnce() -> String, block: BlockId, f: &Function) -> Result<(), Wrong> {
+    below(field, block.0, f.blocks.len())
+}
+
+fn in_slots(field: impl FnOnce() -> String, slot: crate::Slot, f: &Function) -> Result<(), Wrong> {
+    below(field, slot.0, f.slots as usize)
 }
 
 fn site(s: &Site, m: &Module) -> Result<(), Wrong> {

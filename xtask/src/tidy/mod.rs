@@ -75,8 +75,6 @@ const LONG: usize = 800;
 const KNOWN: &[(&str, usize)] = &[
     ("crates/analyze", 29),
     ("crates/legacy", 17),
-    ("crates/timeline", 14),
-    ("docs/format.md", 3),
     ("xtask/src", 4),
 ];
 

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use prlx::timeline::BufferFormat;
 use prlx_driver::session::KernelPattern;
 use prlx_legacy::cudaprofiler::Format;
-use prlx_timeline::Cut;
+use prlx_timeline::Selection;
 
 use super::parse;
 
@@ -151,9 +151,9 @@ impl ViewArgs {
         files.iter().find(|(_, path)| path.is_some()).map(|(option, _)| *option)
     }
     /// The part of the timeline that the options select.
-    pub fn cut(&self) -> Cut {
+    pub fn cut(&self) -> Selection {
         let (sms, ctas, groups) = (self.sm.clone(), self.cta.clone(), self.group.clone());
-        Cut { sms, ctas, groups, from: self.from, to: self.to }
+        Selection { sms, ctas, groups, from: self.from, to: self.to }
     }
 }
 

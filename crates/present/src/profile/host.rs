@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use prlx_timeline::{Call, HostClock, Timeline, Together};
+use prlx_timeline::{Call, HostClock, HostSummary, Timeline};
 
 use crate::format::Style;
 use crate::format::percent;
@@ -38,7 +38,7 @@ pub(super) fn clock_accuracy(clock: &HostClock) -> String {
 ///
 /// # Errors
 /// Those of `out`.
-pub(super) fn summary(out: &mut impl Write, found: &Together, style: &Style) -> io::Result<()> {
+pub(super) fn summary(out: &mut impl Write, found: &HostSummary, style: &Style) -> io::Result<()> {
     let mut lines = Vec::new();
     let threads = count(found.threads, "thread", "threads");
     let mut text = format!("{} from {threads}", count(found.launches, "launch", "launches"));

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_timeline::{Analysis, Axis, Calibration, Side, Timeline};
+use prlx_timeline::{Analysis, Axis, Calibration, Timeline, WaitKind};
 
 use super::host;
 use crate::format::Style;
@@ -325,10 +325,10 @@ impl ProfileText<'_> {
         ];
         let rows = self.a.waits.iter().map(|w| {
             let side = match w.side {
-                Side::Starved => "starved",
-                Side::Blocked => "blocked",
-                Side::Barrier => "barrier",
-                Side::Other => "",
+                WaitKind::Starved => "starved",
+                WaitKind::Blocked => "blocked",
+                WaitKind::Barrier => "barrier",
+                WaitKind::Other => "",
             };
             let by = w.by.first().map(|b| {
                 let doing =
@@ -421,9 +421,9 @@ impl ProfileText<'_> {
             self.a.stages.iter().filter(|s| s.name == name && s.role == role).count() > 1
         };
         let rows = self.a.stages.iter().filter(|s| several(&s.name, &s.role)).map(|s| {
-            let side = if s.side == Side::Starved {
+            let side = if s.side == WaitKind::Starved {
                 "starved"
-            } else if s.side == Side::Blocked {
+            } else if s.side == WaitKind::Blocked {
                 "blocked"
             } else {
                 ""

@@ -7,11 +7,11 @@
 //! # Limitations
 //! These are rules, not proofs. Each cause therefore states what was observed.
 
-use crate::analyze::critical_path::OnPath;
+use crate::analyze::critical_path::CriticalPathPart;
 use crate::analyze::overlap::Overlap;
 use crate::analyze::pipeline::Loop;
-use crate::analyze::tail::Tail;
-use crate::analyze::waits::{Side, Wait};
+use crate::analyze::tail::LaunchTail;
+use crate::analyze::waits::{Wait, WaitKind};
 use crate::model::{Timeline, Track};
 
 /// The least share that is named.
@@ -44,8 +44,8 @@ pub(crate) struct Seen<'a> {
     pub waits: &'a [Wait],
     pub loops: &'a [Loop],
     pub overlaps: &'a [Overlap],
-    pub path: &'a [OnPath],
-    pub tails: &'a [Tail],
+    pub path: &'a [CriticalPathPart],
+    pub tails: &'a [LaunchTail],
 }
 
 fn percent(share: f64) -> String {
@@ -77,14 +77,14 @@ pub(crate) fn causes(seen: &Seen<'_>) -> Vec<Cause> {
 /// Consumers that starve: because their producer is late, because it has no room to be early, or because data
 /// come no faster.
 fn pipelines(seen: &Seen<'_>, out: &mut Vec<Cause>) {
-    let most = |side: Side| {
+    let most = |side: WaitKind| {
         let sided = seen.waits.iter().filter(|w| w.side == side).map(|w| (w, held(w)));
         sided
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.role.cmp(&a.0.role)))
             .filter(|(_, share)| *share >= HELD)
     };
-    let Some((starved, share)) = most(Side::Starved) else { return };
-    if let Some((blocked, room)) = most(Side::Blocked) {
+    let Some((starved, share)) = most(WaitKind::Starved) else { return };
+    if let Some((blocked, room)) = most(WaitKind::Blocked) {
         let seen = format!(
             "{} waits {} of its time in {}, and {}, which feeds it, {} in {} for room",
             starved.role,
@@ -238,7 +238,7 @@ fn slow_region(timeline: &Timeline, cta: u64) -> Option<String> {
 
 /// Barriers at which all wait for one.
 fn barriers(seen: &Seen<'_>, out: &mut Vec<Cause>) {
-    for wait in seen.waits.iter().filter(|w| w.side == Side::Barrier) {
+    for wait in seen.waits.iter().filter(|w| w.side == WaitKind::Barrier) {
         let Some(blame) = wait.by.first() else { continue };
         let doing = if blame.region.is_empty() {
             String::new()

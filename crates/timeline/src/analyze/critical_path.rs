@@ -1,35 +1,36 @@
-//! The critical path of each launch: what its end waited for, back to its begin; and what a faster region
-//! would bring.
+//! The critical path of each launch, and how much shorter the launch would be with a faster region.
 //!
-//! The path goes back from the last end: through a track's own time, from the end of a wait to who was late,
-//! from a CTA's begin to the CTA before it on its multiprocessor. What a faster region brings is found by
-//! running the recorded graph again with its visits shorter: waits end when the last arrives, plus the way
-//! that the news took.
+//! The path is followed from the launch's last end back to its begin: through a track's own time, from the
+//! end of a wait to the track that arrived last, and from a CTA's begin to the CTA before it on its
+//! multiprocessor. For a faster region, the recorded graph is replayed with shorter visits of that region. A
+//! wait then ends when the last track arrives, plus the signal latency that was recorded.
 //!
 //! # Invariants
-//! The path's parts add up to the launch's time. Run again with nothing faster, the graph ends when it
-//! did. Misses: who arrives last may change as something gets faster; the recorded one is kept. What no
-//! record tells (memory, instruction issue, other warps of the scheduler) is not in the graph.
+//! The path's parts add up to the launch's time. A replay with nothing faster ends when the launch did.
+//!
+//! # Limitations
+//! Another track may arrive last as something gets faster; a replay keeps the recorded one. The graph has no
+//! memory, no instruction issue, and no warps without records.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::analyze::segments::{Segment, segments};
-use crate::analyze::waits::{Late, Waits, is_wait};
+use crate::analyze::waits::{LastArrival, Waits, is_wait};
 use crate::model::{Role, Timeline};
 use crate::statistics::add;
 
-/// Regions that are run again faster.
+/// Maximum number of regions that are replayed faster.
 const TRIED: usize = 16;
-/// How much faster: percent.
+/// How much faster, in percent.
 const FASTER: f64 = 10.0;
-/// Segments of a launch up to which anything is run again.
+/// Maximum number of segments of a launch that is replayed.
 const MOST: usize = 8_000_000;
-/// Jumps from track to track at one time: more would be a circle.
+/// Maximum number of jumps between tracks at one moment: more would be a circle.
 const JUMPS: usize = 16;
 
-/// A region's part of the critical path.
+/// The part of the critical path that one region and role take.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
-pub struct OnPath {
+pub struct CriticalPathPart {
     /// The region, or what else took the time: `between regions`, `between CTAs`, `before the first`.
     pub name: String,
     /// Which of [`Timeline::regions`], if it is one.
@@ -61,7 +62,7 @@ struct Graph<'a> {
 }
 
 /// The parts of the critical path, the longest first.
-pub(crate) fn path(timeline: &Timeline, waits: &Waits) -> Vec<OnPath> {
+pub(crate) fn path(timeline: &Timeline, waits: &Waits) -> Vec<CriticalPathPart> {
     let mut by_launch: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (i, t) in timeline.tracks.iter().enumerate().filter(|(_, t)| t.range().is_some()) {
         by_launch.entry(t.launch).or_default().push(i);
@@ -71,10 +72,10 @@ pub(crate) fn path(timeline: &Timeline, waits: &Waits) -> Vec<OnPath> {
     let mut parts: HashMap<Key, u64> = HashMap::new();
     graphs.iter().for_each(|g| g.back(&mut parts));
     let whole = graphs.iter().fold(0u64, |all, g| all.saturating_add(g.time()));
-    let mut rows: Vec<OnPath> = parts
+    let mut rows: Vec<CriticalPathPart> = parts
         .into_iter()
         .filter(|(_, time)| *time > 0)
-        .map(|((region, role, other), time)| OnPath {
+        .map(|((region, role, other), time)| CriticalPathPart {
             name: region
                 .and_then(|r| timeline.regions.get(r as usize))
                 .map_or(other.to_owned(), |r| r.name.clone()),
@@ -148,15 +149,15 @@ impl<'a> Graph<'a> {
             .saturating_sub(self.begin())
     }
 
-    /// Who was late for the wait that a segment is.
-    fn late(&self, line: usize, s: &Segment) -> Option<(usize, Late)> {
+    /// The last arrival that a segment, if it is a wait, waited for: its place in `tracks`, and the arrival.
+    fn late(&self, line: usize, s: &Segment) -> Option<(usize, LastArrival)> {
         let late = (*self.waits.get(&(self.tracks[line], s.span?))?)?;
         Some((*self.place.get(&late.track)?, late))
     }
 
-    /// The same of the part of a wait in which they came, and of those behind it: other regions may lie in a
-    /// wait.
-    fn within(&self, line: usize, s: &Segment) -> Option<(usize, Late)> {
+    /// Like [`Graph::late`], for the part of a wait in which the last track arrived and for the parts after
+    /// it. Nested regions divide a wait into parts.
+    fn within(&self, line: usize, s: &Segment) -> Option<(usize, LastArrival)> {
         self.late(line, s).filter(|(_, late)| late.at <= s.end)
     }
 
@@ -224,7 +225,7 @@ impl<'a> Graph<'a> {
         all.into_iter().map(|(_, _, l, i)| (l, i)).collect()
     }
 
-    /// The launch's time with the visits of a region so many times as long; picoseconds.
+    /// The launch's time in picoseconds if visits of `region` took `scale` times as long.
     fn again(&self, order: &[(usize, usize)], region: Option<u32>, scale: f64) -> f64 {
         let mut ends: Vec<Vec<f64>> = self.lines.iter().map(|l| vec![0.0; l.len()]).collect();
         // The news of who was not waited for takes what it takes at least, where it was.

@@ -19,7 +19,7 @@ const GAPS: usize = 100;
 
 /// How a program's host and its devices work together. Times are picoseconds.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
-pub struct Together {
+pub struct HostSummary {
     /// Launches, and threads that made them.
     pub launches: u64,
     /// Host threads that launched them.
@@ -34,14 +34,14 @@ pub struct Together {
     /// What recording adds before a call, likewise.
     pub recording: Option<[u64; 4]>,
     /// Idle time, one entry per device.
-    pub devices: Vec<Idle>,
+    pub devices: Vec<DeviceIdle>,
     /// When a device had nothing to do, the longest first.
     pub gaps: Vec<Gap>,
 }
 
 /// How much of the time a device has nothing to do.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
-pub struct Idle {
+pub struct DeviceIdle {
     /// How exact that is.
     #[serde(flatten)]
     pub clock: HostClock,
@@ -53,21 +53,21 @@ pub struct Idle {
     pub idle: u64,
     /// What that was.
     #[serde(flatten)]
-    pub why: Why,
+    pub why: GapCauses,
     /// Launches without tracks that may have run then.
     pub beside: u64,
 }
 
-/// What was in the way of the next kernel. Times are picoseconds.
+/// How the time of a gap divides by cause. Times are picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
-pub struct Why {
-    /// Its thread still waited for the device.
+pub struct GapCauses {
+    /// The launching thread still waited for the device.
     pub waited: u64,
-    /// It did something else.
+    /// The thread did something else.
     pub host: u64,
-    /// It was held by recording.
+    /// Recording delayed the thread.
     pub recording: u64,
-    /// It had launched it.
+    /// The thread had launched the kernel, which had not begun.
     pub launched: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct Gap {
     pub kernel: String,
     /// How the gap divides by cause.
     #[serde(flatten)]
-    pub why: Why,
+    pub why: GapCauses,
     /// Launches without tracks that may have run then.
     pub beside: u64,
 }
@@ -96,13 +96,13 @@ fn between(from: i64, to: i64) -> u64 {
 }
 
 /// What was in the way of a launch from `begin` on, until its kernel began.
-fn why(call: &Call, begin: i64, end: i64) -> Why {
+fn why(call: &Call, begin: i64, end: i64) -> GapCauses {
     let called = call.at().clamp(begin, end);
     let started = call.start.clamp(begin, called);
     let [from, until, on] = call.waited.unwrap_or([begin; 3]).map(|at| at.clamp(begin, started));
     let waited = between(from, until);
     let held = between(until, on);
-    Why {
+    GapCauses {
         waited,
         host: between(begin, started) - waited - held,
         recording: held + between(started, called),
@@ -111,14 +111,14 @@ fn why(call: &Call, begin: i64, end: i64) -> Why {
 }
 
 /// What a timeline's host says; `None`: it has none.
-pub(super) fn together(t: &Timeline) -> Option<Together> {
+pub(super) fn together(t: &Timeline) -> Option<HostSummary> {
     let calls = &t.host.calls;
     if calls.is_empty() {
         return None;
     }
     let delays: Vec<(u64, u64)> =
         calls.iter().filter_map(|c| Some((between(c.at(), c.ran?[0]), c.number))).collect();
-    let mut out = Together {
+    let mut out = HostSummary {
         launches: calls.len() as u64,
         threads: calls.iter().map(|c| c.thread).collect::<BTreeSet<_>>().len() as u64,
         worst: delays.iter().max_by_key(|d| d.0).map_or(0, |d| d.1),
@@ -127,13 +127,13 @@ pub(super) fn together(t: &Timeline) -> Option<Together> {
         recording: quantiles(
             calls.iter().filter_map(|c| c.called.map(|[at, _]| between(c.start, at))).collect(),
         ),
-        ..Together::default()
+        ..HostSummary::default()
     };
     for clock in &t.host.clocks {
         let of = || calls.iter().filter(|c| c.device == clock.device);
         let mut ran: Vec<([i64; 2], &Call)> = of().filter_map(|c| Some((c.ran?, c))).collect();
         ran.sort_by_key(|(range, call)| (*range, call.number));
-        let mut idle = Idle { clock: clock.clone(), ..Idle::default() };
+        let mut idle = DeviceIdle { clock: clock.clone(), ..DeviceIdle::default() };
         let mut before: Option<([i64; 2], u64)> = None;
         for ([begin, end], call) in ran {
             let Some((all, number)) = &mut before else {
@@ -149,7 +149,7 @@ pub(super) fn together(t: &Timeline) -> Option<Together> {
                 out.gaps.push(Gap { device: clock.device, begin: all[1], time, launch, kernel, why, beside });
                 idle.gaps += 1;
                 idle.beside += beside;
-                let Why { waited, host, recording, launched } = &mut idle.why;
+                let GapCauses { waited, host, recording, launched } = &mut idle.why;
                 let sums = [(&mut idle.idle, time), (waited, why.waited), (host, why.host)];
                 let more = [(recording, why.recording), (launched, why.launched)];
                 sums.into_iter().chain(more).for_each(|(sum, part)| add(sum, part));

@@ -12,13 +12,13 @@ pub(crate) mod tail;
 pub(crate) mod waits;
 
 use crate::analyze::causes::{Cause, Seen, causes};
-use crate::analyze::critical_path::{OnPath, path};
-use crate::analyze::host::{Together, together};
+use crate::analyze::critical_path::{CriticalPathPart, path};
+use crate::analyze::host::{HostSummary, together};
 use crate::analyze::overlap::{Overlap, overlaps};
 use crate::analyze::pipeline::{Loop, Stage, loops, stages};
-use crate::analyze::region_times::{Times, times};
-use crate::analyze::stopped::{Stop, stops};
-use crate::analyze::tail::{Tail, tails};
+use crate::analyze::region_times::{RegionTimes, times};
+use crate::analyze::stopped::{StoppedTracks, stops};
+use crate::analyze::tail::{LaunchTail, tails};
 use crate::analyze::waits::{Wait, summary, waits};
 use crate::model::{Timeline, Track};
 
@@ -36,11 +36,11 @@ pub struct Analysis {
     /// Records that are not there.
     pub lost: u64,
     /// Where tracks were that never ended.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<StoppedTracks>,
     /// What holds it up, the heaviest first.
     pub causes: Vec<Cause>,
     /// How long regions take.
-    pub regions: Vec<Times>,
+    pub regions: Vec<RegionTimes>,
     /// Who waits, and for whom.
     pub waits: Vec<Wait>,
     /// Waits stage by stage.
@@ -50,11 +50,11 @@ pub struct Analysis {
     /// What runs beside what.
     pub overlaps: Vec<Overlap>,
     /// The critical path.
-    pub path: Vec<OnPath>,
+    pub path: Vec<CriticalPathPart>,
     /// How evenly launches fill the device.
-    pub tails: Vec<Tail>,
+    pub tails: Vec<LaunchTail>,
     /// How the host and its devices work together, if that is known.
-    pub host: Option<Together>,
+    pub host: Option<HostSummary>,
 }
 
 /// Analyses a timeline.

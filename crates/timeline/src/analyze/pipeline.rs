@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::analyze::waits::{Side, Wait, Waits, is_wait};
+use crate::analyze::waits::{Wait, WaitKind, Waits, is_wait};
 use crate::model::{Role, Timeline};
 use crate::statistics::{median, percentile};
 
@@ -20,7 +20,7 @@ pub struct Stage {
     /// Role of the waiting tracks.
     pub role: String,
     /// Which end of the pipeline.
-    pub side: Side,
+    pub side: WaitKind,
     /// The first word: an mbarrier's address, a barrier's number, or what the source says.
     pub word: u32,
     /// Number of waits.

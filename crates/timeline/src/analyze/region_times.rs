@@ -11,7 +11,7 @@ use crate::statistics::{add, percentile};
 
 /// A region's visits by tracks of one role.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
-pub struct Times {
+pub struct RegionTimes {
     /// Which of [`Timeline::regions`].
     pub region: u32,
     /// Name of the region.
@@ -28,12 +28,12 @@ pub struct Times {
     /// up.
     pub visits: Option<[u64; 4]>,
     /// The same total by track, CTA, multiprocessor and launch.
-    pub over: [Over; 4],
+    pub over: [GroupTimes; 4],
 }
 
-/// Totals of many of a kind.
+/// Totals of a region's visits by track, CTA, multiprocessor or launch.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
-pub struct Over {
+pub struct GroupTimes {
     /// `track`, `cta`, `sm` or `launch`.
     pub of: &'static str,
     /// How many there are.
@@ -56,7 +56,7 @@ struct Gathered {
 }
 
 /// One row per region and role; the largest total first.
-pub fn times(timeline: &Timeline) -> Vec<Times> {
+pub fn times(timeline: &Timeline) -> Vec<RegionTimes> {
     let mut all: HashMap<(u32, Role), Gathered> = HashMap::new();
     for (number, track) in timeline.tracks.iter().enumerate() {
         let mut mine: HashMap<u32, [u64; 2]> = HashMap::new();
@@ -106,7 +106,7 @@ pub fn times(timeline: &Timeline) -> Vec<Times> {
             }
         }
     }
-    let mut rows: Vec<Times> =
+    let mut rows: Vec<RegionTimes> =
         all.into_iter().map(|((region, role), of)| row(timeline, region, role, of)).collect();
     rows.sort_by(|a, b| (b.total, a.region, &a.role).cmp(&(a.total, b.region, &b.role)));
     rows
@@ -118,14 +118,14 @@ fn close(open: &mut Vec<(u32, u64, u64)>, mine: &mut HashMap<u32, [u64; 2]>) {
     }
 }
 
-fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> Times {
+fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> RegionTimes {
     of.visits.sort_unstable();
     let over = ["track", "cta", "sm", "launch"].into_iter().zip(of.over).map(|(kind, totals)| {
         let mut sorted: Vec<u64> = totals.values().copied().collect();
         sorted.sort_unstable();
         let worst =
             totals.iter().max_by_key(|((launch, n), total)| (**total, std::cmp::Reverse((*launch, *n))));
-        Over {
+        GroupTimes {
             of: kind,
             count: sorted.len() as u64,
             median: percentile(&sorted, 50).unwrap_or(0),
@@ -133,9 +133,9 @@ fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> Times 
             worst: worst.map_or(0, |((_, n), _)| *n),
         }
     });
-    let over: Vec<Over> = over.collect();
+    let over: Vec<GroupTimes> = over.collect();
     let visits = || Some([0, 50, 95, 100].map(|p| percentile(&of.visits, p)).map(Option::unwrap_or_default));
-    Times {
+    RegionTimes {
         region,
         name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),
         role: role.to_string(),

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use crate::model::{Timeline, Track};
 
-/// Tracks that stopped alike.
+/// Tracks of one role that stopped in the same regions after the same marker.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
-pub struct Stop {
+pub struct StoppedTracks {
     /// The launch's number.
     pub launch: u64,
     /// What they do in their CTA, as users call it.
@@ -41,14 +41,14 @@ pub struct Stop {
 type Where = (Vec<u32>, Option<u32>);
 
 /// Where tracks stopped, the longest ago first.
-pub(crate) fn stops(timeline: &Timeline) -> Vec<Stop> {
+pub(crate) fn stops(timeline: &Timeline) -> Vec<StoppedTracks> {
     let stopped = |t: &&Track| {
         let launch = timeline.launches.get(t.launch).is_some_and(|l| l.stopped);
         let inside = || t.spans.iter().any(|s| s.open[1] && !s.asynchronous);
         launch && t.life[0].is_some() && (t.life[1].is_none() || inside())
     };
     let latest = timeline.tracks.iter().filter_map(|t| last(t).map(|(at, _)| at)).max().unwrap_or(0);
-    let mut all: BTreeMap<(usize, crate::model::Role, Where), Stop> = BTreeMap::new();
+    let mut all: BTreeMap<(usize, crate::model::Role, Where), StoppedTracks> = BTreeMap::new();
     for track in timeline.tracks.iter().filter(stopped) {
         let mut open: Vec<_> = track.spans.iter().filter(|s| s.open[1] && !s.asynchronous).collect();
         open.sort_by_key(|s| s.depth);
@@ -58,7 +58,7 @@ pub(crate) fn stops(timeline: &Timeline) -> Vec<Stop> {
         let words = open.last().map(|s| s.payload).unwrap_or_default();
         let ago = latest.saturating_sub(at);
         let region = |r: u32| &timeline.regions[r as usize];
-        let first = || Stop {
+        let first = || StoppedTracks {
             launch: timeline.launches.get(track.launch).map_or(0, |l| l.number),
             role: track.role().to_string(),
             inside: inside.iter().map(|r| region(*r).name.clone()).collect(),
@@ -75,7 +75,7 @@ pub(crate) fn stops(timeline: &Timeline) -> Vec<Stop> {
         stop.same_words &= stop.words == words;
         stop.ago = [stop.ago[0].min(ago), stop.ago[1].max(ago)];
     }
-    let mut stops: Vec<Stop> = all.into_values().collect();
+    let mut stops: Vec<StoppedTracks> = all.into_values().collect();
     stops.sort_by_key(|s| (s.launch, std::cmp::Reverse(s.ago[1])));
     stops
 }
@@ -128,7 +128,7 @@ mod tests {
         let said: Vec<_> =
             stops.iter().map(|s| (s.inside.len(), s.last.as_deref(), s.tracks, s.ago)).collect();
         assert_eq!(said, [(0, None, 1, [85, 85]), (2, Some("wait"), 2, [50, 50])]);
-        let Stop { launch, role, words, same_words, place, first, .. } = &stops[1];
+        let StoppedTracks { launch, role, words, same_words, place, first, .. } = &stops[1];
         assert_eq!(
             (*launch, role.as_str(), *words, *same_words, *first),
             (4, "group 3", [8, 0], false, (0, Some(1)))

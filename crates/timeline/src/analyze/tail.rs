@@ -14,9 +14,9 @@ const SLOW: f64 = 1.3;
 /// Slow ones that are listed.
 const LISTED: usize = 10;
 
-/// A launch's evenness.
+/// How evenly a launch filled the device.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
-pub struct Tail {
+pub struct LaunchTail {
     /// Number of the launch in its process.
     pub launch: u64,
     /// From its first record to its last; picoseconds.
@@ -49,7 +49,7 @@ pub struct Tail {
 type Ctas = BTreeMap<u64, ([u64; 2], Option<u32>)>;
 
 /// One row a launch.
-pub(crate) fn tails(timeline: &Timeline) -> Vec<Tail> {
+pub(crate) fn tails(timeline: &Timeline) -> Vec<LaunchTail> {
     let mut launches: BTreeMap<usize, Ctas> = BTreeMap::new();
     for t in &timeline.tracks {
         let Some([begin, end]) = t.range() else { continue };
@@ -60,7 +60,7 @@ pub(crate) fn tails(timeline: &Timeline) -> Vec<Tail> {
     launches.into_iter().map(|(launch, ctas)| tail(timeline, launch, &ctas)).collect()
 }
 
-fn tail(timeline: &Timeline, launch: usize, ctas: &Ctas) -> Tail {
+fn tail(timeline: &Timeline, launch: usize, ctas: &Ctas) -> LaunchTail {
     let begin = ctas.values().map(|c| c.0[0]).min().unwrap_or(0);
     let end = ctas.values().map(|c| c.0[1]).max().unwrap_or(0);
     let length = |range: &[u64; 2]| range[1] - range[0];
@@ -72,13 +72,13 @@ fn tail(timeline: &Timeline, launch: usize, ctas: &Ctas) -> Tail {
     // Many slow ones are no exception: then nothing waits for them alone.
     let few = slow_ctas.len() * 10 <= ctas.len() || slow_ctas.len() == 1 && ctas.len() > 2;
     let others = ctas.values().filter(|c| !slow(length(&c.0))).map(|c| c.0[1]).max().unwrap_or(end);
-    let mut out = Tail {
+    let mut out = LaunchTail {
         launch: timeline.launches.get(launch).map_or(0, |l| l.number),
         time: end - begin,
         ctas: ctas.len() as u64,
         cta: [middle, ctas.values().map(|c| length(&c.0)).max().unwrap_or(0)],
         waited: if few { end - others } else { 0 },
-        ..Tail::default()
+        ..LaunchTail::default()
     };
     slow_ctas.truncate(LISTED);
     out.slow_ctas = slow_ctas;

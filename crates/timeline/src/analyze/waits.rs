@@ -30,19 +30,19 @@ use crate::statistics::add;
 /// Spans that are looked at, to say what a track was doing.
 const BACK: usize = 64;
 
-/// What a wait waited for.
+/// The arrival that ended a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Late {
-    /// The track of the last that arrived.
+pub(crate) struct LastArrival {
+    /// The track that arrived last.
     pub track: usize,
-    /// When it did.
+    /// When it arrived, in picoseconds.
     pub at: u64,
-    /// Asynchronous work that it issued: which of its spans.
+    /// The asynchronous work that arrived: index in the track's spans. `None`: the track itself arrived.
     pub work: Option<u32>,
 }
 
 /// All waits, by track and span.
-pub(crate) type Waits = HashMap<(usize, u32), Option<Late>>;
+pub(crate) type Waits = HashMap<(usize, u32), Option<LastArrival>>;
 
 /// The waits of a role in a region, together.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
@@ -62,8 +62,8 @@ pub struct Wait {
     /// The part after it: the way of the news, or a copy's flight.
     pub after: u64,
     /// What kind of wait it is.
-    pub side: Side,
-    /// Who was late; the worst first.
+    pub side: WaitKind,
+    /// The tracks that arrived last, by role and region; the worst first.
     pub by: Vec<Blame>,
     /// The share of the waiting tracks' time.
     pub share: f64,
@@ -79,7 +79,7 @@ pub struct Wait {
 /// Which end of a pipeline waits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum WaitKind {
     /// A consumer, for data.
     Starved,
     /// A producer, for room.
@@ -104,7 +104,8 @@ pub struct Blame {
     pub count: u64,
     /// Picoseconds that it was waited for.
     pub late: u64,
-    /// The worst of these waits: picoseconds, the CTA of who was late, and the trip of what it did.
+    /// The longest of these waits: picoseconds, the CTA of the track that arrived last, and the trip of the
+    /// region that it was in.
     pub worst: (u64, u64, u32),
 }
 
@@ -131,7 +132,7 @@ struct Barrier {
     waits: Vec<(usize, u32)>,
 }
 
-/// Who was late, for all waits.
+/// The last arrival of every wait.
 pub(crate) fn waits(timeline: &Timeline) -> Waits {
     let wait: Vec<bool> = (0..timeline.regions.len()).map(|r| is_wait(timeline, r as u32)).collect();
     let via = |region: u32| timeline.regions.get(region as usize).map_or(Via::Source, |r| r.via);
@@ -178,12 +179,12 @@ pub(crate) fn waits(timeline: &Timeline) -> Waits {
                 let before = all.partition_point(|a| a.0 <= s.end);
                 all[..before].iter().rev().find(|a| a.1 != i)
             });
-            out.insert((i, n), late.map(|&(at, track, work)| Late { track, at, work }));
+            out.insert((i, n), late.map(|&(at, track, work)| LastArrival { track, at, work }));
         }
     }
     for mut barrier in barriers.into_values() {
-        // Who arrives and does not wait is told of by moments alone; where there are none, to wait is to
-        // arrive.
+        // Moments record tracks that arrive and do not wait. Without moments, a track arrives when it begins
+        // to wait.
         let visits = if barrier.told.is_empty() { &barrier.begun } else { &barrier.told };
         let most = visits.values().map(Vec::len).max().unwrap_or(0);
         let same =
@@ -200,7 +201,7 @@ pub(crate) fn waits(timeline: &Timeline) -> Waits {
                 Some((*at, *track))
             });
             let last = last.max().filter(|(at, track)| *track != me && *at <= end);
-            out.insert((me, span), last.map(|(at, track)| Late { track, at, work: None }));
+            out.insert((me, span), last.map(|(at, track)| LastArrival { track, at, work: None }));
         }
     }
     out
@@ -224,7 +225,7 @@ fn places(t: &Track, clusters: Option<Clusters>, via: Via, words: [u32; 2]) -> V
     all
 }
 
-/// From who was late to who waited: track and picosecond of each.
+/// From the track that arrived last to the track that waited: track and picosecond of each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Arrow {
     /// Who arrived last, and when.
@@ -235,7 +236,7 @@ pub struct Arrow {
 
 /// The arrows of all waits that began before the last arrived.
 pub fn arrows(timeline: &Timeline) -> Vec<Arrow> {
-    let arrow = |((track, span), late): ((usize, u32), Option<Late>)| {
+    let arrow = |((track, span), late): ((usize, u32), Option<LastArrival>)| {
         let (s, late) = (&timeline.tracks[track].spans[span as usize], late?);
         (late.at > s.begin).then_some(Arrow { from: (late.track, late.at), to: (track, s.end) })
     };
@@ -354,17 +355,17 @@ pub(crate) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
             row.flight = flown.remove(&(region, role)).and_then(flight);
             let lower = called.to_ascii_lowercase();
             let side = if lower.contains("full") || lower.contains("data") {
-                Side::Starved
+                WaitKind::Starved
             } else if lower.contains("empty") || lower.contains("free") || lower.contains("room") {
-                Side::Blocked
+                WaitKind::Blocked
             } else if via(region) == Via::Barrier {
-                Side::Barrier
+                WaitKind::Barrier
             } else if copied > told {
-                Side::Starved
+                WaitKind::Starved
             } else if told > 0 && issues.get(&role).copied().unwrap_or(false) {
-                Side::Blocked
+                WaitKind::Blocked
             } else {
-                Side::Other
+                WaitKind::Other
             };
             let share = row.total as f64 / lives.get(&role).copied().unwrap_or(0).max(1) as f64;
             Wait { name: called, region, role: role.to_string(), side, share, ..row }

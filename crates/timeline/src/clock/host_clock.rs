@@ -7,7 +7,7 @@
 //!
 //! # Invariants
 //! No kernel begins before its launch or ends after its end was seen, apart from the timer's ticks.
-//! [`Ahead::within`] is half of the remaining range: a hard bound if the drift is constant and at most
+//! [`ClockOffset::within`] is half of the remaining range: a hard bound if the drift is constant and at most
 //! [`DRIFT`].
 //!
 //! # Limitations
@@ -22,24 +22,24 @@ const DRIFT: f64 = 1e-3;
 /// since some beginning of each, so that 53 bits hold them.
 pub(crate) type Bound = (f64, f64);
 
-/// By how much the timer is ahead of the host's clock.
+/// How far the device's timer is ahead of the host's clock, as a range that may drift.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Ahead {
+pub(crate) struct ClockOffset {
     /// Corners of the polygon: ahead at time 0, and by how much more each nanosecond.
     corners: Vec<[f64; 2]>,
     /// Whether there are bounds of both kinds; without those of one kind the others' tightest is taken.
     pub both: bool,
 }
 
-impl Ahead {
+impl ClockOffset {
     /// From bounds, of which there are some. `None`: no line satisfies them.
-    pub fn new(least: &[Bound], most: &[Bound]) -> Option<Ahead> {
+    pub fn new(least: &[Bound], most: &[Bound]) -> Option<ClockOffset> {
         let tightest =
             |of: &[Bound], sign: f64| of.iter().map(|b| sign * b.1).reduce(f64::min).map(|b| sign * b);
         let (low, high) = match (tightest(least, -1.0), tightest(most, 1.0)) {
             (Some(low), Some(high)) => (low, high),
             (Some(one), None) | (None, Some(one)) => {
-                return Some(Ahead { corners: vec![[one, 0.0]], both: false });
+                return Some(ClockOffset { corners: vec![[one, 0.0]], both: false });
             }
             (None, None) => return None,
         };
@@ -57,7 +57,7 @@ impl Ahead {
                 }
             }
         }
-        Some(Ahead { corners, both: true })
+        Some(ClockOffset { corners, both: true })
     }
 
     /// The least and the most at a moment of the host's.
@@ -131,7 +131,12 @@ mod tests {
     proptest! {
         /// What was planted is within what is stated, and that is no more than the delays.
         #[test]
-        fn what_was_planted_is_found(first in -1e12..1e12f64, drift in -0.0009..0.0009f64, n in 1..200u64, seed: u64) {
+        fn what_was_planted_is_found(
+            first in -1e12..1e12f64,
+            drift in -0.0009..0.0009f64,
+            n in 1..200u64,
+            seed: u64,
+        ) {
             let mut state = seed | 1;
             let random = || {
                 state ^= state << 13;
@@ -141,7 +146,7 @@ mod tests {
             };
             let (long, most) = (1e8, 20_000.0);
             let [least, high] = launches(n, long, most, [first, drift], random);
-            let found = Ahead::new(&least, &high).unwrap();
+            let found = ClockOffset::new(&least, &high).unwrap();
             prop_assert!(found.both);
             let exact = 1.0;
             for at in [0.0, long / 3.0, long] {
@@ -161,7 +166,7 @@ mod tests {
             least in proptest::collection::vec((0.0..1e19f64, -1e19..1e19f64), 0..20),
             most in proptest::collection::vec((0.0..1e19f64, -1e19..1e19f64), 0..20),
         ) {
-            if let Some(found) = Ahead::new(&least, &most) {
+            if let Some(found) = ClockOffset::new(&least, &most) {
                 for (at, _) in least.iter().chain(&most) {
                     prop_assert!(found.timer(*at).is_finite() && found.within(*at) >= 0.0);
                 }
@@ -176,7 +181,7 @@ mod tests {
     /// Many launches leave less than each: the quickest of both kinds count.
     #[test]
     fn the_quickest_count() {
-        let found = Ahead::new(&[(10.0, 90.0), (20.0, 70.0)], &[(5.0, 200.0), (15.0, 110.0)]).unwrap();
+        let found = ClockOffset::new(&[(10.0, 90.0), (20.0, 70.0)], &[(5.0, 200.0), (15.0, 110.0)]).unwrap();
         let within = found.within(12.0);
         assert!((9.9..=10.1).contains(&within) && (found.timer(12.0) - 112.0).abs() < 0.2, "{within}");
     }
@@ -184,24 +189,24 @@ mod tests {
     /// With a drift in between, what was bounded once is known less well later.
     #[test]
     fn drift_widens_what_is_long_ago() {
-        let found = Ahead::new(&[(0.0, 99.0)], &[(0.0, 101.0)]).unwrap();
+        let found = ClockOffset::new(&[(0.0, 99.0)], &[(0.0, 101.0)]).unwrap();
         assert!((found.within(0.0) - 1.0).abs() < 1e-6);
         assert!((found.within(1e6) - 1001.0).abs() < 1e-3, "{}", found.within(1e6));
     }
 
     #[test]
     fn bounds_of_one_kind_are_one_sided() {
-        let found = Ahead::new(&[], &[(0.0, 7.0), (1.0, 5.0)]).unwrap();
+        let found = ClockOffset::new(&[], &[(0.0, 7.0), (1.0, 5.0)]).unwrap();
         assert!(!found.both && found.timer(10.0) == 15.0);
-        let found = Ahead::new(&[(0.0, 7.0), (1.0, 5.0)], &[]).unwrap();
+        let found = ClockOffset::new(&[(0.0, 7.0), (1.0, 5.0)], &[]).unwrap();
         assert!(!found.both && found.timer(10.0) == 17.0);
-        assert_eq!(Ahead::new(&[], &[]), None);
+        assert_eq!(ClockOffset::new(&[], &[]), None);
     }
 
     /// A clock that was put forward contradicts itself.
     #[test]
     fn what_contradicts_itself_is_nothing() {
-        assert_eq!(Ahead::new(&[(0.0, 100.0)], &[(1000.0, 50.0)]), None);
-        assert!(Ahead::new(&[(0.0, 100.0)], &[(1000.0, 99.5)]).is_some(), "a drift explains it");
+        assert_eq!(ClockOffset::new(&[(0.0, 100.0)], &[(1000.0, 50.0)]), None);
+        assert!(ClockOffset::new(&[(0.0, 100.0)], &[(1000.0, 99.5)]).is_some(), "a drift explains it");
     }
 }

@@ -411,8 +411,8 @@ mod tests {
     }
 
     /// Anchors within tracks bring what is stated between their ends from hundreds of nanoseconds to a few,
-    /// and what is stated holds: also where timers are apart, some anchors were read late, or a launch is ten
-    /// times as long.
+    /// and the stated bounds are right: also where timers are apart, some anchors were read late, or a launch
+    /// is ten times as long.
     #[test]
     fn anchors_within_tracks_tell_what_is_between() {
         for (seed, skew, late, times) in [(0, 0.0, 0, 1), (1, 4.0, 0, 1), (2, 4.0, 100, 1), (3, 0.0, 0, 10)] {

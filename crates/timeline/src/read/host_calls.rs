@@ -10,7 +10,7 @@ use prlx_trace::mark::Marks;
 use prlx_trace::names::display_name;
 use prlx_trace::{Nanos, Trace};
 
-use crate::clock::host_clock::{Ahead, Bound};
+use crate::clock::host_clock::{Bound, ClockOffset};
 use crate::launch_calls::{Call, HostClock};
 use crate::model::Timeline;
 
@@ -48,7 +48,7 @@ pub(super) fn place(trace: &Trace, origin: Nanos, tick: u64, room: i64, out: &mu
             }
         }
         let bounds = [least.len() as u64, most.len() as u64];
-        let Some(ahead) = Ahead::new(&least, &most) else {
+        let Some(ahead) = ClockOffset::new(&least, &most) else {
             let of = launches.iter().filter(|l| l.ordinal == device).count() as u64;
             let why = "launches can't be put beside their kernels: the host's clock and the device's timer contradict each other";
             out.note("host-apart", if bounds == [0; 2] { 0 } else { of }, why);

@@ -1,7 +1,7 @@
 //! Analyses of timelines whose answer is known: a warp-specialised kernel is played out, with one thing wrong
 //! with it at a time.
 
-use prlx_timeline::{Analysis, Launch, Moment, Region, Side, Span, Timeline, Track, analyze};
+use prlx_timeline::{Analysis, Launch, Moment, Region, Span, Timeline, Track, WaitKind, analyze};
 use prlx_trace::mark::Via;
 
 /// A kernel in which a producer copies tiles for a consumer; nanoseconds.
@@ -138,8 +138,8 @@ fn a_late_producer() {
 fn too_few_stages() {
     let (kind, who, _, a) = first(Kernel { stages: 1, ..EVEN });
     assert_eq!((kind, who.as_str()), ("few-stages", "warp 4"));
-    let sides: Vec<Side> = a.waits.iter().map(|w| w.side).collect();
-    assert!(sides.contains(&Side::Starved) && sides.contains(&Side::Blocked), "{sides:?}");
+    let sides: Vec<WaitKind> = a.waits.iter().map(|w| w.side).collect();
+    assert!(sides.contains(&WaitKind::Starved) && sides.contains(&WaitKind::Blocked), "{sides:?}");
     // Two stages cover the way, and it is gone.
     assert_ne!(first(Kernel { stages: 3, ..EVEN }).0, "few-stages");
 }
@@ -149,7 +149,7 @@ fn asking_and_filling_are_no_waiting() {
     // A fifth of the consumer's time, and the flight of the first copy: it is held up by its products.
     let (kind, _, region, a) = first(Kernel { ask: 90, flight: 2000, stages: 8, trips: 32, ..EVEN });
     assert_eq!((kind, region.as_str()), ("exposed", "mma"));
-    let full = a.waits.iter().find(|w| w.side == Side::Starved).unwrap();
+    let full = a.waits.iter().find(|w| w.side == WaitKind::Starved).unwrap();
     assert!(full.share > 0.3 && full.held == 0, "{full:?}");
 }
 
@@ -158,7 +158,7 @@ fn data_that_come_no_faster() {
     for stages in [4, 8] {
         let (kind, who, _, a) = first(Kernel { stages, rate: 900, trips: 40, ..EVEN });
         assert_eq!((kind, who.as_str()), ("slow-data", "warp 4"), "{stages} stages");
-        let full = a.waits.iter().find(|w| w.side == Side::Starved).unwrap();
+        let full = a.waits.iter().find(|w| w.side == WaitKind::Starved).unwrap();
         // The first flies alone; then each waits for those before it.
         assert_eq!(full.flight.map(|[quick, _]| quick), Some(400_000));
         assert!(full.flight.is_some_and(|[_, usual]| usual > 2 * 400_000), "{full:?}");
@@ -200,9 +200,9 @@ fn nothing_is_wrong() {
     assert_eq!(beside.region, Some(COPY));
     // But for the first, copies fly while products run.
     assert!(beside.alone <= 8 * 400_000, "{beside:?}");
-    let full = a.waits.iter().find(|w| w.side == Side::Starved).unwrap();
+    let full = a.waits.iter().find(|w| w.side == WaitKind::Starved).unwrap();
     assert_eq!((full.late, full.after), (8 * 50_000, 8 * 400_000));
-    assert_eq!(a.stages.iter().filter(|s| s.side == Side::Starved).count(), 4);
+    assert_eq!(a.stages.iter().filter(|s| s.side == WaitKind::Starved).count(), 4);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn what_is_cut_is_said() {
     let mut t = play(EVEN);
     let spans = |t: &Timeline| t.tracks.iter().map(|t| t.spans.len() as u64).sum::<u64>();
     let all = spans(&t);
-    let cut = prlx_timeline::Cut {
+    let cut = prlx_timeline::Selection {
         ctas: vec![(2, 4)],
         from: Some(1_000_000),
         to: Some(2_000_000),

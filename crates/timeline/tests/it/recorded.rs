@@ -202,12 +202,16 @@ proptest! {
             let clock = |nanos: f64| clocks[sm] + (nanos * mhz / 1000.0) as u64;
             // A moment by both clocks: its cycle's first instant.
             let exact = |nanos: f64| (clock(nanos) - clocks[sm]) as f64 * 1000.0 / mhz;
-            let anchor = |nanos: f64| Anchor { cycles: Cycles(clock(nanos)), nanos: Nanos((origin + exact(nanos) as u64) / 32 * 32), took: None };
+            let anchor = |nanos: f64| {
+                let ticks = (origin + exact(nanos) as u64) / 32;
+                Anchor { cycles: Cycles(clock(nanos)), nanos: Nanos(ticks * 32), took: None }
+            };
             let mut now = free[sm] + random(&mut state, 5000) as f64;
             let begin = anchor(now);
             let mut records = Vec::new();
             for _ in 0..random(&mut state, 9) {
-                let (mark, times) = (2 * random(&mut state, 2) as u32, [now, now + random(&mut state, 90_000) as f64]);
+                let mark = 2 * random(&mut state, 2) as u32;
+                let times = [now, now + random(&mut state, 90_000) as f64];
                 for (i, at) in (0..).zip(times) {
                     records.push(Record { mark: mark + i, clock: clock(at) as u32, payload: [0; 2] });
                 }
