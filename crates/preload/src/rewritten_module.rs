@@ -68,11 +68,10 @@ impl Module {
         let mut kernels = HashMap::new();
         for (i, function) in view.functions.iter().enumerate().filter(|(_, f)| f.kind == FunctionKind::Kernel)
         {
-            let sizes =
-                function.params.iter().map(|p| view.symbols.get(p.index()).map_or(0, |s| s.size as usize));
+            let params = prlx_plan::kernel_params(view, function);
             let mut kernel = Kernel {
                 function: i,
-                params: function.param_offsets.iter().map(|at| *at as usize).zip(sizes).collect(),
+                params: params.iter().map(|p| (p.offset as usize, p.size as usize)).collect(),
                 hidden_offset: 0,
                 unread: unread_param_bytes(view, function)
                     .into_iter()

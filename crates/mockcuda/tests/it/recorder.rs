@@ -72,7 +72,7 @@ macro_rules! raw {
 
 /// So much of the device's, none for tables, and so much of the host's for what waits.
 fn memory(device: u64, host: u64) -> RecorderMemory {
-    RecorderMemory { device, tables: 0, kept: false, host }
+    RecorderMemory { device, tables: 0, on_host: false, host }
 }
 
 impl App {

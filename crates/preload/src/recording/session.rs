@@ -120,7 +120,7 @@ impl Session {
             device: options.memory,
             tables: table_bytes(options),
             // A flight recorder's memory has to survive the context.
-            kept: options.rings(),
+            on_host: options.rings(),
             host: options.host_memory / self.devices.len().max(1) as u64,
         };
         let recorder = Library::open().and_then(|l| Recorder::new(l, context, options.level, memory, sink));
