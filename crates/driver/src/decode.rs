@@ -329,14 +329,14 @@ impl WarpDecoder<'_> {
         }
         complaints.complain(|| format!("{warp}: records of sites that there are not"));
         *lost = true;
-        let (mut kept, mut kept_ends, mut from) = (Vec::new(), Vec::new(), 0);
+        let (mut own, mut own_ends, mut from) = (Vec::new(), Vec::new(), 0);
         for end in ends {
             let lane = &records[from..end as usize];
-            kept.extend(lane.iter().filter(|r| r.site.index() < self.memory.sites));
-            kept_ends.push(kept.len() as u32);
+            own.extend(lane.iter().filter(|r| r.site.index() < self.memory.sites));
+            own_ends.push(own.len() as u32);
             from = end as usize;
         }
-        Lanes::Operands { records: kept, ends: kept_ends }
+        Lanes::Operands { records: own, ends: own_ends }
     }
 
     /// Merges the lanes' chains into one stream by clock. Each chain is in the order of its lane.

@@ -133,14 +133,14 @@ impl Job {
             ArgValue::Buffer(buffer) => Some(buffer),
             _ => None,
         });
-        let (mut kept, mut largest) = (0u64, 0);
+        let (mut total, mut largest) = (0u64, 0);
         for b in buffers {
             let given = if let Content::Bytes(bytes) = &b.content { bytes.len() } else { 0 };
             let expected = b.expect.as_ref().map_or(0, |e| e.bytes.len());
-            kept = kept.saturating_add((given + expected) as u64).saturating_add(b.size());
+            total = total.saturating_add((given + expected) as u64).saturating_add(b.size());
             largest = b.size().max(largest);
         }
-        kept.saturating_add(largest)
+        total.saturating_add(largest)
     }
 
     /// Size of the parameter buffer in bytes.

@@ -1,11 +1,8 @@
 //! The declaration of a kernel: its parameters and its launch limits, read from the module's view.
-//!
-//! This is the one place that lays out launch parameters for the driver, the preload library and the command
-//! line.
 
 use prlx_isa::view;
 use prlx_trace::Dim3;
-use prlx_trace::kernel::{Param, Scalar};
+use prlx_trace::kernel::Param;
 
 /// The declaration of one kernel.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,23 +37,8 @@ impl Signature {
             .map(|f| Signature {
                 name: f.name.clone(),
                 limits: f.limits.clone(),
-                params: f
-                    .params
-                    .iter()
-                    .zip(&f.param_offsets)
-                    .filter_map(|(&id, &offset)| {
-                        let symbol = module.symbols.get(id.index())?;
-                        let (ty, size) = (scalar(symbol.ty), u32::try_from(symbol.size).ok()?);
-                        Some(Param { name: symbol.name.clone(), ty, offset, size })
-                    })
-                    .collect(),
+                params: prlx_plan::kernel_params(module, f),
             })
             .collect()
     }
-}
-
-/// Returns the trace's name for a type. Types that the trace does not know become bytes.
-fn scalar(ty: view::Type) -> Scalar {
-    let name = format!("{ty:?}").to_lowercase();
-    Scalar::ALL.iter().copied().find(|s| s.name() == name).unwrap_or(Scalar::B8)
 }

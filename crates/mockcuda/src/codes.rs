@@ -1,4 +1,4 @@
-//! The error codes that the mock answers with (`CUresult`, cuda.h 13.0).
+//! The error codes that the mock returns (`CUresult`, cuda.h 13.0).
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -10,9 +10,9 @@ use prlx_driver::{Error, ErrorKind};
 /// A call's result; an error is a `CUresult`.
 pub type Result<T> = std::result::Result<T, i32>;
 
-/// `CUDA_ERROR_INVALID_VALUE` and its like.
+/// Error codes, named as in cuda.h without `CUDA_ERROR_`.
 pub mod code {
-    /// None of CUDA's: what the call waits for is held back.
+    /// Not a code of CUDA: the call has to wait for work that cannot run yet, and is made again.
     pub const BUSY: i32 = i32::MIN;
     pub const INVALID_VALUE: i32 = 1;
     pub const OUT_OF_MEMORY: i32 = 2;
@@ -41,7 +41,7 @@ pub mod code {
     pub const UNKNOWN: i32 = 999;
 }
 
-/// The name of an error, and its words.
+/// Name and text of an error, as `cuGetErrorName` and `cuGetErrorString` return them.
 pub fn error(code: i32) -> Option<&'static [CString; 2]> {
     static TEXTS: LazyLock<BTreeMap<i32, [CString; 2]>> = LazyLock::new(|| {
         let text = |s: String| CString::new(s).unwrap_or_default();
@@ -52,8 +52,8 @@ pub fn error(code: i32) -> Option<&'static [CString; 2]> {
     TEXTS.get(&code)
 }
 
-/// The code for an error of the emulator.
-pub(crate) fn of(error: &Error) -> i32 {
+/// The code that stands for an error of the emulator.
+pub(crate) fn code_of(error: &Error) -> i32 {
     match error.kind {
         ErrorKind::Module => code::INVALID_PTX,
         ErrorKind::Unsupported => code::NOT_SUPPORTED,

@@ -2,23 +2,34 @@
 
 use prlx_driver::LaunchConfig;
 
-/// What can be asked for in a stream.
+/// A piece of work in a stream or in a graph. Functions, events and graphs are handles; sizes are in bytes.
 #[derive(Clone)]
 pub enum Work {
+    /// Does nothing, but waits for the work before it.
     Nothing,
+    /// Launches a kernel.
     Launch { function: u64, config: LaunchConfig, params: Vec<u8> },
-    Write { to: u64, bytes: Host },
+    /// Copies from host to device.
+    Write { to: u64, bytes: HostBytes },
+    /// Copies from device to host.
     Read { to: usize, from: u64, bytes: usize },
+    /// Copies on the device.
     Copy { to: u64, from: u64, bytes: usize },
+    /// Sets each byte.
     Fill { to: u64, value: u8, bytes: usize },
+    /// Frees device memory.
     Free(u64),
+    /// Marks an event as passed.
     Event(u64),
+    /// A child graph; exists in graphs only.
     Graph(u64),
 }
 
-/// Bytes of the host's: a copy, or where they will be when it is time.
+/// Host bytes for a copy to the device.
 #[derive(Clone)]
-pub enum Host {
+pub enum HostBytes {
+    /// The bytes when the call was made.
     Copied(Vec<u8>),
+    /// Address and size of the memory that is read when the copy runs.
     At(usize, usize),
 }

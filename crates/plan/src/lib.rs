@@ -17,6 +17,7 @@ mod plan;
 mod probe;
 mod resolve;
 
+pub use decode::statics::kernel_params;
 pub use insert::reservation::check_capacity;
 pub use plan::{
     Action, At, EventRow, Filter, FunctionPlan, Insertion, Plan, RecordingRequest, RollingHash, SpanBegin,

@@ -208,7 +208,7 @@ impl<'a> Prepared<'a> {
         let function = Function {
             name: body.function.name.clone(),
             kernel: body.function.kind == FunctionKind::Kernel,
-            params: statics::params(body),
+            params: statics::kernel_params(body.module, body.function),
             slots,
             blocks,
             loops: statics::loops(body),

@@ -1,16 +1,14 @@
-//! What each of the program's handles stands for: rewritten modules and libraries, and the kernels that come
-//! from them.
+//! The modules, libraries and kernels behind the program's handles.
 //!
-//! Handles are addresses in the driver, which reuses them. The entry of a handle is removed as soon as it is
-//! unloaded.
+//! Handles are addresses in the driver, which reuses them. An entry is removed when its handle is unloaded.
 //!
 //! # Invariants
-//! - A handle without an entry belongs to code that was not rewritten.
+//! - A module or library handle without an entry belongs to code that was not rewritten.
 //! - The lock is held for a lookup only, never during a call that loads code.
-//! - The number of entries for kernels that were not rewritten is bounded.
+//! - The number of entries for kernels of unchanged modules is bounded ([`MAX_UNCHANGED`]).
 //!
 //! # Limitations
-//! Contexts are not entries: a handle belongs to one context.
+//! Entries do not name a context: a handle belongs to one context.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_void;
@@ -18,175 +16,181 @@ use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
 use crate::rewritten_module::{Kernel, Module};
 
-/// What a handle of a kernel stands for; `None`: nothing of ours.
-pub type Found = Option<(Arc<Module>, Kernel)>;
+/// A kernel of a rewritten module, with its module. `None` for a kernel of an unchanged module.
+pub type RewrittenKernel = Option<(Arc<Module>, Kernel)>;
 
-/// A library of the program's.
+/// The driver's handle of a replacement library, as an address, and its module.
+type LoadedLibrary = Option<(usize, Arc<Module>)>;
+
+/// A library of the program, and the replacement that is loaded at its first use.
 pub struct Library {
-    /// What is to be done when it is used first.
-    pub later: Box<dyn Fn() -> Option<(usize, Arc<Module>)> + Send + Sync>,
-    /// What it came to: the library that was loaded in its place, and its module.
-    pub done: OnceLock<Option<(usize, Arc<Module>)>>,
+    /// Loads the replacement. Returns `None` if the library stays as it is.
+    pub load: Box<dyn Fn() -> LoadedLibrary + Send + Sync>,
+    /// The result of `load`, once it has run.
+    pub loaded: OnceLock<LoadedLibrary>,
 }
 
-/// Kernels that are nobody's that are known at a time.
-const NOBODYS: usize = 1 << 14;
+/// Maximum number of remembered kernels of unchanged modules.
+const MAX_UNCHANGED: usize = 1 << 14;
 
 #[derive(Default)]
 struct Handles {
+    /// Rewritten modules, by `CUmodule`.
     modules: HashMap<usize, Arc<Module>>,
+    /// Libraries that have a replacement or may get one, by `CUlibrary`.
     libraries: HashMap<usize, Arc<Library>>,
-    /// By handle of a kernel: `CUfunction` or `CUkernel`.
-    kernels: HashMap<usize, Found>,
-    /// Those of our libraries: `CUkernel`.
-    of_libraries: BTreeSet<usize>,
-    /// What kernels are called that are nobody's.
-    names: HashMap<usize, Arc<str>>,
+    /// Kernels that were looked up, by `CUfunction` or `CUkernel`.
+    kernels: HashMap<usize, RewrittenKernel>,
+    /// The keys of `kernels` that are `CUkernel`s of rewritten libraries.
+    library_kernels: BTreeSet<usize>,
+    /// Names of kernels of unchanged modules, by handle.
+    unchanged_names: HashMap<usize, Arc<str>>,
 }
 
 static HANDLES: LazyLock<RwLock<Handles>> = LazyLock::new(RwLock::default);
 
-fn look<T>(at: impl FnOnce(&Handles) -> T) -> T {
-    at(&HANDLES.read().unwrap_or_else(PoisonError::into_inner))
+fn read<T>(lookup: impl FnOnce(&Handles) -> T) -> T {
+    lookup(&HANDLES.read().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn change<T>(of: impl FnOnce(&mut Handles) -> T) -> T {
-    of(&mut HANDLES.write().unwrap_or_else(PoisonError::into_inner))
+fn update<T>(change: impl FnOnce(&mut Handles) -> T) -> T {
+    change(&mut HANDLES.write().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Whether anything was rewritten that has not been unloaded.
+fn pointer(address: usize) -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(address)
+}
+
+/// Whether any entry exists. If not, no launch can be of a rewritten kernel.
 pub fn any() -> bool {
-    look(|h| !h.modules.is_empty() || !h.kernels.is_empty() || !h.libraries.is_empty())
+    read(|h| !h.modules.is_empty() || !h.kernels.is_empty() || !h.libraries.is_empty())
 }
 
-/// A module of the program's, and what it is.
-pub fn module_is(handle: *mut c_void, module: Arc<Module>) {
-    change(|h| h.modules.insert(handle.addr(), module));
+/// Adds the rewritten module behind a handle.
+pub fn add_module(handle: *mut c_void, module: Arc<Module>) {
+    update(|h| h.modules.insert(handle.addr(), module));
 }
 
-/// The module of a handle.
+/// The rewritten module behind a handle.
 pub fn module(handle: *mut c_void) -> Option<Arc<Module>> {
-    look(|h| h.modules.get(&handle.addr()).cloned())
+    read(|h| h.modules.get(&handle.addr()).cloned())
 }
 
-/// A module was unloaded, or another has its handle.
-pub fn module_gone(handle: *mut c_void) {
-    change(|h| {
-        if let Some(gone) = h.modules.remove(&handle.addr()) {
-            h.forget(&gone);
-        } else {
-            h.forget_nobodys();
-        }
+/// Removes a module and its kernels, because it was unloaded or its handle was given to another module.
+pub fn remove_module(handle: *mut c_void) {
+    update(|h| match h.modules.remove(&handle.addr()) {
+        Some(removed) => h.remove_kernels(&removed),
+        None => h.forget_unchanged(),
     });
 }
 
-/// A context was reset: all modules are gone, and the kernels that are not a library's.
-pub fn modules_gone() {
-    change(|h| {
+/// Removes all modules and kernels, because a context was reset. Libraries stay: they belong to no context.
+pub fn clear_modules() {
+    update(|h| {
         h.modules.clear();
         h.kernels.clear();
-        h.of_libraries.clear();
-        h.names.clear();
+        h.library_kernels.clear();
+        h.unchanged_names.clear();
     });
 }
 
 impl Handles {
-    /// Forgets a module's kernels, and those that were nobody's, whose handles may come back.
-    fn forget(&mut self, gone: &Arc<Module>) {
-        self.names.clear();
-        self.kernels.retain(|_, k| k.as_ref().is_some_and(|(module, _)| !Arc::ptr_eq(module, gone)));
+    /// Removes a module's kernels, and all kernels of unchanged modules, whose handles may be reused too.
+    fn remove_kernels(&mut self, removed: &Arc<Module>) {
+        self.unchanged_names.clear();
+        self.kernels.retain(|_, k| k.as_ref().is_some_and(|(module, _)| !Arc::ptr_eq(module, removed)));
         let kernels = &self.kernels;
-        self.of_libraries.retain(|k| kernels.contains_key(k));
+        self.library_kernels.retain(|k| kernels.contains_key(k));
     }
-    fn name(&mut self, handle: *mut c_void, name: &str) {
-        if self.names.len() >= NOBODYS {
-            self.forget_nobodys();
+
+    fn set_unchanged_name(&mut self, handle: *mut c_void, name: &str) {
+        if self.unchanged_names.len() >= MAX_UNCHANGED {
+            self.forget_unchanged();
         }
-        self.names.insert(handle.addr(), name.into());
+        self.unchanged_names.insert(handle.addr(), name.into());
     }
-    /// Forgets the kernels that are nobody's: they are looked at again.
-    fn forget_nobodys(&mut self) {
-        self.names.clear();
+
+    /// Removes the kernels of unchanged modules. A launch looks them up again.
+    fn forget_unchanged(&mut self) {
+        self.unchanged_names.clear();
         self.kernels.retain(|_, k| k.is_some());
     }
 }
 
-/// A library of the program's, with what is to be done when it is used.
-pub fn library_is(handle: *mut c_void, library: Library) {
-    change(|h| h.libraries.insert(handle.addr(), Arc::new(library)));
+/// Adds a library of the program. Its replacement is loaded by [`library`].
+pub fn add_library(handle: *mut c_void, library: Library) {
+    update(|h| h.libraries.insert(handle.addr(), Arc::new(library)));
 }
 
-/// The library that is there in the place of the program's, and its module; it is made now, if it was not.
-pub fn library(handle: *mut c_void) -> Option<(*mut c_void, Arc<Module>)> {
-    let library = look(|h| h.libraries.get(&handle.addr()).cloned())?;
-    let done = library.done.get_or_init(|| (library.later)());
-    let (at, module) = done.as_ref()?;
-    Some((std::ptr::with_exposed_provenance_mut(*at), module.clone()))
+/// The replacement of a library, and its module. The first call loads it. `None` if the library is unchanged.
+pub fn library(original: *mut c_void) -> Option<(*mut c_void, Arc<Module>)> {
+    let library = read(|h| h.libraries.get(&original.addr()).cloned())?;
+    let loaded = library.loaded.get_or_init(|| (library.load)());
+    let (address, module) = loaded.as_ref()?;
+    Some((pointer(*address), module.clone()))
 }
 
-/// The program's library in whose place this one is.
-pub fn library_behind(real: *mut c_void) -> Option<*mut c_void> {
-    let is = |l: &Library| matches!(l.done.get(), Some(Some((at, _))) if *at == real.addr());
-    look(|h| {
-        h.libraries.iter().find(|(_, l)| is(l)).map(|(at, _)| std::ptr::with_exposed_provenance_mut(*at))
-    })
+/// The program's library that `replacement` replaces.
+pub fn original_library(replacement: *mut c_void) -> Option<*mut c_void> {
+    let is = |l: &Library| matches!(l.loaded.get(), Some(Some((at, _))) if *at == replacement.addr());
+    read(|h| h.libraries.iter().find(|(_, l)| is(l)).map(|(at, _)| pointer(*at)))
 }
 
-/// The program unloads a library; gives the one that was in its place.
-pub fn library_gone(handle: *mut c_void) -> Option<*mut c_void> {
-    change(|h| {
-        let library = h.libraries.remove(&handle.addr())?;
-        let (at, module) = library.done.get()?.clone()?;
+/// Removes a library that the program unloads, with its modules and kernels. Returns its replacement.
+pub fn remove_library(original: *mut c_void) -> Option<*mut c_void> {
+    update(|h| {
+        let library = h.libraries.remove(&original.addr())?;
+        let (address, module) = library.loaded.get()?.clone()?;
         h.modules.retain(|_, m| !Arc::ptr_eq(m, &module));
-        h.forget(&module);
-        Some(std::ptr::with_exposed_provenance_mut(at))
+        h.remove_kernels(&module);
+        Some(pointer(address))
     })
 }
 
-/// A handle stands for a kernel of that name of a module; `None`: of none of ours.
-pub fn kernel_is(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str) {
-    let found = module.and_then(|m| Some((m.clone(), m.kernels.get(name)?.clone())));
-    change(|h| {
-        if found.is_none() {
-            h.name(handle, name);
+/// Adds the kernel of that name. `module` is `None` for a kernel of an unchanged module.
+pub fn add_kernel(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str) {
+    let kernel = module.and_then(|m| Some((m.clone(), m.kernels.get(name)?.clone())));
+    update(|h| {
+        if kernel.is_none() {
+            h.set_unchanged_name(handle, name);
         }
-        h.kernels.insert(handle.addr(), found);
+        h.kernels.insert(handle.addr(), kernel);
     });
 }
 
-/// A handle stands for a kernel of that name of a library.
-pub fn library_kernel_is(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str) {
-    kernel_is(handle, module, name);
+/// As [`add_kernel`], for a `CUkernel` of a library.
+pub fn add_library_kernel(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str) {
+    add_kernel(handle, module, name);
     if module.is_some() {
-        change(|h| h.of_libraries.insert(handle.addr()));
+        update(|h| h.library_kernels.insert(handle.addr()));
     }
 }
 
-/// The kernels of our libraries that the program has asked for.
+/// The `CUkernel`s of rewritten libraries that the program has asked for.
 pub fn library_kernels() -> Vec<*mut c_void> {
-    look(|h| h.of_libraries.iter().map(|at| std::ptr::with_exposed_provenance_mut(*at)).collect())
+    read(|h| h.library_kernels.iter().map(|address| pointer(*address)).collect())
 }
 
-/// What a kernel is called that is not recorded.
-pub fn name_is(handle: *mut c_void, name: &str) {
-    change(|h| h.name(handle, name));
+/// Remembers the name of a kernel of an unchanged module.
+pub fn set_unchanged_name(handle: *mut c_void, name: &str) {
+    update(|h| h.set_unchanged_name(handle, name));
 }
 
-/// What a kernel is called that is nobody's, if it came to its handle by our ways.
-pub fn name(handle: *mut c_void) -> Option<Arc<str>> {
-    look(|h| h.names.get(&handle.addr()).cloned())
+/// The name of a kernel of an unchanged module, if it is remembered.
+pub fn unchanged_name(handle: *mut c_void) -> Option<Arc<str>> {
+    read(|h| h.unchanged_names.get(&handle.addr()).cloned())
 }
 
-/// A handle stands for the same kernel as another.
-pub fn kernel_as(handle: *mut c_void, other: *mut c_void) {
-    change(|h| {
-        if let Some(found) = h.kernels.get(&other.addr()).cloned() {
-            h.kernels.insert(handle.addr(), found);
+/// Makes `alias` another handle of the kernel behind `handle`.
+pub fn add_alias(alias: *mut c_void, handle: *mut c_void) {
+    update(|h| {
+        if let Some(kernel) = h.kernels.get(&handle.addr()).cloned() {
+            h.kernels.insert(alias.addr(), kernel);
         }
     });
 }
 
-/// What a handle stands for; the outer `None`: never seen.
-pub fn kernel(handle: *mut c_void) -> Option<Found> {
-    look(|h| h.kernels.get(&handle.addr()).cloned())
+/// The kernel behind a handle. `None` if the handle was never looked up.
+pub fn kernel(handle: *mut c_void) -> Option<RewrittenKernel> {
+    read(|h| h.kernels.get(&handle.addr()).cloned())
 }

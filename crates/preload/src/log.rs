@@ -1,36 +1,39 @@
-//! What the library says: on standard error, each thing once; with `PRLX_PRELOAD_LOG` also what it does, in a
-//! file.
+//! Warnings for the user, on standard error, and a debug log of what the library does.
 //!
 //! # Invariants
-//! Lines are written whole, by one call. Misses: more than [`MOST`] different things.
+//! - Each warning is printed once.
+//! - A line is written by one call, so lines of several threads do not mix.
+//!
+//! # Limitations
+//! After [`MAX_WARNINGS`] different warnings, further ones go to the debug log only.
 
 use std::collections::HashSet;
 use std::io::Write;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Names the file for what is done.
+/// Environment variable that names the file of the debug log.
 const LOG: &str = "PRLX_PRELOAD_LOG";
-/// So many different things are said.
-const MOST: usize = 100;
+/// Maximum number of different warnings that are printed.
+const MAX_WARNINGS: usize = 100;
 
 static LOG_FILE: LazyLock<Option<Mutex<std::fs::File>>> = LazyLock::new(|| {
     let path = std::env::var_os(LOG).filter(|p| !p.is_empty())?;
     std::fs::File::options().append(true).create(true).open(path).ok().map(Mutex::new)
 });
 
-/// Says something that the user should know, once.
+/// Prints a warning, unless the same text was printed before. The debug log gets it every time.
 pub fn warn_once(text: &str) {
-    static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    static PRINTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
     debug(text);
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    let said = said.get_or_insert_default();
-    if said.len() < MOST && said.insert(text.to_owned()) {
-        // The program may have closed it.
+    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let printed = printed.get_or_insert_default();
+    if printed.len() < MAX_WARNINGS && printed.insert(text.to_owned()) {
+        // The program may have closed standard error: there is nobody to report that to.
         let _ = std::io::stderr().write_all(format!("prlx: {text}\n").as_bytes());
     }
 }
 
-/// Writes down what was done, if somebody wants to know.
+/// Appends a line to the debug log, if the environment names one.
 pub fn debug(text: &str) {
     if let Some(file) = &*LOG_FILE {
         let line = format!("{} {text}\n", std::process::id());

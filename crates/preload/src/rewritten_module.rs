@@ -14,38 +14,45 @@ use prlx_trace::kernel::Fidelity;
 /// A module whose code was rewritten.
 #[derive(Debug)]
 pub struct Module {
-    /// What was written into it.
+    /// The code that was inserted.
     pub plan: Arc<Plan>,
-    /// How sure it is that it is the program's.
+    /// How certain it is that the PTX is the source of the program's code.
     pub fidelity: Fidelity,
     /// Its kernels, by name.
     pub kernels: HashMap<String, Kernel>,
-    /// Its number in the recording; `None`: it could not be written down.
-    pub number: OnceLock<Option<u32>>,
+    /// Its index in the recording, once it is written there. The inner `None`: writing failed.
+    pub index: OnceLock<Option<u32>>,
 }
 
 /// A kernel of a rewritten module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kernel {
-    /// Its place in the plan.
+    /// Its index among the functions of the plan.
     pub function: usize,
-    /// Where each parameter lies that the program knows of, as PTX lays them out, and how large it is.
+    /// Offset and size, in bytes, of each of the program's parameters, as PTX lays them out.
     pub params: Vec<(usize, usize)>,
-    /// Where the next parameter lies behind these, in bytes, as PTX lays them out.
-    pub end: usize,
-    /// Bytes of its parameters that it never reads, as padding: they are recorded as zeros, for they mean
-    /// nothing.
+    /// Offset of the hidden parameter, behind the program's, in bytes, as PTX lays them out.
+    pub hidden_offset: usize,
+    /// Bytes of the parameters that the kernel never reads, such as padding. They are recorded as zeros,
+    /// because their values have no meaning.
     pub unread: Vec<Range<usize>>,
-    /// CTAs that each of a grid's numbers stands for, for a kernel that counts clusters.
-    pub counted: Dim3,
-    /// CTAs of a cluster, for a kernel that is compiled for so many.
+    /// CTAs for each unit of the launch's grid: 1, or the cluster's size if the grid counts clusters
+    /// (PTX ISA, `.blocksareclusters`).
+    pub grid_unit: Dim3,
+    /// CTAs of a cluster, if the kernel is compiled for a fixed size (`.reqnctapercluster`).
     pub cluster: Option<Dim3>,
-    /// Why it was not rewritten.
+    /// Why the kernel was not rewritten.
     pub skipped: Option<String>,
 }
 
 impl Kernel {
-    /// Parameters as they are recorded, from what the program passed.
+    /// Bytes of the program's parameters, as PTX lays them out.
+    pub fn params_size(&self) -> usize {
+        self.params.iter().map(|(offset, size)| offset + size).max().unwrap_or(0)
+    }
+
+    /// The parameters as they are recorded, from the bytes that the program passed: unread bytes become
+    /// zeros.
     pub fn recorded(&self, mut params: Vec<u8>) -> Vec<u8> {
         for part in &self.unread {
             let end = part.end.min(params.len());
@@ -56,28 +63,28 @@ impl Kernel {
 }
 
 impl Module {
-    /// A module that was rewritten like this.
+    /// The module of `view`, rewritten as `plan` says.
     pub fn new(view: &prlx_isa::view::Module, plan: Plan, fidelity: Fidelity) -> Module {
         let mut kernels = HashMap::new();
         for (i, function) in view.functions.iter().enumerate().filter(|(_, f)| f.kind == FunctionKind::Kernel)
         {
-            let sizes =
-                function.params.iter().map(|p| view.symbols.get(p.index()).map_or(0, |s| s.size as usize));
-            let params: Vec<_> = function.param_offsets.iter().map(|at| *at as usize).zip(sizes).collect();
-            let kernel = Kernel {
+            let params = prlx_plan::kernel_params(view, function);
+            let mut kernel = Kernel {
                 function: i,
-                end: params.iter().map(|(at, size)| at + size).max().unwrap_or(0).next_multiple_of(8),
-                params,
+                params: params.iter().map(|p| (p.offset as usize, p.size as usize)).collect(),
+                hidden_offset: 0,
                 unread: unread_param_bytes(view, function)
                     .into_iter()
                     .map(|r| r.start as usize..r.end as usize)
                     .collect(),
-                counted: cluster_unit(&function.limits),
+                grid_unit: cluster_unit(&function.limits),
                 cluster: limit(&function.limits, "reqnctapercluster"),
                 skipped: plan.functions.get(i).and_then(|f| f.skipped.clone()),
             };
+            // The hidden parameter is 8 bytes aligned.
+            kernel.hidden_offset = kernel.params_size().next_multiple_of(8);
             kernels.insert(function.name.clone(), kernel);
         }
-        Module { plan: Arc::new(plan), fidelity, kernels, number: OnceLock::new() }
+        Module { plan: Arc::new(plan), fidelity, kernels, index: OnceLock::new() }
     }
 }

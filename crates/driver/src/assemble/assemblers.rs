@@ -114,8 +114,8 @@ impl Assemblers {
             hash.update(part.as_bytes());
         }
         let key = hash.digest128();
-        if let Some(kept) = self.cache.as_ref().and_then(|cache| cache.get(key)) {
-            return Ok(kept);
+        if let Some(code) = self.cache.as_ref().and_then(|cache| cache.get(key)) {
+            return Ok(code);
         }
         let made = tool.assemble(ptx, target, more)?;
         if let Some(cache) = &self.cache {

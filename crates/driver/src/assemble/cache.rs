@@ -96,21 +96,21 @@ impl Cache {
 
     /// Removes files of dead processes, and entries until the size is below the limit.
     fn trim(&self) {
-        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let Ok(files) = fs::read_dir(&self.folder) else { return };
         let now = SystemTime::now();
-        let mut kept: Vec<(SystemTime, PathBuf, u64)> = Vec::new();
-        for entry in entries.flatten() {
+        let mut entries: Vec<(SystemTime, PathBuf, u64)> = Vec::new();
+        for entry in files.flatten() {
             let (path, Ok(meta)) = (entry.path(), entry.metadata()) else { continue };
             let used = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             match path.extension().and_then(|e| e.to_str()) {
-                Some("cubin") => kept.push((used, path, meta.len())),
+                Some("cubin") => entries.push((used, path, meta.len())),
                 Some("part") if now.duration_since(used).is_ok_and(|age| age > STALE) => remove(&path),
                 _ => {}
             }
         }
-        kept.sort();
-        let mut size: u64 = kept.iter().map(|(_, _, n)| n).sum();
-        for (_, path, bytes) in kept {
+        entries.sort();
+        let mut size: u64 = entries.iter().map(|(_, _, n)| n).sum();
+        for (_, path, bytes) in entries {
             if size <= self.limit {
                 break;
             }

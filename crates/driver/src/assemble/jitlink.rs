@@ -60,8 +60,8 @@ impl Library {
         let library = Library::of(&dynamic)?;
         let (mut major, mut minor) = (0, 0);
         // SAFETY: J2: both are local variables that the call writes.
-        let told = unsafe { (library.version)(&mut major, &mut minor) };
-        (told == 0).then_some((library, (major, minor)))
+        let code = unsafe { (library.version)(&mut major, &mut minor) };
+        (code == 0).then_some((library, (major, minor)))
     }
 
     /// Assembles `ptx`. The outer error means that the library cannot be used; the inner error is its message
@@ -106,7 +106,7 @@ impl Library {
         if result == 0 && !bytes.is_empty() {
             return Ok(Ok(bytes));
         }
-        let said = bytes.split(|b| *b == 0).next().unwrap_or_default();
-        Ok(Err(format!("error {result}: {}", String::from_utf8_lossy(said).trim_end())))
+        let log = bytes.split(|b| *b == 0).next().unwrap_or_default();
+        Ok(Err(format!("error {result}: {}", String::from_utf8_lossy(log).trim_end())))
     }
 }

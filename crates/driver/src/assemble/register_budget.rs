@@ -104,9 +104,9 @@ pub(super) fn with_register_limits(ptx: &str, limits: &BTreeMap<&str, u32>) -> O
     if has_setmaxnreg(&view) {
         return None;
     }
-    let said = |name: &str| matches!(name, "maxnreg" | "minnctapersm");
+    let declares = |name: &str| matches!(name, "maxnreg" | "minnctapersm");
     let limit = |f: &Function| {
-        let free = f.kind == FunctionKind::Kernel && !f.limits.iter().any(|(name, _)| said(name));
+        let free = f.kind == FunctionKind::Kernel && !f.limits.iter().any(|(name, _)| declares(name));
         limits.get(f.name.as_str()).filter(|_| free).map(|most| (f.body.start as usize, *most))
     };
     let mut places: Vec<(usize, u32)> = view.functions.iter().filter_map(limit).collect();

@@ -61,9 +61,9 @@ impl Assembler {
             .stdin(Stdio::null())
             .output()
             .ok()?;
-        let said = String::from_utf8_lossy(&out.stdout).into_owned();
+        let output = String::from_utf8_lossy(&out.stdout).into_owned();
         // The last line has the build: "Build cuda_13.0.r13.0/compiler.36424714_0".
-        let version = said.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+        let version = output.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
         let version = format!("ptxas {version}");
         out.status.success().then(|| Assembler { tool: Tool::Ptxas(path.to_owned()), version })
     }
@@ -92,11 +92,11 @@ impl Assembler {
             Tool::JitLink(library) => library.assemble(ptx, &options),
         }
         .map_err(AssembleError::Unsuitable)?;
-        done.map_err(|said| match UNSUITABLE.iter().any(|text| said.contains(text)) {
-            true => AssembleError::Unsuitable(format!("{}: {said}", self.version)),
+        done.map_err(|output| match UNSUITABLE.iter().any(|text| output.contains(text)) {
+            true => AssembleError::Unsuitable(format!("{}: {output}", self.version)),
             false => AssembleError::InvalidCode(Error::new(
                 ErrorKind::Module,
-                format!("{} refuses the PTX:\n{said}", self.version),
+                format!("{} refuses the PTX:\n{output}", self.version),
             )),
         })
     }
@@ -116,8 +116,8 @@ fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, St
         let command = command.env_remove("LD_PRELOAD");
         let out = command.output()?;
         if !out.status.success() {
-            let said = [out.stdout, out.stderr].concat();
-            return Ok(Err(format!("{}\n{}", out.status, String::from_utf8_lossy(&said))
+            let output = [out.stdout, out.stderr].concat();
+            return Ok(Err(format!("{}\n{}", out.status, String::from_utf8_lossy(&output))
                 .trim_end()
                 .to_owned()));
         }

@@ -38,12 +38,12 @@ fn run(compiler: &Path, flags: &[&str], path: &Path) -> Result<Vec<u8>, Error> {
     let run = Command::new(compiler).args(flags).arg("-o").arg(&out).arg(path).output();
     let run = run.map_err(|e| failed(format!("cannot start {}: {e}", compiler.display())))?;
     if !run.status.success() {
-        let said = String::from_utf8_lossy(&run.stderr);
+        let output = String::from_utf8_lossy(&run.stderr);
         return Err(failed(format!(
             "{} does not compile {}:\n{}",
             compiler.display(),
             path.display(),
-            said.trim_end()
+            output.trim_end()
         )));
     }
     std::fs::read(&out)

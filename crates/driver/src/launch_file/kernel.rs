@@ -20,9 +20,9 @@ pub(super) fn kernel(
         return match all.len() {
             1 => Ok(all.remove(0)),
             0 => {
-                let said = diagnostics.first().map_or(String::new(), |d| format!(" ({})", d.message));
+                let reason = diagnostics.first().map_or(String::new(), |d| format!(" ({})", d.message));
                 Err(module
-                    .error(format_args!("{module_name} has no kernel{said}"))
+                    .error(format_args!("{module_name} has no kernel{reason}"))
                     .help("is it PTX, with an .entry?"))
             }
             n => Err(module

@@ -114,7 +114,7 @@ struct LoadedVariant {
     heads: Vec<u8>,
     handed_out: u64,
     /// State of the probe program, and bytes of its tables and records.
-    kept: Option<(ProbeState, u64)>,
+    probe_state: Option<(ProbeState, u64)>,
     kernel: FuncId,
     /// Number of warps without a track.
     left_out: u64,
@@ -144,7 +144,7 @@ fn load(
             dirty: Vec::new(),
             heads: Vec::new(),
             handed_out: 0,
-            kept: None,
+            probe_state: None,
             kernel: FuncId(0),
             left_out: 0,
         };
@@ -169,7 +169,7 @@ fn load(
                 if plan.request.level == Level::Probe {
                     let bytes =
                         plan.probe_state.table_bytes() + launch.warps() * plan.probe_state.records.warp;
-                    loaded.kept = Some((plan.probe_state.clone(), bytes));
+                    loaded.probe_state = Some((plan.probe_state.clone(), bytes));
                     loaded.left_out = launch.warps() - u64::from(context.warps);
                 }
             }
@@ -194,16 +194,16 @@ impl LoadedVariant {
 
     /// Reads how much a launch recorded, and whether it needed more room.
     fn took(&self, driver: &mut dyn Driver, context: &Context, cost: &mut Cost) -> Result<(), Error> {
-        let Some((kept, bytes)) = &self.kept else {
+        let Some((probe_state, bytes)) = &self.probe_state else {
             cost.streams = cursor(driver, context)?;
             cost.full = cost.streams > context.size;
             return Ok(());
         };
-        let mut tables = vec![0; kept.table_bytes() as usize];
+        let mut tables = vec![0; probe_state.table_bytes() as usize];
         driver.read(DevicePtr(context.tables), &mut tables)?;
         cost.streams = *bytes;
-        cost.full = kept.tables.iter().any(|t| t.read(&tables).1 > 0);
-        if let Some(layout) = &kept.tracks {
+        cost.full = probe_state.tables.iter().any(|t| t.read(&tables).1 > 0);
+        if let Some(layout) = &probe_state.tracks {
             self.tracks(driver, context, layout, cost)?;
         }
         Ok(())

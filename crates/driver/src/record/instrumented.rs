@@ -232,10 +232,10 @@ impl LaunchRecorder<'_> {
         let window = launch.window.as_ref();
         let (first, last) = wanted(&self.plan.request, launch);
         let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
-        let kept = &self.plan.probe_state;
+        let state = &self.plan.probe_state;
         // A probe program has tables and records instead of streams.
         let (tables, records) = match launch.level {
-            Level::Probe => (kept.table_bytes(), kept.records.warp),
+            Level::Probe => (state.table_bytes(), state.records.warp),
             _ => (0, 0),
         };
         let size = if launch.level == Level::Probe { 0 } else { pool - pool % chunk };
@@ -247,7 +247,7 @@ impl LaunchRecorder<'_> {
         let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
         let finals = if launch.level == Level::Fingerprint { room(self.plan.finals.bytes())? } else { 0 };
         let heads = room(shape.heads(lanes) * Head::SIZE as u64)?;
-        let (tracks, track_log, recorded) = match &kept.tracks {
+        let (tracks, track_log, recorded) = match &state.tracks {
             None => (0, 0, last - first),
             Some(layout) => {
                 let (log, recorded) = layout.size(last - first, pool.min(tracks::MOST));
@@ -347,16 +347,16 @@ impl LaunchRecorder<'_> {
         if launch.level != Level::Probe {
             return Ok(Vec::new());
         }
-        let kept = &self.plan.probe_state;
+        let state = &self.plan.probe_state;
         let mut read = |at: u64, bytes: u64| {
             let mut buffer = vec![0; bytes as usize];
             self.driver.read(DevicePtr(at), &mut buffer).map(|()| buffer)
         };
-        let of_tables = read(given.tables, kept.table_bytes())?;
-        let of_records = read(given.records, launch.warps() * kept.records.warp)?;
+        let of_tables = read(given.tables, state.table_bytes())?;
+        let of_records = read(given.records, launch.warps() * state.records.warp)?;
         let launches = (launch.number, launch.number);
-        let mut all = tables(kept, launch.module, launches, &of_tables);
-        all.extend(records(kept, launch, &of_records));
+        let mut all = tables(state, launch.module, launches, &of_tables);
+        all.extend(records(state, launch, &of_records));
         Ok(all)
     }
 

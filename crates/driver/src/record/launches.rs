@@ -45,24 +45,24 @@ pub(crate) fn recording(
 /// Contents of a module's tables after the launches with the numbers `launches.0..=launches.1`. `bytes` is a
 /// copy of their memory.
 pub(crate) fn tables(
-    kept: &ProbeState,
+    state: &ProbeState,
     module: ModuleId,
     launches: (u64, u64),
     bytes: &[u8],
 ) -> Vec<TableContents> {
-    let each = kept.tables.iter().enumerate();
-    let mut all = each.map(|(i, table)| tally(module, i, launches, kept.rows(table, bytes))).collect();
-    kept.add_shares(&mut all);
+    let each = state.tables.iter().enumerate();
+    let mut all = each.map(|(i, table)| tally(module, i, launches, state.rows(table, bytes))).collect();
+    state.add_shares(&mut all);
     all
 }
 
 /// Contents of the records of one launch. `bytes` is a copy of their memory.
-pub(crate) fn records(kept: &ProbeState, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
+pub(crate) fn records(state: &ProbeState, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
     let of = |i: usize| {
         let launches = (launch.number, launch.number);
-        tally(launch.module, kept.own() + i, launches, kept.records.read(i, bytes))
+        tally(launch.module, state.own() + i, launches, state.records.read(i, bytes))
     };
-    (0..kept.records.parts.len()).map(of).collect()
+    (0..state.records.parts.len()).map(of).collect()
 }
 
 fn tally(

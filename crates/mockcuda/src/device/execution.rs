@@ -7,13 +7,13 @@ use std::io::Write;
 use prlx_driver::{DevicePtr, Driver, LaunchConfig};
 
 use crate::codes::code;
-use crate::codes::{Result, of};
+use crate::codes::{Result, code_of};
 use crate::device::state::Device;
-use crate::host_memory::{give, host};
+use crate::host_memory::{read_host, write_host};
 use crate::work::Work;
 
 impl Device {
-    /// A launch that can be put into a stream.
+    /// The work of a launch, if the device accepts it.
     pub fn launch(&mut self, function: u64, mut config: LaunchConfig, params: Vec<u8>) -> Result<Work> {
         self.ready()?;
         let function = self.function_of(function);
@@ -21,19 +21,18 @@ impl Device {
         if config.shared > kernel.dynamic {
             return Err(code::INVALID_VALUE);
         }
-        let (grid, each) = (&mut config.grid, kernel.counted);
-        for (n, each) in [(&mut grid.x, each.x), (&mut grid.y, each.y), (&mut grid.z, each.z)] {
-            *n = n.checked_mul(each).ok_or(code::INVALID_VALUE)?;
+        let (grid, unit) = (&mut config.grid, kernel.grid_unit);
+        for (n, unit) in [(&mut grid.x, unit.x), (&mut grid.y, unit.y), (&mut grid.z, unit.z)] {
+            *n = n.checked_mul(unit).ok_or(code::INVALID_VALUE)?;
         }
         let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
-        self.emulator.fits(module, &kernel.name, &config, &params).map_err(|e| of(&e))?;
+        self.emulator.fits(module, &kernel.name, &config, &params).map_err(|e| code_of(&e))?;
         Ok(Work::Launch { function, config, params })
     }
 
-    /// Does a piece of work. What goes wrong in a kernel is told by a later call, and by every one after, as
-    /// on a GPU.
+    /// Runs a piece of work. After a failure nothing runs any more, and every later call returns the error.
     pub fn perform(&mut self, work: Work) {
-        if self.dead.is_some() {
+        if self.sticky_error.is_some() {
             return;
         }
         let done = match work {
@@ -42,45 +41,46 @@ impl Device {
                 self.event_passed(event);
                 Ok(())
             }
-            Work::Free(at) => self.give_back(at),
+            Work::Free(at) => self.free_now(at),
             Work::Fill { to, value, bytes } => {
                 self.emulator.fill(DevicePtr(to), bytes as u64, value).map_err(|_| code::ILLEGAL_ADDRESS)
             }
             Work::Copy { to, from, bytes } => {
-                let mut held = vec![0; bytes];
-                let read = self.emulator.read(DevicePtr(from), &mut held);
-                read.and_then(|()| self.emulator.write(DevicePtr(to), &held))
+                let mut content = vec![0; bytes];
+                let read = self.emulator.read(DevicePtr(from), &mut content);
+                read.and_then(|()| self.emulator.write(DevicePtr(to), &content))
                     .map_err(|_| code::ILLEGAL_ADDRESS)
             }
             Work::Write { to, bytes } => {
-                let bytes = host(&bytes);
+                let bytes = read_host(&bytes);
                 self.emulator.write(DevicePtr(to), bytes).map_err(|_| code::ILLEGAL_ADDRESS)
             }
             Work::Read { to, from, bytes } => {
-                let mut held = vec![0; bytes];
-                let read = self.emulator.read(DevicePtr(from), &mut held).map_err(|_| code::ILLEGAL_ADDRESS);
-                read.map(|()| give(to, &held))
+                let mut content = vec![0; bytes];
+                let read = self.emulator.read(DevicePtr(from), &mut content);
+                read.map(|()| write_host(to, &content)).map_err(|_| code::ILLEGAL_ADDRESS)
             }
             Work::Launch { function, config, params } => self.run(function, &config, &params),
         };
         if let Err(code) = done {
-            self.dead = Some(code);
+            self.sticky_error = Some(code);
         }
     }
 
+    /// Runs a kernel. Registered host memory gets its content before the error is looked at, as on a GPU.
     fn run(&mut self, function: u64, config: &LaunchConfig, params: &[u8]) -> Result<()> {
         let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
         let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
         self.emulator.timer_shows(self.timer.now());
         let run = self.emulator.launch(module, &kernel.name, config, params);
-        for (at, (held, bytes)) in &self.registered {
+        for (at, (memory, bytes)) in &self.registered {
             let mut content = vec![0; *bytes];
-            self.emulator.read(*held, &mut content).map_err(|e| of(&e))?;
-            give(*at, &content);
+            self.emulator.read(*memory, &mut content).map_err(|e| code_of(&e))?;
+            write_host(*at, &content);
         }
-        let said = self.emulator.take_output();
-        let _ = std::io::stdout().write_all(&said);
-        self.clock += run.map_err(|e| of(&e))?.warp_instructions;
+        let output = self.emulator.take_output();
+        let _ = std::io::stdout().write_all(&output);
+        self.clock += run.map_err(|e| code_of(&e))?.warp_instructions;
         Ok(())
     }
 }

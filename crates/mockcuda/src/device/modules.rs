@@ -9,31 +9,34 @@ use prlx_isa::image;
 use prlx_isa::image::Target;
 
 use crate::codes::code;
-use crate::codes::{Result, of};
-use crate::device::state::{Device, Kernel, SHARED, SHARED_OPTIN, THREADS};
+use crate::codes::{Result, code_of};
+use crate::device::state::{DEFAULT_SHARED, Device, Kernel, MAX_SHARED, THREADS_PER_SM};
 use crate::graphs::capture_mode::exchange_mode;
 
 impl Device {
-    /// Loads PTX, or the PTX that a cubin keeps; the error comes with what a log would say.
+    /// Loads the PTX of an image, or of a cubin that contains it. An error comes with the text for the error
+    /// log.
     pub fn load(&mut self, image: &[u8]) -> std::result::Result<u64, (i32, String)> {
         let plain = |code| (code, String::new());
         self.ready().map_err(plain)?;
-        self.unsafe_call().map_err(plain)?;
+        self.unsafe_during_capture().map_err(plain)?;
         let device = Target::of((self.capability.0 as u32, self.capability.1 as u32));
         let images = image::read(image).map_err(|e| (code::INVALID_PTX, e.to_string()))?;
         let first = images.first().ok_or(plain(code::INVALID_IMAGE))?;
-        let other = || (code::NO_BINARY_FOR_GPU, format!("{} is not what {device} runs", first.target));
+        let other =
+            || (code::NO_BINARY_FOR_GPU, format!("code for {} does not run on {device}", first.target));
         let image = image::choose(&images, 0, device).ok_or_else(other)?;
         let ptx = image.ptx().ok().flatten().ok_or((code::NO_BINARY_FOR_GPU, String::new()))?;
-        let module = self.emulator.load(ptx.as_bytes()).map_err(|e| (of(&e), e.message))?;
+        let module = self.emulator.load(ptx.as_bytes()).map_err(|e| (code_of(&e), e.message))?;
         let handle = self.handle();
         self.modules.insert(handle, module);
         Ok(handle)
     }
 
+    /// Unloads a module after all work is done.
     pub fn unload(&mut self, module: u64) -> Result<()> {
         self.ready()?;
-        self.unsafe_call()?;
+        self.unsafe_during_capture()?;
         if self.libraries.values().any(|m| *m == module) {
             return Err(code::INVALID_VALUE);
         }
@@ -44,7 +47,7 @@ impl Device {
     fn drop_module(&mut self, module: u64) -> Result<()> {
         let loaded = self.modules.remove(&module).ok_or(code::INVALID_HANDLE)?;
         self.functions.retain(|_, f| f.module != module);
-        self.emulator.unload(loaded).map_err(|e| of(&e))
+        self.emulator.unload(loaded).map_err(|e| code_of(&e))
     }
 
     fn view(&self, module: u64) -> Result<&prlx_isa::view::Module> {
@@ -52,10 +55,12 @@ impl Device {
         self.emulator.module(loaded).ok_or(code::INVALID_HANDLE)
     }
 
+    /// Names of a module's kernels.
     pub fn names(&self, module: u64) -> Result<Vec<String>> {
         Ok(Signature::all(self.view(module)?).into_iter().map(|s| s.name).collect())
     }
 
+    /// The kernel of that name. The same kernel has the same handle every time.
     pub fn function(&mut self, module: u64, name: &str) -> Result<u64> {
         self.ready()?;
         let kernel =
@@ -66,14 +71,16 @@ impl Device {
         }
         let handle = self.handle();
         let c_name = CString::new(kernel.name.as_str()).unwrap_or_default();
-        let counted = cluster_unit(&kernel.limits);
+        let grid_unit = cluster_unit(&kernel.limits);
         let Signature { name, params, .. } = kernel;
-        self.functions
-            .insert(handle, Kernel { module, name, c_name, params, counted, shared: 0, dynamic: SHARED });
+        self.functions.insert(
+            handle,
+            Kernel { module, name, c_name, params, grid_unit, shared: 0, dynamic: DEFAULT_SHARED },
+        );
         Ok(handle)
     }
 
-    /// A variable: where, and its size.
+    /// Address and size in bytes of a variable.
     pub fn global(&self, module: u64, name: &str) -> Result<(u64, usize)> {
         self.ready()?;
         let symbols = &self.view(module)?.symbols;
@@ -82,8 +89,9 @@ impl Device {
         Ok((at.0, size))
     }
 
+    /// Loads a library. Its code is loaded into the context at once, other than by the driver.
     pub fn library(&mut self, image: &[u8]) -> Result<u64> {
-        // A library can be loaded whatever is captured: it is taken into a context when it is used.
+        // The driver loads a library's code at its first use, so a capture does not forbid this call.
         let was = exchange_mode(prlx_driver::cuda::calls::capture::RELAXED)?;
         let loaded = self.load(image).map_err(|e| e.0);
         exchange_mode(was)?;
@@ -92,6 +100,7 @@ impl Device {
         Ok(library)
     }
 
+    /// Unloads a library after all work is done.
     pub fn library_unload(&mut self, library: u64) -> Result<()> {
         self.wait_for_all()?;
         let module = self.libraries.remove(&library).ok_or(code::INVALID_HANDLE)?;
@@ -100,15 +109,18 @@ impl Device {
         self.drop_module(module)
     }
 
+    /// The module of a library.
     pub fn library_module(&self, library: u64) -> Result<u64> {
         self.libraries.get(&library).copied().ok_or(code::INVALID_HANDLE)
     }
 
+    /// The library of a kernel.
     pub fn library_of(&self, kernel: u64) -> Result<u64> {
         let module = self.kernel(kernel)?.module;
         self.libraries.iter().find(|(_, m)| **m == module).map(|(&l, _)| l).ok_or(code::INVALID_HANDLE)
     }
 
+    /// The kernel of that name. The same kernel has the same handle every time.
     pub fn library_kernel(&mut self, library: u64, name: &str) -> Result<u64> {
         let module = self.library_module(library)?;
         let function = self.function(module, name)?;
@@ -120,15 +132,17 @@ impl Device {
         Ok(kernel)
     }
 
-    /// A library's kernel as a function; a function stays what it is.
+    /// The function of a library's kernel. The handle of a function is returned as it is.
     pub fn function_of(&self, kernel: u64) -> u64 {
         self.kernels.get(&kernel).copied().unwrap_or(kernel)
     }
 
+    /// The kernel behind a handle of a function or of a library's kernel.
     pub fn kernel(&self, function: u64) -> Result<&Kernel> {
         self.functions.get(&self.function_of(function)).ok_or(code::INVALID_HANDLE)
     }
 
+    /// Creates a link job.
     pub fn link(&mut self) -> Result<u64> {
         self.ready()?;
         let link = self.handle();
@@ -136,26 +150,29 @@ impl Device {
         Ok(link)
     }
 
-    /// One input of PTX; what is linked is that PTX again.
+    /// Adds PTX to a link job, which takes one input. The job's result is that PTX.
     pub fn link_add(&mut self, link: u64, ptx: &[u8]) -> Result<()> {
-        let into = self.links.get_mut(&link).ok_or(code::INVALID_HANDLE)?;
+        let input = self.links.get_mut(&link).ok_or(code::INVALID_HANDLE)?;
         let text = ptx.split(|b| *b == 0).next().unwrap_or_default();
-        match into {
-            None => *into = Some(CString::new(text).map_err(|_| code::INVALID_PTX)?),
+        match input {
+            None => *input = Some(CString::new(text).map_err(|_| code::INVALID_PTX)?),
             Some(_) => return Err(code::NOT_SUPPORTED),
         }
         Ok(())
     }
 
+    /// The result of a link job.
     pub fn linked(&self, link: u64) -> Result<&CString> {
         self.links.get(&link).ok_or(code::INVALID_HANDLE)?.as_ref().ok_or(code::INVALID_VALUE)
     }
 
+    /// Destroys a link job.
     pub fn link_destroy(&mut self, link: u64) -> Result<()> {
         self.links.remove(&link).map(drop).ok_or(code::INVALID_HANDLE)
     }
 
-    pub fn needs(&self, attribute: i32, function: u64) -> Result<i32> {
+    /// An attribute of a kernel (`CUfunction_attribute`).
+    pub fn function_attribute(&self, attribute: i32, function: u64) -> Result<i32> {
         self.ready()?;
         let kernel = self.kernel(function)?;
         match attribute {
@@ -168,22 +185,24 @@ impl Device {
         }
     }
 
-    pub fn resident(&self, function: u64, threads: i32) -> Result<i32> {
+    /// Maximum resident CTAs of an SM, for CTAs of so many threads.
+    pub fn max_resident_ctas(&self, function: u64, threads: i32) -> Result<i32> {
         self.ready()?;
         self.kernel(function)?;
         u32::try_from(threads)
             .ok()
-            .and_then(|n| THREADS.checked_div(n))
+            .and_then(|n| THREADS_PER_SM.checked_div(n))
             .map(|n| n as i32)
             .ok_or(code::INVALID_VALUE)
     }
 
-    pub fn allow(&mut self, function: u64, attribute: i32, value: i32) -> Result<()> {
+    /// Sets an attribute of a kernel.
+    pub fn set_function_attribute(&mut self, function: u64, attribute: i32, value: i32) -> Result<()> {
         self.ready()?;
         let function = self.function_of(function);
         let kernel = self.functions.get_mut(&function).ok_or(code::INVALID_HANDLE)?;
         match (attribute, u32::try_from(value)) {
-            (function::MAX_DYNAMIC_SHARED, Ok(bytes)) if bytes <= SHARED_OPTIN => kernel.dynamic = bytes,
+            (function::MAX_DYNAMIC_SHARED, Ok(bytes)) if bytes <= MAX_SHARED => kernel.dynamic = bytes,
             (function::NON_PORTABLE_CLUSTER, Ok(0 | 1)) => {}
             _ => return Err(code::INVALID_VALUE),
         }

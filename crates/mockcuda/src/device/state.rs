@@ -1,4 +1,4 @@
-//! A device and everything in its primary context.
+//! State of a device and of its context.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,54 +16,70 @@ use crate::codes::code;
 use crate::graphs::data::Graphs;
 use crate::streams::data::Streams;
 
-/// What handles look like: never null, never small.
-const HANDLE: u64 = 0x5000_0000;
+/// Handles of the first device begin here. None is null or a small number, as in the driver.
+const FIRST_HANDLE: u64 = 0x5000_0000;
 
-/// The first device's context; the others' follow.
+/// Handle of the first device's context. That of device `n` is `n` more.
 pub(crate) const CONTEXT: u64 = 0x4000_0000;
 
-/// How far handles, and the memory, of two devices are apart.
-const APART: [u64; 2] = [1 << 32, 1 << 40];
+/// Distance between the handles of two devices.
+const HANDLE_STRIDE: u64 = 1 << 32;
 
-/// Dynamic shared memory of a CTA that does not ask for more; shared memory of one that does.
-pub(crate) const SHARED: u32 = 48 << 10;
+/// Distance between the memories of two devices in bytes.
+const MEMORY_STRIDE: u64 = 1 << 40;
 
-/// Threads that a multiprocessor has room for.
-pub(crate) const THREADS: u32 = 2048;
+/// Maximum dynamic shared memory of a CTA in bytes, unless the program raises the kernel's limit.
+pub(crate) const DEFAULT_SHARED: u32 = 48 << 10;
 
-pub(crate) const SHARED_OPTIN: u32 = 227 << 10;
+/// Maximum resident threads per SM.
+pub(crate) const THREADS_PER_SM: u32 = 2048;
 
-/// A device, and what is in its primary context.
+/// Largest limit of dynamic shared memory that a program can set, in bytes.
+pub(crate) const MAX_SHARED: u32 = 227 << 10;
+
+/// A device with its context. Maps are by handle unless they say otherwise.
 pub struct Device {
     ordinal: u64,
+    /// Runs kernels and has the device's memory.
     pub emulator: Emulator,
-    /// How often its context was retained and not released.
+    /// How often the context was retained and not released; 1 if the program created it.
     pub(crate) retained: u32,
-    /// It is the program's own.
-    pub(crate) created: bool,
-    /// What every call answers after a fault.
-    pub(crate) dead: Option<i32>,
+    /// Whether the program created the context. Otherwise it is the primary one.
+    pub(crate) owned_by_program: bool,
+    /// The error that every call returns after a fault.
+    pub(crate) sticky_error: Option<i32>,
+    /// Modules, including those of libraries.
     pub modules: BTreeMap<u64, ModuleHandle>,
+    /// Kernels that were looked up.
     pub(crate) functions: BTreeMap<u64, Kernel>,
-    /// Libraries' modules, and their kernels' functions.
+    /// The module of each library.
     pub(crate) libraries: BTreeMap<u64, u64>,
+    /// The function of each library kernel.
     pub(crate) kernels: BTreeMap<u64, u64>,
+    /// Link jobs with their input.
     pub(crate) links: BTreeMap<u64, Option<CString>>,
+    /// Addresses of device memory that the program allocated.
     pub(crate) allocated: BTreeSet<u64>,
-    /// Host memory that the device reaches: where it begins, and how long it is.
+    /// Pinned host memory, by its address.
     pub pinned: BTreeMap<u64, Box<[u128]>>,
-    /// Host memory that the device has its own address for, by where it begins: that address, and bytes.
-    /// Kernels write to the emulator's memory, and the host sees it as they end.
+    /// Registered host memory, by its host address: device address and size in bytes. Kernels write to the
+    /// emulator's memory, which is copied to the host when they end.
     pub(crate) registered: BTreeMap<usize, (DevicePtr, usize)>,
+    /// Streams and events.
     pub streams: Streams,
     /// Streams that [`crate::prlx_mock_capture`] captures.
     pub captured: Vec<u64>,
+    /// Graphs and captures.
     pub graphs: Graphs,
+    /// The last handle that was given out.
     handles: u64,
+    /// Time for events in nanoseconds: one for each warp instruction so far.
     pub clock: u64,
+    /// What kernels read as `%globaltimer`.
     pub(super) timer: Timer,
-    /// `PRLX_MOCK_FAIL`.
-    pub(crate) failing: BTreeMap<String, i32>,
+    /// Calls that fail, by name, with the code that they return (`PRLX_MOCK_FAIL`).
+    pub(crate) failing_calls: BTreeMap<String, i32>,
+    /// Compute capability: major, minor.
     pub(crate) capability: (i32, i32),
 }
 
@@ -74,63 +90,72 @@ thread_local! {
 
 /// A kernel that was looked up.
 pub struct Kernel {
+    /// Handle of its module.
     pub module: u64,
     pub(crate) name: String,
-    /// The same for C.
+    /// Its name as a C string, which the program gets.
     pub c_name: CString,
+    /// Its parameters as PTX declares them.
     pub params: Vec<Param>,
-    /// CTAs that each of a grid's numbers stands for.
-    pub(crate) counted: Dim3,
-    /// Static shared memory, bytes.
+    /// CTAs for each unit of a launch's grid: more than 1 if the grid counts clusters.
+    pub(crate) grid_unit: Dim3,
+    /// Static shared memory in bytes.
     pub(crate) shared: u32,
-    /// Most dynamic shared memory, bytes.
+    /// Maximum dynamic shared memory in bytes.
     pub(crate) dynamic: u32,
 }
 
-/// Whether it was started.
+/// Set by `cuInit`.
 pub(crate) static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// The device's timer: it goes on between launches, as the host's clock does.
+/// The device's timer. It follows the host's clock, also between launches.
 pub(super) struct Timer {
     began: Instant,
-    /// What it showed then.
+    /// Its value at `began` in nanoseconds.
     first: u64,
-    /// By how many millionths it is faster than the host's.
-    faster: f64,
+    /// How much faster than the host's clock it runs, in parts per million.
+    faster_ppm: f64,
 }
 
 impl Timer {
-    fn new(how: &str) -> Timer {
-        let (first, faster) = how.split_once(':').unwrap_or((how, ""));
+    /// A timer with the setting of `PRLX_MOCK_TIMER`.
+    fn new(setting: &str) -> Timer {
+        let (first, faster_ppm) = setting.split_once(':').unwrap_or((setting, ""));
         Timer {
             began: Instant::now(),
             first: first.parse().unwrap_or(EPOCH),
-            faster: faster.parse().unwrap_or(0.0),
+            faster_ppm: faster_ppm.parse().unwrap_or(0.0),
         }
     }
+
+    /// The timer's value in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
         let nanos = self.began.elapsed().as_nanos() as f64;
-        self.first + (nanos * (1.0 + self.faster / 1e6)) as u64
+        self.first + (nanos * (1.0 + self.faster_ppm / 1e6)) as u64
     }
 }
 
 impl Device {
     pub(crate) fn new(ordinal: u64) -> Device {
         let variable = |name| std::env::var(name).unwrap_or_default();
-        let failing = variable("PRLX_MOCK_FAIL");
-        let failing = failing.split(',').filter_map(|f| f.split_once(':'));
-        let slow = variable("PRLX_MOCK_KERNEL_MICROS").parse().unwrap_or(0);
+        let failing_calls = variable("PRLX_MOCK_FAIL");
+        let failing_calls = failing_calls.split(',').filter_map(|f| f.split_once(':'));
+        let min_kernel_micros = variable("PRLX_MOCK_KERNEL_MICROS").parse().unwrap_or(0);
         let plain = Options::default();
         let capability = variable("PRLX_MOCK_CAPABILITY");
         let capability =
             capability.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         Device {
             ordinal,
-            // One host thread: what kernels do across CTAs is then the same in every run.
-            emulator: Emulator::new(Options { threads: 1, first: plain.first + ordinal * APART[1], ..plain }),
+            // With one host thread, CTAs run in the same order every time.
+            emulator: Emulator::new(Options {
+                threads: 1,
+                first: plain.first + ordinal * MEMORY_STRIDE,
+                ..plain
+            }),
             retained: 0,
-            created: false,
-            dead: None,
+            owned_by_program: false,
+            sticky_error: None,
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
             libraries: BTreeMap::new(),
@@ -139,47 +164,52 @@ impl Device {
             allocated: BTreeSet::new(),
             pinned: BTreeMap::new(),
             registered: BTreeMap::new(),
-            streams: Streams::new(Duration::from_micros(slow)),
+            streams: Streams::new(Duration::from_micros(min_kernel_micros)),
             captured: Vec::new(),
             graphs: Graphs::default(),
-            handles: HANDLE + ordinal * APART[0],
+            handles: FIRST_HANDLE + ordinal * HANDLE_STRIDE,
             clock: 0,
             timer: Timer::new(&variable("PRLX_MOCK_TIMER")),
-            failing: failing.filter_map(|(call, code)| Some((call.to_owned(), code.parse().ok()?))).collect(),
+            failing_calls: failing_calls
+                .filter_map(|(call, code)| Some((call.to_owned(), code.parse().ok()?)))
+                .collect(),
             capability: capability.unwrap_or((9, 0)),
         }
     }
 
+    /// A new handle.
     pub fn handle(&mut self) -> u64 {
         self.handles += 16;
         self.handles
     }
 
-    pub(crate) fn started() -> Result<()> {
+    /// Fails before `cuInit`.
+    pub(crate) fn check_started() -> Result<()> {
         if STARTED.load(Ordering::Acquire) { Ok(()) } else { Err(code::NOT_INITIALIZED) }
     }
 
-    /// Whether calls that need a context can be made.
+    /// Fails unless the device's context is the thread's current one, and after a fault.
     pub fn ready(&self) -> Result<()> {
-        Device::started()?;
+        Device::check_started()?;
         if self.retained == 0 || Device::current() != self.context() {
             return Err(code::INVALID_CONTEXT);
         }
-        self.dead.map_or(Ok(()), Err)
+        self.sticky_error.map_or(Ok(()), Err)
     }
 
+    /// Handle of the device's context.
     pub(crate) fn context(&self) -> u64 {
         CONTEXT + self.ordinal
     }
 
-    /// Which device it is.
+    /// Ordinal of the device.
     pub fn ordinal(&self) -> i32 {
         self.ordinal as i32
     }
 
-    /// The calling thread's context; 0 is none.
+    /// The thread's current context; 0 if there is none.
     pub fn current() -> u64 {
-        // A thread that is ending has none.
+        // A thread that is ending has no thread-local variables any more.
         CURRENT.try_with(|c| c.borrow().last().copied().unwrap_or(0)).unwrap_or(0)
     }
 }

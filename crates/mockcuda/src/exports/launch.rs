@@ -20,10 +20,11 @@ fn dims([x, y, z]: [u32; 3]) -> Dim3 {
     Dim3 { x, y, z }
 }
 
-/// A launch's parameters in one buffer, as its kernel has them.
+/// Copies a launch's parameters into one buffer, as PTX lays them out.
 ///
 /// # Safety
-/// `params` is null or a pointer to each parameter; `extra` is as cuda.h says.
+/// `params` is null or has a pointer to each parameter of the function; `extra` is null or a list as cuda.h
+/// describes it.
 pub(super) unsafe fn parameters(
     device: &Device,
     function: u64,
@@ -31,17 +32,17 @@ pub(super) unsafe fn parameters(
     extra: *mut *mut c_void,
 ) -> Result<Vec<u8>> {
     if params.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise about `extra` is that of `buffer`.
         return unsafe { buffer(extra) }.map(<[u8]>::to_vec);
     }
     if !extra.is_null() {
         return Err(code::INVALID_VALUE);
     }
-    let places = &device.kernel(function)?.params;
-    let mut bytes = vec![0; places.iter().map(|p| (p.offset + p.size) as usize).max().unwrap_or(0)];
-    for (i, place) in places.iter().enumerate() {
-        let (from, size) = (place.offset as usize, place.size as usize);
-        // SAFETY: the caller's promise: a pointer for each parameter, to as many bytes as it has.
+    let declared = &device.kernel(function)?.params;
+    let mut bytes = vec![0; declared.iter().map(|p| (p.offset + p.size) as usize).max().unwrap_or(0)];
+    for (i, param) in declared.iter().enumerate() {
+        let (from, size) = (param.offset as usize, param.size as usize);
+        // SAFETY: the caller promises a pointer for each parameter, null or to as many bytes as it has.
         unsafe {
             let at = *params.add(i);
             if at.is_null() {
@@ -53,11 +54,11 @@ pub(super) unsafe fn parameters(
     Ok(bytes)
 }
 
-/// Launches whose shape is in their arguments; the last word: no stream is the thread's own.
+// Launches whose shape is in their arguments. `true`: the null stream is the thread's own default stream.
 macro_rules! launches {
     (@or_null $extra:ident) => { $extra };
     (@or_null) => { null_mut() };
-    ($($name:ident($($extra:ident: $ty:ty)?) $own:literal)*) => { $(
+    ($($name:ident($($extra:ident: $ty:ty)?) $per_thread:literal)*) => { $(
         #[expect(clippy::too_many_arguments, reason = "as cuda.h has it")]
         pub unsafe fn $name(
             function: *mut c_void,
@@ -73,14 +74,15 @@ macro_rules! launches {
             $($extra: $ty)?
         ) -> i32 {
             let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-            let config = calls::LaunchConfig { grid, block, shared, stream, attributes: null_mut(), count: 0 };
+            let attributes = null_mut();
+            let config = calls::LaunchConfig { grid, block, shared, stream, attributes, count: 0 };
             let extra = launches!(@or_null $($extra)?);
-            // SAFETY: as the module says.
-            unsafe { start(stringify!($name), &config, function, params, extra, $own) }
+            // SAFETY: the arguments are those of a launch (E1).
+            unsafe { start(stringify!($name), &config, function, params, extra, $per_thread) }
         }
     )* };
 }
-// Cooperative ones are like others: all CTAs of the CPU device run at once where they wait for each other.
+// Cooperative launches need nothing special: CTAs of the CPU device run at once if they wait for each other.
 launches! {
     cuLaunchKernel(extra: *mut *mut c_void) false
     cuLaunchKernel_ptsz(extra: *mut *mut c_void) true
@@ -93,7 +95,7 @@ pub unsafe fn cuLaunchKernelEx(
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> i32 {
-    // SAFETY: as the module says.
+    // SAFETY: the arguments are those of a launch (E1).
     unsafe { start("cuLaunchKernelEx", config, function, params, extra, false) }
 }
 pub unsafe fn cuLaunchKernelEx_ptsz(
@@ -102,7 +104,7 @@ pub unsafe fn cuLaunchKernelEx_ptsz(
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> i32 {
-    // SAFETY: as the module says.
+    // SAFETY: the arguments are those of a launch (E1).
     unsafe { start("cuLaunchKernelEx_ptsz", config, function, params, extra, true) }
 }
 
@@ -125,26 +127,29 @@ pub unsafe fn cuParamSetv(_: *mut c_void, _: i32, _: *mut c_void, _: u32) -> i32
     code::NOT_SUPPORTED
 }
 
+/// Puts a launch into its stream. `per_thread`: the null stream is the thread's own default stream.
+///
 /// # Safety
-/// As a launch.
+/// `config` is null or points to a configuration with as many attributes as it says. `params` and `extra` are
+/// those of a launch of the function.
 unsafe fn start(
     call: &str,
     config: *const calls::LaunchConfig,
     function: *mut c_void,
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
-    own: bool,
+    per_thread: bool,
 ) -> i32 {
     with(call, |d| {
         d.ready()?;
         if config.is_null() {
             return Err(code::INVALID_VALUE);
         }
-        // SAFETY: as the module says.
+        // SAFETY: not null, so the caller promises the configuration.
         let config = unsafe { &*config };
         let attributes = match config.count {
             0 => &[],
-            // SAFETY: as the module says: so many attributes.
+            // SAFETY: the caller promises as many attributes as `count` says.
             n => unsafe { from_raw_parts(config.attributes, n as usize) },
         };
         let mut cluster = Dim3::default();
@@ -159,23 +164,29 @@ unsafe fn start(
         }
         let (grid, block) = (dims(config.grid), dims(config.block));
         let shape = LaunchConfig { grid, block, cluster, shared: config.shared, seed: 0 };
-        // SAFETY: as the module says.
+        // SAFETY: the caller's promise is that of `parameters`.
         let params = unsafe { parameters(d, function as u64, params, extra)? };
         let work = d.launch(function as u64, shape, params)?;
-        let stream = d.stream(config.stream as u64, own)?;
+        let stream = d.stream(config.stream as u64, per_thread)?;
         d.put(stream, work)
     })
 }
 
-/// The work of a kernel node's parameters.
+/// The launch that a kernel node with these parameters makes. `first`: they are of the first version of the
+/// structure, which ends with `extra`.
 ///
 /// # Safety
-/// As cuda.h says; `first`: the structure ends with `extra`.
-pub(super) unsafe fn node(d: &mut Device, node: *const calls::KernelNodeParams, first: bool) -> Result<Work> {
+/// `node` is null or points to that version of the structure, with parameters of a launch of its function.
+pub(super) unsafe fn kernel_work(
+    d: &mut Device,
+    node: *const calls::KernelNodeParams,
+    first: bool,
+) -> Result<Work> {
     if node.is_null() {
         return Err(code::INVALID_VALUE);
     }
-    // SAFETY: the caller's promise; the fields behind `extra` are read only where they are.
+    // SAFETY: not null, so the caller promises the structure. Fields behind `extra` are read only in the
+    // version that has them.
     unsafe {
         let (grid, block) = (dims((*node).grid), dims((*node).block));
         let shape = LaunchConfig { grid, block, cluster: Dim3::default(), shared: (*node).shared, seed: 0 };
@@ -193,12 +204,12 @@ pub unsafe fn cuStreamCreate(stream: *mut *mut c_void, flags: u32) -> i32 {
         if flags > stream::NON_BLOCKING {
             return Err(code::INVALID_VALUE);
         }
-        // SAFETY: as the module says.
+        // SAFETY: `stream` is an output of this call (E1, E2).
         unsafe { put(stream, d.stream_create(flags == stream::NON_BLOCKING)? as *mut c_void) }
     })
 }
 pub unsafe fn cuStreamCreateWithPriority(stream: *mut *mut c_void, flags: u32, _: i32) -> i32 {
-    // SAFETY: as the module says.
+    // SAFETY: the call has the same arguments with the same meaning (E1).
     unsafe { cuStreamCreate(stream, flags) }
 }
 pub unsafe fn cuStreamDestroy_v2(stream: *mut c_void) -> i32 {
@@ -238,14 +249,14 @@ pub unsafe fn cuStreamBeginCapture_v2(stream: *mut c_void, mode: i32) -> i32 {
 pub unsafe fn cuStreamEndCapture(stream: *mut c_void, graph: *mut *mut c_void) -> i32 {
     with("cuStreamEndCapture", |d| {
         let stream = d.stream(stream as u64, false)?;
-        // SAFETY: as the module says.
+        // SAFETY: `graph` is an output of this call (E1, E2).
         unsafe { put(graph, d.capture_end(stream)? as *mut c_void) }
     })
 }
 pub unsafe fn cuStreamIsCapturing(stream: *mut c_void, status: *mut i32) -> i32 {
     with("cuStreamIsCapturing", |d| {
         let stream = d.stream(stream as u64, false)?;
-        // SAFETY: as the module says.
+        // SAFETY: `status` is an output of this call (E1, E2).
         unsafe { put(status, d.capture_info(stream)?.0) }
     })
 }
@@ -260,7 +271,7 @@ pub unsafe fn cuStreamGetCaptureInfo_v2(
     with("cuStreamGetCaptureInfo_v2", |d| {
         let stream = d.stream(stream as u64, false)?;
         let (now, number, of, last) = d.capture_info(stream)?;
-        // SAFETY: as the module says; null: nobody wants to know.
+        // SAFETY: `status` is an output, and the others are null or outputs (E1, E2).
         unsafe {
             put(status, now)?;
             if !id.is_null() {
@@ -284,7 +295,7 @@ pub unsafe fn cuThreadExchangeStreamCaptureMode(mode: *mut i32) -> i32 {
         if mode.is_null() {
             return Err(code::INVALID_VALUE);
         }
-        // SAFETY: as the module says; not null.
+        // SAFETY: `mode` is read and written (E1), and is not null.
         unsafe {
             let was = exchange_mode(*mode)?;
             put(mode, was)
@@ -293,7 +304,7 @@ pub unsafe fn cuThreadExchangeStreamCaptureMode(mode: *mut i32) -> i32 {
 }
 
 pub unsafe fn cuEventCreate(event: *mut *mut c_void, _: u32) -> i32 {
-    // SAFETY: as the module says.
+    // SAFETY: `event` is an output of this call (E1, E2).
     with("cuEventCreate", |d| unsafe { put(event, d.event()? as *mut c_void) })
 }
 pub unsafe fn cuEventRecord(event: *mut c_void, stream: *mut c_void) -> i32 {
@@ -309,7 +320,7 @@ pub unsafe fn cuEventSynchronize(event: *mut c_void) -> i32 {
     with("cuEventSynchronize", |d| d.event_wait(event as u64))
 }
 pub unsafe fn cuEventElapsedTime(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) -> i32 {
-    // SAFETY: as the module says.
+    // SAFETY: `milliseconds` is an output of this call (E1, E2).
     with("cuEventElapsedTime", |d| unsafe { put(milliseconds, d.elapsed(start as u64, end as u64)?) })
 }
 pub unsafe fn cuEventDestroy_v2(event: *mut c_void) -> i32 {

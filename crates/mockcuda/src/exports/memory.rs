@@ -11,11 +11,10 @@ use prlx_trace::kernel::Scalar;
 use super::pointers::put;
 use crate::codes::code;
 use crate::device::dispatch::with;
-use crate::work::Host;
-use crate::work::Work;
+use crate::work::{HostBytes, Work};
 
 pub unsafe fn cuMemAlloc_v2(at: *mut u64, bytes: usize) -> i32 {
-    // SAFETY: as the module says.
+    // SAFETY: `at` is an output of this call (E1, E2).
     with("cuMemAlloc_v2", |d| unsafe { put(at, d.alloc(bytes)?) })
 }
 pub unsafe fn cuMemFree_v2(at: u64) -> i32 {
@@ -27,27 +26,27 @@ pub unsafe fn cuMemAllocAsync(at: *mut u64, bytes: usize, stream: *mut c_void) -
         if d.streams.all[&stream].capture.is_some() {
             return Err(code::NOT_SUPPORTED);
         }
-        // SAFETY: as the module says.
-        unsafe { put(at, d.take(bytes)?) }
+        // SAFETY: `at` is an output of this call (E1, E2).
+        unsafe { put(at, d.alloc_during_capture(bytes)?) }
     })
 }
 pub unsafe fn cuMemFreeAsync(at: u64, stream: *mut c_void) -> i32 {
     with("cuMemFreeAsync", |d| {
         d.ready()?;
         let stream = d.stream(stream as u64, false)?;
-        d.allocated(at, 1)?;
+        d.check_allocated(at, 1)?;
         d.put(stream, Work::Free(at))
     })
 }
 pub unsafe fn cuMemHostAlloc(at: *mut *mut c_void, bytes: usize, _: u32) -> i32 {
-    // SAFETY: as the module says.
+    // SAFETY: `at` is an output of this call (E1, E2).
     with("cuMemHostAlloc", |d| unsafe { put(at, d.pin(bytes)? as *mut c_void) })
 }
 pub unsafe fn cuMemHostRegister_v2(at: *mut c_void, bytes: usize, _: u32) -> i32 {
     with("cuMemHostRegister_v2", |d| d.register(at.expose_provenance(), bytes))
 }
 pub unsafe fn cuMemHostGetDevicePointer_v2(to: *mut u64, at: *mut c_void, _: u32) -> i32 {
-    // SAFETY: as the module says.
+    // SAFETY: `to` is an output of this call (E1, E2).
     with("cuMemHostGetDevicePointer_v2", |d| unsafe { put(to, d.registered(at.addr())?) })
 }
 pub unsafe fn cuMemHostUnregister(at: *mut c_void) -> i32 {
@@ -63,23 +62,23 @@ pub unsafe fn cuPointerGetAttributes(
         d.ready()?;
         let found = d.emulator.allocation(DevicePtr(at));
         let (start, size) = found.map_or((0, 0), |(start, size)| (start.0, size));
-        let held = u32::from(found.is_some());
-        // SAFETY: as the module says: `count` of both, with places as large as each attribute is.
+        let known = u32::from(found.is_some());
+        // SAFETY: there are `count` attributes and as many outputs (E1).
         let asked = unsafe {
             from_raw_parts(attributes, count as usize).iter().zip(from_raw_parts(data, count as usize))
         };
         for (attribute, to) in asked {
-            // SAFETY: as above.
+            // SAFETY: `to` is an output of the type that cuda.h gives this attribute (E1, E2).
             unsafe {
                 match *attribute {
-                    pointer::MEMORY_TYPE => put(to.cast(), pointer::DEVICE * held)?,
+                    pointer::MEMORY_TYPE => put(to.cast(), pointer::DEVICE * known)?,
                     pointer::IS_MANAGED => put(to.cast(), 0u8)?,
-                    pointer::DEVICE_ORDINAL => put(to.cast(), if held == 1 { d.ordinal() } else { -2 })?,
+                    pointer::DEVICE_ORDINAL => put(to.cast(), if known == 1 { d.ordinal() } else { -2 })?,
                     pointer::RANGE_START | pointer::MAPPING_START => put(to.cast(), start)?,
                     pointer::RANGE_SIZE | pointer::MAPPING_SIZE => put(to.cast(), size)?,
-                    pointer::MAPPED => put(to.cast(), held as u8)?,
+                    pointer::MAPPED => put(to.cast(), known as u8)?,
                     // Read and write.
-                    pointer::ACCESS_FLAGS => put(to.cast(), 3 * held)?,
+                    pointer::ACCESS_FLAGS => put(to.cast(), 3 * known)?,
                     _ => return Err(code::INVALID_VALUE),
                 }
             }
@@ -91,25 +90,25 @@ pub unsafe fn cuMemFreeHost(at: *mut c_void) -> i32 {
     with("cuMemFreeHost", |d| d.unpin(at as u64))
 }
 pub unsafe fn cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize) -> i32 {
-    // SAFETY: as the module says: so many bytes.
+    // SAFETY: `from` has `bytes` readable bytes (E1).
     with("cuMemcpyHtoD_v2", |d| d.write(to, unsafe { from_raw_parts(from.cast(), bytes) }))
 }
 pub unsafe fn cuMemcpyDtoH_v2(to: *mut c_void, from: u64, bytes: usize) -> i32 {
-    // SAFETY: as the module says: so many bytes, which the caller has initialised.
+    // SAFETY: `to` has `bytes` writable bytes (E1), which the caller has initialised.
     with("cuMemcpyDtoH_v2", |d| d.read(from, unsafe { from_raw_parts_mut(to.cast(), bytes) }))
 }
 pub unsafe fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: *mut c_void) -> i32 {
     with("cuMemcpyHtoDAsync_v2", |d| {
         d.ready()?;
         let stream = d.stream(stream as u64, false)?;
-        d.allocated(to, bytes)?;
-        // Memory that the device reaches is read when it is time; other memory is copied at once. A graph
-        // reads it each time.
+        d.check_allocated(to, bytes)?;
+        // The device reads pinned memory when the copy runs. Other memory is copied now. A graph reads it at
+        // each launch.
         let late = d.is_pinned(from as u64, bytes) || d.streams.all[&stream].capture.is_some();
         let bytes = match late {
-            true => Host::At(from.expose_provenance(), bytes),
-            // SAFETY: as the module says: so many bytes.
-            false => Host::Copied(unsafe { from_raw_parts(from.cast(), bytes) }.to_vec()),
+            true => HostBytes::At(from.expose_provenance(), bytes),
+            // SAFETY: `from` has `bytes` readable bytes (E1).
+            false => HostBytes::Copied(unsafe { from_raw_parts(from.cast(), bytes) }.to_vec()),
         };
         d.put(stream, Work::Write { to, bytes })
     })
@@ -118,9 +117,9 @@ pub unsafe fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, str
     with("cuMemcpyDtoHAsync_v2", |d| {
         d.ready()?;
         let stream = d.stream(stream as u64, false)?;
-        d.allocated(from, bytes)?;
+        d.check_allocated(from, bytes)?;
         let late = d.is_pinned(to as u64, bytes) || d.streams.all[&stream].capture.is_some();
-        // Memory that the device does not reach is written before the call returns.
+        // Memory that is not pinned is written before the call returns.
         if !late {
             d.wait_for(stream, u64::MAX)?;
         }
@@ -135,8 +134,8 @@ pub unsafe fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: *mu
     with("cuMemcpyDtoDAsync_v2", |d| {
         d.ready()?;
         let stream = d.stream(stream as u64, false)?;
-        d.allocated(from, bytes)?;
-        d.allocated(to, bytes)?;
+        d.check_allocated(from, bytes)?;
+        d.check_allocated(to, bytes)?;
         d.put(stream, Work::Copy { to, from, bytes })
     })
 }
@@ -147,7 +146,7 @@ pub unsafe fn cuMemsetD8Async(to: u64, value: u8, bytes: usize, stream: *mut c_v
     with("cuMemsetD8Async", |d| {
         d.ready()?;
         let stream = d.stream(stream as u64, false)?;
-        d.allocated(to, bytes)?;
+        d.check_allocated(to, bytes)?;
         d.put(stream, Work::Fill { to, value, bytes })
     })
 }
@@ -182,7 +181,7 @@ pub unsafe fn cuTensorMapEncodeTiled(
             return Err(code::INVALID_VALUE);
         }
         let n = rank as usize;
-        // SAFETY: as the module says: `rank` numbers each, but of strides one less.
+        // SAFETY: each array has `rank` numbers, and `strides` one less (E1). None is null.
         let map = unsafe {
             TensorMap {
                 ty: *ty,
@@ -194,7 +193,7 @@ pub unsafe fn cuTensorMapEncodeTiled(
                 nan: fill == 1,
             }
         };
-        // SAFETY: as the module says: 128 bytes.
+        // SAFETY: `to` is an output of 128 bytes (E1, E2).
         unsafe { put(to.cast(), d.tensor_map(at as u64, &map)?) }
     })
 }

@@ -1,5 +1,5 @@
-//! The exported symbols. Every row of the driver's table has its body in this folder, or the crate does not
-//! compile.
+//! The exported symbols. Each call in the driver's table has its body in this folder; without it, the crate
+//! does not compile.
 //!
 //! # Safety contract
 //! The `SAFETY` comments of this folder refer to these clauses:
@@ -8,8 +8,8 @@
 //!   about each pointer: it is null, or it points to as many readable (inputs) or writable (outputs) values
 //!   as the call takes.
 //! - **E2, outputs.** [`pointers::put`] refuses null and writes unaligned, so an output needs E1 only.
-//! - **E3, asynchronous copies.** The caller keeps the host memory of an asynchronous copy alive until the
-//!   copy is done.
+//! - **E3, memory that is used later.** The caller keeps the host memory of an asynchronous copy until the
+//!   copy is done, and registered memory until it is unregistered, as cuda.h requires.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the caller, as cuda.h says what they point to"
@@ -34,7 +34,7 @@ use crate::codes::code;
 use crate::device::dispatch::with;
 use crate::exports::pointers::{put, text};
 
-/// The body of each call.
+/// The bodies of the exported functions.
 mod body {
     pub use super::context::*;
     pub use super::graph::*;
@@ -44,7 +44,8 @@ mod body {
     pub use super::proc_address::*;
 }
 
-/// Makes the exports: C functions that call those of [`body`], and never unwind.
+/// Exports a C function for each call of the driver's table. It calls the function of that name in [`body`],
+/// and never unwinds.
 macro_rules! exports {
     ($($(#[$doc:meta])* $(@$since:literal)? $(~$from:literal)? $name:ident($($arg:ident: $ty:ty),*);)*) => {$(
         $(#[$doc])*
@@ -53,11 +54,11 @@ macro_rules! exports {
         /// Pointers are as cuda.h says.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> i32 {
-            // SAFETY: the caller's promise is the callee's.
+            // SAFETY: the arguments are passed on unchanged, so the caller's promise (E1) is the callee's.
             catch_unwind(AssertUnwindSafe(|| unsafe { body::$name($($arg),*) })).unwrap_or(code::UNKNOWN)
         }
     )*
-        /// Where a symbol is; null if it is none of these.
+        /// Address of an exported symbol; null if there is none.
         fn address(symbol: &str) -> *mut c_void {
             $(if symbol == stringify!($name) {
                 return $name as unsafe extern "C" fn($($ty),*) -> i32 as *mut c_void;
@@ -69,18 +70,18 @@ macro_rules! exports {
 
 prlx_driver::cuda_calls!(exports);
 
-/// For tests: holds a stream's work back (`held` is not 0), or lets it go on; as a kernel does that spins on
+/// For tests: holds a stream's work back (`on` is not 0) or lets it run again, as a kernel does that spins on
 /// a flag.
 #[unsafe(no_mangle)]
-pub extern "C" fn prlx_mock_hold(stream: u64, held: i32) -> i32 {
+pub extern "C" fn prlx_mock_hold(stream: u64, on: i32) -> i32 {
     with("prlx_mock_hold", |d| {
         let stream = d.stream(stream, false)?;
-        d.hold(stream, held != 0)
+        d.hold(stream, on != 0)
     })
 }
 
-/// For tests: the calling thread begins (`on` is not 0) or ends to capture a stream in the global mode. The
-/// end gives `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if a call broke the capture.
+/// For tests: begins (`on` is not 0) or ends the capture of a stream by the calling thread in the global
+/// mode. The end returns `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if a call broke the capture.
 #[unsafe(no_mangle)]
 pub extern "C" fn prlx_mock_capture(on: i32) -> i32 {
     with("prlx_mock_capture", |d| {
@@ -94,7 +95,7 @@ pub extern "C" fn prlx_mock_capture(on: i32) -> i32 {
     })
 }
 
-/// `cuGetProcAddress`: answers with the exports of this library.
+/// `cuGetProcAddress`, which returns the exports of this library.
 mod proc_address {
     use super::*;
 
@@ -104,7 +105,7 @@ mod proc_address {
         version: i32,
         flags: u64,
     ) -> i32 {
-        // SAFETY: as the module says.
+        // SAFETY: the call has the same arguments with the same meaning (E1).
         unsafe { cuGetProcAddress_v2(symbol, at, version, flags, null_mut()) }
     }
     pub unsafe fn cuGetProcAddress_v2(
@@ -116,12 +117,12 @@ mod proc_address {
     ) -> i32 {
         // Not through `with`: programs ask before they start the driver, and for hundreds of names.
         let found = || {
-            // SAFETY: as the module says.
+            // SAFETY: `symbol` is null or a string (E1).
             let name = unsafe { text(symbol)? };
             let found = calls::call_for_version(name, version, flags & calls::PER_THREAD_STREAM != 0)
                 .map(|c| address(c.name));
             let known = calls::CALLS.iter().any(|c| calls::base_name(c.name).0 == name);
-            // SAFETY: as the module says.
+            // SAFETY: `at` and `status` are outputs of this call (E1, E2).
             unsafe {
                 put(at, found.unwrap_or(null_mut()))?;
                 if !status.is_null() {

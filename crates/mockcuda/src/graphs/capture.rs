@@ -18,15 +18,16 @@ use crate::graphs::data::{Capture, Graph};
 use crate::work::Work;
 
 impl Device {
-    /// A call that could wait for something: not while a capture goes on, as the modes say.
-    pub fn unsafe_call(&mut self) -> Result<()> {
-        let (own, me) = (MODE.get(), current().id());
-        let wrong = |c: &Capture| match own {
+    /// Breaks a capture that forbids calls which could wait, and fails. Which captures do depends on their
+    /// mode and on the thread's mode (`cuThreadExchangeStreamCaptureMode`).
+    pub fn unsafe_during_capture(&mut self) -> Result<()> {
+        let (thread_mode, me) = (MODE.get(), current().id());
+        let forbids = |c: &Capture| match thread_mode {
             mode::RELAXED => false,
             mode::GLOBAL => c.mode == mode::GLOBAL || c.thread == me && c.mode != mode::RELAXED,
             _ => c.thread == me && c.mode != mode::RELAXED,
         };
-        match self.graphs.captures.values_mut().find(|c| !c.broken && wrong(c)) {
+        match self.graphs.captures.values_mut().find(|c| !c.broken && forbids(c)) {
             Some(capture) => {
                 capture.broken = true;
                 Err(code::CAPTURE_UNSUPPORTED)
@@ -40,12 +41,14 @@ impl Device {
         !self.graphs.captures.is_empty()
     }
 
+    /// Breaks a capture.
     pub fn invalidate(&mut self, capture: u64) {
         if let Some(c) = self.graphs.captures.get_mut(&capture) {
             c.broken = true;
         }
     }
 
+    /// Begins to capture a stream.
     pub fn capture_begin(&mut self, stream: u64, mode: i32) -> Result<()> {
         self.ready()?;
         if !(mode::GLOBAL..=mode::RELAXED).contains(&mode) {
@@ -58,14 +61,15 @@ impl Device {
         let (graph, capture) = (self.handle(), self.handle());
         let broken = false;
         self.graphs.graphs.insert(graph, Graph::default());
-        let one = Capture { graph, origin: stream, mode, thread: current().id(), broken };
-        self.graphs.captures.insert(capture, one);
+        let started = Capture { graph, origin: stream, mode, thread: current().id(), broken };
+        self.graphs.captures.insert(capture, started);
         if let Some(s) = self.streams.all.get_mut(&stream) {
             s.capture = Some((capture, Vec::new()));
         }
         Ok(())
     }
 
+    /// Ends a capture in the stream in which it began, and returns the graph.
     pub fn capture_end(&mut self, stream: u64) -> Result<u64> {
         self.ready()?;
         let s = self.streams.all.get(&stream).ok_or(code::INVALID_HANDLE)?;
@@ -82,7 +86,7 @@ impl Device {
         for s in self.streams.all.values_mut().filter(|s| s.capture.as_ref().is_some_and(|c| c.0 == id)) {
             s.capture = None;
         }
-        // Every node must lead to what the stream that began it waits for.
+        // Every node must come before the end of the origin stream.
         let nodes = &self.graphs.graphs[&graph].nodes;
         let mut reached: BTreeSet<u64> = last.into_iter().collect();
         for node in nodes.iter().rev() {
@@ -98,7 +102,7 @@ impl Device {
         Ok(graph)
     }
 
-    /// Status, number of the capture, its graph, and the nodes that come last in the stream.
+    /// Status, number and graph of the capture of a stream, and the stream's last nodes.
     pub fn capture_info(&mut self, stream: u64) -> Result<(i32, u64, u64, &[u64])> {
         self.ready()?;
         let s = self.streams.all.get(&stream).ok_or(code::INVALID_HANDLE)?;
@@ -107,7 +111,7 @@ impl Device {
         Ok((mode::STATUS[1 + usize::from(capture.broken)], *id, capture.graph, last))
     }
 
-    /// Writes work down.
+    /// Adds a node with work of a captured stream, and returns it.
     pub fn captured(&mut self, capture: u64, after: Vec<u64>, work: Work) -> Result<u64> {
         let found = self.graphs.captures.get(&capture).ok_or(code::UNKNOWN)?;
         if found.broken {

@@ -11,7 +11,7 @@ thread_local! {
     pub(super) static MODE: Cell<i32> = const { Cell::new(mode::GLOBAL) };
 }
 
-/// Changes the calling thread's mode; gives what it was.
+/// Sets the calling thread's mode and returns the previous one.
 pub fn exchange_mode(to: i32) -> Result<i32> {
     if (mode::GLOBAL..=mode::RELAXED).contains(&to) { Ok(MODE.replace(to)) } else { Err(code::INVALID_VALUE) }
 }

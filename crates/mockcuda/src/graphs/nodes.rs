@@ -11,7 +11,7 @@ use prlx_trace::Dim3;
 use crate::codes::Result;
 use crate::codes::code;
 use crate::device::state::Device;
-use crate::graphs::data::{Given, Graph, Graphs, Node};
+use crate::graphs::data::{Graph, Graphs, Node, NodeParameters};
 use crate::work::Work;
 
 impl Device {
@@ -24,6 +24,7 @@ impl Device {
         all.find(|n| n.handle == node).ok_or(code::INVALID_VALUE)
     }
 
+    /// Creates an empty graph.
     pub fn graph_create(&mut self) -> Result<u64> {
         self.ready()?;
         let graph = self.handle();
@@ -31,15 +32,16 @@ impl Device {
         Ok(graph)
     }
 
+    /// Destroys a graph and its nodes.
     pub fn graph_destroy(&mut self, graph: u64) -> Result<()> {
         let removed = self.graphs.graphs.remove(&graph).ok_or(code::INVALID_VALUE)?;
         for node in removed.nodes {
-            self.graphs.given.remove(&node.handle);
+            self.graphs.node_parameters.remove(&node.handle);
         }
         Ok(())
     }
 
-    /// A copy, with nodes of its own.
+    /// Copies a graph. The copy's nodes have new handles.
     pub fn graph_clone(&mut self, graph: u64) -> Result<u64> {
         let mut copy = self.graph(graph)?.clone();
         let renamed: BTreeMap<u64, u64> = copy.nodes.iter().map(|n| (n.handle, self.handle())).collect();
@@ -52,10 +54,12 @@ impl Device {
         Ok(handle)
     }
 
+    /// The nodes of a graph.
     pub fn graph_nodes(&mut self, graph: u64) -> Result<Vec<u64>> {
         Ok(self.graph(graph)?.nodes.iter().map(|n| n.handle).collect())
     }
 
+    /// Adds a node that runs after others of the graph.
     pub fn node_add(&mut self, graph: u64, after: Vec<u64>, work: Work) -> Result<u64> {
         let handle = self.handle();
         let graph = self.graph(graph)?;
@@ -66,6 +70,7 @@ impl Device {
         Ok(handle)
     }
 
+    /// The kind of a node (`CUgraphNodeType`).
     pub fn node_kind(&mut self, node: u64) -> Result<i32> {
         Ok(match self.node(node)?.work {
             Work::Launch { .. } => node::KERNEL,
@@ -76,6 +81,7 @@ impl Device {
         })
     }
 
+    /// The graph of a child graph node.
     pub fn node_graph(&mut self, node: u64) -> Result<u64> {
         match self.node(node)?.work {
             Work::Graph(graph) => Ok(graph),
@@ -83,28 +89,28 @@ impl Device {
         }
     }
 
-    /// What a kernel node starts; its parameters stay where they are until the node is changed.
-    pub fn node_kernel(&mut self, node: u64) -> Result<(Work, &Given)> {
+    /// The launch of a kernel node, and its parameters in memory that stays until the node changes.
+    pub fn node_kernel(&mut self, node: u64) -> Result<(Work, &NodeParameters)> {
         let work = self.node(node)?.work.clone();
         let Work::Launch { function, params, .. } = &work else { return Err(code::INVALID_VALUE) };
-        if !self.graphs.given.contains_key(&node) {
+        if !self.graphs.node_parameters.contains_key(&node) {
             let bytes: Box<[u8]> = params.as_slice().into();
-            let places = &self.kernel(*function)?.params;
-            let pointers = places.iter().map(|p| bytes.as_ptr() as usize + p.offset as usize).collect();
-            self.graphs.given.insert(node, Given { _bytes: bytes, pointers });
+            let declared = &self.kernel(*function)?.params;
+            let pointers = declared.iter().map(|p| bytes.as_ptr() as usize + p.offset as usize).collect();
+            self.graphs.node_parameters.insert(node, NodeParameters { _bytes: bytes, pointers });
         }
-        Ok((work, &self.graphs.given[&node]))
+        Ok((work, &self.graphs.node_parameters[&node]))
     }
 
-    /// What it is told later, its attributes, stays.
+    /// Gives a kernel node new parameters. Its attributes stay.
     pub fn node_change(&mut self, node: u64, work: Work) -> Result<()> {
         let found = self.node(node)?;
         found.work = with_attributes(&found.work, work)?;
-        self.graphs.given.remove(&node);
+        self.graphs.node_parameters.remove(&node);
         Ok(())
     }
 
-    /// Sets the sizes of its clusters.
+    /// Sets the cluster size of a kernel node in CTAs.
     pub fn node_cluster(&mut self, node: u64, sizes: Dim3) -> Result<()> {
         let (Work::Launch { function, mut config, params }, _) = self.node_kernel(node)? else {
             return Err(code::INVALID_VALUE);
@@ -115,12 +121,13 @@ impl Device {
         Ok(())
     }
 
-    pub fn graphs_gone(&mut self) {
+    /// Destroys all graphs and captures.
+    pub fn clear_graphs(&mut self) {
         self.graphs = Graphs::default();
     }
 }
 
-/// A kernel node's new work, with the attributes of what it did before.
+/// The new work of a kernel node, with the attributes of its old work.
 pub(crate) fn with_attributes(old: &Work, mut new: Work) -> Result<Work> {
     match (old, &mut new) {
         (Work::Launch { config: old, .. }, Work::Launch { config, .. }) => config.cluster = old.cluster,

@@ -6,55 +6,60 @@ use std::time::{Duration, Instant};
 
 use crate::work::Work;
 
-/// A stream.
+/// A stream with its queue.
 #[derive(Default)]
 pub struct Stream {
-    pub(crate) waiting: VecDeque<Item>,
-    /// The last number that was put in.
+    /// Work that has not run, oldest first.
+    pub(crate) waiting: VecDeque<QueuedWork>,
+    /// Number of the work that was queued last.
     pub(crate) last: u64,
-    /// Neither waits for the legacy stream nor makes it wait.
-    pub(crate) free: bool,
-    /// A test holds its work back, as a kernel does that spins on a flag.
-    pub(crate) held: bool,
-    /// The capture that it takes part in, and the nodes that its next one comes after.
+    /// Whether it is independent of the legacy stream (`CU_STREAM_NON_BLOCKING`).
+    pub(crate) non_blocking: bool,
+    /// Whether a test holds its work back, as a kernel does that spins on a flag.
+    pub(crate) on_hold: bool,
+    /// The capture that it is part of, and the nodes that its next node comes after.
     pub capture: Option<(u64, Vec<u64>)>,
 }
 
-/// A piece of work.
-pub(crate) struct Item {
+/// Work in a stream's queue.
+pub(crate) struct QueuedWork {
+    /// Ascends over all streams of the device.
     pub(crate) number: u64,
-    /// What must be done before: in that stream, up to that number.
+    /// Work of other streams that runs before: all of that stream, up to that number.
     pub(crate) after: Vec<(u64, u64)>,
     pub(crate) work: Work,
-    /// Of a kernel that is to take long: when it was run.
-    pub(crate) since: Option<Instant>,
+    /// When its kernel ran, if kernels have a minimum time. It leaves the queue after that time.
+    pub(crate) ran: Option<Instant>,
 }
 
-/// An event.
+/// An event of the driver.
 #[derive(Default)]
 pub struct Event {
-    /// Where it was put last.
+    /// Stream and work number of its last record.
     pub(crate) at: Option<(u64, u64)>,
-    /// When it passed, nanoseconds.
+    /// When it passed, by the device's clock, in nanoseconds.
     pub(crate) time: u64,
-    /// The capture that it was put into last, and the nodes it stands behind.
+    /// The capture in which it was recorded last, and the nodes that come before it.
     pub(crate) captured: Option<(u64, Vec<u64>)>,
 }
 
-/// All of them.
+/// Streams and events of a device, by handle.
 #[derive(Default)]
 pub struct Streams {
+    /// Streams, including default streams that were used.
     pub all: BTreeMap<u64, Stream>,
     pub events: BTreeMap<u64, Event>,
-    /// The threads' own default streams.
-    pub(crate) own: BTreeMap<u64, ThreadId>,
+    /// Per-thread default streams, with their threads.
+    pub(crate) per_thread: BTreeMap<u64, ThreadId>,
+    /// Number of the work that was queued last.
     pub(crate) number: u64,
-    /// How long a kernel takes at least.
-    pub slow: Duration,
+    /// Minimum time of a kernel (`PRLX_MOCK_KERNEL_MICROS`).
+    pub min_kernel_time: Duration,
 }
 
 impl Streams {
-    pub fn new(slow: Duration) -> Streams {
-        Streams { slow, ..Streams::default() }
+    /// No streams and events yet.
+    pub fn new(min_kernel_time: Duration) -> Streams {
+        Streams { min_kernel_time, ..Streams::default() }
     }
 }

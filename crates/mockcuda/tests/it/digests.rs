@@ -129,7 +129,7 @@ fn words_across_parameters_are_no_pointers() {
     };
     assert!(none(&[(0, 4), (4, 4)]) && none(&[]));
     assert!(!none(&[(0, 8)]));
-    // Memory that was freed is nobody's.
+    // Freed memory belongs to no allocation.
     app.library.synchronize().unwrap();
     app.library.free(u64::from_le_bytes(at)).unwrap();
     assert!(none(&[(0, 8)]));

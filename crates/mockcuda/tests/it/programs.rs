@@ -21,6 +21,6 @@ fn the_mock_keeps_order() {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let ran = Command::new(&program).env("LD_LIBRARY_PATH", mock.parent().unwrap()).output().unwrap();
     std::fs::remove_file(&program).unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && said == "as promised\n", "{said}");
+    let output = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success() && output == "as promised\n", "{output}");
 }

@@ -28,7 +28,8 @@ use crate::turn;
 const BITS: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bits(.param .u64 at)\n{\n\
     .reg .pred %p<3>;\n.reg .b32 %r<11>;\n.reg .b64 %rd<4>;\n\
     ld.param.u64 %rd1, [at];\nmov.u32 %r8, %tid.x;\nmov.u32 %r9, %ctaid.x;\nmov.u32 %r10, %ntid.x;\n\
-    mad.lo.u32 %r1, %r9, %r10, %r8;\nand.b32 %r1, %r1, 511;\nmul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\n\
+    mad.lo.u32 %r1, %r9, %r10, %r8;\nand.b32 %r1, %r1, 511;\nmul.wide.u32 %rd2, %r1, 4;\n\
+    add.u64 %rd3, %rd1, %rd2;\n\
     ld.global.u32 %r2, [%rd3];\nmov.u32 %r3, 0;\nmov.u32 %r6, 0;\n$again:\nand.b32 %r4, %r2, 1;\n\
     setp.eq.u32 %p1, %r4, 0;\n@%p1 bra $even;\nadd.u32 %r6, %r6, 1;\n$even:\n\
     shr.u32 %r5, %r2, 1;\nshl.b32 %r7, %r2, 31;\nor.b32 %r2, %r5, %r7;\n\
@@ -71,7 +72,7 @@ macro_rules! raw {
 
 /// So much of the device's, none for tables, and so much of the host's for what waits.
 fn memory(device: u64, host: u64) -> RecorderMemory {
-    RecorderMemory { device, tables: 0, kept: false, host }
+    RecorderMemory { device, tables: 0, on_host: false, host }
 }
 
 impl App {
@@ -99,8 +100,9 @@ impl App {
         let (mut module, mut function, mut data) = (null_mut(), null_mut(), 0);
         let text = format!("{}\0", rewritten.text);
         assert_eq!(
-            raw!(raw, cuModuleLoadDataEx(&mut module => *mut *mut c_void, text.as_ptr().cast() => *const c_void,
-                0 => u32, null_mut() => *mut i32, null_mut() => *mut *mut c_void)),
+            raw!(raw, cuModuleLoadDataEx(&mut module => *mut *mut c_void,
+                text.as_ptr().cast() => *const c_void, 0 => u32, null_mut() => *mut i32,
+                null_mut() => *mut *mut c_void)),
             0
         );
         assert_eq!(

@@ -27,14 +27,15 @@ pub(crate) fn locs(module: &view::Module) -> Vec<Loc> {
     module.locs.iter().map(loc).collect()
 }
 
-/// A kernel's parameters. (A device function's lie in no buffer.)
-pub(crate) fn params(body: &Body<'_>) -> Vec<Param> {
-    if body.function.kind != FunctionKind::Kernel {
+/// The parameters of a kernel, with offset and size in bytes in the parameter buffer. Empty for a device
+/// function, whose parameters lie in no buffer.
+pub fn kernel_params(module: &view::Module, function: &view::Function) -> Vec<Param> {
+    if function.kind != FunctionKind::Kernel {
         return Vec::new();
     }
-    let symbols = body.function.params.iter().zip(&body.function.param_offsets);
+    let symbols = function.params.iter().zip(&function.param_offsets);
     let param = |(s, offset): (&view::SymbolId, &u32)| {
-        let symbol = body.module.symbols.get(s.index())?;
+        let symbol = module.symbols.get(s.index())?;
         let size = u32::try_from(symbol.size).unwrap_or(u32::MAX);
         Some(Param { name: symbol.name.clone(), ty: scalar(symbol.ty), offset: *offset, size })
     };

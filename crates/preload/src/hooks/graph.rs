@@ -1,16 +1,20 @@
-//! Graphs: kernel nodes of rewritten kernels get their parameter too, however they come about.
+//! Graphs (`cuGraph*`): kernel nodes of rewritten kernels get the hidden parameter too.
 //!
-//! Nodes that a capture makes come from launches. What the driver says of a node has the parameter behind the
-//! program's, where nobody looks; given back to it, it is put there again.
+//! Nodes that a capture makes come from launches, which have it already. When the driver reports a node's
+//! parameters, the hidden one lies behind the program's, where the program does not look. When the program
+//! passes parameters to a node, it is added again.
 //!
-//! A node's parameter is a context of its own, which stays while it is changed, copied and made ready. When a
-//! graph is made ready its kernel nodes are looked up, with their contexts ([`kernels`]); before each launch
-//! the recorder fills those.
+//! A node's hidden parameter leads to a context of its own, which the node keeps while it is changed, copied
+//! and instantiated. When a graph is instantiated, its kernel nodes are collected with their contexts
+//! ([`collect_nodes`]). Before each launch of the graph, the recorder fills these contexts.
 //!
 //! # Invariants
-//! As in [`crate::launch`]; a context that two nodes of one graph have records nothing. Misses: bodies of
-//! conditional nodes, and graphs that are made ready by the first version of `cuGraphInstantiate`: their
-//! contexts are never filled.
+//! - Those of [`crate::hooks::launch`].
+//! - A context that two nodes of one graph share records nothing.
+//!
+//! # Limitations
+//! Contexts of these nodes are never filled, so they record nothing: bodies of conditional nodes, and graphs
+//! that are instantiated by the first version of `cuGraphInstantiate`.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
@@ -24,24 +28,25 @@ use std::time::Instant;
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{InstantiateParams, KernelNodeParams, NodeParams, UpdateResult, launch, node};
 
-use crate::hooks::params::{Room, Use, kernel};
+use crate::hooks::params::{PatchedParams, Purpose, kernel};
 use crate::panic_guard::guard;
 use crate::recording::graph_nodes::Node;
 use crate::recording::launch_shape::Shape;
 use crate::{handles, recording};
 
-/// Graphs in graphs that are looked into.
-const DEPTH: u32 = 16;
+/// Maximum depth of child graphs that are searched for kernel nodes.
+const MAX_DEPTH: u32 = 16;
 
-/// The kernel nodes of a graph that have contexts.
+/// Appends the kernel nodes of a graph, and of its child graphs, that have contexts.
 ///
 /// # Safety
 /// The driver knows the graph.
-unsafe fn kernels(real: &Functions, graph: *mut c_void, depth: u32, all: &mut Vec<Node>) {
+unsafe fn collect_nodes(real: &Functions, graph: *mut c_void, depth: u32, all: &mut Vec<Node>) {
     let mut count = 0;
-    // SAFETY: the caller's promise; every call has places for its answers.
+    // SAFETY: the driver's functions (P2) with the caller's graph, and nodes and child graphs that the driver
+    // returned (P5). Outputs are local variables (P3); `nodes` has the length that the call gets.
     unsafe {
-        if (real.cuGraphGetNodes)(graph, null_mut(), &mut count) != 0 || depth > DEPTH {
+        if (real.cuGraphGetNodes)(graph, null_mut(), &mut count) != 0 || depth > MAX_DEPTH {
             return;
         }
         let mut nodes = vec![null_mut(); count];
@@ -49,72 +54,75 @@ unsafe fn kernels(real: &Functions, graph: *mut c_void, depth: u32, all: &mut Ve
             return;
         }
         for handle in nodes.into_iter().take(count) {
-            let (mut kind, mut inner) = (-1, null_mut());
+            let (mut kind, mut child) = (-1, null_mut());
             if (real.cuGraphNodeGetType)(handle, &mut kind) != 0 {
                 continue;
             }
-            if kind == node::GRAPH && (real.cuGraphChildGraphNodeGetGraph)(handle, &mut inner) == 0 {
-                kernels(real, inner, depth + 1, all);
+            if kind == node::GRAPH && (real.cuGraphChildGraphNodeGetGraph)(handle, &mut child) == 0 {
+                collect_nodes(real, child, depth + 1, all);
             } else if kind == node::KERNEL
-                && let Some(one) = one(real, handle)
+                && let Some(node) = recorded_node(real, handle)
             {
-                match all.iter_mut().find(|n| n.context == one.context) {
-                    Some(other) => other.twice = true,
-                    None => all.push(one),
+                match all.iter_mut().find(|n| n.context == node.context) {
+                    Some(other) => other.shares_context = true,
+                    None => all.push(node),
                 }
             }
         }
     }
 }
 
-/// A kernel node, if it has a context.
+/// A kernel node as it is recorded; `None` if it has no context.
 ///
 /// # Safety
 /// The driver knows the node.
-unsafe fn one(real: &Functions, handle: *mut c_void) -> Option<Node> {
-    let mut said = NOTHING;
-    // SAFETY: the caller's promise; the parameters that the driver tells of are a pointer for each, ours
-    // behind the program's.
+unsafe fn recorded_node(real: &Functions, handle: *mut c_void) -> Option<Node> {
+    let mut params = NO_PARAMS;
+    // SAFETY: the driver's functions (P2) with the caller's node; outputs are local variables (P3). After
+    // success `params` has a pointer for each parameter of the kernel (P4), each to as many bytes as it has.
+    // The kernel is rewritten, so the hidden parameter is behind the program's, and begins with the 8 bytes
+    // of the context's address.
     unsafe {
-        if (real.cuGraphKernelNodeGetParams_v2)(handle, &mut said) != 0 || said.params.is_null() {
+        if (real.cuGraphKernelNodeGetParams_v2)(handle, &mut params) != 0 || params.params.is_null() {
             return None;
         }
-        let function = if said.function.is_null() { said.kernel } else { said.function };
+        let function = if params.function.is_null() { params.kernel } else { params.function };
         let found = match kernel(real, function) {
             Some(found) => Some(found),
-            // The driver tells of a captured kernel of a library by a handle that nobody has asked for.
+            // The driver reports a captured library kernel by a handle that nobody has looked up.
             None => {
                 for own in handles::library_kernels() {
                     let mut of_context = null_mut();
                     if (real.cuKernelGetFunction)(&mut of_context, own) == 0 {
-                        handles::kernel_as(of_context, own);
+                        handles::add_alias(of_context, own);
                     }
                 }
                 handles::kernel(function).flatten()
             }
         };
         let (module, kernel) = found.filter(|(_, k)| k.skipped.is_none())?;
-        let context = *(*said.params.add(kernel.params.len())).cast::<u64>();
-        if !recording::is_node(context) {
+        let context = *(*params.params.add(kernel.params.len())).cast::<u64>();
+        if !recording::is_node_context(context) {
             return None;
         }
-        let mut params = vec![0; kernel.params.iter().map(|(at, size)| at + size).max().unwrap_or(0)];
+        let mut bytes = vec![0; kernel.params_size()];
         for (i, (at, size)) in kernel.params.iter().enumerate() {
-            let from = (*said.params.add(i)).cast::<u8>();
-            params[*at..at + size].copy_from_slice(std::slice::from_raw_parts(from, *size));
+            let from = (*params.params.add(i)).cast::<u8>();
+            bytes[*at..at + size].copy_from_slice(std::slice::from_raw_parts(from, *size));
         }
         let cluster = cluster(real, handle);
-        let shape = Shape { grid: said.grid, block: said.block, shared: said.shared, cluster };
-        let params = kernel.recorded(params);
-        Some(Node { handle: handle.addr(), context, module, kernel, shape, params, twice: false })
+        let shape = Shape { grid: params.grid, block: params.block, shared: params.shared, cluster };
+        let params = kernel.recorded(bytes);
+        Some(Node { handle: handle.addr(), context, module, kernel, shape, params, shares_context: false })
     }
 }
 
-/// CTAs of a cluster of a kernel node, if it asks for any.
+/// CTAs of a cluster that a kernel node asks for; `None` if it asks for none.
 fn cluster(real: &Functions, handle: *mut c_void) -> Option<[u32; 3]> {
-    // As large as any attribute.
+    // `CUlaunchAttributeValue` is a union of 64 bytes.
     let mut value = [0u32; 16];
-    // SAFETY: the driver knows the node; a place for the answer.
+    // SAFETY: the driver's function (P2) with a node that it knows (P5); the output has the size of the union
+    // (P3).
     let code = unsafe {
         (real.cuGraphKernelNodeGetAttribute)(handle, launch::CLUSTER_DIMENSION, (&raw mut value).cast())
     };
@@ -122,8 +130,8 @@ fn cluster(real: &Functions, handle: *mut c_void) -> Option<[u32; 3]> {
     (code == 0 && sizes != [0; 3]).then_some(sizes)
 }
 
-/// What a call fills.
-const NOTHING: KernelNodeParams = KernelNodeParams {
+/// Parameters of a node before a call fills them.
+const NO_PARAMS: KernelNodeParams = KernelNodeParams {
     function: null_mut(),
     grid: [0; 3],
     block: [0; 3],
@@ -134,18 +142,19 @@ const NOTHING: KernelNodeParams = KernelNodeParams {
     context: null_mut(),
 };
 
-/// A graph was made ready, if `code` says so.
+/// Records that a graph was instantiated, or an executable graph updated from it, if `code` is 0. Returns
+/// `code`.
 ///
 /// # Safety
-/// The driver knows the graph; `exec` holds what it became.
-unsafe fn ready(real: &Functions, code: i32, exec: *mut *mut c_void, graph: *mut c_void) -> i32 {
+/// The driver knows the graph. If `code` is 0, `exec` points to the executable graph.
+unsafe fn instantiated(real: &Functions, code: i32, exec: *mut *mut c_void, graph: *mut c_void) -> i32 {
     if code == 0 {
         guard(|| {
             let mut all = Vec::new();
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's promise; the code is 0.
             unsafe {
-                kernels(real, graph, 0, &mut all);
-                recording::ready(*exec, all);
+                collect_nodes(real, graph, 0, &mut all);
+                recording::graph_instantiated(*exec, all);
             }
             Some(())
         });
@@ -153,81 +162,85 @@ unsafe fn ready(real: &Functions, code: i32, exec: *mut *mut c_void, graph: *mut
     code
 }
 
-/// What a node of a graph that is ready became; its clusters stay as they were.
-fn now(handle: *mut c_void, room: &Room, copy: &KernelNodeParams) -> Option<Node> {
-    let (module, kernel) = room.found.clone()?;
-    let shape = Shape { grid: copy.grid, block: copy.block, shared: copy.shared, cluster: None };
-    let (context, params) = (room.context(), room.params.clone());
-    let twice = false;
-    recording::is_node(context).then(|| Node {
+/// A node of an executable graph with its new parameters. The cluster size is not a parameter, and stays
+/// as it was ([`recording::node_changed`]).
+fn changed_node(handle: *mut c_void, patched: &PatchedParams, params: &KernelNodeParams) -> Option<Node> {
+    let (module, kernel) = patched.kernel.clone()?;
+    let shape = Shape { grid: params.grid, block: params.block, shared: params.shared, cluster: None };
+    let context = patched.context();
+    recording::is_node_context(context).then(|| Node {
         handle: handle.addr(),
         context,
         module,
         kernel,
         shape,
-        params,
-        twice,
+        params: patched.params.clone(),
+        shares_context: false,
     })
 }
 
-/// A kernel node's parameters with one more. `first`: the structure ends with `extra`. `had`: the context
-/// that it has.
+/// A kernel node's parameters with the hidden parameter. `first_version`: the structure ends with `extra`.
+/// `context`: the context that the node already has. The result points into `patched` and `copy`.
 ///
 /// # Safety
-/// `params` points to those of a node; what comes of it lives as long as `room` and `copy`.
-unsafe fn extended(
+/// `params` is null, or points to the parameters of a kernel node. `patched` is not moved while the result is
+/// used.
+unsafe fn patch(
     real: &Functions,
-    room: &mut Room,
+    patched: &mut PatchedParams,
     copy: &mut Option<KernelNodeParams>,
     params: *const KernelNodeParams,
-    first: bool,
-    had: Option<u64>,
+    first_version: bool,
+    context: Option<u64>,
 ) -> *const KernelNodeParams {
     if params.is_null() {
         return params;
     }
-    // SAFETY: the caller's promise; fields behind `extra` are read only where they are.
+    // SAFETY: not null, so the caller promises the structure. Fields behind `extra` are read only in the
+    // version that has them. The parameters are those of a launch of the node's kernel.
     unsafe {
-        let of = &raw const *params;
+        let from = &raw const *params;
         let mut own = KernelNodeParams {
-            function: (*of).function,
-            grid: (*of).grid,
-            block: (*of).block,
-            shared: (*of).shared,
-            params: (*of).params,
-            extra: (*of).extra,
+            function: (*from).function,
+            grid: (*from).grid,
+            block: (*from).block,
+            shared: (*from).shared,
+            params: (*from).params,
+            extra: (*from).extra,
             kernel: null_mut(),
             context: null_mut(),
         };
-        if !first {
-            (own.kernel, own.context) = ((*of).kernel, (*of).context);
+        if !first_version {
+            (own.kernel, own.context) = ((*from).kernel, (*from).context);
         }
         let handle = if own.function.is_null() { own.kernel } else { own.function };
-        (own.params, own.extra) = room.extend(real, handle, own.params, own.extra, Use::Node(had));
+        (own.params, own.extra) =
+            patched.patch(real, handle, own.params, own.extra, Purpose::Node { context });
         &raw const *copy.insert(own)
     }
 }
 
-/// The same of a node of any kind.
+/// As [`patch`], for a node of any kind. `None` if it is not a kernel node.
 ///
 /// # Safety
-/// As [`extended`].
-unsafe fn any(
+/// `params` is null, or points to the parameters of a node. `patched` is not moved while the result is used.
+unsafe fn patch_any(
     real: &Functions,
-    room: &mut Room,
+    patched: &mut PatchedParams,
     params: *const NodeParams,
-    had: Option<u64>,
+    context: Option<u64>,
 ) -> Option<NodeParams> {
-    // SAFETY: the caller's promise; a kernel's node has a kernel's parameters.
+    // SAFETY: null, or the caller promises the structure. The union holds a kernel's parameters if the kind
+    // says so.
     unsafe {
         let mut own = *params.as_ref().filter(|p| p.kind == node::KERNEL)?;
         let mut copy = None;
-        own.params.kernel = *extended(real, room, &mut copy, &raw const own.params.kernel, false, had);
+        own.params.kernel = *patch(real, patched, &mut copy, &raw const own.params.kernel, false, context);
         Some(own)
     }
 }
 
-macro_rules! added {
+macro_rules! add_nodes {
     ($($name:ident $first:literal)*) => { $(
         pub unsafe fn $name(
             real: &Functions,
@@ -237,35 +250,37 @@ macro_rules! added {
             count: usize,
             params: *const KernelNodeParams,
         ) -> i32 {
-            let (mut room, mut copy) = (Room::default(), None);
-            // SAFETY: the program's call, with room that lives through it.
+            let (mut patched, mut copy) = (PatchedParams::default(), None);
+            // SAFETY: the driver's function (P2) with the program's arguments (P1), and parameters in
+            // `patched` and `copy` that live until the call returns (P6).
             unsafe {
-                let params = extended(real, &mut room, &mut copy, params, $first, None);
+                let params = patch(real, &mut patched, &mut copy, params, $first, None);
                 (real.$name)(node, graph, dependencies, count, params)
             }
         }
     )* };
 }
 
-added! { cuGraphAddKernelNode true cuGraphAddKernelNode_v2 false }
+add_nodes! { cuGraphAddKernelNode true cuGraphAddKernelNode_v2 false }
 
-macro_rules! changed {
+macro_rules! set_params {
     ($($name:ident $first:literal)*) => { $(
         pub unsafe fn $name(real: &Functions, node: *mut c_void, params: *const KernelNodeParams) -> i32 {
-            let (mut room, mut copy) = (Room::default(), None);
-            // SAFETY: the program's call, with room that lives through it.
+            let (mut patched, mut copy) = (PatchedParams::default(), None);
+            // SAFETY: the driver's function (P2) with the program's arguments (P1), and parameters in
+            // `patched` and `copy` that live until the call returns (P6).
             unsafe {
-                let had = guard(|| one(real, node)).map(|n| n.context);
-                let params = extended(real, &mut room, &mut copy, params, $first, had);
+                let context = guard(|| recorded_node(real, node)).map(|n| n.context);
+                let params = patch(real, &mut patched, &mut copy, params, $first, context);
                 (real.$name)(node, params)
             }
         }
     )* };
 }
 
-changed! { cuGraphKernelNodeSetParams true cuGraphKernelNodeSetParams_v2 false }
+set_params! { cuGraphKernelNodeSetParams true cuGraphKernelNodeSetParams_v2 false }
 
-macro_rules! changed_ready {
+macro_rules! set_exec_params {
     ($($name:ident $first:literal)*) => { $(
         pub unsafe fn $name(
             real: &Functions,
@@ -273,19 +288,20 @@ macro_rules! changed_ready {
             node: *mut c_void,
             params: *const KernelNodeParams,
         ) -> i32 {
-            let (mut room, mut copy) = (Room::default(), None);
-            // SAFETY: the program's call, with room that lives through it.
+            let (mut patched, mut copy) = (PatchedParams::default(), None);
+            // SAFETY: the driver's function (P2) with the program's arguments (P1), and parameters in
+            // `patched` and `copy` that live until the call returns (P6).
             unsafe {
-                let had = guard(|| recording::context_of(exec, node));
-                let params = extended(real, &mut room, &mut copy, params, $first, had);
+                let context = guard(|| recording::node_context(exec, node));
+                let params = patch(real, &mut patched, &mut copy, params, $first, context);
                 let code = (real.$name)(exec, node, params);
-                changed(code, exec, node, &room, copy.as_ref())
+                exec_node_changed(code, exec, node, &patched, copy.as_ref())
             }
         }
     )* };
 }
 
-changed_ready! { cuGraphExecKernelNodeSetParams true cuGraphExecKernelNodeSetParams_v2 false }
+set_exec_params! { cuGraphExecKernelNodeSetParams true cuGraphExecKernelNodeSetParams_v2 false }
 
 pub unsafe fn cuGraphAddNode(
     real: &Functions,
@@ -295,10 +311,11 @@ pub unsafe fn cuGraphAddNode(
     count: usize,
     params: *mut NodeParams,
 ) -> i32 {
-    let mut room = Room::default();
-    // SAFETY: the program's call, with room that lives through it.
+    let mut patched = PatchedParams::default();
+    // SAFETY: the driver's function (P2) with the program's arguments (P1), and parameters in `patched` and
+    // `own` that live until the call returns (P6).
     unsafe {
-        let mut own = any(real, &mut room, params, None);
+        let mut own = patch_any(real, &mut patched, params, None);
         (real.cuGraphAddNode)(node, graph, dependencies, count, own.as_mut().map_or(params, |p| p))
     }
 }
@@ -312,20 +329,22 @@ pub unsafe fn cuGraphAddNode_v2(
     count: usize,
     params: *mut NodeParams,
 ) -> i32 {
-    let mut room = Room::default();
-    // SAFETY: the program's call, with room that lives through it.
+    let mut patched = PatchedParams::default();
+    // SAFETY: the driver's function (P2) with the program's arguments (P1), and parameters in `patched` and
+    // `own` that live until the call returns (P6).
     unsafe {
-        let mut own = any(real, &mut room, params, None);
+        let mut own = patch_any(real, &mut patched, params, None);
         (real.cuGraphAddNode_v2)(node, graph, dependencies, edges, count, own.as_mut().map_or(params, |p| p))
     }
 }
 
 pub unsafe fn cuGraphNodeSetParams(real: &Functions, node: *mut c_void, params: *mut NodeParams) -> i32 {
-    let mut room = Room::default();
-    // SAFETY: the program's call, with room that lives through it.
+    let mut patched = PatchedParams::default();
+    // SAFETY: the driver's function (P2) with the program's arguments (P1), and parameters in `patched` and
+    // `own` that live until the call returns (P6).
     unsafe {
-        let had = guard(|| one(real, node)).map(|n| n.context);
-        let mut own = any(real, &mut room, params, had);
+        let context = guard(|| recorded_node(real, node)).map(|n| n.context);
+        let mut own = patch_any(real, &mut patched, params, context);
         (real.cuGraphNodeSetParams)(node, own.as_mut().map_or(params, |p| p))
     }
 }
@@ -336,28 +355,29 @@ pub unsafe fn cuGraphExecNodeSetParams(
     node: *mut c_void,
     params: *mut NodeParams,
 ) -> i32 {
-    let mut room = Room::default();
-    // SAFETY: the program's call, with room that lives through it.
+    let mut patched = PatchedParams::default();
+    // SAFETY: the driver's function (P2) with the program's arguments (P1), and parameters in `patched` and
+    // `own` that live until the call returns (P6).
     unsafe {
-        let had = guard(|| recording::context_of(exec, node));
-        let mut own = any(real, &mut room, params, had);
+        let context = guard(|| recording::node_context(exec, node));
+        let mut own = patch_any(real, &mut patched, params, context);
         let code = (real.cuGraphExecNodeSetParams)(exec, node, own.as_mut().map_or(params, |p| p));
         let copy = own.map(|o| o.params.kernel);
-        changed(code, exec, node, &room, copy.as_ref())
+        exec_node_changed(code, exec, node, &patched, copy.as_ref())
     }
 }
 
-/// A node of a graph that is ready was changed, if `code` says so.
-fn changed(
+/// Records that a node of an executable graph has new parameters, if `code` is 0. Returns `code`.
+fn exec_node_changed(
     code: i32,
     exec: *mut c_void,
     node: *mut c_void,
-    room: &Room,
-    copy: Option<&KernelNodeParams>,
+    patched: &PatchedParams,
+    params: Option<&KernelNodeParams>,
 ) -> i32 {
     if code == 0 {
         guard(|| {
-            recording::changed(exec, node, copy.and_then(|copy| now(node, room, copy)));
+            recording::node_changed(exec, node, params.and_then(|p| changed_node(node, patched, p)));
             Some(())
         });
     }
@@ -372,8 +392,8 @@ pub unsafe fn cuGraphInstantiate_v2(
     log: *mut c_char,
     size: usize,
 ) -> i32 {
-    // SAFETY: the program's call.
-    unsafe { ready(real, (real.cuGraphInstantiate_v2)(exec, graph, error, log, size), exec, graph) }
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
+    unsafe { instantiated(real, (real.cuGraphInstantiate_v2)(exec, graph, error, log, size), exec, graph) }
 }
 
 pub unsafe fn cuGraphInstantiateWithFlags(
@@ -382,8 +402,8 @@ pub unsafe fn cuGraphInstantiateWithFlags(
     graph: *mut c_void,
     flags: u64,
 ) -> i32 {
-    // SAFETY: the program's call.
-    unsafe { ready(real, (real.cuGraphInstantiateWithFlags)(exec, graph, flags), exec, graph) }
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
+    unsafe { instantiated(real, (real.cuGraphInstantiateWithFlags)(exec, graph, flags), exec, graph) }
 }
 
 pub unsafe fn cuGraphInstantiateWithParams(
@@ -392,8 +412,8 @@ pub unsafe fn cuGraphInstantiateWithParams(
     graph: *mut c_void,
     params: *mut InstantiateParams,
 ) -> i32 {
-    // SAFETY: the program's call.
-    unsafe { ready(real, (real.cuGraphInstantiateWithParams)(exec, graph, params), exec, graph) }
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
+    unsafe { instantiated(real, (real.cuGraphInstantiateWithParams)(exec, graph, params), exec, graph) }
 }
 
 pub unsafe fn cuGraphInstantiateWithParams_ptsz(
@@ -402,8 +422,8 @@ pub unsafe fn cuGraphInstantiateWithParams_ptsz(
     graph: *mut c_void,
     params: *mut InstantiateParams,
 ) -> i32 {
-    // SAFETY: the program's call.
-    unsafe { ready(real, (real.cuGraphInstantiateWithParams_ptsz)(exec, graph, params), exec, graph) }
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
+    unsafe { instantiated(real, (real.cuGraphInstantiateWithParams_ptsz)(exec, graph, params), exec, graph) }
 }
 
 pub unsafe fn cuGraphExecUpdate(
@@ -413,8 +433,8 @@ pub unsafe fn cuGraphExecUpdate(
     error: *mut *mut c_void,
     result: *mut i32,
 ) -> i32 {
-    // SAFETY: the program's call.
-    unsafe { ready(real, (real.cuGraphExecUpdate)(exec, graph, error, result), &mut exec, graph) }
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
+    unsafe { instantiated(real, (real.cuGraphExecUpdate)(exec, graph, error, result), &mut exec, graph) }
 }
 
 pub unsafe fn cuGraphExecUpdate_v2(
@@ -423,39 +443,40 @@ pub unsafe fn cuGraphExecUpdate_v2(
     graph: *mut c_void,
     result: *mut UpdateResult,
 ) -> i32 {
-    // SAFETY: the program's call.
-    unsafe { ready(real, (real.cuGraphExecUpdate_v2)(exec, graph, result), &mut exec, graph) }
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
+    unsafe { instantiated(real, (real.cuGraphExecUpdate_v2)(exec, graph, result), &mut exec, graph) }
 }
 
 pub unsafe fn cuGraphExecDestroy(real: &Functions, exec: *mut c_void) -> i32 {
     guard(|| {
-        recording::ready_gone(exec);
+        recording::graph_destroyed(exec);
         Some(())
     });
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuGraphExecDestroy)(exec) }
 }
 
 pub unsafe fn cuGraphLaunch(real: &Functions, exec: *mut c_void, stream: *mut c_void) -> i32 {
-    let replayed = guard(|| recording::replay(real, exec, stream, false));
+    let launch = guard(|| recording::begin_graph_launch(real, exec, stream, false));
     let called = Instant::now();
-    // SAFETY: the program's call.
-    done(replayed, unsafe { (real.cuGraphLaunch)(exec, stream) }, called)
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
+    launched(launch, unsafe { (real.cuGraphLaunch)(exec, stream) }, called)
 }
 
 pub unsafe fn cuGraphLaunch_ptsz(real: &Functions, exec: *mut c_void, stream: *mut c_void) -> i32 {
-    let replayed = guard(|| recording::replay(real, exec, stream, true));
+    let launch = guard(|| recording::begin_graph_launch(real, exec, stream, true));
     let called = Instant::now();
-    // SAFETY: the program's call.
-    done(replayed, unsafe { (real.cuGraphLaunch_ptsz)(exec, stream) }, called)
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
+    launched(launch, unsafe { (real.cuGraphLaunch_ptsz)(exec, stream) }, called)
 }
 
-/// The driver, which was called then to launch a graph, has answered.
-fn done(replayed: Option<recording::Replayed>, code: i32, called: Instant) -> i32 {
-    if let Some(replayed) = replayed {
-        let called = [called, Instant::now()];
+/// Tells the recording that the driver, which was called at `called` to launch a graph, has returned `code`.
+/// Returns `code`.
+fn launched(launch: Option<recording::GraphLaunch>, code: i32, called: Instant) -> i32 {
+    if let Some(launch) = launch {
+        let times = [called, Instant::now()];
         guard(|| {
-            replayed.done(code, called);
+            launch.launched(code, times);
             Some(())
         });
     }

@@ -1,10 +1,10 @@
-//! Launches: a rewritten kernel gets one more parameter behind the program's.
+//! Launches: a rewritten kernel gets the hidden parameter behind the program's own.
 //!
-//! That parameter holds the address of the launch's context. Zeros record nothing.
+//! The hidden parameter holds the address of the launch's context. If it is zero, the launch records nothing.
 //!
 //! # Invariants
-//! Shape, stream and attributes go to the driver as they came. A kernel that was not rewritten is launched
-//! with exactly the program's arguments.
+//! - Shape, stream and attributes reach the driver unchanged.
+//! - A kernel that was not rewritten is launched with exactly the program's arguments.
 //!
 //! # Limitations
 //! Launches by deprecated calls (`cuLaunch`, `cuLaunchGrid`, several devices at once) run but record nothing.
@@ -23,16 +23,16 @@ use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, launch};
 use prlx_trace::device::HiddenParameter;
 
-use crate::hooks::params::{Room, Use, kernel};
+use crate::hooks::params::{PatchedParams, Purpose, kernel};
 use crate::panic_guard::guard;
 use crate::recording::launch_shape::Shape;
 
-/// How a configured launch starts its kernel.
+/// The shape and the stream of a configured launch. `None` if there is no configuration.
 ///
 /// # Safety
-/// As cuda.h says.
+/// `config` is null, or points to a configuration with as many attributes as it says.
 unsafe fn shape(config: *const LaunchConfig) -> Option<(Shape, *mut c_void)> {
-    // SAFETY: the caller's promise: so many attributes.
+    // SAFETY: the caller's promise; a null pointer to attributes is not followed.
     unsafe {
         let config = config.as_ref()?;
         let mut cluster = None;
@@ -67,26 +67,32 @@ macro_rules! launches {
         ) -> i32 {
             let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
             let shape = Shape { grid, block, shared, cluster: None };
-            let what = Use::Launch(&shape, stream, stringify!($name).ends_with("_ptsz"));
-            let mut room = Room::default();
-            let list = [$($extra,)? null_mut()][0];
-            // SAFETY: the program's call, with room that lives through it.
+            let per_thread = stringify!($name).ends_with("_ptsz");
+            let purpose = Purpose::Launch { shape: &shape, stream, per_thread };
+            let mut patched = PatchedParams::default();
+            let extra = [$($extra,)? null_mut()][0];
+            // SAFETY: the driver's function (P2) with the program's arguments (P1), and parameters that
+            // `patched` owns until the call returns (P6).
             let (called, code) = unsafe {
-                let (params, _list) = room.extend(real, function, params, list, what);
-                $(let $extra = _list;)?
+                let (params, _extra) = patched.patch(real, function, params, extra, purpose);
+                $(let $extra = _extra;)?
                 let called = Instant::now();
                 let code = (real.$name)(
-                    function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, $($extra)?
+                    function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params,
+                    $($extra)?
                 );
                 (called, code)
             };
-            room.done(code, called)
+            patched.launched(code, called)
         }
     )* };
 }
 
 launches! {
-    cuLaunchKernel(extra) cuLaunchKernel_ptsz(extra) cuLaunchCooperativeKernel() cuLaunchCooperativeKernel_ptsz()
+    cuLaunchKernel(extra)
+    cuLaunchKernel_ptsz(extra)
+    cuLaunchCooperativeKernel()
+    cuLaunchCooperativeKernel_ptsz()
 }
 
 macro_rules! configured {
@@ -98,17 +104,20 @@ macro_rules! configured {
             params: *mut *mut c_void,
             extra: *mut *mut c_void,
         ) -> i32 {
-            let mut room = Room::default();
-            // SAFETY: the program's call, with room that lives through it.
+            let mut patched = PatchedParams::default();
+            // SAFETY: the driver's function (P2) with the program's arguments (P1), and parameters that
+            // `patched` owns until the call returns (P6).
             let (called, code) = unsafe {
                 let shape = shape(config);
-                let own = stringify!($name).ends_with("_ptsz");
-                let what = shape.as_ref().map_or(Use::Other, |(shape, stream)| Use::Launch(shape, *stream, own));
-                let (params, extra) = room.extend(real, function, params, extra, what);
+                let per_thread = stringify!($name).ends_with("_ptsz");
+                let purpose = shape.as_ref().map_or(Purpose::Unrecorded, |(shape, stream)| {
+                    Purpose::Launch { shape, stream: *stream, per_thread }
+                });
+                let (params, extra) = patched.patch(real, function, params, extra, purpose);
                 let called = Instant::now();
                 (called, (real.$name)(config, function, params, extra))
             };
-            room.done(code, called)
+            patched.launched(code, called)
         }
     )* };
 }
@@ -121,50 +130,50 @@ pub unsafe fn cuLaunchCooperativeKernelMultiDevice(
     count: u32,
     flags: u32,
 ) -> i32 {
-    let mut rooms: Vec<Room> = Vec::new();
     let mut launches = match list.is_null() {
         true => Vec::new(),
-        // SAFETY: the program's promise: so many.
+        // SAFETY: not null, so the program passes `count` launches (P1).
         false => unsafe { std::slice::from_raw_parts(list, count as usize) }.to_vec(),
     };
-    rooms.resize_with(launches.len(), Room::default);
-    for (launch, room) in launches.iter_mut().zip(&mut rooms) {
-        // SAFETY: a launch of the program's, and room that is not moved any more.
+    let mut patched: Vec<PatchedParams> = Vec::new();
+    patched.resize_with(launches.len(), PatchedParams::default);
+    for (launch, patched) in launches.iter_mut().zip(&mut patched) {
+        // SAFETY: the parameters of a launch of the program (P1). The vector of `PatchedParams` does not grow
+        // any more, so its elements do not move.
         launch.params =
-            unsafe { room.extend(real, launch.function, launch.params, null_mut(), Use::Other).0 };
+            unsafe { patched.patch(real, launch.function, launch.params, null_mut(), Purpose::Unrecorded).0 };
     }
     let at = if list.is_null() { list } else { launches.as_mut_ptr() };
-    // SAFETY: the program's call, with room that lives through it.
+    // SAFETY: the driver's function (P2) with as many launches as the program passed. The copies and their
+    // parameters live until the call returns (P6).
     unsafe { (real.cuLaunchCooperativeKernelMultiDevice)(at, count, flags) }
 }
 
-/// Sets the parameter that the program does not know of, in the way that CUDA has given up.
-fn set(real: &Functions, function: *mut c_void) {
+/// Sets the hidden parameter to zeros with the calls that deprecated launches use, so that the launch records
+/// nothing.
+fn clear_hidden_param(real: &Functions, function: *mut c_void) {
     let found = guard(|| kernel(real, function).filter(|(_, k)| k.skipped.is_none()));
     if let Some((_, kernel)) = found {
         let mut none = [0u8; HiddenParameter::SIZE];
-        // SAFETY: the function has this parameter, of so many bytes.
+        // SAFETY: the driver's functions (P2). The function is rewritten, so it has a parameter of that
+        // offset and size; `none` has the size that the call gets, and is copied.
         unsafe {
-            (real.cuParamSetv)(
-                function,
-                kernel.end as i32,
-                none.as_mut_ptr().cast(),
-                HiddenParameter::SIZE as u32,
-            );
-            (real.cuParamSetSize)(function, (kernel.end + HiddenParameter::SIZE) as u32);
+            let (offset, size) = (kernel.hidden_offset, HiddenParameter::SIZE);
+            (real.cuParamSetv)(function, offset as i32, none.as_mut_ptr().cast(), size as u32);
+            (real.cuParamSetSize)(function, (offset + size) as u32);
         }
     }
 }
 
 pub unsafe fn cuLaunch(real: &Functions, function: *mut c_void) -> i32 {
-    set(real, function);
-    // SAFETY: the program's call.
+    clear_hidden_param(real, function);
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuLaunch)(function) }
 }
 
 pub unsafe fn cuLaunchGrid(real: &Functions, function: *mut c_void, width: i32, height: i32) -> i32 {
-    set(real, function);
-    // SAFETY: the program's call.
+    clear_hidden_param(real, function);
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuLaunchGrid)(function, width, height) }
 }
 
@@ -175,7 +184,7 @@ pub unsafe fn cuLaunchGridAsync(
     height: i32,
     stream: *mut c_void,
 ) -> i32 {
-    set(real, function);
-    // SAFETY: the program's call.
+    clear_hidden_param(real, function);
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuLaunchGridAsync)(function, width, height, stream) }
 }

@@ -1,13 +1,15 @@
-//! Libraries, and what the driver says of their kernels.
+//! Libraries (`cuLibrary*`), and what the driver reports about their kernels.
 //!
-//! A library is rewritten when it is first asked for something, as the driver does with it: until then the
-//! program's handle is of its own code, and afterwards stands for the library in its place
+//! A library is rewritten when the program first asks it for something, because the driver loads it then too.
+//! Until then the program's handle stands for the program's own code, afterwards for the replacement
 //! ([`handles::library`]).
 //!
 //! # Invariants
-//! What can't be replaced stays as it is; the parameter that the program does not know of is not told of.
+//! - A library that cannot be replaced stays unchanged.
+//! - The driver's answers about parameters do not mention the hidden parameter.
+//!
 //! # Limitations
-//! Options of a load but for the registers and the optimisation.
+//! Of the options of a load, only the register limit, the optimisation level and debug code are kept.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
@@ -24,20 +26,21 @@ use std::sync::OnceLock;
 use prlx_driver::cuda::{Functions, image};
 
 use crate::hooks::jit_options::options;
-use crate::hooks::modules::named;
-use crate::hooks::replacement::{RELOCATABLE, refused, replacement};
+use crate::hooks::modules::note_lookup;
+use crate::hooks::replacement::{RELOCATABLE, replacement, skip_module};
 use crate::panic_guard::guard;
 use crate::{handles, log};
 
-/// `CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE`, `CU_LIBRARY_BINARY_IS_PRESERVED`.
+/// `CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE`.
 const HOST_TABLE: i32 = 0;
 
+/// `CU_LIBRARY_BINARY_IS_PRESERVED`: the program keeps the image as long as the library.
 const PRESERVED: i32 = 1;
 
 /// `CUDA_ERROR_INVALID_VALUE`.
 const INVALID_VALUE: i32 = 1;
 
-/// The library that stands in the place of the program's.
+/// The replacement of a library, or the library itself if there is none.
 fn library(handle: *mut c_void) -> *mut c_void {
     guard(|| handles::library(handle)).map_or(handle, |(real, _)| real)
 }
@@ -53,44 +56,66 @@ pub unsafe fn cuLibraryLoadData(
     library_values: *mut *mut c_void,
     library_count: u32,
 ) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code = unsafe {
         (real.cuLibraryLoadData)(to, at, names, values, count, library_names, library_values, library_count)
     };
     if code == 0 {
         guard(|| {
-            // SAFETY: the program's promise.
-            unsafe {
-                let bytes = match image::bytes(at) {
-                    Ok(bytes) => bytes,
-                    Err(_) => {
-                        refused(real, RELOCATABLE);
-                        return None;
-                    }
-                };
-                let mut preserved = false;
-                for i in 0..if library_names.is_null() { 0 } else { library_count as usize } {
-                    // A value may be left out: the option's presence says enough.
-                    let set = library_values.is_null() || !(*library_values.add(i)).is_null();
-                    match *library_names.add(i) {
-                        PRESERVED => preserved |= set,
-                        HOST_TABLE => {
-                            refused(real, "it shares functions with the host");
-                            return None;
-                        }
-                        _ => {}
-                    }
-                }
-                let held = match preserved || mapped(bytes) {
-                    true => Held::There(bytes.as_ptr().expose_provenance(), bytes.len()),
-                    false => Held::Copied(bytes.to_vec()),
-                };
-                later(real, *to, held, options(count, names, values));
+            // SAFETY: after success the driver has read the image and the options (P4).
+            let (image, keeps, options) = unsafe {
+                let image = image::bytes(at);
+                (
+                    image,
+                    Keeps::of(library_names, library_values, library_count),
+                    options(count, names, values),
+                )
+            };
+            let Ok(image) = image else {
+                skip_module(real, RELOCATABLE);
+                return None;
+            };
+            if keeps.shares_host_functions {
+                skip_module(real, "it shares functions with the host");
+                return None;
             }
+            let image = match keeps.image || is_in_read_only_segment(image) {
+                true => Image::Borrowed(image.as_ptr().expose_provenance(), image.len()),
+                false => Image::Owned(image.to_vec()),
+            };
+            // SAFETY: after success the driver has written the handle (P4).
+            replace_at_first_use(real, unsafe { *to }, image, options);
             Some(())
         });
     }
     code
+}
+
+/// Options of a library (`CUlibraryOption`) that matter here.
+struct Keeps {
+    /// The program keeps the image as long as the library.
+    image: bool,
+    /// Host code and device code share a table of functions.
+    shares_host_functions: bool,
+}
+
+impl Keeps {
+    /// # Safety
+    /// `names` is null or has `count` options; `values` is null or has as many values.
+    unsafe fn of(names: *const i32, values: *const *mut c_void, count: u32) -> Keeps {
+        let mut keeps = Keeps { image: false, shares_host_functions: false };
+        for i in 0..if names.is_null() { 0 } else { count as usize } {
+            // SAFETY: neither is null where it is read, so the caller promises `count` elements of each.
+            let (name, set) = unsafe { (*names.add(i), values.is_null() || !(*values.add(i)).is_null()) };
+            match name {
+                // A value may be left out: then the option's presence sets it.
+                PRESERVED => keeps.image |= set,
+                HOST_TABLE => keeps.shares_host_functions = true,
+                _ => {}
+            }
+        }
+        keeps
+    }
 }
 
 pub unsafe fn cuLibraryLoadFromFile(
@@ -104,7 +129,7 @@ pub unsafe fn cuLibraryLoadFromFile(
     library_values: *mut *mut c_void,
     library_count: u32,
 ) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code = unsafe {
         (real.cuLibraryLoadFromFile)(
             to,
@@ -119,10 +144,12 @@ pub unsafe fn cuLibraryLoadFromFile(
     };
     if code == 0 {
         guard(|| {
-            // SAFETY: the program's promise.
+            // SAFETY: after success the driver has read the path and the options, and has written the handle
+            // (P4).
             unsafe {
                 let name = OsStr::from_bytes(CStr::from_ptr(path).to_bytes());
-                later(real, *to, Held::Copied(std::fs::read(name).ok()?), options(count, names, values));
+                let image = Image::Owned(std::fs::read(name).ok()?);
+                replace_at_first_use(real, *to, image, options(count, names, values));
             }
             Some(())
         });
@@ -130,35 +157,41 @@ pub unsafe fn cuLibraryLoadFromFile(
     code
 }
 
-/// An image that will be looked at later.
-enum Held {
-    /// It stays where it is as long as the library.
-    There(usize, usize),
-    Copied(Vec<u8>),
+/// An image that is read at the library's first use.
+enum Image {
+    /// Address and size of an image that stays there as long as the library.
+    Borrowed(usize, usize),
+    /// A copy of the image.
+    Owned(Vec<u8>),
 }
 
-impl Held {
+impl Image {
     fn bytes(&self) -> &[u8] {
         match self {
-            // SAFETY: the program, or the file that is mapped there, keeps it.
-            Held::There(at, len) => unsafe { from_raw_parts(std::ptr::with_exposed_provenance(*at), *len) },
-            Held::Copied(bytes) => bytes,
+            // SAFETY: `cuLibraryLoadData` makes this variant only if the program promised to keep the image
+            // (`CU_LIBRARY_BINARY_IS_PRESERVED`) or the image lies in a loaded file. Both outlive the
+            // library, whose hook is the only user of the bytes.
+            Image::Borrowed(at, len) => unsafe {
+                from_raw_parts(std::ptr::with_exposed_provenance(*at), *len)
+            },
+            Image::Owned(bytes) => bytes,
         }
     }
 }
 
-/// Whether an image is in the read-only part of a program or library that is loaded, as nvcc puts it: there
-/// it stays.
-fn mapped(image: &[u8]) -> bool {
-    struct Wanted {
+/// Whether an image lies in a read-only segment of a loaded program or shared library, where nvcc puts
+/// images. It then stays as long as that file is loaded.
+fn is_in_read_only_segment(image: &[u8]) -> bool {
+    struct Search {
         first: usize,
         end: usize,
         found: bool,
     }
-    unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, wanted: *mut c_void) -> i32 {
-        // SAFETY: the loader describes an object; the last argument is what was given it below.
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> i32 {
+        // SAFETY: dl_iterate_phdr passes a description with as many program headers as it says, and the
+        // pointer that it got below, which is a `Search` that nothing else uses meanwhile.
         unsafe {
-            let (info, wanted) = (&*info, &mut *wanted.cast::<Wanted>());
+            let (info, search) = (&*info, &mut *search.cast::<Search>());
             if info.dlpi_phnum == 0 {
                 return 0;
             }
@@ -166,10 +199,10 @@ fn mapped(image: &[u8]) -> bool {
                 let first = (info.dlpi_addr + part.p_vaddr) as usize;
                 if part.p_type == libc::PT_LOAD
                     && part.p_flags & libc::PF_W == 0
-                    && first <= wanted.first
-                    && wanted.end <= first + part.p_filesz as usize
+                    && first <= search.first
+                    && search.end <= first + part.p_filesz as usize
                 {
-                    wanted.found = true;
+                    search.found = true;
                     return 1;
                 }
             }
@@ -177,18 +210,19 @@ fn mapped(image: &[u8]) -> bool {
         0
     }
     let first = image.as_ptr().addr();
-    let mut wanted = Wanted { first, end: first + image.len(), found: false };
-    // SAFETY: the function takes what it is given here.
-    unsafe { libc::dl_iterate_phdr(Some(object), (&raw mut wanted).cast()) };
-    wanted.found
+    let mut search = Search { first, end: first + image.len(), found: false };
+    // SAFETY: `visit` has the type that dl_iterate_phdr calls, and takes the pointer that is passed here.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
 }
 
-/// A library that is rewritten when it is used.
-fn later(real: &'static Functions, handle: *mut c_void, held: Held, options: Vec<String>) {
-    let later = move || {
-        let made = replacement(real, held.bytes(), &options)?;
+/// Notes that a library is to be rewritten at its first use.
+fn replace_at_first_use(real: &'static Functions, handle: *mut c_void, image: Image, options: Vec<String>) {
+    let load = move || {
+        let made = replacement(real, image.bytes(), &options)?;
         let mut library = null_mut();
-        // SAFETY: the image lives through the call, and the driver copies it.
+        // SAFETY: the driver's function (P2). The output is a local variable (P3), the image lives through
+        // the call (P6), and there are no options.
         let code = unsafe {
             let none = null_mut();
             (real.cuLibraryLoadData)(
@@ -204,21 +238,22 @@ fn later(real: &'static Functions, handle: *mut c_void, held: Held, options: Vec
         };
         if code != 0 {
             log::warn_once(&format!(
-                "the driver does not load a rewritten library (error {code}): it runs as it is"
+                "the driver does not load a rewritten library (error {code}): it runs unchanged"
             ));
             return None;
         }
         Some((library.expose_provenance(), made.module))
     };
-    handles::library_is(handle, handles::Library { later: Box::new(later), done: OnceLock::new() });
+    handles::add_library(handle, handles::Library { load: Box::new(load), loaded: OnceLock::new() });
 }
 
 pub unsafe fn cuLibraryUnload(real: &Functions, handle: *mut c_void) -> i32 {
-    let other = guard(|| handles::library_gone(handle));
-    // SAFETY: the program's call; the other one was loaded by us, for this one alone.
+    let replacement = guard(|| handles::remove_library(handle));
+    // SAFETY: the driver's function (P2) with the program's argument (P1), and with a library that this crate
+    // loaded to replace this one alone.
     unsafe {
-        if let Some(other) = other {
-            (real.cuLibraryUnload)(other);
+        if let Some(replacement) = replacement {
+            (real.cuLibraryUnload)(replacement);
         }
         (real.cuLibraryUnload)(handle)
     }
@@ -232,19 +267,19 @@ pub unsafe fn cuLibraryGetKernel(
 ) -> i32 {
     let found = guard(|| handles::library(handle));
     let library = found.as_ref().map_or(handle, |f| f.0);
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code = unsafe { (real.cuLibraryGetKernel)(kernel, library, name) };
-    // SAFETY: it has answered, so its arguments can be read.
+    // SAFETY: after success the driver has written the handle and read the name (P4).
     unsafe {
-        named(code, kernel, name, |at, name| {
-            handles::library_kernel_is(at, found.as_ref().map(|f| &f.1), name)
+        note_lookup(code, kernel, name, |handle, name| {
+            handles::add_library_kernel(handle, found.as_ref().map(|f| &f.1), name)
         })
     };
     code
 }
 
 pub unsafe fn cuLibraryGetKernelCount(real: &Functions, count: *mut u32, handle: *mut c_void) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuLibraryGetKernelCount)(count, library(handle)) }
 }
 
@@ -255,20 +290,20 @@ pub unsafe fn cuLibraryEnumerateKernels(
     handle: *mut c_void,
 ) -> i32 {
     let found = guard(|| handles::library(handle));
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code =
         unsafe { (real.cuLibraryEnumerateKernels)(kernels, count, found.as_ref().map_or(handle, |f| f.0)) };
     if code == 0 && count > 0 {
         guard(|| {
             let module = found.as_ref().map(|f| &f.1);
-            // SAFETY: the driver has filled it.
+            // SAFETY: after success the driver has written `count` handles (P4).
             for kernel in unsafe { from_raw_parts(kernels, count as usize) }.iter().filter(|k| !k.is_null()) {
                 let mut name = std::ptr::null();
-                // SAFETY: a kernel of the driver's, and a place for its name, which lives as long as its
-                // library.
+                // SAFETY: the driver's function (P2) with a handle that it returned (P5); the output is a
+                // local variable (P3). The name lives as long as the library (P4).
                 unsafe {
                     if (real.cuKernelGetName)(&mut name, *kernel) == 0 && !name.is_null() {
-                        handles::library_kernel_is(
+                        handles::add_library_kernel(
                             *kernel,
                             module,
                             CStr::from_ptr(name).to_str().unwrap_or_default(),
@@ -284,12 +319,12 @@ pub unsafe fn cuLibraryEnumerateKernels(
 
 pub unsafe fn cuLibraryGetModule(real: &Functions, module: *mut *mut c_void, handle: *mut c_void) -> i32 {
     let found = guard(|| handles::library(handle));
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code = unsafe { (real.cuLibraryGetModule)(module, found.as_ref().map_or(handle, |f| f.0)) };
-    if let (0, Some((_, of))) = (code, found) {
+    if let (0, Some((_, rewritten))) = (code, found) {
         guard(|| {
-            // SAFETY: the driver has put it there.
-            handles::module_is(unsafe { *module }, of);
+            // SAFETY: after success the driver has written the handle (P4).
+            handles::add_module(unsafe { *module }, rewritten);
             Some(())
         });
     }
@@ -303,7 +338,7 @@ pub unsafe fn cuLibraryGetGlobal(
     handle: *mut c_void,
     name: *const c_char,
 ) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuLibraryGetGlobal)(at, bytes, library(handle), name) }
 }
 
@@ -314,7 +349,7 @@ pub unsafe fn cuLibraryGetManaged(
     handle: *mut c_void,
     name: *const c_char,
 ) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuLibraryGetManaged)(at, bytes, library(handle), name) }
 }
 
@@ -324,17 +359,17 @@ pub unsafe fn cuLibraryGetUnifiedFunction(
     handle: *mut c_void,
     symbol: *const c_char,
 ) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuLibraryGetUnifiedFunction)(at, library(handle), symbol) }
 }
 
 pub unsafe fn cuKernelGetFunction(real: &Functions, function: *mut *mut c_void, kernel: *mut c_void) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code = unsafe { (real.cuKernelGetFunction)(function, kernel) };
     if code == 0 {
         guard(|| {
-            // SAFETY: the driver has put it there.
-            handles::kernel_as(unsafe { *function }, kernel);
+            // SAFETY: after success the driver has written the handle (P4).
+            handles::add_alias(unsafe { *function }, kernel);
             Some(())
         });
     }
@@ -342,14 +377,15 @@ pub unsafe fn cuKernelGetFunction(real: &Functions, function: *mut *mut c_void, 
 }
 
 pub unsafe fn cuKernelGetLibrary(real: &Functions, library: *mut *mut c_void, kernel: *mut c_void) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code = unsafe { (real.cuKernelGetLibrary)(library, kernel) };
     if code == 0 {
         guard(|| {
-            // SAFETY: the driver has put it there.
+            // SAFETY: after success the driver has written the handle (P4), so the program lets the call
+            // write there (P1).
             unsafe {
-                if let Some(own) = handles::library_behind(*library) {
-                    *library = own;
+                if let Some(original) = handles::original_library(*library) {
+                    *library = original;
                 }
             }
             Some(())
@@ -365,10 +401,10 @@ pub unsafe fn cuKernelGetParamInfo(
     offset: *mut usize,
     size: *mut usize,
 ) -> i32 {
-    if hidden(kernel, index) {
+    if is_hidden(kernel, index) {
         return INVALID_VALUE;
     }
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuKernelGetParamInfo)(kernel, index, offset, size) }
 }
 
@@ -379,14 +415,14 @@ pub unsafe fn cuFuncGetParamInfo(
     offset: *mut usize,
     size: *mut usize,
 ) -> i32 {
-    if hidden(function, index) {
+    if is_hidden(function, index) {
         return INVALID_VALUE;
     }
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuFuncGetParamInfo)(function, index, offset, size) }
 }
 
-/// Whether a parameter is one that the program does not know of.
-fn hidden(kernel: *mut c_void, index: usize) -> bool {
+/// Whether a parameter is the hidden one, behind the program's own.
+fn is_hidden(kernel: *mut c_void, index: usize) -> bool {
     guard(|| handles::kernel(kernel)?).is_some_and(|(_, k)| k.skipped.is_none() && index >= k.params.len())
 }

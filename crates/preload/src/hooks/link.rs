@@ -1,4 +1,7 @@
-//! The linker (`cuLink*`). Its result is not changed, because programs store it.
+//! The driver's linker (`cuLink*`). The hooks note the inputs of each job.
+//!
+//! # Invariants
+//! The result is not changed, because programs store it. A module that is loaded from it is rewritten.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
@@ -15,7 +18,7 @@ use prlx_driver::cuda::{Functions, image};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::hooks::jit_options::options;
-use crate::hooks::link_inputs::{KEPT, Link, change_links};
+use crate::hooks::link_inputs::{Link, MAX_RESULTS, change_links};
 use crate::panic_guard::guard;
 
 pub unsafe fn cuLinkCreate_v2(
@@ -25,11 +28,11 @@ pub unsafe fn cuLinkCreate_v2(
     values: *mut *mut c_void,
     state: *mut *mut c_void,
 ) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code = unsafe { (real.cuLinkCreate_v2)(count, names, values, state) };
     if code == 0 {
         guard(|| {
-            // SAFETY: the driver has put it there; the program's options.
+            // SAFETY: after success the driver has written the handle and read the options (P4).
             let (state, options) = unsafe { (*state, options(count, names, values)) };
             change_links(|l| drop(l.open.insert(state.addr(), Link { options, ..Link::default() })));
             Some(())
@@ -38,8 +41,9 @@ pub unsafe fn cuLinkCreate_v2(
     code
 }
 
-/// An input was added.
-fn added(state: *mut c_void, kind: i32, bytes: impl FnOnce() -> Option<Vec<u8>>, more: Vec<String>) {
+/// Notes an input that the driver has added to a job. `kind` is its `CUjitInputType`. `bytes` reads it; that
+/// is only needed for PTX.
+fn note_input(state: *mut c_void, kind: i32, bytes: impl FnOnce() -> Option<Vec<u8>>, more: Vec<String>) {
     guard(|| {
         let text = (kind == input::PTX).then(bytes).flatten().and_then(|b| String::from_utf8(b).ok());
         let text = text.map(|t| t.trim_end_matches('\0').to_owned()).unwrap_or_default();
@@ -65,12 +69,12 @@ pub unsafe fn cuLinkAddData_v2(
     names: *mut i32,
     values: *mut *mut c_void,
 ) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code = unsafe { (real.cuLinkAddData_v2)(state, kind, data, size, name, count, names, values) };
     if code == 0 {
-        // SAFETY: the program's promise: so many bytes, and its options.
+        // SAFETY: after success the driver has read `size` bytes of data and the options (P4).
         unsafe {
-            added(
+            note_input(
                 state,
                 kind,
                 || (!data.is_null()).then(|| from_raw_parts(data.cast(), size).to_vec()),
@@ -90,13 +94,13 @@ pub unsafe fn cuLinkAddFile_v2(
     names: *mut i32,
     values: *mut *mut c_void,
 ) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code = unsafe { (real.cuLinkAddFile_v2)(state, kind, path, count, names, values) };
     if code == 0 {
-        // SAFETY: the program's promise: a string that ends, and its options.
+        // SAFETY: after success the driver has read the path, a string, and the options (P4).
         unsafe {
             let file = || std::fs::read(OsStr::from_bytes(CStr::from_ptr(path).to_bytes())).ok();
-            added(state, kind, file, options(count, names, values));
+            note_input(state, kind, file, options(count, names, values));
         }
     }
     code
@@ -108,16 +112,17 @@ pub unsafe fn cuLinkComplete(
     cubin: *mut *mut c_void,
     size: *mut usize,
 ) -> i32 {
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     let code = unsafe { (real.cuLinkComplete)(state, cubin, size) };
     if code == 0 {
         guard(|| {
-            // SAFETY: the driver has put an image there.
+            // SAFETY: after success the driver has written the address of an image (P4), which lives until
+            // the job is destroyed.
             let bytes = unsafe { image::bytes(*cubin) }.ok()?;
             let hash = xxh3_128(bytes);
             change_links(|l| {
-                if let Some(link) = l.open.get(&state.addr()).filter(|_| l.done.len() < KEPT) {
-                    l.done.insert(hash, link.clone());
+                if let Some(link) = l.open.get(&state.addr()).filter(|_| l.completed.len() < MAX_RESULTS) {
+                    l.completed.insert(hash, link.clone());
                 }
             });
             Some(())
@@ -131,6 +136,6 @@ pub unsafe fn cuLinkDestroy(real: &Functions, state: *mut c_void) -> i32 {
         change_links(|l| drop(l.open.remove(&state.addr())));
         Some(())
     });
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuLinkDestroy)(state) }
 }

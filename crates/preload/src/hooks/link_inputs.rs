@@ -1,7 +1,8 @@
-//! The inputs of the program's link jobs. If a linked image came from one PTX, that PTX is its source.
+//! The inputs of the program's link jobs (`cuLink*`). If a linked image came from one PTX, that PTX is its
+//! source.
 //!
 //! # Invariants
-//! The number of remembered link jobs is bounded.
+//! The number of remembered results is bounded ([`MAX_RESULTS`]).
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -12,49 +13,52 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::rewrite::source::Source;
 
-/// What went into a linking.
+/// The inputs of one link job.
 #[derive(Clone, Debug, Default)]
 pub struct Link {
-    /// Its PTX; the last, if there were several.
+    /// The text of the last input, if that was PTX; otherwise empty.
     pub(super) ptx: String,
+    /// Number of inputs.
     pub(super) inputs: usize,
+    /// Options of the job and of its inputs, in the form that an assembler takes.
     pub(super) options: Vec<String>,
 }
 
 impl Link {
-    /// The PTX that went into it, as the source of what came of it.
+    /// The PTX input as the source of `code`, the job's result.
     ///
     /// # Errors
-    /// Why that is not known.
+    /// If the job had several inputs or none of PTX, or if the PTX has no known target.
     pub fn source(self, code: &[u8], device: Target) -> Result<Source, String> {
         if self.inputs != 1 || self.ptx.is_empty() {
             return Err(format!("it was linked from {} inputs", self.inputs));
         }
         let target = prlx_driver::assemble::target(&self.ptx, device).map_err(|e| e.message)?;
         let target = target.ok_or("its `.target` is not known")?;
-        // What is loaded came from this PTX: there is no other source.
+        // The linker compiled this PTX just now, so it is the source: there is nothing to prove.
         let code = Some(code.to_vec());
         Ok(Source { ptx: self.ptx, target, options: self.options, code, fidelity: Fidelity::Source })
     }
 }
 
-/// Linkings.
+/// All link jobs of the process.
 #[derive(Default)]
 pub(super) struct Links {
-    /// Those that go on, by handle.
+    /// Jobs that are not destroyed, by `CUlinkState`.
     pub(super) open: HashMap<usize, Link>,
-    /// Those that are done, by the hash of what came of them; at most [`KEPT`].
-    pub(super) done: HashMap<u128, Link>,
+    /// Completed jobs by the hash of their result; at most [`MAX_RESULTS`].
+    pub(super) completed: HashMap<u128, Link>,
 }
 
 static LINKS: LazyLock<Mutex<Links>> = LazyLock::new(Mutex::default);
 
-pub(super) const KEPT: usize = 1000;
+/// Maximum number of remembered results. Later ones are treated as machine code of unknown origin.
+pub(super) const MAX_RESULTS: usize = 1000;
 
-/// What an image was linked from, if it was.
-pub fn linked(bytes: &[u8]) -> Option<Link> {
+/// The link job whose result is this image.
+pub fn linked(image: &[u8]) -> Option<Link> {
     let links = LINKS.lock().unwrap_or_else(PoisonError::into_inner);
-    if links.done.is_empty() { None } else { links.done.get(&xxh3_128(bytes)).cloned() }
+    if links.completed.is_empty() { None } else { links.completed.get(&xxh3_128(image)).cloned() }
 }
 
 pub(super) fn change_links(change: impl FnOnce(&mut Links)) {

@@ -1,4 +1,7 @@
-//! What this library does about each driver call that it stands in for, and about exits of the program.
+//! What this library does for each driver call that it intercepts, and for exits of the program.
+//!
+//! A hook is named after its call. It gets the driver's own functions and the program's arguments, calls the
+//! driver exactly once for the program, and does its own work inside [`guard`](crate::panic_guard::guard).
 
 pub mod exit;
 pub mod graph;

@@ -1,12 +1,15 @@
-//! Waiting for the device, and ends of contexts: what was recorded is brought in while it can be.
+//! Waits of the program for the device, and ends of contexts: what was recorded is copied to the host while
+//! that is possible.
 //!
-//! A program that has waited for its launches may do anything next: fault, be killed, destroy the context. So
-//! what has ended is copied then, before it goes on.
+//! After a program has waited for its launches, it may do anything: fault, be killed, destroy the context. So
+//! the hook copies what has ended before the wait returns to the program.
 //!
 //! # Invariants
-//! The program's call is made as it was said, and its answer is not changed; what we wait for is our own
-//! copies, for a bounded time. Misses: contexts that end by other calls (`cuCtxDetach`, the runtime's private
-//! tables).
+//! - The program's call is made with its own arguments, and its result is not changed.
+//! - The hook waits for this library's copies only, for a bounded time.
+//!
+//! # Limitations
+//! Contexts that end by other calls (`cuCtxDetach`, the runtime's private tables) are not seen to end.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
@@ -25,16 +28,16 @@ macro_rules! waits {
     ($($name:ident($($arg:ident: $ty:ty),*))*) => { $(
         pub unsafe fn $name(real: &Functions, $($arg: $ty),*) -> i32 {
             let begun = Instant::now();
-            // SAFETY: the program's call.
+            // SAFETY: the driver's function (P2) with the program's arguments (P1).
             let code = unsafe { (real.$name)($($arg),*) };
             let ended = Instant::now();
             if code == 0 {
                 guard(|| {
-                    recording::waited(real);
+                    recording::copy_after_wait(real);
                     Some(())
                 });
             }
-            recording::has_waited([begun, ended, Instant::now()]);
+            recording::set_last_wait([begun, ended, Instant::now()]);
             code
         }
     )* };
@@ -51,13 +54,13 @@ macro_rules! resets {
     ($($name:ident)*) => { $(
         pub unsafe fn $name(real: &Functions, device: i32) -> i32 {
             guard(|| {
-                recording::bring_in(|of| of.is_of(device));
+                recording::finish_contexts(|context| context.is_primary_of(device));
                 Some(())
             });
-            // SAFETY: the program's call.
+            // SAFETY: the driver's function (P2) with the program's arguments (P1).
             let code = unsafe { (real.$name)(device) };
             guard(|| {
-                handles::modules_gone();
+                handles::clear_modules();
                 Some(())
             });
             code
@@ -69,12 +72,12 @@ resets! { cuDevicePrimaryCtxReset cuDevicePrimaryCtxReset_v2 }
 macro_rules! releases {
     ($($name:ident)*) => { $(
         pub unsafe fn $name(real: &Functions, device: i32) -> i32 {
-            // It may be the last: nobody says how many there are.
-            let held = guard(|| recording::hold(device));
-            // SAFETY: the program's call.
+            // This release may be the last one. The driver does not say how many are left.
+            let paused = guard(|| recording::pause_primary(device));
+            // SAFETY: the driver's function (P2) with the program's arguments (P1).
             let code = unsafe { (real.$name)(device) };
             guard(|| {
-                recording::released(real, device, held?);
+                recording::resume_primary(real, device, paused?);
                 Some(())
             });
             code
@@ -85,9 +88,9 @@ releases! { cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2 }
 
 pub unsafe fn cuCtxDestroy_v2(real: &Functions, context: *mut c_void) -> i32 {
     guard(|| {
-        recording::bring_in(|of| of.is(context));
+        recording::finish_contexts(|recorder| recorder.is_of(context));
         Some(())
     });
-    // SAFETY: the program's call.
+    // SAFETY: the driver's function (P2) with the program's arguments (P1).
     unsafe { (real.cuCtxDestroy_v2)(context) }
 }

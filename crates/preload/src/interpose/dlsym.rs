@@ -1,29 +1,33 @@
 //! `dlsym` of this library.
 //!
 //! # Invariants
-//! For any name that is not a driver function it jumps to the C library's `dlsym` with the caller's return
-//! address, on which `RTLD_NEXT` depends. A function that the driver lacks is not found here either.
+//! - For a name that is not a hooked driver function, it jumps to the C library's `dlsym` and keeps the
+//!   caller's return address, on which `RTLD_NEXT` depends.
+//! - A function that the driver lacks is not found here either.
 #![allow(unsafe_code, reason = "symbols of the dynamic loader")]
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 
-use crate::interpose::driver_functions::{find, real_dlsym, seen};
+use crate::interpose::driver_functions::{find, note_driver_function, real_dlsym};
 use crate::interpose::exports::address;
 use crate::panic_guard;
 
-/// What [`dlsym`] does: jumps there, or answers.
+/// What [`dlsym`] does next: it jumps to `jump`, or returns `answer` if `jump` is null.
 #[repr(C)]
 pub struct Choice {
     jump: *mut c_void,
     answer: *mut c_void,
 }
 
-/// The C library's `dlsym`, but for the driver's functions that we stand in for.
+/// The C library's `dlsym`, except that hooked driver functions are found in this library.
+///
+/// `choose` returns its two pointers in `rax` and `rdx` (System V ABI). The stack is aligned for its call:
+/// the return address, two pushes and 8 bytes are 32 bytes.
 ///
 /// # Safety
-/// As the C library's.
+/// As the C library's: `name` is a string that ends in NUL.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
@@ -46,25 +50,25 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
 }
 
 /// # Safety
-/// As `dlsym`.
+/// `name` is null, or a string that ends in NUL.
 unsafe extern "C" fn choose(handle: *mut c_void, name: *const c_char) -> Choice {
     let jump = Choice { jump: real_dlsym(), answer: null_mut() };
-    // SAFETY: a name that ends; its first bytes are looked at in order.
+    // SAFETY: the caller passes null or a string. The second byte is read only if the first is not NUL.
     let driver = unsafe { !name.is_null() && *name == b'c' as c_char && *name.add(1) == b'u' as c_char };
     if !driver || panic_guard::inside() {
         return jump;
     }
-    // SAFETY: a name that ends.
+    // SAFETY: not null, so it is the caller's string.
     let text = unsafe { CStr::from_ptr(name) };
-    let Some(ours) = text.to_str().ok().map(address).filter(|a| !a.is_null()) else { return jump };
+    let Some(hook) = text.to_str().ok().map(address).filter(|a| !a.is_null()) else { return jump };
     let mut real = find(handle, text);
-    if real == ours {
-        // The caller looks everywhere, and we come first: it is there if it is there behind us.
+    if real == hook {
+        // The caller searches all libraries, and this one comes first: the driver's function is behind it.
         real = find(libc::RTLD_NEXT, text);
     }
     if real.is_null() {
         return Choice { jump: null_mut(), answer: null_mut() };
     }
-    seen(real);
-    Choice { jump: null_mut(), answer: ours }
+    note_driver_function(real);
+    Choice { jump: null_mut(), answer: hook }
 }

@@ -1,7 +1,7 @@
 //! The driver's own functions, behind the ones that this library exports.
 //!
 //! # Limitations
-//! `dlvsym` is not interposed.
+//! `dlvsym` is not intercepted.
 #![allow(unsafe_code, reason = "symbols of the dynamic loader")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -11,45 +11,48 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use prlx_driver::cuda::{Functions, VARIABLE};
 
-/// `dlsym` of the C library.
+/// Address of the C library's `dlsym`, once it is known.
 static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
+/// Address of the C library's `dlsym`; null if it has none.
 pub(super) fn real_dlsym() -> *mut c_void {
     let known = DLSYM.load(Ordering::Relaxed);
     if !known.is_null() {
         return known;
     }
+    // A lookup of `dlsym` needs a way around this library's own: a versioned one.
     let versions = [c"GLIBC_2.34", c"GLIBC_2.2.5"];
-    // SAFETY: names that end.
+    // SAFETY: both names are C string literals. `RTLD_NEXT` is always a valid handle.
     let found = versions.map(|v| unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), v.as_ptr()) });
     let found = found.into_iter().find(|f| !f.is_null()).unwrap_or(null_mut());
     DLSYM.store(found, Ordering::Relaxed);
     found
 }
 
-/// What the C library's `dlsym` finds.
+/// Looks up a symbol with the C library's `dlsym`; null if it is not found.
 pub(super) fn find(handle: *mut c_void, name: &CStr) -> *mut c_void {
     let real = real_dlsym();
     if real.is_null() {
         return null_mut();
     }
-    // SAFETY: that is its type.
+    // SAFETY: `real` is the C library's `dlsym`, which has this type (POSIX).
     let real: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void =
         unsafe { std::mem::transmute(real) };
-    // SAFETY: a handle from the caller, or one that is always there; a name that ends.
+    // SAFETY: the handle is `RTLD_NEXT`, one that `dlopen` returned, or the one that the program passed to
+    // `dlsym`. A `CStr` ends in NUL.
     unsafe { real(handle, name.as_ptr()) }
 }
 
-/// What stands behind us under a name.
-pub fn behind(name: &CStr) -> *mut c_void {
+/// The next definition of a symbol after this library's; null if there is none.
+pub fn next_symbol(name: &CStr) -> *mut c_void {
     find(libc::RTLD_NEXT, name)
 }
 
-/// The driver's library, as `dlopen` names it; 0 is none.
+/// The driver library's handle from `dlopen`, as an address. 0 if it cannot be opened.
 static DRIVER: OnceLock<usize> = OnceLock::new();
 
-/// A function of the driver was seen: its library is the driver.
-pub(super) fn seen(function: *mut c_void) {
+/// Takes the library of `function`, which the program has just found, as the driver.
+pub(super) fn note_driver_function(function: *mut c_void) {
     DRIVER.get_or_init(|| {
         let mut info = libc::Dl_info {
             dli_fname: null(),
@@ -57,7 +60,8 @@ pub(super) fn seen(function: *mut c_void) {
             dli_sname: null(),
             dli_saddr: null_mut(),
         };
-        // SAFETY: any address; the name that it gives lives as long as its library.
+        // SAFETY: dladdr takes any address, and `info` is a local variable of its type. After success the
+        // file name is a string that lives as long as the library, which the program keeps loaded.
         unsafe {
             match libc::dladdr(function, &mut info) {
                 0 => open(),
@@ -67,11 +71,12 @@ pub(super) fn seen(function: *mut c_void) {
     });
 }
 
-/// The driver as the loader finds it.
+/// Opens the driver by the environment's path or its usual name.
 fn open() -> usize {
     let named = std::env::var_os(VARIABLE).and_then(|v| std::ffi::CString::new(v.into_encoded_bytes()).ok());
     let name = named.filter(|n| !n.is_empty()).unwrap_or_else(|| c"libcuda.so.1".to_owned());
-    // SAFETY: a name that ends.
+    // SAFETY: a `CString` ends in NUL. Loading runs the initialisers of the driver, or of the library that
+    // the user named.
     unsafe {
         let loaded = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         let loaded = if loaded.is_null() { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY) } else { loaded };
@@ -79,19 +84,20 @@ fn open() -> usize {
     }
 }
 
-/// The driver's own functions.
+/// The driver's own functions. A function that the driver lacks answers `CUDA_ERROR_NOT_SUPPORTED`.
 pub fn driver() -> &'static Functions {
     static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         let handle: *mut c_void = std::ptr::with_exposed_provenance_mut(*DRIVER.get_or_init(open));
         let find = |name: &CStr| if handle.is_null() { null() } else { find(handle, name).cast_const() };
-        // SAFETY: functions of the driver of these names have these types, as cuda.h says.
+        // SAFETY: the library is the driver, whose function of a name has the type in cuda.h, and so the type
+        // in the driver's table (P2).
         unsafe { Functions::of(&find) }
     })
 }
 
-/// Where a function of the driver's is, by its symbol; null if it is not there.
-pub(super) fn exported(name: &str) -> *mut c_void {
+/// Address of the driver's function of that symbol; null if the driver lacks it.
+pub(super) fn driver_symbol(name: &str) -> *mut c_void {
     let Ok(name) = std::ffi::CString::new(name) else { return null_mut() };
     match *DRIVER.get_or_init(open) {
         0 => null_mut(),

@@ -1,7 +1,7 @@
-//! How the program's driver calls come to this library.
+//! Intercepts the program's driver calls.
 //!
-//! Programs find driver functions in three ways. Linked: the exports of this library come first. By `dlsym`,
-//! which is exported here too. By `cuGetProcAddress`, whose answers are changed.
+//! Programs find driver functions in three ways. Linked: the exports of this library come first. By `dlsym`:
+//! this library exports it too. By `cuGetProcAddress`: its export here changes the answers.
 
 mod dlsym;
 pub mod driver_functions;

@@ -6,25 +6,29 @@ use std::sync::Arc;
 use prlx_driver::cuda::pointee_digest::Digests;
 use prlx_driver::cuda::recorder::Recorder;
 
-/// What is recorded of one context.
-pub struct Of {
+/// The recorder of one context, with what the recording says about the context.
+pub struct ContextRecorder {
     pub(super) recorder: Recorder,
+    /// The context's handle, as an address.
     pub(super) context: usize,
-    /// Whether it is its device's primary one.
+    /// Whether the context is its device's primary one.
     pub(super) primary: bool,
+    /// Name of the device.
     pub(super) device: String,
+    /// Ordinal of the device.
     pub(super) ordinal: u32,
-    /// Or why there are none.
+    /// Digests the memory behind pointers, if the session asks for it; or why that is impossible here.
     pub(super) digests: Option<Result<Arc<Digests>, String>>,
 }
 
-impl Of {
-    /// Whether it is of this context.
-    pub fn is(&self, context: *mut c_void) -> bool {
+impl ContextRecorder {
+    /// Whether this is the recorder of `context`.
+    pub fn is_of(&self, context: *mut c_void) -> bool {
         self.context == context.addr()
     }
-    /// Whether it is of this device's primary context.
-    pub fn is_of(&self, device: i32) -> bool {
+
+    /// Whether this is the recorder of the device's primary context.
+    pub fn is_primary_of(&self, device: i32) -> bool {
         self.primary && self.ordinal == device as u32
     }
 }

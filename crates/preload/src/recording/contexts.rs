@@ -1,4 +1,4 @@
-//! The ends of contexts, and waits of the program: copies what was recorded while that is possible.
+//! Ends of contexts and waits of the program: copies what was recorded while that is possible.
 #![allow(unsafe_code, reason = "the driver's handles")]
 
 use std::ptr::null_mut;
@@ -9,102 +9,103 @@ use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::recorder::TimeSpent;
 
 use crate::log;
-use crate::recording::context_recorder::Of;
-use crate::recording::digest_queue::Digesting;
+use crate::recording::context_recorder::ContextRecorder;
+use crate::recording::digest_queue::DigestQueue;
 use crate::recording::graph_nodes::Graphs;
 use crate::recording::lock::lock;
 use crate::recording::session::SESSION;
 
-/// The longest that a program's end waits for its recording.
-const END: Duration = Duration::from_secs(10);
+/// Maximum time that the end of a context or of the program waits for its recording.
+const MAX_FINISH_WAIT: Duration = Duration::from_secs(10);
 
-/// These contexts are about to go, or the program: what they recorded is brought in. A later launch begins
-/// anew.
-pub fn bring_in(which: impl Fn(&Of) -> bool) {
-    bring(which, true);
+/// Completes the recordings of contexts that are about to be destroyed. A launch after that creates a new
+/// recorder.
+pub fn finish_contexts(which: impl Fn(&ContextRecorder) -> bool) {
+    finish(which, true);
 }
 
-/// The same of contexts that may have gone: `there` says if not.
-fn bring(which: impl Fn(&Of) -> bool, there: bool) {
+/// As [`finish_contexts`]; `alive` is false if the contexts are destroyed already.
+fn finish(which: impl Fn(&ContextRecorder) -> bool, alive: bool) {
     let Some(Some(session)) = SESSION.get() else { return };
-    let mut gone = Vec::new();
-    // What is in the file is not beside it.
-    let live = session.live.stop();
-    lock(&session.contexts).retain(|_, of| match of {
-        Some(of) if which(of) => {
-            gone.push(Arc::clone(of));
+    let mut ended = Vec::new();
+    // The tables go to the process's file now, so they must not be in the live file too.
+    let live = session.live.remove();
+    lock(&session.contexts).retain(|_, context| match context {
+        Some(context) if which(context) => {
+            ended.push(Arc::clone(context));
             false
         }
         _ => true,
     });
-    for of in &gone {
-        let (counts, died) = of.recorder.finish(END);
-        if let Some(why) = died {
-            let more = match one_by_one() {
+    for context in &ended {
+        let (counts, failed) = context.recorder.finish(MAX_FINISH_WAIT);
+        if let Some(why) = failed {
+            let hint = match launches_are_blocking() {
                 true => "",
-                false => "; with CUDA_LAUNCH_BLOCKING=1 every launch is safe before the next one runs",
+                false => "; with CUDA_LAUNCH_BLOCKING=1 every launch is saved before the next one runs",
             };
-            log::warn_once(&format!("the recording is not whole: {why}{more}"));
+            log::warn_once(&format!("the recording is incomplete: {why}{hint}"));
         }
-        let tallies = of.recorder.tallies();
-        session.write(|file| tallies.iter().flat_map(|(_, of)| of).try_for_each(|tally| file.tally(tally)));
-        let (TimeSpent { decoding, delivery }, ms) =
-            (of.recorder.time_spent(), |d: Duration| d.as_secs_f64() * 1e3);
-        let spent = format!(
-            "{:.1} ms to take streams apart, {:.1} to pack and write them",
+        let tallies = context.recorder.tallies();
+        session.write(|file| tallies.iter().flat_map(|(_, all)| all).try_for_each(|tally| file.tally(tally)));
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let TimeSpent { decoding, delivery } = context.recorder.time_spent();
+        log::debug(&format!(
+            "{}: {counts:?}; {:.1} ms to decode streams, {:.1} to compress and write them",
+            context.device,
             ms(decoding),
             ms(delivery)
-        );
-        log::debug(&format!("{}: {counts:?}; {spent}", of.device));
-        session.digested(of, |digesting, digests| digesting.rest(digests, there));
+        ));
+        session.append_digested(context, |queue, digests| queue.take_all(digests, alive));
     }
     drop(live);
-    if !gone.is_empty() {
+    if !ended.is_empty() {
         let mut graphs = lock(&session.graphs);
         *graphs = Graphs { count: graphs.count, ..Graphs::default() };
     }
 }
 
-/// Whether the driver waits for every launch, as it does where the user asks for it (CUDA's own
-/// `CUDA_LAUNCH_BLOCKING`).
-pub(super) fn one_by_one() -> bool {
-    static ASKED: LazyLock<bool> =
+/// Whether the driver waits for every launch, because the user has set CUDA's `CUDA_LAUNCH_BLOCKING`.
+pub(super) fn launches_are_blocking() -> bool {
+    static BLOCKING: LazyLock<bool> =
         LazyLock::new(|| std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| !v.is_empty() && v != "0"));
-    *ASKED
+    *BLOCKING
 }
 
-/// The program has waited for something: what has ended is brought in.
-pub fn waited(real: &Functions) {
+/// Copies ended launches of the current context to the host, after the program has waited.
+pub fn copy_after_wait(real: &Functions) {
     let Some(Some(session)) = SESSION.get() else { return };
     let mut context = null_mut();
-    // SAFETY: a place for the answer.
+    // SAFETY: the driver's function (P2); the output is a local variable (P3).
     if unsafe { (real.cuCtxGetCurrent)(&mut context) } == 0 {
-        let of = lock(&session.contexts).get(&context.addr()).cloned().flatten();
-        if let Some(of) = of {
-            of.recorder.wait_for_copies();
-            session.digested(&of, |digesting, _| digesting.come(usize::MAX));
+        let found = lock(&session.contexts).get(&context.addr()).cloned().flatten();
+        if let Some(context) = found {
+            context.recorder.wait_for_copies();
+            session.append_digested(&context, |queue, _| queue.take_ready(usize::MAX));
         }
     }
 }
 
-/// A device's primary context may be about to go: its recorder is quiet until [`released`].
-pub fn hold(device: i32) -> Option<Arc<Of>> {
+/// Pauses the recorder of a device's primary context, which the program's next call may destroy. Continues
+/// with [`resume_primary`].
+pub fn pause_primary(device: i32) -> Option<Arc<ContextRecorder>> {
     let session = SESSION.get()?.as_ref()?;
-    let of = lock(&session.contexts).values().flatten().find(|of| of.is_of(device)).cloned()?;
-    session.digested(&of, Digesting::settled);
-    of.recorder.pause();
-    Some(of)
+    let found = lock(&session.contexts).values().flatten().find(|c| c.is_primary_of(device)).cloned()?;
+    session.append_digested(&found, DigestQueue::wait_and_take);
+    found.recorder.pause();
+    Some(found)
 }
 
-/// It was given back once, and may be gone.
-pub fn released(real: &Functions, device: i32, of: Arc<Of>) {
+/// Continues a paused recorder after the program has released the primary context. If the context is
+/// destroyed, ends its recording.
+pub fn resume_primary(real: &Functions, device: i32, paused: Arc<ContextRecorder>) {
     let (mut flags, mut active) = (0, 0);
-    // SAFETY: places for the answers.
-    let there =
-        unsafe { (real.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut active) } != 0 || active != 0;
-    of.recorder.resume(there);
-    if !there {
-        crate::handles::modules_gone();
-        bring(|other| other.is_of(device), false);
+    // SAFETY: the driver's function (P2); outputs are local variables (P3).
+    let code = unsafe { (real.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut active) };
+    let alive = code != 0 || active != 0;
+    paused.recorder.resume(alive);
+    if !alive {
+        crate::handles::clear_modules();
+        finish(|context| context.is_primary_of(device), false);
     }
 }

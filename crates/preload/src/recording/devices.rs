@@ -12,7 +12,8 @@ use prlx_trace::process::Device;
 pub(super) fn is_primary(real: &Functions, context: *mut c_void, ordinal: u32) -> bool {
     let device = ordinal as i32;
     let (mut primary, mut flags, mut active) = (null_mut(), 0, 0);
-    // SAFETY: places for the answers; what is taken is given back.
+    // SAFETY: the driver's functions (P2); outputs are local variables (P3). Each retained context is
+    // released.
     unsafe {
         if (real.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut active) != 0 || active == 0 {
             return false;
@@ -24,16 +25,17 @@ pub(super) fn is_primary(real: &Functions, context: *mut c_void, ordinal: u32) -
     primary == context
 }
 
-/// The devices, as they say of themselves.
+/// All devices, with the names and compute capabilities that the driver reports.
 pub(super) fn devices(real: &Functions) -> Vec<Device> {
     let mut count = 0;
-    // SAFETY: a place for the answer.
+    // SAFETY: the driver's function (P2); the output is a local variable (P3).
     if unsafe { (real.cuDeviceGetCount)(&mut count) } != 0 {
         return Vec::new();
     }
-    let of = |ordinal: i32| {
+    let device = |ordinal: i32| {
         let (mut major, mut minor, mut name) = (0, 0, [0u8; 256]);
-        // SAFETY: places for the answers, the name's with its size.
+        // SAFETY: the driver's functions (P2); outputs are local variables (P3). `name` has room for the 255
+        // bytes that the call may write.
         unsafe {
             (real.cuDeviceGetAttribute)(&mut major, attribute::MAJOR, ordinal);
             (real.cuDeviceGetAttribute)(&mut minor, attribute::MINOR, ordinal);
@@ -48,5 +50,5 @@ pub(super) fn devices(real: &Functions) -> Vec<Device> {
             capability: (major as u32, minor as u32),
         }
     };
-    (0..count).map(of).collect()
+    (0..count).map(device).collect()
 }

@@ -1,8 +1,8 @@
-//! Launches whose digests are under way: what is to be written of them waits for these.
+//! Launches that wait for digests of the memory behind their pointers, before they are written to the file.
 //!
 //! # Invariants
-//! A launch that came here is written once, with its digests or with the reason why it has none. No more wait
-//! than `Digests` has room for.
+//! - A launch that enters the queue is written once, with its digests or with the reason why it has none.
+//! - The queue is bounded by the number of digests that `Digests` has room for.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,104 +12,107 @@ use prlx_driver::cuda::Stream;
 use prlx_driver::cuda::pointee_digest::{DigestStart, Digests, PendingDigest};
 use prlx_trace::{Launch, Streams};
 
-/// The longest that the last ones are waited for at the end.
-const END: Duration = Duration::from_secs(1);
+/// Maximum time that the end of a context waits for the last digests.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// Why a launch has none.
-const UNDER_WAY: &str = "it still ran when the recording ended";
+/// Why a launch has no digests if they do not come in time.
+const STILL_RUNNING: &str = "it still ran when the recording ended";
 
-/// One launch.
-struct One {
+/// A launch in the queue.
+struct QueuedLaunch {
     digests: Arc<Digests>,
-    /// None while the driver is called.
-    begun: Option<Box<PendingDigest>>,
-    /// What is to be written; the inner `None`: nothing, the driver refused it.
+    /// `None` while the driver is called.
+    pending: Option<Box<PendingDigest>>,
+    /// What to write, once the launch has ended. The inner `None`: nothing, because the driver refused the
+    /// launch.
     ended: Option<Option<(Launch, Streams)>>,
 }
 
-/// All of a process.
+/// The process's launches that wait for digests.
 #[derive(Default)]
-pub struct Digesting(Mutex<All>);
+pub struct DigestQueue(Mutex<Queue>);
 
-/// By number.
 #[derive(Default)]
-struct All {
-    launches: BTreeMap<u64, One>,
-    /// Those that have ended otherwise.
+struct Queue {
+    /// By launch number.
+    launches: BTreeMap<u64, QueuedLaunch>,
+    /// Numbers of launches that have ended and lack only their digests.
     waiting: VecDeque<u64>,
 }
 
-impl Digesting {
-    fn lock(&self) -> MutexGuard<'_, All> {
+impl DigestQueue {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A launch is about to be put into a stream, which is not captured. Whether its digests are under way;
-    /// if they can't be made, `launch` says so.
+    /// Starts to digest a launch that is about to go into a stream, which must not be captured. `layout` has
+    /// offset and size of each parameter. Returns whether digests were started; if they cannot be, `launch`
+    /// gets the reason.
     pub fn begin(
         &self,
         digests: &Arc<Digests>,
         launch: &mut Launch,
         stream: Stream,
-        places: &[(usize, usize)],
+        layout: &[(usize, usize)],
     ) -> bool {
-        match digests.before(stream, &launch.params, places) {
+        match digests.before(stream, &launch.params, layout) {
             DigestStart::NoPointers => return false,
             DigestStart::Refused(why) => {
                 launch.undigested = Some(why.to_owned());
                 return false;
             }
-            DigestStart::Started(begun) => {
-                let one = One { digests: Arc::clone(digests), begun: Some(begun), ended: None };
-                self.lock().launches.insert(launch.number, one);
+            DigestStart::Started(pending) => {
+                let queued =
+                    QueuedLaunch { digests: Arc::clone(digests), pending: Some(pending), ended: None };
+                self.lock().launches.insert(launch.number, queued);
             }
         }
         true
     }
 
-    /// The driver has answered. `taken`: it put the launch into the stream.
-    pub fn queued(&self, number: u64, stream: Stream, taken: bool) {
-        let found =
-            self.lock().launches.get_mut(&number).map(|one| (Arc::clone(&one.digests), one.begun.take()));
-        let Some((digests, Some(mut begun))) = found else { return };
-        digests.after(&mut begun, stream);
-        let mut all = self.lock();
-        let Some(one) = all.launches.get_mut(&number) else { return };
-        one.begun = Some(begun);
-        if !taken && one.ended.is_none() {
-            one.ended = Some(None);
-            all.waiting.push_back(number);
+    /// The driver has returned. `accepted`: the launch is in the stream.
+    pub fn launch_queued(&self, number: u64, stream: Stream, accepted: bool) {
+        let found = self.lock().launches.get_mut(&number).map(|q| (Arc::clone(&q.digests), q.pending.take()));
+        let Some((digests, Some(mut pending))) = found else { return };
+        digests.after(&mut pending, stream);
+        let mut queue = self.lock();
+        let Some(queued) = queue.launches.get_mut(&number) else { return };
+        queued.pending = Some(pending);
+        if !accepted && queued.ended.is_none() {
+            queued.ended = Some(None);
+            queue.waiting.push_back(number);
         }
     }
 
-    /// A launch has ended, or nothing is recorded of it: gives it back with its digests, or keeps it until
-    /// they come.
+    /// A launch has ended, or nothing is recorded of it. Returns it with its digests, or keeps it until they
+    /// are there.
     pub fn ended(&self, launch: Launch, streams: Streams) -> Option<(Launch, Streams)> {
-        let mut all = self.lock();
+        let mut queue = self.lock();
         let number = launch.number;
-        match all.launches.get_mut(&number) {
+        match queue.launches.get_mut(&number) {
             None => return Some((launch, streams)),
-            Some(one) => one.ended = Some(Some((launch, streams))),
+            Some(queued) => queued.ended = Some(Some((launch, streams))),
         }
-        all.waiting.push_back(number);
-        all.finished(number, false)
+        queue.waiting.push_back(number);
+        queue.take(number, false)
     }
 
-    /// Of the first so many that waited, those whose digests have come.
-    pub fn come(&self, looks: usize) -> Vec<(Launch, Streams)> {
-        let mut all = self.lock();
-        let next: Vec<u64> = all.waiting.iter().copied().take(looks).collect();
-        next.into_iter().filter_map(|number| all.finished(number, false)).collect()
+    /// Takes the launches whose digests are there, among the first `count` that wait.
+    pub fn take_ready(&self, count: usize) -> Vec<(Launch, Streams)> {
+        let mut queue = self.lock();
+        let next: Vec<u64> = queue.waiting.iter().copied().take(count).collect();
+        next.into_iter().filter_map(|number| queue.take(number, false)).collect()
     }
 
-    /// Those that wait for digests of a context, as they come; not for long.
-    pub fn settled(&self, digests: &Arc<Digests>) -> Vec<(Launch, Streams)> {
+    /// Waits for the digests of one context's ended launches, for at most [`MAX_WAIT`]. Returns all launches
+    /// whose digests arrived meanwhile.
+    pub fn wait_and_take(&self, digests: &Arc<Digests>) -> Vec<(Launch, Streams)> {
         let start = Instant::now();
         let mut found = Vec::new();
-        // A thread that is ending may not be able to call the driver any more: another one does.
+        // A thread that is ending may no longer be able to call the driver, so another thread waits.
         let wait = || {
-            while !self.lock().waiting_for(digests).is_empty() && start.elapsed() < END {
-                found.extend(self.come(usize::MAX));
+            while !self.lock().waiting_for(digests).is_empty() && start.elapsed() < MAX_WAIT {
+                found.extend(self.take_ready(usize::MAX));
                 std::thread::sleep(Duration::from_micros(100));
             }
         };
@@ -117,36 +120,37 @@ impl Digesting {
         found
     }
 
-    /// All that wait for digests of a context that goes, or has gone: `there` says if not.
-    pub fn rest(&self, digests: &Arc<Digests>, there: bool) -> Vec<(Launch, Streams)> {
-        let mut found = if there { self.settled(digests) } else { Vec::new() };
-        let mut all = self.lock();
-        found.extend(all.waiting_for(digests).into_iter().filter_map(|number| all.finished(number, true)));
-        all.launches.retain(|_, one| !Arc::ptr_eq(&one.digests, digests));
+    /// Takes all launches of a context that ends, with the digests that arrive in time. `alive` is false if
+    /// the context is destroyed already.
+    pub fn take_all(&self, digests: &Arc<Digests>, alive: bool) -> Vec<(Launch, Streams)> {
+        let mut found = if alive { self.wait_and_take(digests) } else { Vec::new() };
+        let mut queue = self.lock();
+        found.extend(queue.waiting_for(digests).into_iter().filter_map(|number| queue.take(number, true)));
+        queue.launches.retain(|_, q| !Arc::ptr_eq(&q.digests, digests));
         found
     }
 }
 
-impl All {
+impl Queue {
     fn waiting_for(&self, digests: &Arc<Digests>) -> Vec<u64> {
-        let theirs = |n: &u64| self.launches.get(n).is_some_and(|one| Arc::ptr_eq(&one.digests, digests));
-        self.waiting.iter().copied().filter(theirs).collect()
+        let of_context = |n: &u64| self.launches.get(n).is_some_and(|q| Arc::ptr_eq(&q.digests, digests));
+        self.waiting.iter().copied().filter(of_context).collect()
     }
 
-    /// A launch that waited and need no longer; `anyway`: without digests.
-    fn finished(&mut self, number: u64, anyway: bool) -> Option<(Launch, Streams)> {
-        let one = self.launches.get_mut(&number)?;
-        let done = !anyway && one.begun.as_mut().is_some_and(|begun| one.digests.done(begun));
-        if !done && !anyway {
+    /// Takes a launch that has ended, if its digests are there. `force`: takes it without digests.
+    fn take(&mut self, number: u64, force: bool) -> Option<(Launch, Streams)> {
+        let queued = self.launches.get_mut(&number)?;
+        let done = !force && queued.pending.as_mut().is_some_and(|pending| queued.digests.done(pending));
+        if !done && !force {
             return None;
         }
         self.waiting.retain(|n| *n != number);
-        let One { digests, begun, ended } = self.launches.remove(&number)?;
-        let found = begun.filter(|_| done).map(|begun| digests.take(*begun));
+        let QueuedLaunch { digests, pending, ended } = self.launches.remove(&number)?;
+        let found = pending.filter(|_| done).map(|pending| digests.take(*pending));
         let (mut launch, streams) = ended??;
         match found {
             Some(found) => launch.pointees = found,
-            None => launch.undigested = Some(UNDER_WAY.to_owned()),
+            None => launch.undigested = Some(STILL_RUNNING.to_owned()),
         }
         Some((launch, streams))
     }

@@ -1,5 +1,10 @@
 //! The end of the program: completes the file.
-#![allow(unsafe_code, reason = "the driver's handles")]
+//!
+//! # Invariants
+//! - `exit` completes the file in the thread that exits, by an exit handler.
+//! - `_exit` may be called in a signal handler, where nothing may be locked or allocated. A thread of this
+//!   library, the flusher, completes the file then, and the exiting thread waits for a bounded time.
+#![allow(unsafe_code, reason = "the C library's functions for signals")]
 
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -11,43 +16,48 @@ use prlx_trace::Writer;
 
 use crate::log;
 use crate::panic_guard::guard;
-use crate::recording::contexts::bring_in;
+use crate::recording::contexts::finish_contexts;
 use crate::recording::lock::lock;
 use crate::recording::session::SESSION;
 
-/// The longest that it waits where a handler of signals may be what ends it, which may have stopped anything.
-const LEAVE: Duration = Duration::from_secs(3);
+/// Maximum time that `_exit` waits for the flusher. A signal handler may have interrupted a thread that holds
+/// a lock, so the flusher may never be done.
+const MAX_FLUSH_WAIT: Duration = Duration::from_secs(3);
 
-/// The program's end, by `exit`: the file is whole.
-fn end() {
-    bring_in(|_| true);
+/// Completes the file.
+fn complete() {
+    finish_contexts(|_| true);
     let Some(Some(session)) = SESSION.get() else { return };
     log::debug(&format!("{} launches", session.launches.load(Ordering::Relaxed)));
-    let ended = lock(&session.file).take().map(Writer::finish).transpose();
-    if let Err(e) = ended {
+    let written = lock(&session.file).take().map(Writer::finish).transpose();
+    if let Err(e) = written {
         log::warn_once(&format!("the recording: {e}"));
     }
 }
 
+/// Exit handler: completes the file when the program ends by `exit`.
 pub(super) extern "C" fn at_exit() {
     guard(|| {
-        end();
+        complete();
         Some(())
     });
 }
 
-/// The thread that ends the recording where the program leaves by `_exit`: that may be from a handler of
-/// signals, in which nothing may be locked or allocated.
-pub(super) struct Ender {
+/// The flusher's thread, and how far it is.
+pub(super) struct Flusher {
+    /// The process that has the thread. A forked child does not have it.
     pid: u32,
     thread: Thread,
-    asked: AtomicBool,
+    requested: AtomicBool,
     done: AtomicBool,
 }
 
-/// The program's handlers are not for this thread, which is ours.
-pub(super) fn no_signals() {
-    // SAFETY: a set of all signals, for this thread.
+static FLUSHER: OnceLock<Flusher> = OnceLock::new();
+
+/// Blocks all signals in this thread, so that the program's signal handlers do not run in it.
+pub(super) fn block_signals() {
+    // SAFETY: `sigset_t` is plain data for which zeros are valid; `sigfillset` then fills it. Both calls use
+    // it only until they return. The mask is this thread's own.
     unsafe {
         let mut all = std::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -55,40 +65,42 @@ pub(super) fn no_signals() {
     }
 }
 
-static ENDER: OnceLock<Ender> = OnceLock::new();
-
-impl Ender {
+impl Flusher {
+    /// Starts the flusher. Without it, `_exit` leaves an incomplete but readable file.
     pub(super) fn start() {
         let run = || {
-            no_signals();
-            let ender = loop {
+            block_signals();
+            let flusher = loop {
                 std::thread::park();
-                if let Some(ender) = ENDER.get().filter(|e| e.asked.load(Ordering::Acquire)) {
-                    break ender;
+                if let Some(flusher) = FLUSHER.get().filter(|f| f.requested.load(Ordering::Acquire)) {
+                    break flusher;
                 }
             };
             guard(|| {
-                end();
+                complete();
                 Some(())
             });
-            ender.done.store(true, Ordering::Release);
+            flusher.done.store(true, Ordering::Release);
         };
         if let Ok(thread) = std::thread::Builder::new().name("prlx-end".into()).spawn(run) {
-            let (asked, done) = (AtomicBool::new(false), AtomicBool::new(false));
-            let _ =
-                ENDER.set(Ender { pid: std::process::id(), thread: thread.thread().clone(), asked, done });
+            let _ = FLUSHER.set(Flusher {
+                pid: std::process::id(),
+                thread: thread.thread().clone(),
+                requested: AtomicBool::new(false),
+                done: AtomicBool::new(false),
+            });
         }
     }
 }
 
-/// The program leaves, and nothing that it has registered is done. May be called anywhere, of a child that
-/// shares the program's memory too.
-pub fn leave() {
-    let Some(ender) = ENDER.get().filter(|e| e.pid == std::process::id()) else { return };
+/// Completes the file before an exit that runs no exit handlers. May be called anywhere: in a signal handler,
+/// and in a child that shares the program's memory (`vfork`).
+pub fn flush_at_exit() {
+    let Some(flusher) = FLUSHER.get().filter(|f| f.pid == std::process::id()) else { return };
     let start = Instant::now();
-    ender.asked.store(true, Ordering::Release);
-    ender.thread.unpark();
-    while !ender.done.load(Ordering::Acquire) && start.elapsed() < LEAVE {
+    flusher.requested.store(true, Ordering::Release);
+    flusher.thread.unpark();
+    while !flusher.done.load(Ordering::Acquire) && start.elapsed() < MAX_FLUSH_WAIT {
         std::thread::sleep(Duration::from_micros(200));
     }
 }

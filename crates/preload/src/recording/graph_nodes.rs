@@ -1,46 +1,49 @@
-//! The graphs of the program, with the contexts of their kernel nodes.
+//! The program's graphs, with the contexts of their kernel nodes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use prlx_driver::cuda::recorder::NodeId;
 
-use crate::recording::context_recorder::Of;
+use crate::recording::context_recorder::ContextRecorder;
 use crate::recording::launch_shape::Shape;
 use crate::rewritten_module::{Kernel, Module};
 
-/// What is known of graphs.
+/// The process's graphs.
 #[derive(Default)]
 pub(super) struct Graphs {
-    /// Contexts that nodes have, by address, and whose recorder gave them out.
-    pub nodes: HashMap<u64, (Arc<Of>, NodeId)>,
-    /// Graphs that are ready.
-    pub ready: HashMap<usize, Ready>,
+    /// Contexts of nodes, by device address, with the recorder that allocated them.
+    pub nodes: HashMap<u64, (Arc<ContextRecorder>, NodeId)>,
+    /// Executable graphs, by handle.
+    pub executable: HashMap<usize, ExecutableGraph>,
+    /// Number of the next executable graph.
     pub count: u32,
 }
 
-/// A graph that is ready.
-pub(super) struct Ready {
+/// An executable graph.
+pub(super) struct ExecutableGraph {
     pub(super) number: u32,
-    pub(super) replays: u64,
+    /// How often it was launched.
+    pub(super) launches: u64,
+    /// Its kernel nodes that have contexts.
     pub(super) kernels: Vec<Node>,
 }
 
-/// A kernel node of a graph that is ready.
+/// A kernel node of an executable graph.
 #[derive(Clone)]
 pub struct Node {
-    /// The driver's handle.
+    /// The driver's handle of the node, as an address.
     pub handle: usize,
-    /// The address of its context.
+    /// Device address of its context.
     pub context: u64,
-    /// What it starts.
+    /// Module of the kernel.
     pub module: Arc<Module>,
-    /// Of that module.
+    /// The kernel that it launches.
     pub kernel: Kernel,
-    /// How.
+    /// How it launches the kernel.
     pub shape: Shape,
-    /// With what.
+    /// The program's parameters as PTX lays them out, in the form in which they are recorded.
     pub params: Vec<u8>,
-    /// Why it can't be recorded: it is there twice, with one context.
-    pub twice: bool,
+    /// Whether another node of the graph has the same context. Neither of them can be recorded.
+    pub shares_context: bool,
 }

@@ -1,10 +1,10 @@
 //! Launches of graphs.
 //!
 //! # Invariants
-//! A node is recorded by the recorder that gave out its context, or its launch states why not.
+//! A node is recorded by the recorder that allocated its context, or its launch states why not.
 //!
 //! # Limitations
-//! The memory of graph launches is not digested.
+//! Memory behind the pointers of graph launches is not digested.
 #![allow(unsafe_code, reason = "the driver's handles")]
 
 use std::ffi::c_void;
@@ -17,139 +17,150 @@ use prlx_plan::{FunctionPlan, Plan};
 use prlx_trace::kernel::Function;
 use prlx_trace::launch::Origin;
 
-use crate::recording::context_recorder::Of;
-use crate::recording::graph_nodes::{Node, Ready};
+use crate::recording::context_recorder::ContextRecorder;
+use crate::recording::graph_nodes::{ExecutableGraph, Node};
 use crate::recording::launch_shape::Shape;
 use crate::recording::lock::lock;
 use crate::recording::open::session;
 use crate::recording::session::SESSION;
-use crate::recording::streams::{capturing, in_stream};
+use crate::recording::streams::{effective_stream, is_capturing};
 
 /// Why launches of graphs have no digests.
 const IN_GRAPH: &str = "launches of graphs are not digested";
 
-/// A context for a graph's node.
-pub fn node(real: &Functions) -> Option<u64> {
+/// Allocates a context for a graph's node, and returns its device address.
+pub fn new_node_context(real: &Functions) -> Option<u64> {
     let session = session(real)?;
-    let of = session.here(real)?;
-    let (id, context) = of.recorder.node()?;
-    lock(&session.graphs).nodes.insert(context, (of, id));
-    Some(context)
+    let context = session.current_context(real)?;
+    let (id, address) = context.recorder.node()?;
+    lock(&session.graphs).nodes.insert(address, (context, id));
+    Some(address)
 }
 
-/// Whether it is one.
-pub fn is_node(context: u64) -> bool {
+/// Whether a device address is that of a node's context.
+pub fn is_node_context(context: u64) -> bool {
     matches!(SESSION.get(), Some(Some(s)) if lock(&s.graphs).nodes.contains_key(&context))
 }
 
-/// A graph is ready, or was made like another.
-pub fn ready(exec: *mut c_void, mut kernels: Vec<Node>) {
+/// Notes an executable graph with its kernel nodes: a new one, or one that was updated from another graph.
+pub fn graph_instantiated(exec: *mut c_void, mut kernels: Vec<Node>) {
     let Some(Some(session)) = SESSION.get() else { return };
     let mut graphs = lock(&session.graphs);
-    if let Some(ready) = graphs.ready.get_mut(&exec.addr()) {
-        // The nodes are those of the graph that it was made from, for those who change them.
-        for (new, old) in kernels.iter_mut().zip(&ready.kernels) {
+    if let Some(graph) = graphs.executable.get_mut(&exec.addr()) {
+        // The program changes nodes by the handles of the graph that was instantiated, so these stay.
+        for (new, old) in kernels.iter_mut().zip(&graph.kernels) {
             new.handle = old.handle;
         }
-        ready.kernels = kernels;
+        graph.kernels = kernels;
         return;
     }
     let number = graphs.count;
     graphs.count += 1;
-    graphs.ready.insert(exec.addr(), Ready { number, replays: 0, kernels });
+    graphs.executable.insert(exec.addr(), ExecutableGraph { number, launches: 0, kernels });
 }
 
-/// A node of a graph that is ready was changed; `None`: to something that is not recorded.
-pub fn changed(exec: *mut c_void, handle: *mut c_void, node: Option<Node>) {
+/// Notes that a node of an executable graph was changed. `None`: its kernel is no longer recorded.
+pub fn node_changed(exec: *mut c_void, handle: *mut c_void, node: Option<Node>) {
     let Some(Some(session)) = SESSION.get() else { return };
-    if let Some(ready) = lock(&session.graphs).ready.get_mut(&exec.addr()) {
-        match (ready.kernels.iter_mut().find(|n| n.handle == handle.addr()), node) {
+    if let Some(graph) = lock(&session.graphs).executable.get_mut(&exec.addr()) {
+        match (graph.kernels.iter_mut().find(|n| n.handle == handle.addr()), node) {
             (Some(old), Some(new)) => {
+                // The call does not change the cluster.
                 let cluster = old.shape.cluster;
                 *old = Node { shape: Shape { cluster, ..new.shape }, ..new };
             }
-            (Some(_), None) => ready.kernels.retain(|n| n.handle != handle.addr()),
-            (None, new) => ready.kernels.extend(new),
+            (Some(_), None) => graph.kernels.retain(|n| n.handle != handle.addr()),
+            (None, new) => graph.kernels.extend(new),
         }
     }
 }
 
-/// The context that a node of a graph that is ready has.
-pub fn context_of(exec: *mut c_void, handle: *mut c_void) -> Option<u64> {
+/// Device address of the context of a node of an executable graph.
+pub fn node_context(exec: *mut c_void, handle: *mut c_void) -> Option<u64> {
     let Some(Some(session)) = SESSION.get() else { return None };
     let graphs = lock(&session.graphs);
-    graphs.ready.get(&exec.addr())?.kernels.iter().find(|n| n.handle == handle.addr()).map(|n| n.context)
+    let mut kernels = graphs.executable.get(&exec.addr())?.kernels.iter();
+    kernels.find(|n| n.handle == handle.addr()).map(|n| n.context)
 }
 
-/// It is gone. Its nodes' contexts stay with the graph that it was made from.
-pub fn ready_gone(exec: *mut c_void) {
+/// Forgets an executable graph. The contexts of its nodes stay with the graph that it was instantiated from.
+pub fn graph_destroyed(exec: *mut c_void) {
     if let Some(Some(session)) = SESSION.get() {
-        lock(&session.graphs).ready.remove(&exec.addr());
+        lock(&session.graphs).executable.remove(&exec.addr());
     }
 }
 
-/// A launch of a graph between [`replay`] and [`Replayed::done`].
-pub struct Replayed {
+/// A launch of a graph between [`begin_graph_launch`] and [`GraphLaunch::launched`].
+pub struct GraphLaunch {
     replay: Replay,
-    of: Arc<Of>,
+    context: Arc<ContextRecorder>,
     stream: *mut c_void,
 }
 
-/// A graph is about to be put into a stream.
-pub fn replay(real: &Functions, exec: *mut c_void, handle: *mut c_void, own: bool) -> Option<Replayed> {
+/// Begins to record a launch of a graph into a stream. `per_thread`: the null stream is the thread's own
+/// default stream.
+pub fn begin_graph_launch(
+    real: &Functions,
+    exec: *mut c_void,
+    stream: *mut c_void,
+    per_thread: bool,
+) -> Option<GraphLaunch> {
     let Some(Some(session)) = SESSION.get() else { return None };
-    let handle = in_stream(handle, own);
-    let (number, times, kernels) = {
+    let stream = effective_stream(stream, per_thread);
+    let (exec, replay, kernels) = {
         let mut graphs = lock(&session.graphs);
-        let ready = graphs.ready.get_mut(&exec.addr()).filter(|r| !r.kernels.is_empty())?;
-        ready.replays += 1;
-        (ready.number, ready.replays - 1, ready.kernels.clone())
+        let graph = graphs.executable.get_mut(&exec.addr()).filter(|g| !g.kernels.is_empty())?;
+        graph.launches += 1;
+        (graph.number, graph.launches - 1, graph.kernels.clone())
     };
-    if capturing(real, handle) {
+    if is_capturing(real, stream) {
         return None;
     }
-    let of = session.here(real)?;
+    let context = session.current_context(real)?;
     let mut nodes = Vec::new();
     for (i, node) in kernels.into_iter().enumerate() {
-        let Some((giver, id)) = lock(&session.graphs).nodes.get(&node.context).cloned() else { continue };
-        let Some((mut launch, why)) =
-            session.launch(real, &node.module, &node.kernel, &node.shape, node.params)
+        let Some((owner, id)) = lock(&session.graphs).nodes.get(&node.context).cloned() else { continue };
+        let Some((mut launch, skipped)) =
+            session.rewritten_launch(real, &node.module, &node.kernel, &node.shape, node.params)
         else {
             continue;
         };
-        launch.stream = session.stream(handle);
-        launch.origin = Origin::Graph { exec: number, node: i as u32, replay: times };
+        launch.stream = session.stream_number(stream);
+        launch.origin = Origin::Graph { exec, node: i as u32, replay };
         launch.undigested = session.options.digest.map(|_| IN_GRAPH.to_owned());
-        if !Arc::ptr_eq(&giver, &of) {
-            session.left_out(launch, "it is for another device than its graph was launched on");
+        if !Arc::ptr_eq(&owner, &context) {
+            session.append_skipped(launch, "it is for another device than its graph was launched on");
             continue;
         }
-        let why = if node.twice { Some("its graph has it twice") } else { why };
-        let plan = why.map_or_else(
+        let skipped = if node.shares_context { Some("its graph has it twice") } else { skipped };
+        let plan = skipped.map_or_else(
             || node.module.plan.clone(),
-            |why| without(&node.module.plan, node.kernel.function, why),
+            |why| without_kernel(&node.module.plan, node.kernel.function, why),
         );
         nodes.push((id, plan, launch));
     }
-    // SAFETY: the program's stream.
-    let replay = of.recorder.replay(number, unsafe { Stream::foreign(handle) }, nodes);
-    Some(Replayed { replay, of, stream: handle })
+    // SAFETY: the program launches into this stream, so the driver knows it during the call (P5).
+    let replay = context.recorder.replay(exec, unsafe { Stream::foreign(stream) }, nodes);
+    Some(GraphLaunch { replay, context, stream })
 }
 
-impl Replayed {
-    /// The driver was called, and has answered.
-    pub fn done(mut self, code: i32, called: [Instant; 2]) {
+impl GraphLaunch {
+    /// The driver, which was called between the two `called` times, has returned `code`.
+    pub fn launched(mut self, code: i32, called: [Instant; 2]) {
         self.replay.called = Some(called);
+        let recorder = &self.context.recorder;
         match code {
-            // SAFETY: the program's stream, which it has just used.
-            0 => self.of.recorder.replayed(self.replay, unsafe { Stream::foreign(self.stream) }),
-            _ => self.of.recorder.not_replayed(self.replay),
+            // SAFETY: the program's launch into this stream returns only after this call, so the driver knows
+            // the stream (P5). Later the recorder uses it only as a key.
+            0 => recorder.replayed(self.replay, unsafe { Stream::foreign(self.stream) }),
+            _ => recorder.not_replayed(self.replay),
         }
     }
 }
 
-/// A plan by which a kernel is not recorded, for a reason: its context is then one that records nothing.
-fn without(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
+/// A plan that does not record `kernel`, because of `why`. A node with this plan gets a context that records
+/// nothing.
+fn without_kernel(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
     let skipped = FunctionPlan { skipped: Some(why.to_owned()), ..FunctionPlan::default() };
     let functions = vec![Function::default(); kernel + 1];
     let module = prlx_trace::kernel::Module { functions, ..prlx_trace::kernel::Module::default() };

@@ -1,14 +1,14 @@
 //! The shape of a launch, as the program passes it to the driver.
 
-/// How a kernel is started.
+/// How a kernel is launched.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// CTAs, or clusters if the kernel counts those.
+    /// Grid size in CTAs, or in clusters if the kernel counts those.
     pub grid: [u32; 3],
     /// Threads of a CTA.
     pub block: [u32; 3],
-    /// Dynamic shared memory, bytes.
+    /// Dynamic shared memory of a CTA in bytes.
     pub shared: u32,
-    /// CTAs of a cluster, where it is said.
+    /// CTAs of a cluster, if the launch sets it.
     pub cluster: Option<[u32; 3]>,
 }

@@ -1,10 +1,10 @@
 //! Launches of the program: what is recorded of each, and the hidden parameter that it gets.
 //!
 //! # Invariants
-//! A launch is recorded, or the reason is written to the file.
+//! A launch is recorded, or the reason why not is written to the file.
 //!
 //! # Limitations
-//! Launches of modules that were not rewritten are not recorded when a graph starts them.
+//! Launches of kernels that were not rewritten are missing from the recording if a graph makes them.
 #![allow(unsafe_code, reason = "the driver's handles")]
 
 use std::ffi::c_void;
@@ -17,160 +17,168 @@ use prlx_trace::device::HiddenParameter;
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::{Launch, Streams};
 
-use crate::recording::context_recorder::Of;
-use crate::recording::contexts::one_by_one;
-use crate::recording::graphs::node;
+use crate::recording::context_recorder::ContextRecorder;
+use crate::recording::contexts::launches_are_blocking;
+use crate::recording::graphs::new_node_context;
 use crate::recording::launch_shape::Shape;
 use crate::recording::lock::lock;
 use crate::recording::open::session;
-use crate::recording::session::{Places, SESSION, named};
-use crate::recording::streams::{capturing, in_stream};
+use crate::recording::session::{ParamLayout, SESSION, unnamed_params};
+use crate::recording::streams::{effective_stream, is_capturing};
 use crate::rewritten_module::{Kernel, Module};
 
-/// How many launches that wait for digests are looked at for each that begins.
-const LOOKS: usize = 8;
+/// How many launches that wait for digests are checked at each launch.
+const CHECKED: usize = 8;
 
-/// Why others have none.
+/// Why a launch has no digests if its kernel's parameters are unknown.
 const NO_PARAMS: &str = "the driver does not tell of its kernel's parameters";
 
-/// A launch of something that was not rewritten, by what it is called: it stands in the recording, without
-/// streams, and with why. `params` gives its parameters, and where each lies in them, if they can be known.
-pub fn passed(
+/// A launch's parameters in one buffer, and the offset and size of each in it.
+pub type Params = (Vec<u8>, ParamLayout);
+
+/// Records a launch of a kernel that is not rewritten, by its name if that is known: its shape and, if the
+/// session asks for them, digests, but no streams. `why` says why it is not rewritten. `params` returns its
+/// parameters if the driver knows them.
+pub fn record_unchanged(
     real: &Functions,
     (name, why): (Option<&str>, &str),
     shape: &Shape,
-    handle: *mut c_void,
-    own: bool,
-    params: impl FnOnce() -> Option<Parameters>,
-) -> Option<Hidden> {
+    stream: *mut c_void,
+    per_thread: bool,
+    params: impl FnOnce() -> Option<Params>,
+) -> Option<HiddenParam> {
     let session = SESSION.get()?.as_ref()?;
-    let mut launch = session.described(real, shape);
-    let handle = in_stream(handle, own);
-    // A node that a capture makes is no launch yet.
-    if capturing(real, handle) {
+    let mut launch = session.new_launch(real, shape);
+    let stream = effective_stream(stream, per_thread);
+    // A capture makes a node of the launch; nothing runs yet.
+    if is_capturing(real, stream) {
         return None;
     }
     let name = name.unwrap_or("?");
-    launch.stream = session.stream(handle);
+    launch.stream = session.stream_number(stream);
     let (number, start) = (launch.number, launch.start);
-    let of = || {
-        let mut choice = lock(&session.others_choice);
-        let out = choice.skip_reason(session.options, session.options.wants(name), number, start.0);
-        drop(choice);
-        if out.is_none() { session.here(real) } else { None }
+    let digesting_context = || {
+        let selected = session.options.wants(name);
+        let skipped = lock(&session.digest_filter).skip_reason(session.options, selected, number, start.0);
+        if skipped.is_none() { session.current_context(real) } else { None }
     };
-    let of = session.options.digest.and_then(|_| of());
-    let found = of.as_ref().map(|_| params());
-    let (bytes, places) = found.clone().flatten().unwrap_or_default();
-    launch.module = session.other(name, &places, why)?;
-    launch.args = named(&places).map(|p| ArgInfo { name: p.name, ty: p.ty, ..ArgInfo::default() }).collect();
+    let context = session.options.digest.and_then(|_| digesting_context());
+    let params = context.as_ref().and_then(|_| params());
+    let params_known = params.is_some();
+    let (bytes, layout) = params.unwrap_or_default();
+    launch.module = session.unchanged_module(name, &layout, why)?;
+    launch.args =
+        unnamed_params(&layout).map(|p| ArgInfo { name: p.name, ty: p.ty, ..ArgInfo::default() }).collect();
     launch.params = bytes;
     let mut digested = false;
-    if let Some(of) = of {
-        session.digested(&of, |digesting, _| digesting.come(LOOKS));
-        match found.flatten() {
-            Some(_) => digested = session.digest(&of, &mut launch, handle, &places),
-            None => launch.undigested = Some(NO_PARAMS.to_owned()),
+    if let Some(context) = context {
+        session.append_digested(&context, |queue, _| queue.take_ready(CHECKED));
+        match params_known {
+            true => digested = session.begin_digest(&context, &mut launch, stream, &layout),
+            false => launch.undigested = Some(NO_PARAMS.to_owned()),
         }
     }
     let launch = Launch { skipped: Some(why.to_owned()), ..launch };
-    if let Some((launch, streams)) = session.digesting.ended(launch, Streams::default()) {
+    if let Some((launch, streams)) = session.digest_queue.ended(launch, Streams::default()) {
         session.append(&launch, &streams);
     }
-    digested.then_some(Hidden::Digested(number, handle))
+    digested.then_some(HiddenParam::DigestOnly { number, stream })
 }
 
-/// A launch's parameters in one buffer, and where they lie there.
-pub type Parameters = (Vec<u8>, Places);
-
-/// A launch that is being recorded. It goes to [`Begun::queued`].
-pub struct Begun {
+/// A launch that is being recorded, until [`launch_queued`] gets it.
+pub struct RecordedLaunch {
     ticket: Ticket,
-    of: Arc<Of>,
+    context: Arc<ContextRecorder>,
     number: u64,
     stream: *mut c_void,
 }
 
-/// What a launch gets as its context.
-pub enum Hidden {
-    /// Nothing is recorded.
-    Nothing,
-    /// It is recorded, and perhaps digested.
-    Begun(Begun),
-    /// It is digested alone: its number, and its stream.
-    Digested(u64, *mut c_void),
-    /// It is a graph's node.
+/// What a launch's hidden parameter leads to.
+pub enum HiddenParam {
+    /// Nothing: the launch is not recorded.
+    Empty,
+    /// The launch is recorded, and digested if the session asks for it.
+    Recorded(RecordedLaunch),
+    /// The launch is digested, but not recorded.
+    DigestOnly {
+        /// Number of the launch.
+        number: u64,
+        /// The stream that it goes to.
+        stream: *mut c_void,
+    },
+    /// The context of a graph's node, by its device address.
     Node(u64),
 }
 
-impl Hidden {
-    /// The parameter that the program does not know of.
-    pub fn handed(&self) -> HiddenParameter {
+impl HiddenParam {
+    /// The value that the kernel gets.
+    pub fn value(&self) -> HiddenParameter {
         match self {
-            Hidden::Nothing | Hidden::Digested(..) => HiddenParameter::default(),
-            Hidden::Begun(b) => b.ticket.hidden,
-            // Its context is filled before each launch of its graph.
-            Hidden::Node(context) => HiddenParameter { context: *context, ..HiddenParameter::default() },
+            HiddenParam::Empty | HiddenParam::DigestOnly { .. } => HiddenParameter::default(),
+            HiddenParam::Recorded(launch) => launch.ticket.hidden,
+            // The context is filled before each launch of the graph, so only its address is known now.
+            HiddenParam::Node(context) => HiddenParameter { context: *context, ..HiddenParameter::default() },
         }
     }
 }
 
-/// A rewritten kernel is about to be put into a stream; `own`: no stream is the thread's own.
-pub fn begin(
+/// Begins to record a launch of a rewritten kernel into a stream. `params` are the program's parameters in
+/// the form in which they are recorded. `per_thread`: the null stream is the thread's own default stream.
+pub fn begin_launch(
     real: &Functions,
     (module, kernel): (&Arc<Module>, &Kernel),
     shape: &Shape,
     params: Vec<u8>,
-    handle: *mut c_void,
-    own: bool,
-) -> Option<Hidden> {
+    stream: *mut c_void,
+    per_thread: bool,
+) -> Option<HiddenParam> {
     let session = session(real)?;
-    let handle = in_stream(handle, own);
-    if capturing(real, handle) {
-        return Some(node(real).map_or(Hidden::Nothing, Hidden::Node));
+    let stream = effective_stream(stream, per_thread);
+    if is_capturing(real, stream) {
+        return Some(new_node_context(real).map_or(HiddenParam::Empty, HiddenParam::Node));
     }
-    let (mut launch, why) = session.launch(real, module, kernel, shape, params)?;
-    launch.stream = session.stream(handle);
-    if let Some(why) = why {
-        session.left_out(launch, why);
+    let (mut launch, skipped) = session.rewritten_launch(real, module, kernel, shape, params)?;
+    launch.stream = session.stream_number(stream);
+    if let Some(why) = skipped {
+        session.append_skipped(launch, why);
         return None;
     }
-    let Some(of) = session.here(real) else {
-        session.left_out(launch, "there is no recorder for its context");
+    let Some(context) = session.current_context(real) else {
+        session.append_skipped(launch, "there is no recorder for its context");
         return None;
     };
-    session.digested(&of, |digesting, _| digesting.come(LOOKS));
-    let digested = session.digest(&of, &mut launch, handle, &kernel.params);
+    session.append_digested(&context, |queue, _| queue.take_ready(CHECKED));
+    let digested = session.begin_digest(&context, &mut launch, stream, &kernel.params);
     let number = launch.number;
-    // SAFETY: the program's stream, which it is about to use.
-    match of.recorder.begin(&module.plan, launch, unsafe { Stream::foreign(handle) }) {
-        Ok(ticket) => Some(Hidden::Begun(Begun { ticket, of, number, stream: handle })),
-        Err(_) => digested.then_some(Hidden::Digested(number, handle)),
+    // SAFETY: the program launches into this stream, so the driver knows it during the call (P5).
+    match context.recorder.begin(&module.plan, launch, unsafe { Stream::foreign(stream) }) {
+        Ok(ticket) => Some(HiddenParam::Recorded(RecordedLaunch { ticket, context, number, stream })),
+        Err(_) => digested.then_some(HiddenParam::DigestOnly { number, stream }),
     }
 }
 
-/// The driver was called for a launch that was begun, and has answered.
-pub fn queued(hidden: Hidden, code: i32, called: [Instant; 2]) {
+/// The driver, which was called for this launch between the two `called` times, has returned `code`.
+pub fn launch_queued(hidden: HiddenParam, code: i32, called: [Instant; 2]) {
     let Some(Some(session)) = SESSION.get() else { return };
     let (number, stream) = match &hidden {
-        Hidden::Begun(b) => (b.number, b.stream),
-        Hidden::Digested(number, stream) => (*number, *stream),
-        Hidden::Nothing | Hidden::Node(_) => return,
+        HiddenParam::Recorded(launch) => (launch.number, launch.stream),
+        HiddenParam::DigestOnly { number, stream } => (*number, *stream),
+        HiddenParam::Empty | HiddenParam::Node(_) => return,
     };
-    // SAFETY: the program's stream, which it has just used.
-    session.digesting.queued(number, unsafe { Stream::foreign(stream) }, code == 0);
-    if let Hidden::Begun(mut b) = hidden {
-        b.ticket.called = Some(called);
+    // SAFETY: the program's launch into this stream returns only after this function, so the driver knows the
+    // stream (P5). Later the recorder uses it only as a key.
+    let stream = unsafe { Stream::foreign(stream) };
+    session.digest_queue.launch_queued(number, stream, code == 0);
+    if let HiddenParam::Recorded(RecordedLaunch { mut ticket, context, .. }) = hidden {
+        ticket.called = Some(called);
         match code {
-            // Who waits for a launch in its call is told there of its fault: it has run.
-            code if one_by_one() && (code == 0 || sticky(code)) => {
-                // SAFETY: as below.
-                b.of.recorder.queued_alone(b.ticket, unsafe { Stream::foreign(b.stream) });
-                session.digested(&b.of, |digesting, _| digesting.come(usize::MAX));
+            // If launches are blocking, the launch's own call returns its fault: the kernel has run.
+            code if launches_are_blocking() && (code == 0 || sticky(code)) => {
+                context.recorder.queued_alone(ticket, stream);
+                session.append_digested(&context, |queue, _| queue.take_ready(usize::MAX));
             }
-            // SAFETY: the program's stream, which it has just used.
-            0 => b.of.recorder.queued(b.ticket, unsafe { Stream::foreign(b.stream) }),
-            _ => b.of.recorder.cancel(b.ticket),
+            0 => context.recorder.queued(ticket, stream),
+            _ => context.recorder.cancel(ticket),
         }
     }
 }

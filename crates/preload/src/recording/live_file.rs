@@ -8,16 +8,17 @@ use prlx_driver::session::LIVE_EXTENSION;
 
 use crate::recording::lock::lock;
 
-/// The file, while it may be written.
-pub(super) struct Live(pub(super) Mutex<PathBuf>);
+/// Path of the live file. The file is written and removed only while the lock is held.
+pub(super) struct LiveFile(pub(super) Mutex<PathBuf>);
 
-impl Live {
-    /// Beside the process's own file.
-    pub fn new(file: &Path) -> Live {
-        Live(Mutex::new(file.with_extension(LIVE_EXTENSION)))
+impl LiveFile {
+    /// The live file beside the process's file.
+    pub fn new(file: &Path) -> LiveFile {
+        LiveFile(Mutex::new(file.with_extension(LIVE_EXTENSION)))
     }
-    /// Takes it away; none is put there as long as this is held.
-    pub fn stop(&self) -> MutexGuard<'_, PathBuf> {
+
+    /// Removes the live file. No new one is written while the result is held.
+    pub fn remove(&self) -> MutexGuard<'_, PathBuf> {
         let path = lock(&self.0);
         let _ = fs::remove_file(&*path);
         path

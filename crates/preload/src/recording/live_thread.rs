@@ -1,12 +1,12 @@
 //! Writes a probe program's tables, or a flight recorder's rings, to the live file while the program runs.
 //!
-//! Whoever waits for counters reads the live file, and it is what is left of a process that is killed. It
-//! holds the tables of the contexts that have not ended, and the launches that had not been written to the
-//! process's file. When a context ends, its tables go to the process's file, and the live file is removed
-//! first.
+//! A program that waits for counters reads the live file, and it is what remains of a process that is killed.
+//! It holds the tables of the contexts that have not ended, and the launches that are not yet in the
+//! process's file. When a context ends, the live file is removed, and its tables go to the process's file.
 //!
 //! # Invariants
-//! The live file is whole or absent. Writing it takes a tenth of the time at most.
+//! - The live file is complete or absent.
+//! - Writing it takes at most a tenth of the time.
 //!
 //! # Limitations
 //! Records of probe programs, and tracks that are not rings, are not in it.
@@ -23,20 +23,20 @@ use prlx_plan::Plan;
 use prlx_trace::{ModuleId, Recording, Trace};
 
 use crate::panic_guard::guard;
-use crate::recording::flush::no_signals;
+use crate::recording::flush::block_signals;
 use crate::recording::lock::lock;
 use crate::recording::session::{SESSION, Session};
 
-/// A file that is being written and has not its name yet.
+/// Extension of a live file that is not complete yet.
 const PART: &str = "part";
 
-/// Writing takes this part of the time at most.
+/// Writing takes at most one part in so many of the time.
 const SHARE: u32 = 10;
 
-/// Starts to put it there, in a thread that lives as long as the process.
+/// Starts the thread that writes the live file every `interval`, as long as the process lives.
 pub(super) fn start(interval: Duration) {
     let run = move || {
-        no_signals();
+        block_signals();
         let mut pause = interval;
         loop {
             std::thread::sleep(pause);
@@ -47,28 +47,29 @@ pub(super) fn start(interval: Duration) {
     let _ = std::thread::Builder::new().name("prlx-live".into()).spawn(run);
 }
 
-/// Puts it there; how long that took, but for waiting for others.
+/// Writes the live file. Returns how long that took without the wait for locks; `None` if nothing was
+/// written.
 fn write(session: &Session) -> Option<Duration> {
     let path = lock(&session.live.0);
     let contexts: Vec<_> = lock(&session.contexts).values().flatten().cloned().collect();
     let producer = concat!("prlx ", env!("CARGO_PKG_VERSION")).to_owned();
     let mut trace = Trace { producer, ..Trace::default() };
-    // Modules of a profile have no tables.
-    let tables = contexts.iter().filter(|_| !session.options.rings());
-    let all: Vec<_> = tables.flat_map(|of| of.recorder.tallies()).collect();
+    // A profile has no tables.
+    let with_tables = contexts.iter().filter(|_| !session.options.rings());
+    let tables: Vec<_> = with_tables.flat_map(|c| c.recorder.tallies()).collect();
     let begun = Instant::now();
-    for (plan, tallies) in all {
+    for (plan, tallies) in tables {
         let module = ModuleId(trace.modules.len() as u32);
         trace.modules.push(plan.module.clone());
         trace.tallies.extend(tallies.into_iter().map(|tally| prlx_trace::TableContents { module, ..tally }));
     }
-    let mut known: Vec<(Arc<Plan>, ModuleId)> = Vec::new();
-    for Running { plan, mut launch, mut marks } in contexts.iter().flat_map(|of| of.recorder.running()) {
+    let mut modules: Vec<(Arc<Plan>, ModuleId)> = Vec::new();
+    for Running { plan, mut launch, mut marks } in contexts.iter().flat_map(|c| c.recorder.running()) {
         let module =
-            known.iter().find(|(p, _)| Arc::ptr_eq(p, &plan)).map(|(_, id)| *id).unwrap_or_else(|| {
+            modules.iter().find(|(p, _)| Arc::ptr_eq(p, &plan)).map(|(_, id)| *id).unwrap_or_else(|| {
                 let id = ModuleId(trace.modules.len() as u32);
                 trace.modules.push(plan.module.clone());
-                known.push((Arc::clone(&plan), id));
+                modules.push((Arc::clone(&plan), id));
                 id
             });
         (launch.module, marks.module) = (module, module);
@@ -76,7 +77,7 @@ fn write(session: &Session) -> Option<Duration> {
         trace.marks.push(marks);
     }
     if trace.modules.is_empty() {
-        // What ran is in the process's own file.
+        // Everything is in the process's own file.
         let _ = fs::remove_file(&*path);
         return None;
     }

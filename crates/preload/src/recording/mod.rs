@@ -2,8 +2,9 @@
 //! each launch.
 //!
 //! # Invariants
-//! A launch is recorded, or its reason is written down. The file is created when the first module is
-//! rewritten, is appended to while the program runs, and is complete when the program ends by `exit`.
+//! - A launch is recorded, or the reason why not is written to the file.
+//! - The file is created at the first module that the program loads. It is appended to while the program
+//!   runs, and is complete when the program ends by `exit`.
 
 mod context_recorder;
 mod contexts;
@@ -22,9 +23,12 @@ mod open;
 pub(crate) mod session;
 mod streams;
 
-pub use contexts::{bring_in, hold, released, waited};
-pub use flush::leave;
-pub use graphs::{Replayed, changed, context_of, is_node, node, ready, ready_gone, replay};
-pub use launches::{begin, passed, queued};
-pub use modules::{left, probed};
-pub use session::has_waited;
+pub use contexts::{copy_after_wait, finish_contexts, pause_primary, resume_primary};
+pub use flush::flush_at_exit;
+pub use graphs::{
+    GraphLaunch, begin_graph_launch, graph_destroyed, graph_instantiated, is_node_context, new_node_context,
+    node_changed, node_context,
+};
+pub use launches::{begin_launch, launch_queued, record_unchanged};
+pub use modules::{module_probed, module_skipped};
+pub use session::set_last_wait;

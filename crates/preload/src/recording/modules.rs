@@ -1,4 +1,4 @@
-//! Modules that were not rewritten, and modules of probe programs, in the recording.
+//! Modules in the recording that were not rewritten, or that a probe program was inserted into.
 
 use prlx_driver::cuda::Functions;
 use prlx_trace::process::Skipped;
@@ -6,22 +6,23 @@ use prlx_trace::process::Skipped;
 use crate::recording::open::session;
 use crate::rewritten_module::Module;
 
-/// A module was left as it is.
-pub fn left(real: &Functions, module: &str, why: &str) {
+/// Records that a module was loaded unchanged, and why.
+pub fn module_skipped(real: &Functions, module: &str, why: &str) {
     if let Some(session) = session(real) {
         let skipped = Skipped { module: module.to_owned(), kernel: None, reason: why.to_owned() };
         session.write(|file| file.skipped(&skipped));
     }
 }
 
-/// A module was rewritten with a probe program, or for its markers: it is in the recording though it may
-/// never be launched. `missed` is what the program can't be told in it, and which markers are not recorded.
-pub fn probed(real: &Functions, module: &Module, missed: &[String]) {
+/// Records a module that was rewritten for a probe program or for its markers, even if it is never launched.
+/// `unavailable` lists the program's values that this module does not have, and the markers that are not
+/// recorded.
+pub fn module_probed(real: &Functions, module: &Module, unavailable: &[String]) {
     let Some(session) = session(real) else { return };
-    session.number(module);
-    let of = &module.plan.module.name;
-    for reason in missed {
-        let skipped = Skipped { module: of.clone(), kernel: Some(of.clone()), reason: reason.clone() };
+    session.module_index(module);
+    let name = &module.plan.module.name;
+    for reason in unavailable {
+        let skipped = Skipped { module: name.clone(), kernel: Some(name.clone()), reason: reason.clone() };
         session.write(|file| file.skipped(&skipped));
     }
 }

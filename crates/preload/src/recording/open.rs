@@ -11,15 +11,15 @@ use prlx_driver::workers::WORKERS;
 use prlx_trace::Writer;
 
 use crate::recording::devices::devices;
-use crate::recording::digest_queue::Digesting;
-use crate::recording::flush::{Ender, at_exit};
-use crate::recording::live_file::Live;
+use crate::recording::digest_queue::DigestQueue;
+use crate::recording::flush::{Flusher, at_exit};
+use crate::recording::live_file::LiveFile;
 use crate::recording::live_thread;
 use crate::recording::session::{SESSION, Session};
 use crate::session_options::options;
 use crate::{log, rewrite};
 
-/// This process's; `None` where there can't be one.
+/// The recording of this process, opened by the first call. `None` if it cannot be opened.
 pub(super) fn session(real: &Functions) -> Option<&'static Session> {
     SESSION.get_or_init(|| Session::new(real)).as_ref()
 }
@@ -31,7 +31,7 @@ impl Session {
         let devices = devices(real);
         process.devices = devices.clone();
         let mut version = 0;
-        // SAFETY: a place for the answer.
+        // SAFETY: the driver's function (P2); the output is a local variable (P3).
         if unsafe { (real.cuDriverGetVersion)(&mut version) } == 0 {
             process
                 .versions
@@ -45,11 +45,12 @@ impl Session {
         let (file, path) = file
             .map_err(|e| log::warn_once(&format!("nothing is recorded: {}: {e}", options.folder.display())))
             .ok()?;
-        // SAFETY: the function catches what goes wrong in it. What the program and its libraries have
-        // registered by now ends after it.
+        // SAFETY: `at_exit` has the C type that atexit takes. It does not unwind, because `guard` catches
+        // panics. It runs before the handlers that the program and its libraries have registered by now, so
+        // the library and what it uses still exist.
         unsafe { libc::atexit(at_exit) };
-        Ender::start();
-        let live = Live::new(&path);
+        Flusher::start();
+        let live = LiveFile::new(&path);
         if options.rings() || options.probe.is_some() {
             live_thread::start(Duration::from_nanos(options.interval));
         }
@@ -58,12 +59,12 @@ impl Session {
             started: Instant::now(),
             devices,
             file: Mutex::new(Some(file)),
-            choice: Mutex::default(),
-            others_choice: Mutex::default(),
-            digesting: Digesting::default(),
+            launch_filter: Mutex::default(),
+            digest_filter: Mutex::default(),
+            digest_queue: DigestQueue::default(),
             launches: AtomicU64::new(0),
             threads: AtomicU32::new(0),
-            others: Mutex::default(),
+            unchanged_modules: Mutex::default(),
             streams: Mutex::default(),
             contexts: Mutex::default(),
             graphs: Mutex::default(),

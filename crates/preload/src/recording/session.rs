@@ -1,8 +1,6 @@
 //! The recording of this process: its file, its options, and the state of its contexts and graphs.
 #![allow(unsafe_code, reason = "the driver's handles")]
 
-use crate::recording::launch_shape::Shape;
-use crate::recording::lock::lock;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -24,57 +22,63 @@ use prlx_trace::launch::{ArgInfo, Host};
 use prlx_trace::process::Device;
 use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Streams, Writer};
 
-use crate::recording::context_recorder::Of;
+use crate::recording::context_recorder::ContextRecorder;
 use crate::recording::devices::is_primary;
-use crate::recording::digest_queue::Digesting;
+use crate::recording::digest_queue::DigestQueue;
 use crate::recording::graph_nodes::Graphs;
-use crate::recording::live_file::Live;
+use crate::recording::launch_shape::Shape;
+use crate::recording::live_file::LiveFile;
+use crate::recording::lock::lock;
 use crate::rewritten_module::{Kernel, Module};
 use crate::{log, rewrite};
 
-/// What contexts take of the memory, at least.
-const CONTEXTS: u64 = 1 << 20;
+/// Bytes of the memory for recording that are kept free of probe tables, for launch contexts.
+const CONTEXT_BYTES: u64 = 1 << 20;
+
+/// Offset and size in bytes of each of a kernel's parameters.
+pub type ParamLayout = Vec<(usize, usize)>;
 
 /// The recording of this process.
 pub(super) struct Session {
     pub(super) options: &'static Options,
     pub(super) started: Instant,
     pub(super) devices: Vec<Device>,
-    /// None: it is whole, or nothing more can be written.
+    /// `None` once the file is complete, or after a failed write.
     pub(super) file: Mutex<Option<Writer<File>>>,
-    pub(super) choice: Mutex<LaunchFilterState>,
-    /// Of launches that are digested alone.
-    pub(super) others_choice: Mutex<LaunchFilterState>,
-    pub(super) digesting: Digesting,
-    /// Launches so far.
+    /// Selects launches of rewritten kernels.
+    pub(super) launch_filter: Mutex<LaunchFilterState>,
+    /// Selects launches of unchanged kernels, which are only digested.
+    pub(super) digest_filter: Mutex<LaunchFilterState>,
+    pub(super) digest_queue: DigestQueue,
+    /// Number of launches so far.
     pub(super) launches: AtomicU64,
-    /// Threads that launched something, so far.
+    /// Number of threads that have launched something so far.
     pub(super) threads: AtomicU32,
-    /// By a kernel that was not rewritten, its name and its parameters as far as they are known: the module
-    /// that stands for its own.
-    pub(super) others: Mutex<HashMap<(String, Places), Option<ModuleId>>>,
-    /// Streams by order of first use.
+    /// The modules in the file that stand for unchanged kernels, by kernel name and parameter layout. `None`
+    /// if writing failed.
+    pub(super) unchanged_modules: Mutex<HashMap<(String, ParamLayout), Option<ModuleId>>>,
+    /// Numbers of streams, in order of first use, by handle.
     pub(super) streams: Mutex<HashMap<usize, u32>>,
-    /// By context; none where there can't be one.
-    pub(super) contexts: Mutex<HashMap<usize, Option<Arc<Of>>>>,
+    /// Recorders by context handle. `None` if the context cannot be recorded.
+    pub(super) contexts: Mutex<HashMap<usize, Option<Arc<ContextRecorder>>>>,
     pub(super) graphs: Mutex<Graphs>,
-    pub(super) live: Live,
+    pub(super) live: LiveFile,
 }
 
 pub(super) static SESSION: OnceLock<Option<Session>> = OnceLock::new();
 
 thread_local! {
-    /// The thread's number among those that launch.
+    /// This thread's number among the threads that launch.
     static THREAD: Cell<Option<u32>> = const { Cell::new(None) };
-    /// The thread's last wait for a device: its begin, its end, and when the program went on.
-    static WAITED: Cell<Option<[Instant; 3]>> = const { Cell::new(None) };
+    /// This thread's last wait for a device: when it began, when it ended, and when the hook returned.
+    static LAST_WAIT: Cell<Option<[Instant; 3]>> = const { Cell::new(None) };
 }
 
 impl Session {
-    /// Appends to the file; after a failure nothing more.
-    pub(super) fn write<T>(&self, what: impl FnOnce(&mut Writer<File>) -> std::io::Result<T>) -> Option<T> {
+    /// Appends to the file. After a failure, warns and writes nothing more.
+    pub(super) fn write<T>(&self, append: impl FnOnce(&mut Writer<File>) -> std::io::Result<T>) -> Option<T> {
         let mut file = lock(&self.file);
-        match what(file.as_mut()?) {
+        match append(file.as_mut()?) {
             Ok(done) => Some(done),
             Err(e) => {
                 *file = None;
@@ -84,96 +88,112 @@ impl Session {
         }
     }
 
-    /// What is recorded of the thread's context.
-    pub(super) fn here(&'static self, real: &Functions) -> Option<Arc<Of>> {
+    /// The recorder of the thread's current context, created at its first use. `None` if there is no context,
+    /// or it cannot be recorded.
+    pub(super) fn current_context(&'static self, real: &Functions) -> Option<Arc<ContextRecorder>> {
         let mut context = null_mut();
-        // SAFETY: a place for the answer.
+        // SAFETY: the driver's function (P2); the output is a local variable (P3).
         if unsafe { (real.cuCtxGetCurrent)(&mut context) } != 0 {
             return None;
         }
-        let (device, ordinal) = self.device(real)?;
+        let (device, ordinal) = self.current_device(real)?;
         let mut contexts = lock(&self.contexts);
-        contexts
-            .entry(context.addr())
-            .or_insert_with(|| {
-                let (primary, address) = (is_primary(real, context, ordinal), context.addr());
-                // SAFETY: the driver gave it out just now; it is used while the program uses it.
-                let context = unsafe { Context::foreign(context) };
-                let sink = move |f: Finished| self.finished(f);
-                let Options { level, memory: most, host_memory, .. } = *self.options;
-                let host = host_memory / self.devices.len().max(1) as u64;
-                // A flight recorder's has to outlive the context.
-                let kept = self.options.rings();
-                let memory = RecorderMemory { device: most, tables: tables(self.options), kept, host };
-                let made = Library::open().and_then(|l| Recorder::new(l, context, level, memory, sink));
-                match made {
-                    Ok(recorder) => {
-                        recorder.set_table_interval(Duration::from_nanos(self.options.interval));
-                        let digests = self.options.digest.map(|most| self.digests(context, ordinal, most));
-                        if let Some(Err(why)) = &digests {
-                            log::warn_once(&format!("nothing is digested on {device}: {why}"));
-                        }
-                        Some(Arc::new(Of { recorder, context: address, primary, device, ordinal, digests }))
-                    }
-                    Err(e) => {
-                        log::warn_once(&format!("nothing is recorded on {device}: {}", e.message));
-                        None
-                    }
+        let create = || self.new_context(real, context, device, ordinal);
+        contexts.entry(context.addr()).or_insert_with(create).clone()
+    }
+
+    /// A recorder for a context of the device with that name and ordinal.
+    fn new_context(
+        &'static self,
+        real: &Functions,
+        handle: *mut c_void,
+        device: String,
+        ordinal: u32,
+    ) -> Option<Arc<ContextRecorder>> {
+        let primary = is_primary(real, handle, ordinal);
+        // SAFETY: the driver has just returned it as the thread's current context (P5). The recorder's use
+        // ends before the context does (`contexts`).
+        let context = unsafe { Context::foreign(handle) };
+        let sink = move |f: Finished| self.finished(f);
+        let options = self.options;
+        let memory = RecorderMemory {
+            device: options.memory,
+            tables: table_bytes(options),
+            // A flight recorder's memory has to survive the context.
+            on_host: options.rings(),
+            host: options.host_memory / self.devices.len().max(1) as u64,
+        };
+        let recorder = Library::open().and_then(|l| Recorder::new(l, context, options.level, memory, sink));
+        match recorder {
+            Ok(recorder) => {
+                recorder.set_table_interval(Duration::from_nanos(options.interval));
+                let digests = options.digest.map(|max_bytes| self.new_digests(context, ordinal, max_bytes));
+                if let Some(Err(why)) = &digests {
+                    log::warn_once(&format!("nothing is digested on {device}: {why}"));
                 }
-            })
-            .clone()
-    }
-
-    /// What digests a context's launches.
-    fn digests(&self, context: Context, ordinal: u32, most: u64) -> Result<Arc<Digests>, String> {
-        let device = self.devices.iter().find(|d| d.ordinal == ordinal).ok_or("it is not known")?;
-        let image = rewrite::own(pointee_digest::PTX, Target::of(device.capability));
-        let made = Library::open().and_then(|l| Digests::new(l, context, ordinal, &image, most));
-        made.map(Arc::new).map_err(|e| e.message)
-    }
-
-    /// Appends launches that waited for digests, as `which` gives them.
-    pub(super) fn digested(
-        &self,
-        of: &Of,
-        which: impl FnOnce(&Digesting, &Arc<Digests>) -> Vec<(Launch, Streams)>,
-    ) {
-        if let Some(Ok(digests)) = &of.digests {
-            which(&self.digesting, digests).iter().for_each(|(launch, streams)| self.append(launch, streams));
+                let context = handle.addr();
+                Some(Arc::new(ContextRecorder { recorder, context, primary, device, ordinal, digests }))
+            }
+            Err(e) => {
+                log::warn_once(&format!("nothing is recorded on {device}: {}", e.message));
+                None
+            }
         }
     }
 
-    /// Before a launch: puts its digest into the stream. Whether it did.
-    pub(super) fn digest(
+    /// Digests for the launches of a context, of at most `max_bytes` for each launch.
+    fn new_digests(&self, context: Context, ordinal: u32, max_bytes: u64) -> Result<Arc<Digests>, String> {
+        let device = self.devices.iter().find(|d| d.ordinal == ordinal).ok_or("its device is not known")?;
+        let image = rewrite::assemble_own(pointee_digest::PTX, Target::of(device.capability));
+        let digests = Library::open().and_then(|l| Digests::new(l, context, ordinal, &image, max_bytes));
+        digests.map(Arc::new).map_err(|e| e.message)
+    }
+
+    /// Appends the launches that `take` takes from the queue of launches that wait for digests.
+    pub(super) fn append_digested(
         &self,
-        of: &Of,
+        context: &ContextRecorder,
+        take: impl FnOnce(&DigestQueue, &Arc<Digests>) -> Vec<(Launch, Streams)>,
+    ) {
+        if let Some(Ok(digests)) = &context.digests {
+            let taken = take(&self.digest_queue, digests);
+            taken.iter().for_each(|(launch, streams)| self.append(launch, streams));
+        }
+    }
+
+    /// Starts to digest a launch that is about to go into `stream`. Returns whether it is digested; if the
+    /// context has no digests, `launch` gets the reason.
+    pub(super) fn begin_digest(
+        &self,
+        context: &ContextRecorder,
         launch: &mut Launch,
         stream: *mut c_void,
-        places: &[(usize, usize)],
+        layout: &[(usize, usize)],
     ) -> bool {
-        match &of.digests {
+        match &context.digests {
             None => false,
             Some(Err(why)) => {
                 launch.undigested = Some(why.clone());
                 false
             }
             Some(Ok(digests)) => {
-                // SAFETY: the program's stream, which it is about to use.
-                self.digesting.begin(digests, launch, unsafe { Stream::foreign(stream) }, places)
+                // SAFETY: the program launches into this stream, so the driver knows it during the call (P5).
+                let stream = unsafe { Stream::foreign(stream) };
+                self.digest_queue.begin(digests, launch, stream, layout)
             }
         }
     }
 
-    /// The device of the thread's context: its name and ordinal.
-    fn device(&self, real: &Functions) -> Option<(String, u32)> {
+    /// Name and ordinal of the current context's device.
+    fn current_device(&self, real: &Functions) -> Option<(String, u32)> {
         let mut ordinal = 0;
-        // SAFETY: a place for the answer.
+        // SAFETY: the driver's function (P2); the output is a local variable (P3).
         let code = unsafe { (real.cuCtxGetDevice)(&mut ordinal) };
         let device = self.devices.iter().find(|d| code == 0 && i64::from(d.ordinal) == i64::from(ordinal))?;
         Some((device.name.clone(), device.ordinal))
     }
 
-    /// A launch has ended.
+    /// The sink of the recorders: a launch has ended and is decoded.
     fn finished(&self, finished: Finished) {
         for damage in &finished.damage {
             log::warn_once(&format!("a recording is damaged: {damage}"));
@@ -184,22 +204,27 @@ impl Session {
         });
         let mut launch = finished.recording.launch;
         if let Some(host) = &mut launch.host {
-            host.called = finished
-                .host_times
-                .called
-                .map(|[called, answered]| (self.since(called), self.since(answered)));
-            host.seen = finished.host_times.seen.map(|at| self.since(at));
+            let times = finished.host_times;
+            host.called = times.called.map(|[called, answered]| (self.since(called), self.since(answered)));
+            host.seen = times.seen.map(|at| self.since(at));
         }
-        let ended = self.digesting.ended(launch, finished.recording.streams);
+        let ended = self.digest_queue.ended(launch, finished.recording.streams);
         ended.into_iter().for_each(|(launch, streams)| self.append(&launch, &streams));
     }
 
+    /// Appends a launch to the file.
     pub(super) fn append(&self, launch: &Launch, streams: &Streams) {
         self.write(|file| file.launch(launch, streams));
     }
 
-    /// What is said of a launch; and, if it is not to be recorded, why.
-    pub(super) fn launch(
+    /// Appends a launch that is not recorded, with the reason.
+    pub(super) fn append_skipped(&self, launch: Launch, why: &str) {
+        self.append(&Launch { skipped: Some(why.to_owned()), ..launch }, &Streams::default());
+    }
+
+    /// The process's next launch, of a rewritten kernel with these parameters. The second value says why it
+    /// is not to be recorded, if so.
+    pub(super) fn rewritten_launch(
         &self,
         real: &Functions,
         module: &Module,
@@ -207,40 +232,41 @@ impl Session {
         shape: &Shape,
         params: Vec<u8>,
     ) -> Option<(Launch, Option<&'static str>)> {
-        let id = self.number(module);
+        let index = self.module_index(module);
         let function = module.plan.module.functions.get(kernel.function)?;
-        let said = self.described(real, shape);
-        let (grid, each) = (said.grid, kernel.counted);
+        let launch = self.new_launch(real, shape);
+        let (grid, unit) = (launch.grid, kernel.grid_unit);
         let grid = Dim3 {
-            x: grid.x.saturating_mul(each.x),
-            y: grid.y.saturating_mul(each.y),
-            z: grid.z.saturating_mul(each.z),
+            x: grid.x.saturating_mul(unit.x),
+            y: grid.y.saturating_mul(unit.y),
+            z: grid.z.saturating_mul(unit.z),
         };
         let args =
             function.params.iter().map(|p| ArgInfo { name: p.name.clone(), ty: p.ty, ..ArgInfo::default() });
         let launch = Launch {
-            module: ModuleId(id?),
+            module: ModuleId(index?),
             kernel: FuncId(kernel.function as u32),
             grid,
             params,
             args: args.collect(),
             fidelity: module.fidelity,
-            cluster: said.cluster.filter(|c| c.volume() > 1).or(kernel.cluster).or(said.cluster),
-            ..said
+            cluster: launch.cluster.filter(|c| c.volume() > 1).or(kernel.cluster).or(launch.cluster),
+            ..launch
         };
-        let wanted = self.options.wants(&function.name);
-        let why = lock(&self.choice).skip_reason(self.options, wanted, launch.number, launch.start.0);
-        Some((launch, why))
+        let selected = self.options.wants(&function.name);
+        let mut filter = lock(&self.launch_filter);
+        let skipped = filter.skip_reason(self.options, selected, launch.number, launch.start.0);
+        Some((launch, skipped))
     }
 
-    /// A module's number in the file, where it is put when it is first asked for.
-    pub(super) fn number(&self, module: &Module) -> Option<u32> {
-        *module.number.get_or_init(|| self.write(|file| file.module(&module.plan.module)).map(|id| id.0))
+    /// A module's index in the file. The first call writes the module.
+    pub(super) fn module_index(&self, module: &Module) -> Option<u32> {
+        *module.index.get_or_init(|| self.write(|file| file.module(&module.plan.module)).map(|id| id.0))
     }
 
-    /// The process's next launch, by its shape and its device alone.
-    pub(super) fn described(&self, real: &Functions, shape: &Shape) -> Launch {
-        let (device, ordinal) = self.device(real).unwrap_or_default();
+    /// The process's next launch, with its shape, device and thread, but without its kernel.
+    pub(super) fn new_launch(&self, real: &Functions, shape: &Shape) -> Launch {
+        let (device, ordinal) = self.current_device(real).unwrap_or_default();
         let dims = |[x, y, z]: [u32; 3]| Dim3 { x, y, z };
         Launch {
             grid: dims(shape.grid),
@@ -259,26 +285,31 @@ impl Session {
         }
     }
 
-    /// Nanoseconds since the process started.
+    /// Time since the process started recording.
     fn since(&self, at: Instant) -> Nanos {
         let nanos = at.saturating_duration_since(self.started).as_nanos();
         Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// What is known of a launch's thread before it is made.
+    /// What a launch records about this thread before the driver is called.
     fn host(&self) -> Host {
         let thread = THREAD.get().unwrap_or_else(|| self.threads.fetch_add(1, Ordering::Relaxed));
         THREAD.set(Some(thread));
-        let waited = WAITED.get().map(|all| all.map(|at| self.since(at)));
-        let held = waited.map_or(Nanos(0), |[_, ended, on]| on - ended);
-        Host { thread, waited: waited.map(|[begun, ended, _]| (begun, ended)), held, ..Host::default() }
+        let last_wait = LAST_WAIT.get().map(|times| times.map(|at| self.since(at)));
+        let held = last_wait.map_or(Nanos(0), |[_, ended, returned]| returned - ended);
+        Host { thread, waited: last_wait.map(|[begun, ended, _]| (begun, ended)), held, ..Host::default() }
     }
 
-    /// The module that stands for that of a kernel that was not rewritten.
-    pub(super) fn other(&self, name: &str, places: &[(usize, usize)], why: &str) -> Option<ModuleId> {
-        let mut others = lock(&self.others);
-        *others.entry((name.to_owned(), places.to_vec())).or_insert_with(|| {
-            let (skipped, params) = (Some(why.to_owned()), named(places).collect());
+    /// The module in the file that stands for the module of an unchanged kernel. The first call writes it.
+    pub(super) fn unchanged_module(
+        &self,
+        name: &str,
+        layout: &[(usize, usize)],
+        why: &str,
+    ) -> Option<ModuleId> {
+        let mut modules = lock(&self.unchanged_modules);
+        *modules.entry((name.to_owned(), layout.to_vec())).or_insert_with(|| {
+            let (skipped, params) = (Some(why.to_owned()), unnamed_params(layout).collect());
             let function =
                 Function { name: name.to_owned(), kernel: true, skipped, params, ..Function::default() };
             let module = prlx_trace::kernel::Module { functions: vec![function], ..Default::default() };
@@ -286,13 +317,8 @@ impl Session {
         })
     }
 
-    /// Writes a launch down that is not recorded.
-    pub(super) fn left_out(&self, launch: Launch, why: &str) {
-        self.append(&Launch { skipped: Some(why.to_owned()), ..launch }, &Streams::default());
-    }
-
-    /// The number of a stream.
-    pub(super) fn stream(&self, handle: *mut c_void) -> u32 {
+    /// Number of a stream; 0 for the default stream.
+    pub(super) fn stream_number(&self, handle: *mut c_void) -> u32 {
         let mut streams = lock(&self.streams);
         let next = streams.len() as u32 + 1;
         if handle.addr() <= stream::LEGACY as usize {
@@ -303,10 +329,10 @@ impl Session {
     }
 }
 
-/// How much of the memory for recording is for the tables of a probe program: all that contexts do not need,
-/// if it has no records.
-fn tables(options: &Options) -> u64 {
-    let rest = options.memory.saturating_sub(CONTEXTS);
+/// Bytes of the memory for recording that the tables of a probe program get: most of it if the program has no
+/// records, a quarter otherwise.
+fn table_bytes(options: &Options) -> u64 {
+    let rest = options.memory.saturating_sub(CONTEXT_BYTES);
     match &options.probe {
         None => 0,
         Some(program) if program.keeps_records() => rest / 4,
@@ -314,14 +340,14 @@ fn tables(options: &Options) -> u64 {
     }
 }
 
-/// This thread has waited for a device.
-pub fn has_waited(times: [Instant; 3]) {
-    WAITED.set(Some(times));
+/// Notes when this thread's last wait for a device began and ended, and when the hook returned.
+pub fn set_last_wait(times: [Instant; 3]) {
+    LAST_WAIT.set(Some(times));
 }
 
-/// Parameters of which no more is known: what they are called, and what they may be by their size.
-pub(super) fn named(places: &[(usize, usize)]) -> impl Iterator<Item = Param> {
-    places.iter().enumerate().map(|(i, (at, size))| {
+/// Parameters of which only offset and size are known. Their types are untyped words of that size.
+pub(super) fn unnamed_params(layout: &[(usize, usize)]) -> impl Iterator<Item = Param> {
+    layout.iter().enumerate().map(|(i, (at, size))| {
         let ty = match size {
             2 => Scalar::B16,
             4 => Scalar::B32,
@@ -331,6 +357,3 @@ pub(super) fn named(places: &[(usize, usize)]) -> impl Iterator<Item = Param> {
         Param { name: format!("parameter {i}"), ty, offset: *at as u32, size: *size as u32 }
     })
 }
-
-/// Where a kernel's parameters lie, and how many bytes each has.
-pub type Places = Vec<(usize, usize)>;

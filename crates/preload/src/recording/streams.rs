@@ -6,18 +6,19 @@ use std::ffi::c_void;
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::stream;
 
-/// The stream that a launch goes to; `own`: none is the thread's own.
-pub(super) fn in_stream(handle: *mut c_void, own: bool) -> *mut c_void {
-    if own && handle.is_null() {
+/// The stream that a launch goes to. `per_thread`: the null stream is the thread's own default stream.
+pub(super) fn effective_stream(handle: *mut c_void, per_thread: bool) -> *mut c_void {
+    if per_thread && handle.is_null() {
         std::ptr::without_provenance_mut(stream::PER_THREAD as usize)
     } else {
         handle
     }
 }
 
-/// Whether a stream is being captured, or can't be asked.
-pub(super) fn capturing(real: &Functions, handle: *mut c_void) -> bool {
+/// Whether a stream is being captured. True as well if the driver cannot say.
+pub(super) fn is_capturing(real: &Functions, handle: *mut c_void) -> bool {
     let mut status = 0;
-    // SAFETY: the program's stream, and a place for the answer.
+    // SAFETY: the driver's function (P2) with a stream that the program launches into (P5); the output is a
+    // local variable (P3).
     unsafe { (real.cuStreamIsCapturing)(handle, &mut status) != 0 || status != 0 }
 }

@@ -13,76 +13,82 @@ use prlx_isa::image::Target;
 use crate::rewrite::source;
 use crate::rewrite::source::Source;
 
-/// Threads of a CTA, at most.
-const THREADS: u32 = 1024;
+/// Maximum threads of a CTA.
+const MAX_CTA_THREADS: u32 = 1024;
 
 static ASSEMBLERS: LazyLock<Assemblers> = LazyLock::new(Assemblers::find);
 
-/// The assemblers that are here, as they call themselves.
+/// Versions of the assemblers on this machine, as they report them.
 pub fn tools() -> impl Iterator<Item = &'static str> {
     ASSEMBLERS.tools.iter().map(|t| t.version())
 }
 
-/// Assembles PTX of our own for a device; as it is, ending in NUL, where the driver has to.
-pub fn own(ptx: &str, device: Target) -> Vec<u8> {
-    let made = ASSEMBLERS.tools.iter().find_map(|tool| ASSEMBLERS.assemble(tool, ptx, device, &[]).ok());
-    made.unwrap_or_else(|| [ptx.as_bytes(), &[0]].concat())
+/// Assembles a kernel of this library for a device. Without an assembler, returns the PTX, ending in NUL, for
+/// the driver to assemble.
+pub fn assemble_own(ptx: &str, device: Target) -> Vec<u8> {
+    let code = ASSEMBLERS.tools.iter().find_map(|tool| ASSEMBLERS.assemble(tool, ptx, device, &[]).ok());
+    code.unwrap_or_else(|| [ptx.as_bytes(), &[0]].concat())
 }
 
-/// How many threads a CTA of each kernel may have, where the kernel says it.
-fn bounds(module: &prlx_isa::view::Module) -> BTreeMap<&str, u32> {
-    let bound = |f: &prlx_isa::view::Function| {
+/// Maximum threads of a CTA of each kernel that declares it (PTX ISA, `.maxntid` and `.reqntid`).
+fn cta_limits(module: &prlx_isa::view::Module) -> BTreeMap<&str, u32> {
+    let limit = |f: &prlx_isa::view::Function| {
         let limits = f.limits.iter().filter(|(name, _)| name == "maxntid" || name == "reqntid");
         limits.map(|(_, sizes)| sizes.iter().fold(1u32, |n, s| n.saturating_mul(*s))).min()
     };
-    module.functions.iter().filter_map(|f| Some((f.name.as_str(), bound(f)?))).collect()
+    module.functions.iter().filter_map(|f| Some((f.name.as_str(), limit(f)?))).collect()
 }
 
-/// Rewritten text, and its machine code; `None`: the driver has to make that.
-pub(super) struct Made {
+/// Rewritten PTX with its machine code.
+pub(super) struct AssembledRewrite {
     pub(super) rewrite: Rewrite,
+    /// `None`: there is no assembler, and the driver assembles the PTX.
     pub(super) code: Option<Vec<u8>>,
 }
 
-impl Made {
-    /// For how many threads fewer there is room than of the program's own code.
-    pub(super) fn lost(&self, own: Option<&[u8]>) -> u32 {
-        own.zip(self.code.as_deref()).map_or(0, |(own, code)| threads_lost(own, code))
+impl AssembledRewrite {
+    /// How many threads fewer an SM can hold than with the original code, summed over the functions.
+    pub(super) fn threads_lost(&self, original: Option<&[u8]>) -> u32 {
+        original.zip(self.code.as_deref()).map_or(0, |(original, code)| threads_lost(original, code))
     }
 }
 
-/// The machine code that would have run; of markers, whose times hang on how many threads run at once, what
-/// it would be if the driver makes it.
-pub(super) fn before(rewrite: &Rewrite, source: &Source, options: &[String]) -> Option<Vec<u8>> {
-    let made = || {
+/// The machine code that would have run without the rewrite. If the driver would assemble it, that is done
+/// here for markers only, because their times depend on how many threads run at once.
+pub(super) fn original_code(rewrite: &Rewrite, source: &Source, options: &[String]) -> Option<Vec<u8>> {
+    let assemble = || {
         let mut tools = ASSEMBLERS.tools.iter().filter(|_| rewrite.plan.probe_state.tracks.is_some());
         tools.find_map(|tool| ASSEMBLERS.assemble(tool, &source.ptx, source.target, options).ok())
     };
-    source.code.clone().or_else(made)
+    source.code.clone().or_else(assemble)
 }
 
-/// Assembles rewritten text so that it runs wherever the program's own code does; `None`: the driver has to.
-pub(super) fn assembled(
+/// Assembles rewritten PTX. Every launch that fits the `original` code fits the result too. Returns `None` if
+/// there is no suitable assembler and the driver has to assemble it.
+///
+/// # Errors
+/// If an assembler rejects the code, or the code needs too many registers for the kernel's CTAs.
+pub(super) fn assemble_rewrite(
     rewrite: &Rewrite,
     source: &Source,
-    own: Option<&[u8]>,
+    original: Option<&[u8]>,
     options: &[String],
 ) -> Result<Option<Vec<u8>>, String> {
-    let bounds = bounds(&rewrite.module);
-    let within = RegisterBudget::of(&rewrite.plan, own);
+    let limits = cta_limits(&rewrite.module);
+    let limit = |code: &[u8]| original.and_then(|original| register_limit(original, code, &limits));
+    let budget = RegisterBudget::of(&rewrite.plan, original);
     for tool in &ASSEMBLERS.tools {
-        match ASSEMBLERS.assemble_rewritten(tool, &rewrite.text, within, source.target, options) {
+        match ASSEMBLERS.assemble_rewritten(tool, &rewrite.text, budget, source.target, options) {
             Ok(code) => {
-                // A launch that fits the program's code must fit this one too.
-                let Some(most) = own.and_then(|own| fewer(own, &code, &bounds)) else {
+                let Some(most) = limit(&code) else {
                     return Ok(Some(code));
                 };
-                let less = [options, &[format!("-maxrregcount={most}")]].concat();
-                // What limits registers as a kernel begins may stop warps that share theirs.
-                let limited = (!uses_setmaxnreg(&rewrite.text)).then_some(less);
-                let code =
-                    limited.and_then(|l| ASSEMBLERS.assemble(tool, &rewrite.text, source.target, &l).ok());
-                let code = code.filter(|code| own.and_then(|own| fewer(own, code, &bounds)).is_none());
+                let options = [options, &[format!("-maxrregcount={most}")]].concat();
+                // With a register limit, warps that use `setmaxnreg` may wait for registers forever.
+                let code = (!uses_setmaxnreg(&rewrite.text))
+                    .then(|| ASSEMBLERS.assemble(tool, &rewrite.text, source.target, &options).ok())
+                    .flatten()
+                    .filter(|code| limit(code).is_none());
                 let why = || {
                     format!("rewritten, it needs more than {most} registers, and its CTAs would be too large")
                 };
@@ -95,20 +101,21 @@ pub(super) fn assembled(
     Ok(None)
 }
 
-/// With how many registers all kernels could be started with CTAs as large as before; `None`: they can.
-fn fewer(own: &[u8], made: &[u8], bounds: &BTreeMap<&str, u32>) -> Option<u32> {
-    let own = thread_resources(own);
-    let tight = thread_resources(made).into_iter().filter_map(|(name, now)| {
-        let before =
-            threads_per_sm(own.get(name)?.registers).min(bounds.get(name).copied().unwrap_or(THREADS)).max(1);
+/// Registers per thread that `code` may have so that each kernel can be launched with CTAs as large as with
+/// the original code. `None` if it can already. `limits` are those of [`cta_limits`].
+fn register_limit(original: &[u8], code: &[u8], limits: &BTreeMap<&str, u32>) -> Option<u32> {
+    let original = thread_resources(original);
+    let too_large = thread_resources(code).into_iter().filter_map(|(name, now)| {
+        let limit = limits.get(name).copied().unwrap_or(MAX_CTA_THREADS);
+        let before = threads_per_sm(original.get(name)?.registers).min(limit).max(1);
         (threads_per_sm(now.registers) < before).then(|| registers_per_thread(before))
     });
-    tight.min()
+    too_large.min()
 }
 
-/// Whether the untouched PTX gives the machine code that the program would have run.
-pub(super) fn proved(source: &Source, options: &[String]) -> bool {
-    let (Some(own), Some(tool)) = (&source.code, ASSEMBLERS.tools.first()) else { return false };
+/// Whether the unchanged PTX assembles to the machine code that the program would have run.
+pub(super) fn is_exact(source: &Source, options: &[String]) -> bool {
+    let (Some(original), Some(tool)) = (&source.code, ASSEMBLERS.tools.first()) else { return false };
     let again = ASSEMBLERS.assemble(tool, &source.ptx, source.target, options);
-    again.is_ok_and(|code| source::same_code(own, &code))
+    again.is_ok_and(|code| source::same_code(original, &code))
 }

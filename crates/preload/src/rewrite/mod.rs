@@ -1,8 +1,8 @@
-//! Turns the PTX of a module into the code that is loaded in its place.
+//! From an image that the program loads to its PTX, and to the rewritten code that is loaded instead.
 
 mod assembly;
 pub mod replacement;
 pub mod source;
 
-pub use assembly::{own, tools};
+pub use assembly::{assemble_own, tools};
 pub use replacement::replacement;

@@ -1,17 +1,17 @@
 //! Makes the code that is loaded in place of a module.
 //!
 //! # Invariants
-//! - A module that cannot be rewritten, or whose rewritten code might not run where the program's code runs,
-//!   is left as it is, with a reason.
-//! - Fidelity `exact` is proved: the untouched PTX is assembled, and its machine code is compared with the
+//! - A module that cannot be rewritten, or whose rewritten code might not run where the original runs, stays
+//!   unchanged, with a reason.
+//! - Fidelity `exact` is proved: PRLX assembles the unchanged PTX and compares its machine code with the
 //!   program's.
 //!
 //! # Limitations
-//! How the driver itself would assemble the PTX is not known. Where there is no assembler, the driver gets
-//! rewritten PTX.
+//! Without an assembler on this machine, the driver gets rewritten PTX. What the driver would make of the
+//! original PTX is not known then.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use prlx_driver::assemble::thread_resources;
 use prlx_driver::occupancy::keep_occupancy;
@@ -22,30 +22,91 @@ use prlx_probe::diagnostics;
 use prlx_trace::kernel::Fidelity;
 
 use crate::log;
-use crate::rewrite::assembly::{Made, assembled, before, proved};
+use crate::rewrite::assembly::{AssembledRewrite, assemble_rewrite, is_exact, original_code};
 use crate::rewrite::source::Source;
 use crate::rewritten_module::Module;
 use crate::session_options::options;
 
-/// What is loaded in a module's place.
+/// The code that is loaded in place of a module.
 #[derive(Clone, Debug)]
 pub struct Replacement {
-    /// An image: machine code, or PTX ending in NUL.
+    /// Machine code, or PTX that ends in NUL.
     pub image: Arc<[u8]>,
-    /// What it is.
+    /// The rewritten module.
     pub module: Arc<Module>,
-    /// What a probe program can't be told in it, and which markers are not recorded.
-    pub missed: Vec<String>,
+    /// Values of the probe program that this module does not have, and markers that are not recorded.
+    pub unavailable: Vec<String>,
 }
 
-/// Rewrites a module. `more`: options of the load that change code.
+/// Rewrites a module. `more` are options of the load that change code, in the form that an assembler takes.
 ///
 /// # Errors
-/// Why it is left as it is.
+/// Why the module stays unchanged.
 pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, String> {
     let begun = Instant::now();
+    let (name, program) = request(&source)?;
+    let files = |path: &str| std::fs::read_to_string(path).ok().filter(|t| t.len() < 1 << 20);
+    let rewrite = |program: &RecordingRequest| {
+        prlx_instrument::rewrite(&source.ptx, &name, program, &files).map_err(|e| e.message)
+    };
+    let first = rewrite(&program)?;
+    if first.plan.functions.iter().all(|f| f.skipped.is_some()) {
+        let mut why = first.plan.functions.iter().filter_map(|f| f.skipped.as_deref());
+        let why = why.clone().find(|why| *why == UNPROBED).or_else(|| why.next());
+        return Err(why.unwrap_or("it has no kernels").to_owned());
+    }
+    let rewriting = begun.elapsed();
+    let options: Vec<String> = source.options.iter().chain(more).cloned().collect();
+    let original = original_code(&first, &source, &options);
+    let original = original.as_deref();
+    let (assembled, exact) = std::thread::scope(|scope| {
+        let proof =
+            (source.fidelity == Fidelity::Unproven).then(|| scope.spawn(|| is_exact(&source, &options)));
+        let assemble = |rewrite: Rewrite| {
+            let code = assemble_rewrite(&rewrite, &source, original, &options);
+            code.map(|code| AssembledRewrite { rewrite, code })
+        };
+        let spans = || program.with_spans().and_then(|spans| rewrite(&spans).and_then(assemble).ok());
+        let assembled =
+            assemble(first).map(|first| keep_occupancy(first, spans, |made| made.threads_lost(original)));
+        (assembled, proof.is_some_and(|p| p.join().unwrap_or(false)))
+    });
+    let AssembledRewrite { rewrite, code } = assembled?;
+    let unavailable = unavailable(&program, &rewrite, &source);
+    let fidelity = if exact { Fidelity::Exact } else { source.fidelity };
+    let mut plan = rewrite.plan;
+    let image: Arc<[u8]> = match code {
+        Some(code) => {
+            let before = original.map(thread_resources).unwrap_or_default();
+            let now = thread_resources(&code);
+            for function in &mut plan.module.functions {
+                let name = function.name.as_str();
+                function.needs = before.get(name).copied().zip(now.get(name).copied());
+            }
+            code.into()
+        }
+        None => [rewrite.text.as_bytes(), &[0]].concat().into(),
+    };
+    let module = Module::new(&rewrite.module, plan, fidelity);
+    let recorded = module.kernels.values().filter(|k| k.skipped.is_none()).count();
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    log::debug(&format!(
+        "module {name}: {recorded} of {} kernels rewritten, {}, for {}; {:.1} ms, of it {:.1} to rewrite",
+        module.kernels.len(),
+        fidelity.name(),
+        source.target,
+        ms(begun.elapsed()),
+        ms(rewriting)
+    ));
+    Ok(Replacement { image, module: Arc::new(module), unavailable })
+}
+
+/// The module's name, and what the session asks to record in it.
+///
+/// # Errors
+/// Why nothing is recorded in the module.
+fn request(source: &Source) -> Result<(String, RecordingRequest), String> {
     let asked = options().ok_or("nothing is to be recorded")?;
-    let name = name(&source.ptx);
     if asked.zoom.as_ref().is_some_and(|c| c.module != prlx_plan::digest(&source.ptx)) {
         return Err("another module is looked at closer".into());
     }
@@ -59,71 +120,26 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
             return Err("no kernel of it was asked for".into());
         }
     }
-    let files = |path: &str| std::fs::read_to_string(path).ok().filter(|t| t.len() < 1 << 20);
-    let write = |program: &RecordingRequest| {
-        prlx_instrument::rewrite(&source.ptx, &name, program, &files).map_err(|e| e.message)
-    };
-    let rewrite = write(&program)?;
-    if rewrite.plan.functions.iter().all(|f| f.skipped.is_some()) {
-        let mut why = rewrite.plan.functions.iter().filter_map(|f| f.skipped.as_deref());
-        let why = why.clone().find(|why| *why == UNPROBED).or_else(|| why.next());
-        return Err(why.unwrap_or("it has no kernels").to_owned());
-    }
-    let written = begun.elapsed();
-    let options: Vec<String> = source.options.iter().chain(more).cloned().collect();
-    let own = before(&rewrite, &source, &options);
-    let (made, proof) = std::thread::scope(|scope| {
-        let proof =
-            (source.fidelity == Fidelity::Unproven).then(|| scope.spawn(|| proved(&source, &options)));
-        let of = |rewrite: Rewrite| {
-            assembled(&rewrite, &source, own.as_deref(), &options).map(|code| Made { rewrite, code })
-        };
-        let spans = || program.with_spans().and_then(|spans| write(&spans).and_then(of).ok());
-        let made = of(rewrite).map(|first| keep_occupancy(first, spans, |made| made.lost(own.as_deref())));
-        (made, proof.is_some_and(|p| p.join().unwrap_or(false)))
-    });
-    let Made { rewrite, code } = made?;
-    let kept = &rewrite.plan.probe_state;
-    let mut missed = program.probe.as_deref().map_or_else(Vec::new, |script| {
-        let missed = diagnostics::missed(script, &rewrite.module, &source.ptx, &kept.unavailable)
-            .into_iter()
-            .map(|m| m.1);
-        missed
-            .chain(kept.unmatched_clauses.iter().map(|clause| diagnostics::nowhere(script, *clause)))
-            .collect()
-    });
-    missed.extend(kept.unrecorded_markers.iter().map(|missed| {
-        let function = rewrite.module.functions.get(missed.function.index()).map_or("", |f| f.name.as_str());
-        format!("{function}: {}", missed.why)
-    }));
-    let fidelity = if proof { Fidelity::Exact } else { source.fidelity };
-    let mut plan = rewrite.plan;
-    let image: Arc<[u8]> = match code {
-        Some(made) => {
-            let own = own.as_deref().map(thread_resources).unwrap_or_default();
-            let now = thread_resources(&made);
-            for function in &mut plan.module.functions {
-                function.needs =
-                    own.get(function.name.as_str()).copied().zip(now.get(function.name.as_str()).copied());
-            }
-            made.into()
-        }
-        None => [rewrite.text.as_bytes(), &[0]].concat().into(),
-    };
-    let module = Module::new(&rewrite.module, plan, fidelity);
-    let recorded = module.kernels.values().filter(|k| k.skipped.is_none()).count();
-    log::debug(&format!(
-        "module {name}: {recorded} of {} kernels rewritten, {}, for {}; {:.1} ms, of it {:.1} to rewrite",
-        module.kernels.len(),
-        fidelity.name(),
-        source.target,
-        begun.elapsed().as_secs_f64() * 1e3,
-        written.as_secs_f64() * 1e3
-    ));
-    Ok(Replacement { image, module: Arc::new(module), missed })
+    Ok((name(&source.ptx), program))
 }
 
-/// What a module is called: its first kernel.
+/// The values of the probe program that the module does not have, its tracepoints that match nothing, and the
+/// markers that are not recorded, each as a text with the reason.
+fn unavailable(program: &RecordingRequest, rewrite: &Rewrite, source: &Source) -> Vec<String> {
+    let state = &rewrite.plan.probe_state;
+    let mut all = program.probe.as_deref().map_or_else(Vec::new, |script| {
+        let values = diagnostics::missed(script, &rewrite.module, &source.ptx, &state.unavailable);
+        let unmatched = state.unmatched_clauses.iter().map(|clause| diagnostics::nowhere(script, *clause));
+        values.into_iter().map(|m| m.1).chain(unmatched).collect()
+    });
+    all.extend(state.unrecorded_markers.iter().map(|marker| {
+        let function = rewrite.module.functions.get(marker.function.index()).map_or("", |f| f.name.as_str());
+        format!("{function}: {}", marker.why)
+    }));
+    all
+}
+
+/// Name of a module: that of its first kernel.
 fn name(ptx: &str) -> String {
     let words = ptx.split_once(".entry").map(|(_, rest)| rest.trim_start());
     let name = words.and_then(|w| w.split(|c: char| c == '(' || c == '{' || c.is_whitespace()).next());

@@ -1,12 +1,15 @@
-//! From an image to the PTX that it was made from, and how sure that is.
+//! Finds the PTX that an image was compiled from, and how certain that is.
 //!
-//! Of a fatbin the driver takes one image ([`prlx_isa::image::choose`]). If that is PTX, it is the source. If
-//! it is machine code, the PTX is looked for beside it, for the same target; then in it, where `-lineinfo`
-//! has put it; then beside it, for an earlier target.
+//! The driver takes one image of a fatbin ([`prlx_isa::image::choose`]). If that image is PTX, it is the
+//! source. If it is machine code, the PTX is the first of: a PTX image of the fatbin for the same target; PTX
+//! inside the machine code, where `-lineinfo` puts it; a PTX image for an earlier target.
 //!
 //! # Invariants
-//! What can't be read has a reason. Nothing is decompressed before it is needed. Misses: PTX that lies
-//! elsewhere.
+//! - An image without readable PTX has a reason.
+//! - Images are decompressed only when they are needed.
+//!
+//! # Limitations
+//! PTX outside of the image, as in a file, is not found.
 
 use prlx_driver::assemble;
 use prlx_isa::image::{self, Image, Kind, Target, cubin};
@@ -15,22 +18,22 @@ use prlx_trace::kernel::Fidelity;
 /// The PTX of an image.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Source {
-    /// The text.
+    /// Text of the PTX.
     pub ptx: String,
-    /// What it is to be assembled for.
+    /// The target to assemble it for.
     pub target: Target,
-    /// The options that it was assembled with, those that make a difference.
+    /// The options that it was assembled with, as far as they change code.
     pub options: Vec<String>,
-    /// The machine code that would have run; none if the driver assembles the PTX itself.
+    /// The machine code that would have run. `None` if the driver assembles the PTX.
     pub code: Option<Vec<u8>>,
-    /// How sure it is before anything is proved.
+    /// How certain it is that this is the source, before the proof.
     pub fidelity: Fidelity,
 }
 
-/// Looks for it.
+/// Finds the PTX of an image that is loaded on a device with target `device`.
 ///
 /// # Errors
-/// Why there is none.
+/// Why there is no PTX.
 pub fn find(bytes: &[u8], device: Target) -> Result<Source, String> {
     let images = image::read(bytes).map_err(|e| e.to_string())?;
     let chosen = image::choose(&images, 0, device).ok_or("nothing in it runs on this device")?;
@@ -46,7 +49,7 @@ pub fn find(bytes: &[u8], device: Target) -> Result<Source, String> {
     };
     let code = chosen.bytes().map_err(|e| e.to_string())?.into_owned();
     if let Some(image) = beside(true) {
-        // The target is the machine code's own, not the device's: what is loaded is what is proved.
+        // Assembled for the target of the machine code, not of the device, so that the two can be compared.
         return text(image, chosen.target, Some(code), Fidelity::Unproven);
     }
     let inside = cubin::read(&code).map_err(|e| e.to_string())?;
@@ -60,7 +63,7 @@ pub fn find(bytes: &[u8], device: Target) -> Result<Source, String> {
     }
 }
 
-/// A PTX image as a source.
+/// The source from a PTX image.
 fn text(
     image: &Image<'_>,
     device: Target,

@@ -181,7 +181,7 @@ fn every_way_to_load_and_to_launch() {
         let Some(program) = folder.program("ways", how) else { return };
         for way in PTX_WAYS {
             let (out, log) = alike(&folder, &program, &[way, ptx], &[]);
-            // The program's own launches, and what it is told of the kernel: four parameters.
+            // The program's own launches, and the four parameters that the driver reports to it.
             assert!(
                 out.contains("parameters 0+4 4+4 8+8 16+8\n") && out.contains("enumerated "),
                 "{way}: {out}"
@@ -403,15 +403,15 @@ fn programs_leave_as_they_do() {
         let (bare, _) = run(&folder, &program, &[how], false, &[]);
         let (ran, log) = run(&folder, &program, &[how], true, &[]);
         assert_eq!((ran.code, ran.signal), (code, signal), "{how}");
-        // What was recorded and not read back goes with a faulty context, and that is said.
-        let said = how == "fault";
+        // What was recorded and not copied is lost with a faulty context, and a warning says so.
+        let warned = how == "fault";
         assert_eq!(
-            ran.err.contains("prlx: the recording is not whole: recording: illegal address"),
-            said,
+            ran.err.contains("prlx: the recording is incomplete: recording: illegal address"),
+            warned,
             "{}",
             ran.err
         );
-        assert_eq!(bare, if said { theirs(ran) } else { ran }, "{how}");
+        assert_eq!(bare, if warned { theirs(ran) } else { ran }, "{how}");
         // A file that was not ended says so, and is read as far as it goes.
         let whole = signal.is_none();
         if how == "fork" {
@@ -444,7 +444,7 @@ fn programs_leave_as_they_do() {
 fn a_fault_takes_nothing_with_it_where_launches_are_waited_for() {
     let folder = Folder::new();
     let Some(program) = folder.program("leave", How::Dlsym) else { return };
-    let hint = "; with CUDA_LAUNCH_BLOCKING=1 every launch is safe before the next one runs";
+    let hint = "; with CUDA_LAUNCH_BLOCKING=1 every launch is saved before the next one runs";
     for value in ["0", "1"] {
         let (ran, log) = run(&folder, &program, &["queued"], true, &[("CUDA_LAUNCH_BLOCKING", value)]);
         assert_eq!((ran.code, ran.err.contains(hint)), (Some(4), value == "0"), "{}", ran.err);

@@ -93,9 +93,9 @@ impl Library {
             options.as_mut_ptr(),
             values.as_mut_ptr()
         ));
-        let said = log.split(|&b| b == 0).next().unwrap_or_default();
-        let said = String::from_utf8_lossy(said).trim_end().to_owned();
-        loaded.map(|()| Module(module)).map_err(|e| Failure { log: said, ..e })
+        let text = log.split(|&b| b == 0).next().unwrap_or_default();
+        let log = String::from_utf8_lossy(text).trim_end().to_owned();
+        loaded.map(|()| Module(module)).map_err(|e| Failure { log, ..e })
     }
 
     /// Unloads a module. Its handle must not be used afterwards.

@@ -58,7 +58,7 @@ impl Library {
             },
             |one| vec![one.clone()],
         );
-        let mut said = String::new();
+        let mut reason = String::new();
         for place in &places {
             // SAFETY: Loading a library runs its initialisers. This one is the system's driver, or the
             // library that the user named.
@@ -91,13 +91,14 @@ impl Library {
                     }
                     return Ok(library);
                 }
-                Err(e) if said.is_empty() => {
-                    said = std::error::Error::source(&e).map_or_else(|| e.to_string(), |why| why.to_string());
+                Err(e) if reason.is_empty() => {
+                    reason =
+                        std::error::Error::source(&e).map_or_else(|| e.to_string(), |why| why.to_string());
                 }
                 Err(_) => {}
             }
         }
-        let error = Error::new(ErrorKind::Device, format!("no CUDA driver: {said}"));
+        let error = Error::new(ErrorKind::Device, format!("no CUDA driver: {reason}"));
         Err(error.help("install NVIDIA's driver, or run on the CPU device: --device cpu"))
     }
 

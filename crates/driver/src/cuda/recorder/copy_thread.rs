@@ -288,13 +288,13 @@ impl CopyThread {
                 self.answer(shared);
                 let copied = self.bulk.bytes().unwrap_or_default();
                 let mut bytes = Vec::new();
-                let kept = bytes.try_reserve_exact(copied.len()).is_ok();
-                if kept {
+                let fits = bytes.try_reserve_exact(copied.len()).is_ok();
+                if fits {
                     bytes.extend_from_slice(copied);
                 }
                 let batch =
                     CopiedBatch { area, used: used.0, bytes, pool: *pool, slots, launches, dead: None };
-                if kept {
+                if fits {
                     Ok(batch)
                 } else {
                     Err((batch.launches, "there was no host memory for it".to_owned()))
@@ -418,7 +418,7 @@ impl CopyThread {
 
 /// Copies a part of the memory of a failed context, if that memory is the host's.
 fn surviving_bytes(shared: &Shared, used: (u64, u64)) -> Option<Vec<u8>> {
-    shared.kept.as_ref()?.copy(used.0, used.1)
+    shared.mapped.as_ref()?.copy(used.0, used.1)
 }
 
 /// Delivers what the launches of a failed context left in host memory. Such memory has no pool.

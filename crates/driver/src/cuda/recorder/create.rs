@@ -26,9 +26,9 @@ use crate::cuda::recorder::tables::Tables;
 use crate::error::{Error, ErrorKind};
 
 /// Allocates the memory of a layout. Returns its address, and the memory itself if it is the host's.
-fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<MappedBuffer>), Failure> {
+fn place(library: Library, layout: &Layout, on_host: bool) -> Result<(u64, Option<MappedBuffer>), Failure> {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    let get = |bytes: u64| match kept {
+    let get = |bytes: u64| match on_host {
         true => MappedBuffer::new(library, size(bytes)).map(|m| (m.device(), Some(m))),
         false => library.alloc(size(bytes)).map(|at| (at, None)),
     };
@@ -65,7 +65,7 @@ impl Recorder {
         memory: RecorderMemory,
         sink: impl FnMut(Finished) + Send + 'static,
     ) -> Result<Recorder, Error> {
-        let RecorderMemory { device, tables, kept, host } = memory;
+        let RecorderMemory { device, tables, on_host, host } = memory;
         let layout = Layout::new(level, device, tables).ok_or_else(|| {
             Error::new(
                 ErrorKind::Memory,
@@ -73,10 +73,10 @@ impl Recorder {
             )
             .help("four MiB are the least that is of use")
         })?;
-        let made = library.with_relaxed_capture(|| {
-            library.with_context(context, || Recorder::make(library, layout, kept, host))
+        let allocated = library.with_relaxed_capture(|| {
+            library.with_context(context, || Recorder::allocate(library, layout, on_host, host))
         });
-        let (shared, copy_thread) = made.map_err(|e| e.during("recording"))??;
+        let (shared, copy_thread) = allocated.map_err(|e| e.during("recording"))??;
         let shared = Arc::new(shared);
         let (to, batches) = std::sync::mpsc::channel();
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
@@ -92,7 +92,12 @@ impl Recorder {
     }
 
     /// Allocates and zeroes everything that the recorder needs from the driver.
-    fn make(library: Library, layout: Layout, kept: bool, host: u64) -> Result<(Shared, CopyThread), Error> {
+    fn allocate(
+        library: Library,
+        layout: Layout,
+        on_host: bool,
+        host: u64,
+    ) -> Result<(Shared, CopyThread), Error> {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let failed = |e: Failure| e.during("recording");
         let (stream, upload_stream) =
@@ -103,7 +108,7 @@ impl Recorder {
             .collect::<Result<_, _>>()
             .map_err(failed)?;
         let bulk = PinnedBuffer::new(library, size(layout.pool + layout.arena)).map_err(failed)?;
-        let (base, kept) = place(library, &layout, kept).map_err(failed)?;
+        let (base, mapped) = place(library, &layout, on_host).map_err(failed)?;
         let generations = std::array::from_fn(|i| Generation::new(layout, layout.area(base, i)));
         upload.zero_device(upload_stream, &[(base, size(layout.total()))]).map_err(failed)?;
         let start = Instant::now();
@@ -147,7 +152,7 @@ impl Recorder {
             paused: false,
             context_destroyed: false,
             failed: None,
-            survives_context: kept.is_some(),
+            survives_context: mapped.is_some(),
             deadline: None,
             finished: false,
             upload,
@@ -161,7 +166,7 @@ impl Recorder {
             library,
             layout,
             base,
-            kept,
+            mapped,
             upload_stream,
             pid: std::process::id(),
             state: Mutex::new(state),

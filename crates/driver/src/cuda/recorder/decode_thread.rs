@@ -65,27 +65,27 @@ pub(super) fn run(shared: &Shared, batches: &Receiver<CopiedBatch>, mut sink: Si
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        let said = std::mem::take(&mut shared.lock().unrecorded);
-        deliver_unrecorded(said, &mut sink);
+        let launches = std::mem::take(&mut shared.lock().unrecorded);
+        deliver_unrecorded(launches, &mut sink);
     }
     loop {
-        let said = {
+        let launches = {
             let mut state = shared.lock();
             state.finished = state.unrecorded.is_empty();
             std::mem::take(&mut state.unrecorded)
         };
-        if said.is_empty() {
+        if launches.is_empty() {
             break;
         }
-        deliver_unrecorded(said, &mut sink);
+        deliver_unrecorded(launches, &mut sink);
     }
     shared.finished.store(true, Ordering::Release);
     shared.changed.notify_all();
 }
 
 /// Delivers launches of which nothing is recorded.
-fn deliver_unrecorded(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
-    for launch in said {
+fn deliver_unrecorded(launches: Vec<prlx_trace::Launch>, sink: &mut Sink) {
+    for launch in launches {
         let recording = Recording { launch, ..Recording::default() };
         sink(Finished {
             recording,
@@ -117,10 +117,10 @@ fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &
     let all = batch.slots.iter().map(|slot| part(slot.heads, 0, room(slot.kind.warps(), 0).0));
     let mut pool = Pool::new(shared.layout.level, WARP, batch.area.pool, pool, batch.area.bucket, all);
     for placed in batch.launches {
-        let (kept, probes) = (&placed.plan.probe_state, shared.layout.level == Level::Probe);
+        let (state, probes) = (&placed.plan.probe_state, shared.layout.level == Level::Probe);
         // All launches add to the same tables, so mixing does not matter for them.
         if placed.ownership != Ownership::Exclusive
-            && !(probes && kept.records.warp == 0 && kept.tracks.is_none())
+            && !(probes && state.records.warp == 0 && state.tracks.is_none())
         {
             shared.lock().add_unrecorded(
                 placed.launch,
@@ -141,11 +141,11 @@ fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &
                 Vec::new(),
             ),
             true => {
-                let bytes = part(slot.finals, 0, placed.launch.warps().saturating_mul(kept.records.warp));
-                (DecodedStreams::default(), records(kept, &placed.launch, bytes))
+                let bytes = part(slot.finals, 0, placed.launch.warps().saturating_mul(state.records.warp));
+                (DecodedStreams::default(), records(state, &placed.launch, bytes))
             }
         };
-        let marks = kept.tracks.as_ref().and_then(|_| {
+        let marks = state.tracks.as_ref().and_then(|_| {
             let bytes = part(slot.tracks, 0, slot.track_bytes());
             shared
                 .lock()

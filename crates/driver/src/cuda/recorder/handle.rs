@@ -212,8 +212,8 @@ impl Recorder {
     /// host's. They would be lost if the process were killed now. Launches that have not ended have a
     /// [fault](Launch::fault) that says so.
     pub fn running(&self) -> Vec<Running> {
-        match &self.shared.kept {
-            Some(kept) if !self.forked() => self.shared.running(kept),
+        match &self.shared.mapped {
+            Some(memory) if !self.forked() => self.shared.running(memory),
             _ => Vec::new(),
         }
     }

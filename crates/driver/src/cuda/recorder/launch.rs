@@ -72,7 +72,7 @@ pub struct RecorderMemory {
     pub tables: u64,
     /// Whether `device` bytes of host memory are used instead. They are slower for kernels, and survive a
     /// fault.
-    pub kept: bool,
+    pub on_host: bool,
     /// Host memory in bytes for launches that are copied and not yet delivered.
     pub host: u64,
 }

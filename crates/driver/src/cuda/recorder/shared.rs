@@ -23,7 +23,7 @@ pub(super) struct Shared {
     /// Address of the device memory.
     pub(super) base: u64,
     /// That memory, if it is the host's. Its content survives the context.
-    pub(super) kept: Option<MappedBuffer>,
+    pub(super) mapped: Option<MappedBuffer>,
     /// Stream for copies of contexts, so that they never wait for copies of recorded data.
     pub(super) upload_stream: Stream,
     pub(super) pid: u32,

@@ -35,7 +35,7 @@ fn still(state: &State, (generation, round, place): Position) -> bool {
 
 impl Shared {
     /// As [`Recorder::running`](super::Recorder::running), with the memory that markers write to.
-    pub(super) fn running(&self, kept: &MappedBuffer) -> Vec<Running> {
+    pub(super) fn running(&self, memory: &MappedBuffer) -> Vec<Running> {
         let mut found = Vec::new();
         for (i, g) in self.lock().generations.iter().enumerate() {
             let all = g.launches.iter().enumerate().filter(|(_, placed)| there(placed));
@@ -53,7 +53,7 @@ impl Shared {
         // This reads without the lock, because launches wait for it. Launches that are delivered meanwhile
         // are dropped below, because their memory may be in use again.
         let read = |(at, plan, launch, slot): (Position, Arc<Plan>, Launch, Slot)| {
-            let bytes = kept.copy(slot.tracks, slot.track_bytes())?;
+            let bytes = memory.copy(slot.tracks, slot.track_bytes())?;
             let marks = marks(&plan, &launch, &slot, &bytes)?;
             Some((at, Running { plan, launch, marks }))
         };
