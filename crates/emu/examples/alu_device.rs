@@ -170,6 +170,7 @@ fn pool_of(t: Type) -> Pool {
 }
 
 /// Every form to try.
+#[expect(clippy::too_many_lines, reason = "a table of forms")]
 fn texts() -> Vec<(String, usize)> {
     let mut v: Vec<(String, usize)> = Vec::new();
     let mut add = |n: usize, parts: &[&[&str]]| {

@@ -123,6 +123,7 @@ impl Compiler {
         }
         at
     }
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of statement")]
     fn one(&mut self, at: BlockId, s: &S, of: Option<LoopId>) -> BlockId {
         match s {
             S::Store => {

@@ -266,6 +266,11 @@ fn bytes() {
             }
         }
     }
+}
+
+#[test]
+fn dot_products_and_packed_halves() {
+    let three = tuples(&[integers(32, 300, 1), integers(32, 300, 2), integers(32, 300, 3)], 5000, 1);
     for (a, sa) in [("u32", false), ("s32", true)] {
         for (b, sb) in [("u32", false), ("s32", true)] {
             let byte = |x: u64, i: u32, s: bool| val(x >> (8 * i) & 0xff, 8, s);

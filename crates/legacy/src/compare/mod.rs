@@ -34,7 +34,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::v1::{EventBytes, EventKind, File, Flags, HistoryEntry, Warp};
+use crate::v1::{Cursor, EventBytes, EventKind, File, Flags, HistoryEntry, Warp};
 use prlx_trace::kernel::Level;
 
 use prlx_analyze::Error;
@@ -46,7 +46,7 @@ use differences::{FindingKey, KnownFinding, Sink};
 use event_order::Stream;
 use evidence::Wanted;
 use fast_hash::FastHash;
-use findings::Gathered;
+use findings::{Cluster, Gathered};
 use input::LaunchShape;
 use parallel::{BATCH, both};
 use streams::Eyes;
@@ -113,15 +113,7 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
     let headers = files.map(|f| &f.header);
     let counts = headers.map(|h| h.warps);
     let (common, total) = (counts[0].min(counts[1]), counts[0].max(counts[1]));
-    if let Some(beyond) = options.warps.iter().find(|r| r.0 >= total) {
-        return Err(Error::new(
-            "filter",
-            format!("warp {} of {total}: the filter matches nothing", beyond.0),
-        ));
-    }
-    if options.sites.len() > 64 {
-        return Err(Error::new("filter", "more than 64 sites"));
-    }
+    filters_fit(options, total)?;
     let shape = LaunchShape::new(files[usize::from(counts[1] > counts[0])], total);
     let compact = inputs.map(Input::compact);
     let cx = Context {
@@ -187,31 +179,8 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
     out.gaps.extend(gathered.gap(sum.kinds.iter().sum()));
     out.findings_total = gathered.len() as u64;
     out.differing = Differing { lanes: gathered.lanes(), warps: sum.differing, kinds: sum.kinds };
-    let clusters = gathered.sorted(options.findings);
-    let mut found = Vec::new();
-    for side in 0..2 {
-        let wanted = clusters.iter().enumerate().filter_map(|(finding, (_, c))| {
-            let (event, visits) = (c.first.events[side]?, c.first.visits[side]?);
-            Some(Wanted { finding, warp: c.warp(), event, visits })
-        });
-        let wanted = if headers[side].sampled() { Vec::new() } else { wanted.collect() };
-        let (evidence, lies) = evidence::read(inputs[side], &mut cursors[side], wanted, clusters.len())?;
-        found.push(evidence);
-        let name = ["A", "B"][side];
-        out.gaps.extend(["values", "operands"].iter().zip(lies).filter_map(|(what, l)| l.gap(name, what)));
-    }
-    let tables = inputs.map(|i| i.sites);
-    let mut histories = Vec::new();
-    let (mut of_b, of_a) = (found.pop().unwrap_or_default(), found.pop().unwrap_or_default());
-    for (i, ((key, c), a)) in clusters.into_iter().zip(of_a).enumerate() {
-        let b = std::mem::take(&mut of_b[i]);
-        let lanes = c.first.lanes;
-        let mut finding = findings::finding(key, c, &shape, tables);
-        finding.operands =
-            evidence::operands([a.snapshot, b.snapshot], lanes, options.float).or(finding.operands);
-        out.findings.push(finding);
-        histories.push([a.history, b.history]);
-    }
+    let histories =
+        add_findings(inputs, &mut cursors, gathered.sorted(options.findings), &shape, options, &mut out)?;
     let differs = sum.kinds != [0; 5] || out.differences.iter().any(LaunchDifference::is_decisive);
     out.verdict = match (differs, out.gaps.is_empty()) {
         (true, _) => Verdict::Differs,
@@ -226,6 +195,55 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
         events: sum.events,
         histories,
     })
+}
+
+/// Refuses filters that can't match anything in a launch of `warps` warps.
+fn filters_fit(options: &Options, warps: u32) -> Result<(), Error> {
+    if let Some(beyond) = options.warps.iter().find(|r| r.0 >= warps) {
+        let what = format!("warp {} of {warps}: the filter matches nothing", beyond.0);
+        return Err(Error::new("filter", what));
+    }
+    if options.sites.len() > 64 {
+        return Err(Error::new("filter", "more than 64 sites"));
+    }
+    Ok(())
+}
+
+/// Adds findings to a report, with their operands from the rings of the files. Returns the earlier values of
+/// each finding, by side.
+fn add_findings(
+    inputs: [&Input<'_>; 2],
+    cursors: &mut [Cursor<'_>; 2],
+    clusters: Vec<(FindingKey, Cluster)>,
+    shape: &LaunchShape,
+    options: &Options,
+    out: &mut LaunchReport,
+) -> Result<Vec<[Vec<HistoryEntry>; 2]>, Error> {
+    let mut found = Vec::new();
+    for side in 0..2 {
+        let wanted = clusters.iter().enumerate().filter_map(|(finding, (_, c))| {
+            let (event, visits) = (c.first.events[side]?, c.first.visits[side]?);
+            Some(Wanted { finding, warp: c.warp(), event, visits })
+        });
+        let wanted = if inputs[side].file.header.sampled() { Vec::new() } else { wanted.collect() };
+        let (evidence, lies) = evidence::read(inputs[side], &mut cursors[side], wanted, clusters.len())?;
+        found.push(evidence);
+        let name = ["A", "B"][side];
+        out.gaps.extend(["values", "operands"].iter().zip(lies).filter_map(|(what, l)| l.gap(name, what)));
+    }
+    let tables = inputs.map(|i| i.sites);
+    let mut histories = Vec::new();
+    let (mut of_b, of_a) = (found.pop().unwrap_or_default(), found.pop().unwrap_or_default());
+    for (i, ((key, c), a)) in clusters.into_iter().zip(of_a).enumerate() {
+        let b = std::mem::take(&mut of_b[i]);
+        let lanes = c.first.lanes;
+        let mut finding = findings::finding(key, c, shape, tables);
+        finding.operands =
+            evidence::operands([a.snapshot, b.snapshot], lanes, options.float).or(finding.operands);
+        out.findings.push(finding);
+        histories.push([a.history, b.history]);
+    }
+    Ok(histories)
 }
 
 fn same_kernel(files: [&File<'_>; 2], options: &Options) -> Result<(), Error> {

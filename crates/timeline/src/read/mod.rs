@@ -268,10 +268,6 @@ impl Work<'_> {
         };
         // Copies say an mbarrier, which may be another CTA's.
         let clusters = out.launches[self.launch].clusters.filter(|_| self.copies);
-        let completes = |via: Via, word: u32| {
-            let there = clusters.filter(|_| via == Via::Tma).and_then(|c| c.addressed(cta, word));
-            there.unwrap_or((cta, word))
-        };
         let mut track = Track {
             launch: self.launch,
             sm: Some(recorded.sm),
@@ -300,7 +296,7 @@ impl Work<'_> {
                     let issue = kind == MarkKind::Issue;
                     let track = out.tracks.len();
                     let payload = *payload;
-                    let (cta, word) = completes(via, payload[0]);
+                    let (cta, word) = completes(clusters, cta, via, payload[0]);
                     self.works.push(Async {
                         cta,
                         word,
@@ -321,23 +317,7 @@ impl Work<'_> {
         let (spans, found) = pairing.finish(range, recorded.last && recorded.lost > 0);
         self.found += found;
         if self.copies {
-            let number = out.tracks.len();
-            let waits =
-                spans.iter().filter(|s| out.regions[s.region as usize].via == Via::Mbarrier && !s.open[1]);
-            let there = |s: &Span| completes(Via::Tma, s.payload[0]);
-            self.works.extend(waits.map(|s| Async {
-                cta: there(s).0,
-                word: there(s).1,
-                at: s.end,
-                cycles: 0,
-                issue: false,
-                via: Via::Tma,
-                name: 0,
-                region: s.region,
-                payload: s.payload,
-                track: number,
-                implied: true,
-            }));
+            self.waits(&spans, (clusters, cta), out);
         }
         track.spans = spans;
         let sum = |s: &prlx_trace::mark::Sum| {
@@ -353,6 +333,33 @@ impl Work<'_> {
         track.sums = recorded.sums.iter().filter_map(sum).collect();
         out.tracks.push(track);
     }
+
+    /// Adds the ends of a track's waits at mbarriers: copies that they waited for have completed.
+    fn waits(&mut self, spans: &[Span], (clusters, cta): (Option<Clusters>, u64), out: &Timeline) {
+        let mbarrier = |s: &&Span| out.regions[s.region as usize].via == Via::Mbarrier;
+        for s in spans.iter().filter(mbarrier).filter(|s| !s.open[1]) {
+            let (cta, word) = completes(clusters, cta, Via::Tma, s.payload[0]);
+            self.works.push(Async {
+                cta,
+                word,
+                at: s.end,
+                cycles: 0,
+                issue: false,
+                via: Via::Tma,
+                name: 0,
+                region: s.region,
+                payload: s.payload,
+                track: out.tracks.len(),
+                implied: true,
+            });
+        }
+    }
+}
+
+/// The CTA and the word at which work of CTA `cta` completes: the mbarrier of a copy may be another CTA's.
+fn completes(clusters: Option<Clusters>, cta: u64, via: Via, word: u32) -> (u64, u32) {
+    let there = clusters.filter(|_| via == Via::Tma).and_then(|c| c.addressed(cta, word));
+    there.unwrap_or((cta, word))
 }
 
 /// The whole clocks of a track's records: from its begin on, or from its end back. `None`: neither is known,
