@@ -582,10 +582,10 @@ fn report_same_instruction(cx: &mut CheckContext<'_, '_>, warp: &Warp, a: &Acces
         let mut f = findings::finding(
             kind,
             what,
-            vec![side("this write", here), side("the same write, by others", there)],
+            vec![side("this write", here), side("the same write, by other lanes", there)],
         );
         f.help = (other != 0)
-            .then(|| "which of them stays is not defined: let one lane write, or use an atomic".into());
+            .then(|| "the final value is not defined: let one lane write, or use an atomic".into());
         f
     });
 }

@@ -71,7 +71,10 @@ fn words_that_nobody_changes() {
         .shape(1, 64)
     };
     let (what, sides) = deadlock(&spin("ld.volatile.shared.u32 %r3, [word]"));
-    assert_eq!(what, "no thread of CTA (0,0,0) can go on: 3 groups of lanes wait for what does not come");
+    assert_eq!(
+        what,
+        "no thread of CTA (0,0,0) can continue: 3 groups of lanes wait for an event that never comes"
+    );
     let wants = "waits for a change of 4 bytes of shared memory at 0x0 (`word` + 0), which hold 0x0";
     assert_eq!(sides, [wants, "waits for all 64 threads at barrier 0, where 63 have come"]);
     // Atomics that change nothing ask, too; those that count do not.
@@ -97,6 +100,6 @@ fn ctas_that_have_not_begun_may_help() {
     let (what, _) = deadlock(&Case::new(chain).shape(300, 32));
     assert_eq!(
         what,
-        "no thread of the grid (44 CTAs have not begun) can go on: 256 groups of lanes wait for what does not come"
+        "no thread of the grid (44 CTAs have not begun) can continue: 256 groups of lanes wait for an event that never comes"
     );
 }

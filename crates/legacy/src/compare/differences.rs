@@ -13,24 +13,25 @@ use prlx_analyze::report::FindingKind;
 use super::event_order::{self, Stream};
 use super::fast_hash::FastHash;
 use super::loops::Loops;
-use super::{Options, both};
+use super::options::Options;
+use super::parallel::both;
 
-/// Findings of one warp that are told apart.
+/// Maximum number of findings of one warp.
 const KINDS: usize = 1024;
 
-/// A number that [`Sink::put`] gives to a finding; [`Found::default`] is one that is not kept.
+/// A number that [`Sink::put`] gives to a finding; [`FindingNumber::default`] is one that is not kept.
 #[derive(Clone, Copy)]
-pub(super) struct Found(usize);
+pub(super) struct FindingNumber(usize);
 
-/// What findings are put together by.
+/// What makes two differences one finding: their kind and their sites.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Key {
+pub(super) struct FindingKey {
     pub kind: FindingKind,
     /// Per side, A first.
     pub sites: [Option<u32>; 2],
 }
 
-impl Hash for Key {
+impl Hash for FindingKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let [a, b] = self.sites.map(|s| u64::from(s.unwrap_or(0)));
         state.write_u64(a << 32 | b);
@@ -39,10 +40,18 @@ impl Hash for Key {
     }
 }
 
+impl Options {
+    /// Whether the filters let a finding through.
+    pub(super) fn takes(&self, key: &FindingKey) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&key.kind))
+            && (self.sites.is_empty() || key.sites.iter().flatten().any(|s| self.sites.contains(s)))
+    }
+}
+
 /// A key as two numbers, which are quick to compare.
 type Word = (u64, u32);
 
-impl Key {
+impl FindingKey {
     #[inline]
     fn word(self) -> Word {
         let [a, b] = self.sites;
@@ -122,9 +131,9 @@ pub struct Divergence {
 /// Only lanes that had parted before have it; event of the first difference.
 pub(super) type Rank = (bool, u32);
 
-/// What all warps before knew of a finding.
+/// What the warps before have recorded of a finding.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownFinding {
     /// That of the representative; what comes before it takes its place.
     pub rank: Rank,
     /// Its list of warps is full.
@@ -135,11 +144,11 @@ pub(super) struct Known {
 pub(super) struct Sink<'a> {
     options: &'a Options,
     warp: u32,
-    known: &'a HashMap<Key, Known, FastHash>,
-    ids: HashMap<Key, u32, FastHash>,
+    known: &'a HashMap<FindingKey, KnownFinding, FastHash>,
+    ids: HashMap<FindingKey, u32, FastHash>,
     /// Keys met last, each at a place that its sites give, and their number ([`u32::MAX`]: not kept).
     near: Vec<(Word, u32)>,
-    pub found: Vec<(Key, Finding)>,
+    pub found: Vec<(FindingKey, Finding)>,
     /// Lanes that have parted.
     parted: u32,
     /// Differences in all, by kind.
@@ -166,7 +175,7 @@ impl<'a> Sink<'a> {
     pub fn new(
         options: &'a Options,
         warp: u32,
-        known: &'a HashMap<Key, Known, FastHash>,
+        known: &'a HashMap<FindingKey, KnownFinding, FastHash>,
         room: usize,
         lossy: [bool; 2],
         moved: bool,
@@ -198,12 +207,14 @@ impl<'a> Sink<'a> {
         place: Place,
         events: [Option<&EventBytes>; 2],
         trips: &[Trip],
-    ) -> Found {
-        let key =
-            Key { kind, sites: events.map(|e| e.map(|e| u32::from_le_bytes([e[0], e[1], e[2], e[3]]))) };
+    ) -> FindingNumber {
+        let key = FindingKey {
+            kind,
+            sites: events.map(|e| e.map(|e| u32::from_le_bytes([e[0], e[1], e[2], e[3]]))),
+        };
         if !self.options.takes(&key) {
             self.filtered += 1;
-            return Found(usize::MAX);
+            return FindingNumber(usize::MAX);
         }
         let masks = events.map(|e| e.map_or(0, event_order::mask));
         let lanes = place.lanes.unwrap_or(if kind == FindingKind::ActiveMask {
@@ -239,13 +250,13 @@ impl<'a> Sink<'a> {
     }
 
     #[inline]
-    fn again(&mut self, id: u32, lanes: u32, roots: u32, ways: [u64; 2]) -> Found {
-        let Some((_, f)) = self.found.get_mut(id as usize) else { return Found(usize::MAX) };
+    fn again(&mut self, id: u32, lanes: u32, roots: u32, ways: [u64; 2]) -> FindingNumber {
+        let Some((_, f)) = self.found.get_mut(id as usize) else { return FindingNumber(usize::MAX) };
         f.count += 1;
         f.lanes |= lanes;
         f.roots |= roots;
         f.ways = [f.ways[0] + ways[0], f.ways[1] + ways[1]];
-        Found(id as usize)
+        FindingNumber(id as usize)
     }
 
     /// Adds one more branch that goes the other way and is otherwise the same: what [`Sink::put`] does, for
@@ -271,7 +282,7 @@ impl<'a> Sink<'a> {
             return false;
         }
         let site = Some(u32::from_le_bytes([a[0], a[1], a[2], a[3]]));
-        let word = Key { kind: FindingKind::Branch, sites: [site; 2] }.word();
+        let word = FindingKey { kind: FindingKind::Branch, sites: [site; 2] }.word();
         let (known, id) = self.near[near(word)];
         if known != word {
             return false;
@@ -287,7 +298,7 @@ impl<'a> Sink<'a> {
     #[cold]
     fn number(
         &mut self,
-        key: Key,
+        key: FindingKey,
         place: Place,
         lanes: u32,
         events: [Option<&EventBytes>; 2],
@@ -309,7 +320,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Adds events that only one side has because of a finding.
-    pub fn follows(&mut self, found: Found, visits: [u64; 2], trips: [u64; 2]) {
+    pub fn follows(&mut self, found: FindingNumber, visits: [u64; 2], trips: [u64; 2]) {
         let Some((_, f)) = self.found.get_mut(found.0) else { return };
         for side in 0..2 {
             f.follows[side] += visits[side];
@@ -324,7 +335,7 @@ impl<'a> Sink<'a> {
         self.found.iter().any(|(k, f)| self.wanted(k, f))
     }
 
-    fn wanted(&self, key: &Key, f: &Finding) -> bool {
+    fn wanted(&self, key: &FindingKey, f: &Finding) -> bool {
         let rank = (f.roots == 0, f.first.place.at[0]);
         self.known.get(key).is_none_or(|k| !k.full || self.moved || rank < k.rank)
     }
@@ -381,7 +392,7 @@ impl<'a> Sink<'a> {
 mod tests {
     use super::*;
 
-    fn sink<'a>(options: &'a Options, known: &'a HashMap<Key, Known, FastHash>) -> Sink<'a> {
+    fn sink<'a>(options: &'a Options, known: &'a HashMap<FindingKey, KnownFinding, FastHash>) -> Sink<'a> {
         Sink::new(options, 0, known, 0, [false; 2], false)
     }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use crate::v1::EventBytes;
 
-use super::both;
+use super::parallel::both;
 
 /// A stream in that order.
 pub(super) struct Stream<'a> {

@@ -14,8 +14,8 @@ use prlx_trace::kernel::Scalar;
 use prlx_analyze::Error;
 use prlx_analyze::report::{OperandColumn, OperandRow, Operands};
 
-use super::Input;
 use super::findings::cell;
+use super::input::Input;
 
 /// Values before the visit that are kept.
 const VALUES: usize = 8;

@@ -17,11 +17,11 @@ use prlx_analyze::report::{
 };
 use prlx_analyze::value;
 
-use super::differences::{self, First, Key, Known, Rank};
+use super::differences::{self, FindingKey, First, KnownFinding, Rank};
 use super::fast_hash::FastHash;
-use super::{Shape, SiteTable};
+use super::input::{LaunchShape, SiteTable};
 
-/// Findings of a launch that are told apart.
+/// Maximum number of findings of a launch.
 const FINDINGS: usize = 4096;
 /// Warps of a finding that are listed.
 pub(super) const WARPS: usize = 64;
@@ -29,9 +29,9 @@ pub(super) const WARPS: usize = 64;
 /// All findings of a launch.
 #[derive(Default)]
 pub(super) struct Gathered {
-    pub known: HashMap<Key, Known, FastHash>,
-    ids: HashMap<Key, usize, FastHash>,
-    all: Vec<(Key, Cluster)>,
+    pub known: HashMap<FindingKey, KnownFinding, FastHash>,
+    ids: HashMap<FindingKey, usize, FastHash>,
+    all: Vec<(FindingKey, Cluster)>,
 }
 
 pub(super) struct Cluster {
@@ -56,7 +56,7 @@ impl Cluster {
 
 impl Gathered {
     /// Adds a warp's findings; warps must ascend.
-    pub fn add(&mut self, warp: u32, shape: &Shape, found: Vec<(Key, differences::Finding)>) {
+    pub fn add(&mut self, warp: u32, shape: &LaunchShape, found: Vec<(FindingKey, differences::Finding)>) {
         for (key, f) in found {
             let rank = (f.roots == 0, f.first.place.at[0]);
             let (cta, in_cta) = shape.place(warp);
@@ -106,7 +106,7 @@ impl Gathered {
             if rank < c.rank {
                 (c.rank, c.warp, c.first) = (rank, warp, f.first);
             }
-            self.known.insert(key, Known { rank: c.rank, full: c.warps.len() >= WARPS });
+            self.known.insert(key, KnownFinding { rank: c.rank, full: c.warps.len() >= WARPS });
         }
     }
 
@@ -119,7 +119,7 @@ impl Gathered {
     pub fn gap(&self, differences: u64) -> Option<String> {
         let told: u64 = self.all.iter().map(|(_, c)| c.count).sum();
         let left = differences.saturating_sub(told);
-        let what = "are in other findings than those that are kept: they are counted, and not told apart";
+        let what = "are in findings beyond the limit: they are counted, but not listed";
         (left > 0).then(|| format!("{left} differences {what}"))
     }
 
@@ -129,7 +129,7 @@ impl Gathered {
     }
 
     /// First things first, at most so many.
-    pub fn sorted(self, most: usize) -> Vec<(Key, Cluster)> {
+    pub fn sorted(self, most: usize) -> Vec<(FindingKey, Cluster)> {
         let mut all = self.all;
         // Masks are observations: what differs in lanes comes first.
         all.sort_by_key(|(k, c)| (c.rank.0, k.kind == FindingKind::ActiveMask, c.rank.1, c.warp, *k));
@@ -139,7 +139,7 @@ impl Gathered {
 }
 
 /// A finding in words.
-pub(super) fn finding(key: Key, c: Cluster, shape: &Shape, tables: [&SiteTable; 2]) -> Finding {
+pub(super) fn finding(key: FindingKey, c: Cluster, shape: &LaunchShape, tables: [&SiteTable; 2]) -> Finding {
     let first = &c.first;
     let events = first.events;
     // A site of B that has another id in A goes by A's, which B's table may not know.

@@ -13,6 +13,8 @@ use prlx_analyze::Error;
 use prlx_analyze::launch_match::{self as current_match, LaunchKey};
 use prlx_analyze::report::UnmatchedLaunch;
 
+use super::parallel::BATCH;
+
 /// A digest of a launch's shape and events.
 ///
 /// # Errors
@@ -23,7 +25,7 @@ pub fn digest(file: &File<'_>) -> Result<u64, Error> {
     (header.grid, header.block, header.warps).hash(&mut hash);
     let mut cursor = file.cursor()?;
     let stride = file.layout.events.stride.max(1);
-    let step = (super::BATCH / stride).clamp(1, 4096) as u32;
+    let step = (BATCH / stride).clamp(1, 4096) as u32;
     for start in (0..header.warps).step_by(step as usize) {
         let bytes = cursor.events(start..header.warps.min(start.saturating_add(step)))?;
         for part in bytes.chunks(stride as usize) {

@@ -16,13 +16,13 @@ use std::collections::{HashMap, HashSet};
 
 use crate::v1::EventBytes;
 
-use super::both;
 use super::event_order::mask;
 use super::fast_hash::FastHash;
+use super::parallel::both;
 
 /// No loop; no node.
 pub(super) const NONE: u32 = u32::MAX;
-/// Loops inside each other that are told apart.
+/// Maximum depth of nested loops.
 const DEEP: u32 = 32;
 
 /// The nest of two streams.

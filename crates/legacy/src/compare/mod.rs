@@ -21,184 +21,40 @@ mod event_order;
 mod evidence;
 mod fast_hash;
 mod findings;
+mod input;
 mod launch_match;
 mod loops;
+mod options;
+mod parallel;
 mod streams;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::v1::{EventBytes, EventKind, File, Flags, HistoryEntry, SiteEntry, Warp};
+use crate::v1::{EventBytes, EventKind, File, Flags, HistoryEntry, Warp};
 use prlx_trace::kernel::Level;
-use prlx_trace::{Dim3, Launch, WarpId};
 
 use prlx_analyze::Error;
 use prlx_analyze::report::{
-    Differing, FindingKind, Lanes, LaunchDifference, LaunchPart, LaunchReport, Report, UnmatchedLaunch,
-    Verdict, Warps,
+    Differing, Lanes, LaunchDifference, LaunchPart, LaunchReport, Report, UnmatchedLaunch, Verdict, Warps,
 };
 
-use differences::{Key, Known, Sink};
+use differences::{FindingKey, KnownFinding, Sink};
 use event_order::Stream;
 use evidence::Wanted;
 use fast_hash::FastHash;
 use findings::Gathered;
+use input::LaunchShape;
+use parallel::{BATCH, both};
 use streams::Eyes;
 
 pub use differences::Divergence;
+pub use input::{Input, SiteTable};
 pub use launch_match::{digest, pair};
-
-/// Bytes of a side that are compared at once.
-const BATCH: u64 = 16 << 20;
-/// Streams with fewer events, both sides together, are not worth a second thread.
-const LONG: usize = 1 << 16;
-
-/// What `of` gives for each side; side by side where so many events make that worth it.
-fn both<T: Send>(events: usize, of: impl Fn(usize) -> T + Sync) -> [T; 2] {
-    if events < LONG {
-        return [of(0), of(1)];
-    }
-    let (a, b) = rayon::join(|| of(0), || of(1));
-    [a, b]
-}
-
-/// How to compare.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Options {
-    /// Values count too, not only the path.
-    pub values: bool,
-    /// Compare kernels of different names.
-    pub force: bool,
-    /// Only these warps, first to last; none: all.
-    pub warps: Vec<(u32, u32)>,
-    /// Only findings of these kinds; none: all.
-    pub kinds: Vec<FindingKind>,
-    /// Only findings at these sites; none: all.
-    pub sites: Vec<u32>,
-    /// Findings that are kept.
-    pub findings: usize,
-    /// Single differences that are listed.
-    pub listed: usize,
-    /// Show operands as floating point.
-    pub float: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            values: false,
-            force: false,
-            warps: Vec::new(),
-            kinds: Vec::new(),
-            sites: Vec::new(),
-            findings: 64,
-            listed: 0,
-            float: false,
-        }
-    }
-}
-
-impl Options {
-    fn takes(&self, key: &Key) -> bool {
-        (self.kinds.is_empty() || self.kinds.contains(&key.kind))
-            && (self.sites.is_empty() || key.sites.iter().flatten().any(|s| self.sites.contains(s)))
-    }
-}
-
-/// What is known of places, by site id.
-#[derive(Clone, Default, Debug)]
-pub struct SiteTable {
-    rows: BTreeMap<u32, SiteEntry>,
-    /// By low half, for compact events; `None` where several share it.
-    halves: BTreeMap<u16, Option<u32>>,
-}
-
-impl SiteTable {
-    /// A table of these rows; of rows with the same id, the first.
-    pub fn new(rows: Vec<SiteEntry>) -> SiteTable {
-        let mut table = SiteTable::default();
-        for row in rows {
-            let id = row.site_id;
-            if table.rows.contains_key(&id) {
-                continue;
-            }
-            table.halves.entry(id as u16).and_modify(|h| *h = None).or_insert(Some(id));
-            table.rows.insert(id, row);
-        }
-        table
-    }
-    /// With the rows of `other` for ids that it does not have.
-    pub fn and(&self, other: &SiteTable) -> SiteTable {
-        SiteTable::new(self.rows.values().chain(other.rows.values()).cloned().collect())
-    }
-    fn row(&self, id: u32) -> Option<&SiteEntry> {
-        self.rows.get(&id).or_else(|| {
-            let half = self.halves.get(&u16::try_from(id).ok()?)?;
-            self.rows.get(half.as_ref()?)
-        })
-    }
-    /// Whether both tables know places, and none has the same id in both.
-    pub fn apart(&self, other: &SiteTable) -> bool {
-        !self.rows.is_empty()
-            && !other.rows.is_empty()
-            && self.rows.keys().all(|id| !other.rows.contains_key(id))
-    }
-    /// Which of this table's ids is which of `other`'s: those of the same place and kind; files that were
-    /// compiled in another folder go by their last names, where only one place can be meant.
-    pub fn to(&self, other: &SiteTable) -> HashMap<u32, u32> {
-        let place = |r: &SiteEntry, whole: bool| {
-            let file = if whole {
-                &r.filename[..]
-            } else {
-                r.filename.rsplit(['/', '\\']).next().unwrap_or_default()
-            };
-            let ordinal = if r.line == 0 { r.ordinal } else { 0 };
-            (file.to_owned(), r.function.clone(), r.line, r.column, r.event_type, ordinal)
-        };
-        let theirs: BTreeMap<_, u32> = other.rows.iter().rev().map(|(id, r)| (place(r, true), *id)).collect();
-        let ids = self.rows.iter().filter_map(|(id, r)| Some((*id, *theirs.get(&place(r, true))?)));
-        let mut ids: HashMap<u32, u32> = ids.collect();
-        let taken: BTreeSet<u32> = ids.values().copied().collect();
-        let mut left: BTreeMap<_, [Vec<u32>; 2]> = BTreeMap::new();
-        for (id, r) in self.rows.iter().filter(|(id, _)| !ids.contains_key(id)) {
-            left.entry(place(r, false)).or_default()[0].push(*id);
-        }
-        for (id, r) in other.rows.iter().filter(|(id, _)| !taken.contains(id)) {
-            left.entry(place(r, false)).or_default()[1].push(*id);
-        }
-        ids.extend(left.values().filter_map(|both| match both.each_ref().map(|ids| &ids[..]) {
-            [[mine], [other]] => Some((*mine, *other)),
-            _ => None,
-        }));
-        ids.retain(|mine, other| mine != other);
-        ids
-    }
-}
-
-/// One side of a pair.
-pub struct Input<'a> {
-    /// The recording.
-    pub file: &'a File<'a>,
-    /// What its site ids stand for.
-    pub sites: &'a SiteTable,
-    /// Ids that stand for others: this side's, and what they are called on the other.
-    pub renamed: &'a HashMap<u32, u32>,
-    /// Told which bytes of the file are not needed any more.
-    pub done: &'a (dyn Fn(Range<u64>) + Sync),
-}
-
-impl Input<'_> {
-    fn site(&self, id: u32) -> u32 {
-        let id = if self.compact() { u32::from(id as u16) } else { id };
-        self.renamed.get(&id).copied().unwrap_or(id)
-    }
-    fn compact(&self) -> bool {
-        self.file.header.flags.has(Flags::COMPACT)
-    }
-}
+pub use options::Options;
 
 /// A pair of launches, compared.
 #[derive(Debug)]
@@ -217,30 +73,6 @@ pub struct Compared {
     pub histories: Vec<[Vec<HistoryEntry>; 2]>,
 }
 
-/// The shape that warps have places in.
-struct Shape {
-    grid: Dim3,
-    /// Threads are known by it; else every warp counts as full.
-    launch: Option<Launch>,
-    per_cta: u64,
-}
-
-impl Shape {
-    fn new(file: &File<'_>, warps: u32) -> Shape {
-        let h = &file.header;
-        let launch = Launch { grid: h.grid, block: h.block, warp_size: 32, ..Launch::default() };
-        let fits = launch.warps() == u64::from(warps);
-        let per_cta = if fits { launch.warps_per_cta() } else { h.warps_per_block.into() };
-        Shape { grid: h.grid, launch: fits.then_some(launch), per_cta: per_cta.max(1) }
-    }
-    fn place(&self, warp: u32) -> (u64, u64) {
-        (u64::from(warp) / self.per_cta, u64::from(warp) % self.per_cta)
-    }
-    fn lanes(&self, warp: u32) -> u64 {
-        self.launch.as_ref().map_or(32, |l| u64::from(l.lanes(WarpId(warp.into())).count()))
-    }
-}
-
 /// What one warp gave.
 #[derive(Default)]
 struct WarpOut {
@@ -256,7 +88,7 @@ struct WarpOut {
     kinds: [u64; 5],
     filtered: u64,
     listed: Vec<Divergence>,
-    found: Vec<(Key, differences::Finding)>,
+    found: Vec<(FindingKey, differences::Finding)>,
     /// By site asked for: whether it was met.
     met: u64,
 }
@@ -290,7 +122,7 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
     if options.sites.len() > 64 {
         return Err(Error::new("filter", "more than 64 sites"));
     }
-    let shape = Shape::new(files[usize::from(counts[1] > counts[0])], total);
+    let shape = LaunchShape::new(files[usize::from(counts[1] > counts[0])], total);
     let compact = inputs.map(Input::compact);
     let cx = Context {
         inputs,
@@ -416,7 +248,7 @@ fn warp<'a>(
     cx: &Context<'a>,
     number: u32,
     parts: [&[u8]; 2],
-    known: &HashMap<Key, Known, FastHash>,
+    known: &HashMap<FindingKey, KnownFinding, FastHash>,
     room: usize,
 ) -> WarpOut {
     let warps = [0, 1].map(|s| Warp::new(parts[s], cx.inputs[s].compact()));
@@ -583,7 +415,7 @@ fn report(inputs: [&Input<'_>; 2], numbers: [u64; 2], sum: &mut Sum) -> LaunchRe
     for (side, input) in inputs.iter().enumerate() {
         (c.visits[side].recorded, c.visits[side].other) = (sum.seen[side][0], sum.seen[side][1]);
         (c.elements[side].recorded, c.elements[side].dropped) = (sum.events[side], sum.lost[side]);
-        c.sites[side].total = input.sites.rows.len() as u64;
+        c.sites[side].total = input.sites.len() as u64;
     }
     out.gaps = gaps(inputs, sum);
     out

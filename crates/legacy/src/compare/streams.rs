@@ -16,11 +16,12 @@ use crate::v1::{Event, EventBytes, EventKind};
 use prlx_analyze::edit_script::{self, TripStep};
 use prlx_analyze::report::FindingKind;
 
-use super::differences::{Found, Moment, Place, Sink, Trip};
+use super::differences::{FindingNumber, Moment, Place, Sink, Trip};
 use super::event_order::{self, Stream};
 use super::fast_hash::FastHash;
 use super::loops::{Loops, NONE};
-use super::{Options, both};
+use super::options::Options;
+use super::parallel::both;
 
 /// What of an event is compared.
 #[derive(Clone, Copy)]
@@ -111,7 +112,7 @@ fn pair(
     [x, y]: [&EventBytes; 2],
     trips: &[Trip],
     sink: &mut Sink<'_>,
-) -> Option<Found> {
+) -> Option<FindingNumber> {
     let (a, b) = (Event::of(x), Event::of(y));
     let (place, both) = (at(i), [Some(x), Some(y)]);
     if a.kind != b.kind {
@@ -213,7 +214,7 @@ impl Compare<'_, '_, '_> {
 
     /// Compares two bodies of the same loop. Gives the decision that the end of both follows from, if one
     /// does.
-    fn body(&mut self, around: u32, [ra, rb]: [Range<usize>; 2]) -> Option<Found> {
+    fn body(&mut self, around: u32, [ra, rb]: [Range<usize>; 2]) -> Option<FindingNumber> {
         let (ends, ranges) = ([ra.end, rb.end], [ra, rb]);
         let [(a, ta), (b, tb)] =
             both(ranges[0].len() + ranges[1].len(), |side| self.cut(side, around, ranges[side].clone()));
@@ -225,7 +226,7 @@ impl Compare<'_, '_, '_> {
         let pairs = paired(&keys(&a), &keys(&b));
         let (mut i, mut j) = (head, head);
         // The decision that the last pair made otherwise.
-        let mut last: Option<Found> = None;
+        let mut last: Option<FindingNumber> = None;
         for (x, y) in
             pairs.into_iter().map(|(x, y)| (head + x, head + y)).chain([(a.len() - tail, b.len() - tail)])
         {
@@ -277,7 +278,7 @@ impl Compare<'_, '_, '_> {
         let site = self.loops.entry(of);
         // The trips after the last pair, and the decision at its end: if one side has no more, that decision
         // left the loop.
-        let mut parted: Option<([usize; 2], Option<Found>)> = None;
+        let mut parted: Option<([usize; 2], Option<FindingNumber>)> = None;
         for step in steps {
             let (i, j) = match &step {
                 TripStep::Pair(i, j) => (*i, *j),
@@ -317,7 +318,7 @@ impl Compare<'_, '_, '_> {
     }
 
     /// Events that only one side has, or that stand for each other.
-    fn gap(&mut self, ranges: [Range<usize>; 2], why: Option<Found>, trips: [u64; 2]) {
+    fn gap(&mut self, ranges: [Range<usize>; 2], why: Option<FindingNumber>, trips: [u64; 2]) {
         let visits = [0, 1].map(|s| ranges[s].len() as u64);
         if let Some(found) = why {
             return self.sink.follows(found, visits, trips);

@@ -133,7 +133,7 @@ impl Repair {
             Repair::Unfinished => {
                 ("unfinished", "lanes never finalized: the launch was stopped, or its code does not call it")
             }
-            Repair::Groups => ("groups", "words name their CTA alone: groups were told apart by their slots"),
+            Repair::Groups => ("groups", "words name only their CTA: groups were identified by their slots"),
             Repair::Carry => {
                 ("carry", "words of CTAs past 4095 ran into the multiprocessor, which is left out")
             }
@@ -172,7 +172,7 @@ pub fn read(words: &[u64], format: Format, given: Given) -> Result<Buffer, Error
     let lanes = u64::from(blocks) * u64::from(groups);
     if format == Format::CudaProfiler && lanes > 1 << LANE_BITS {
         let what = format!(
-            "{blocks} blocks of {groups} groups are more lanes than a tag of {LANE_BITS} bits tells apart"
+            "{blocks} blocks of {groups} groups are more lanes than a tag of {LANE_BITS} bits can number"
         );
         return Err(wrong(0, "num_blocks", what));
     }

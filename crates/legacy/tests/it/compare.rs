@@ -180,7 +180,7 @@ fn fragments_in_another_order_are_the_same() {
     let a = [branch(1, 1), of_lanes(2, lo), of_lanes(3, lo), of_lanes(4, hi), branch(5, 0)];
     let b = [branch(1, 1), of_lanes(4, hi), of_lanes(2, lo), of_lanes(3, lo), branch(5, 0)];
     assert_eq!(diff(&a, &b).launch.verdict, Verdict::Same);
-    // A difference in one of them is told where it was recorded.
+    // The position of a difference is where it was recorded.
     let mut c = b;
     c[1].dir = 1;
     let d = diff(&a, &c);
@@ -205,7 +205,7 @@ fn everything_in_an_event_counts() {
     let switch = Event { kind: 5, ..base };
     assert_eq!(one(&diff(&[switch], &[Event { dir: 1, ..switch }])).kind, FindingKind::Branch);
     assert_eq!(one(&diff(&[switch], &[Event { value: 8, ..switch }])).values, Some([7, 8]));
-    // Values only where they are asked for, but they are told.
+    // Values count only with the option; a gap reports them without it.
     let other = Event { value: 8, ..base };
     let c = diff(&[base], &[other]);
     assert_eq!((c.launch.verdict, c.launch.differences.len()), (Verdict::Same, 1));
@@ -308,7 +308,7 @@ fn evidence_is_of_the_visit_that_differs() {
     assert_eq!((cell.bits, cell.shown[1].as_deref()), ([Some(20), Some(1000)], Some("1000")));
     assert_eq!(c.histories[0][0].last().map(|h| h.value), Some(40));
     assert_eq!(c.histories[0][0].len(), 8);
-    // A ring whose head its entries do not bear out is no evidence, and its place is told.
+    // A ring whose head does not fit its entries is no evidence, and the gap names its offset.
     let mut lies = run(Some(20), 8);
     lies.snapshots[0].written = 41;
     let c = files(&run(None, 8), &lies, &Options::default());
@@ -426,14 +426,14 @@ fn nothing_recorded_is_unknown_and_a_warp_without_events_is_not() {
     assert!(gaps[0].contains("B recorded no event") && gaps[1].contains("7 events were lost"), "{gaps:?}");
 }
 
-/// Findings that are too many to be told apart are counted, and said to be.
+/// Findings beyond the limit are counted, and a gap says so.
 #[test]
 fn findings_beyond_the_room_are_said() {
     let warp = |from: u32, dir: u8| (from..from + 1100).map(|site| branch(site, dir)).collect::<Vec<_>>();
     let run = |dir: u8| made(&(0..5).map(|w| warp(w * 1100, dir)).collect::<Vec<_>>());
     let c = files(&run(0), &run(1), &Options { findings: usize::MAX, ..Options::default() });
     assert_eq!((c.launch.findings.len(), c.launch.findings_total, c.kinds[0]), (4096, 4096, 5500));
-    let gap = "1404 differences are in other findings than those that are kept: they are counted, and not told apart";
+    let gap = "1404 differences are in findings beyond the limit: they are counted, but not listed";
     assert_eq!(c.launch.gaps, [gap]);
 }
 

@@ -295,7 +295,11 @@ proptest! {
 
     /// Any words are a buffer or refused, whatever is said of them.
     #[test]
-    fn any_words_are_read_or_refused(words in prop::collection::vec(any::<u64>(), 0..80), small: bool, flash: bool) {
+    fn any_words_are_read_or_refused(
+        words in prop::collection::vec(any::<u64>(), 0..80),
+        small: bool,
+        flash: bool,
+    ) {
         let mut words = words;
         if small {
             words.iter_mut().for_each(|w| *w &= 0xffff_ffff_0000_3fff);

@@ -7,7 +7,7 @@
 //! # Limitations
 //! Perfetto counts nanoseconds. Finer times are in the tables and in Chrome's file only.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use prlx_timeline::{Launch, Moment, Span, Timeline, Track};
@@ -144,7 +144,7 @@ pub(super) fn track_name(track: &Track) -> String {
     format!("CTA {}{group}{warp}", track.cta)
 }
 
-fn launch_heading(launch: Option<&Launch>) -> String {
+pub(super) fn launch_heading(launch: Option<&Launch>) -> String {
     match launch {
         Some(l) if !l.kernel.is_empty() => format!("launch {}: {}", l.number, clean(&l.kernel)),
         Some(l) => format!("launch {}", l.number),
@@ -168,7 +168,7 @@ pub(super) fn async_rows(track: &Track) -> Vec<Vec<&Span>> {
 }
 
 /// The heading of the rows of host and streams, with the accuracy of their clocks.
-fn heading(t: &Timeline) -> String {
+pub(super) fn heading(t: &Timeline) -> String {
     let clocks: Vec<String> = t.host.clocks.iter().map(host::clock_accuracy).collect();
     format!("host and devices; {}", clocks.join("; "))
 }
@@ -179,7 +179,7 @@ fn flow(launch: u64) -> u64 {
 }
 
 /// For each launch with a launch call: the track that begins first, and the launch's number.
-fn first_tracks(t: &Timeline) -> HashMap<usize, (&Track, u64)> {
+pub(super) fn first_tracks(t: &Timeline) -> HashMap<usize, (&Track, u64)> {
     let called: HashMap<usize, u64> =
         t.host.calls.iter().filter_map(|c| Some((c.tracks?, c.number))).collect();
     let begin = |track: &Track| track.spans.iter().find(|s| !s.asynchronous).map(|s| s.begin);
@@ -204,20 +204,9 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
     let mut writer = Writer::new(out);
     let host = host::rows(t);
     let nanos = |at: u64| at.saturating_add(host.lead) / 1000;
-    let mut above = 0;
-    if !host.rows.is_empty() {
-        above = 1;
-        let process = writer.process(above, &heading(t))?;
-        for row in &host.rows {
-            let track = writer.track(process, &row.name)?;
-            for span in &row.spans {
-                let flows = span.launches().map(flow).collect();
-                let args = vec![("launch", Arg::Number(span.launch))];
-                let details = Details { args, flows, ..Details::default() };
-                writer.begin(track, span.begin / 1000, &span.name(), &details)?;
-                writer.end(track, span.end / 1000)?;
-            }
-        }
+    let above = u32::from(!host.rows.is_empty());
+    if above > 0 {
+        perfetto_host(&mut writer, &heading(t), &host.rows)?;
     }
     // By launch with a call: the track that begins first.
     let joined = first_tracks(t);
@@ -225,25 +214,7 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
     let mut groups: HashMap<(usize, u32), perfetto::TrackId> = HashMap::new();
     let mut order: Vec<&Track> = t.tracks.iter().collect();
     order.sort_by_key(|t| (t.launch, t.sm));
-    let said = |span: &Span| {
-        if !detailed {
-            return Details::default();
-        }
-        let mut args = vec![("trip", Arg::Number(span.trip.into()))];
-        if span.cycles > 0 {
-            args.push(("cycles", Arg::Number(span.cycles)));
-        }
-        if span.payload != [0; 2] {
-            args.extend([
-                ("word0", Arg::Number(span.payload[0].into())),
-                ("word1", Arg::Number(span.payload[1].into())),
-            ]);
-        }
-        if span.open[0] || span.open[1] {
-            args.push(("cut", Arg::Flag(true)));
-        }
-        Details { args, ..Details::default() }
-    };
+    let said = |span: &Span| if detailed { span_details(span) } else { Details::default() };
     for track in order {
         let number = track.launch;
         let mut flows: Vec<u64> = match joined.get(&number) {
@@ -304,123 +275,36 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
     writer.finish().map(drop)
 }
 
-/// Writes a trace in Chrome's JSON format, one event on each line.
-///
-/// # Errors
-/// Those of `out`.
-pub fn chrome(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
-    let quoted = |text: &str| serde_json::to_string(&clean(text)).map_err(io::Error::other);
-    let names = t.regions.iter().map(|r| quoted(&r.name)).collect::<io::Result<Vec<String>>>()?;
-    // Microseconds, to the picosecond.
-    let micros = |ps: u64| format!("{}.{:06}", ps / 1_000_000, ps % 1_000_000);
-    let host = host::rows(t);
-    let moved = |ps: u64| micros(ps.saturating_add(host.lead));
-    write!(out, "{{\"traceEvents\":[")?;
-    let mut comma = "\n";
-    let mut rows = 0;
-    // By launch: where arrows go from and to.
-    let mut arrows: BTreeMap<u64, Vec<(u64, usize, usize)>> = BTreeMap::new();
-    let above = usize::from(!host.rows.is_empty());
-    if above > 0 {
-        let name = quoted(&heading(t))?;
-        write!(
-            out,
-            "{comma}{{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{{\"name\":{name}}}}}"
-        )?;
-        comma = ",\n";
-    }
-    for row in &host.rows {
-        rows += 1;
-        let name = quoted(&row.name)?;
-        write!(
-            out,
-            ",\n{{\"ph\":\"M\",\"pid\":1,\"tid\":{rows},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}"
-        )?;
-        for s in &row.spans {
-            let name = quoted(&s.name())?;
-            write!(
-                out,
-                ",\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{rows},\"ts\":{},\"dur\":{},\"name\":{name},\"args\":{{\"launch\":{}}}}}",
-                micros(s.begin),
-                micros(s.end - s.begin),
-                s.launch,
-            )?;
-            s.launches().for_each(|n| arrows.entry(n).or_default().push((s.begin, 1, rows)));
+/// Writes the process of the host: a row for each thread and each stream.
+fn perfetto_host<W: Write>(writer: &mut Writer<W>, name: &str, rows: &[host::HostRow]) -> io::Result<()> {
+    let process = writer.process(1, name)?;
+    for row in rows {
+        let track = writer.track(process, &row.name)?;
+        for span in &row.spans {
+            let flows = span.launches().map(flow).collect();
+            let args = vec![("launch", Arg::Number(span.launch))];
+            let details = Details { args, flows, ..Details::default() };
+            writer.begin(track, span.begin / 1000, &span.name(), &details)?;
+            writer.end(track, span.end / 1000)?;
         }
     }
-    let joined = first_tracks(t);
-    for (n, launch) in t.launches.iter().enumerate() {
-        let name = quoted(&launch_heading(Some(launch)))?;
-        write!(
-            out,
-            "{comma}{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":{name}}}}}",
-            n + 1 + above
-        )?;
-        comma = ",\n";
+    Ok(())
+}
+
+/// What Perfetto shows of a selected span.
+fn span_details(span: &Span) -> Details {
+    let mut args = vec![("trip", Arg::Number(span.trip.into()))];
+    if span.cycles > 0 {
+        args.push(("cycles", Arg::Number(span.cycles)));
     }
-    for track in &t.tracks {
-        let pid = track.launch + 1 + above;
-        let on = track.sm.map(|sm| format!("SM {sm}, ")).unwrap_or_default();
-        let nested: Vec<&Span> = track.spans.iter().filter(|s| !s.asynchronous).collect();
-        let all = [nested].into_iter().chain(async_rows(track));
-        for (row, spans) in all.enumerate() {
-            rows += 1;
-            let more = if row > 0 { ", asynchronous" } else { "" };
-            let name = quoted(&format!("{on}{}{more}", track_name(track)))?;
-            write!(
-                out,
-                "{comma}{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{rows},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}"
-            )?;
-            comma = ",\n";
-            if let Some((first, number)) = joined.get(&track.launch).filter(|_| row == 0)
-                && std::ptr::eq(*first, track)
-                && let Some(s) = spans.first()
-            {
-                let at = s.begin.saturating_add(host.lead);
-                arrows.entry(*number).or_default().push((at, pid, rows));
-            }
-            for s in spans {
-                write!(
-                    out,
-                    ",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{rows},\"ts\":{},\"dur\":{},\"name\":{},\"args\":{{\"trip\":{},\"cycles\":{},\"words\":[{},{}]}}}}",
-                    moved(s.begin),
-                    micros(s.time()),
-                    names[s.region as usize],
-                    s.trip,
-                    s.cycles,
-                    s.payload[0],
-                    s.payload[1],
-                )?;
-            }
-            for m in track.moments.iter().filter(|_| row == 0) {
-                write!(
-                    out,
-                    ",\n{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{pid},\"tid\":{rows},\"ts\":{},\"name\":{},\"args\":{{\"words\":[{},{}]}}}}",
-                    moved(m.at),
-                    names[m.region as usize],
-                    m.payload[0],
-                    m.payload[1],
-                )?;
-            }
-        }
+    if span.payload != [0; 2] {
+        args.extend([
+            ("word0", Arg::Number(span.payload[0].into())),
+            ("word1", Arg::Number(span.payload[1].into())),
+        ]);
     }
-    for (id, mut places) in (1u64..).zip(arrows.into_values().filter(|places| places.len() > 1)) {
-        places.sort_unstable();
-        let last = places.len() - 1;
-        for (i, (at, pid, tid)) in places.into_iter().enumerate() {
-            let ph = if i == 0 {
-                's'
-            } else if i == last {
-                'f'
-            } else {
-                't'
-            };
-            write!(
-                out,
-                ",\n{{\"ph\":\"{ph}\",\"bp\":\"e\",\"id\":{id},\"name\":\"launch\",\"cat\":\"flow\",\"pid\":{pid},\"tid\":{tid},\"ts\":{}}}",
-                micros(at)
-            )?;
-        }
+    if span.open[0] || span.open[1] {
+        args.push(("cut", Arg::Flag(true)));
     }
-    writeln!(out, "\n],\"displayTimeUnit\":\"ns\"}}")
+    Details { args, ..Details::default() }
 }

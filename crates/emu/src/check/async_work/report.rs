@@ -23,7 +23,7 @@ pub fn in_use(
         first.memory = Some(memory);
         let by = if matches!(p.group, WaitGroup::Product(_)) { "product" } else { "copy" };
         let does = if writes { "write" } else { "read" };
-        let role = format!("the {by} that is under way");
+        let role = format!("the {by} that has not finished");
         let what = format!("{} memory that a {by} may still {does}", access.verb());
         let mut f = findings::finding(kind, what, vec![first, findings::side(launch, role, p.by)]);
         f.help = Some(
@@ -47,7 +47,7 @@ pub fn operand_written(launch: &Launch<'_>, log: &mut FindingLog, here: WarpStep
     log.add(launch, Kind::StillRead, here, Some(by.step), 0, || {
         let sides = vec![
             findings::side(launch, "this change", here),
-            findings::side(launch, "the product that is under way", by),
+            findings::side(launch, "the product that has not finished", by),
         ];
         let what = format!("changes register `{name}`, which a product may still read");
         let mut f = findings::finding(Kind::StillRead, what, sides);
@@ -61,7 +61,7 @@ pub fn accumulator_used(launch: &Launch<'_>, log: &mut FindingLog, here: WarpSte
     log.add(launch, Kind::Accumulator, here, Some(by.step), 0, || {
         let sides = vec![
             findings::side(launch, "this use", here),
-            findings::side(launch, "the product that it is an accumulator of", by),
+            findings::side(launch, "the product that accumulates into it", by),
         ];
         let what = format!("uses register `{name}` while a product may still write it");
         let mut f = findings::finding(Kind::Accumulator, what, sides);
@@ -79,7 +79,8 @@ pub fn unfinished(launch: &Launch<'_>, log: &mut FindingLog, p: &AsyncOp, span: 
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         side.memory = Some(Memory { space: Space::Shared, address: at, bytes, allocation });
         let place = launch.config.grid.position(cta);
-        let what = format!("nobody has waited for a copy when CTA {place} ends, whose shared memory it uses");
+        let what =
+            format!("CTA {place} ends while a copy that nothing waited for may still use its shared memory");
         let mut f = findings::finding(Kind::LeftUnderWay, what, vec![side]);
         f.help = Some(
             match p.group {

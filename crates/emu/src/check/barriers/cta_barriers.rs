@@ -88,14 +88,21 @@ impl Barriers {
             let missing = warp.alive & !came;
             groups.sort_by_key(|g| (g.who.lanes.count_ones(), g.who.step));
             if groups.len() > 1 {
-                divergent(launch, log, id, groups[0].who, groups[1].who, "meet its other lanes there");
+                divergent(
+                    launch,
+                    log,
+                    id,
+                    groups[0].who,
+                    groups[1].who,
+                    "which arrive at another instruction",
+                );
             } else if let [one] = groups.as_slice()
                 && missing != 0
             {
                 let l = missing.trailing_zeros() as usize;
                 let step = Warp::step_of(warp.key[l].min(warp.waits_at[l]));
                 let other = WarpStep { lanes: missing, step, ..one.who };
-                divergent(launch, log, id, one.who, other, "complete it without its other lanes");
+                divergent(launch, log, id, one.who, other, "which do not arrive");
             }
         }
     }
@@ -122,9 +129,11 @@ fn divergent(
     log.add(launch, Kind::DivergentBarrier, here, Some(other.step), 0, || {
         let sides = vec![
             findings::side(launch, format!("these lanes wait for barrier {id} here"), here),
-            findings::side(launch, "the others of their warp are here", other),
+            findings::side(launch, "the other lanes of the warp are here", other),
         ];
-        let what = format!("lanes of a warp come alone to barrier {id}, which is aligned, and {what}");
+        let what = format!(
+            "lanes of a warp arrive at aligned barrier {id} without the other lanes of the warp, {what}"
+        );
         let mut f = findings::finding(Kind::DivergentBarrier, what, sides);
         f.help = Some("move it out of the branch, or use `barrier.sync` without `.aligned`".into());
         f
@@ -136,7 +145,7 @@ fn counts(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, ope
     let mut add = |other: Option<&Arrival>, what: String| {
         log.add(launch, Kind::BarrierCount, now.who, other.map(|o| o.who.step), 0, || {
             let mut sides = vec![findings::side(launch, "this barrier", now.who)];
-            sides.extend(other.map(|o| findings::side(launch, "others wait for it here", o.who)));
+            sides.extend(other.map(|o| findings::side(launch, "the other arrival", o.who)));
             findings::finding(Kind::BarrierCount, what, sides)
         });
     };
@@ -145,7 +154,7 @@ fn counts(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, ope
         Some(n) if n == 0 || !n.is_multiple_of(LANES as u32) => {
             add(
                 None,
-                format!("barrier {id} is to wait for {n} threads, which is not a multiple of the warp's 32"),
+                format!("barrier {id} waits for {n} threads, which is not a multiple of the warp size 32"),
             );
         }
         _ => {}
@@ -154,7 +163,7 @@ fn counts(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, ope
         add(
             Some(other),
             format!(
-                "barrier {id} is to wait for {}, and others wait for {} at it",
+                "barrier {id} waits for {} here, and for {} at another arrival",
                 words(now.count),
                 words(other.count)
             ),
@@ -166,17 +175,18 @@ fn counts(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, ope
 fn kinds(launch: &Launch<'_>, log: &mut FindingLog, id: u32, now: &Arrival, open: &[Arrival]) {
     let class = |k: BarrierKind| match k {
         BarrierKind::Popc => "counts predicates",
-        BarrierKind::And => "asks whether all predicates hold",
-        BarrierKind::Or => "asks whether any predicate holds",
+        BarrierKind::And => "tests whether all predicates are true",
+        BarrierKind::Or => "tests whether any predicate is true",
         _ => "only waits",
     };
     let Some(other) = open.iter().find(|o| class(o.kind) != class(now.kind)) else { return };
     log.add(launch, Kind::MixedBarrier, now.who, Some(other.who.step), 0, || {
         let sides: Vec<Side> = vec![
             findings::side(launch, "this barrier", now.who),
-            findings::side(launch, "others came to it here", other.who),
+            findings::side(launch, "the other arrival", other.who),
         ];
-        let what = format!("barrier {id} {} here, and {} for others", class(now.kind), class(other.kind));
+        let what =
+            format!("barrier {id} {} here, and {} at another arrival", class(now.kind), class(other.kind));
         findings::finding(Kind::MixedBarrier, what, sides)
     });
 }

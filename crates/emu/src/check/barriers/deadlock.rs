@@ -40,7 +40,7 @@ pub fn report(launch: &Launch<'_>, log: &mut FindingLog, whole: &str, waiting: &
             1 => "1 group of lanes waits".to_owned(),
             n => format!("{n} groups of lanes wait"),
         };
-        let what = format!("no thread of {whole} can go on: {groups} for what does not come");
+        let what = format!("no thread of {whole} can continue: {groups} for an event that never comes");
         findings::finding(Kind::Deadlock, what, sides)
     });
 }

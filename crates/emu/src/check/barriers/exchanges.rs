@@ -22,8 +22,10 @@ pub fn named(launch: &Launch<'_>, log: &mut FindingLog, warp: &Warp, op: &WarpOp
         let who = WarpStep { lanes: outside, ..here };
         log.add(launch, Kind::MaskWithoutSelf, who, None, 0, || {
             let mask = members[outside.trailing_zeros() as usize];
-            let what =
-                format!("is run by {}, which its mask {mask:#010x} does not name", LaneMask(outside.into()));
+            let what = format!(
+                "is executed by {}, which its mask {mask:#010x} does not include",
+                LaneMask(outside.into())
+            );
             findings::finding(Kind::MaskWithoutSelf, what, vec![findings::side(launch, "this exchange", who)])
         });
     }
@@ -51,8 +53,8 @@ pub fn shuffled(launch: &Launch<'_>, log: &mut FindingLog, warp: &Warp, op: &War
         let ended = absent & !warp.alive;
         let why = match (ended == absent, ended == 0) {
             (true, _) => "which have ended",
-            (_, true) => "which do not take part",
-            _ => "which do not take part or have ended",
+            (_, true) => "which do not participate",
+            _ => "which do not participate or have ended",
         };
         let what = format!("{} read from {}, {why}", LaneMask(lost.into()), LaneMask(absent.into()));
         findings::finding(Kind::InactiveLane, what, vec![findings::side(launch, "this exchange", who)])

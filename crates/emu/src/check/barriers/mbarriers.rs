@@ -104,17 +104,17 @@ impl Mbarriers {
         let refuse = |kind, what: String| Err(MbarrierError { kind, init, what });
         match (kind, init) {
             (MbarrierKind::Init, Some(_)) => {
-                return refuse(Kind::MbarrierInitTwice, "sets up an mbarrier that is in use".into());
+                return refuse(Kind::MbarrierInitTwice, "initialises an mbarrier that is in use".into());
             }
             (MbarrierKind::Init, None) => _ = self.initialised.insert(key, who),
             (_, None) => {
-                return refuse(Kind::MbarrierNotInit, "uses an mbarrier that nothing has set up".into());
+                return refuse(Kind::MbarrierNotInit, "uses an mbarrier that is not initialised".into());
             }
             (MbarrierKind::Invalidate, Some(_)) => _ = self.initialised.remove(&key),
             (_, Some(_)) => {
                 let n = MbarrierState::read(old).excess();
                 if n > 0 {
-                    let what = format!("{n} bytes more have come to this mbarrier than its phase expects");
+                    let what = format!("this mbarrier received {n} bytes more than its phase expects");
                     return refuse(Kind::MbarrierBytes, what);
                 }
                 return mbarrier::after(kind, old, operand)

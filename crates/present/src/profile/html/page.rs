@@ -132,37 +132,13 @@ fn side_data(page: &ProfilePage<'_>) -> Value {
             count(left, "span", "spans")
         ));
     }
-    let mut joined: Vec<Value> = arrows(t)
-        .into_iter()
-        .filter_map(|Arrow { from, to }| {
-            Some(json!([places.get(&from.0)?, from.1, places.get(&to.0)?, to.1]))
-        })
-        .collect();
-    for call in &t.host.calls {
-        let drawn = places.iter().filter(|(track, _)| Some(t.tracks[**track].launch) == call.tracks);
-        let begin = |track: usize| t.tracks[track].range().map(|[begin, _]| begin);
-        let first = drawn.filter_map(|(track, row)| Some((begin(*track)?, *row))).min();
-        let mut way = calls.remove(&call.number).unwrap_or_default();
-        way.extend(first.map(|(at, row)| (row, i64::try_from(at).unwrap_or(i64::MAX))));
-        joined.extend(way.windows(2).map(|w| json!([w[0].0, w[0].1, w[1].0, w[1].1])));
-    }
-    let mut sms: BTreeMap<u32, BTreeMap<(usize, u64), [u64; 2]>> = BTreeMap::new();
-    for track in t.tracks.iter() {
-        if let (Some(sm), Some([begin, end])) = (track.sm, track.range()) {
-            let range = sms.entry(sm).or_default().entry((track.launch, track.cta)).or_insert([begin, end]);
-            *range = [range[0].min(begin), range[1].max(end)];
-        }
-    }
+    let joined = all_arrows(t, &places, calls);
+    let mut overview = Vec::new();
     if all.len() > OVERVIEW {
-        sms.clear();
         notes.push(format!("no overview: more than {OVERVIEW} CTAs"));
+    } else {
+        overview = sm_overview(t);
     }
-    let overview: Vec<Value> = sms
-        .into_iter()
-        .map(|(sm, ctas)| {
-            json!([sm, ctas.into_iter().map(|((_, cta), [b, e])| json!([cta, b, e])).collect::<Vec<_>>()])
-        })
-        .collect();
     let causes: Vec<Value> = a.causes.iter().map(|c| json!([c.share, c.kind, clean(&c.text)])).collect();
     let path: Vec<Value> = a
         .path
@@ -174,6 +150,45 @@ fn side_data(page: &ProfilePage<'_>) -> Value {
         "name": clean(page.name), "time": a.time, "lead": host.lead, "residual": t.axis.residual, "regions": regions, "rows": rows, "arrows": joined,
         "overview": overview, "causes": causes, "path": path, "notes": notes,
     })
+}
+
+/// The arrows of the page, from row and time to row and time: between waits and arrivals, and from launch
+/// `calls` to kernels. `places` has the row of each track that is drawn.
+fn all_arrows(
+    t: &Timeline,
+    places: &HashMap<usize, usize>,
+    mut calls: HashMap<u64, Vec<(usize, i64)>>,
+) -> Vec<Value> {
+    let mut all: Vec<Value> = arrows(t)
+        .into_iter()
+        .filter_map(|Arrow { from, to }| {
+            Some(json!([places.get(&from.0)?, from.1, places.get(&to.0)?, to.1]))
+        })
+        .collect();
+    for call in &t.host.calls {
+        let drawn = places.iter().filter(|(track, _)| Some(t.tracks[**track].launch) == call.tracks);
+        let begin = |track: usize| t.tracks[track].range().map(|[begin, _]| begin);
+        let first = drawn.filter_map(|(track, row)| Some((begin(*track)?, *row))).min();
+        let mut way = calls.remove(&call.number).unwrap_or_default();
+        way.extend(first.map(|(at, row)| (row, i64::try_from(at).unwrap_or(i64::MAX))));
+        all.extend(way.windows(2).map(|w| json!([w[0].0, w[0].1, w[1].0, w[1].1])));
+    }
+    all
+}
+
+/// For each SM: its CTAs, with the begin and the end of each.
+fn sm_overview(t: &Timeline) -> Vec<Value> {
+    let mut sms: BTreeMap<u32, BTreeMap<(usize, u64), [u64; 2]>> = BTreeMap::new();
+    for track in t.tracks.iter() {
+        if let (Some(sm), Some([begin, end])) = (track.sm, track.range()) {
+            let range = sms.entry(sm).or_default().entry((track.launch, track.cta)).or_insert([begin, end]);
+            *range = [range[0].min(begin), range[1].max(end)];
+        }
+    }
+    let ctas = |ctas: BTreeMap<(usize, u64), [u64; 2]>| {
+        ctas.into_iter().map(|((_, cta), [begin, end])| json!([cta, begin, end])).collect::<Vec<_>>()
+    };
+    sms.into_iter().map(|(sm, all)| json!([sm, ctas(all)])).collect()
 }
 
 /// The CTAs that are drawn: all if there are at most [`CTAS`], else the longest, the shortest and some in
