@@ -130,8 +130,8 @@ fn narrow(x: f64, exp: u32, man: u32) -> u64 {
     let full = bits & mask(52) | 1 << 52;
     let (man_bits, rest, half) = (full >> lost, full & mask(lost as u32), 1u64 << (lost - 1));
     let up = rest > half || rest == half && man_bits & 1 == 1;
-    // For normal numbers `kept` includes the hidden bit, which adds one to the exponent field. A carry does
-    // the same.
+    // For normal numbers `man_bits` includes the hidden bit, which adds one to the exponent field. A carry
+    // does the same.
     let field = (e + bias - 1).max(0) as u64;
     sign | ((field << man) + man_bits + u64::from(up)).min(infinity)
 }
