@@ -122,6 +122,10 @@ fn edges(wrong: &mut Vec<String>) -> Result<()> {
         let mut files = Vec::new();
         rust_files(&dir.join("src"), &mut files)?;
         let code = files.iter().map(fs::read_to_string).collect::<Result<String, _>>()?;
+        let tested = manifest.get("lib").and_then(|l| l.get("test")).and_then(toml::Value::as_bool);
+        if tested == Some(false) && ["#[test]", "proptest!"].iter().any(|test| code.contains(test)) {
+            wrong.push(format!("crates/{name} has unit tests, and its manifest says `test = false`"));
+        }
         let names = |a: &str| if a == "prlx" { "prlx::".to_owned() } else { format!("prlx_{a}") };
         for unused in allowed.iter().filter(|a| !code.contains(&names(a))) {
             wrong.push(format!("crates/{name} may depend on {unused} and uses nothing of it: a dead edge"));
