@@ -63,7 +63,7 @@ pub struct Compared {
     pub launch: LaunchReport,
     /// The first differences, in order of warps.
     pub listed: Vec<Divergence>,
-    /// How many there are, by [`FindingKind`] in its order.
+    /// How many there are, by [`FindingKind`](prlx_analyze::report::FindingKind) in its order.
     pub kinds: [u64; 5],
     /// Warps that have some.
     pub warps: u64,
