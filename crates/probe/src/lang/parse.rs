@@ -41,7 +41,7 @@ const PARTS: usize = 256;
 /// Parses and checks a program.
 ///
 /// # Errors
-/// All errors, in the order of the text; at most [`MAX_ERRORS`].
+/// All errors, in the order of the text; at most `MAX_ERRORS`.
 pub fn parse(text: &str) -> Result<Script, Vec<ProbeError>> {
     let mut parser = Parser::new(text);
     parser.program();
