@@ -9,6 +9,7 @@
 mod codec;
 
 pub mod check;
+pub mod dataflow;
 pub mod device;
 mod dump;
 mod error;

@@ -8,6 +8,7 @@
 //! diverged before come after them. Sums add up: [`Warps::total`] and [`Lanes::total`] are the sums of their
 //! other fields. Field names are keys of the JSON format and do not change.
 
+mod cause;
 mod comparison;
 mod coverage;
 pub(crate) mod describe;
@@ -23,6 +24,7 @@ mod plain_data;
 mod source;
 mod verdict;
 
+pub use cause::{Cause, CauseClass, CausePlace, CauseStep};
 pub use comparison::{ProcessPair, Report, UnmatchedLaunch, UnmatchedProcess};
 pub use coverage::{Coverage, Elements, Lanes, Sites, Visits, Warps};
 pub use evidence::{OperandCell, OperandColumn, OperandRow, Operands, SliceNode};

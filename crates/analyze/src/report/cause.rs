@@ -1,0 +1,110 @@
+//! Why an output differs: the way back from an element to the first thing that differs on it.
+
+use super::plain_data::data;
+use super::source::Location;
+
+/// The class of a cause: what the first difference on the way to an output is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum CauseClass {
+    /// An argument, or an element of a buffer before the launch.
+    #[default]
+    Input,
+    /// A mask or predicate: one side accesses memory or selects a value, and the other does not.
+    Guard,
+    /// Index arithmetic: the sides access different elements.
+    Address,
+    /// Another instruction, constant or rounding.
+    Operation,
+    /// The same addends in another order.
+    Order,
+    /// Two accesses that nothing orders.
+    Race,
+    /// A read before the write that the other side's read follows.
+    Stale,
+    /// A value that nothing wrote.
+    Undefined,
+}
+
+impl CauseClass {
+    /// All classes.
+    pub const ALL: [CauseClass; 8] = [
+        CauseClass::Input,
+        CauseClass::Guard,
+        CauseClass::Address,
+        CauseClass::Operation,
+        CauseClass::Order,
+        CauseClass::Race,
+        CauseClass::Stale,
+        CauseClass::Undefined,
+    ];
+
+    /// The class's name in texts and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CauseClass::Input => "input",
+            CauseClass::Guard => "guard",
+            CauseClass::Address => "address",
+            CauseClass::Operation => "operation",
+            CauseClass::Order => "order",
+            CauseClass::Race => "race",
+            CauseClass::Stale => "stale",
+            CauseClass::Undefined => "undefined",
+        }
+    }
+}
+
+data! {
+    /// Why elements of an output differ.
+    struct Cause {
+        /// What the first difference is.
+        class: CauseClass,
+        /// The output: the argument's name.
+        output: String,
+        /// The element that was followed back, as an index in the output's shape.
+        element: Vec<u64>,
+        /// By side: its value in words.
+        values: [String; 2],
+        /// Differing elements of the output that have this cause, of those that were followed back.
+        elements: u64,
+        /// What differs, in a sentence without a full stop.
+        what: String,
+        /// What to do about it; empty if there is nothing to say.
+        advice: String,
+        /// By side: where the first difference is.
+        places: [Option<CausePlace>; 2],
+        /// Of a race or a stale read: where the other access is.
+        other: Option<CausePlace>,
+        /// The way from the output to the first difference, without either.
+        steps: Vec<CauseStep>,
+        /// Whether other causes could explain the difference as well: the recording was cut short, or the code of the sides could not be matched.
+        uncertain: Option<String>,
+    }
+    /// A place on the way to a cause.
+    struct CausePlace {
+        /// The instruction.
+        text: String,
+        /// Where in the source.
+        location: Option<Location>,
+        /// The function.
+        function: String,
+        /// Line of the instruction in the module's text, from 1.
+        module_line: u32,
+        /// The CTA of the thread.
+        cta: [u32; 3],
+        /// The thread in its CTA.
+        thread: [u32; 3],
+        /// Which execution of the instruction by this thread, from 0.
+        trip: u64,
+    }
+    /// A value on the way to a cause.
+    struct CauseStep {
+        /// What the value is, as ``element of `a` `` or `operand of fma.rn.f32`.
+        what: String,
+        /// By side: its value in words; empty if the side does not have it.
+        values: [String; 2],
+        /// By side: where it comes from.
+        places: [Option<CausePlace>; 2],
+    }
+}

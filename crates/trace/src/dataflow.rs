@@ -1,0 +1,237 @@
+//! The data flow of one launch: each instruction that each warp executed, with the values that it gave.
+//!
+//! The CPU device fills it in. An analysis follows a value back through it: from a store to the register that
+//! was stored, from a register to the instruction that wrote it last in that lane, from a load to the store
+//! that wrote the bytes.
+//!
+//! # Invariants
+//! - Visits of a warp are in the order in which the warp made them, and [`Visit::order`] orders the visits of
+//!   all warps as the memory saw them.
+//! - Every index is within the table that it refers to.
+//!
+//! # Limitations
+//! It is never written to a file. Recording stops at a limit of memory; [`DataFlow::complete`] says so.
+
+use crate::check::{Allocation, Place, Space};
+use crate::ids::Dim3;
+use crate::kernel::{Param, Scalar};
+
+/// The data flow of a launch.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct DataFlow {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Grid size in CTAs.
+    pub grid: Dim3,
+    /// CTA size in threads.
+    pub block: Dim3,
+    /// Warps of a CTA.
+    pub warps_per_cta: u64,
+    /// The parameters of the kernel.
+    pub params: Vec<Param>,
+    /// The parameter buffer.
+    pub param_bytes: Vec<u8>,
+    /// Allocations in global memory, by address.
+    pub buffers: Vec<Allocation>,
+    /// Variables in shared memory, by address in the CTA's shared memory.
+    pub shared: Vec<Allocation>,
+    /// Registers of all functions.
+    pub registers: Vec<Register>,
+    /// Instructions of all functions that the kernel can reach, in the order of the code.
+    pub instructions: Vec<Instruction>,
+    /// What each warp did: `cta * warps_per_cta + warp`.
+    pub warps: Vec<WarpFlow>,
+    /// Whether every visit is in it.
+    pub complete: bool,
+}
+
+/// A register of a function.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Register {
+    /// Its name in the function.
+    pub name: String,
+    /// Its type as declared.
+    pub ty: Scalar,
+}
+
+/// What kind of work an instruction does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Action {
+    /// Computes its results from its operands, lane by lane.
+    #[default]
+    Compute,
+    /// Copies its operand.
+    Move,
+    /// Converts its operand to another type.
+    Convert,
+    /// Chooses one of its first two operands by the third, a predicate.
+    Select,
+    /// Compares its operands; the result is a predicate.
+    Compare,
+    /// Loads its results.
+    Load,
+    /// Stores its operands.
+    Store,
+    /// Reads, updates and writes memory as one operation; the result is the old value.
+    Atomic,
+    /// Copies memory to memory, now or later.
+    Copy,
+    /// A matrix operation of the warp: tiles in registers of all lanes.
+    Matrix,
+    /// Exchanges values between the lanes of the warp: shuffles, votes.
+    Exchange,
+    /// A barrier, a fence, an mbarrier.
+    Sync,
+    /// A branch.
+    Branch,
+    /// A call, a return, an exit.
+    Call,
+    /// Everything else.
+    Other,
+}
+
+/// An operand of an instruction that it reads.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Operand {
+    /// A register, by its index in [`DataFlow::registers`].
+    Register(u32),
+    /// The negation of a predicate register.
+    Not(u32),
+    /// A constant: its bits in the type of the instruction.
+    Constant(u64),
+    /// A special register, by name.
+    Special(String),
+    /// The address of a variable or parameter plus an offset.
+    Symbol(String, i64),
+}
+
+/// The address operand of a memory access.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Address {
+    /// The register or variable.
+    pub base: Operand,
+    /// Bytes added to it.
+    pub offset: i64,
+}
+
+/// An instruction of the code.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Instruction {
+    /// Where it is.
+    pub place: Place,
+    /// Opcode with its modifiers, as `fma.rn.f32`.
+    pub opcode: String,
+    /// What it does.
+    pub action: Action,
+    /// The type of its operation (the last type of the opcode; of a comparison, of what it compares).
+    pub ty: Scalar,
+    /// The state space of a memory access, as written; generic addresses count as global.
+    pub space: Space,
+    /// The guard, and whether it is negated.
+    pub guard: Option<(u32, bool)>,
+    /// What it reads beside its address: the elements of vectors one after the other.
+    pub operands: Vec<Operand>,
+    /// The address of its memory access; of a copy, its destination first.
+    pub addresses: Vec<Address>,
+    /// The registers that it writes, by index in [`DataFlow::registers`].
+    pub results: Vec<u32>,
+    /// The basic block, numbered over all functions.
+    pub block: u32,
+}
+
+/// What one warp did.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct WarpFlow {
+    /// The instructions in the order in which the warp executed them.
+    pub visits: Vec<Visit>,
+    /// The values of results; see [`Visit::values`].
+    pub values: Vec<u64>,
+    /// The memory accesses, by visit.
+    pub accesses: Vec<Access>,
+    /// The addresses of accesses; see [`Access::addresses`].
+    pub addresses: Vec<u64>,
+}
+
+/// One execution of an instruction by some lanes of a warp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Visit {
+    /// Its place in the order of all visits of the launch.
+    pub order: u64,
+    /// The instruction: an index into [`DataFlow::instructions`].
+    pub instruction: u32,
+    /// The lanes that came to the instruction.
+    pub group: u32,
+    /// The lanes of them that executed it: those whose guard held. For a branch: those that took it.
+    pub lanes: u32,
+    /// Where the values of its results begin in [`WarpFlow::values`]: for each result, one value for each lane
+    /// of `lanes`, lowest lane first; if the result's bit in `uniform` is set, one value for all lanes. A
+    /// predicate is 0 or 1. Registers of 128 bits have their low half only.
+    pub values: u32,
+    /// Bit `i`: result `i` has the same value in all lanes. Results from the 32nd on never are uniform.
+    pub uniform: u32,
+}
+
+/// How an access uses memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum AccessKind {
+    /// It reads the bytes.
+    #[default]
+    Read,
+    /// It writes the bytes.
+    Write,
+    /// It reads and writes the bytes as one operation.
+    Update,
+}
+
+/// One memory access of some lanes at a visit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Access {
+    /// The visit: an index into [`WarpFlow::visits`].
+    pub visit: u32,
+    /// What it does.
+    pub kind: AccessKind,
+    /// The space of the addresses.
+    pub space: Space,
+    /// The lanes that access memory.
+    pub lanes: u32,
+    /// Bytes that each lane accesses.
+    pub bytes: u32,
+    /// Whose memory: the CTA of shared memory; of local memory, `cta * threads + thread` of the first lane,
+    /// the other lanes having their own; 0 for global memory.
+    pub owner: u64,
+    /// Where the addresses begin in [`WarpFlow::addresses`]: one for each lane of `lanes`, lowest first.
+    pub addresses: u32,
+}
+
+impl WarpFlow {
+    /// The value of a result of a visit in one lane; `None` if the lane did not execute it.
+    pub fn value(&self, code: &[Instruction], visit: u32, result: usize, lane: u32) -> Option<u64> {
+        let v = self.visits.get(visit as usize)?;
+        if v.lanes >> lane & 1 == 0 {
+            return None;
+        }
+        let results = code.get(v.instruction as usize)?.results.len();
+        if result >= results {
+            return None;
+        }
+        let count = v.lanes.count_ones();
+        let uniform = |i: usize| i < 32 && v.uniform >> i & 1 == 1;
+        let before: u32 = (0..result).map(|i| if uniform(i) { 1 } else { count }).sum();
+        let lane = if uniform(result) { 0 } else { (v.lanes & ((1u32 << lane) - 1)).count_ones() };
+        self.values.get((v.values + before + lane) as usize).copied()
+    }
+    /// The accesses of a visit.
+    pub fn accesses_of(&self, visit: u32) -> &[Access] {
+        let from = self.accesses.partition_point(|a| a.visit < visit);
+        let to = self.accesses.partition_point(|a| a.visit <= visit);
+        self.accesses.get(from..to).unwrap_or_default()
+    }
+    /// The address of an access in one lane.
+    pub fn address(&self, access: &Access, lane: u32) -> Option<u64> {
+        if access.lanes >> lane & 1 == 0 {
+            return None;
+        }
+        let at = (access.lanes & ((1u32 << lane) - 1)).count_ones();
+        self.addresses.get((access.addresses + at) as usize).copied()
+    }
+}
