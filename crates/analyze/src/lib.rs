@@ -11,11 +11,13 @@
 //! | `builds` | which function, loop and site of one build is which of another |
 //! | `align` | one lane's path as a tree, and where two trees differ |
 //! | `compare` | all lanes of all launches, and the report |
+//! | [`cause`] | from an output back to the first difference |
 //! | [`view`] | what viewers show around a finding |
 //! | [`runs`] | the outcomes of many runs of one launch or program |
 
 mod align;
 mod builds;
+pub mod cause;
 mod compare;
 pub mod decode;
 pub mod edit_script;

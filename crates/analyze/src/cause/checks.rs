@@ -1,0 +1,116 @@
+//! Races, reads of unwritten memory and the like that explain a difference.
+//!
+//! A walk that passes an access with such a finding ends there: what it meets behind a race is chance.
+
+use prlx_trace::check::{Check, Finding, Findings, Grade, Kind};
+
+use super::explain::place_of;
+use super::flow::Source;
+use super::walk::{Found, Walk};
+use crate::report::{Cause, CauseClass};
+
+/// The class of causes that a finding is; `None` if it explains no value.
+pub(super) fn class(kind: Kind) -> Option<CauseClass> {
+    match kind {
+        Kind::Race => Some(CauseClass::Race),
+        Kind::NotLanded | Kind::ProxyFence => Some(CauseClass::Stale),
+        Kind::StillRead => Some(CauseClass::Race),
+        Kind::Accumulator => Some(CauseClass::Stale),
+        Kind::InactiveLane => Some(CauseClass::Undefined),
+        _ if kind.check() == Check::Init => Some(CauseClass::Undefined),
+        _ => None,
+    }
+}
+
+/// A finding that explains what a walk found, and its side.
+pub(super) struct ByCheck<'a> {
+    side: usize,
+    finding: &'a Finding,
+    class: CauseClass,
+}
+
+/// Looks for a finding that explains the difference better than what the walk found.
+pub(super) fn refine<'a>(
+    walk: &Walk<'_>,
+    findings: [&'a Findings; 2],
+    found: &mut Found,
+) -> Option<ByCheck<'a>> {
+    let lines = [0, 1].map(|side| lines(walk, side, found));
+    let weak = walk.code.same
+        || matches!(found.class, CauseClass::Stale | CauseClass::Order | CauseClass::Undefined)
+        || found.rank >= 2;
+    let mut best: Option<(bool, ByCheck<'a>)> = None;
+    for side in [1, 0] {
+        for finding in findings[side].list.iter().filter(|f| f.kind.grade() == Grade::Error) {
+            let Some(class) = class(finding.kind) else { continue };
+            let on_way = finding
+                .sides
+                .iter()
+                .filter_map(|s| s.place.as_ref())
+                .any(|p| lines[side].contains(&(p.function.as_str(), p.module_line)));
+            let alone = !findings[1 - side].list.iter().any(|other| alike(finding, other));
+            if !(alone || weak) || !(on_way || alone && weak) {
+                continue;
+            }
+            if best.as_ref().is_none_or(|(way, _)| on_way && !way) {
+                best = Some((on_way, ByCheck { side, finding, class }));
+            }
+        }
+    }
+    let (_, check) = best?;
+    found.class = check.class;
+    found.rank = 0;
+    Some(check)
+}
+
+/// Whether two findings are the same one on both sides.
+fn alike(a: &Finding, b: &Finding) -> bool {
+    let lines = |f: &Finding| -> Vec<Option<u32>> {
+        let places = f.sides.iter().filter_map(|s| s.place.as_ref());
+        places.map(|p| p.source.first().map(|l| l.line)).collect()
+    };
+    a.kind == b.kind && lines(a) == lines(b)
+}
+
+/// The functions and module lines of all instructions on the way to what was found.
+fn lines<'a>(walk: &Walk<'a>, side: usize, found: &Found) -> Vec<(&'a str, u32)> {
+    let flow = walk.flows[side];
+    let chain = walk.chain(found.pair);
+    let sources = chain.iter().flat_map(|p| {
+        let from = match &p.sources[side] {
+            Source::Result(at, _) => Some(*at),
+            Source::Memory(word) => flow.writer(word).map(|w| w.at),
+            _ => None,
+        };
+        [Some(p.users[side]), from]
+    });
+    let other = found.other.filter(|(s, _)| *s == side).map(|(_, at)| at);
+    let all = sources.chain([found.places[side], other]).flatten();
+    all.filter_map(|at| flow.instruction(at))
+        .map(|i| (i.place.function.as_str(), i.place.module_line))
+        .collect()
+}
+
+/// Puts a finding's words and places into a cause.
+pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>) {
+    let ByCheck { side, finding, class } = check;
+    cause.class = class;
+    cause.what = format!("in {}: {}", super::walk::name(side), finding.what);
+    let places = finding.sides.iter().map(|s| {
+        s.place.as_ref().map(|p| {
+            let mut place = place_of(p);
+            if let Some(threads) = s.threads {
+                place.cta = [threads.cta.x, threads.cta.y, threads.cta.z];
+                place.thread = [threads.first.x, threads.first.y, threads.first.z];
+            }
+            place
+        })
+    });
+    let places: Vec<_> = places.collect();
+    cause.places = [None, None];
+    cause.places[side] = places.first().cloned().flatten();
+    cause.other = places.get(1).cloned().flatten();
+    if let Some(help) = &finding.help {
+        cause.advice.clone_from(help);
+    }
+}

@@ -1,0 +1,166 @@
+//! Matches the instructions of two builds of a kernel.
+//!
+//! Instructions that are written alike, on lines that read alike, are matched first, as the longest common
+//! sequence. Between two such pairs, instructions with the same opcode are matched next, then those that do
+//! the same kind of work. A pair of the last two kinds is a *changed* one.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use prlx_trace::dataflow::{Action, DataFlow, Instruction, Operand};
+
+use crate::edit_script;
+
+/// Which instruction of one side is which of the other.
+#[derive(Debug, Default)]
+pub struct CodeMatch {
+    /// By side and instruction: its partner on the other side.
+    partner: [Vec<Option<u32>>; 2],
+    /// Whether nearly all instructions have a partner, so that paths can be compared step by step.
+    pub similar: bool,
+    /// Whether both sides are the same code.
+    pub same: bool,
+}
+
+/// How much of an instruction a key has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// Opcode, constants and the text of the source line.
+    All,
+    /// Opcode and the text of the source line.
+    Line,
+    /// Opcode.
+    Opcode,
+    /// What it does, and its type.
+    Work,
+}
+
+impl CodeMatch {
+    /// Matches the code of two launches.
+    pub fn new(sides: [&DataFlow; 2]) -> CodeMatch {
+        let [a, b] = sides.map(|s| &s.instructions[..]);
+        let mut out =
+            CodeMatch { partner: [vec![None; a.len()], vec![None; b.len()]], ..CodeMatch::default() };
+        let keys = [a, b].map(|code| code.iter().map(|i| key(i, Detail::All)).collect::<Vec<u64>>());
+        out.same = keys[0] == keys[1];
+        out.align(&keys, [0..a.len(), 0..b.len()]);
+        for detail in [Detail::All, Detail::Line, Detail::Opcode, Detail::Work] {
+            out.fill([a, b], detail);
+        }
+        let matched = out.partner[0].iter().flatten().count();
+        out.similar = matched * 10 >= a.len().max(b.len()) * 9;
+        out
+    }
+    fn pair(&mut self, a: usize, b: usize) {
+        self.partner[0][a] = Some(b as u32);
+        self.partner[1][b] = Some(a as u32);
+    }
+    fn align(&mut self, keys: &[Vec<u64>; 2], range: [std::ops::Range<usize>; 2]) {
+        let [ra, rb] = range;
+        let Some(edits) = edit_script::edits(&keys[0][ra.clone()], &keys[1][rb.clone()]) else { return };
+        let (mut i, mut j) = (0, 0);
+        for edit in edits {
+            while i < edit.a.start && j < edit.b.start {
+                self.pair(ra.start + i, rb.start + j);
+                (i, j) = (i + 1, j + 1);
+            }
+            (i, j) = (edit.a.end, edit.b.end);
+        }
+        while ra.start + i < ra.end && rb.start + j < rb.end {
+            self.pair(ra.start + i, rb.start + j);
+            (i, j) = (i + 1, j + 1);
+        }
+    }
+    /// Matches what has no partner yet inside each gap between two pairs, in order, by a coarser key.
+    fn fill(&mut self, code: [&[Instruction]; 2], detail: Detail) {
+        let mut gaps: HashMap<(i64, u64), [Vec<usize>; 2]> = HashMap::new();
+        for side in 0..2 {
+            let mut last = -1;
+            for (i, instruction) in code[side].iter().enumerate() {
+                match self.partner[side][i] {
+                    Some(partner) => last = if side == 0 { i as i64 } else { i64::from(partner) },
+                    None => {
+                        // Equal instructions on equal lines may have moved far; others stay in their gap.
+                        let gap = if detail == Detail::All { 0 } else { last };
+                        gaps.entry((gap, key(instruction, detail))).or_default()[side].push(i);
+                    }
+                }
+            }
+        }
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for [a, b] in gaps.into_values() {
+            // Of unequal numbers it is open which belong to which, but for the coarsest reading.
+            if a.len() == b.len() || detail == Detail::Line {
+                pairs.extend(a.into_iter().zip(b));
+            }
+        }
+        pairs.sort_unstable();
+        for (a, b) in pairs {
+            self.pair(a, b);
+        }
+    }
+    /// The partner of an instruction of a side.
+    pub fn of(&self, side: usize, instruction: u32) -> Option<u32> {
+        self.partner[side].get(instruction as usize).copied().flatten()
+    }
+    /// Whether two instructions are partners.
+    pub fn matches(&self, a: u32, b: u32) -> bool {
+        self.of(0, a) == Some(b)
+    }
+}
+
+/// Whether two instructions do the same with their operands: the opcode and all constants agree.
+pub fn alike(a: &Instruction, b: &Instruction) -> bool {
+    let shape = |i: &Instruction| {
+        let mut hash = DefaultHasher::new();
+        shape(i, &mut hash);
+        hash.finish()
+    };
+    a.opcode == b.opcode && shape(a) == shape(b)
+}
+
+fn shape(i: &Instruction, hash: &mut DefaultHasher) {
+    let addresses = i.addresses.iter().map(|a| (&a.base, a.offset));
+    for (operand, offset) in i.operands.iter().map(|o| (o, 0)).chain(addresses) {
+        match operand {
+            Operand::Register(_) => 0u8.hash(hash),
+            Operand::Not(_) => 1u8.hash(hash),
+            Operand::Constant(bits) => (2u8, bits).hash(hash),
+            Operand::Special(name) => (3u8, name).hash(hash),
+            Operand::Symbol(name, at) => (4u8, suffix(name), at).hash(hash),
+        }
+        offset.hash(hash);
+    }
+    i.guard.map(|g| g.1).hash(hash);
+    i.results.len().hash(hash);
+}
+
+/// The name of a parameter without the kernel's: compilers write `kernel_param_3`.
+fn suffix(name: &str) -> &str {
+    name.rfind("_param_").map_or(name, |at| &name[at..])
+}
+
+fn key(i: &Instruction, detail: Detail) -> u64 {
+    let mut hash = DefaultHasher::new();
+    if detail == Detail::Work {
+        (i.action, i.ty.bits(), i.space.name(), i.results.len()).hash(&mut hash);
+        return hash.finish();
+    }
+    i.opcode.hash(&mut hash);
+    if detail == Detail::Opcode {
+        return hash.finish();
+    }
+    match i.place.source.first() {
+        Some(line) => match &line.text {
+            Some(text) => text.split_whitespace().collect::<Vec<_>>().hash(&mut hash),
+            None => line.line.hash(&mut hash),
+        },
+        None => 0u32.hash(&mut hash),
+    }
+    if detail == Detail::All {
+        shape(i, &mut hash);
+    }
+    // What only names a path has many copies: it is matched by its place alone.
+    matches!(i.action, Action::Branch | Action::Call).hash(&mut hash);
+    hash.finish()
+}

@@ -1,0 +1,328 @@
+//! One cause for each group of differing elements.
+//!
+//! A few elements of each output are followed back, spread over all that differ. Those that end at the same
+//! place with the same class are one group.
+
+use prlx_trace::check::{Findings, Place, Space};
+use prlx_trace::dataflow::{DataFlow, Instruction};
+use prlx_trace::kernel::Scalar;
+
+use super::checks;
+use super::code_match::CodeMatch;
+use super::flow::{At, Flow, Source, Word};
+use super::walk::{Context, Found, Pair, Walk};
+use crate::report::{Cause, CauseClass, CausePlace, CauseStep, Location};
+use crate::value::format_value;
+
+/// Elements of an output that are followed back.
+const FOLLOWED: usize = 8;
+/// Causes of a launch that are kept.
+const KEPT: usize = 3;
+/// Steps of a cause that are kept, at either end of the way.
+const STEPS: usize = 8;
+
+/// An output whose content differs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DifferingOutput {
+    /// The argument's name, which is also the buffer's in both recordings.
+    pub name: String,
+    /// Type of the elements.
+    pub ty: Scalar,
+    /// Sizes of the dimensions, slowest first.
+    pub shape: Vec<u64>,
+    /// The elements that differ, ascending.
+    pub elements: Vec<u64>,
+    /// By side: the content.
+    pub bytes: [Vec<u8>; 2],
+}
+
+/// What is known of two launches whose outputs differ.
+#[derive(Clone, Copy, Debug)]
+pub struct ExplainedLaunch<'a> {
+    /// By side: the data flow.
+    pub flows: [&'a DataFlow; 2],
+    /// By side: what the checks found.
+    pub findings: [&'a Findings; 2],
+    /// The outputs that differ.
+    pub outputs: &'a [DifferingOutput],
+}
+
+/// Elements of one output that end at the same place.
+struct Group {
+    key: (CauseClass, [Option<u32>; 2]),
+    rank: u8,
+    order: u64,
+    cause: Cause,
+}
+
+/// Finds out why outputs differ; the first cause explains most of the elements that were followed.
+pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
+    let flows = launch.flows.map(Flow::new);
+    let flows = [&flows[0], &flows[1]];
+    let code = CodeMatch::new(launch.flows);
+    let [a, b] = launch.flows;
+    let same_geometry = a.grid == b.grid && a.block == b.block;
+    let mut groups: Vec<Group> = Vec::new();
+    for output in launch.outputs {
+        for element in sample(&output.elements) {
+            let Some(sources) = start(flows, output, element) else { continue };
+            let walk =
+                Walk::run(flows, &code, same_geometry, sources, [At { warp: 0, visit: 0, lane: 0 }; 2]);
+            let Some(mut found) = walk.first().cloned() else { continue };
+            let by_check = checks::refine(&walk, launch.findings, &mut found);
+            let key = (found.class, [0, 1].map(|s| found.places[s].map(|at| flows[s].number(at))));
+            let order = [0, 1].map(|s| found.places[s].map_or(u64::MAX, |at| flows[s].order(at)));
+            match groups.iter_mut().find(|g| g.key == key && g.cause.output == output.name) {
+                Some(group) => group.cause.elements += 1,
+                None => {
+                    let mut cause = cause(&walk, &found, output, element);
+                    if let Some(check) = by_check {
+                        checks::fill_in(&mut cause, check);
+                    }
+                    groups.push(Group { key, rank: found.rank, order: order[0].min(order[1]), cause });
+                }
+            }
+        }
+    }
+    groups.sort_by_key(|g| (g.rank, std::cmp::Reverse(g.cause.elements), g.order));
+    let cut = launch.flows.iter().any(|f| !f.complete);
+    let mut causes: Vec<Cause> = groups.into_iter().map(|g| g.cause).collect();
+    for cause in &mut causes {
+        if cut {
+            cause.uncertain = Some("the recording of the data flow reached its memory limit".into());
+        } else if !code.similar {
+            cause.uncertain =
+                Some("large parts of the code of one side have no counterpart on the other".into());
+        }
+    }
+    causes.truncate(KEPT);
+    causes
+}
+
+/// A few of the elements, spread evenly.
+fn sample(elements: &[u64]) -> Vec<u64> {
+    let n = elements.len().min(FOLLOWED);
+    (0..n).map(|i| elements[i * elements.len() / n.max(1)]).collect()
+}
+
+/// The memory of an element after the launch.
+fn start(flows: [&Flow<'_>; 2], output: &DifferingOutput, element: u64) -> Option<[Source; 2]> {
+    let bytes = output.ty.bits().div_ceil(8);
+    let mut words = flows.map(|flow| {
+        let buffer = flow.data.buffers.iter().find(|b| b.name == output.name)?;
+        let address = buffer.base.checked_add(element.checked_mul(u64::from(bytes))?)?;
+        Some(Source::Memory(Word { space: Space::Global, owner: 0, address, bytes, before: u64::MAX }))
+    });
+    Some([words[0].take()?, words[1].take()?])
+}
+
+/// The bits of an element of an output.
+fn element_bits(output: &DifferingOutput, side: usize, element: u64) -> u64 {
+    let bytes = output.ty.bits().div_ceil(8) as usize;
+    let at = element as usize * bytes;
+    let mut wide = [0; 8];
+    let n = bytes.min(8);
+    if let Some(raw) = output.bytes[side].get(at..at + n) {
+        wide[..n].copy_from_slice(raw);
+    }
+    u64::from_le_bytes(wide)
+}
+
+fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64) -> Cause {
+    let values = [0, 1].map(|s| format_value(element_bits(output, s, element), output.ty));
+    let chain = walk.chain(found.pair);
+    let mut what = found.what.clone();
+    if let Some(shown) = operands(walk, chain.last().copied(), found) {
+        what = format!("{what}: {shown}");
+    }
+    for side in [0, 1] {
+        if chain.iter().any(|p| wraps(walk, side, &p.sources[side])) {
+            what = format!(
+                "{what}; a 32-bit result of the index arithmetic wraps in {}",
+                super::walk::name(side)
+            );
+            break;
+        }
+    }
+    Cause {
+        class: found.class,
+        output: output.name.clone(),
+        element: index(element, &output.shape),
+        values,
+        elements: 1,
+        what,
+        advice: advice(found.class).to_owned(),
+        places: [0, 1].map(|s| found.places[s].and_then(|at| place(walk.flows[s], at))),
+        other: found.other.and_then(|(side, at)| place(walk.flows[side], at)),
+        steps: steps(walk, &chain),
+        uncertain: None,
+    }
+}
+
+/// The values of the last pair, in words.
+fn operands(walk: &Walk<'_>, last: Option<&Pair>, found: &Found) -> Option<String> {
+    let pair = last?;
+    let ty = [0, 1].map(|s| source_type(walk.flows[s], &pair.sources[s]));
+    let shown = [0, 1].map(|s| {
+        let value = walk.flows[s].value(&pair.sources[s], pair.users[s])?;
+        let ty = ty[s]
+            .or(ty[1 - s])
+            .or_else(|| found.places[s].and_then(|at| Some(walk.flows[s].instruction(at)?.ty)));
+        Some(format_value(value, ty.unwrap_or_default()))
+    });
+    match shown {
+        [Some(a), Some(b)] if a != b => Some(format!("A {a}, B {b}")),
+        _ => None,
+    }
+}
+
+fn source_type(flow: &Flow<'_>, source: &Source) -> Option<Scalar> {
+    let Source::Result(at, n) = source else { return None };
+    let i: &Instruction = flow.instruction(*at)?;
+    let register = flow.data.registers.get(*i.results.get(*n)? as usize)?;
+    let untyped = matches!(register.ty, Scalar::B8 | Scalar::B16 | Scalar::B32 | Scalar::B64);
+    Some(if untyped && i.ty.bits() == register.ty.bits() { i.ty } else { register.ty })
+}
+
+/// Whether a 32-bit integer operation gave less than its exact result.
+fn wraps(walk: &Walk<'_>, side: usize, source: &Source) -> bool {
+    let Source::Result(at, _) = source else { return false };
+    let flow = walk.flows[side];
+    let Some(i) = flow.instruction(*at) else { return false };
+    if i.ty != Scalar::S32 {
+        return false;
+    }
+    let value = |n: usize| {
+        let operand = i.operands.get(n)?;
+        Some(i64::from(flow.value(&flow.operand(operand, *at), *at)? as u32 as i32))
+    };
+    let (Some(x), Some(y)) = (value(0), value(1)) else { return false };
+    let exact = match i.opcode.split('.').next() {
+        Some("mul") if i.opcode.contains(".lo.") => x * y,
+        Some("mad") if i.opcode.contains(".lo.") => x * y + value(2).unwrap_or(0),
+        Some("add") => x + y,
+        _ => return false,
+    };
+    i32::try_from(exact).is_err()
+}
+
+/// The index of an element in an array of this shape.
+fn index(element: u64, shape: &[u64]) -> Vec<u64> {
+    let mut rest = element;
+    let mut out: Vec<u64> = shape
+        .iter()
+        .rev()
+        .map(|&n| {
+            let at = rest % n.max(1);
+            rest /= n.max(1);
+            at
+        })
+        .collect();
+    out.reverse();
+    if out.is_empty() { vec![element] } else { out }
+}
+
+/// The place of a visit.
+fn place(flow: &Flow<'_>, at: At) -> Option<CausePlace> {
+    let (cta, thread) = flow.thread(at);
+    Some(CausePlace { cta, thread, trip: flow.trip(at), ..place_of(&flow.instruction(at)?.place) })
+}
+
+/// A place in the code, without a thread.
+pub(super) fn place_of(place: &Place) -> CausePlace {
+    let mut lines = place.source.iter().map(|l| Location {
+        file: l.file.clone(),
+        line: l.line,
+        column: l.column,
+        function: l.function.clone(),
+        code: l.text.clone(),
+        inlined: Vec::new(),
+    });
+    let location = lines.next().map(|first| Location { inlined: lines.collect(), ..first });
+    CausePlace {
+        text: place.instruction.clone(),
+        location,
+        function: place.function.clone(),
+        module_line: place.module_line,
+        ..CausePlace::default()
+    }
+}
+
+/// The way from the output to the first difference; of equal instructions in a row, the first.
+fn steps(walk: &Walk<'_>, chain: &[&Pair]) -> Vec<CauseStep> {
+    let mut out: Vec<(Vec<u32>, CauseStep)> = Vec::new();
+    for pair in chain {
+        let at = [0, 1].map(|s| match &pair.sources[s] {
+            Source::Result(at, _) => Some(*at),
+            Source::Memory(word) => walk.flows[s].writer(word).map(|w| w.at),
+            _ => None,
+        });
+        if at == [None, None] {
+            continue;
+        }
+        let numbers: Vec<u32> =
+            [0, 1].iter().filter_map(|&s| at[s].map(|at| walk.flows[s].number(at))).collect();
+        if out.iter().any(|(seen, _)| *seen == numbers) {
+            continue;
+        }
+        let values = [0, 1].map(|s| {
+            let ty = source_type(walk.flows[s], &pair.sources[s]);
+            let value = walk.flows[s].value(&pair.sources[s], pair.users[s]);
+            value.zip(ty).map_or_else(String::new, |(v, ty)| format_value(v, ty))
+        });
+        let step = CauseStep {
+            what: describe(walk, pair),
+            values,
+            places: [0, 1].map(|s| at[s].and_then(|at| place(walk.flows[s], at))),
+        };
+        out.push((numbers, step));
+    }
+    let mut steps: Vec<CauseStep> = out.into_iter().map(|(_, step)| step).collect();
+    if steps.len() > 2 * STEPS {
+        steps.drain(STEPS..steps.len() - STEPS);
+    }
+    steps
+}
+
+fn describe(walk: &Walk<'_>, pair: &Pair) -> String {
+    let role = match pair.context {
+        Context::Data => "",
+        Context::Address => " of the address",
+        Context::Guard => " of the condition",
+    };
+    match &pair.sources {
+        [Source::Memory(word), _] | [_, Source::Memory(word)] => match word.space {
+            Space::Global => walk.element(word),
+            space => format!("word in {} memory", space.name()),
+        },
+        [Source::Result(at, _), _] => opcode(walk.flows[0], *at, role),
+        [_, Source::Result(at, _)] => opcode(walk.flows[1], *at, role),
+        _ => format!("operand{role}"),
+    }
+}
+
+fn opcode(flow: &Flow<'_>, at: At, role: &str) -> String {
+    flow.instruction(at).map_or_else(String::new, |i| format!("`{}`{role}", i.opcode))
+}
+
+/// What to do about a cause of a class.
+fn advice(class: CauseClass) -> &'static str {
+    match class {
+        CauseClass::Input => "compare what made this argument or buffer on both sides",
+        CauseClass::Guard => "check the condition on this line, and its operands on both sides",
+        CauseClass::Address => {
+            "check the index on this line: strides, offsets, and the width of the arithmetic"
+        }
+        CauseClass::Operation => {
+            "compare this line on both sides: operation, constants, and flags that change rounding"
+        }
+        CauseClass::Order => {
+            "accept it with --rtol if sums may be rounded otherwise, or fix the order of the additions"
+        }
+        CauseClass::Race => "order the two accesses with a barrier or an atomic",
+        CauseClass::Stale => "put a barrier or a wait between the write and the read",
+        CauseClass::Undefined => {
+            "initialize the memory or register, or keep the lanes that read it from doing so"
+        }
+    }
+}

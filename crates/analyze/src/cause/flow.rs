@@ -1,0 +1,334 @@
+//! Looks up where a value came from in the data flow of one launch: the last definition of a register in a
+//! lane, the last write of a byte.
+//!
+//! # Limitations
+//! A load whose bytes come from several stores is taken for one of the store of its first byte. The rows of a
+//! tensor copy are not told apart: the copy as a whole is the source.
+
+use std::cell::OnceCell;
+
+use prlx_trace::check::Space;
+use prlx_trace::dataflow::{Access, AccessKind, Action, DataFlow, Instruction, Operand, Visit};
+
+/// A visit of an instruction by one lane.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct At {
+    /// The warp: an index into [`DataFlow::warps`].
+    pub warp: u32,
+    /// The visit: an index into the warp's visits.
+    pub visit: u32,
+    /// The lane of the warp.
+    pub lane: u32,
+}
+
+/// Where a value comes from.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Source {
+    /// Result number `1` of an instruction that the lane executed.
+    Result(At, usize),
+    /// Bytes in memory as they are before a point in the order of visits.
+    Memory(Word),
+    /// A constant of the instruction.
+    Constant(u64),
+    /// A special register, by name.
+    Special(String),
+    /// The address of a variable, by name and offset.
+    Symbol(String, i64),
+    /// A register that nothing has written in this lane.
+    Nothing,
+}
+
+/// Bytes in memory at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Word {
+    /// The space of the address.
+    pub space: Space,
+    /// Whose memory ([`Access::owner`], of this lane).
+    pub owner: u64,
+    /// Address of the first byte.
+    pub address: u64,
+    /// Number of bytes.
+    pub bytes: u32,
+    /// The first visit that comes too late to have written it.
+    pub before: u64,
+}
+
+/// A write of memory by one lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Writer {
+    /// The visit that wrote.
+    pub at: At,
+    /// Its access.
+    pub access: Access,
+    /// Its address in this lane.
+    pub address: u64,
+}
+
+/// A write of 16 aligned bytes or a part of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Write {
+    key: u64,
+    order: u64,
+    warp: u32,
+    access: u32,
+    lane: u32,
+}
+
+/// For one warp: where each register is written, and where each instruction is visited.
+struct Index {
+    /// By register: the visits that write it, and which result it is.
+    defs: Vec<Vec<(u32, u32)>>,
+    /// By instruction: its visits.
+    visits: Vec<Vec<u32>>,
+}
+
+/// The data flow of a launch with indices.
+pub struct Flow<'a> {
+    /// The recording.
+    pub data: &'a DataFlow,
+    warps: Vec<OnceCell<Index>>,
+    writes: OnceCell<Vec<Write>>,
+}
+
+/// The memory that a write belongs to: space, owner and 16 aligned bytes.
+fn key(space: Space, owner: u64, address: u64) -> u64 {
+    match space {
+        Space::Global | Space::Params => address >> 4,
+        Space::Shared => 1 << 63 | (owner & 0xff_ffff_ffff) << 22 | address >> 4 & 0x3f_ffff,
+        Space::Local => 3 << 62 | (owner & 0x7f_ffff_ffff) << 22 | address >> 4 & 0x3f_ffff,
+    }
+}
+
+impl<'a> Flow<'a> {
+    /// Prepares the look-ups; indices are made when they are needed.
+    pub fn new(data: &'a DataFlow) -> Flow<'a> {
+        let warps = data.warps.iter().map(|_| OnceCell::new()).collect();
+        Flow { data, warps, writes: OnceCell::new() }
+    }
+    /// A visit.
+    pub fn visit(&self, at: At) -> Option<&'a Visit> {
+        self.data.warps.get(at.warp as usize)?.visits.get(at.visit as usize)
+    }
+    /// The instruction of a visit.
+    pub fn instruction(&self, at: At) -> Option<&'a Instruction> {
+        self.data.instructions.get(self.visit(at)?.instruction as usize)
+    }
+    /// The number of the instruction of a visit.
+    pub fn number(&self, at: At) -> u32 {
+        self.visit(at).map_or(u32::MAX, |v| v.instruction)
+    }
+    /// The place of a visit in the order of all visits.
+    pub fn order(&self, at: At) -> u64 {
+        self.visit(at).map_or(u64::MAX, |v| v.order)
+    }
+    fn index(&self, warp: u32) -> Option<&Index> {
+        let flow = self.data.warps.get(warp as usize)?;
+        Some(self.warps.get(warp as usize)?.get_or_init(|| {
+            let mut index = Index {
+                defs: vec![Vec::new(); self.data.registers.len()],
+                visits: vec![Vec::new(); self.data.instructions.len()],
+            };
+            for (i, v) in flow.visits.iter().enumerate() {
+                let Some(instruction) = self.data.instructions.get(v.instruction as usize) else { continue };
+                index.visits[v.instruction as usize].push(i as u32);
+                for (n, &register) in instruction.results.iter().enumerate() {
+                    if let Some(defs) = index.defs.get_mut(register as usize) {
+                        defs.push((i as u32, n as u32));
+                    }
+                }
+            }
+            index
+        }))
+    }
+    /// The last write of a register before a visit, in its lane.
+    pub fn definition(&self, register: u32, at: At) -> Source {
+        let defs = self.index(at.warp).and_then(|i| i.defs.get(register as usize));
+        let defs = defs.map_or(&[][..], |d| &d[..d.partition_point(|&(visit, _)| visit < at.visit)]);
+        let visits = &self.data.warps[at.warp as usize].visits;
+        let last = defs.iter().rev().find(|&&(visit, _)| visits[visit as usize].lanes >> at.lane & 1 == 1);
+        last.map_or(Source::Nothing, |&(visit, n)| Source::Result(At { visit, ..at }, n as usize))
+    }
+    /// The visits of an instruction that a lane came to, in order, executed or not.
+    pub fn visits_of(&self, instruction: u32, warp: u32, lane: u32) -> Vec<u32> {
+        let visits = self.index(warp).and_then(|i| i.visits.get(instruction as usize));
+        let Some(flow) = self.data.warps.get(warp as usize) else { return Vec::new() };
+        let came = |&&v: &&u32| flow.visits[v as usize].group >> lane & 1 == 1;
+        visits.into_iter().flatten().filter(came).copied().collect()
+    }
+    /// How often the lane came to the instruction before this visit.
+    pub fn trip(&self, at: At) -> u64 {
+        let all = self.index(at.warp).and_then(|i| i.visits.get(self.number(at) as usize));
+        let Some(flow) = self.data.warps.get(at.warp as usize) else { return 0 };
+        let before = all.into_iter().flatten().take_while(|&&v| v < at.visit);
+        before.filter(|&&v| flow.visits[v as usize].group >> at.lane & 1 == 1).count() as u64
+    }
+    /// Where an operand of a visit comes from.
+    pub fn operand(&self, operand: &Operand, at: At) -> Source {
+        match operand {
+            Operand::Register(r) | Operand::Not(r) => self.definition(*r, at),
+            Operand::Constant(bits) => Source::Constant(*bits),
+            Operand::Special(name) => Source::Special(name.clone()),
+            Operand::Symbol(name, offset) => Source::Symbol(name.clone(), *offset),
+        }
+    }
+    /// The value of a source as a lane of `at`'s warp sees it; `None` if it was not recorded.
+    pub fn value(&self, source: &Source, at: At) -> Option<u64> {
+        match source {
+            Source::Result(at, n) => {
+                let flow = self.data.warps.get(at.warp as usize)?;
+                flow.value(&self.data.instructions, at.visit, *n, at.lane)
+            }
+            Source::Constant(bits) => Some(*bits),
+            Source::Special(name) => self.special(name, at),
+            Source::Symbol(name, offset) => {
+                let variable = self.data.shared.iter().find(|v| v.name == *name);
+                let base = variable.or_else(|| self.data.buffers.iter().find(|v| v.name == *name))?.base;
+                Some(base.wrapping_add_signed(*offset))
+            }
+            Source::Memory(_) | Source::Nothing => None,
+        }
+    }
+    /// The position of a visit's CTA, and of the thread in it.
+    pub fn thread(&self, at: At) -> ([u32; 3], [u32; 3]) {
+        let warps = self.data.warps_per_cta.max(1);
+        let cta = self.data.grid.position(u64::from(at.warp) / warps);
+        let thread = u64::from(at.warp) % warps * 32 + u64::from(at.lane);
+        let thread = self.data.block.position(thread);
+        ([cta.x, cta.y, cta.z], [thread.x, thread.y, thread.z])
+    }
+    fn special(&self, name: &str, at: At) -> Option<u64> {
+        let (cta, thread) = self.thread(at);
+        let (register, axis) =
+            name.trim_start_matches('%').split_once('.').unwrap_or((name.trim_start_matches('%'), "x"));
+        let axis = "xyz".find(axis).unwrap_or(0);
+        let size = |d: prlx_trace::Dim3| [d.x, d.y, d.z][axis];
+        Some(u64::from(match register {
+            "tid" => thread[axis],
+            "ctaid" => cta[axis],
+            "ntid" => size(self.data.block),
+            "nctaid" => size(self.data.grid),
+            "laneid" => at.lane,
+            "warpid" => at.warp % self.data.warps_per_cta.max(1) as u32,
+            _ => return None,
+        }))
+    }
+    fn writes(&self) -> &[Write] {
+        self.writes.get_or_init(|| {
+            let mut out = Vec::new();
+            for (warp, flow) in self.data.warps.iter().enumerate() {
+                for (i, access) in flow.accesses.iter().enumerate() {
+                    if access.kind == AccessKind::Read || access.space == Space::Params {
+                        continue;
+                    }
+                    let order = flow.visits.get(access.visit as usize).map_or(0, |v| v.order);
+                    for lane in (0..32).filter(|l| access.lanes >> l & 1 == 1) {
+                        let Some(address) = flow.address(access, lane) else { continue };
+                        let owner = owner(access, lane);
+                        let last = address.saturating_add(u64::from(access.bytes.max(1)) - 1);
+                        for granule in address >> 4..=last >> 4 {
+                            let key = key(access.space, owner, granule << 4);
+                            out.push(Write { key, order, warp: warp as u32, access: i as u32, lane });
+                        }
+                    }
+                }
+            }
+            out.sort_unstable();
+            out
+        })
+    }
+    /// Who wrote the first byte of a word last.
+    pub fn writer(&self, word: &Word) -> Option<Writer> {
+        let (key, writes) = (key(word.space, word.owner, word.address), self.writes());
+        let end = writes.partition_point(|w| (w.key, w.order) < (key, word.before));
+        writes[..end].iter().rev().take_while(|w| w.key == key).find_map(|w| {
+            let flow = &self.data.warps[w.warp as usize];
+            let access = flow.accesses[w.access as usize];
+            let address = flow.address(&access, w.lane)?;
+            let covers = (address..address + u64::from(access.bytes)).contains(&word.address);
+            let at = At { warp: w.warp, visit: access.visit, lane: w.lane };
+            covers.then_some(Writer { at, access, address })
+        })
+    }
+    /// The memory that a visit reads in its lane: for result `n` of a load, its own bytes.
+    pub fn read_word(&self, at: At, n: usize) -> Option<Word> {
+        let flow = self.data.warps.get(at.warp as usize)?;
+        let instruction = self.instruction(at)?;
+        let mut accesses = flow.accesses_of(at.visit).iter();
+        let access = accesses.find(|a| a.kind != AccessKind::Write && a.lanes >> at.lane & 1 == 1)?;
+        let address = flow.address(access, at.lane)?;
+        let bytes = match instruction.action {
+            Action::Load => access.bytes / (instruction.results.len().max(1) as u32),
+            _ => access.bytes,
+        };
+        Some(Word {
+            space: access.space,
+            owner: owner(access, at.lane),
+            address: address + n as u64 * u64::from(bytes),
+            bytes: bytes.max(1),
+            before: self.order(at),
+        })
+    }
+    /// Where the bytes that a writer wrote to a word come from: the operand of a store, the source of a copy.
+    pub fn written(&self, writer: &Writer, word: &Word) -> Option<Source> {
+        let instruction = self.instruction(writer.at)?;
+        let offset = word.address.wrapping_sub(writer.address);
+        match instruction.action {
+            Action::Store => {
+                let count = instruction.operands.len().max(1) as u64;
+                let size = (u64::from(writer.access.bytes) / count).max(1);
+                let operand = instruction.operands.get((offset / size) as usize)?;
+                Some(self.operand(operand, writer.at))
+            }
+            Action::Copy => {
+                let flow = self.data.warps.get(writer.at.warp as usize)?;
+                let mut reads = flow
+                    .accesses_of(writer.at.visit)
+                    .iter()
+                    .filter(|a| a.kind == AccessKind::Read && a.lanes >> writer.at.lane & 1 == 1);
+                let (from, more) = (reads.next()?, reads.next());
+                if more.is_some() || offset >= u64::from(from.bytes) {
+                    return None;
+                }
+                let address = flow.address(from, writer.at.lane)? + offset;
+                let owner = owner(from, writer.at.lane);
+                Some(Source::Memory(Word {
+                    space: from.space,
+                    owner,
+                    address,
+                    before: self.order(writer.at),
+                    ..*word
+                }))
+            }
+            _ => None,
+        }
+    }
+    /// Name of the buffer or variable that an address lies in, and the offset there.
+    pub fn place_of(&self, space: Space, address: u64) -> Option<(&'a str, u64)> {
+        let list = match space {
+            Space::Global => &self.data.buffers,
+            Space::Shared => &self.data.shared,
+            _ => return None,
+        };
+        let found = list.iter().find(|a| address >= a.base && address - a.base < a.bytes)?;
+        Some((&found.name, address - found.base))
+    }
+    /// The warp and lane of a thread, by its position in the grid and in its CTA.
+    pub fn find_thread(&self, cta: [u32; 3], thread: [u32; 3]) -> Option<(u32, u32)> {
+        let linear = |p: [u32; 3], d: prlx_trace::Dim3| {
+            let inside = p[0] < d.x && p[1] < d.y && p[2] < d.z;
+            let n = (u64::from(p[2]) * u64::from(d.y) + u64::from(p[1])) * u64::from(d.x) + u64::from(p[0]);
+            inside.then_some(n)
+        };
+        let (cta, thread) = (linear(cta, self.data.grid)?, linear(thread, self.data.block)?);
+        let warp = cta.checked_mul(self.data.warps_per_cta)? + thread / 32;
+        Some((u32::try_from(warp).ok()?, (thread % 32) as u32))
+    }
+}
+
+/// The owner of the memory that a lane accesses.
+fn owner(access: &Access, lane: u32) -> u64 {
+    match access.space {
+        Space::Local => access.owner + u64::from(lane - access.lanes.trailing_zeros().min(lane)),
+        _ => access.owner,
+    }
+}

@@ -1,0 +1,64 @@
+//! Which lanes and operands a result of an exchange or of a matrix product depends on.
+
+use prlx_trace::dataflow::{Instruction, Operand};
+
+use super::flow::{At, Flow};
+
+/// The lane that a shuffle reads for a lane (PTX ISA, `shfl.sync`); `None` if it is no shuffle or its operands
+/// were not recorded.
+pub(super) fn source_lane(flow: &Flow<'_>, at: At) -> Option<u32> {
+    let instruction = flow.instruction(at)?;
+    let mut parts = instruction.opcode.split('.');
+    if parts.next() != Some("shfl") {
+        return None;
+    }
+    let mode = parts.find(|p| matches!(*p, "up" | "down" | "bfly" | "idx"))?;
+    let value = |i: usize| {
+        let operand: &Operand = instruction.operands.get(i)?;
+        flow.value(&flow.operand(operand, at), at)
+    };
+    let (b, c) = (value(1)? as u32 & 31, value(2)? as u32);
+    let (clamp, segment) = (c & 31, c >> 8 & 31);
+    let lane = at.lane;
+    let first = lane & segment;
+    let last = first | clamp & !segment;
+    let (from, inside) = match mode {
+        "up" => (lane.wrapping_sub(b), lane.wrapping_sub(b) as i32 >= last as i32),
+        "down" => (lane + b, lane + b <= last),
+        "bfly" => (lane ^ b, lane ^ b <= last),
+        _ => (first | b & !segment, first | b & !segment <= last),
+    };
+    Some(if inside && from < 32 { from } else { lane })
+}
+
+/// Operands (by number) and lanes that element `n` of a lane's result of `mma` depends on, as far as the
+/// layouts of fragments have in common (PTX ISA, Matrix Fragments for mma): rows of A lie in the four lanes
+/// of a quad, columns of B in the four lanes of the quad with the column's number.
+pub(super) fn matrix_inputs(instruction: &Instruction, lane: u32, n: usize) -> Vec<(usize, u32)> {
+    let (count, results) = (instruction.operands.len(), instruction.results.len());
+    let Some(inputs) = count.checked_sub(results) else { return all(count) };
+    if !instruction.opcode.starts_with("mma.sync") || results == 0 {
+        return all(count);
+    }
+    // A has twice the registers of B, or as many.
+    let a = inputs.div_ceil(3) * if inputs % 3 == 0 { 2 } else { 1 };
+    let quad = lane >> 2;
+    let packed = 4 / results.max(1);
+    let columns = [0, 1].map(|i| (lane & 3) * 2 + i);
+    let mut out = vec![(inputs + n, lane)];
+    for i in 0..a.min(inputs) {
+        out.extend((0..4).map(|l| (i, quad * 4 + l)));
+    }
+    for i in a..inputs {
+        for (j, column) in columns.into_iter().enumerate() {
+            if packed > 1 || n % 2 == j {
+                out.extend((0..4).map(|l| (i, column * 4 + l)));
+            }
+        }
+    }
+    out
+}
+
+fn all(count: usize) -> Vec<(usize, u32)> {
+    (0..count).flat_map(|i| (0..32).map(move |l| (i, l))).collect()
+}

@@ -1,0 +1,29 @@
+//! Why outputs differ: from an element back to the first difference on the way to it.
+//!
+//! | file | in one sentence |
+//! |---|---|
+//! | [`flow`] | where a value came from, in one launch |
+//! | [`code_match`] | which instruction of one build is which of the other |
+//! | [`value`] | values of both sides in a form that compares |
+//! | [`lanes`] | what exchanges and matrix products depend on |
+//! | [`paths`] | where two threads take different branches |
+//! | [`walk`] | from a pair of values to the first difference |
+//! | [`sums`] | sums by their addends |
+//! | [`checks`] | races and the like that explain a difference |
+//! | [`explain`] | one cause for each group of elements |
+//!
+//! # Limitations
+//! Both sides need their data flow, which only the CPU device records. Products of `wgmma` are followed through
+//! their registers alone.
+
+mod checks;
+mod code_match;
+mod explain;
+mod flow;
+mod lanes;
+mod paths;
+mod sums;
+mod value;
+mod walk;
+
+pub use explain::{DifferingOutput, ExplainedLaunch, explain};

@@ -1,0 +1,368 @@
+//! Sums of floating-point numbers: their addends, whatever the order and the threads in which they were added.
+//!
+//! A sum is followed through additions, fused multiply-adds, atomic additions, and through the moves, shuffles,
+//! stores and loads between them. Two sums with the same addends differ by the order of the additions alone.
+//!
+//! # Limitations
+//! At most [`MAX_TERMS`] addends. Sums inside matrix products are one addend each.
+
+use prlx_trace::dataflow::{Action, Instruction};
+use prlx_trace::kernel::Scalar;
+
+use super::code_match::alike;
+use super::flow::{At, Flow, Source, Word};
+use super::walk::{Pair, Walk};
+use crate::report::CauseClass;
+
+/// The most addends of a sum that are told apart.
+const MAX_TERMS: usize = 1 << 16;
+/// The most pairs of addends that are followed further.
+const MAX_FOLLOWED: usize = 16;
+
+/// An addend.
+#[derive(Clone, Debug)]
+struct Term {
+    /// The instruction that adds it.
+    at: At,
+    /// Where it comes from; of the product of a fused multiply-add, the instruction's own result.
+    source: Source,
+    /// Whether it is the product of a fused multiply-add.
+    product: bool,
+    /// Its value.
+    value: f64,
+}
+
+/// The addends of a value, and the last instruction that adds.
+struct Sum {
+    terms: Vec<Term>,
+    last: At,
+    ty: Scalar,
+}
+
+fn is_float(ty: Scalar) -> bool {
+    matches!(ty, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64)
+}
+
+/// Whether an instruction adds floating-point numbers: one of those operations, and on which operands.
+fn adds(i: &Instruction) -> bool {
+    let name = i.opcode.split('.').next().unwrap_or_default();
+    let atomic = i.action == Action::Atomic && i.opcode.split('.').any(|p| p == "add");
+    is_float(i.ty) && (matches!(name, "add" | "sub" | "fma" | "mad") || atomic)
+}
+
+/// The value of a source as a number.
+fn number(flow: &Flow<'_>, source: &Source, at: At, ty: Scalar) -> Option<f64> {
+    let bits = flow.value(source, at)?;
+    Some(match ty {
+        Scalar::F64 => f64::from_bits(bits),
+        Scalar::F32 => f64::from(f32::from_bits(bits as u32)),
+        _ => crate::value::format_value(bits, ty).parse().ok()?,
+    })
+}
+
+impl Sum {
+    /// The addends of a source; `None` if it is no sum.
+    fn of(flow: &Flow<'_>, source: &Source) -> Option<Sum> {
+        let (first, at) = adder(flow, source.clone())?;
+        let ty = flow.instruction(at)?.ty;
+        let mut sum = Sum { terms: Vec::new(), last: at, ty };
+        let mut work = vec![(first, at, 1.0)];
+        while let Some((source, user, sign)) = work.pop() {
+            if sum.terms.len() + work.len() > MAX_TERMS {
+                return None;
+            }
+            sum.expand(flow, source, user, sign, &mut work)?;
+        }
+        sum.terms.reverse();
+        Some(sum)
+    }
+    fn expand(
+        &mut self,
+        flow: &Flow<'_>,
+        source: Source,
+        user: At,
+        sign: f64,
+        work: &mut Vec<(Source, At, f64)>,
+    ) -> Option<()> {
+        let Some((source, at)) = adder(flow, source.clone()) else {
+            let value = number(flow, &source, user, self.ty).unwrap_or(f64::NAN) * sign;
+            // Sums begin at zero; an added zero changes nothing.
+            if value != 0.0 || !matches!(source, Source::Constant(_) | Source::Nothing | Source::Memory(_)) {
+                self.terms.push(Term { at: user, source, product: false, value });
+            }
+            return Some(());
+        };
+        let instruction = flow.instruction(at)?;
+        let operand = |i: usize| instruction.operands.get(i).map(|o| flow.operand(o, at));
+        if instruction.action == Action::Atomic {
+            let Source::Memory(word) = source else { return None };
+            work.push((Source::Memory(Word { before: flow.order(at), ..word }), at, sign));
+            let size = u64::from(word.bytes.max(1));
+            let n = flow.writer(&word).map_or(0, |w| (word.address - w.address) / size);
+            work.push((operand(n as usize)?, at, sign));
+            return Some(());
+        }
+        let name = instruction.opcode.split('.').next().unwrap_or_default();
+        match name {
+            "add" | "sub" => {
+                work.push((operand(0)?, at, sign));
+                work.push((operand(1)?, at, if name == "sub" { -sign } else { sign }));
+            }
+            _ => {
+                let factors = [operand(0)?, operand(1)?].map(|o| number(flow, &o, at, instruction.ty));
+                let value = factors[0].zip(factors[1]).map_or(f64::NAN, |(x, y)| x * y * sign);
+                self.terms.push(Term { at, source: Source::Result(at, 0), product: true, value });
+                work.push((operand(2)?, at, sign));
+            }
+        }
+        Some(())
+    }
+}
+
+/// The addition that gives a value, through moves, shuffles, stores and loads. Of an atomic, the source is the
+/// memory that it updated.
+fn adder(flow: &Flow<'_>, mut source: Source) -> Option<(Source, At)> {
+    for _ in 0..64 {
+        match &source {
+            Source::Result(at, n) => {
+                let (at, instruction) = (*at, flow.instruction(*at)?);
+                let next = match instruction.action {
+                    Action::Compute if adds(instruction) => return Some((source, at)),
+                    Action::Move => flow.operand(instruction.operands.first()?, at),
+                    Action::Load => Source::Memory(flow.read_word(at, *n)?),
+                    Action::Exchange => {
+                        let lane = super::lanes::source_lane(flow, at)?;
+                        flow.operand(instruction.operands.first()?, At { lane, ..at })
+                    }
+                    _ => return None,
+                };
+                source = next;
+            }
+            Source::Memory(word) => {
+                let writer = flow.writer(word)?;
+                let instruction = flow.instruction(writer.at)?;
+                if instruction.action == Action::Atomic {
+                    return adds(instruction).then_some((source, writer.at));
+                }
+                source = flow.written(&writer, word)?;
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+impl Walk<'_> {
+    /// Follows two sums by their addends. Returns whether the pair is one of sums.
+    pub fn sum(&mut self, pair: usize, p: &Pair) -> bool {
+        let sums = [0, 1].map(|s| Sum::of(self.flows[s], &p.sources[s]));
+        let [Some(a), Some(b)] = sums else { return false };
+        if a.terms.len().max(b.terms.len()) < 2 {
+            return false;
+        }
+        let close = tolerance([&a, &b]);
+        let equal = |x: &Term, y: &Term| {
+            let apart = (x.value - y.value).abs();
+            x.value.to_bits() == y.value.to_bits()
+                || x.product != y.product && apart <= close * x.value.abs().max(y.value.abs())
+        };
+        if a.terms.len() == b.terms.len() {
+            let apart: Vec<usize> =
+                (0..a.terms.len()).filter(|&i| !equal(&a.terms[i], &b.terms[i])).collect();
+            if apart.is_empty() {
+                self.same_addends(pair, [&a, &b]);
+                return true;
+            }
+            if apart.len() * 2 <= a.terms.len() && !self.permuted(&a, &b) {
+                let pairs = apart.iter().rev().map(|&i| [&a.terms[i], &b.terms[i]]).collect();
+                self.terms(pair, pairs);
+                return true;
+            }
+        }
+        let [only_a, only_b] = unmatched(&a, &b, equal);
+        if only_a.is_empty() && only_b.is_empty() {
+            self.order(pair, [&a, &b]);
+            return true;
+        }
+        self.leftover(pair, [&a, &b], [only_a, only_b]);
+        true
+    }
+    /// Whether the addends of both sums are the same numbers.
+    fn permuted(&self, a: &Sum, b: &Sum) -> bool {
+        let sorted = |s: &Sum| {
+            let mut bits: Vec<u64> = s.terms.iter().map(|t| t.value.to_bits()).collect();
+            bits.sort_unstable();
+            bits
+        };
+        sorted(a) == sorted(b)
+    }
+    /// All addends agree in their order: the additions differ, by association or rounding.
+    fn same_addends(&mut self, pair: usize, [a, b]: [&Sum; 2]) {
+        let unlike = a.terms.iter().zip(&b.terms).find(|(x, y)| {
+            let code = [self.flows[0].instruction(x.at), self.flows[1].instruction(y.at)];
+            matches!(code, [Some(i), Some(j)] if !alike(i, j))
+        });
+        match unlike {
+            Some((x, y)) => {
+                let fused = x.product != y.product;
+                let what = match (fused, x.product) {
+                    (true, true) => {
+                        "A rounds once, in a fused multiply-add; B rounds the product and the sum".to_owned()
+                    }
+                    (true, false) => {
+                        "B rounds once, in a fused multiply-add; A rounds the product and the sum".to_owned()
+                    }
+                    _ => {
+                        let text = |s: usize, at: At| {
+                            self.flows[s].instruction(at).map_or("?", |i| &i.place.instruction).to_owned()
+                        };
+                        format!("A computes `{}`, B `{}`", text(0, x.at), text(1, y.at))
+                    }
+                };
+                self.find(pair, CauseClass::Operation, 1, [Some(x.at), Some(y.at)], what);
+            }
+            None => self.order(pair, [a, b]),
+        }
+    }
+    /// The same addends in another order: says how far such sums may be apart.
+    fn order(&mut self, pair: usize, sums: [&Sum; 2]) {
+        let n = sums[0].terms.len();
+        let size: f64 = sums[0].terms.iter().map(|t| t.value.abs()).sum();
+        let unit = match sums[0].ty {
+            Scalar::F64 => 2f64.powi(-53),
+            Scalar::F16 => 2f64.powi(-11),
+            Scalar::Bf16 => 2f64.powi(-8),
+            _ => 2f64.powi(-24),
+        };
+        // Each of n - 1 additions rounds a partial sum of at most `size` (Higham, Accuracy and Stability of
+        // Numerical Algorithms, section 4.2); the two sums may err in opposite directions.
+        let bound = 2.0 * n.saturating_sub(1) as f64 * unit * size;
+        let what = format!(
+            "the same {n} addends are added in another order; rounding can make such sums differ by up to {bound:.3e}"
+        );
+        self.find(pair, CauseClass::Order, 4, sums.map(|s| Some(s.last)), what);
+    }
+    /// Follows pairs of addends, the earliest first.
+    fn terms(&mut self, pair: usize, mut pairs: Vec<[&Term; 2]>) {
+        pairs.sort_by_key(|[x, _]| self.flows[0].order(x.at));
+        for [x, y] in pairs.into_iter().take(MAX_FOLLOWED) {
+            let users = [x.at, y.at];
+            let code = [self.flows[0].instruction(x.at), self.flows[1].instruction(y.at)];
+            match (x.product && y.product, code) {
+                (true, [Some(i), Some(j)]) if alike(i, j) => self.operands(pair, users, [i, j], 0..2),
+                (true, [Some(i), Some(j)]) => {
+                    let what = format!("A computes `{}`, B `{}`", i.place.instruction, j.place.instruction);
+                    self.find(pair, CauseClass::Operation, 0, users.map(Some), what);
+                }
+                _ if x.source == y.source => {
+                    let what = "the additions differ".into();
+                    self.find(pair, CauseClass::Operation, 1, users.map(Some), what);
+                }
+                _ => self.push(pair, [x.source.clone(), y.source.clone()], users, None),
+            }
+        }
+    }
+    /// Addends that only one side has: those of the same origin belong together.
+    fn leftover(&mut self, pair: usize, sums: [&Sum; 2], only: [Vec<usize>; 2]) {
+        let terms = |s: usize| -> Vec<&Term> { only[s].iter().map(|&i| &sums[s].terms[i]).collect() };
+        let [mut a, mut b] = [terms(0), terms(1)];
+        let mut pairs = Vec::new();
+        a.retain(|x| {
+            let from = self.origin(0, x);
+            let found =
+                from.and_then(|from| b.iter().position(|y| self.origin(1, y).as_ref() == Some(&from)));
+            if let Some(i) = found {
+                pairs.push([*x, b.remove(i)]);
+            }
+            found.is_none()
+        });
+        let rest = a.len().min(b.len());
+        pairs.extend(a.iter().zip(&b).map(|(x, y)| [*x, *y]));
+        self.terms(pair, pairs);
+        let extra = [(0, &a[rest..]), (1, &b[rest..])];
+        for (side, list) in extra {
+            let Some(term) = list.iter().min_by_key(|t| self.flows[side].order(t.at)) else { continue };
+            let is_missing =
+                self.same_geometry && self.code.similar && self.missing(pair, side, term.at, None);
+            if !is_missing {
+                let mut places = [None, None];
+                places[side] = Some(term.at);
+                places[1 - side] = Some(sums[1 - side].last);
+                let what = format!(
+                    "{} of {} addends are in {} alone",
+                    list.len(),
+                    sums[side].terms.len(),
+                    super::walk::name(side)
+                );
+                self.find(pair, CauseClass::Operation, 2, places, what);
+            }
+        }
+    }
+    /// The element in global memory that an addend is loaded from.
+    fn origin(&self, side: usize, term: &Term) -> Option<super::value::Canonical> {
+        let flow = self.flows[side];
+        let mut work = vec![term.source.clone()];
+        if term.product {
+            let i = flow.instruction(term.at)?;
+            work = i.operands.iter().take(2).map(|o| flow.operand(o, term.at)).collect();
+        }
+        for _ in 0..32 {
+            let next = match work.pop()? {
+                Source::Memory(word) => match flow.writer(&word) {
+                    None => return Some(super::value::Canonical::of_address(flow, word.space, word.address)),
+                    Some(w) => vec![flow.written(&w, &word)?],
+                },
+                Source::Result(at, n) => {
+                    let i = flow.instruction(at)?;
+                    match i.action {
+                        Action::Load => flow.read_word(at, n).map(Source::Memory).into_iter().collect(),
+                        Action::Compute | Action::Move | Action::Convert => {
+                            i.operands.iter().map(|o| flow.operand(o, at)).collect()
+                        }
+                        _ => Vec::new(),
+                    }
+                }
+                _ => Vec::new(),
+            };
+            work.extend(next);
+        }
+        None
+    }
+}
+
+/// How far a rounded product may be from the exact one, relative to it.
+fn tolerance(sums: [&Sum; 2]) -> f64 {
+    match sums[0].ty {
+        Scalar::F64 => 2f64.powi(-52),
+        Scalar::F16 => 2f64.powi(-10),
+        Scalar::Bf16 => 2f64.powi(-7),
+        _ => 2f64.powi(-23),
+    }
+}
+
+/// The addends of each side that the other has none for, by number.
+fn unmatched(a: &Sum, b: &Sum, equal: impl Fn(&Term, &Term) -> bool) -> [Vec<usize>; 2] {
+    let sorted = |s: &Sum| {
+        let mut order: Vec<usize> = (0..s.terms.len()).collect();
+        order.sort_by(|&i, &j| s.terms[i].value.total_cmp(&s.terms[j].value).then(i.cmp(&j)));
+        order
+    };
+    let (oa, ob) = (sorted(a), sorted(b));
+    let (mut i, mut j, mut only) = (0, 0, [Vec::new(), Vec::new()]);
+    while i < oa.len() && j < ob.len() {
+        let (x, y) = (&a.terms[oa[i]], &b.terms[ob[j]]);
+        if equal(x, y) {
+            (i, j) = (i + 1, j + 1);
+        } else if x.value.total_cmp(&y.value).is_lt() {
+            only[0].push(oa[i]);
+            i += 1;
+        } else {
+            only[1].push(ob[j]);
+            j += 1;
+        }
+    }
+    only[0].extend(&oa[i..]);
+    only[1].extend(&ob[j..]);
+    only.iter_mut().for_each(|list| list.sort_unstable());
+    only
+}

@@ -1,0 +1,660 @@
+//! Follows a pair of values that differ back to the first difference that explains it.
+//!
+//! The walk goes from pair to pair: from a result to the operands that differ, from a load to the stores that
+//! wrote the bytes, from a shuffle to the lane that gave the value. It ends where the operands agree and the
+//! result does not, or where one side did something else. Where that is, a [`Found`] is noted. One start can
+//! reach several; [`Walk::first`] chooses the one that was executed first.
+//!
+//! # Invariants
+//! Work is bounded: each pair is looked at once, and at most [`MAX_PAIRS`] pairs.
+
+use std::collections::HashSet;
+
+use prlx_trace::check::Space;
+use prlx_trace::dataflow::{Action, Instruction, Operand};
+
+use super::code_match::{CodeMatch, alike};
+use super::flow::{At, Flow, Source, Word, Writer};
+use super::value::{Canonical, canonical};
+use crate::report::CauseClass;
+
+/// The most pairs of one walk.
+const MAX_PAIRS: usize = 50_000;
+
+/// Two values to follow.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    /// By side: where the value comes from.
+    pub sources: [Source; 2],
+    /// By side: the visit that uses it.
+    pub users: [At; 2],
+    /// What the value decides or addresses, if it does.
+    pub context: Context,
+    /// The pair that this one was reached from.
+    pub parent: Option<usize>,
+}
+
+/// What the values of a pair are used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Context {
+    /// As data.
+    Data,
+    /// As an address or a lane number.
+    Address,
+    /// As a predicate or an operand of one.
+    Guard,
+}
+
+/// A first difference.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// The class of the cause.
+    pub class: CauseClass,
+    /// By side: where it is.
+    pub places: [Option<At>; 2],
+    /// Of a stale read: the write that comes too late, and its side.
+    pub other: Option<(usize, At)>,
+    /// What differs.
+    pub what: String,
+    /// The pair at which it was found.
+    pub pair: usize,
+    /// How well it explains the difference; less is better.
+    pub rank: u8,
+}
+
+/// A walk from one pair of values.
+pub(super) struct Walk<'a> {
+    /// By side: the data flow.
+    pub flows: [&'a Flow<'a>; 2],
+    /// Which instruction is which.
+    pub code: &'a CodeMatch,
+    /// Whether the threads of both sides correspond by their position.
+    pub same_geometry: bool,
+    /// All pairs so far.
+    pub pairs: Vec<Pair>,
+    /// What was found so far.
+    pub found: Vec<Found>,
+    seen: HashSet<[Source; 2]>,
+}
+
+impl<'a> Walk<'a> {
+    /// Follows two values back.
+    pub fn run(
+        flows: [&'a Flow<'a>; 2],
+        code: &'a CodeMatch,
+        same_geometry: bool,
+        sources: [Source; 2],
+        users: [At; 2],
+    ) -> Walk<'a> {
+        let first = Pair { sources, users, context: Context::Data, parent: None };
+        let mut walk =
+            Walk { flows, code, same_geometry, pairs: vec![first], found: Vec::new(), seen: HashSet::new() };
+        let mut next = 0;
+        while next < walk.pairs.len() && next < MAX_PAIRS {
+            let pair = walk.pairs[next].clone();
+            walk.step(next, &pair);
+            next += 1;
+        }
+        walk
+    }
+    /// The best of what was found: the best rank, and of that what was executed first.
+    pub fn first(&self) -> Option<&Found> {
+        let order = |f: &Found| {
+            let order = |side: usize| f.places[side].map_or(u64::MAX, |at| self.flows[side].order(at));
+            order(0).min(order(1))
+        };
+        self.found.iter().min_by_key(|f| (f.rank, order(f), f.pair))
+    }
+    /// The pairs from the start to a pair.
+    pub fn chain(&self, mut pair: usize) -> Vec<&Pair> {
+        let mut out = vec![&self.pairs[pair]];
+        while let Some(parent) = self.pairs[pair].parent {
+            pair = parent;
+            out.push(&self.pairs[pair]);
+        }
+        out.reverse();
+        out
+    }
+    /// Adds a pair that was reached from pair `parent`.
+    pub fn push(&mut self, parent: usize, sources: [Source; 2], users: [At; 2], context: Option<Context>) {
+        if self.seen.insert(sources.clone()) {
+            let context = context.unwrap_or(self.pairs[parent].context);
+            self.pairs.push(Pair { sources, users, context, parent: Some(parent) });
+        }
+    }
+    /// Notes a first difference at a pair.
+    pub fn find(&mut self, pair: usize, class: CauseClass, rank: u8, places: [Option<At>; 2], what: String) {
+        let class = match (class, self.pairs[pair].context) {
+            (CauseClass::Operation, Context::Address) => CauseClass::Address,
+            (CauseClass::Operation | CauseClass::Address, Context::Guard) => CauseClass::Guard,
+            (class, _) => class,
+        };
+        self.found.push(Found { class, places, other: None, what, pair, rank });
+    }
+    /// A source's value, in a form that compares between sides.
+    pub fn canonical(&self, side: usize, source: &Source, user: At, bits: u32) -> Option<Canonical> {
+        canonical(self.flows[side], source, user, bits)
+    }
+    /// Whether the values of two sources are known and differ.
+    fn differ(&self, sources: &[Source; 2], users: [At; 2], bits: u32) -> bool {
+        let [a, b] = [0, 1].map(|side| self.canonical(side, &sources[side], users[side], bits));
+        match (a, b) {
+            (Some(a), Some(b)) => a != b,
+            (None, None) => sources[0] != sources[1] && !matches!(sources[0], Source::Memory(_)),
+            _ => true,
+        }
+    }
+    fn instructions(&self, at: [At; 2]) -> Option<[&'a Instruction; 2]> {
+        Some([self.flows[0].instruction(at[0])?, self.flows[1].instruction(at[1])?])
+    }
+    fn step(&mut self, pair: usize, p: &Pair) {
+        match &p.sources {
+            [Source::Memory(a), Source::Memory(b)] => {
+                if !self.sum(pair, p) {
+                    self.memory(pair, p, [*a, *b]);
+                }
+            }
+            [Source::Result(x, n), Source::Result(y, m)] => {
+                if !self.sum(pair, p) {
+                    self.results(pair, p, [*x, *y], [*n, *m]);
+                }
+            }
+            [Source::Memory(word), other] | [other, Source::Memory(word)] => {
+                if self.sum(pair, p) {
+                    return;
+                }
+                let side = usize::from(!matches!(p.sources[0], Source::Memory(_)));
+                let writer = self.flows[side].writer(word);
+                match writer.and_then(|w| Some((w, self.flows[side].written(&w, word)?))) {
+                    Some((w, source)) => {
+                        let (mut sources, mut users) = (p.sources.clone(), p.users);
+                        (sources[side], users[side]) = (source, w.at);
+                        self.push(pair, sources, users, None);
+                    }
+                    None => {
+                        let other = other.clone();
+                        self.only_memory(pair, p, side, word, &other);
+                    }
+                }
+            }
+            _ => self.leaves(pair, p),
+        }
+    }
+    /// One side has memory that nothing in the kernel wrote, the other a computed value or a constant.
+    fn only_memory(&mut self, pair: usize, p: &Pair, side: usize, word: &Word, other: &Source) {
+        if let Source::Result(at, n) = other
+            && self.see_through(pair, p, 1 - side, *at, *n)
+        {
+            return;
+        }
+        if self.counterpart(pair, p) {
+            return;
+        }
+        let undefined = word.space != Space::Global && self.flows[side].writer(word).is_none();
+        let class = if undefined { CauseClass::Undefined } else { CauseClass::Operation };
+        let what = match undefined {
+            true => format!("{} reads memory that nothing has written", name(side)),
+            false => format!("{} takes the value from memory, {} computes it", name(side), name(1 - side)),
+        };
+        self.find(pair, class, 3, p.users.map(Some), what);
+    }
+    /// At least one side is a constant, a special register or an unwritten register.
+    fn leaves(&mut self, pair: usize, p: &Pair) {
+        for side in [0, 1] {
+            if let Source::Result(at, n) = p.sources[side]
+                && self.see_through(pair, p, side, at, n)
+            {
+                return;
+            }
+        }
+        if self.counterpart(pair, p) {
+            return;
+        }
+        let undefined = [0, 1].map(|s| p.sources[s] == Source::Nothing);
+        if undefined[0] != undefined[1] {
+            let what =
+                format!("{} uses a register that nothing has written", name(usize::from(undefined[1])));
+            return self.find(pair, CauseClass::Undefined, 1, p.users.map(Some), what);
+        }
+        let what = match &p.sources {
+            [Source::Constant(_), Source::Constant(_)] => "the constants differ".to_owned(),
+            [Source::Special(a), Source::Special(b)] if a == b => format!("`{a}` differs"),
+            _ => "the operands come from other places".to_owned(),
+        };
+        self.find(pair, CauseClass::Operation, 2, p.users.map(Some), what);
+    }
+    /// Replaces a result by what it copies: of a move, a conversion, a shuffle, a load.
+    fn see_through(&mut self, pair: usize, p: &Pair, side: usize, at: At, n: usize) -> bool {
+        let flow = self.flows[side];
+        let Some(instruction) = flow.instruction(at) else { return false };
+        let (source, user) = match instruction.action {
+            Action::Move | Action::Convert if instruction.operands.len() == 1 => {
+                (flow.operand(&instruction.operands[0], at), at)
+            }
+            Action::Load if instruction.space != Space::Params => match flow.read_word(at, n) {
+                Some(word) => (Source::Memory(word), at),
+                None => return false,
+            },
+            Action::Exchange => match super::lanes::source_lane(flow, at) {
+                Some(lane) => {
+                    let user = At { lane, ..at };
+                    (flow.operand(&instruction.operands[0], user), user)
+                }
+                None => return false,
+            },
+            _ => return false,
+        };
+        let (mut sources, mut users) = (p.sources.clone(), p.users);
+        (sources[side], users[side]) = (source, user);
+        self.push(pair, sources, users, None);
+        true
+    }
+    /// Looks for the reason why one side's value comes from an instruction that the other side's does not: the
+    /// other side's thread skipped it, or never came there.
+    fn counterpart(&mut self, pair: usize, p: &Pair) -> bool {
+        if !self.same_geometry || !self.code.similar {
+            return false;
+        }
+        for side in [1, 0] {
+            if let Source::Result(at, _) = p.sources[side]
+                && self.missing(pair, side, at, None)
+            {
+                return true;
+            }
+        }
+        false
+    }
+    /// Explains why the thread of `at`, a visit of `side`, did not do the same on the other side. `word`: the
+    /// memory that it should have written there. Returns whether it found something.
+    pub fn missing(&mut self, pair: usize, side: usize, at: At, word: Option<&Word>) -> bool {
+        let other = 1 - side;
+        let (cta, thread) = self.flows[side].thread(at);
+        let Some((warp, lane)) = self.flows[other].find_thread(cta, thread) else { return false };
+        let both = |here: At, there: At| if side == 0 { [here, there] } else { [there, here] };
+        let Some(partner) = self.code.of(side, self.flows[side].number(at)) else {
+            let mut places = [None, None];
+            places[side] = Some(at);
+            let what = format!("only {} has this instruction", name(side));
+            self.find(pair, CauseClass::Operation, 2, places, what);
+            return true;
+        };
+        let visits = self.flows[other].visits_of(partner, warp, lane);
+        let Some(&visit) = visits.get(self.flows[side].trip(at) as usize) else {
+            return self.control(pair, both(at, At { warp, visit: 0, lane }));
+        };
+        let there = At { warp, visit, lane };
+        let Some(v) = self.flows[other].visit(there) else { return false };
+        let Some(instructions) = self.instructions(both(at, there)) else { return false };
+        if v.lanes >> lane & 1 == 0 {
+            let users = both(at, there);
+            let guards = [0, 1].map(|s| instructions[s].guard.map(|g| Operand::Register(g.0)));
+            match guards {
+                [Some(a), Some(b)] => {
+                    let sources = [self.flows[0].operand(&a, users[0]), self.flows[1].operand(&b, users[1])];
+                    self.push(pair, sources, users, Some(Context::Guard));
+                }
+                _ => {
+                    let what = format!("a guard turns this off in {}", name(other));
+                    self.find(pair, CauseClass::Guard, 1, users.map(Some), what);
+                }
+            }
+            return true;
+        }
+        let Some(word) = word else { return false };
+        self.other_address(pair, both(at, there), (other, there), word)
+    }
+    /// The store was executed on both sides: at another address, or too late.
+    fn other_address(&mut self, pair: usize, users: [At; 2], late: (usize, At), word: &Word) -> bool {
+        let places = [0, 1].map(|s| self.stored_at(s, users[s]));
+        if places[0] != places[1] {
+            self.addresses(pair, users);
+            return true;
+        }
+        let (other, there) = late;
+        if self.flows[other].order(there) < word.before {
+            return false;
+        }
+        let readers = self.pairs[pair].users;
+        let what = format!("{} reads the word before it is written", name(other));
+        self.find(pair, CauseClass::Stale, 1, readers.map(Some), what);
+        if let Some(found) = self.found.last_mut() {
+            found.other = Some((other, there));
+        }
+        true
+    }
+    fn stored_at(&self, side: usize, at: At) -> Option<Canonical> {
+        let flow = self.flows[side].data.warps.get(at.warp as usize)?;
+        let access = flow.accesses_of(at.visit).iter().rfind(|a| a.lanes >> at.lane & 1 == 1)?;
+        let address = flow.address(access, at.lane)?;
+        Some(Canonical::of_address(self.flows[side], access.space, address))
+    }
+    /// Follows the addresses of an access of both sides.
+    pub fn addresses(&mut self, pair: usize, users: [At; 2]) {
+        let Some([a, b]) = self.instructions(users) else { return };
+        let mut pushed = false;
+        for (x, y) in a.addresses.iter().zip(&b.addresses) {
+            let sources =
+                [self.flows[0].operand(&x.base, users[0]), self.flows[1].operand(&y.base, users[1])];
+            if self.differ(&sources, users, 64) {
+                self.push(pair, sources, users, Some(Context::Address));
+                pushed = true;
+            }
+        }
+        if !pushed {
+            self.find(pair, CauseClass::Address, 1, users.map(Some), "the addresses differ".into());
+        }
+    }
+    /// The threads of both sides took different ways before `at`: follows the branch at which they did.
+    fn control(&mut self, pair: usize, at: [At; 2]) -> bool {
+        let Some(branches) = super::paths::diverge(self.flows, self.code, at) else { return false };
+        let Some(instructions) = self.instructions(branches) else { return false };
+        let guards = instructions.map(|i| i.guard.map(|g| Operand::Register(g.0)));
+        if let [Some(a), Some(b)] = guards {
+            let sources = [self.flows[0].operand(&a, branches[0]), self.flows[1].operand(&b, branches[1])];
+            if self.differ(&sources, branches, 1) {
+                self.push(pair, sources, branches, Some(Context::Guard));
+                return true;
+            }
+        }
+        let what = "the threads take different branches".into();
+        self.find(pair, CauseClass::Guard, 1, branches.map(Some), what);
+        true
+    }
+    fn memory(&mut self, pair: usize, p: &Pair, words: [Word; 2]) {
+        let writers = [0, 1].map(|side| self.flows[side].writer(&words[side]));
+        match writers {
+            [None, None] => self.initial(pair, p, words),
+            [Some(a), Some(b)] => self.both_written(pair, words, [a, b]),
+            [Some(a), None] => self.one_written(pair, p, words, 0, a),
+            [None, Some(b)] => self.one_written(pair, p, words, 1, b),
+        }
+    }
+    fn one_written(&mut self, pair: usize, p: &Pair, words: [Word; 2], side: usize, writer: Writer) {
+        let lacking = 1 - side;
+        if self.same_geometry && self.missing(pair, side, writer.at, Some(&words[lacking])) {
+            return;
+        }
+        let mut places = [None, None];
+        places[side] = Some(writer.at);
+        let (class, what) = match words[lacking].space {
+            Space::Global => (CauseClass::Guard, format!("only {} writes this element", name(side))),
+            _ => (CauseClass::Undefined, format!("{} reads memory that nothing has written", name(lacking))),
+        };
+        if class == CauseClass::Undefined {
+            places = p.users.map(Some);
+        }
+        self.find(pair, class, 2, places, what);
+    }
+    /// Both sides read what the memory held before the launch.
+    fn initial(&mut self, pair: usize, p: &Pair, words: [Word; 2]) {
+        let places = [0, 1].map(|s| Canonical::of_address(self.flows[s], words[s].space, words[s].address));
+        if places[0] != places[1] {
+            return self.find(pair, CauseClass::Address, 2, p.users.map(Some), "the addresses differ".into());
+        }
+        match words[0].space {
+            Space::Global => {
+                let what = format!("{} differs before the launch", self.element(&words[0]));
+                self.find(pair, CauseClass::Input, 0, p.users.map(Some), what);
+            }
+            _ => {
+                let what = "both sides read memory that nothing has written".into();
+                self.find(pair, CauseClass::Undefined, 1, p.users.map(Some), what);
+            }
+        }
+    }
+    /// An element in words: `` `x`[12]``.
+    pub fn element(&self, word: &Word) -> String {
+        match self.flows[0].place_of(word.space, word.address) {
+            Some((name, offset)) => format!("`{name}[{}]`", offset / u64::from(word.bytes.max(1))),
+            None => format!("{} bytes at {:#x}", word.bytes, word.address),
+        }
+    }
+    fn both_written(&mut self, pair: usize, words: [Word; 2], writers: [Writer; 2]) {
+        let at = writers.map(|w| w.at);
+        let numbers = [0, 1].map(|s| self.flows[s].number(at[s]));
+        let thread = [0, 1].map(|s| (self.flows[s].thread(at[s]), self.flows[s].trip(at[s])));
+        let matches = self.code.matches(numbers[0], numbers[1]);
+        if self.same_geometry && self.code.similar && !(matches && thread[0] == thread[1]) {
+            // The later write is the one too many, or the one that the other side lacks.
+            let a = self.missing(pair, 1, at[1], Some(&words[0]));
+            if a || self.missing(pair, 0, at[0], Some(&words[1])) {
+                return;
+            }
+        }
+        if self.instructions(at).is_some_and(|i| i.iter().all(|i| i.action == Action::Atomic)) {
+            return self.atomics(pair, words, writers);
+        }
+        let sources = [0, 1].map(|s| self.flows[s].written(&writers[s], &words[s]));
+        match sources {
+            [Some(a), Some(b)] => self.push(pair, [a, b], at, None),
+            _ => {
+                let what = "the copies that wrote the memory differ".into();
+                self.copies(pair, at, what);
+            }
+        }
+    }
+    /// Both words were written by copies of tiles, or one by a copy and one by a store.
+    fn copies(&mut self, pair: usize, at: [At; 2], what: String) {
+        let Some([a, b]) = self.instructions(at) else { return };
+        let operands: Vec<[Source; 2]> = a
+            .operands
+            .iter()
+            .zip(&b.operands)
+            .map(|(x, y)| [self.flows[0].operand(x, at[0]), self.flows[1].operand(y, at[1])])
+            .filter(|sources| self.differ(sources, at, 64))
+            .collect();
+        if operands.is_empty() {
+            return self.find(pair, CauseClass::Address, 3, at.map(Some), what);
+        }
+        for sources in operands {
+            self.push(pair, sources, at, Some(Context::Address));
+        }
+    }
+    /// Both words were updated by atomics that are no sums.
+    fn atomics(&mut self, pair: usize, words: [Word; 2], writers: [Writer; 2]) {
+        let at = writers.map(|w| w.at);
+        let Some([a, b]) = self.instructions(at) else { return };
+        if !alike(a, b) {
+            return self.find(pair, CauseClass::Operation, 1, at.map(Some), "the atomics differ".into());
+        }
+        for (x, y) in a.operands.iter().zip(&b.operands) {
+            let sources = [self.flows[0].operand(x, at[0]), self.flows[1].operand(y, at[1])];
+            if self.differ(&sources, at, a.ty.bits()) {
+                self.push(pair, sources, at, None);
+            }
+        }
+        let before = [0, 1].map(|s| Word { before: self.flows[s].order(at[s]), ..words[s] });
+        self.push(pair, before.map(Source::Memory), at, None);
+    }
+    fn results(&mut self, pair: usize, p: &Pair, at: [At; 2], n: [usize; 2]) {
+        let Some([a, b]) = self.instructions(at) else { return };
+        let numbers = [0, 1].map(|s| self.flows[s].number(at[s]));
+        if !self.code.matches(numbers[0], numbers[1]) {
+            return self.unmatched(pair, p, at, n);
+        }
+        let trips = [0, 1].map(|s| (self.flows[s].thread(at[s]), self.flows[s].trip(at[s])));
+        if self.same_geometry && self.code.similar && trips[0].0 == trips[1].0 && trips[0].1 != trips[1].1 {
+            let later = usize::from(trips[1].1 > trips[0].1);
+            if self.missing(pair, later, at[later], None) {
+                return;
+            }
+        }
+        match a.action {
+            Action::Load => self.loads(pair, p, at, n),
+            Action::Atomic => match [0, 1].map(|s| self.flows[s].read_word(at[s], 0)) {
+                [Some(x), Some(y)] => self.push(pair, [x, y].map(Source::Memory), at, None),
+                _ => {}
+            },
+            _ if !alike(a, b) => {
+                let what = format!("A computes `{}`, B `{}`", a.place.instruction, b.place.instruction);
+                self.find(pair, CauseClass::Operation, 0, at.map(Some), what);
+            }
+            Action::Select => self.select(pair, at, [a, b]),
+            Action::Exchange => self.exchange(pair, at),
+            Action::Matrix => self.matrix(pair, at, n),
+            _ => self.operands(pair, at, [a, b], 0..a.operands.len()),
+        }
+    }
+    fn loads(&mut self, pair: usize, p: &Pair, at: [At; 2], n: [usize; 2]) {
+        let [Some(x), Some(y)] = [0, 1].map(|s| self.flows[s].read_word(at[s], n[s])) else { return };
+        if x.space == Space::Params {
+            let names = [0, 1].map(|s| super::value::parameter(self.flows[s], [x, y][s].address));
+            if names[0] == names[1] {
+                let what = format!("argument `{}` differs", names[0]);
+                return self.find(pair, CauseClass::Input, 0, p.users.map(Some), what);
+            }
+            let what = format!("A uses argument `{}`, B argument `{}`", names[0], names[1]);
+            return self.find(pair, CauseClass::Operation, 0, p.users.map(Some), what);
+        }
+        let places = [0, 1].map(|s| Canonical::of_address(self.flows[s], [x, y][s].space, [x, y][s].address));
+        let same_layout = self.same_geometry && self.code.similar;
+        if places[0] == places[1] || x.space != Space::Global && !same_layout {
+            return self.push(pair, [x, y].map(Source::Memory), at, None);
+        }
+        self.addresses(pair, at);
+    }
+    fn select(&mut self, pair: usize, at: [At; 2], [a, b]: [&Instruction; 2]) {
+        let predicate =
+            [(0, a), (1, b)].map(|(s, i)| i.operands.get(2).map(|o| self.flows[s].operand(o, at[s])));
+        let [Some(x), Some(y)] = predicate else { return };
+        let taken = self.flows[0].value(&x, at[0]);
+        let sources = [x, y];
+        if self.differ(&sources, at, 1) {
+            return self.push(pair, sources, at, Some(Context::Guard));
+        }
+        let chosen = usize::from(taken == Some(0));
+        self.operands(pair, at, [a, b], chosen..chosen + 1);
+    }
+    fn exchange(&mut self, pair: usize, at: [At; 2]) {
+        let lanes = [0, 1].map(|s| super::lanes::source_lane(self.flows[s], at[s]));
+        let Some([a, b]) = self.instructions(at) else { return };
+        let [Some(x), Some(y)] = lanes else {
+            return self.each_lane(pair, at, 0..1);
+        };
+        if x != y {
+            return self.operands(pair, at, [a, b], 1..a.operands.len());
+        }
+        let users = [At { lane: x, ..at[0] }, At { lane: y, ..at[1] }];
+        let absent = [0, 1].map(|s| self.flows[s].visit(at[s]).is_none_or(|v| v.lanes >> x & 1 == 0));
+        if absent.contains(&true) {
+            let side = usize::from(absent[1]);
+            let what = format!("{} reads lane {x}, which does not take part", name(side));
+            return self.find(pair, CauseClass::Undefined, 0, at.map(Some), what);
+        }
+        let sources = [0, 1].map(|s| self.flows[s].operand(&[a, b][s].operands[0], users[s]));
+        self.push(pair, sources, users, None);
+    }
+    /// The operands of all lanes count: those lanes are followed whose operands differ.
+    fn each_lane(&mut self, pair: usize, at: [At; 2], which: std::ops::Range<usize>) {
+        let Some([a, b]) = self.instructions(at) else { return };
+        let mut pushed = false;
+        for lane in 0..32 {
+            let users = at.map(|at| At { lane, ..at });
+            for i in which.clone() {
+                let (Some(x), Some(y)) = (a.operands.get(i), b.operands.get(i)) else { continue };
+                let sources = [self.flows[0].operand(x, users[0]), self.flows[1].operand(y, users[1])];
+                if self.differ(&sources, users, 64) {
+                    self.push(pair, sources, users, None);
+                    pushed = true;
+                }
+            }
+        }
+        if !pushed {
+            let what = "other lanes take part".into();
+            self.find(pair, CauseClass::Operation, 2, at.map(Some), what);
+        }
+    }
+    fn matrix(&mut self, pair: usize, at: [At; 2], n: [usize; 2]) {
+        let Some([a, b]) = self.instructions(at) else { return };
+        let mut pushed = false;
+        for (i, lane) in super::lanes::matrix_inputs(a, at[0].lane, n[0]) {
+            let users = at.map(|at| At { lane, ..at });
+            let (Some(x), Some(y)) = (a.operands.get(i), b.operands.get(i)) else { continue };
+            let sources = [self.flows[0].operand(x, users[0]), self.flows[1].operand(y, users[1])];
+            if self.differ(&sources, users, 32) {
+                self.push(pair, sources, users, None);
+                pushed = true;
+            }
+        }
+        if !pushed {
+            let what = "the operands in registers agree and the product does not".into();
+            self.find(pair, CauseClass::Operation, 2, at.map(Some), what);
+        }
+    }
+    /// Follows the operands that differ; if none does, the instruction itself is the difference.
+    pub fn operands(
+        &mut self,
+        pair: usize,
+        at: [At; 2],
+        code: [&Instruction; 2],
+        which: std::ops::Range<usize>,
+    ) {
+        let source = |s: usize, i: usize| code[s].operands.get(i).map(|o| self.flows[s].operand(o, at[s]));
+        let bits = code[0].ty.bits().max(1);
+        let pairs = |order: &[usize]| -> Vec<[Source; 2]> {
+            let list = which.clone().zip(order).filter_map(|(i, &j)| Some([source(0, i)?, source(1, j)?]));
+            list.filter(|sources| self.differ(sources, at, bits)).collect()
+        };
+        let plain: Vec<usize> = which.clone().collect();
+        let mut differing = pairs(&plain);
+        if differing.len() > 1 && commutes(code[0]) && plain.len() >= 2 {
+            let mut swapped = plain.clone();
+            swapped.swap(0, 1);
+            let other = pairs(&swapped);
+            if other.len() < differing.len() {
+                differing = other;
+            }
+        }
+        if differing.is_empty() {
+            let what = format!("the operands of `{}` agree and its result does not", code[0].opcode);
+            return self.find(pair, CauseClass::Operation, 1, at.map(Some), what);
+        }
+        let context = (code[0].action == Action::Compare).then_some(Context::Guard);
+        for sources in differing {
+            self.push(pair, sources, at, context);
+        }
+    }
+    /// The values come from instructions that are not each other's.
+    fn unmatched(&mut self, pair: usize, p: &Pair, at: [At; 2], n: [usize; 2]) {
+        for side in [0, 1] {
+            if self.see_through(pair, p, side, at[side], n[side]) {
+                return;
+            }
+        }
+        if self.counterpart(pair, p) {
+            return;
+        }
+        let Some([a, b]) = self.instructions(at) else { return };
+        // One value of each side that the other does not use: that is what differs.
+        let values = [0, 1].map(|s| {
+            let code = [a, b][s];
+            let sources = code.operands.iter().map(|o| self.flows[s].operand(o, at[s]));
+            sources.map(|x| (self.canonical(s, &x, at[s], code.ty.bits()), x)).collect::<Vec<_>>()
+        });
+        let alone = |s: usize| -> Vec<&Source> {
+            let other = &values[1 - s];
+            let list = values[s].iter().filter(|(v, _)| !other.iter().any(|(w, _)| v == w));
+            list.map(|(_, x)| x).collect()
+        };
+        if a.action == b.action
+            && let ([x], [y]) = (&alone(0)[..], &alone(1)[..])
+            && a.opcode == b.opcode
+        {
+            return self.push(pair, [(*x).clone(), (*y).clone()], at, None);
+        }
+        let what = format!("A computes `{}`, B `{}`", a.place.instruction, b.place.instruction);
+        self.find(pair, CauseClass::Operation, 1, at.map(Some), what);
+    }
+}
+
+/// A side's name.
+pub(super) fn name(side: usize) -> &'static str {
+    ["A", "B"][side & 1]
+}
+
+/// Whether the first two operands may be exchanged.
+fn commutes(i: &Instruction) -> bool {
+    ["add", "mul", "fma", "mad", "min", "max", "and", "or", "xor"]
+        .iter()
+        .any(|op| i.opcode.split('.').next() == Some(op))
+}
