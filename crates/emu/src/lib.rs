@@ -21,6 +21,7 @@ mod calibration;
 mod check;
 mod code;
 mod copies;
+mod dataflow;
 mod decode;
 mod device;
 mod error;

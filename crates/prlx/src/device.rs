@@ -9,6 +9,7 @@ use prlx_driver::cuda::{self, Cuda};
 use prlx_driver::{Driver, Job};
 use prlx_emu::{Calibration, Checks, Emulator};
 use prlx_trace::check::Findings;
+use prlx_trace::dataflow::DataFlow;
 
 /// Which device to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,6 +38,8 @@ pub struct DeviceOptions {
     pub timeout: Option<Duration>,
     /// CPU device: checks to make while the kernel runs; `None` makes none and reports none.
     pub check: Option<Checks>,
+    /// CPU device: bytes that the data flow of a launch may take; `None`: it is not recorded.
+    pub dataflow: Option<u64>,
     /// CPU device: host threads.
     pub threads: Option<usize>,
     /// CPU device: files that calibrate approximate operations (`docs/calibration.md`).
@@ -87,6 +90,14 @@ impl Device {
         found.sources(&|path| job.source_text(path));
         found
     }
+
+    /// Takes the data flow of the last launch, with source lines; `None` if it was not recorded.
+    pub fn take_dataflow(&mut self, job: &Job) -> Option<DataFlow> {
+        let Device::Cpu(emulator) = self else { return None };
+        let mut flow = emulator.take_dataflow()?;
+        flow.sources(&|path| job.source_text(path));
+        Some(flow)
+    }
 }
 
 fn open_gpu(ordinal: u32, options: &DeviceOptions) -> Result<Device> {
@@ -114,6 +125,7 @@ fn open_cpu(options: &DeviceOptions) -> Result<Device> {
         emulator.threads = n;
     }
     emulator.checks = options.check.unwrap_or_default();
+    emulator.dataflow = options.dataflow;
     for path in &options.calibration {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -8,6 +8,8 @@
 //! # Limitations
 //! The caller, who can read files, fills in the text of source lines ([`Findings::sources`]).
 
+use std::collections::BTreeMap;
+
 use crate::{Dim3, LaneMask};
 
 /// Declares the checks and the kinds of finding of each, with the words that users see.
@@ -299,14 +301,19 @@ impl Findings {
     }
     /// Fills in the text of source lines, where `file` has it.
     pub fn sources(&mut self, file: &dyn Fn(&str) -> Option<String>) {
-        let mut read: std::collections::BTreeMap<String, Option<String>> = std::collections::BTreeMap::new();
         let places = self.list.iter_mut().flat_map(|f| &mut f.sides).filter_map(|s| s.place.as_mut());
-        for line in places.flat_map(|p| &mut p.source) {
-            let text = read.entry(line.file.clone()).or_insert_with(|| file(&line.file));
-            line.text = text
-                .as_ref()
-                .and_then(|t| t.lines().nth((line.line as usize).checked_sub(1)?))
-                .map(str::to_owned);
-        }
+        source_texts(places, file);
+    }
+}
+
+/// Fills in the text of the source lines of places, where `file` has it.
+pub fn source_texts<'a>(places: impl Iterator<Item = &'a mut Place>, file: &dyn Fn(&str) -> Option<String>) {
+    let mut read: BTreeMap<String, Option<Vec<String>>> = BTreeMap::new();
+    for line in places.flat_map(|p| &mut p.source) {
+        let lines = read
+            .entry(line.file.clone())
+            .or_insert_with(|| file(&line.file).map(|text| text.lines().map(str::to_owned).collect()));
+        let number = (line.line as usize).checked_sub(1);
+        line.text = lines.as_ref().zip(number).and_then(|(lines, n)| lines.get(n).cloned());
     }
 }

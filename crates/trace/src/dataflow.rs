@@ -12,7 +12,7 @@
 //! # Limitations
 //! It is never written to a file. Recording stops at a limit of memory; [`DataFlow::complete`] says so.
 
-use crate::check::{Allocation, Place, Space};
+use crate::check::{self, Allocation, Place, Space};
 use crate::ids::Dim3;
 use crate::kernel::{Param, Scalar};
 
@@ -43,6 +43,13 @@ pub struct DataFlow {
     pub warps: Vec<WarpFlow>,
     /// Whether every visit is in it.
     pub complete: bool,
+}
+
+impl DataFlow {
+    /// Fills in the text of source lines, where `file` has it.
+    pub fn sources(&mut self, file: &dyn Fn(&str) -> Option<String>) {
+        check::source_texts(self.instructions.iter_mut().map(|i| &mut i.place), file);
+    }
 }
 
 /// A register of a function.

@@ -53,6 +53,7 @@ impl DeviceArgs {
             max_memory: self.max_memory,
             timeout: self.timeout,
             check: self.check,
+            dataflow: None,
             threads: self.threads,
             calibration: self.calibration.clone(),
         }

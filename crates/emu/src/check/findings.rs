@@ -226,17 +226,24 @@ pub fn allocation(launch: &Launch<'_>, space: Space, address: u64) -> Option<All
 /// The variable in shared memory that an address is in, or the last one before it.
 fn shared_variable(launch: &Launch<'_>, address: u64) -> Option<Allocation> {
     let total = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
+    let variables = shared_variables(launch).into_iter();
+    variables.filter(|v| v.base <= address).max_by_key(|v| (v.base, v.bytes)).or(Some(Allocation {
+        name: "shared memory".into(),
+        base: 0,
+        bytes: total,
+    }))
+}
+
+/// The variables in shared memory; one of unknown size ends where shared memory does.
+pub fn shared_variables(launch: &Launch<'_>) -> Vec<Allocation> {
+    let total = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
     let variables = launch.code.shared.iter().filter_map(|&(s, at)| {
         let symbol = launch.module.symbols.get(s.index())?;
         let at = u64::from(at);
         let bytes = if symbol.size > 0 { symbol.size } else { total.saturating_sub(at) };
         Some(Allocation { name: variable(&symbol.name), base: at, bytes })
     });
-    variables.filter(|v| v.base <= address).max_by_key(|v| (v.base, v.bytes)).or(Some(Allocation {
-        name: "shared memory".into(),
-        base: 0,
-        bytes: total,
-    }))
+    variables.collect()
 }
 
 /// The instruction of a step.
@@ -246,7 +253,7 @@ pub fn instruction<'a>(launch: &Launch<'a>, step: u32) -> Option<&'a Inst> {
 }
 
 /// The source name of a variable: C++ mangles variables of functions, for example `_ZZ6kernelE4tile`.
-fn variable(name: &str) -> String {
+pub fn variable(name: &str) -> String {
     let own = |(at, _): (usize, &str)| {
         let rest = &name[at + 1..];
         let digits = rest.find(|c: char| !c.is_ascii_digit())?;

@@ -13,12 +13,12 @@
 //! # Limitations
 //! `wmma.load` and `wmma.store` out of bounds are faults, with or without checks.
 
-mod accesses;
+pub mod accesses;
 mod async_work;
 mod barriers;
 mod bounds;
 mod facts;
-mod findings;
+pub mod findings;
 mod happens_before;
 mod heap_blocks;
 mod init;
@@ -31,8 +31,10 @@ mod undefined;
 use std::sync::Mutex;
 
 use prlx_trace::check::{Check, Findings};
+use prlx_trace::dataflow::DataFlow;
 
 use crate::code::{MatrixOp, MbarrierKind, Op, Plane, WarpOpKind};
+use crate::dataflow::FlowRecorder;
 use crate::error::EmuError;
 use crate::exec::cta_state::CtaState;
 use crate::exec::deadlock::{PausedCta, WaitingLanes};
@@ -88,6 +90,7 @@ pub struct Checker {
     async_work: Option<AsyncCheck>,
     notes: Option<PerformanceNotes>,
     race: Option<RaceCheck>,
+    flow: Option<FlowRecorder>,
     /// The step that is checked now, with all its lanes.
     here: WarpStep,
 }
@@ -106,9 +109,10 @@ impl Checker {
         let init = if checks.has(Check::Init) { used / 8 } else { 0 };
         race + init
     }
-    /// The checker of a launch when `room` bytes are free; `None` if the set of checks is empty.
-    pub fn of(checks: Checks, launch: &Launch<'_>, room: u64) -> Option<Box<Checker>> {
-        checks.any().then(|| {
+    /// The checker of a launch when `room` bytes are free; `None` if the set of checks is empty and no data
+    /// flow is recorded. `dataflow`: bytes that it may take.
+    pub fn of(checks: Checks, dataflow: Option<u64>, launch: &Launch<'_>, room: u64) -> Option<Box<Checker>> {
+        (checks.any() || dataflow.is_some()).then(|| {
             Box::new(Checker {
                 checks,
                 log: FindingLog::default(),
@@ -119,6 +123,7 @@ impl Checker {
                 async_work: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
                 notes: checks.has(Check::Notes).then(PerformanceNotes::default),
                 race: checks.has(Check::Race).then(|| RaceCheck::new(room)),
+                flow: dataflow.map(|limit| FlowRecorder::new(launch, limit)),
                 here: WarpStep::default(),
             })
         })
@@ -127,6 +132,9 @@ impl Checker {
     pub fn end(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
         if let Some(init) = &mut self.init {
             init.end(cta, warps);
+        }
+        if let Some(flow) = &mut self.flow {
+            flow.end(cta, warps);
         }
         if let Some(barriers) = &mut self.barriers {
             barriers.end(cta.index);
@@ -145,15 +153,15 @@ impl Checker {
             race.cluster_barrier_complete(launch, cta, warps);
         }
     }
-    /// The findings of the launch. `whole`: the launch ran to its end.
-    pub fn finish(mut self, launch: &Launch<'_>, whole: bool) -> Findings {
+    /// The findings of the launch, and its data flow. `whole`: the launch ran to its end.
+    pub fn finish(mut self, launch: &Launch<'_>, whole: bool) -> (Findings, Option<DataFlow>) {
         if whole && self.checks.has(Check::Bounds) {
             self.blocks.leaks(launch, &mut self.log);
         }
         if let Some(notes) = self.notes {
             notes.finish(launch, &mut self.log);
         }
-        self.log.finish()
+        (self.log.finish(), self.flow.map(FlowRecorder::finish))
     }
     /// Allocates a block of `malloc` for lane `l`; returns 0 if there is no room.
     pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, l: usize) -> u64 {
@@ -310,7 +318,13 @@ impl Checker {
                 self.define_results(launch, m & !named);
                 named
             }
-            _ => self.step(warp, launch, cta, op, mask, m),
+            _ => {
+                let good = self.step(warp, launch, cta, op, mask, m);
+                if let Some(flow) = &mut self.flow {
+                    flow.step(launch, cta, warp, pc, [mask, good]);
+                }
+                good
+            }
         };
         if good != m {
             zero_results(warp, launch, op, m & !good);
@@ -330,6 +344,9 @@ impl Checker {
         let op = &launch.code.steps[step as usize].op;
         self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: there, step };
         let good = self.step(warp, launch, cta, op, 0, there);
+        if let Some(flow) = &mut self.flow {
+            flow.step(launch, cta, warp, step, [there, good]);
+        }
         if let Some(barriers) = &self.barriers {
             let lost = barriers.complete_exchange(launch, &mut self.log, warp, self.here);
             self.define_results(launch, lost);

@@ -187,6 +187,8 @@ pub struct Code {
     /// Ranges of planes (first, one past the last) by kind, of variables that the code may read before it
     /// writes them. They are zero when a CTA begins.
     pub variable: [Vec<(u16, u16)>; 3],
+    /// By function: the plane of each register.
+    pub registers: Vec<Vec<u16>>,
     /// 32-bit planes that hold constants.
     pub const32: Vec<(u16, u32)>,
     /// 64-bit planes that hold constants.

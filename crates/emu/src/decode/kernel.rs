@@ -114,6 +114,7 @@ pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Unsupporte
     let PlaneCounts { w32, w64, pred } = b.registers;
     b.code.variable = [w32, w64, pred].map(|n| vec![(0, n as u16)]);
     let PlaneCounts { w32, w64, pred } = b.count;
+    b.code.registers.clone_from(&b.regs);
     b.code.planes = (w32 as u16, w64 as u16, pred as u16);
     b.code.recursive = reached.iter().any(|&f| recursive(f));
     (b, missing)

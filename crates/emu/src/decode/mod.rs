@@ -14,4 +14,5 @@ mod matrix;
 pub mod select;
 mod wgmma;
 
+pub use binder::{PlaneKind, kind};
 pub use kernel::{Request, UnsupportedInst, attempt, decode, limits};

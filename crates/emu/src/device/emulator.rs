@@ -11,6 +11,7 @@ use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_plan::Plan;
 use prlx_trace::Dim3;
 use prlx_trace::check::Findings;
+use prlx_trace::dataflow::DataFlow;
 use rustc_hash::FxHashMap;
 
 use crate::calibration::Calibration;
@@ -46,6 +47,9 @@ pub struct Options {
     pub simd: Simd,
     /// What is checked; a launch with checks runs on one host thread.
     pub checks: Checks,
+    /// Bytes that the data flow of a launch may take; `None`: it is not recorded. A launch that records it runs
+    /// on one host thread.
+    pub dataflow: Option<u64>,
     /// Corrections of approximate operations: at most one for each.
     pub calibrations: Vec<Arc<Calibration>>,
     /// Where global memory begins: devices of one process have none in common.
@@ -63,6 +67,7 @@ impl Default for Options {
             stack: 16 << 10,
             simd: Simd::detect(),
             checks: Checks::NONE,
+            dataflow: None,
             calibrations: Vec::new(),
             first: FIRST,
             epoch: EPOCH,
@@ -94,6 +99,7 @@ pub struct Emulator {
     heap: Heap,
     output: Vec<u8>,
     findings: Findings,
+    dataflow: Option<DataFlow>,
 }
 
 impl std::fmt::Debug for Emulator {
@@ -130,6 +136,10 @@ impl Emulator {
     /// What the checks of launches have found since the last call.
     pub fn take_findings(&mut self) -> Findings {
         std::mem::take(&mut self.findings)
+    }
+    /// The data flow of the last launch, if it was recorded.
+    pub fn take_dataflow(&mut self) -> Option<DataFlow> {
+        self.dataflow.take()
     }
     /// The address of a module's variable.
     pub fn symbol(&self, module: ModuleHandle, name: &str) -> Option<DevicePtr> {
@@ -222,18 +232,20 @@ impl Emulator {
         };
         let threads = match o.threads {
             // So that a seed says all that happens; checks are one for all CTAs.
-            _ if o.checks.any() || config.seed != 0 => 1,
+            _ if o.checks.any() || o.dataflow.is_some() || config.seed != 0 => 1,
             0 if cta_order::matters(&code) => 1,
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
         let room = self.limit().saturating_sub(self.memory.used());
         let checking = Checker::bytes(o.checks, self.memory.used(), room);
-        let checker = Mutex::new(Checker::of(o.checks, &launch, room));
+        let checker = Mutex::new(Checker::of(o.checks, o.dataflow, &launch, room));
         let room = room.saturating_sub(checking);
         let outcome = grid::run(&launch, &checker, threads, room)?;
         if let Some(c) = checker.into_inner().ok().flatten() {
-            self.findings.add(c.finish(&launch, outcome.stopped.is_none()));
+            let (findings, dataflow) = c.finish(&launch, outcome.stopped.is_none());
+            self.findings.add(findings);
+            self.dataflow = dataflow;
         }
         self.memory.mark_all_written();
         for (_, text) in &outcome.output {

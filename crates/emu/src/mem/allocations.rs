@@ -59,6 +59,10 @@ impl Memory {
         self.allocations.push(Allocation { base, region: Region::new(bytes), owner, unwritten: Vec::new() });
         Some(base)
     }
+    /// All allocations, by address.
+    pub fn all(&self) -> impl Iterator<Item = &Allocation> {
+        self.allocations.iter()
+    }
     /// The bytes of all allocations.
     pub fn used(&self) -> u64 {
         self.used

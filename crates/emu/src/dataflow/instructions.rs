@@ -1,0 +1,188 @@
+//! The instructions of a kernel as the data flow names them.
+
+use prlx_isa::view::{Base, Class, FuncId, Inst, InstId, Operand as View, Reg, Role, SymbolId, Type};
+use prlx_plan::function::body::scalar;
+use prlx_trace::check::Space;
+use prlx_trace::dataflow::{Action, Address, Instruction, Operand, Register};
+use rustc_hash::FxHashMap;
+
+use super::{Planes, Result};
+use crate::check::findings::{place, variable};
+use crate::code::Plane;
+use crate::decode::{PlaneKind, kind};
+use crate::exec::launch::Launch;
+
+/// The instructions, registers and steps of the code.
+#[derive(Default)]
+pub(super) struct Table {
+    pub instructions: Vec<Instruction>,
+    pub registers: Vec<Register>,
+    /// By step: its instruction; `u32::MAX` for a step around an instruction.
+    pub steps: Vec<u32>,
+    /// By instruction: the planes of its results.
+    pub results: Vec<Planes>,
+}
+
+/// Makes the table.
+pub(super) fn table(launch: &Launch<'_>) -> Table {
+    let mut out = Table::default();
+    let (mut registers, mut blocks) = (Vec::new(), Vec::new());
+    let mut block_count = 0;
+    for f in &launch.module.functions {
+        registers.push(out.registers.len() as u32);
+        blocks.push(block_count);
+        block_count += f.blocks.len() as u32;
+        out.registers.extend(f.regs.iter().map(|r| Register { name: r.name.clone(), ty: scalar(r.ty) }));
+    }
+    let mut seen: FxHashMap<(FuncId, InstId), u32> = FxHashMap::default();
+    for (step, (s, &origin)) in launch.code.steps.iter().zip(&launch.code.origin).enumerate() {
+        let (func, inst) = origin;
+        let function = launch.module.functions.get(func.index());
+        let found = function.and_then(|f| f.insts.get(inst.index())).filter(|_| s.cost > 0);
+        let Some(i) = found else {
+            out.steps.push(u32::MAX);
+            continue;
+        };
+        let next = out.instructions.len() as u32;
+        let number = *seen.entry(origin).or_insert(next);
+        out.steps.push(number);
+        if number == next {
+            let reader = Reader { launch, func, first: registers[func.index()] };
+            let (mut instruction, results) = reader.instruction(i, step as u32);
+            instruction.block = blocks[func.index()] + i.block.index() as u32;
+            out.instructions.push(instruction);
+            out.results.push(results);
+        }
+    }
+    out
+}
+
+struct Reader<'a, 'l> {
+    launch: &'a Launch<'l>,
+    func: FuncId,
+    /// Number of the function's first register.
+    first: u32,
+}
+
+impl Reader<'_, '_> {
+    fn instruction(&self, i: &Inst, step: u32) -> (Instruction, Planes) {
+        let ty = i.form.types.first().copied().unwrap_or(Type::B32);
+        let compares = i.class == Class::Compare;
+        let ty = if compares { i.form.types.last().copied().unwrap_or(ty) } else { ty };
+        let mut out = Instruction {
+            place: place(self.launch, step).unwrap_or_default(),
+            opcode: i.form.text.clone(),
+            action: action(i),
+            ty: scalar(ty),
+            space: space(i),
+            guard: i.guard.map(|g| (self.number(g.reg), g.negate)),
+            ..Instruction::default()
+        };
+        for (operand, &role) in i.operands.iter().zip(&i.roles) {
+            self.operand(operand, role, ty, &mut out);
+        }
+        let mut results = Planes::new();
+        let mut registers = Vec::new();
+        for (operand, &role) in i.operands.iter().zip(&i.roles) {
+            operand.for_each_reg(role, &mut |r, _, written| {
+                if written && let Some(result) = self.plane(r) {
+                    registers.push(self.number(r));
+                    results.push(result);
+                }
+            });
+        }
+        out.results = registers;
+        (out, results)
+    }
+    fn number(&self, r: Reg) -> u32 {
+        self.first + r.index() as u32
+    }
+    fn plane(&self, r: Reg) -> Option<Result> {
+        let plane = *self.launch.code.registers.get(self.func.index())?.get(r.index())?;
+        let ty = self.launch.module.functions.get(self.func.index())?.regs.get(r.index())?.ty;
+        Some(match kind(ty) {
+            PlaneKind::Pred => Result::Pred(plane),
+            PlaneKind::W32 => Result::Value(Plane::W32(plane)),
+            PlaneKind::W64 => Result::Value(Plane::W64(plane)),
+            PlaneKind::W128 => Result::Value(Plane::W64(plane)),
+        })
+    }
+    /// Adds what an operand reads.
+    fn operand(&self, operand: &View, role: Role, ty: Type, out: &mut Instruction) {
+        match operand {
+            View::Address(base, offset) => {
+                let (base, offset) = match base {
+                    Base::Reg(r) => (Operand::Register(self.number(*r)), *offset),
+                    Base::Symbol(s) => (Operand::Symbol(self.symbol(*s), 0), *offset),
+                    Base::Absolute => (Operand::Constant(0), *offset),
+                };
+                out.addresses.push(Address { base, offset });
+            }
+            View::Tensor(map, coordinates) => {
+                self.operand(map, Role::Addr, ty, out);
+                coordinates.iter().for_each(|o| self.operand(o, Role::Use, Type::S32, out));
+            }
+            View::Vector(list) | View::List(list) => {
+                list.iter().for_each(|o| self.operand(o, role, ty, out));
+            }
+            View::Pair(a, b) => {
+                self.operand(a, role, ty, out);
+                self.operand(b, role, ty, out);
+            }
+            _ if matches!(role, Role::Def | Role::Target) => {}
+            View::Reg(r) | View::Element(r, _) => out.operands.push(Operand::Register(self.number(*r))),
+            View::Not(r) => out.operands.push(Operand::Not(self.number(*r))),
+            View::Int(n) => {
+                let bits = ty.bits();
+                let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+                out.operands.push(Operand::Constant(*n as u64 & mask));
+            }
+            View::F32(bits) => out.operands.push(Operand::Constant(u64::from(*bits))),
+            View::F64(bits) if ty == Type::F64 => out.operands.push(Operand::Constant(*bits)),
+            View::F64(bits) => {
+                let narrow = (f64::from_bits(*bits) as f32).to_bits();
+                out.operands.push(Operand::Constant(narrow.into()));
+            }
+            View::Special(name) => out.operands.push(Operand::Special(name.clone())),
+            View::Symbol(s, offset) => out.operands.push(Operand::Symbol(self.symbol(*s), *offset)),
+            View::Sink | View::Label(_) | View::Targets(_) | View::Text(_) => {}
+        }
+    }
+    fn symbol(&self, s: SymbolId) -> String {
+        self.launch.module.symbols.get(s.index()).map_or_else(String::new, |s| variable(&s.name))
+    }
+}
+
+fn space(i: &Inst) -> Space {
+    use prlx_isa::view::Space as View;
+    match i.space {
+        View::Shared | View::SharedCluster => Space::Shared,
+        View::Local => Space::Local,
+        View::Param => Space::Params,
+        _ => Space::Global,
+    }
+}
+
+fn action(i: &Inst) -> Action {
+    let name = i.form.text.split('.').next().unwrap_or_default();
+    match i.class {
+        _ if name == "ldmatrix" => Action::Load,
+        _ if name == "stmatrix" => Action::Store,
+        _ if matches!(name, "cvta" | "mov") => Action::Move,
+        Class::Move => Action::Move,
+        Class::Integer | Class::Float => Action::Compute,
+        Class::Convert => Action::Convert,
+        Class::Compare => Action::Compare,
+        Class::Select => Action::Select,
+        Class::Load => Action::Load,
+        Class::Store => Action::Store,
+        Class::Atomic => Action::Atomic,
+        Class::AsyncCopy => Action::Copy,
+        Class::Matrix => Action::Matrix,
+        Class::Warp => Action::Exchange,
+        Class::Sync => Action::Sync,
+        Class::Branch | Class::Switch => Action::Branch,
+        Class::Call | Class::Return | Class::Exit => Action::Call,
+        Class::Opaque | Class::Texture | Class::Hint => Action::Other,
+    }
+}

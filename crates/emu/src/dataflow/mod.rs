@@ -1,0 +1,255 @@
+//! Records the data flow of a launch: every instruction that each warp executes, with the values of its results
+//! and the addresses of its memory accesses.
+//!
+//! The checker calls the recorder before each step. The results of a step are known only after it, so the last
+//! visit of each warp is pending until the warp's next instruction, or the end of its CTA.
+//!
+//! # Invariants
+//! - Recording changes nothing in what the kernel does.
+//! - Over the limit of memory recording stops, and [`DataFlow::complete`] is false.
+//!
+//! # Limitations
+//! Products of `wgmma` are read when the warp waits for them: of several products into the same registers,
+//! each shows the last sum.
+
+mod instructions;
+
+use prlx_lanes::LANES;
+use prlx_trace::check::{Allocation, Space};
+use prlx_trace::dataflow::{Access, AccessKind, DataFlow, Visit, WarpFlow};
+
+use crate::check::accesses::{self, WarpAccess};
+use crate::check::findings::shared_variables;
+use crate::code::{Op, Plane};
+use crate::exec::cta_state::CtaState;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, visible_memory};
+use crate::mem::Owner;
+use crate::mem::access::each;
+
+/// The most warps of a launch whose data flow is recorded.
+const MAX_WARPS: u64 = 1 << 24;
+
+/// The results of an instruction: the plane of each register.
+type Planes = Vec<Result>;
+
+/// The plane that holds a result.
+#[derive(Clone, Copy, Debug)]
+enum Result {
+    /// A predicate plane.
+    Pred(u16),
+    /// A plane of values.
+    Value(Plane),
+}
+
+/// The visits of a warp whose results are not known yet.
+#[derive(Clone, Debug, Default)]
+struct Pending {
+    /// The last visit.
+    last: Option<u32>,
+    /// Visits that began products of `wgmma`, which the warp has not waited for.
+    products: Vec<u32>,
+}
+
+/// Records the data flow of a launch.
+#[derive(Debug)]
+pub struct FlowRecorder {
+    flow: DataFlow,
+    /// By step: its instruction; `u32::MAX` for a step around an instruction.
+    steps: Vec<u32>,
+    /// By instruction: the planes of its results.
+    results: Vec<Planes>,
+    pending: Vec<Pending>,
+    order: u64,
+    bytes: u64,
+    limit: u64,
+}
+
+impl FlowRecorder {
+    /// A recorder that takes at most `limit` bytes.
+    pub fn new(launch: &Launch<'_>, limit: u64) -> FlowRecorder {
+        let table = instructions::table(launch);
+        let function = launch.module.functions.get(launch.code.kernel.index());
+        let mut params = vec![0; launch.params.len() as usize];
+        launch.params.read(0, &mut params);
+        let buffers = launch.memory.all().map(|a| {
+            let name = match &a.owner {
+                Owner::User(name) | Owner::Symbol(name, _) => name.clone(),
+            };
+            Allocation { name, base: a.base, bytes: a.region.len() }
+        });
+        let flow = DataFlow {
+            kernel: launch.code.name.clone(),
+            grid: launch.config.grid,
+            block: launch.config.block,
+            warps_per_cta: launch.warps.into(),
+            params: function.map_or_else(Vec::new, |f| prlx_plan::kernel_params(launch.module, f)),
+            param_bytes: params,
+            buffers: buffers.collect(),
+            shared: shared_variables(launch),
+            registers: table.registers,
+            instructions: table.instructions,
+            warps: Vec::new(),
+            complete: launch.config.grid.volume().saturating_mul(launch.warps.into()) <= MAX_WARPS,
+        };
+        FlowRecorder {
+            flow,
+            steps: table.steps,
+            results: table.results,
+            pending: Vec::new(),
+            order: 0,
+            bytes: 0,
+            limit,
+        }
+    }
+    /// The recording.
+    pub fn finish(self) -> DataFlow {
+        self.flow
+    }
+    /// A warp is about to run a step: the lanes `group` came to it, and `lanes` of them run it.
+    pub fn step(
+        &mut self,
+        launch: &Launch<'_>,
+        cta: &CtaState,
+        warp: &Warp,
+        step: u32,
+        [group, lanes]: [u32; 2],
+    ) {
+        let instruction = self.steps.get(step as usize).copied().unwrap_or(u32::MAX);
+        if !self.flow.complete || instruction == u32::MAX {
+            return;
+        }
+        let at = (cta.index * u64::from(launch.warps) + u64::from(warp.index)) as usize;
+        if at >= self.flow.warps.len() {
+            self.flow.warps.resize_with(at + 1, WarpFlow::default);
+            self.pending.resize_with(at + 1, Pending::default);
+        }
+        self.settle(warp, at);
+        let flow = &mut self.flow.warps[at];
+        let (visit, Ok(values)) = (flow.visits.len() as u32, u32::try_from(flow.values.len())) else {
+            return;
+        };
+        flow.visits.push(Visit { order: self.order, instruction, group, lanes, values, uniform: 0 });
+        self.order += 1;
+        self.bytes += size_of::<Visit>() as u64;
+        self.pending[at].last = Some(visit);
+        if lanes != 0 {
+            let op = &launch.code.steps[step as usize].op;
+            let list = match *op {
+                Op::TensorCopy(i) => accesses::tiles(
+                    warp,
+                    &visible_memory(launch, cta, &warp.local),
+                    &launch.code.tensors[i as usize],
+                    lanes,
+                ),
+                _ => accesses::accesses(warp, launch.code, op, lanes),
+            };
+            list.iter().for_each(|access| self.access(launch, cta, warp, at, visit, access));
+        }
+        if self.bytes > self.limit || flow_is_full(&self.flow.warps[at]) {
+            self.flow.complete = false;
+        }
+    }
+    /// A CTA has ended: its last results are known.
+    pub fn end(&mut self, cta: &CtaState, warps: &[Warp]) {
+        for warp in warps {
+            let at = (cta.index * self.flow.warps_per_cta + u64::from(warp.index)) as usize;
+            if at < self.flow.warps.len() {
+                self.settle(warp, at);
+            }
+        }
+    }
+    /// Reads the results of a warp's last visit.
+    fn settle(&mut self, warp: &Warp, at: usize) {
+        let Some(visit) = self.pending[at].last.take() else { return };
+        let instruction = self.flow.warps[at].visits[visit as usize].instruction;
+        let opcode = &self.flow.instructions[instruction as usize].opcode;
+        if opcode.starts_with("wgmma.mma_async") {
+            self.pending[at].products.push(visit);
+            return;
+        }
+        let mut visits = vec![visit];
+        if opcode.starts_with("wgmma.wait_group") {
+            visits.append(&mut self.pending[at].products);
+        }
+        for visit in visits {
+            self.read_results(warp, at, visit);
+        }
+    }
+    fn read_results(&mut self, warp: &Warp, at: usize, visit: u32) {
+        let flow = &mut self.flow.warps[at];
+        let Some(v) = flow.visits.get_mut(visit as usize) else { return };
+        let Ok(first) = u32::try_from(flow.values.len()) else { return };
+        (v.values, v.uniform) = (first, 0);
+        if v.lanes == 0 {
+            return;
+        }
+        for (n, result) in self.results[v.instruction as usize].iter().enumerate() {
+            let value = |l: usize| match *result {
+                Result::Pred(plane) => u64::from(warp.planes.get_pred(plane) >> l & 1),
+                Result::Value(plane) => crate::mem::access::value(&warp.planes, plane, l),
+            };
+            let first = value(v.lanes.trailing_zeros() as usize);
+            let mut uniform = n < 32;
+            each(v.lanes, |l| uniform &= value(l) == first);
+            if uniform {
+                v.uniform |= 1 << n;
+                flow.values.push(first);
+            } else {
+                each(v.lanes, |l| flow.values.push(value(l)));
+            }
+        }
+        self.bytes += 8 * (flow.values.len() as u64 - u64::from(first));
+    }
+    fn access(
+        &mut self,
+        launch: &Launch<'_>,
+        cta: &CtaState,
+        warp: &Warp,
+        at: usize,
+        visit: u32,
+        t: &WarpAccess,
+    ) {
+        let threads = launch.config.block.volume();
+        // Lanes that access the same memory with the same width are one access.
+        let mut rest = t.lanes;
+        while rest != 0 {
+            let key = |l: usize| {
+                let space = accesses::space(t.space, t.addr.0[l]);
+                let owner = match space {
+                    Space::Shared => accesses::owner(launch, cta, t, l),
+                    _ => 0,
+                };
+                (space, owner, t.bytes[l])
+            };
+            let (space, owner, bytes) = key(rest.trailing_zeros() as usize);
+            let mut lanes = 0;
+            each(rest, |l| lanes |= u32::from(key(l) == (space, owner, bytes)) << l);
+            rest &= !lanes;
+            let first = lanes.trailing_zeros();
+            let owner = match space {
+                Space::Local => {
+                    let thread = u64::from(warp.index) * LANES as u64 + u64::from(first);
+                    cta.index * threads + thread
+                }
+                _ => owner,
+            };
+            let kind = match t.kind {
+                accesses::AccessKind::Read => AccessKind::Read,
+                accesses::AccessKind::Write => AccessKind::Write,
+                accesses::AccessKind::Update => AccessKind::Update,
+            };
+            let flow = &mut self.flow.warps[at];
+            let Ok(addresses) = u32::try_from(flow.addresses.len()) else { return };
+            each(lanes, |l| flow.addresses.push(accesses::within(t.space, t.addr.0[l])));
+            flow.accesses.push(Access { visit, kind, space, lanes, bytes, owner, addresses });
+            self.bytes += size_of::<Access>() as u64 + 8 * u64::from(lanes.count_ones());
+        }
+    }
+}
+
+/// Whether indices of 32 bits do not reach further.
+fn flow_is_full(flow: &WarpFlow) -> bool {
+    let most = flow.visits.len().max(flow.values.len()).max(flow.addresses.len());
+    most as u64 > u64::from(u32::MAX) - 0x1_0000
+}
