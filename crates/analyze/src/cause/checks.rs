@@ -106,7 +106,11 @@ pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>) {
             place
         })
     });
-    let places: Vec<_> = places.collect();
+    let mut places: Vec<_> = places.collect();
+    if class == CauseClass::Undefined && places.len() > 1 {
+        // The load of what nothing wrote comes first, then what uses the value.
+        places.swap(0, 1);
+    }
     cause.places = [None, None];
     cause.places[side] = places.first().cloned().flatten();
     cause.other = places.get(1).cloned().flatten();

@@ -4,7 +4,7 @@
 //! place with the same class are one group.
 
 use prlx_trace::check::{Findings, Place, Space};
-use prlx_trace::dataflow::{DataFlow, Instruction};
+use prlx_trace::dataflow::DataFlow;
 use prlx_trace::kernel::Scalar;
 
 use super::checks;
@@ -66,9 +66,12 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
     for output in launch.outputs {
         for element in sample(&output.elements) {
             let Some(sources) = start(flows, output, element) else { continue };
-            let walk =
+            let mut walk =
                 Walk::run(flows, &code, same_geometry, sources, [At { warp: 0, visit: 0, lane: 0 }; 2]);
-            let Some(mut found) = walk.first().cloned() else { continue };
+            let nan = [0, 1].map(|s| is_nan(element_bits(output, s, element), output.ty));
+            let first = walk.pairs[0].clone();
+            walk.nan(0, &first, nan);
+            let Some(mut found) = walk.best().cloned() else { continue };
             let by_check = checks::refine(&walk, launch.findings, &mut found);
             let key = (found.class, [0, 1].map(|s| found.places[s].map(|at| flows[s].number(at))));
             let order = [0, 1].map(|s| found.places[s].map_or(u64::MAX, |at| flows[s].order(at)));
@@ -114,6 +117,16 @@ fn start(flows: [&Flow<'_>; 2], output: &DifferingOutput, element: u64) -> Optio
         Some(Source::Memory(Word { space: Space::Global, owner: 0, address, bytes, before: u64::MAX }))
     });
     Some([words[0].take()?, words[1].take()?])
+}
+
+fn is_nan(bits: u64, ty: Scalar) -> bool {
+    match ty {
+        Scalar::F64 => f64::from_bits(bits).is_nan(),
+        Scalar::F32 => f32::from_bits(bits as u32).is_nan(),
+        Scalar::F16 => bits & 0x7fff > 0x7c00,
+        Scalar::Bf16 => bits & 0x7fff > 0x7f80,
+        _ => false,
+    }
 }
 
 /// The bits of an element of an output.
@@ -162,7 +175,7 @@ fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64)
 /// The values of the last pair, in words.
 fn operands(walk: &Walk<'_>, last: Option<&Pair>, found: &Found) -> Option<String> {
     let pair = last?;
-    let ty = [0, 1].map(|s| source_type(walk.flows[s], &pair.sources[s]));
+    let ty = [0, 1].map(|s| walk.flows[s].type_of(&pair.sources[s]));
     let shown = [0, 1].map(|s| {
         let value = walk.flows[s].value(&pair.sources[s], pair.users[s])?;
         let ty = ty[s]
@@ -174,14 +187,6 @@ fn operands(walk: &Walk<'_>, last: Option<&Pair>, found: &Found) -> Option<Strin
         [Some(a), Some(b)] if a != b => Some(format!("A {a}, B {b}")),
         _ => None,
     }
-}
-
-fn source_type(flow: &Flow<'_>, source: &Source) -> Option<Scalar> {
-    let Source::Result(at, n) = source else { return None };
-    let i: &Instruction = flow.instruction(*at)?;
-    let register = flow.data.registers.get(*i.results.get(*n)? as usize)?;
-    let untyped = matches!(register.ty, Scalar::B8 | Scalar::B16 | Scalar::B32 | Scalar::B64);
-    Some(if untyped && i.ty.bits() == register.ty.bits() { i.ty } else { register.ty })
 }
 
 /// Whether a 32-bit integer operation gave less than its exact result.
@@ -230,7 +235,9 @@ fn place(flow: &Flow<'_>, at: At) -> Option<CausePlace> {
 
 /// A place in the code, without a thread.
 pub(super) fn place_of(place: &Place) -> CausePlace {
-    let mut lines = place.source.iter().map(|l| Location {
+    // Lines of libraries say little: the user's own line is the innermost whose text could be read.
+    let own = place.source.iter().position(|l| l.text.is_some()).unwrap_or(0);
+    let mut lines = place.source.iter().skip(own).map(|l| Location {
         file: l.file.clone(),
         line: l.line,
         column: l.column,
@@ -266,7 +273,7 @@ fn steps(walk: &Walk<'_>, chain: &[&Pair]) -> Vec<CauseStep> {
             continue;
         }
         let values = [0, 1].map(|s| {
-            let ty = source_type(walk.flows[s], &pair.sources[s]);
+            let ty = walk.flows[s].type_of(&pair.sources[s]);
             let value = walk.flows[s].value(&pair.sources[s], pair.users[s]);
             value.zip(ty).map_or_else(String::new, |(v, ty)| format_value(v, ty))
         });
@@ -321,6 +328,9 @@ fn advice(class: CauseClass) -> &'static str {
         }
         CauseClass::Race => "order the two accesses with a barrier or an atomic",
         CauseClass::Stale => "put a barrier or a wait between the write and the read",
+        CauseClass::Nan => {
+            "check what the operands of this line can be: infinities, zero divisors, negative roots"
+        }
         CauseClass::Undefined => {
             "initialize the memory or register, or keep the lanes that read it from doing so"
         }

@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 
 use prlx_trace::check::Space;
 use prlx_trace::dataflow::{Access, AccessKind, Action, DataFlow, Instruction, Operand, Visit};
+use prlx_trace::kernel::Scalar;
 
 /// A visit of an instruction by one lane.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -87,6 +88,8 @@ pub struct Flow<'a> {
     /// The recording.
     pub data: &'a DataFlow,
     warps: Vec<OnceCell<Index>>,
+    /// By register: the type that its uses give to its bits.
+    types: Vec<Scalar>,
     writes: OnceCell<Vec<Write>>,
 }
 
@@ -103,7 +106,13 @@ impl<'a> Flow<'a> {
     /// Prepares the look-ups; indices are made when they are needed.
     pub fn new(data: &'a DataFlow) -> Flow<'a> {
         let warps = data.warps.iter().map(|_| OnceCell::new()).collect();
-        Flow { data, warps, writes: OnceCell::new() }
+        Flow { data, warps, types: register_types(data), writes: OnceCell::new() }
+    }
+    /// The type of a source's value; `None` if it is not that of a register.
+    pub fn type_of(&self, source: &Source) -> Option<Scalar> {
+        let Source::Result(at, n) = source else { return None };
+        let register = *self.instruction(*at)?.results.get(*n)?;
+        self.types.get(register as usize).copied()
     }
     /// A visit.
     pub fn visit(&self, at: At) -> Option<&'a Visit> {
@@ -323,6 +332,41 @@ impl<'a> Flow<'a> {
         let warp = cta.checked_mul(self.data.warps_per_cta)? + thread / 32;
         Some((u32::try_from(warp).ok()?, (thread % 32) as u32))
     }
+}
+
+/// The types of registers: as declared, or for untyped bits, that of the arithmetic they take part in.
+fn register_types(data: &DataFlow) -> Vec<Scalar> {
+    use Scalar::{B8, B16, B32, B64, F16, F32, F64, S32, S64};
+    let mut types: Vec<Scalar> = data.registers.iter().map(|r| r.ty).collect();
+    let arithmetic = |i: &&Instruction| {
+        matches!(i.action, Action::Compute | Action::Compare | Action::Atomic)
+            && !matches!(i.ty, B8 | B16 | B32 | B64)
+    };
+    let mut used: Vec<Option<Scalar>> = vec![None; types.len()];
+    for i in data.instructions.iter().filter(arithmetic) {
+        let read = i.operands.iter().filter_map(|o| match o {
+            Operand::Register(r) => Some(*r),
+            _ => None,
+        });
+        let written = i.results.iter().copied().filter(|_| i.action == Action::Compute);
+        for r in read.chain(written) {
+            let Some(seen) = used.get_mut(r as usize) else { continue };
+            if matches!(i.ty, F16 | F32 | F64 | Scalar::Bf16) || seen.is_none() {
+                *seen = Some(i.ty);
+            }
+        }
+    }
+    for (ty, used) in types.iter_mut().zip(used) {
+        if matches!(ty, B8 | B16 | B32 | B64) {
+            *ty = match used {
+                Some(used) if used.bits() == ty.bits() => used,
+                _ if *ty == B32 => S32,
+                _ if *ty == B64 => S64,
+                _ => *ty,
+            };
+        }
+    }
+    types
 }
 
 /// The owner of the memory that a lane accesses.

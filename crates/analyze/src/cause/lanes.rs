@@ -37,6 +37,10 @@ pub(super) fn source_lane(flow: &Flow<'_>, at: At) -> Option<u32> {
 pub(super) fn matrix_inputs(instruction: &Instruction, lane: u32, n: usize) -> Vec<(usize, u32)> {
     let (count, results) = (instruction.operands.len(), instruction.results.len());
     let Some(inputs) = count.checked_sub(results) else { return all(count) };
+    if instruction.opcode.starts_with("wgmma") {
+        // The tiles lie in shared memory; of the registers, only the element's own sum is followed.
+        return vec![(n, lane)];
+    }
     if !instruction.opcode.starts_with("mma.sync") || results == 0 {
         return all(count);
     }

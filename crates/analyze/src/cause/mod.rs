@@ -9,6 +9,7 @@
 //! | [`paths`] | where two threads take different branches |
 //! | [`walk`] | from a pair of values to the first difference |
 //! | [`sums`] | sums by their addends |
+//! | [`nan`] | where a NaN is made |
 //! | [`checks`] | races and the like that explain a difference |
 //! | [`explain`] | one cause for each group of elements |
 //!
@@ -21,6 +22,7 @@ mod code_match;
 mod explain;
 mod flow;
 mod lanes;
+mod nan;
 mod paths;
 mod sums;
 mod value;

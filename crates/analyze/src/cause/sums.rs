@@ -6,7 +6,7 @@
 //! # Limitations
 //! At most [`MAX_TERMS`] addends. Sums inside matrix products are one addend each.
 
-use prlx_trace::dataflow::{Action, Instruction};
+use prlx_trace::dataflow::{Action, Instruction, Operand};
 use prlx_trace::kernel::Scalar;
 
 use super::code_match::alike;
@@ -37,17 +37,25 @@ struct Sum {
     terms: Vec<Term>,
     last: At,
     ty: Scalar,
+    /// Whether additions of integers are part of it.
+    whole: bool,
 }
 
 fn is_float(ty: Scalar) -> bool {
     matches!(ty, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64)
 }
 
-/// Whether an instruction adds floating-point numbers: one of those operations, and on which operands.
-fn adds(i: &Instruction) -> bool {
+/// Whether an instruction adds numbers: an atomic, or one of floating-point numbers. Additions of integers count
+/// only in the `whole` of a sum that atomics make: elsewhere they are index arithmetic.
+fn adds(i: &Instruction, whole: bool) -> bool {
     let name = i.opcode.split('.').next().unwrap_or_default();
-    let atomic = i.action == Action::Atomic && i.opcode.split('.').any(|p| p == "add");
-    is_float(i.ty) && (matches!(name, "add" | "sub" | "fma" | "mad") || atomic)
+    match i.action {
+        Action::Atomic => i.opcode.split('.').any(|p| p == "add"),
+        Action::Compute if is_float(i.ty) => matches!(name, "add" | "sub" | "fma" | "mad"),
+        Action::Compute => whole && matches!(name, "add" | "sub"),
+        Action::Exchange => whole && i.opcode.starts_with("redux.sync.add"),
+        _ => false,
+    }
 }
 
 /// The value of a source as a number.
@@ -56,35 +64,39 @@ fn number(flow: &Flow<'_>, source: &Source, at: At, ty: Scalar) -> Option<f64> {
     Some(match ty {
         Scalar::F64 => f64::from_bits(bits),
         Scalar::F32 => f64::from(f32::from_bits(bits as u32)),
-        _ => crate::value::format_value(bits, ty).parse().ok()?,
+        Scalar::F16 | Scalar::Bf16 => crate::value::format_value(bits, ty).parse().ok()?,
+        _ if ty.signed() => (bits << (64 - ty.bits()) >> (64 - ty.bits())) as i64 as f64,
+        _ => ty.low(bits) as f64,
     })
 }
 
 impl Sum {
     /// The addends of a source; `None` if it is no sum.
     fn of(flow: &Flow<'_>, source: &Source) -> Option<Sum> {
-        let (first, at) = adder(flow, source.clone())?;
-        let ty = flow.instruction(at)?.ty;
-        let mut sum = Sum { terms: Vec::new(), last: at, ty };
-        let mut work = vec![(first, at, 1.0)];
-        while let Some((source, user, sign)) = work.pop() {
+        let (first, at) = adder(flow, source.clone(), false)?;
+        let instruction = flow.instruction(at)?;
+        let whole = instruction.action == Action::Atomic && !is_float(instruction.ty);
+        let mut sum = Sum { terms: Vec::new(), last: at, ty: instruction.ty, whole };
+        let mut work = vec![Item { source: first, user: at, sign: 1.0, product: false }];
+        while let Some(item) = work.pop() {
             if sum.terms.len() + work.len() > MAX_TERMS {
                 return None;
             }
-            sum.expand(flow, source, user, sign, &mut work)?;
+            sum.expand(flow, item, &mut work)?;
         }
         sum.terms.reverse();
         Some(sum)
     }
-    fn expand(
-        &mut self,
-        flow: &Flow<'_>,
-        source: Source,
-        user: At,
-        sign: f64,
-        work: &mut Vec<(Source, At, f64)>,
-    ) -> Option<()> {
-        let Some((source, at)) = adder(flow, source.clone()) else {
+    fn expand(&mut self, flow: &Flow<'_>, item: Item, work: &mut Vec<Item>) -> Option<()> {
+        let Item { source, user, sign, product } = item;
+        if product {
+            let i = flow.instruction(user)?;
+            let factor = |n: usize| number(flow, &flow.operand(i.operands.get(n)?, user), user, i.ty);
+            let value = factor(0).zip(factor(1)).map_or(f64::NAN, |(x, y)| x * y * sign);
+            self.terms.push(Term { at: user, source, product, value });
+            return Some(());
+        }
+        let Some((source, at)) = adder(flow, source.clone(), self.whole) else {
             let value = number(flow, &source, user, self.ty).unwrap_or(f64::NAN) * sign;
             // Sums begin at zero; an added zero changes nothing.
             if value != 0.0 || !matches!(source, Source::Constant(_) | Source::Nothing | Source::Memory(_)) {
@@ -94,40 +106,91 @@ impl Sum {
         };
         let instruction = flow.instruction(at)?;
         let operand = |i: usize| instruction.operands.get(i).map(|o| flow.operand(o, at));
+        let mut items = Vec::new();
+        let mut add = |source: Source, user: At, sign: f64| {
+            items.push(Item { source, user, sign, product: false });
+        };
+        let name = instruction.opcode.split('.').next().unwrap_or_default();
         if instruction.action == Action::Atomic {
             let Source::Memory(word) = source else { return None };
-            work.push((Source::Memory(Word { before: flow.order(at), ..word }), at, sign));
-            let size = u64::from(word.bytes.max(1));
-            let n = flow.writer(&word).map_or(0, |w| (word.address - w.address) / size);
-            work.push((operand(n as usize)?, at, sign));
-            return Some(());
+            add(Source::Memory(Word { before: flow.order(at), ..word }), at, sign);
+            let n =
+                flow.writer(&word).map_or(0, |w| (word.address - w.address) / u64::from(word.bytes.max(1)));
+            add(operand(n as usize)?, at, sign);
+        } else if let Some((ballot, predicate)) = counted(flow, instruction, at) {
+            each_lane(flow, ballot, predicate, |source, user| add(source, user, sign));
+        } else if instruction.action == Action::Exchange {
+            each_lane(flow, at, instruction.operands.first()?, |source, user| add(source, user, sign));
+        } else if matches!(name, "add" | "sub") {
+            add(operand(0)?, at, sign);
+            add(operand(1)?, at, if name == "sub" { -sign } else { sign });
+        } else {
+            add(operand(2)?, at, sign);
+            items.push(Item { source: Source::Result(at, 0), user: at, sign, product: true });
         }
-        let name = instruction.opcode.split('.').next().unwrap_or_default();
-        match name {
-            "add" | "sub" => {
-                work.push((operand(0)?, at, sign));
-                work.push((operand(1)?, at, if name == "sub" { -sign } else { sign }));
-            }
-            _ => {
-                let factors = [operand(0)?, operand(1)?].map(|o| number(flow, &o, at, instruction.ty));
-                let value = factors[0].zip(factors[1]).map_or(f64::NAN, |(x, y)| x * y * sign);
-                self.terms.push(Term { at, source: Source::Result(at, 0), product: true, value });
-                work.push((operand(2)?, at, sign));
+        // The order of two operands means nothing. The sum so far comes first, then the greater addend.
+        if let [x, y] = &items[..] {
+            let sums = [x, y].map(|i| !i.product && adder(flow, i.source.clone(), self.whole).is_some());
+            let value = |i: &Item| {
+                let factor = |n: usize| number(flow, &operand(n)?, at, self.ty);
+                match i.product {
+                    true => Some(factor(0)? * factor(1)?),
+                    false => number(flow, &i.source, i.user, self.ty),
+                }
+            };
+            let greater = || value(y).unwrap_or(0.0).total_cmp(&value(x).unwrap_or(0.0)).is_gt();
+            if !sums[0] && (sums[1] || greater()) {
+                items.swap(0, 1);
             }
         }
+        work.append(&mut items);
         Some(())
     }
 }
 
+/// A part of a sum that is to be taken apart.
+struct Item {
+    source: Source,
+    /// The visit that adds it.
+    user: At,
+    sign: f64,
+    /// Whether it is the product of the fused multiply-add `user`.
+    product: bool,
+}
+
+/// An operand in each lane of a visit.
+fn each_lane(flow: &Flow<'_>, at: At, operand: &Operand, mut f: impl FnMut(Source, At)) {
+    let lanes = flow.visit(at).map_or(0, |v| v.lanes);
+    for lane in (0..32).filter(|l| lanes >> l & 1 == 1) {
+        let user = At { lane, ..at };
+        f(flow.operand(operand, user), user);
+    }
+}
+
+/// The ballot whose bits an instruction counts, and the ballot's predicate.
+fn counted<'a>(flow: &Flow<'a>, i: &'a Instruction, at: At) -> Option<(At, &'a Operand)> {
+    if !i.opcode.starts_with("popc") {
+        return None;
+    }
+    let Source::Result(ballot, _) = flow.operand(i.operands.first()?, at) else { return None };
+    let vote = flow.instruction(ballot)?;
+    vote.opcode.starts_with("vote.sync.ballot").then_some((ballot, vote.operands.first()?))
+}
+
 /// The addition that gives a value, through moves, shuffles, stores and loads. Of an atomic, the source is the
 /// memory that it updated.
-fn adder(flow: &Flow<'_>, mut source: Source) -> Option<(Source, At)> {
+fn adder(flow: &Flow<'_>, mut source: Source, whole: bool) -> Option<(Source, At)> {
     for _ in 0..64 {
         match &source {
             Source::Result(at, n) => {
                 let (at, instruction) = (*at, flow.instruction(*at)?);
                 let next = match instruction.action {
-                    Action::Compute if adds(instruction) => return Some((source, at)),
+                    _ if instruction.action != Action::Atomic
+                        && (adds(instruction, whole)
+                            || whole && counted(flow, instruction, at).is_some()) =>
+                    {
+                        return Some((source, at));
+                    }
                     Action::Move => flow.operand(instruction.operands.first()?, at),
                     Action::Load => Source::Memory(flow.read_word(at, *n)?),
                     Action::Exchange => {
@@ -142,7 +205,7 @@ fn adder(flow: &Flow<'_>, mut source: Source) -> Option<(Source, At)> {
                 let writer = flow.writer(word)?;
                 let instruction = flow.instruction(writer.at)?;
                 if instruction.action == Action::Atomic {
-                    return adds(instruction).then_some((source, writer.at));
+                    return adds(instruction, whole).then_some((source, writer.at));
                 }
                 source = flow.written(&writer, word)?;
             }
@@ -254,8 +317,8 @@ impl Walk<'_> {
                     let what = format!("A computes `{}`, B `{}`", i.place.instruction, j.place.instruction);
                     self.find(pair, CauseClass::Operation, 0, users.map(Some), what);
                 }
-                _ if x.source == y.source => {
-                    let what = "the additions differ".into();
+                (_, [Some(i), Some(j)]) if x.product != y.product => {
+                    let what = format!("A computes `{}`, B `{}`", i.place.instruction, j.place.instruction);
                     self.find(pair, CauseClass::Operation, 1, users.map(Some), what);
                 }
                 _ => self.push(pair, [x.source.clone(), y.source.clone()], users, None),

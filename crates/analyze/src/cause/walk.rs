@@ -3,7 +3,7 @@
 //! The walk goes from pair to pair: from a result to the operands that differ, from a load to the stores that
 //! wrote the bytes, from a shuffle to the lane that gave the value. It ends where the operands agree and the
 //! result does not, or where one side did something else. Where that is, a [`Found`] is noted. One start can
-//! reach several; [`Walk::first`] chooses the one that was executed first.
+//! reach several; [`Walk::best`] chooses the one that was executed first.
 //!
 //! # Invariants
 //! Work is bounded: each pair is looked at once, and at most [`MAX_PAIRS`] pairs.
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
         walk
     }
     /// The best of what was found: the best rank, and of that what was executed first.
-    pub fn first(&self) -> Option<&Found> {
+    pub fn best(&self) -> Option<&Found> {
         let order = |f: &Found| {
             let order = |side: usize| f.places[side].map_or(u64::MAX, |at| self.flows[side].order(at));
             order(0).min(order(1))
@@ -200,14 +200,7 @@ impl<'a> Walk<'a> {
     }
     /// At least one side is a constant, a special register or an unwritten register.
     fn leaves(&mut self, pair: usize, p: &Pair) {
-        for side in [0, 1] {
-            if let Source::Result(at, n) = p.sources[side]
-                && self.see_through(pair, p, side, at, n)
-            {
-                return;
-            }
-        }
-        if self.counterpart(pair, p) {
+        if self.origins(pair, p) {
             return;
         }
         let undefined = [0, 1].map(|s| p.sources[s] == Source::Nothing);
@@ -223,6 +216,24 @@ impl<'a> Walk<'a> {
         };
         self.find(pair, CauseClass::Operation, 2, p.users.map(Some), what);
     }
+    /// Replaces copies by what they copy; then looks for why one side does what the other does not; then looks
+    /// behind loads. Returns whether it did one of these.
+    fn origins(&mut self, pair: usize, p: &Pair) -> bool {
+        for loads in [false, true] {
+            for side in [0, 1] {
+                if let Source::Result(at, n) = p.sources[side]
+                    && self.flows[side].instruction(at).is_some_and(|i| (i.action == Action::Load) == loads)
+                    && self.see_through(pair, p, side, at, n)
+                {
+                    return true;
+                }
+            }
+            if !loads && self.counterpart(pair, p) {
+                return true;
+            }
+        }
+        false
+    }
     /// Replaces a result by what it copies: of a move, a conversion, a shuffle, a load.
     fn see_through(&mut self, pair: usize, p: &Pair, side: usize, at: At, n: usize) -> bool {
         let flow = self.flows[side];
@@ -233,6 +244,10 @@ impl<'a> Walk<'a> {
             }
             Action::Load if instruction.space != Space::Params => match flow.read_word(at, n) {
                 Some(word) => (Source::Memory(word), at),
+                None => return false,
+            },
+            Action::Select => match chosen(flow, instruction, at) {
+                Some(source) => (source, at),
                 None => return false,
             },
             Action::Exchange => match super::lanes::source_lane(flow, at) {
@@ -463,14 +478,22 @@ impl<'a> Walk<'a> {
                 self.push(pair, sources, at, None);
             }
         }
-        let before = [0, 1].map(|s| Word { before: self.flows[s].order(at[s]), ..words[s] });
-        self.push(pair, before.map(Source::Memory), at, None);
+        let old = [0, 1].map(|s| Source::Result(at[s], 0));
+        let known = [0, 1].map(|s| self.flows[s].value(&old[s], at[s]));
+        if known[0].is_none() || known[0] != known[1] {
+            let before = [0, 1].map(|s| Word { before: self.flows[s].order(at[s]), ..words[s] });
+            self.push(pair, before.map(Source::Memory), at, None);
+        }
     }
     fn results(&mut self, pair: usize, p: &Pair, at: [At; 2], n: [usize; 2]) {
         let Some([a, b]) = self.instructions(at) else { return };
         let numbers = [0, 1].map(|s| self.flows[s].number(at[s]));
+        let parameter = |i: &Instruction| i.action == Action::Load && i.space == Space::Params;
+        if parameter(a) && parameter(b) {
+            return self.loads(pair, p, at, n);
+        }
         if !self.code.matches(numbers[0], numbers[1]) {
-            return self.unmatched(pair, p, at, n);
+            return self.unmatched(pair, p, at);
         }
         let trips = [0, 1].map(|s| (self.flows[s].thread(at[s]), self.flows[s].trip(at[s])));
         if self.same_geometry && self.code.similar && trips[0].0 == trips[1].0 && trips[0].1 != trips[1].1 {
@@ -615,13 +638,8 @@ impl<'a> Walk<'a> {
         }
     }
     /// The values come from instructions that are not each other's.
-    fn unmatched(&mut self, pair: usize, p: &Pair, at: [At; 2], n: [usize; 2]) {
-        for side in [0, 1] {
-            if self.see_through(pair, p, side, at[side], n[side]) {
-                return;
-            }
-        }
-        if self.counterpart(pair, p) {
+    fn unmatched(&mut self, pair: usize, p: &Pair, at: [At; 2]) {
+        if self.origins(pair, p) {
             return;
         }
         let Some([a, b]) = self.instructions(at) else { return };
@@ -645,6 +663,17 @@ impl<'a> Walk<'a> {
         let what = format!("A computes `{}`, B `{}`", a.place.instruction, b.place.instruction);
         self.find(pair, CauseClass::Operation, 1, at.map(Some), what);
     }
+}
+
+/// What a selection gives: the operand that the predicate chooses, or of two constants, the predicate.
+fn chosen(flow: &Flow<'_>, instruction: &Instruction, at: At) -> Option<Source> {
+    let [a, b, predicate] = &instruction.operands[..] else { return None };
+    let predicate = flow.operand(predicate, at);
+    if matches!((a, b), (Operand::Constant(_), Operand::Constant(_))) {
+        return Some(predicate);
+    }
+    let taken = flow.value(&predicate, at)?;
+    Some(flow.operand(if taken == 0 { b } else { a }, at))
 }
 
 /// A side's name.

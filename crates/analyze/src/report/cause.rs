@@ -25,11 +25,13 @@ pub enum CauseClass {
     Stale,
     /// A value that nothing wrote.
     Undefined,
+    /// An operation that makes a NaN of operands that are none.
+    Nan,
 }
 
 impl CauseClass {
     /// All classes.
-    pub const ALL: [CauseClass; 8] = [
+    pub const ALL: [CauseClass; 9] = [
         CauseClass::Input,
         CauseClass::Guard,
         CauseClass::Address,
@@ -38,6 +40,7 @@ impl CauseClass {
         CauseClass::Race,
         CauseClass::Stale,
         CauseClass::Undefined,
+        CauseClass::Nan,
     ];
 
     /// The class's name in texts and JSON.
@@ -51,6 +54,7 @@ impl CauseClass {
             CauseClass::Race => "race",
             CauseClass::Stale => "stale",
             CauseClass::Undefined => "undefined",
+            CauseClass::Nan => "nan",
         }
     }
 }
