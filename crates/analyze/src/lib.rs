@@ -11,6 +11,7 @@
 //! | `builds` | which function, loop and site of one build is which of another |
 //! | `align` | one lane's path as a tree, and where two trees differ |
 //! | `compare` | all lanes of all launches, and the report |
+//! | [`outputs`] | outputs as numbers, with tolerances |
 //! | [`view`] | what viewers show around a finding |
 //! | [`runs`] | the outcomes of many runs of one launch or program |
 
@@ -22,6 +23,7 @@ pub mod edit_script;
 mod error;
 mod glob;
 mod launches;
+pub mod outputs;
 pub mod report;
 pub mod runs;
 pub mod value;
