@@ -12,6 +12,7 @@
 //! | `align` | one lane's path as a tree, and where two trees differ |
 //! | `compare` | all lanes of all launches, and the report |
 //! | [`cause`] | from an output back to the first difference |
+//! | [`outputs`] | outputs as numbers, with tolerances |
 //! | [`view`] | what viewers show around a finding |
 //! | [`runs`] | the outcomes of many runs of one launch or program |
 
@@ -24,6 +25,7 @@ pub mod edit_script;
 mod error;
 mod glob;
 mod launches;
+pub mod outputs;
 pub mod report;
 pub mod runs;
 pub mod value;

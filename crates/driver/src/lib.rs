@@ -28,7 +28,6 @@ pub mod cuda;
 pub mod decode;
 pub mod digest;
 mod driver;
-pub mod element;
 mod error;
 pub mod job;
 mod launch_file;
@@ -49,6 +48,7 @@ pub use driver::{
 pub use error::{Error, ErrorKind};
 pub use job::Job;
 pub use launch_file::Files;
+pub use prlx_trace::element;
 pub use record::{
     Cost, CostOptions, KernelVariant, MarkerVisits, OriginalRun, RecordOptions, Recorded, cost, record,
 };

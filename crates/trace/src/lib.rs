@@ -12,6 +12,7 @@ pub mod check;
 pub mod dataflow;
 pub mod device;
 mod dump;
+pub mod element;
 mod error;
 mod file;
 mod format;

@@ -64,7 +64,7 @@ fn number(flow: &Flow<'_>, source: &Source, at: At, ty: Scalar) -> Option<f64> {
     Some(match ty {
         Scalar::F64 => f64::from_bits(bits),
         Scalar::F32 => f64::from(f32::from_bits(bits as u32)),
-        Scalar::F16 | Scalar::Bf16 => crate::value::format_value(bits, ty).parse().ok()?,
+        Scalar::F16 | Scalar::Bf16 => prlx_trace::element::as_f64(ty, bits),
         _ if ty.signed() => (bits << (64 - ty.bits()) >> (64 - ty.bits())) as i64 as f64,
         _ => ty.low(bits) as f64,
     })

@@ -13,7 +13,7 @@ use crate::launches::gaps::{Gaps, coverage_gaps, dilation, recorded_at_level, st
 use crate::launches::kernel_names;
 use crate::launches::{culprit, differences};
 use crate::report::{
-    Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, Sites, Verdict, Warps, WhyUncompared,
+    Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, Sites, Warps, WhyUncompared,
 };
 
 use super::cluster::FindingClusters;
@@ -68,8 +68,8 @@ pub(super) fn compare_launches<'a>(
     let pairing = shared.pairing([ma, mb], [la, lb]);
     let cx = shared.context([la, lb], options.limits);
     let hashing_differs = (ma.hashing != mb.hashing).then(|| hashing_differs(la.level)).flatten();
-    let unlike =
-        || needs_one_build(la.level, pairing, &cx).or_else(|| work_distribution_differs(pairing, &cx));
+    out.reshaped = work_distribution_differs(pairing, &cx);
+    let unlike = || needs_one_build(la.level, pairing, &cx).or_else(|| out.reshaped.clone());
     if let Some(why) = hashing_differs.or_else(unlike) {
         return Ok(not_compared(out, [la, lb], Some(why)));
     }
@@ -200,14 +200,7 @@ fn not_compared(mut out: LaunchReport, launches: [&Launch; 2], why: Option<Strin
 /// Fills in the gaps and the verdict.
 fn with_verdict(mut out: LaunchReport, gaps: Gaps) -> LaunchReport {
     out.gaps = gaps.into_values().collect();
-    let differs = out.findings_total > 0
-        || out.differences.iter().any(LaunchDifference::is_decisive)
-        || out.faults[0].is_some() != out.faults[1].is_some();
-    out.verdict = match (differs, out.gaps.is_empty()) {
-        (true, _) => Verdict::Differs,
-        (false, true) => Verdict::Same,
-        (false, false) => Verdict::Unknown,
-    };
+    out.conclude();
     out
 }
 

@@ -260,7 +260,7 @@ impl Judge<'_> {
 
     fn launch(&mut self, at: u64, l: &LaunchReport) {
         let (before, launch) = (self.items.len(), Some(at));
-        for d in l.differences.iter().filter(|d| d.is_decisive()) {
+        for d in l.decisive_differences() {
             let what = format!("{} {}: {} in A, {} in B", d.what.name(), d.name, d.values[0], d.values[1]);
             let allows = |r: &Rule| {
                 d.what == LaunchPart::Output && matches!(r, Rule::Output(n) if matches(n, &d.name))

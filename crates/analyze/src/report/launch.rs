@@ -3,8 +3,10 @@
 use prlx_trace::Dim3;
 use prlx_trace::kernel::{FaultKind, Level};
 
+use super::cause::Cause;
 use super::coverage::Coverage;
 use super::finding::Finding;
+use super::output::Output;
 use super::plain_data::data;
 use super::source::SiteInfo;
 use super::verdict::{LaunchPart, Verdict, WhyUncompared};
@@ -16,6 +18,8 @@ data! {
         verdict: Verdict,
         /// What keeps that from being certain.
         gaps: Vec<String>,
+        /// Sentences that a reader should know and that do not change the verdict, as that a tolerance was used.
+        notes: Vec<String>,
         /// The kernel's name, as in the module.
         kernel: String,
         /// Its process, by index.
@@ -55,8 +59,15 @@ data! {
         warp_size: u8,
         /// By side: what stopped it before its end. If that happened to one side alone, the launches differ.
         faults: [Option<Fault>; 2],
+        /// Why threads of equal index do different work, if they do: another grid or block. Decisions are then not
+        /// compared.
+        reshaped: Option<String>,
         /// What differs before any code ran, or after all of it: geometry, arguments, outputs.
         differences: Vec<LaunchDifference>,
+        /// The outputs, compared as numbers, in the order of the arguments; empty if the launch names none.
+        outputs: Vec<Output>,
+        /// Why outputs differ, one cause for each group of elements that was followed back.
+        causes: Vec<Cause>,
         /// What differs in the code's path, first things first.
         findings: Vec<Finding>,
         /// How many findings there were before the list was cut.
@@ -118,8 +129,9 @@ data! {
 
 impl LaunchDifference {
     /// Whether this difference alone makes the verdict `differs`. Geometry and outputs do. Code and inputs do
-    /// not: the same path from other data is still the same path.
+    /// not: the same path from other data is still the same path. Other buffers do not either: nothing reads
+    /// them after the launch.
     pub fn is_decisive(&self) -> bool {
-        !matches!(self.what, LaunchPart::Code | LaunchPart::Input)
+        !matches!(self.what, LaunchPart::Code | LaunchPart::Input | LaunchPart::Scratch)
     }
 }

@@ -118,6 +118,8 @@ pub enum LaunchPart {
     Input,
     /// A buffer's content after the launch.
     Output,
+    /// The content after the launch of a buffer that the launch file does not name as an output, while it names others.
+    Scratch,
 }
 
 impl LaunchPart {
@@ -128,6 +130,7 @@ impl LaunchPart {
             LaunchPart::Code => "code",
             LaunchPart::Input => "input",
             LaunchPart::Output => "output",
+            LaunchPart::Scratch => "scratch",
         }
     }
 }

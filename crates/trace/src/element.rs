@@ -1,4 +1,4 @@
-//! Values of one element type: converts the numbers of launch files to bits, and bits to text.
+//! Values of one element type: converts numbers to bits, and bits to numbers and text.
 //!
 //! # Invariants
 //! - Conversions to a smaller floating-point type round once, to nearest, ties to even.
@@ -7,7 +7,7 @@
 //! # Limitations
 //! Packed pairs and 128-bit values can only be written as bits.
 
-use prlx_trace::kernel::Scalar;
+use crate::kernel::Scalar;
 
 /// Element types that buffers and scalars can have.
 pub const ELEMENTS: &[Scalar] = &[
