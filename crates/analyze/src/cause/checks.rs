@@ -35,6 +35,12 @@ pub(super) fn refine<'a>(
     findings: [&'a Findings; 2],
     found: &mut Found,
 ) -> Option<ByCheck<'a>> {
+    // Code that differs is the cause, and the finding follows from it.
+    if found.rank == 0
+        && matches!(found.class, CauseClass::Operation | CauseClass::Address | CauseClass::Guard)
+    {
+        return None;
+    }
     let lines = [0, 1].map(|side| lines(walk, side, found));
     let weak = walk.code.same
         || matches!(found.class, CauseClass::Stale | CauseClass::Order | CauseClass::Undefined)

@@ -16,6 +16,8 @@ use crate::edit_script;
 pub struct CodeMatch {
     /// By side and instruction: its partner on the other side.
     partner: [Vec<Option<u32>>; 2],
+    /// By side and register: the instructions that write it.
+    writers: [Vec<Vec<u32>>; 2],
     /// Whether nearly all instructions have a partner, so that paths can be compared step by step.
     pub similar: bool,
     /// Whether both sides are the same code.
@@ -39,8 +41,11 @@ impl CodeMatch {
     /// Matches the code of two launches.
     pub fn new(sides: [&DataFlow; 2]) -> CodeMatch {
         let [a, b] = sides.map(|s| &s.instructions[..]);
-        let mut out =
-            CodeMatch { partner: [vec![None; a.len()], vec![None; b.len()]], ..CodeMatch::default() };
+        let mut out = CodeMatch {
+            partner: [vec![None; a.len()], vec![None; b.len()]],
+            writers: sides.map(writers),
+            ..CodeMatch::default()
+        };
         let keys = [a, b].map(|code| code.iter().map(|i| key(i, Detail::All)).collect::<Vec<u64>>());
         out.same = keys[0] == keys[1];
         out.align(&keys, [0..a.len(), 0..b.len()]);
@@ -103,10 +108,37 @@ impl CodeMatch {
     pub fn of(&self, side: usize, instruction: u32) -> Option<u32> {
         self.partner[side].get(instruction as usize).copied().flatten()
     }
+    /// Whether two operands are not the same variable: their registers are written by instructions of which none
+    /// is the other's partner. Says nothing (`false`) of code that is not similar.
+    pub fn another(&self, a: &Operand, b: &Operand) -> bool {
+        let (Operand::Register(a) | Operand::Not(a), Operand::Register(b) | Operand::Not(b)) = (a, b) else {
+            return false;
+        };
+        let of = |side: usize, r: u32| self.writers[side].get(r as usize).map_or(&[][..], |w| &w[..]);
+        let (a, b) = (of(0, *a), of(1, *b));
+        // A writer without a partner could be anything.
+        let open =
+            |side: usize, list: &[u32]| list.is_empty() || list.iter().any(|&w| self.of(side, w).is_none());
+        let paired = || a.iter().any(|&w| self.of(0, w).is_some_and(|w| b.contains(&w)));
+        self.similar && !open(0, a) && !open(1, b) && !paired()
+    }
     /// Whether two instructions are partners.
     pub fn matches(&self, a: u32, b: u32) -> bool {
         self.of(0, a) == Some(b)
     }
+}
+
+/// By register: the instructions that write it.
+fn writers(flow: &DataFlow) -> Vec<Vec<u32>> {
+    let mut out = vec![Vec::new(); flow.registers.len()];
+    for (i, instruction) in flow.instructions.iter().enumerate() {
+        for &r in &instruction.results {
+            if let Some(list) = out.get_mut(r as usize) {
+                list.push(i as u32);
+            }
+        }
+    }
+    out
 }
 
 /// Whether two instructions do the same with their operands: the opcode and all constants agree.

@@ -39,6 +39,8 @@ struct Sum {
     ty: Scalar,
     /// Whether additions of integers are part of it.
     whole: bool,
+    /// Whether an atomic made it.
+    atomic: bool,
 }
 
 fn is_float(ty: Scalar) -> bool {
@@ -75,8 +77,9 @@ impl Sum {
     fn of(flow: &Flow<'_>, source: &Source) -> Option<Sum> {
         let (first, at) = adder(flow, source.clone(), false)?;
         let instruction = flow.instruction(at)?;
-        let whole = instruction.action == Action::Atomic && !is_float(instruction.ty);
-        let mut sum = Sum { terms: Vec::new(), last: at, ty: instruction.ty, whole };
+        let atomic = instruction.action == Action::Atomic;
+        let whole = atomic && !is_float(instruction.ty);
+        let mut sum = Sum { terms: Vec::new(), last: at, ty: instruction.ty, whole, atomic };
         let mut work = vec![Item { source: first, user: at, sign: 1.0, product: false }];
         while let Some(item) = work.pop() {
             if sum.terms.len() + work.len() > MAX_TERMS {
@@ -221,6 +224,19 @@ impl Walk<'_> {
         let sums = [0, 1].map(|s| Sum::of(self.flows[s], &p.sources[s]));
         let [Some(a), Some(b)] = sums else { return false };
         if a.terms.len().max(b.terms.len()) < 2 {
+            return false;
+        }
+        // In code that corresponds step by step, operands are followed one by one, unless the order is all that
+        // differs.
+        let atomic = [&a, &b].iter().any(|s| s.atomic);
+        if self.same_geometry && self.code.similar && !atomic {
+            let permuted = a.terms.len() == b.terms.len() && self.permuted(&a, &b);
+            let in_order =
+                || a.terms.iter().zip(&b.terms).all(|(x, y)| x.value.to_bits() == y.value.to_bits());
+            if permuted && !in_order() {
+                self.order(pair, [&a, &b]);
+                return true;
+            }
             return false;
         }
         let close = tolerance([&a, &b]);

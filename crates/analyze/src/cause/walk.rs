@@ -348,6 +348,11 @@ impl<'a> Walk<'a> {
         let Some([a, b]) = self.instructions(users) else { return };
         let mut pushed = false;
         for (x, y) in a.addresses.iter().zip(&b.addresses) {
+            if self.code.similar && x.offset != y.offset || self.code.another(&x.base, &y.base) {
+                let what =
+                    format!("A accesses memory by `{}`, B by `{}`", a.place.instruction, b.place.instruction);
+                return self.find(pair, CauseClass::Address, 0, users.map(Some), what);
+            }
             let sources =
                 [self.flows[0].operand(&x.base, users[0]), self.flows[1].operand(&y.base, users[1])];
             if self.differ(&sources, users, 64) {
@@ -438,6 +443,14 @@ impl<'a> Walk<'a> {
         }
         if self.instructions(at).is_some_and(|i| i.iter().all(|i| i.action == Action::Atomic)) {
             return self.atomics(pair, words, writers);
+        }
+        if matches
+            && let Some([a, b]) = self.instructions(at)
+            && a.action == Action::Store
+            && a.operands.len() == b.operands.len()
+            && self.swapped(pair, at, [a, b], 0..a.operands.len())
+        {
+            return;
         }
         let sources = [0, 1].map(|s| self.flows[s].written(&writers[s], &words[s]));
         match sources {
@@ -633,9 +646,36 @@ impl<'a> Walk<'a> {
             return self.find(pair, CauseClass::Operation, 1, at.map(Some), what);
         }
         let context = (code[0].action == Action::Compare).then_some(Context::Guard);
+        if self.swapped(pair, at, code, which) {
+            return;
+        }
         for sources in differing {
             self.push(pair, sources, at, context);
         }
+    }
+    /// Whether the instructions take other variables as operands, which then is the difference.
+    fn swapped(
+        &mut self,
+        pair: usize,
+        at: [At; 2],
+        code: [&Instruction; 2],
+        which: std::ops::Range<usize>,
+    ) -> bool {
+        let operands = |s: usize| code[s].operands.get(which.clone()).unwrap_or_default();
+        let (a, b) = (operands(0), operands(1));
+        let crossed = commutes(code[0])
+            && a.len() >= 2
+            && b.len() >= 2
+            && !self.code.another(&a[0], &b[1])
+            && !self.code.another(&a[1], &b[0]);
+        let other = a.iter().zip(b).any(|(x, y)| self.code.another(x, y));
+        if !other || crossed {
+            return false;
+        }
+        let text = |s: usize| &code[s].place.instruction;
+        let what = format!("A computes `{}`, B `{}` with other operands", text(0), text(1));
+        self.find(pair, CauseClass::Operation, 0, at.map(Some), what);
+        true
     }
     /// The values come from instructions that are not each other's.
     fn unmatched(&mut self, pair: usize, p: &Pair, at: [At; 2]) {

@@ -21,6 +21,8 @@ pub struct Explanation {
     pub causes: Vec<Cause>,
     /// By side: what the checks found.
     pub findings: [Findings; 2],
+    /// Whether outputs differ in these runs.
+    pub differ: bool,
 }
 
 /// One side, run again.
@@ -55,7 +57,7 @@ pub fn rerun(
         outputs: &outputs,
     };
     let causes = explain(&launch);
-    Ok(Explanation { causes, findings: [a.findings, b.findings] })
+    Ok(Explanation { causes, findings: [a.findings, b.findings], differ: !outputs.is_empty() })
 }
 
 fn again(job: &Job, device: &DeviceOptions) -> Result<Side> {
