@@ -79,9 +79,9 @@ impl CodeMatch {
     /// Matches what has no partner yet inside each gap between two pairs, in order, by a coarser key.
     fn fill(&mut self, code: [&[Instruction]; 2], detail: Detail) {
         let mut gaps: HashMap<(i64, u64), [Vec<usize>; 2]> = HashMap::new();
-        for side in 0..2 {
+        for (side, code) in code.into_iter().enumerate() {
             let mut last = -1;
-            for (i, instruction) in code[side].iter().enumerate() {
+            for (i, instruction) in code.iter().enumerate() {
                 match self.partner[side][i] {
                     Some(partner) => last = if side == 0 { i as i64 } else { i64::from(partner) },
                     None => {

@@ -258,6 +258,21 @@ impl<'a> Flow<'a> {
             covers.then_some(Writer { at, access, address })
         })
     }
+    /// The words of a CTA's shared memory that were written before a point in the order, in the order of writing.
+    pub fn shared_words(&self, owner: u64, before: u64) -> Vec<Word> {
+        let (first, last) = (key(Space::Shared, owner, 0), key(Space::Shared, owner, 0x3f_ffff << 4));
+        let writes = self.writes();
+        let range = writes.partition_point(|w| w.key < first)..writes.partition_point(|w| w.key <= last);
+        let mut list: Vec<&Write> = writes[range].iter().filter(|w| w.order < before).collect();
+        list.sort_by_key(|w| w.order);
+        let words = list.into_iter().filter_map(|w| {
+            let flow = &self.data.warps[w.warp as usize];
+            let access = flow.accesses[w.access as usize];
+            let address = flow.address(&access, w.lane)?.max((w.key & 0x3f_ffff) << 4);
+            Some(Word { space: Space::Shared, owner, address, bytes: access.bytes.min(4), before })
+        });
+        words.collect()
+    }
     /// The memory that a visit reads in its lane: for result `n` of a load, its own bytes.
     pub fn read_word(&self, at: At, n: usize) -> Option<Word> {
         let flow = self.data.warps.get(at.warp as usize)?;

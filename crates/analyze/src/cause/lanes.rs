@@ -38,8 +38,10 @@ pub(super) fn matrix_inputs(instruction: &Instruction, lane: u32, n: usize) -> V
     let (count, results) = (instruction.operands.len(), instruction.results.len());
     let Some(inputs) = count.checked_sub(results) else { return all(count) };
     if instruction.opcode.starts_with("wgmma") {
-        // The tiles lie in shared memory; of the registers, only the element's own sum is followed.
-        return vec![(n, lane)];
+        // Tiles in shared memory are followed apart; of the registers, the element's own sum and the row of A.
+        let quad = lane & !3;
+        let row = (results..count.min(results + 4)).flat_map(|i| (quad..quad + 4).map(move |l| (i, l)));
+        return std::iter::once((n, lane)).chain(row).collect();
     }
     if !instruction.opcode.starts_with("mma.sync") || results == 0 {
         return all(count);

@@ -239,6 +239,18 @@ impl Walk<'_> {
             }
             return false;
         }
+        if self.same_geometry
+            && self.code.similar
+            && let Some(pairs) = self.by_thread([&a, &b])
+        {
+            let apart: Vec<[&Term; 2]> =
+                pairs.into_iter().filter(|[x, y]| x.value.to_bits() != y.value.to_bits()).collect();
+            match apart.is_empty() {
+                true => self.order(pair, [&a, &b]),
+                false => self.terms(pair, apart),
+            }
+            return true;
+        }
         let close = tolerance([&a, &b]);
         let equal = |x: &Term, y: &Term| {
             let apart = (x.value - y.value).abs();
@@ -265,6 +277,24 @@ impl Walk<'_> {
         }
         self.leftover(pair, [&a, &b], [only_a, only_b]);
         true
+    }
+    /// Pairs the addends that the same thread adds at the same place; `None` if some have no partner.
+    fn by_thread<'t>(&self, sums: [&'t Sum; 2]) -> Option<Vec<[&'t Term; 2]>> {
+        let keyed = [0, 1].map(|side| {
+            let flow = self.flows[side];
+            let mut list = Vec::new();
+            for (n, term) in sums[side].terms.iter().enumerate() {
+                let number = flow.number(term.at);
+                let number = if side == 0 { Some(number) } else { self.code.of(1, number) };
+                let thread = flow.thread(term.at);
+                list.push(((number?, thread, flow.trip(term.at), term.product), n));
+            }
+            list.sort_unstable();
+            Some(list)
+        });
+        let [Some(a), Some(b)] = keyed else { return None };
+        let same = a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| x.0 == y.0);
+        same.then(|| a.iter().zip(&b).map(|(x, y)| [&sums[0].terms[x.1], &sums[1].terms[y.1]]).collect())
     }
     /// Whether the addends of both sums are the same numbers.
     fn permuted(&self, a: &Sum, b: &Sum) -> bool {

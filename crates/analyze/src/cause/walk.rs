@@ -21,6 +21,9 @@ use crate::report::CauseClass;
 /// The most pairs of one walk.
 const MAX_PAIRS: usize = 50_000;
 
+/// The most words of tiles in shared memory that are followed from one product.
+const MAX_TILE_WORDS: usize = 8;
+
 /// Two values to follow.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
@@ -446,6 +449,14 @@ impl<'a> Walk<'a> {
         }
         if matches
             && let Some([a, b]) = self.instructions(at)
+            && a.opcode != b.opcode
+            && a.action != Action::Store
+        {
+            let what = format!("A runs `{}`, B `{}`", a.place.instruction, b.place.instruction);
+            return self.find(pair, CauseClass::Operation, 0, at.map(Some), what);
+        }
+        if matches
+            && let Some([a, b]) = self.instructions(at)
             && a.action == Action::Store
             && a.operands.len() == b.operands.len()
             && self.swapped(pair, at, [a, b], 0..a.operands.len())
@@ -517,10 +528,12 @@ impl<'a> Walk<'a> {
         }
         match a.action {
             Action::Load => self.loads(pair, p, at, n),
-            Action::Atomic => match [0, 1].map(|s| self.flows[s].read_word(at[s], 0)) {
-                [Some(x), Some(y)] => self.push(pair, [x, y].map(Source::Memory), at, None),
-                _ => {}
-            },
+            Action::Atomic => {
+                let words = [0, 1].map(|s| self.flows[s].read_word(at[s], 0));
+                if let [Some(x), Some(y)] = words {
+                    self.push(pair, [x, y].map(Source::Memory), at, None);
+                }
+            }
             _ if !alike(a, b) => {
                 let what = format!("A computes `{}`, B `{}`", a.place.instruction, b.place.instruction);
                 self.find(pair, CauseClass::Operation, 0, at.map(Some), what);
@@ -612,10 +625,41 @@ impl<'a> Walk<'a> {
                 pushed = true;
             }
         }
+        if !pushed && a.opcode.starts_with("wgmma") {
+            pushed = self.tiles(pair, at);
+        }
         if !pushed {
             let what = "the operands in registers agree and the product does not".into();
             self.find(pair, CauseClass::Operation, 2, at.map(Some), what);
         }
+    }
+    /// Follows words in shared memory that differ when a product of tiles begins. Returns whether there are any.
+    fn tiles(&mut self, pair: usize, at: [At; 2]) -> bool {
+        let orders = [0, 1].map(|s| self.flows[s].order(at[s]));
+        let owners = at.map(|at| u64::from(at.warp) / self.flows[0].data.warps_per_cta.max(1));
+        let words = self.flows[0].shared_words(owners[0], orders[0]);
+        let mut pushed = 0;
+        for word in words {
+            let both = [word, Word { owner: owners[1], before: orders[1], ..word }];
+            let values = [0, 1].map(|s| {
+                let writer = self.flows[s].writer(&both[s])?;
+                let source = self.flows[s].written(&writer, &both[s])?;
+                match &source {
+                    Source::Memory(from) => {
+                        Some(Canonical::of_address(self.flows[s], from.space, from.address))
+                    }
+                    _ => self.canonical(s, &source, writer.at, 64),
+                }
+            });
+            if values[0] != values[1] {
+                self.push(pair, both.map(Source::Memory), at, None);
+                pushed += 1;
+            }
+            if pushed == MAX_TILE_WORDS {
+                break;
+            }
+        }
+        pushed > 0
     }
     /// Follows the operands that differ; if none does, the instruction itself is the difference.
     pub fn operands(
