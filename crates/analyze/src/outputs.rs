@@ -330,6 +330,30 @@ impl LaunchReport {
         self.differences.iter().filter(move |d| d.is_decisive() && !(agree && d.what == LaunchPart::Geometry))
     }
 
+    /// Whether all that keeps the verdict from being certain is code of two builds without a match, while all
+    /// lanes were decoded and all outputs agree.
+    pub fn only_code_unmatched(&self) -> bool {
+        let c = &self.coverage;
+        self.verdict == Verdict::Unknown
+            && self.outputs_agree()
+            && self.uncompared.iter().any(|u| u.hides)
+            && c.warps.missing == 0
+            && c.lanes.failed == 0
+            && c.elements.iter().all(|e| e.dropped == 0)
+    }
+
+    /// Takes outputs that agree, and checks that found nothing, for enough: the verdict becomes `same`, with a
+    /// note of what was not compared.
+    pub fn accept_unmatched_code(&mut self) {
+        let n = self.uncompared.iter().filter(|u| u.hides).map(|u| u.sites).sum::<u64>();
+        self.gaps.clear();
+        self.notes.push(format!(
+            "two builds: the outputs agree and the checks found no error; {n} decisions have no counterpart and \
+             were not compared"
+        ));
+        self.conclude();
+    }
+
     /// Computes the verdict from the findings, differences, faults and gaps.
     pub fn conclude(&mut self) {
         let differs = self.findings_total > 0

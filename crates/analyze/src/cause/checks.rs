@@ -7,7 +7,7 @@ use prlx_trace::check::{Check, Finding, Findings, Grade, Kind};
 use super::explain::place_of;
 use super::flow::Source;
 use super::walk::{Found, Walk};
-use crate::report::{Cause, CauseClass};
+use crate::report::{Cause, CauseClass, LaunchDifference, LaunchPart, LaunchReport};
 
 /// The class of causes that a finding is; `None` if it explains no value.
 pub(super) fn class(kind: Kind) -> Option<CauseClass> {
@@ -17,6 +17,7 @@ pub(super) fn class(kind: Kind) -> Option<CauseClass> {
         Kind::StillRead => Some(CauseClass::Race),
         Kind::Accumulator => Some(CauseClass::Stale),
         Kind::InactiveLane => Some(CauseClass::Undefined),
+        Kind::OutOfBounds | Kind::Misaligned => Some(CauseClass::Address),
         _ if kind.check() == Check::Init => Some(CauseClass::Undefined),
         _ => None,
     }
@@ -123,4 +124,33 @@ pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>) {
     if let Some(help) = &finding.help {
         cause.advice.clone_from(help);
     }
+}
+
+/// Errors of one side that are listed as differences.
+const LISTED: usize = 4;
+
+/// Adds the errors that checks found on one side alone: as differences, and as causes where nothing else was
+/// found. The caller computes the report's verdict again.
+pub fn add_check_findings(launch: &mut LaunchReport, findings: [&Findings; 2]) {
+    let mut alone: Vec<(usize, &Finding)> = Vec::new();
+    for side in [1, 0] {
+        let errors = findings[side].list.iter().filter(|f| f.kind.grade() == Grade::Error);
+        let other = &findings[1 - side].list;
+        alone.extend(errors.filter(|f| !other.iter().any(|g| alike(f, g))).map(|f| (side, f)));
+    }
+    for (side, finding) in alone.iter().take(LISTED) {
+        let mut values = [String::from("none"), String::from("none")];
+        values[*side].clone_from(&finding.what);
+        let name = finding.kind.name().to_owned();
+        launch.differences.push(LaunchDifference { what: LaunchPart::Check, name, values });
+    }
+    if launch.causes.is_empty() {
+        let explains = alone.iter().find_map(|(side, f)| Some((*side, *f, class(f.kind)?)));
+        if let Some((side, finding, class)) = explains {
+            let mut cause = Cause::default();
+            fill_in(&mut cause, ByCheck { side, finding, class });
+            launch.causes.push(cause);
+        }
+    }
+    launch.conclude();
 }

@@ -28,4 +28,5 @@ mod sums;
 mod value;
 mod walk;
 
+pub use checks::add_check_findings;
 pub use explain::{DifferingOutput, ExplainedLaunch, explain};

@@ -120,6 +120,8 @@ pub enum LaunchPart {
     Output,
     /// The content after the launch of a buffer that the launch file does not name as an output, while it names others.
     Scratch,
+    /// An error that a check found on one side alone.
+    Check,
 }
 
 impl LaunchPart {
@@ -131,6 +133,7 @@ impl LaunchPart {
             LaunchPart::Input => "input",
             LaunchPart::Output => "output",
             LaunchPart::Scratch => "scratch",
+            LaunchPart::Check => "check",
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Runs both sides again with checks and data flow, to find out why their outputs differ.
 
 use anyhow::Result;
-use prlx_analyze::cause::{DifferingOutput, ExplainedLaunch, explain};
-use prlx_analyze::report::Cause;
+use prlx_analyze::cause::{DifferingOutput, ExplainedLaunch, add_check_findings, explain};
+use prlx_analyze::report::{Cause, LaunchReport, Verdict};
 use prlx_driver::{Job, Output};
 use prlx_emu::Checks;
 use prlx_trace::check::{Check, Findings};
 use prlx_trace::dataflow::DataFlow;
 
+use super::launch_files::CompareOptions;
+use super::outputs::compare_outputs;
 use crate::Monitor;
 use crate::device::{Device, DeviceChoice, DeviceOptions};
 
@@ -16,13 +18,11 @@ const DATAFLOW_BYTES: u64 = 1 << 30;
 
 /// What running both sides again gave.
 #[derive(Debug, Default)]
-pub struct Explanation {
+struct Explanation {
     /// Why the outputs differ.
-    pub causes: Vec<Cause>,
+    causes: Vec<Cause>,
     /// By side: what the checks found.
-    pub findings: [Findings; 2],
-    /// Whether outputs differ in these runs.
-    pub differ: bool,
+    findings: [Findings; 2],
 }
 
 /// One side, run again.
@@ -32,36 +32,70 @@ struct Side {
     outputs: Vec<Output>,
 }
 
-/// Runs both sides again. `differing` compares their outputs.
+/// Explains the differences of a launch, and settles what outputs and checks alone can settle. Does nothing for
+/// a launch that is the same.
 ///
 /// # Errors
 /// If the device cannot be opened, or the user interrupts.
-pub fn rerun(
+pub(super) fn explain_launch(
+    launch: &mut LaunchReport,
     jobs: &[Job; 2],
-    device: &DeviceOptions,
-    differing: impl Fn([&[Output]; 2]) -> Vec<DifferingOutput>,
+    options: &CompareOptions,
     monitor: &Monitor<'_>,
-) -> Result<Explanation> {
+) -> Result<()> {
+    let on_cpu = options.device.device == DeviceChoice::Cpu;
+    if !options.explain || !on_cpu || launch.verdict == Verdict::Same {
+        return Ok(());
+    }
+    let found = rerun(jobs, options, monitor)?;
+    launch.causes = found.causes;
+    add_check_findings(launch, found.findings.each_ref());
+    if launch.only_code_unmatched() {
+        launch.accept_unmatched_code();
+    }
+    Ok(())
+}
+
+/// Runs both sides again.
+fn rerun(jobs: &[Job; 2], options: &CompareOptions, monitor: &Monitor<'_>) -> Result<Explanation> {
     let side = |job: &Job| {
         monitor.check()?;
         let activity = monitor.activity(&format!("looking for the cause in {}", job.name));
-        let side = again(job, device);
+        let side = again(job, &options.device);
         drop(activity);
         side
     };
     let [a, b] = [side(&jobs[0])?, side(&jobs[1])?];
-    let outputs = differing([&a.outputs, &b.outputs]);
+    let outputs = differing(jobs, [&a.outputs, &b.outputs], options);
     let launch = ExplainedLaunch {
         flows: [&a.flow, &b.flow],
         findings: [&a.findings, &b.findings],
         outputs: &outputs,
     };
     let causes = explain(&launch);
-    Ok(Explanation { causes, findings: [a.findings, b.findings], differ: !outputs.is_empty() })
+    Ok(Explanation { causes, findings: [a.findings, b.findings] })
+}
+
+/// The outputs of these runs that differ.
+fn differing(jobs: &[Job; 2], outputs: [&[Output]; 2], options: &CompareOptions) -> Vec<DifferingOutput> {
+    let mut all = Vec::new();
+    for (compared, elements) in compare_outputs(jobs, outputs, options.tolerance) {
+        let find = |side: usize| outputs[side].iter().find(|o| o.name == compared.name);
+        if let (false, Some(a), Some(b)) = (elements.is_empty(), find(0), find(1)) {
+            all.push(DifferingOutput {
+                name: a.name.clone(),
+                ty: a.ty,
+                shape: a.shape.clone(),
+                elements,
+                bytes: [a.bytes.clone(), b.bytes.clone()],
+            });
+        }
+    }
+    all
 }
 
 fn again(job: &Job, device: &DeviceOptions) -> Result<Side> {
-    let checks = [Check::Race, Check::Init, Check::Sync, Check::Async];
+    let checks = [Check::Bounds, Check::Race, Check::Init, Check::Sync, Check::Async];
     let options = DeviceOptions {
         device: DeviceChoice::Cpu,
         check: Some(checks.into_iter().fold(Checks::NONE, Checks::with)),

@@ -1,13 +1,15 @@
 //! Records two sides, compares them, and records them again around the first findings to see all operands
 //! there.
 
-pub mod explain;
+mod explain;
 mod launch_files;
+mod outputs;
 mod programs;
 
 pub use launch_files::{
     CompareOptions, LaunchComparison, ZOOMED_FINDINGS, attach_operands, compare_launch_files,
 };
+pub use outputs::compare_outputs;
 pub use programs::{ProgramComparison, compare_programs};
 
 use prlx_trace::Level;
