@@ -169,7 +169,8 @@ impl<'a> Runner<'a> {
             Source::LaunchFile(job) => {
                 let job = self.job_of_run(job, n);
                 let program = record::recorder_program(&options.recorder, record::warps_per_cta(&job));
-                let (trace, _) = record::record(&job, &program, &options.recorder, &options.device, monitor)?;
+                let recorded = record::record(&job, &program, &options.recorder, &options.device, monitor)?;
+                let trace = recorded.trace;
                 record::save(&trace, recording)?;
                 let fault = trace.launches.iter().find_map(|l| l.launch.fault.as_ref());
                 Ok(fault.map(|f| f.kind.name().to_owned()))

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use anyhow::{Result, bail};
 use prlx_analyze::Verdict;
+use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::Fault;
 use prlx_analyze::runs::schedules::{OutputContent, ScheduleOutcome, ScheduleRun, Schedules};
 use prlx_driver::{Error, ErrorKind, Job, Output, element};
@@ -103,7 +104,9 @@ pub fn explore(
             let names = runs.map(|r| format!("{} --seed {}", files[r.file].display(), r.seed));
             let jobs = runs.map(|r| with_seed(&jobs[r.file], r.seed));
             let device = DeviceOptions { threads: Some(1), ..device.clone() };
-            let options = CompareOptions { device, ..options.clone() };
+            // Outcomes are grouped by the bits of the outputs, so they are compared by bits here.
+            let tolerance = Some(Tolerance::default());
+            let options = CompareOptions { device, tolerance, ..options.clone() };
             let report = compare_launch_files(&jobs, names, &options, monitor)?.report;
             if report.verdict == Verdict::Same {
                 // It would be a bug of the CPU device.

@@ -23,6 +23,15 @@ pub fn checks(text: &str) -> Result<Checks, String> {
     })
 }
 
+/// A tolerance: a finite number that is not negative.
+pub fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().map_err(|_| format!("`{text}` is no number"))?;
+    if !number.is_finite() || number < 0.0 {
+        return Err("a tolerance is a finite number that is not negative, as 1e-5".into());
+    }
+    Ok(number)
+}
+
 /// A positive number of seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|s| *s > 0.0).and_then(|s| Duration::try_from_secs_f64(s).ok());
@@ -140,6 +149,12 @@ mod tests {
         for wrong in ["2", "2-1", "1-1", "-1-2", "a-2", "0-inf", "nan-1"] {
             assert!(time_range(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn tolerances_are_finite_and_not_negative() {
+        assert_eq!([tolerance("0"), tolerance("1e-5")], [Ok(0.0), Ok(1e-5)]);
+        assert!(["-1e-5", "nan", "inf", "", "1%"].iter().all(|s| tolerance(s).is_err()));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use prlx_trace::Level;
 
-use super::compare::CompareArgs;
+use super::compare::{CompareArgs, ToleranceArgs};
 use super::device::DeviceArgs;
 use super::parse;
 use super::recorder::{LaunchSelectionArgs, RecorderArgs};
@@ -50,6 +50,8 @@ impl RunArgs {
             report: ReportArgs { json: self.json, findings: 1, ..ReportArgs::default() },
             seeds: self.seeds.clone(),
             no_zoom: false,
+            tolerance: ToleranceArgs::default(),
+            no_explain: false,
             keep: None,
         }
     }

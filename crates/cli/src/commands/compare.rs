@@ -41,6 +41,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
 /// Compares two programs.
 fn programs(commands: [&CommandWords; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     args.recorder.refuse_for_program(&args.device)?;
+    args.tolerance.refuse_for_programs()?;
     let commands = commands.map(|c| c.0.as_slice());
     let mut found = compare_programs(commands, &args.selection.options(), &options(args), &ui.monitor())?;
     report::write_files(&mut found.report, &found.scene, args.report.findings.max(1), &args.report)?;
@@ -73,5 +74,7 @@ fn options(args: &CompareArgs) -> CompareOptions {
         views: report::views(&args.report),
         zoom: !args.no_zoom,
         keep: args.keep.clone(),
+        tolerance: args.tolerance.options(),
+        explain: !args.no_explain,
     }
 }

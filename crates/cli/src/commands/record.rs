@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use prlx::record::{
-    self, ProgramOutput, Supervisor, recorder_program, run_program, session_options, warps_per_cta,
+    self, ProgramOutput, RecordedLaunch, Supervisor, recorder_program, run_program, session_options,
+    warps_per_cta,
 };
 
 use crate::args::RecordArgs;
@@ -44,7 +45,8 @@ fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result
     let (recorder, device) = (args.recorder.options(), args.device.options());
     let job = record::load(file, &device)?;
     let program = recorder_program(&recorder, warps_per_cta(&job));
-    let (trace, found) = record::record(&job, &program, &recorder, &device, &ui.monitor())?;
+    let RecordedLaunch { trace, findings: found, .. } =
+        record::record(&job, &program, &recorder, &device, &ui.monitor())?;
     let bytes = record::save(&trace, output)?;
     let totals = trace.launches.iter().map(|l| l.launch.totals).next().unwrap_or_default();
     ui.note(&format!(

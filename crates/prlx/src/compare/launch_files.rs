@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
+use prlx_analyze::outputs::{Tolerance, add_outputs};
 use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_analyze::{DiffOptions, Report};
 use prlx_driver::Job;
@@ -12,16 +13,17 @@ use prlx_trace::check::Findings;
 use prlx_trace::launch::Window;
 
 use super::locates_visits;
+use super::outputs::{compare_outputs, with_common_outputs};
 use crate::Monitor;
 use crate::device::DeviceOptions;
 use crate::diff::diff_traces;
-use crate::record::{self, RecorderOptions};
+use crate::record::{self, RecordedLaunch, RecorderOptions};
 
 /// Findings of a comparison that get operands by default: each costs one more run of both sides.
 pub const ZOOMED_FINDINGS: usize = 3;
 
 /// How to record and compare two sides.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct CompareOptions {
     /// What to record.
     pub recorder: RecorderOptions,
@@ -35,6 +37,26 @@ pub struct CompareOptions {
     pub zoom: bool,
     /// Keep both recordings in this folder.
     pub keep: Option<PathBuf>,
+    /// How far elements of outputs may be apart. With `None`, the `expect` of launch files says it, and other
+    /// outputs must have equal bits.
+    pub tolerance: Option<Tolerance>,
+    /// Run both sides again to find why outputs differ.
+    pub explain: bool,
+}
+
+impl Default for CompareOptions {
+    fn default() -> Self {
+        CompareOptions {
+            recorder: RecorderOptions::default(),
+            device: DeviceOptions::default(),
+            diff: DiffOptions::default(),
+            views: None,
+            zoom: false,
+            keep: None,
+            tolerance: None,
+            explain: true,
+        }
+    }
 }
 
 /// A comparison of two launch files.
@@ -48,6 +70,8 @@ pub struct LaunchComparison {
     pub traces: [Rc<Trace>; 2],
     /// What the checks found on each side.
     pub checks: [Findings; 2],
+    /// By output of the launch's report: the positions of the first differing elements, ascending.
+    pub differing: Vec<Vec<u64>>,
 }
 
 /// Records both jobs on a device and compares them; the report calls them `names`.
@@ -66,13 +90,22 @@ pub fn compare_launch_files(
         let program = record::recorder_program(recorder, record::warps_per_cta(job));
         record::record(job, &program, recorder, device, monitor)
     };
-    let ((a, checks_a), (b, checks_b)) = (record(&jobs[0])?, record(&jobs[1])?);
+    let jobs = &*with_common_outputs(jobs);
+    let (left, right) = (record(&jobs[0])?, record(&jobs[1])?);
+    let compared = compare_outputs(jobs, [&left.outputs, &right.outputs], options.tolerance);
+    let (RecordedLaunch { trace: a, findings: of_a, .. }, RecordedLaunch { trace: b, findings: of_b, .. }) =
+        (left, right);
     if let Some(folder) = &options.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         record::save(&a, &folder.join("a.prlx"))?;
         record::save(&b, &folder.join("b.prlx"))?;
     }
     let mut report = diff_traces(&a, &b, names, &options.diff, monitor)?;
+    let (outputs, differing) = compared.into_iter().unzip();
+    if let [launch] = &mut report.launches[..] {
+        add_outputs(launch, outputs);
+        report.conclude();
+    }
     if options.zoom {
         attach_operands(&mut report, jobs, ZOOMED_FINDINGS, recorder, device, monitor)?;
     }
@@ -80,7 +113,7 @@ pub fn compare_launch_files(
     if let Some(views) = options.views {
         scene.add([&a, &b], &report, 0, views, &PathViewOptions::default())?;
     }
-    Ok(LaunchComparison { report, scene, traces: [Rc::new(a), Rc::new(b)], checks: [checks_a, checks_b] })
+    Ok(LaunchComparison { report, scene, traces: [Rc::new(a), Rc::new(b)], checks: [of_a, of_b], differing })
 }
 
 /// Records both sides again around the first `most` findings of a report and attaches all operands there.
@@ -108,7 +141,7 @@ pub fn attach_operands(
             Some(window) => {
                 let program = record::recorder_program(recorder, record::warps_per_cta(job));
                 record::record(job, &record::zoomed(&program, window), recorder, &unchecked, monitor)
-                    .map(|(trace, _)| trace)
+                    .map(|recorded| recorded.trace)
             }
             // The finding's site exists on the other side only, which shows its operands alone.
             None => Ok(Trace::default()),

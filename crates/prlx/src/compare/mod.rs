@@ -2,11 +2,13 @@
 //! there.
 
 mod launch_files;
+mod outputs;
 mod programs;
 
 pub use launch_files::{
     CompareOptions, LaunchComparison, ZOOMED_FINDINGS, attach_operands, compare_launch_files,
 };
+pub use outputs::compare_outputs;
 pub use programs::{ProgramComparison, compare_programs};
 
 use prlx_trace::Level;

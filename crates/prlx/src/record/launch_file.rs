@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use prlx_driver::{Job, RecordOptions};
+use prlx_driver::{Job, Output, RecordOptions};
 use prlx_legacy::v1::is_v1;
 use prlx_plan::RecordingRequest;
 use prlx_trace::check::Findings;
@@ -71,7 +71,18 @@ pub fn zoomed(program: &RecordingRequest, window: Window) -> RecordingRequest {
     RecordingRequest { level: Level::Operands, window: Some(window), ..program.clone() }
 }
 
-/// Records a job. Returns the recording, and what the checks found.
+/// A recorded launch.
+#[derive(Debug, Default)]
+pub struct RecordedLaunch {
+    /// The recording.
+    pub trace: Trace,
+    /// What the checks found.
+    pub findings: Findings,
+    /// The outputs that the recorded run left; empty if the launch was stopped or the job names none.
+    pub outputs: Vec<Output>,
+}
+
+/// Records a job.
 ///
 /// If the kernel faults, the recording ends there and its launch holds the fault.
 ///
@@ -83,7 +94,7 @@ pub fn record(
     recorder: &RecorderOptions,
     on: &DeviceOptions,
     monitor: &Monitor<'_>,
-) -> Result<(Trace, Findings)> {
+) -> Result<RecordedLaunch> {
     if program.level == Level::Operands && program.window.is_none() {
         bail!(
             "level `operands` records a window around a finding: compare at another level, and PRLX adds the operands"
@@ -102,10 +113,10 @@ pub fn record(
         hooks: !recorder.rewritten,
     };
     let mut device = Device::open(on)?;
-    let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
+    let mut recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot record {}", job.name))?;
     drop(activity);
-    let found = device.findings(job);
+    let findings = device.findings(job);
     if let Some(changed) = recorded.original.as_ref().filter(|b| !b.changed.is_empty()) {
         monitor.warn(&format!(
             "{}: {} differ between the recorded and the unrecorded run: the kernel depends on its schedule, or recording changed its result",
@@ -121,5 +132,6 @@ pub fn record(
             None => bail!(what),
         }
     }
-    Ok((recorded.into_trace(rewrite.plan.module), found))
+    let outputs = std::mem::take(&mut recorded.outputs);
+    Ok(RecordedLaunch { trace: recorded.into_trace(rewrite.plan.module), findings, outputs })
 }

@@ -12,7 +12,7 @@ mod supervisor;
 
 pub use file::save;
 pub use folder::RecordingFolder;
-pub use launch_file::{load, record, recorder_program, warps_per_cta, with_seed, zoomed};
+pub use launch_file::{RecordedLaunch, load, record, recorder_program, warps_per_cta, with_seed, zoomed};
 pub use options::{LaunchSelection, RecorderOptions, patterns, session_options};
 pub use program::{Ended, ProgramOutput, run_program};
 pub use supervisor::Supervisor;
