@@ -4,6 +4,7 @@ use prlx_analyze::FindingKind;
 use prlx_analyze::report::{Finding, LaunchPart, LaunchReport, Report, Verdict};
 
 use super::names::{kernel, launch, short, stops};
+use super::{cause, output};
 use crate::format::{clean, count, number};
 
 /// The report in one sentence, without the verdict.
@@ -14,7 +15,7 @@ pub(crate) fn headline(r: &Report) -> String {
         _ => None,
     });
     let what = match (r.verdict, r.first()) {
-        (Verdict::Same, _) => "no difference, and everything was compared".to_owned(),
+        (Verdict::Same, _) => agreement(r).to_owned(),
         (Verdict::Unknown, _) if !r.launches.is_empty() && r.launches.iter().all(nothing_compared) => {
             "no lane was compared".to_owned()
         }
@@ -26,10 +27,7 @@ pub(crate) fn headline(r: &Report) -> String {
         }
         (_, None) if stopped.is_some() => "no branch decision differs".to_owned(),
         (_, None) if r.first_launch().is_some() => match &r.launches[..] {
-            [l] if nothing_compared(l) => {
-                format!("{}: {}, and no lane was compared", kernel(l), differing_parts(l))
-            }
-            [l] => format!("{}: {}, but {}", kernel(l), differing_parts(l), decisions_agree(l)),
+            [l] => format!("{}: {}", kernel(l), without_findings(l)),
             _ => among_launches(r, None, "no branch decision differs"),
         },
         (_, None) => "one side has more launches".to_owned(),
@@ -37,6 +35,34 @@ pub(crate) fn headline(r: &Report) -> String {
     match stopped {
         Some((l, side, kind)) => format!("{}: only {side} {}; {what}", kernel(l), stops(kind, 1)),
         None => what,
+    }
+}
+
+/// What holds of a report without a difference.
+fn agreement(r: &Report) -> &'static str {
+    let has = |part| r.launches.iter().any(|l| l.differences.iter().any(|d| d.what == part));
+    let tolerance = r.launches.iter().flat_map(|l| &l.outputs).any(|o| o.within_tolerance > 0);
+    match (has(LaunchPart::Geometry), tolerance) {
+        (true, true) => "the outputs agree within the tolerance, with other launch dimensions",
+        (true, false) => "the outputs agree, with other launch dimensions",
+        (false, true) => "no difference beyond the tolerance, and everything was compared",
+        (false, false) => "no difference, and everything was compared",
+    }
+}
+
+/// What differs in a launch without findings: the first output with the first cause, or the parts that differ.
+fn without_findings(l: &LaunchReport) -> String {
+    let what = output::first_output(l).unwrap_or_else(|| differing_parts(l));
+    match &l.causes[..] {
+        [first, others @ ..] => {
+            let more = match others.len() as u64 {
+                0 => String::new(),
+                n => format!(", and {}", count(n, "other cause", "other causes")),
+            };
+            format!("{what}; cause: {}{more}", cause::brief(first))
+        }
+        [] if nothing_compared(l) => format!("{what}, and no lane was compared"),
+        [] => format!("{what}, but {}", decisions_agree(l)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod finding;
 mod map;
+mod output;
 mod page;
 mod source;
 

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use prlx_analyze::report::{LaunchReport, Report, Verdict};
 use prlx_analyze::view::ViewModel;
 
-use super::finding;
+use super::{finding, output};
 use crate::format::html::{el, esc, esc_lines, pairs};
 use crate::format::{count, plain_name};
 use crate::words;
@@ -151,10 +151,8 @@ impl ReportPage<'_> {
                 out += &el("pre", "", esc_lines(&f.text));
             }
         }
-        if !l.differences.is_empty() {
-            let rows: String = l
-                .differences
-                .iter()
+        if words::other_differences(l).next().is_some() {
+            let rows: String = words::other_differences(l)
                 .map(|d| {
                     let cells = [d.what.name(), &d.name, &d.values[0], &d.values[1]]
                         .map(|c| el("td", "", esc(c)))
@@ -165,6 +163,7 @@ impl ReportPage<'_> {
             let head = "<tr><th>of the launch</th><th></th><th class=\"a\">A</th><th class=\"b\">B</th></tr>";
             out += &el("table", "list", format!("{head}{rows}"));
         }
+        out += &output::outputs(l);
         for (j, f) in l.findings.iter().enumerate() {
             out += &finding::card(self.scene, (i, j), l, f);
         }
@@ -175,6 +174,7 @@ impl ReportPage<'_> {
         let mut seen: Vec<(String, String)> =
             words::coverage(l).into_iter().map(|(name, text)| (name.to_string(), esc(&text))).collect();
         seen.extend(words::recorded(l).map(|how| ("recorded".to_string(), esc(&how))));
+        seen.extend(l.notes.iter().map(|note| ("note".to_string(), esc(note))));
         let gaps: String = l.gaps.iter().map(|g| el("li", "", esc(g))).collect();
         let gaps = if gaps.is_empty() { gaps } else { el("ul", "gaps", gaps) };
         out += &el("h3", "", "Coverage");

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use prlx_analyze::report::{LaunchPart, LaunchReport, ProcessPair, Report, Verdict};
 
-use super::finding;
+use super::{cause, finding, output};
 use crate::format::{Ink, Style, clean, clip, count, number, pad, plain_name, wrap};
 use crate::words;
 
@@ -196,6 +196,8 @@ impl ReportText<'_> {
         }
         self.faults(out, l)?;
         self.differences(out, l)?;
+        output::outputs(out, self.style, l)?;
+        cause::causes(out, self.style, l)?;
         for (i, f) in l.findings.iter().enumerate() {
             if i == FULL {
                 writeln!(out)?;
@@ -250,9 +252,13 @@ impl ReportText<'_> {
             (LaunchPart::Geometry, "launch dimensions differ"),
             (LaunchPart::Input, "inputs differ"),
             (LaunchPart::Output, outputs.as_str()),
+            (
+                LaunchPart::Scratch,
+                "buffers that are not outputs differ after the launch (this decides nothing)",
+            ),
         ];
         for (part, title) in groups {
-            let of: Vec<_> = l.differences.iter().filter(|d| d.what == part).collect();
+            let of: Vec<_> = words::other_differences(l).filter(|d| d.what == part).collect();
             if of.is_empty() {
                 continue;
             }
@@ -307,6 +313,9 @@ impl ReportText<'_> {
         }
         if !words::nothing_compared(l) {
             self.gaps(out, l)?;
+        }
+        for note in &l.notes {
+            self.line(out, "note", &clean(note))?;
         }
         if let Some(how) = words::recorded(l) {
             self.line(out, "recorded", &how)?;

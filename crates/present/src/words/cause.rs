@@ -1,0 +1,78 @@
+//! Why an output differs, in words.
+
+use prlx_analyze::report::{Cause, CausePlace, place};
+
+use super::names::short;
+use crate::format::{clean, count};
+
+/// Most steps of the way from the output to the cause.
+const STEPS: usize = 8;
+
+/// The element and its values, as `C[3,255]` and a value for each side.
+pub(crate) fn element(c: &Cause) -> (String, [String; 2]) {
+    (clean(&place(&c.output, &c.element)), c.values.each_ref().map(|v| clean(v)))
+}
+
+/// The class and the line, as `guard at mm.cu:19`.
+pub(crate) fn brief(c: &Cause) -> String {
+    match c.places.iter().flatten().next() {
+        Some(place) => format!("{} at {}", c.class.name(), line(place)),
+        None => c.class.name().to_owned(),
+    }
+}
+
+/// Rows on a cause: names, then texts. A row without a name continues the row before it.
+pub(crate) fn rows(c: &Cause) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("what", clean(&c.what))];
+    let sides = ["A", "B"].into_iter().zip(&c.places);
+    let places = sides.filter_map(|(side, p)| p.as_ref().map(|p| format!("{side}  {}", full(p))));
+    put(&mut rows, "first difference", places);
+    put(&mut rows, "other access", c.other.iter().map(full));
+    let more = c.steps.len().saturating_sub(STEPS) as u64;
+    let more = (more > 0).then(|| count(more, "more step", "more steps"));
+    put(&mut rows, "way from the output", c.steps.iter().take(STEPS).map(step).chain(more));
+    if c.elements > 1 {
+        rows.push(("elements", count(c.elements, "element has this cause", "elements have this cause")));
+    }
+    rows.extend(c.uncertain.as_ref().map(|why| ("uncertain", clean(why))));
+    if !c.advice.is_empty() {
+        rows.push(("next", clean(&c.advice)));
+    }
+    rows
+}
+
+fn put(rows: &mut Vec<(&'static str, String)>, name: &'static str, texts: impl Iterator<Item = String>) {
+    rows.extend(texts.enumerate().map(|(i, text)| (if i == 0 { name } else { "" }, text)));
+}
+
+/// A step, with its values and the lines where they come from.
+fn step(s: &prlx_analyze::report::CauseStep) -> String {
+    let at: Vec<String> = s.places.iter().flatten().map(line).collect();
+    let at = match &at[..] {
+        [] => String::new(),
+        [a, b] if a != b => format!("  {a} in A, {b} in B"),
+        [a, ..] => format!("  {a}"),
+    };
+    let value = |side: &str, value: &str| match value {
+        "" => format!("not in {side}"),
+        value => format!("{side} {}", clean(value)),
+    };
+    format!("{}   {}   {}{at}", clean(&s.what), value("A", &s.values[0]), value("B", &s.values[1]))
+}
+
+/// The line of a place: in the source, or else in the module's text.
+fn line(p: &CausePlace) -> String {
+    match &p.location {
+        Some(location) => short(location),
+        None => format!("{}, line {} of the module", clean(&p.function), p.module_line),
+    }
+}
+
+/// A place with its thread and its code.
+fn full(p: &CausePlace) -> String {
+    let coordinates = |v: [u32; 3]| format!("({},{},{})", v[0], v[1], v[2]);
+    let thread = format!("CTA {}, thread {}", coordinates(p.cta), coordinates(p.thread));
+    let nth = if p.trip > 0 { format!(", execution {}", p.trip + 1) } else { String::new() };
+    let source = p.location.as_ref().and_then(|l| l.code.as_deref()).map(str::trim).filter(|c| !c.is_empty());
+    format!("{}, {thread}{nth}  `{}`", line(p), clean(source.unwrap_or(&p.text)))
+}
