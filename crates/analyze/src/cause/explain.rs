@@ -10,6 +10,7 @@ use prlx_trace::kernel::Scalar;
 use super::checks;
 use super::code_match::CodeMatch;
 use super::flow::{At, Flow, Source, Word};
+use super::value::{Canonical, canonical};
 use super::walk::{Context, Found, Pair, Walk};
 use crate::report::{Cause, CauseClass, CausePlace, CauseStep, Location};
 use crate::value::format_value;
@@ -75,7 +76,11 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
             let by_check = checks::refine(&walk, launch.findings, &mut found);
             let key = (found.class, [0, 1].map(|s| found.places[s].map(|at| flows[s].number(at))));
             let order = [0, 1].map(|s| found.places[s].map_or(u64::MAX, |at| flows[s].order(at)));
-            match groups.iter_mut().find(|g| g.key == key && g.cause.output == output.name) {
+            let same = |g: &&mut Group| {
+                // An error that a check found is one cause, whatever outputs it shows in.
+                g.key == key && (by_check.is_some() || g.cause.output == output.name)
+            };
+            match groups.iter_mut().find(same) {
                 Some(group) => group.cause.elements += 1,
                 None => {
                     let mut cause = cause(&walk, &found, output, element);
@@ -93,7 +98,9 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
     for cause in &mut causes {
         if cut {
             cause.uncertain = Some("the recording of the data flow reached its memory limit".into());
-        } else if !code.similar {
+        } else if !code.similar
+            && !matches!(cause.class, CauseClass::Race | CauseClass::Nan | CauseClass::Input)
+        {
             cause.uncertain =
                 Some("large parts of the code of one side have no counterpart on the other".into());
         }
@@ -258,37 +265,44 @@ pub(super) fn place_of(place: &Place) -> CausePlace {
 /// The way from the output to the first difference; of equal instructions in a row, the first.
 fn steps(walk: &Walk<'_>, chain: &[&Pair]) -> Vec<CauseStep> {
     let mut out: Vec<(Vec<u32>, CauseStep)> = Vec::new();
-    for pair in chain {
+    for pair in chain.iter().skip(1) {
         let at = [0, 1].map(|s| match &pair.sources[s] {
             Source::Result(at, _) => Some(*at),
             Source::Memory(word) => walk.flows[s].writer(word).map(|w| w.at),
             _ => None,
         });
-        if at == [None, None] {
-            continue;
-        }
         let numbers: Vec<u32> =
             [0, 1].iter().filter_map(|&s| at[s].map(|at| walk.flows[s].number(at))).collect();
-        if out.iter().any(|(seen, _)| *seen == numbers) {
+        let values =
+            [0, 1].map(|s| value(walk.flows[s], &pair.sources[s], pair.users[s]).unwrap_or_default());
+        let seen = out.iter().any(|(seen, step)| *seen == numbers || step.values == values);
+        if seen || values.iter().all(String::is_empty) {
             continue;
         }
-        let values = [0, 1].map(|s| {
-            let ty = walk.flows[s].type_of(&pair.sources[s]);
-            let value = walk.flows[s].value(&pair.sources[s], pair.users[s]);
-            value.zip(ty).map_or_else(String::new, |(v, ty)| format_value(v, ty))
-        });
-        let step = CauseStep {
-            what: describe(walk, pair),
-            values,
-            places: [0, 1].map(|s| at[s].and_then(|at| place(walk.flows[s], at))),
-        };
-        out.push((numbers, step));
+        let places = [0, 1].map(|s| at[s].and_then(|at| place(walk.flows[s], at)));
+        out.push((numbers, CauseStep { what: describe(walk, pair), values, places }));
     }
     let mut steps: Vec<CauseStep> = out.into_iter().map(|(_, step)| step).collect();
     if steps.len() > 2 * STEPS {
         steps.drain(STEPS..steps.len() - STEPS);
     }
     steps
+}
+
+/// A source's value in words: an address as a place in its buffer.
+fn value(flow: &Flow<'_>, source: &Source, user: At) -> Option<String> {
+    if let Source::Memory(word) = source {
+        let writer = flow.writer(word)?;
+        return match flow.written(&writer, word)? {
+            Source::Memory(_) => None,
+            stored => value(flow, &stored, writer.at),
+        };
+    }
+    let ty = flow.type_of(source)?;
+    if let Some(Canonical::Place(name, offset)) = canonical(flow, source, user, ty.bits()) {
+        return Some(format!("`{name}` + {offset}"));
+    }
+    Some(format_value(flow.value(source, user)?, ty))
 }
 
 fn describe(walk: &Walk<'_>, pair: &Pair) -> String {

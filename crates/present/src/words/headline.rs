@@ -108,6 +108,7 @@ fn differing_parts(l: &LaunchReport) -> String {
         (LaunchPart::Geometry, "dimensions"),
         (LaunchPart::Input, "inputs"),
         (LaunchPart::Output, "outputs"),
+        (LaunchPart::Check, "errors that the checks found"),
     ];
     let has = |part| l.differences.iter().any(|d| d.what == part);
     let names: Vec<&str> = all.into_iter().filter(|(part, _)| has(*part)).map(|(_, name)| name).collect();

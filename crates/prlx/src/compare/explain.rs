@@ -107,6 +107,10 @@ fn again(job: &Job, device: &DeviceOptions) -> Result<Side> {
     // A kernel that faults leaves what it did until then.
     let outputs = prlx_driver::run::run(device.driver(), job).map_or_else(|_| Vec::new(), |run| run.outputs);
     let findings = device.findings(job);
-    let flow = device.take_dataflow(job).unwrap_or_default();
+    let mut flow = device.take_dataflow(job).unwrap_or_default();
+    // The launch file's names say more than those of the module.
+    for (param, arg) in flow.params.iter_mut().zip(&job.args) {
+        param.name.clone_from(&arg.name);
+    }
     Ok(Side { flow, findings, outputs })
 }

@@ -16,7 +16,10 @@ pub(super) fn causes(out: &mut impl Write, style: Style, l: &LaunchReport) -> io
         let (place, [a, b]) = words::cause_element(cause);
         let head = style.ink(Ink::Bad, "cause");
         let b = style.ink(Ink::Bad, &b);
-        writeln!(out, "  {head}  {place}   A {a}   B {b}   (class: {})", cause.class.name())?;
+        match cause.output.is_empty() {
+            true => writeln!(out, "  {head}  (class: {})", cause.class.name())?,
+            false => writeln!(out, "  {head}  {place}   A {a}   B {b}   (class: {})", cause.class.name())?,
+        }
         for (name, text) in words::cause_rows(cause) {
             for (i, part) in wrap(&text, style.width.saturating_sub(INDENT)).iter().enumerate() {
                 let name = if i == 0 { name } else { "" };

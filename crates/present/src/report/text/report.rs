@@ -252,6 +252,7 @@ impl ReportText<'_> {
             (LaunchPart::Geometry, "launch dimensions differ"),
             (LaunchPart::Input, "inputs differ"),
             (LaunchPart::Output, outputs.as_str()),
+            (LaunchPart::Check, "errors that the checks found on one side alone"),
             (
                 LaunchPart::Scratch,
                 "buffers that are not outputs differ after the launch (this decides nothing)",
