@@ -89,11 +89,11 @@ pub enum Action {
     Exchange,
     /// A barrier, a fence, an mbarrier.
     Sync,
-    /// A branch.
+    /// A branch, with or without a condition.
     Branch,
     /// A call, a return, an exit.
     Call,
-    /// Everything else.
+    /// Texture accesses, hints, and what has no class.
     Other,
 }
 
@@ -170,9 +170,9 @@ pub struct Visit {
     pub group: u32,
     /// The lanes of them that executed it: those whose guard held. For a branch: those that took it.
     pub lanes: u32,
-    /// Where the values of its results begin in [`WarpFlow::values`]: for each result, one value for each lane
-    /// of `lanes`, lowest lane first; if the result's bit in `uniform` is set, one value for all lanes. A
-    /// predicate is 0 or 1. Registers of 128 bits have their low half only.
+    /// Where the values of its results begin in [`WarpFlow::values`]: for each result, one value for each
+    /// lane of `lanes`, lowest lane first; if the result's bit in `uniform` is set, one value for all
+    /// lanes. A predicate is 0 or 1. Registers of 128 bits have their low half only.
     pub values: u32,
     /// Bit `i`: result `i` has the same value in all lanes. Results from the 32nd on never are uniform.
     pub uniform: u32,

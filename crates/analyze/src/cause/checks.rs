@@ -4,8 +4,8 @@
 
 use prlx_trace::check::{Check, Finding, Findings, Grade, Kind};
 
-use super::explain::place_of;
 use super::flow::Source;
+use super::place::place_of;
 use super::walk::{Found, Walk};
 use crate::report::{Cause, CauseClass, LaunchDifference, LaunchPart, LaunchReport};
 

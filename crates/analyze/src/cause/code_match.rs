@@ -31,7 +31,7 @@ enum Detail {
     All,
     /// Opcode and the text of the source line.
     Line,
-    /// Opcode.
+    /// The opcode alone.
     Opcode,
     /// What it does, and its type.
     Work,
@@ -108,8 +108,8 @@ impl CodeMatch {
     pub fn of(&self, side: usize, instruction: u32) -> Option<u32> {
         self.partner[side].get(instruction as usize).copied().flatten()
     }
-    /// Whether two operands are not the same variable: their registers are written by instructions of which none
-    /// is the other's partner. Says nothing (`false`) of code that is not similar.
+    /// Whether two operands are not the same variable: their registers are written by instructions of which
+    /// none is the other's partner. Says nothing (`false`) of code that is not similar.
     pub fn another(&self, a: &Operand, b: &Operand) -> bool {
         let (Operand::Register(a) | Operand::Not(a), Operand::Register(b) | Operand::Not(b)) = (a, b) else {
             return false;

@@ -3,16 +3,17 @@
 //! A few elements of each output are followed back, spread over all that differ. Those that end at the same
 //! place with the same class are one group.
 
-use prlx_trace::check::{Findings, Place, Space};
+use prlx_trace::check::{Findings, Space};
 use prlx_trace::dataflow::DataFlow;
 use prlx_trace::kernel::Scalar;
 
 use super::checks;
 use super::code_match::CodeMatch;
 use super::flow::{At, Flow, Source, Word};
+use super::place::place_of;
 use super::value::{Canonical, canonical};
 use super::walk::{Context, Found, Pair, Walk};
-use crate::report::{Cause, CauseClass, CausePlace, CauseStep, Location};
+use crate::report::{Cause, CauseClass, CausePlace, CauseStep};
 use crate::value::format_value;
 
 /// Elements of an output that are followed back.
@@ -238,28 +239,6 @@ fn index(element: u64, shape: &[u64]) -> Vec<u64> {
 fn place(flow: &Flow<'_>, at: At) -> Option<CausePlace> {
     let (cta, thread) = flow.thread(at);
     Some(CausePlace { cta, thread, trip: flow.trip(at), ..place_of(&flow.instruction(at)?.place) })
-}
-
-/// A place in the code, without a thread.
-pub(super) fn place_of(place: &Place) -> CausePlace {
-    // Lines of libraries say little: the user's own line is the innermost whose text could be read.
-    let own = place.source.iter().position(|l| l.text.is_some()).unwrap_or(0);
-    let mut lines = place.source.iter().skip(own).map(|l| Location {
-        file: l.file.clone(),
-        line: l.line,
-        column: l.column,
-        function: l.function.clone(),
-        code: l.text.clone(),
-        inlined: Vec::new(),
-    });
-    let location = lines.next().map(|first| Location { inlined: lines.collect(), ..first });
-    CausePlace {
-        text: place.instruction.clone(),
-        location,
-        function: place.function.clone(),
-        module_line: place.module_line,
-        ..CausePlace::default()
-    }
 }
 
 /// The way from the output to the first difference; of equal instructions in a row, the first.

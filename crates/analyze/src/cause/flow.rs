@@ -3,7 +3,7 @@
 //!
 //! # Limitations
 //! A load whose bytes come from several stores is taken for one of the store of its first byte. The rows of a
-//! tensor copy are not told apart: the copy as a whole is the source.
+//! tensor copy are not distinguished: the copy as a whole is the source.
 
 use std::cell::OnceCell;
 
@@ -59,7 +59,7 @@ pub struct Word {
 pub struct Writer {
     /// The visit that wrote.
     pub at: At,
-    /// Its access.
+    /// The access that wrote.
     pub access: Access,
     /// Its address in this lane.
     pub address: u64,
@@ -85,7 +85,7 @@ struct Index {
 
 /// The data flow of a launch with indices.
 pub struct Flow<'a> {
-    /// The recording.
+    /// What the device recorded.
     pub data: &'a DataFlow,
     warps: Vec<OnceCell<Index>>,
     /// By register: the type that its uses give to its bits.
@@ -114,7 +114,7 @@ impl<'a> Flow<'a> {
         let register = *self.instruction(*at)?.results.get(*n)?;
         self.types.get(register as usize).copied()
     }
-    /// A visit.
+    /// The visit at a place; `None` if there is none.
     pub fn visit(&self, at: At) -> Option<&'a Visit> {
         self.data.warps.get(at.warp as usize)?.visits.get(at.visit as usize)
     }
@@ -258,7 +258,8 @@ impl<'a> Flow<'a> {
             covers.then_some(Writer { at, access, address })
         })
     }
-    /// The words of a CTA's shared memory that were written before a point in the order, in the order of writing.
+    /// The words of a CTA's shared memory that were written before a point in the order, in the order of
+    /// writing.
     pub fn shared_words(&self, owner: u64, before: u64) -> Vec<Word> {
         let (first, last) = (key(Space::Shared, owner, 0), key(Space::Shared, owner, 0x3f_ffff << 4));
         let writes = self.writes();

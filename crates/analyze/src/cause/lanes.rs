@@ -4,8 +4,8 @@ use prlx_trace::dataflow::{Instruction, Operand};
 
 use super::flow::{At, Flow};
 
-/// The lane that a shuffle reads for a lane (PTX ISA, `shfl.sync`); `None` if it is no shuffle or its operands
-/// were not recorded.
+/// The lane that a shuffle reads for a lane (PTX ISA, `shfl.sync`); `None` if it is no shuffle or its
+/// operands were not recorded.
 pub(super) fn source_lane(flow: &Flow<'_>, at: At) -> Option<u32> {
     let instruction = flow.instruction(at)?;
     let mut parts = instruction.opcode.split('.');
@@ -38,7 +38,8 @@ pub(super) fn matrix_inputs(instruction: &Instruction, lane: u32, n: usize) -> V
     let (count, results) = (instruction.operands.len(), instruction.results.len());
     let Some(inputs) = count.checked_sub(results) else { return all(count) };
     if instruction.opcode.starts_with("wgmma") {
-        // Tiles in shared memory are followed apart; of the registers, the element's own sum and the row of A.
+        // Tiles in shared memory are followed apart; of the registers, the element's own sum and the row of
+        // A.
         let quad = lane & !3;
         let row = (results..count.min(results + 4)).flat_map(|i| (quad..quad + 4).map(move |l| (i, l)));
         return std::iter::once((n, lane)).chain(row).collect();

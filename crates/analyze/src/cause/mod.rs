@@ -11,11 +11,12 @@
 //! | [`sums`] | sums by their addends |
 //! | [`nan`] | where a NaN is made |
 //! | [`checks`] | races and the like that explain a difference |
+//! | [`place`] | places in the code as reports show them |
 //! | [`explain`] | one cause for each group of elements |
 //!
 //! # Limitations
-//! Both sides need their data flow, which only the CPU device records. Products of `wgmma` are followed through
-//! their registers alone.
+//! Both sides need their data flow, which only the CPU device records. Products of `wgmma` are followed
+//! through their registers alone.
 
 mod checks;
 mod code_match;
@@ -24,6 +25,7 @@ mod flow;
 mod lanes;
 mod nan;
 mod paths;
+mod place;
 mod sums;
 mod value;
 mod walk;

@@ -26,8 +26,8 @@ fn has_type(flow: &Flow<'_>, source: &Source) -> bool {
     matches!(flow.type_of(source), Some(Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64))
 }
 
-/// The instruction that makes the NaN which a source has; `None` if the source has none, or the NaN comes from
-/// memory as it was before the launch.
+/// The instruction that makes the NaN which a source has; `None` if the source has none, or the NaN comes
+/// from memory as it was before the launch.
 fn birth(flow: &Flow<'_>, mut source: Source) -> Option<At> {
     for _ in 0..MAX_STEPS {
         match source {

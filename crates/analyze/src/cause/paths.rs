@@ -5,8 +5,8 @@ use prlx_trace::dataflow::Action;
 use super::code_match::CodeMatch;
 use super::flow::{At, Flow};
 
-/// The last branch that the threads of both visits came to before they went different ways; `None` if they went
-/// the same way.
+/// The last branch that the threads of both visits came to before they went different ways; `None` if they
+/// went the same way.
 pub(super) fn diverge(flows: [&Flow<'_>; 2], code: &CodeMatch, threads: [At; 2]) -> Option<[At; 2]> {
     let [a, b] = [0, 1].map(|side| {
         let (flow, at) = (flows[side], threads[side]);

@@ -1,7 +1,9 @@
-//! Sums of floating-point numbers: their addends, whatever the order and the threads in which they were added.
+//! Sums of floating-point numbers: their addends, whatever the order and the threads in which they were
+//! added.
 //!
-//! A sum is followed through additions, fused multiply-adds, atomic additions, and through the moves, shuffles,
-//! stores and loads between them. Two sums with the same addends differ by the order of the additions alone.
+//! A sum is followed through additions, fused multiply-adds, atomic additions, and through the moves,
+//! shuffles, stores and loads between them. Two sums with the same addends differ by the order of the
+//! additions alone.
 //!
 //! # Limitations
 //! At most [`MAX_TERMS`] addends. Sums inside matrix products are one addend each.
@@ -14,12 +16,12 @@ use super::flow::{At, Flow, Source, Word};
 use super::walk::{Pair, Walk};
 use crate::report::CauseClass;
 
-/// The most addends of a sum that are told apart.
+/// The most addends of a sum; longer sums are not taken apart.
 const MAX_TERMS: usize = 1 << 16;
 /// The most pairs of addends that are followed further.
 const MAX_FOLLOWED: usize = 16;
 
-/// An addend.
+/// One addend of a sum.
 #[derive(Clone, Debug)]
 struct Term {
     /// The instruction that adds it.
@@ -28,7 +30,7 @@ struct Term {
     source: Source,
     /// Whether it is the product of a fused multiply-add.
     product: bool,
-    /// Its value.
+    /// The value that it adds.
     value: f64,
 }
 
@@ -47,8 +49,8 @@ fn is_float(ty: Scalar) -> bool {
     matches!(ty, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64)
 }
 
-/// Whether an instruction adds numbers: an atomic, or one of floating-point numbers. Additions of integers count
-/// only in the `whole` of a sum that atomics make: elsewhere they are index arithmetic.
+/// Whether an instruction adds numbers: an atomic, or one of floating-point numbers. Additions of integers
+/// count only in the `whole` of a sum that atomics make: elsewhere they are index arithmetic.
 fn adds(i: &Instruction, whole: bool) -> bool {
     let name = i.opcode.split('.').next().unwrap_or_default();
     match i.action {
@@ -180,8 +182,8 @@ fn counted<'a>(flow: &Flow<'a>, i: &'a Instruction, at: At) -> Option<(At, &'a O
     vote.opcode.starts_with("vote.sync.ballot").then_some((ballot, vote.operands.first()?))
 }
 
-/// The addition that gives a value, through moves, shuffles, stores and loads. Of an atomic, the source is the
-/// memory that it updated.
+/// The addition that gives a value, through moves, shuffles, stores and loads. Of an atomic, the source is
+/// the memory that it updated.
 fn adder(flow: &Flow<'_>, mut source: Source, whole: bool) -> Option<(Source, At)> {
     for _ in 0..64 {
         match &source {
@@ -226,8 +228,8 @@ impl Walk<'_> {
         if a.terms.len().max(b.terms.len()) < 2 {
             return false;
         }
-        // In code that corresponds step by step, operands are followed one by one, unless the order is all that
-        // differs.
+        // In code that corresponds step by step, operands are followed one by one, unless the order is all
+        // that differs.
         let atomic = [&a, &b].iter().any(|s| s.atomic);
         if self.same_geometry && self.code.similar && !atomic {
             let permuted = a.terms.len() == b.terms.len() && self.permuted(&a, &b);

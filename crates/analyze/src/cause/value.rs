@@ -7,14 +7,14 @@ use super::flow::{At, Flow, Source};
 /// A value that compares between sides.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Canonical {
-    /// Bits.
+    /// Bits that are no address of a known buffer.
     Bits(u64),
     /// A place in a buffer or shared variable: its name, and the offset in bytes.
     Place(String, u64),
 }
 
 impl Canonical {
-    /// An address.
+    /// An address, as a place in the buffer that holds it.
     pub fn of_address(flow: &Flow<'_>, space: Space, address: u64) -> Canonical {
         match flow.place_of(space, address) {
             Some((name, offset)) => Canonical::Place(name.to_owned(), offset),

@@ -40,7 +40,7 @@ pub(super) struct Pair {
 /// What the values of a pair are used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Context {
-    /// As data.
+    /// As data: nothing is decided or addressed by them.
     Data,
     /// As an address or a lane number.
     Address,
@@ -57,7 +57,7 @@ pub(super) struct Found {
     pub places: [Option<At>; 2],
     /// Of a stale read: the write that comes too late, and its side.
     pub other: Option<(usize, At)>,
-    /// What differs.
+    /// What differs, in words without a full stop.
     pub what: String,
     /// The pair at which it was found.
     pub pair: usize,
@@ -219,8 +219,8 @@ impl<'a> Walk<'a> {
         };
         self.find(pair, CauseClass::Operation, 2, p.users.map(Some), what);
     }
-    /// Replaces copies by what they copy; then looks for why one side does what the other does not; then looks
-    /// behind loads. Returns whether it did one of these.
+    /// Replaces copies by what they copy; then looks for why one side does what the other does not; then
+    /// looks behind loads. Returns whether it did one of these.
     fn origins(&mut self, pair: usize, p: &Pair) -> bool {
         for loads in [false, true] {
             for side in [0, 1] {
@@ -267,8 +267,8 @@ impl<'a> Walk<'a> {
         self.push(pair, sources, users, None);
         true
     }
-    /// Looks for the reason why one side's value comes from an instruction that the other side's does not: the
-    /// other side's thread skipped it, or never came there.
+    /// Looks for the reason why one side's value comes from an instruction that the other side's does not:
+    /// the other side's thread skipped it, or never came there.
     fn counterpart(&mut self, pair: usize, p: &Pair) -> bool {
         if !self.same_geometry || !self.code.similar {
             return false;
@@ -633,7 +633,8 @@ impl<'a> Walk<'a> {
             self.find(pair, CauseClass::Operation, 2, at.map(Some), what);
         }
     }
-    /// Follows words in shared memory that differ when a product of tiles begins. Returns whether there are any.
+    /// Follows words in shared memory that differ when a product of tiles begins. Returns whether there are
+    /// any.
     fn tiles(&mut self, pair: usize, at: [At; 2]) -> bool {
         let orders = [0, 1].map(|s| self.flows[s].order(at[s]));
         let owners = at.map(|at| u64::from(at.warp) / self.flows[0].data.warps_per_cta.max(1));

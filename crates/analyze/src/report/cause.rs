@@ -30,7 +30,7 @@ pub enum CauseClass {
 }
 
 impl CauseClass {
-    /// All classes.
+    /// All classes, in the order of their numbers.
     pub const ALL: [CauseClass; 9] = [
         CauseClass::Input,
         CauseClass::Guard,
@@ -82,16 +82,17 @@ data! {
         other: Option<CausePlace>,
         /// The way from the output to the first difference, without either.
         steps: Vec<CauseStep>,
-        /// Whether other causes could explain the difference as well: the recording was cut short, or the code of the sides could not be matched.
+        /// Whether other causes could explain the difference as well: the recording was cut short, or the
+        /// code of the sides could not be matched.
         uncertain: Option<String>,
     }
     /// A place on the way to a cause.
     struct CausePlace {
-        /// The instruction.
+        /// The instruction, as the module writes it.
         text: String,
         /// Where in the source.
         location: Option<Location>,
-        /// The function.
+        /// The function, as the module names it.
         function: String,
         /// Line of the instruction in the module's text, from 1.
         module_line: u32,

@@ -6,7 +6,7 @@ use prlx_trace::check::Space;
 use prlx_trace::dataflow::{Action, Address, Instruction, Operand, Register};
 use rustc_hash::FxHashMap;
 
-use super::{Planes, Result};
+use super::results::ResultPlane;
 use crate::check::findings::{place, variable};
 use crate::code::Plane;
 use crate::decode::{PlaneKind, kind};
@@ -20,7 +20,7 @@ pub(super) struct Table {
     /// By step: its instruction; `u32::MAX` for a step around an instruction.
     pub steps: Vec<u32>,
     /// By instruction: the planes of its results.
-    pub results: Vec<Planes>,
+    pub results: Vec<Vec<ResultPlane>>,
 }
 
 /// Makes the table.
@@ -65,7 +65,7 @@ struct Reader<'a, 'l> {
 }
 
 impl Reader<'_, '_> {
-    fn instruction(&self, i: &Inst, step: u32) -> (Instruction, Planes) {
+    fn instruction(&self, i: &Inst, step: u32) -> (Instruction, Vec<ResultPlane>) {
         let ty = i.form.types.first().copied().unwrap_or(Type::B32);
         let compares = i.class == Class::Compare;
         let ty = if compares { i.form.types.last().copied().unwrap_or(ty) } else { ty };
@@ -81,7 +81,7 @@ impl Reader<'_, '_> {
         for (operand, &role) in i.operands.iter().zip(&i.roles) {
             self.operand(operand, role, ty, &mut out);
         }
-        let mut results = Planes::new();
+        let mut results = Vec::new();
         let mut registers = Vec::new();
         for (operand, &role) in i.operands.iter().zip(&i.roles) {
             operand.for_each_reg(role, &mut |r, _, written| {
@@ -97,14 +97,14 @@ impl Reader<'_, '_> {
     fn number(&self, r: Reg) -> u32 {
         self.first + r.index() as u32
     }
-    fn plane(&self, r: Reg) -> Option<Result> {
+    fn plane(&self, r: Reg) -> Option<ResultPlane> {
         let plane = *self.launch.code.registers.get(self.func.index())?.get(r.index())?;
         let ty = self.launch.module.functions.get(self.func.index())?.regs.get(r.index())?.ty;
         Some(match kind(ty) {
-            PlaneKind::Pred => Result::Pred(plane),
-            PlaneKind::W32 => Result::Value(Plane::W32(plane)),
-            PlaneKind::W64 => Result::Value(Plane::W64(plane)),
-            PlaneKind::W128 => Result::Value(Plane::W64(plane)),
+            PlaneKind::Pred => ResultPlane::Pred(plane),
+            PlaneKind::W32 => ResultPlane::Value(Plane::W32(plane)),
+            PlaneKind::W64 => ResultPlane::Value(Plane::W64(plane)),
+            PlaneKind::W128 => ResultPlane::Value(Plane::W64(plane)),
         })
     }
     /// Adds what an operand reads.

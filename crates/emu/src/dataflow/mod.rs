@@ -1,8 +1,8 @@
-//! Records the data flow of a launch: every instruction that each warp executes, with the values of its results
-//! and the addresses of its memory accesses.
+//! Records the data flow of a launch: every instruction that each warp executes, with the values of its
+//! results and the addresses of its memory accesses.
 //!
-//! The checker calls the recorder before each step. The results of a step are known only after it, so the last
-//! visit of each warp is pending until the warp's next instruction, or the end of its CTA.
+//! The checker calls the recorder before each step. The results of a step are known only after it, so the
+//! last visit of each warp is pending until the warp's next instruction, or the end of its CTA.
 //!
 //! # Invariants
 //! - Recording changes nothing in what the kernel does.
@@ -13,34 +13,26 @@
 //! each shows the last sum.
 
 mod instructions;
+mod results;
 
 use prlx_lanes::LANES;
+
 use prlx_trace::check::{Allocation, Space};
 use prlx_trace::dataflow::{Access, AccessKind, DataFlow, Visit, WarpFlow};
 
 use crate::check::accesses::{self, WarpAccess};
 use crate::check::findings::shared_variables;
-use crate::code::{Op, Plane};
+use crate::code::Op;
 use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::Owner;
 use crate::mem::access::each;
 
+use results::ResultPlane;
+
 /// The most warps of a launch whose data flow is recorded.
 const MAX_WARPS: u64 = 1 << 24;
-
-/// The results of an instruction: the plane of each register.
-type Planes = Vec<Result>;
-
-/// The plane that holds a result.
-#[derive(Clone, Copy, Debug)]
-enum Result {
-    /// A predicate plane.
-    Pred(u16),
-    /// A plane of values.
-    Value(Plane),
-}
 
 /// The visits of a warp whose results are not known yet.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +50,7 @@ pub struct FlowRecorder {
     /// By step: its instruction; `u32::MAX` for a step around an instruction.
     steps: Vec<u32>,
     /// By instruction: the planes of its results.
-    results: Vec<Planes>,
+    results: Vec<Vec<ResultPlane>>,
     pending: Vec<Pending>,
     order: u64,
     bytes: u64,
@@ -102,7 +94,7 @@ impl FlowRecorder {
             limit,
         }
     }
-    /// The recording.
+    /// What was recorded of the launch.
     pub fn finish(self) -> DataFlow {
         self.flow
     }
@@ -185,10 +177,7 @@ impl FlowRecorder {
             return;
         }
         for (n, result) in self.results[v.instruction as usize].iter().enumerate() {
-            let value = |l: usize| match *result {
-                Result::Pred(plane) => u64::from(warp.planes.get_pred(plane) >> l & 1),
-                Result::Value(plane) => crate::mem::access::value(&warp.planes, plane, l),
-            };
+            let value = |l: usize| result.value(&warp.planes, l);
             let first = value(v.lanes.trailing_zeros() as usize);
             let mut uniform = n < 32;
             each(v.lanes, |l| uniform &= value(l) == first);

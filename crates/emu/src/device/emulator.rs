@@ -47,8 +47,8 @@ pub struct Options {
     pub simd: Simd,
     /// What is checked; a launch with checks runs on one host thread.
     pub checks: Checks,
-    /// Bytes that the data flow of a launch may take; `None`: it is not recorded. A launch that records it runs
-    /// on one host thread.
+    /// Bytes that the data flow of a launch may take; `None`: it is not recorded. A launch that records it
+    /// runs on one host thread.
     pub dataflow: Option<u64>,
     /// Corrections of approximate operations: at most one for each.
     pub calibrations: Vec<Arc<Calibration>>,

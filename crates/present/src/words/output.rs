@@ -65,12 +65,12 @@ pub(crate) fn other_differences(l: &LaunchReport) -> impl Iterator<Item = &Launc
 pub(crate) enum OutputRow {
     /// An element and its values.
     Element {
-        /// As `C[3,255]`.
+        /// Name and index, as `C[3,255]`.
         place: String,
-        /// By side.
+        /// The values, by side.
         values: [String; 2],
     },
-    /// Anything else.
+    /// Any other row: its text.
     Text(String),
 }
 
@@ -115,7 +115,7 @@ mod tests {
             (0.0, "0"),
             (0.1 + 0.2, "0.3"),
             (3.100_000_123, "3.1"),
-            (1234.567_89, "1234.57"),
+            (1_234.567_89, "1234.57"),
             (1.192_092_9e-7, "1.19209e-7"),
             (f64::MAX, "1.79769e308"),
         ] {

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use prlx_analyze::cause::{DifferingOutput, ExplainedLaunch, add_check_findings, explain};
+use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{Cause, LaunchReport, Verdict};
 use prlx_driver::{Job, Output};
 use prlx_emu::Checks;
 use prlx_trace::check::{Check, Findings};
 use prlx_trace::dataflow::DataFlow;
 
-use super::launch_files::CompareOptions;
 use super::outputs::compare_outputs;
 use crate::Monitor;
 use crate::device::{Device, DeviceChoice, DeviceOptions};
@@ -32,22 +32,22 @@ struct Side {
     outputs: Vec<Output>,
 }
 
-/// Explains the differences of a launch, and settles what outputs and checks alone can settle. Does nothing for
-/// a launch that is the same.
+/// Explains the differences of a launch, and settles what outputs and checks alone can settle. Does nothing
+/// for a launch that is the same, and nothing on a GPU.
 ///
 /// # Errors
 /// If the device cannot be opened, or the user interrupts.
 pub(super) fn explain_launch(
     launch: &mut LaunchReport,
     jobs: &[Job; 2],
-    options: &CompareOptions,
+    device: &DeviceOptions,
+    tolerance: Option<Tolerance>,
     monitor: &Monitor<'_>,
 ) -> Result<()> {
-    let on_cpu = options.device.device == DeviceChoice::Cpu;
-    if !options.explain || !on_cpu || launch.verdict == Verdict::Same {
+    if device.device != DeviceChoice::Cpu || launch.verdict == Verdict::Same {
         return Ok(());
     }
-    let found = rerun(jobs, options, monitor)?;
+    let found = rerun(jobs, device, tolerance, monitor)?;
     launch.causes = found.causes;
     add_check_findings(launch, found.findings.each_ref());
     if launch.only_code_unmatched() {
@@ -57,16 +57,21 @@ pub(super) fn explain_launch(
 }
 
 /// Runs both sides again.
-fn rerun(jobs: &[Job; 2], options: &CompareOptions, monitor: &Monitor<'_>) -> Result<Explanation> {
+fn rerun(
+    jobs: &[Job; 2],
+    device: &DeviceOptions,
+    tolerance: Option<Tolerance>,
+    monitor: &Monitor<'_>,
+) -> Result<Explanation> {
     let side = |job: &Job| {
         monitor.check()?;
         let activity = monitor.activity(&format!("looking for the cause in {}", job.name));
-        let side = again(job, &options.device);
+        let side = again(job, device);
         drop(activity);
         side
     };
     let [a, b] = [side(&jobs[0])?, side(&jobs[1])?];
-    let outputs = differing(jobs, [&a.outputs, &b.outputs], options);
+    let outputs = differing(jobs, [&a.outputs, &b.outputs], tolerance);
     let launch = ExplainedLaunch {
         flows: [&a.flow, &b.flow],
         findings: [&a.findings, &b.findings],
@@ -77,9 +82,9 @@ fn rerun(jobs: &[Job; 2], options: &CompareOptions, monitor: &Monitor<'_>) -> Re
 }
 
 /// The outputs of these runs that differ.
-fn differing(jobs: &[Job; 2], outputs: [&[Output]; 2], options: &CompareOptions) -> Vec<DifferingOutput> {
+fn differing(jobs: &[Job; 2], outputs: [&[Output]; 2], tolerance: Option<Tolerance>) -> Vec<DifferingOutput> {
     let mut all = Vec::new();
-    for (compared, elements) in compare_outputs(jobs, outputs, options.tolerance) {
+    for (compared, elements) in compare_outputs(jobs, outputs, tolerance) {
         let find = |side: usize| outputs[side].iter().find(|o| o.name == compared.name);
         if let (false, Some(a), Some(b)) = (elements.is_empty(), find(0), find(1)) {
             all.push(DifferingOutput {

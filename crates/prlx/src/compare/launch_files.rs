@@ -105,7 +105,9 @@ pub fn compare_launch_files(
     let (outputs, differing) = compared.into_iter().unzip();
     if let [launch] = &mut report.launches[..] {
         add_outputs(launch, outputs);
-        explain_launch(launch, jobs, options, monitor)?;
+        if options.explain {
+            explain_launch(launch, jobs, device, options.tolerance, monitor)?;
+        }
         report.conclude();
     }
     if options.zoom {
