@@ -72,7 +72,7 @@ const PURE: &[&str] =
 const LONG: usize = 800;
 
 /// Known places that break a rule, by folder. The numbers only go down: fix places, then lower the number.
-const KNOWN: &[(&str, usize)] = &[("crates/analyze", 29), ("xtask/src", 4)];
+const KNOWN: &[(&str, usize)] = &[("xtask/src", 4)];
 
 /// Checks every rule and names every place that breaks one. `--all` also names known places.
 pub fn run(args: &[String]) -> Result<()> {

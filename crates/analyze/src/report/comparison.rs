@@ -20,7 +20,8 @@ data! {
         processes: Vec<ProcessPair>,
         /// Processes that the other side has no partner for.
         alone: Vec<UnmatchedProcess>,
-        /// Pairs of launches that there are to compare; a part of a report ([`crate::DiffOptions::shard`]) has fewer.
+        /// Pairs of launches that there are to compare; a part of a report ([`crate::DiffOptions::shard`])
+        /// has fewer.
         pairs: u64,
         /// Launches, compared in pairs, by process and A's number.
         launches: Vec<LaunchReport>,
@@ -37,7 +38,7 @@ data! {
     /// A process that only one side has.
     #[cfg_attr(feature = "schema", schemars(rename = "Alone"))]
     struct UnmatchedProcess {
-        /// Which side.
+        /// Which side has it: 0 for A, 1 for B.
         side: u8,
         /// The process in words.
         name: String,
@@ -51,11 +52,11 @@ data! {
     struct UnmatchedLaunch {
         /// Its process, by index.
         process: u64,
-        /// Which side.
+        /// Which side has it: 0 for A, 1 for B.
         side: u8,
         /// Its number among that side's launches.
         launch: u64,
-        /// Its kernel.
+        /// The name of its kernel.
         kernel: String,
     }
 }

@@ -20,7 +20,7 @@ data! {
     }
     /// Warps, by what happened to them.
     struct Warps {
-        /// All.
+        /// All of them: the sum of the others.
         total: u64,
         /// Equal by digest; not decoded.
         equal: u64,
@@ -45,7 +45,7 @@ data! {
         truncated: u64,
         /// In warps that were not recorded.
         missing: u64,
-        /// Not decodable.
+        /// Lanes whose recording cannot be decoded.
         failed: u64,
     }
     /// Decoded visits, by where their value came from.
@@ -54,19 +54,19 @@ data! {
         recorded: u64,
         /// Decisions that were evaluated again.
         computed: u64,
-        /// Other sites.
+        /// Sites that are not in the recording.
         other: u64,
     }
     /// What devices wrote.
     struct Elements {
-        /// Written.
+        /// Elements that are in the recording.
         recorded: u64,
         /// Lost for want of room.
         dropped: u64,
     }
     /// Sites of a kernel and of what it calls.
     struct Sites {
-        /// All.
+        /// All of them: the sum of the others.
         total: u64,
         /// Left out, or hidden because what they depend on was.
         skipped: u64,

@@ -13,7 +13,7 @@ data! {
         #[cfg_attr(feature = "serde", serde(with = "crate::report::json::node_kind"))]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: NodeKind,
-        /// The instruction.
+        /// The instruction, as the module writes it.
         text: String,
         /// Where in the source.
         location: Option<Location>,
@@ -31,7 +31,8 @@ data! {
         shown: [Option<String>; 2],
         /// Whether it gave both sides the same; `None` if not recorded.
         same: Option<bool>,
-        /// The first input that differs: arguments before loads, loads in the order in which the lane made them.
+        /// The first input that differs: arguments before loads, loads in the order in which the lane made
+        /// them.
         first: bool,
         /// Its number in the site's slice.
         #[cfg_attr(feature = "serde", serde(skip))]
@@ -47,22 +48,22 @@ data! {
         /// By lane that was recorded on either side, ascending.
         rows: Vec<OperandRow>,
     }
-    /// One operand.
+    /// One operand of a decision, for all lanes.
     struct OperandColumn {
         /// As written, by side.
         name: [String; 2],
-        /// Its type.
+        /// The type of its values.
         #[cfg_attr(feature = "serde", serde(with = "crate::report::json::scalar"))]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         ty: Scalar,
     }
     /// One lane's operands.
     struct OperandRow {
-        /// Lane.
+        /// The lane in its warp.
         lane: u8,
         /// Whether the lane has the finding.
         differs: bool,
-        /// By column.
+        /// The values, by column.
         cells: Vec<OperandCell>,
     }
     /// One operand of one lane.

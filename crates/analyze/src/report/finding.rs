@@ -10,7 +10,7 @@ use super::verdict::FindingKind;
 data! {
     /// A difference in what lanes did, and all places that have it.
     struct Finding {
-        /// What kind.
+        /// What kind of difference it is.
         kind: FindingKind,
         /// By side: where in the code. Equal for one module; either may be missing.
         site: [Option<SiteInfo>; 2],
@@ -65,19 +65,20 @@ data! {
     }
     /// The visit that one lane of the representative warp makes of the finding's site.
     struct LaneAt {
-        /// Lane.
+        /// The lane in its warp.
         lane: u8,
         /// By side: how often it had visited the site before.
         visit: [u64; 2],
         /// Whether it has the finding.
         differs: bool,
-        /// B's warp and lane of the same thread, if warps have another number of lanes there; else they are the same.
+        /// B's warp and lane of the same thread, if warps have another number of lanes there; else they are
+        /// the same.
         #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
         thread: Option<[u64; 2]>,
     }
     /// A lane mask that is written in hexadecimal.
     struct Mask {
-        /// The lanes.
+        /// The lanes, one bit each.
         #[cfg_attr(feature = "serde", serde(with = "crate::report::json::hex"))]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         lanes: LaneMask,

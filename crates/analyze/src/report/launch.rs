@@ -18,7 +18,8 @@ data! {
         verdict: Verdict,
         /// What keeps that from being certain.
         gaps: Vec<String>,
-        /// Sentences that a reader should know and that do not change the verdict, as that a tolerance was used.
+        /// Sentences that a reader should know and that do not change the verdict, as that a tolerance was
+        /// used.
         notes: Vec<String>,
         /// The kernel's name, as in the module.
         kernel: String,
@@ -32,8 +33,8 @@ data! {
         fidelity: [String; 2],
         /// All that went in is known and the same, and yet something else came out.
         culprit: bool,
-        /// The bytes of structures among the parameters that are all that differs of what went in, as `bytes 4 to 7 of p`, if the rest is
-        /// known and they may be padding, which nobody sets.
+        /// The bytes of structures among the parameters that are all that differs of what went in, as
+        /// `bytes 4 to 7 of p`, if the rest is known and they may be padding, which nobody sets.
         padding: Option<String>,
         /// By side: why not all is digested that its pointers lead to, if digests were asked for.
         undigested: [Option<String>; 2],
@@ -59,8 +60,8 @@ data! {
         warp_size: u8,
         /// By side: what stopped it before its end. If that happened to one side alone, the launches differ.
         faults: [Option<Fault>; 2],
-        /// Why threads of equal index do different work, if they do: another grid or block. Decisions are then not
-        /// compared.
+        /// Why threads of equal index do different work, if they do: another grid or block. Decisions are
+        /// then not compared.
         reshaped: Option<String>,
         /// What differs before any code ran, or after all of it: geometry, arguments, outputs.
         differences: Vec<LaunchDifference>,
@@ -81,9 +82,9 @@ data! {
     }
     /// Code of one build that is not compared with the other's: one place in it.
     struct Uncompared {
-        /// Which side.
+        /// Which side has the code: 0 for A, 1 for B.
         side: u8,
-        /// Why.
+        /// Why it is not compared.
         why: WhyUncompared,
         /// The site, or the first of several that stand there.
         site: SiteInfo,
@@ -118,7 +119,7 @@ data! {
     }
     /// A difference of the launch as a whole.
     struct LaunchDifference {
-        /// What differs.
+        /// The part of the launch that differs.
         what: LaunchPart,
         /// The argument's or part's name.
         name: String,

@@ -18,7 +18,7 @@ data! {
         class: SiteClass,
         /// The function that it is in.
         function: String,
-        /// The instruction.
+        /// The instruction, as the module writes it.
         text: String,
         /// Where in the source.
         location: Option<Location>,
@@ -31,7 +31,7 @@ data! {
         #[cfg_attr(feature = "serde", serde(with = "crate::report::json::class"))]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         class: SiteClass,
-        /// The instruction.
+        /// The instruction, as the module writes it.
         text: String,
         /// Where in the source.
         location: Option<Location>,

@@ -11,7 +11,7 @@ pub enum Verdict {
     Same,
     /// What was seen agrees; what was not could differ.
     Unknown,
-    /// Something differs.
+    /// Something that was seen differs.
     Differs,
 }
 
@@ -84,13 +84,15 @@ pub enum WhyUncompared {
     Alone,
     /// Only this side has it, to choose between copies of what both have: what it chose shows in them.
     Between,
-    /// It keeps a loop going whose trips are other ones than the other side's: how many of the source's there were is compared.
+    /// It keeps a loop going whose trips are other ones than the other side's: how many of the source's
+    /// there were is compared.
     Stays,
     /// Its copies do not add up to those of the other side, or stand in other loops.
     Copies,
     /// It may be the opposite comparison.
     Opposite,
-    /// It may be another decision, or in another trip, than what it seems to be on the other side; and it did not do the same.
+    /// It may be another decision, or in another trip, than what it seems to be on the other side; and it
+    /// did not do the same.
     Doubtful,
 }
 
@@ -112,13 +114,15 @@ pub enum LaunchPart {
     /// Grid, block or cluster.
     #[default]
     Geometry,
-    /// How the kernel is called (other template arguments, or another build's name for it), or how many lanes its warps have.
+    /// How the kernel is called (other template arguments, or another build's name for it), or how many
+    /// lanes its warps have.
     Code,
     /// An argument's value, or a buffer's content before the launch.
     Input,
     /// A buffer's content after the launch.
     Output,
-    /// The content after the launch of a buffer that the launch file does not name as an output, while it names others.
+    /// The content after the launch of a buffer that the launch file does not name as an output, while it
+    /// names others.
     Scratch,
     /// An error that a check found on one side alone.
     Check,

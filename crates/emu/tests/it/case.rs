@@ -4,6 +4,7 @@ use prlx_driver::{Driver, Error, LaunchConfig, LaunchStats};
 use prlx_emu::{Emulator, Options};
 use prlx_trace::Dim3;
 use prlx_trace::check::Findings;
+use prlx_trace::dataflow::DataFlow;
 
 /// A launch to be.
 #[derive(Clone, Debug)]
@@ -69,6 +70,12 @@ impl Case {
     pub fn checked(&self, seed: u64) -> (Vec<u32>, Findings) {
         let (words, _, _, found) = self.run(seed).unwrap_or_else(|e| panic!("{e}\n{}", self.text()));
         (words, found)
+    }
+    /// The data flow of a run, and the words after it.
+    pub fn data_flow(&self, seed: u64) -> (DataFlow, Vec<u32>) {
+        let mut e = Emulator::new(self.options.clone());
+        let (words, _) = self.launch(&mut e, seed).unwrap_or_else(|e| panic!("{e}\n{}", self.text()));
+        (e.take_dataflow().expect("it was asked for"), words)
     }
     /// What the checks find under the fair schedule.
     pub fn findings(&self) -> Findings {

@@ -16,6 +16,7 @@ mod check_race;
 mod check_sync;
 mod cluster;
 mod control;
+mod dataflow;
 mod exchanges;
 mod memory;
 mod mma;

@@ -1,0 +1,112 @@
+//! The data flow of a launch: visits, values and accesses of each lane; and that recording it changes
+//! nothing.
+
+use crate::case::Case;
+use prlx_trace::check::Space;
+use prlx_trace::dataflow::{AccessKind, Action, DataFlow};
+
+/// A guarded load, a loop, an exchange through shared memory, and a shuffle.
+const BODY: &str = "\
+.shared .align 4 .b8 tile[256];
+mov.u32 %r1, 7;
+setp.lt.u32 %p1, %r0, 40;
+@%p1 ld.global.u32 %r1, [%rd1];
+mov.u32 %r2, 0;
+mov.u32 %r3, 0;
+loop:
+add.u32 %r2, %r2, %r1;
+add.u32 %r3, %r3, 1;
+setp.lt.u32 %p2, %r3, 3;
+@%p2 bra loop;
+mov.u32 %r4, tile;
+mad.lo.u32 %r5, %r0, 4, %r4;
+st.shared.u32 [%r5], %r2;
+bar.sync 0;
+xor.b32 %r6, %r0, 33;
+mad.lo.u32 %r6, %r6, 4, %r4;
+ld.shared.u32 %r7, [%r6];
+shfl.sync.bfly.b32 %r8, %r7, 1, 31, 0xffffffff;
+add.u32 %r9, %r8, %r2;
+st.global.u32 [%rd1], %r9;";
+
+fn case() -> Case {
+    let mut case = Case::new(BODY).shape(2, 64);
+    case.words = (0..128).map(|i| i * 3 + 1).collect();
+    case
+}
+
+/// The launch's data flow, and what the buffer holds after it.
+fn recorded(seed: u64, limit: u64) -> (DataFlow, Vec<u32>) {
+    let mut case = case();
+    case.options.dataflow = Some(limit);
+    case.data_flow(seed)
+}
+
+/// The visits of an instruction by one lane, as indices.
+fn visits(flow: &DataFlow, warp: usize, lane: u32, opcode: &str) -> Vec<u32> {
+    let number = flow.instructions.iter().position(|i| i.opcode == opcode).expect(opcode) as u32;
+    let all = flow.warps[warp].visits.iter().enumerate();
+    all.filter(|(_, v)| v.instruction == number && v.group >> lane & 1 == 1).map(|(i, _)| i as u32).collect()
+}
+
+#[test]
+fn visits_have_lanes_and_values() {
+    let (flow, words) = recorded(0, 1 << 20);
+    assert!(flow.complete);
+    assert_eq!((flow.warps.len(), flow.warps_per_cta), (4, 2));
+    // Threads 40 to 63 come to the load and do not execute it.
+    let load = visits(&flow, 1, 8, "ld.global.u32");
+    let [guarded] = load[..] else { panic!("{load:?}") };
+    assert_eq!(flow.warps[1].visits[guarded as usize].lanes, 0xff);
+    assert_eq!(flow.warps[1].value(&flow.instructions, guarded, 0, 8), None);
+    assert_eq!(flow.warps[1].value(&flow.instructions, guarded, 0, 7), Some(39 * 3 + 1));
+    // The loop runs three times; its sum is the loaded word times the trip.
+    let sums = visits(&flow, 2, 5, "add.u32");
+    let first: Vec<_> = sums.iter().map(|&v| flow.warps[2].value(&flow.instructions, v, 0, 5)).collect();
+    let word = u64::from((64 + 5) * 3 + 1u32);
+    assert_eq!(first, [Some(word), Some(2 * word), Some(3 * word)]);
+    // The shuffle gives lane 5 what lane 4 loaded: the sum of thread 4 ^ 33 = 37.
+    let shuffle = visits(&flow, 2, 5, "shfl.sync.bfly.b32")[0];
+    let other = 3 * u64::from((64 + 37) * 3 + 1u32);
+    assert_eq!(flow.warps[2].value(&flow.instructions, shuffle, 0, 5), Some(other));
+    assert_eq!(u64::from(words[64 + 5]), other + 3 * word);
+}
+
+#[test]
+fn accesses_have_addresses_and_owners() {
+    let (flow, _) = recorded(0, 1 << 20);
+    let store = visits(&flow, 3, 1, "st.shared.u32")[0];
+    let [access] = flow.warps[3].accesses_of(store) else { panic!("one access") };
+    assert_eq!((access.kind, access.space, access.bytes), (AccessKind::Write, Space::Shared, 4));
+    assert_eq!((access.owner, access.lanes), (1, u32::MAX));
+    assert_eq!(flow.warps[3].address(access, 1), Some(33 * 4));
+    let load = visits(&flow, 3, 1, "ld.shared.u32")[0];
+    assert_eq!(
+        flow.warps[3].address(&flow.warps[3].accesses_of(load)[0], 1),
+        Some(u64::from(33u32 ^ 33) * 4)
+    );
+    assert_eq!(flow.shared[0].name, "tile");
+    let action = |opcode: &str| flow.instructions.iter().find(|i| i.opcode == opcode).unwrap().action;
+    assert_eq!(action("shfl.sync.bfly.b32"), Action::Exchange);
+    assert_eq!(action("setp.lt.u32"), Action::Compare);
+    assert_eq!(action("mad.lo.u32"), Action::Compute);
+}
+
+#[test]
+fn recording_changes_no_result() {
+    for seed in [0, 7] {
+        let (_, with) = recorded(seed, 1 << 20);
+        let (_, cut) = recorded(seed, 1 << 10);
+        let without = case().seed(seed).unwrap().0;
+        assert_eq!(with, without, "seed {seed}");
+        assert_eq!(cut, without, "seed {seed}");
+    }
+}
+
+#[test]
+fn recording_stops_at_its_limit() {
+    let (flow, _) = recorded(0, 1 << 10);
+    assert!(!flow.complete);
+    let visits: usize = flow.warps.iter().map(|w| w.visits.len()).sum();
+    assert!(visits > 0 && visits < 40, "{visits}");
+}
