@@ -66,7 +66,7 @@ data! {
     }
     /// Sites of a kernel and of what it calls.
     struct Sites {
-        /// All of them: the sum of the others.
+        /// All that the level could record.
         total: u64,
         /// Left out, or hidden because what they depend on was.
         skipped: u64,
