@@ -27,6 +27,9 @@ pub const MAP_SIDE: u64 = 64;
 const OTHER_GRID: &str =
     "other grid or block: the results agree; decisions were not compared thread by thread";
 
+/// The note on launches whose threads could be compared nevertheless.
+const SAME_THREADS: &str = "other grid or block: the results agree, and so do the decisions of all threads";
+
 /// How far elements may be apart and still be equal: by at most `atol + rtol * larger magnitude`, or by at
 /// most `ulp` representable numbers.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -298,8 +301,9 @@ pub fn add_outputs(launch: &mut LaunchReport, outputs: Vec<Output>) {
         && !stopped
     {
         // The gaps all say which decisions were not compared. The note says so in one sentence.
+        let compared = launch.reshaped.is_none() && launch.gaps.is_empty();
         launch.gaps.clear();
-        launch.notes.push(OTHER_GRID.to_owned());
+        launch.notes.push(if compared { SAME_THREADS } else { OTHER_GRID }.to_owned());
     }
     launch.conclude();
 }

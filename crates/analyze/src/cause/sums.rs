@@ -245,8 +245,7 @@ impl Walk<'_> {
             && self.code.similar
             && let Some(pairs) = self.by_thread([&a, &b])
         {
-            let apart: Vec<[&Term; 2]> =
-                pairs.into_iter().filter(|[x, y]| x.value.to_bits() != y.value.to_bits()).collect();
+            let apart: Vec<[&Term; 2]> = pairs.into_iter().filter(|[x, y]| x.value != y.value).collect();
             match apart.is_empty() {
                 true => self.order(pair, [&a, &b]),
                 false => self.terms(pair, apart),
@@ -256,8 +255,7 @@ impl Walk<'_> {
         let close = tolerance([&a, &b]);
         let equal = |x: &Term, y: &Term| {
             let apart = (x.value - y.value).abs();
-            x.value.to_bits() == y.value.to_bits()
-                || x.product != y.product && apart <= close * x.value.abs().max(y.value.abs())
+            x.value == y.value || x.product != y.product && apart <= close * x.value.abs().max(y.value.abs())
         };
         if a.terms.len() == b.terms.len() {
             let apart: Vec<usize> =
@@ -305,7 +303,9 @@ impl Walk<'_> {
             bits.sort_unstable();
             bits
         };
-        sorted(a) == sorted(b)
+        // A value that is not known is equal to none.
+        let known = |s: &Sum| s.terms.iter().all(|t| !t.value.is_nan());
+        known(a) && known(b) && sorted(a) == sorted(b)
     }
     /// All addends agree in their order: the additions differ, by association or rounding.
     fn same_addends(&mut self, pair: usize, [a, b]: [&Sum; 2]) {

@@ -39,11 +39,13 @@ fn a_comparison_reports_what_the_cpu_device_reports() {
             continue;
         }
         let of = |device: &str| {
-            let words =
-                format!("compare examples/{name}/good.toml examples/{name}/bad.toml --seed 0 {device}");
+            let words = format!(
+                "compare examples/{name}/good.toml examples/{name}/bad.toml --seed 0 --no-explain {device}"
+            );
             let (code, out, err) = prlx(&words, &[]);
             assert!(code == 0 || code == 1 || code == 3, "{name} {device}: {err}");
-            // The machine's name and what recording cost there are its own.
+            // Causes need the data flow, which the CPU device alone records. The machine's name and what
+            // recording cost there are its own.
             let lines = out.lines().filter(|l| !l.contains("recorded  level"));
             (code, lines.collect::<Vec<_>>().join("\n"))
         };

@@ -8,6 +8,7 @@ mod fuzz_corpus;
 mod machine_code;
 #[path = "../../../../tests/nvidia.rs"]
 mod nvidia;
+mod planted_causes;
 mod probe_program;
 mod profile_program;
 mod programs;

@@ -42,7 +42,9 @@ pub(crate) fn headline(r: &Report) -> String {
 fn agreement(r: &Report) -> &'static str {
     let has = |part| r.launches.iter().any(|l| l.differences.iter().any(|d| d.what == part));
     let tolerance = r.launches.iter().flat_map(|l| &l.outputs).any(|o| o.within_tolerance > 0);
+    let unmatched = r.launches.iter().flat_map(|l| &l.uncompared).any(|u| u.hides);
     match (has(LaunchPart::Geometry), tolerance) {
+        _ if unmatched => "the outputs agree and the checks found no error; some decisions were not compared",
         (true, true) => "the outputs agree within the tolerance, with other launch dimensions",
         (true, false) => "the outputs agree, with other launch dimensions",
         (false, true) => "no difference beyond the tolerance, and everything was compared",

@@ -1,7 +1,7 @@
 //! The page: it says what the report says, is well-formed, and neither text from a trace nor the page itself
 //! reaches out.
 
-use crate::toy::{compare, flipped, operands};
+use crate::toy::{compare, explained, flipped, operands, run, toy};
 use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_analyze::{Report, attach_operands, operand_window};
 use prlx_present::{html, read_json};
@@ -114,6 +114,26 @@ fn texts_of_traces_stay_texts() {
     assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'));
     assert_eq!(page.matches("</script>").count(), 2);
     assert_eq!(report_of(&page).names, r.names);
+}
+
+#[test]
+fn a_page_shows_outputs_and_causes() {
+    let r = explained();
+    let (toy, m) = toy();
+    let a = run(&m, &toy, 2, |_, _, _| {});
+    let page = page(&a, &a, &r);
+    let text = text_of(&page);
+    for says in [
+        "f32[2,4]",
+        "2 of 8 elements differ",
+        "Cause: guard",
+        "c[1,3]",
+        "if (k &lt; K) &lt;tile&gt;",
+        "more steps",
+    ] {
+        assert!(text.contains(says), "{says}: {text}");
+    }
+    assert_eq!(page.matches("1 element differs").count(), 2, "a cell for each differing element");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::build::{self, trace};
 use crate::golden::check;
-use crate::toy::{compare, flipped, operands, run, toy};
+use crate::toy::{compare, explained, flipped, operands, run, toy};
 use prlx_analyze::{DiffOptions, Report, Shard, Verdict, attach_operands, diff, operand_window};
 use prlx_present::{Style, json, read_json, text};
 use prlx_trace::kernel::*;
@@ -123,6 +123,15 @@ fn inputs_and_outputs() {
     l.args[0].after = Some(0xfeed);
     let r = compare(&a, &b);
     check("report", "outputs.txt", &as_text(&r, Style::default()));
+}
+
+#[test]
+fn outputs_as_numbers_and_their_cause() {
+    let r = explained();
+    let text = as_text(&r, Style::default());
+    check("report", "cause.txt", &text);
+    assert!(text.contains("`c` differs in 2 of 8 elements; cause: guard at mm.cu:19"), "{text}");
+    assert_eq!(read_json(as_json(&r).as_bytes()).unwrap(), r);
 }
 
 #[test]

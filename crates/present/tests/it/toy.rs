@@ -1,6 +1,8 @@
 //! Recordings of a toy kernel with a source that reads like one.
 
 use crate::build::{Hashed, S, module, trace};
+use prlx_analyze::outputs::{Tolerance, add_outputs, compare_output};
+use prlx_analyze::report::{Cause, CauseClass, CausePlace, CauseStep, Location};
 use prlx_analyze::{DiffOptions, Report, diff};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
@@ -129,4 +131,55 @@ pub fn operands(t: &Trace, window: Window, threshold: f32) -> Trace {
     t.launches[0].launch.level = Level::Operands;
     t.launches[0].launch.window = Some(window);
     t
+}
+
+/// A comparison of which one output differs, with a cause.
+pub fn explained() -> Report {
+    let (toy, m) = toy();
+    let a = run(&m, &toy, 2, |_, _, _| {});
+    let mut r = compare(&a, &a);
+    let bytes = |last: f32| {
+        let all = [0.5, 1.0, 2.0, f32::NAN, 1.0, 1.0, 1.0, last];
+        all.into_iter().flat_map(f32::to_le_bytes).collect::<Vec<u8>>()
+    };
+    let (a, mut b) = (bytes(1.25), bytes(4.35));
+    b[..4].copy_from_slice(&0.25f32.to_le_bytes());
+    let exact = Tolerance::default();
+    let (output, _) = compare_output("c", Scalar::F32, &[2, 4], [&a, &b], &exact);
+    let place = |code: &str| CausePlace {
+        text: "ld.global.f32 %f1, [%rd1];".into(),
+        location: Some(Location {
+            file: "src/mm.cu".into(),
+            line: 19,
+            code: Some(code.into()),
+            ..Location::default()
+        }),
+        cta: [0, 3, 0],
+        thread: [31, 2, 0],
+        ..CausePlace::default()
+    };
+    let step = |n: u32| CauseStep {
+        what: format!("operand {n} of fma.rn.f32"),
+        values: ["0.0".into(), if n == 1 { String::new() } else { "3.1".into() }],
+        places: [
+            None,
+            Some(CausePlace { module_line: 40 + n, function: "mm".into(), ..CausePlace::default() }),
+        ],
+    };
+    let launch = &mut r.launches[0];
+    add_outputs(launch, vec![output]);
+    launch.causes.push(Cause {
+        class: CauseClass::Guard,
+        output: "c".into(),
+        element: vec![1, 3],
+        values: ["1.25".into(), "4.35".into()],
+        elements: 2,
+        what: "the guard is false in A and true in B".into(),
+        advice: "compare the condition of the guard".into(),
+        places: [Some(place("  if (k < K) <tile>")), Some(place("tile"))],
+        steps: (0..10).map(step).collect(),
+        ..Cause::default()
+    });
+    r.conclude();
+    r
 }
