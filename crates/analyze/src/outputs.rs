@@ -30,8 +30,8 @@ const OTHER_GRID: &str =
 /// The note on launches whose threads could be compared nevertheless.
 const SAME_THREADS: &str = "other grid or block: the results agree, and so do the decisions of all threads";
 
-/// How far elements may be apart and still be equal: by at most `atol + rtol * larger magnitude`, or by at most
-/// `ulp` representable numbers.
+/// How far elements may be apart and still be equal: by at most `atol + rtol * larger magnitude`, or by at
+/// most `ulp` representable numbers.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Tolerance {
     /// Largest difference relative to the larger magnitude. It is added to `atol`.
@@ -123,7 +123,8 @@ fn larger_magnitude(ty: Scalar, bits: [u64; 2]) -> f64 {
     x.max(y)
 }
 
-/// The place of a floating-point number among all numbers of its type, in ascending order. Both zeros are at 0.
+/// The place of a floating-point number among all numbers of its type, in ascending order. Both zeros are
+/// at 0.
 fn position(ty: Scalar, bits: u64) -> i64 {
     let sign = 1u64 << (ty.bits() - 1);
     let magnitude = (bits & (sign - 1)) as i64;
@@ -327,8 +328,8 @@ impl LaunchReport {
         !self.outputs.is_empty() && self.outputs.iter().all(Output::agrees)
     }
 
-    /// The differences of the launch as a whole that make the verdict `differs`. Another grid or block does not
-    /// if all outputs agree.
+    /// The differences of the launch as a whole that make the verdict `differs`. Another grid or block does
+    /// not if all outputs agree.
     pub fn decisive_differences(&self) -> impl Iterator<Item = &LaunchDifference> {
         let agree = self.outputs_agree();
         self.differences.iter().filter(move |d| d.is_decisive() && !(agree && d.what == LaunchPart::Geometry))

@@ -18,7 +18,7 @@ data! {
         verdict: Verdict,
         /// What keeps that from being certain.
         gaps: Vec<String>,
-        /// Sentences that a reader should know and that do not change the verdict, as that a tolerance was used.
+        /// Sentences that do not change the verdict, as that a tolerance was used.
         notes: Vec<String>,
         /// The kernel's name, as in the module.
         kernel: String,
@@ -59,8 +59,8 @@ data! {
         warp_size: u8,
         /// By side: what stopped it before its end. If that happened to one side alone, the launches differ.
         faults: [Option<Fault>; 2],
-        /// Why threads of equal index do different work, if they do: another grid or block. Decisions are then not
-        /// compared.
+        /// Why threads of equal index do different work, if they do: another grid or block. Decisions are
+        /// then not compared.
         reshaped: Option<String>,
         /// What differs before any code ran, or after all of it: geometry, arguments, outputs.
         differences: Vec<LaunchDifference>,

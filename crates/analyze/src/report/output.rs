@@ -3,7 +3,7 @@
 use super::plain_data::data;
 
 data! {
-    /// One output of a launch: a buffer that the launch file names as an output, compared element by element.
+    /// One output of a launch: a buffer that the launch file names as an output, by element.
     struct Output {
         /// The argument's name.
         name: String,
@@ -20,17 +20,18 @@ data! {
         within_tolerance: u64,
         /// The tolerance in words; empty if elements must have equal bits.
         tolerance: String,
-        /// Why the elements were not compared, if they were not: the sides have different numbers of elements, or
-        /// types. The output then counts as different.
+        /// Why the elements were not compared, if they were not: the sides have different numbers of
+        /// elements, or different types. The output then counts as different.
         uncompared: Option<String>,
         /// The first element that differs by more than the tolerance.
         first: Option<ElementDifference>,
-        /// The element that differs most: where only one side is a finite number, else by the largest relative
-        /// difference, else by the largest absolute difference.
+        /// The element that differs most: where only one side is a finite number, else by the largest
+        /// relative difference, else by the largest absolute difference.
         worst: Option<ElementDifference>,
         /// Largest absolute difference of two finite elements, within the tolerance or not.
         max_absolute: Option<f64>,
-        /// Largest relative difference of two finite elements: the difference divided by the larger magnitude.
+        /// Largest relative difference of two finite elements: the difference divided by the larger
+        /// magnitude.
         max_relative: Option<f64>,
         /// Largest distance of two finite elements in representable numbers; `None` for integers.
         max_ulp: Option<u64>,
@@ -54,8 +55,8 @@ data! {
         /// Distance in representable numbers; `None` for integers, NaN and infinity.
         ulp: Option<u64>,
     }
-    /// A picture of where elements differ. The last dimension runs along the columns, all others along the rows.
-    /// Each cell stands for about as many elements as any other.
+    /// A picture of where elements differ. The last dimension runs along the columns, all others along the
+    /// rows. Each cell stands for about as many elements as any other.
     struct DifferenceMap {
         /// Number of rows, at most 64.
         rows: u64,

@@ -118,7 +118,7 @@ pub enum LaunchPart {
     Input,
     /// A buffer's content after the launch.
     Output,
-    /// The content after the launch of a buffer that the launch file does not name as an output, while it names others.
+    /// The content after the launch of a buffer that the launch file does not name as an output.
     Scratch,
 }
 

@@ -60,8 +60,8 @@ pub struct CompareArgs {
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Output options")]
 pub struct ToleranceArgs {
-    /// Launch files: outputs may differ by X times the larger magnitude, plus --atol. With no tolerance option,
-    /// the tolerances of `expect` in the launch files hold; other outputs must have equal bits.
+    /// Launch files: outputs may differ by X times the larger magnitude, plus --atol. With no tolerance
+    /// option, the tolerances of `expect` in the launch files hold; other outputs must have equal bits.
     #[arg(long, value_name = "X", value_parser = parse::tolerance, allow_negative_numbers = true)]
     #[arg(conflicts_with = "seeds")]
     pub rtol: Option<f64>,

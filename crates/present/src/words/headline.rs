@@ -50,7 +50,7 @@ fn agreement(r: &Report) -> &'static str {
     }
 }
 
-/// What differs in a launch without findings: the first output with the first cause, or the parts that differ.
+/// What differs in a launch without findings: the first output and its cause, or the parts that differ.
 fn without_findings(l: &LaunchReport) -> String {
     let what = output::first_output(l).unwrap_or_else(|| differing_parts(l));
     match &l.causes[..] {

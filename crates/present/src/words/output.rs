@@ -65,12 +65,12 @@ pub(crate) fn other_differences(l: &LaunchReport) -> impl Iterator<Item = &Launc
 pub(crate) enum OutputRow {
     /// An element and its values.
     Element {
-        /// As `C[3,255]`.
+        /// The element as `C[3,255]`.
         place: String,
-        /// By side.
+        /// Its value on each side.
         values: [String; 2],
     },
-    /// Anything else.
+    /// A row without an element.
     Text(String),
 }
 

@@ -74,7 +74,7 @@ pub fn zoomed(program: &RecordingRequest, window: Window) -> RecordingRequest {
 /// A recorded launch.
 #[derive(Debug, Default)]
 pub struct RecordedLaunch {
-    /// The recording.
+    /// What the launch did, as a file would hold it.
     pub trace: Trace,
     /// What the checks found.
     pub findings: Findings,
