@@ -2,17 +2,17 @@
 //!
 //! | file | in one sentence |
 //! |---|---|
-//! | [`flow`] | where a value came from, in one launch |
-//! | [`code_match`] | which instruction of one build is which of the other |
-//! | [`value`] | values of both sides in a form that compares |
-//! | [`lanes`] | what exchanges and matrix products depend on |
-//! | [`paths`] | where two threads take different branches |
-//! | [`walk`] | from a pair of values to the first difference |
-//! | [`sums`] | sums by their addends |
-//! | [`nan`] | where a NaN is made |
-//! | [`checks`] | races and the like that explain a difference |
-//! | [`place`] | places in the code as reports show them |
-//! | [`explain`] | one cause for each group of elements |
+//! | `flow` | where a value came from, in one launch |
+//! | `code_match` | which instruction of one build is which of the other |
+//! | `value` | values of both sides in a form that compares |
+//! | `lanes` | what exchanges and matrix products depend on |
+//! | `paths` | where two threads take different branches |
+//! | `walk` | from a pair of values to the first difference |
+//! | `sums` | sums by their addends |
+//! | `nan` | where a NaN is made |
+//! | `checks` | races and the like that explain a difference |
+//! | `place` | places in the code as reports show them |
+//! | `explain` | one cause for each group of elements |
 //!
 //! # Limitations
 //! Both sides need their data flow, which only the CPU device records. Products of `wgmma` are followed
