@@ -129,14 +129,29 @@ pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>) {
 /// Errors of one side that are listed as differences.
 const LISTED: usize = 4;
 
+/// Whether an error decides the verdict although all outputs agree. Whether a value is written, or a
+/// product done, before it is used, can depend on how far a compiler optimised, while nothing comes of it.
+fn decides(kind: Kind) -> bool {
+    kind.check() != Check::Init && kind != Kind::Accumulator
+}
+
 /// Adds the errors that checks found on one side alone: as differences, and as causes where nothing else was
-/// found. The caller computes the report's verdict again.
-pub fn add_check_findings(launch: &mut LaunchReport, findings: [&Findings; 2]) {
+/// found. If all outputs agree, some kinds of error are only notes. Returns whether there are any errors of
+/// one side alone. The caller computes the report's verdict again.
+pub fn add_check_findings(launch: &mut LaunchReport, findings: [&Findings; 2]) -> bool {
     let mut alone: Vec<(usize, &Finding)> = Vec::new();
     for side in [1, 0] {
         let errors = findings[side].list.iter().filter(|f| f.kind.grade() == Grade::Error);
         let other = &findings[1 - side].list;
         alone.extend(errors.filter(|f| !other.iter().any(|g| alike(f, g))).map(|f| (side, f)));
+    }
+    let any = !alone.is_empty();
+    if launch.outputs_agree() {
+        let (decisive, others): (Vec<_>, Vec<_>) = alone.into_iter().partition(|(_, f)| decides(f.kind));
+        alone = decisive;
+        launch.notes.extend(others.first().map(|(side, f)| {
+            format!("the checks found in {} alone: {} ({})", super::walk::name(*side), f.what, f.kind.name())
+        }));
     }
     for (side, finding) in alone.iter().take(LISTED) {
         let mut values = [String::from("none"), String::from("none")];
@@ -153,4 +168,5 @@ pub fn add_check_findings(launch: &mut LaunchReport, findings: [&Findings; 2]) {
         }
     }
     launch.conclude();
+    any
 }

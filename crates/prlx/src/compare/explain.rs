@@ -49,8 +49,8 @@ pub(super) fn explain_launch(
     }
     let found = rerun(jobs, device, tolerance, monitor)?;
     launch.causes = found.causes;
-    add_check_findings(launch, found.findings.each_ref());
-    if launch.only_code_unmatched() {
+    let errors = add_check_findings(launch, found.findings.each_ref());
+    if !errors && launch.only_code_unmatched() {
         launch.accept_unmatched_code();
     }
     Ok(())
