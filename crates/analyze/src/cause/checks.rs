@@ -129,8 +129,8 @@ pub(super) fn fill_in(cause: &mut Cause, check: ByCheck<'_>) {
 /// Errors of one side that are listed as differences.
 const LISTED: usize = 4;
 
-/// Whether an error decides the verdict although all outputs agree. Whether a value is written, or a
-/// product done, before it is used, can depend on how far a compiler optimised, while nothing comes of it.
+/// Whether an error decides the verdict although all outputs agree. How far a compiler optimised can change
+/// whether a value is written, or a product done, before it is used, without an effect on any output.
 fn decides(kind: Kind) -> bool {
     kind.check() != Check::Init && kind != Kind::Accumulator
 }
