@@ -41,6 +41,7 @@ const TASKS: &[Task] = &[
     ),
     ("tidy", tidy::run, "check house rules: crate edges, circles of files, headers, sizes, words, links"),
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
+    ("field", field, "run the cases of tests/field and print the table of what is right"),
     (
         "corpus",
         corpus::run,
@@ -228,6 +229,11 @@ pub fn built() -> Result<std::path::PathBuf> {
 fn lint(_: &[String]) -> Result<()> {
     sh("cargo", &["fmt", "--all", "--check"])?;
     sh("cargo", &[&["clippy"], &FULL[..], &["--all-targets", "--", "-D", "warnings"]].concat())
+}
+
+fn field(_: &[String]) -> Result<()> {
+    let all = ["test", "--quiet", "-p", "prlx-cli", "--features", "full", "--test", "it"];
+    sh_with("cargo", &[&all[..], &["field::", "--", "--nocapture"]].concat(), &[])
 }
 
 fn docs(_: &[String]) -> Result<()> {

@@ -141,6 +141,16 @@ fn writers(flow: &DataFlow) -> Vec<Vec<u32>> {
     out
 }
 
+/// An opcode without modifiers that change no result: `.rn` is how `add`, `sub` and `mul` of floating-point numbers
+/// round anyway (PTX ISA, add), and it keeps them from being fused; `.nc` and cache operators choose a way.
+fn plain(opcode: &str) -> String {
+    let arithmetic = ["add.rn.", "sub.rn.", "mul.rn."].iter().any(|op| opcode.starts_with(op));
+    let load = opcode.starts_with("ld.");
+    let kept =
+        |part: &&str| !(arithmetic && *part == "rn" || load && ["nc", "ca", "cg", "cs", "lu"].contains(part));
+    opcode.split('.').filter(kept).collect::<Vec<_>>().join(".")
+}
+
 /// Whether two instructions do the same with their operands: the opcode and all constants agree.
 pub fn alike(a: &Instruction, b: &Instruction) -> bool {
     let shape = |i: &Instruction| {
@@ -148,7 +158,7 @@ pub fn alike(a: &Instruction, b: &Instruction) -> bool {
         shape(i, &mut hash);
         hash.finish()
     };
-    a.opcode == b.opcode && shape(a) == shape(b)
+    plain(&a.opcode) == plain(&b.opcode) && shape(a) == shape(b)
 }
 
 fn shape(i: &Instruction, hash: &mut DefaultHasher) {
@@ -178,7 +188,7 @@ fn key(i: &Instruction, detail: Detail) -> u64 {
         (i.action, i.ty.bits(), i.space.name(), i.results.len()).hash(&mut hash);
         return hash.finish();
     }
-    i.opcode.hash(&mut hash);
+    plain(&i.opcode).hash(&mut hash);
     if detail == Detail::Opcode {
         return hash.finish();
     }

@@ -173,11 +173,25 @@ fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64)
         elements: 1,
         what,
         advice: advice(found.class).to_owned(),
-        places: [0, 1].map(|s| found.places[s].and_then(|at| place(walk.flows[s], at))),
+        places: [0, 1]
+            .map(|s| found.places[s].and_then(|at| place(walk.flows[s], with_line(walk, &chain, s, at)))),
         other: found.other.and_then(|(side, at)| place(walk.flows[side], at)),
         steps: steps(walk, &chain),
         uncertain: None,
     }
+}
+
+/// The visit, or if its instruction has no line of source, the nearest one on the way to it that has.
+fn with_line(walk: &Walk<'_>, chain: &[&Pair], side: usize, at: At) -> At {
+    let has_line = |at: At| {
+        let i = walk.flows[side].instruction(at);
+        i.is_some_and(|i| i.place.source.iter().any(|l| l.line > 0))
+    };
+    let lines = walk.flows[side].data.instructions.iter().any(|i| !i.place.source.is_empty());
+    if !lines || has_line(at) {
+        return at;
+    }
+    chain.iter().rev().map(|p| p.users[side]).find(|at| has_line(*at)).unwrap_or(at)
 }
 
 /// The values of the last pair, in words.

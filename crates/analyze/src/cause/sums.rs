@@ -62,6 +62,12 @@ fn adds(i: &Instruction, whole: bool) -> bool {
     }
 }
 
+/// Whether two addends are equal. What memory held before the launch is not known, and taken to be equal.
+fn same(x: &Term, y: &Term) -> bool {
+    let initial = |t: &Term| t.value.is_nan() && matches!(t.source, Source::Memory(_));
+    x.value == y.value || initial(x) && initial(y)
+}
+
 /// The value of a source as a number.
 fn number(flow: &Flow<'_>, source: &Source, at: At, ty: Scalar) -> Option<f64> {
     let bits = flow.value(source, at)?;
@@ -245,7 +251,7 @@ impl Walk<'_> {
             && self.code.similar
             && let Some(pairs) = self.by_thread([&a, &b])
         {
-            let apart: Vec<[&Term; 2]> = pairs.into_iter().filter(|[x, y]| x.value != y.value).collect();
+            let apart: Vec<[&Term; 2]> = pairs.into_iter().filter(|[x, y]| !same(x, y)).collect();
             match apart.is_empty() {
                 true => self.order(pair, [&a, &b]),
                 false => self.terms(pair, apart),
@@ -255,7 +261,7 @@ impl Walk<'_> {
         let close = tolerance([&a, &b]);
         let equal = |x: &Term, y: &Term| {
             let apart = (x.value - y.value).abs();
-            x.value == y.value || x.product != y.product && apart <= close * x.value.abs().max(y.value.abs())
+            same(x, y) || x.product != y.product && apart <= close * x.value.abs().max(y.value.abs())
         };
         if a.terms.len() == b.terms.len() {
             let apart: Vec<usize> =
@@ -304,7 +310,8 @@ impl Walk<'_> {
             bits
         };
         // A value that is not known is equal to none.
-        let known = |s: &Sum| s.terms.iter().all(|t| !t.value.is_nan());
+        let known =
+            |s: &Sum| s.terms.iter().all(|t| !t.value.is_nan() || matches!(t.source, Source::Memory(_)));
         known(a) && known(b) && sorted(a) == sorted(b)
     }
     /// All addends agree in their order: the additions differ, by association or rounding.

@@ -4,6 +4,7 @@ mod cli;
 mod cuda;
 mod diff_flags;
 mod engine;
+mod field;
 mod fuzz_corpus;
 mod machine_code;
 #[path = "../../../../tests/nvidia.rs"]
