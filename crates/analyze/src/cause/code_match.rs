@@ -141,8 +141,9 @@ fn writers(flow: &DataFlow) -> Vec<Vec<u32>> {
     out
 }
 
-/// An opcode without modifiers that change no result: `.rn` is how `add`, `sub` and `mul` of floating-point numbers
-/// round anyway (PTX ISA, add), and it keeps them from being fused; `.nc` and cache operators choose a way.
+/// An opcode without modifiers that change no result: `.rn` is how `add`, `sub` and `mul` of floating-point
+/// numbers round anyway (PTX ISA, add), and it keeps them from being fused; `.nc` and cache operators
+/// choose a way.
 fn plain(opcode: &str) -> String {
     let arithmetic = ["add.rn.", "sub.rn.", "mul.rn."].iter().any(|op| opcode.starts_with(op));
     let load = opcode.starts_with("ld.");

@@ -1,8 +1,8 @@
 //! The cases of `tests/field`: bugs that people reported, each with its right answer.
 //!
-//! `expect.toml` of a case has rows. A row is a command and what it must answer: the verdict, the class of the
-//! first cause or finding, and the lines of which it must name one. A row that PRLX answers wrongly has `open`,
-//! the reason; when it becomes right, `open` must go.
+//! `expect.toml` of a case has rows. A row is a command and what it must answer: the verdict, the class of
+//! the first cause or finding, and the lines of which it must name one. A row that PRLX answers wrongly has
+//! `open`, the reason; when it becomes right, `open` must go.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
