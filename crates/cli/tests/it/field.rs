@@ -41,11 +41,13 @@ enum Words {
 
 /// What a command answered.
 #[derive(Debug, Default)]
-struct Answer {
-    verdict: String,
-    class: String,
+pub struct Answer {
+    /// The verdict, or what `run` amounts to.
+    pub verdict: String,
+    /// The class of what comes first.
+    pub class: String,
     /// File and line of all places that come first.
-    lines: Vec<(String, u64)>,
+    pub lines: Vec<(String, u64)>,
 }
 
 /// The lines of a location and of where it was inlined.
@@ -55,7 +57,8 @@ fn locations(location: &Value) -> Vec<(String, u64)> {
     all.filter_map(|l| Some((l["file"].as_str()?.to_owned(), l["line"].as_u64()?))).collect()
 }
 
-fn of_comparison(json: &Value) -> Answer {
+/// What a comparison names first: a cause, else a finding.
+pub fn of_comparison(json: &Value) -> Answer {
     let report = if json["report"].is_object() { &json["report"] } else { json };
     let launch = &report["launches"][0];
     let mut answer =

@@ -16,6 +16,7 @@ mod programs;
 #[cfg(feature = "query")]
 mod query;
 mod random;
+mod random_causes;
 #[path = "../../../../tests/tools.rs"]
 mod tools;
 mod v1_sources;
