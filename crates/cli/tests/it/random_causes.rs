@@ -71,7 +71,7 @@ type Variant = (Kind, String);
 /// One line of a kernel.
 #[derive(Clone, Default)]
 struct Line {
-    /// Its instructions.
+    /// The instructions of the line, one under the other.
     code: String,
     /// The same line with a planted change.
     variants: Vec<Variant>,
@@ -120,9 +120,9 @@ fn the_cause_is_the_planted_line() {
     });
     let hit =
         |(p, n): &&(Planted, Answer)| n.lines.iter().any(|(_, line)| p.accepted.contains(&(*line as usize)));
-    let mut misses: Vec<&(Planted, Answer)> = results.iter().filter(|r| !hit(r)).collect();
-    misses.sort_by_key(|(p, _)| p.program);
-    for (p, n) in &misses {
+    let mut missed_changes: Vec<&(Planted, Answer)> = results.iter().filter(|r| !hit(r)).collect();
+    missed_changes.sort_by_key(|(p, _)| p.program);
+    for (p, n) in &missed_changes {
         println!(
             "program {}, k.cu:{}\n  was   {}\n  is    {}",
             p.program,
@@ -134,14 +134,14 @@ fn the_cause_is_the_planted_line() {
     }
     for kind in KINDS {
         let all = results.iter().filter(|(p, _)| p.kind == kind).count();
-        let missed = misses.iter().filter(|(p, _)| p.kind == kind).count();
+        let missed = missed_changes.iter().filter(|(p, _)| p.kind == kind).count();
         println!("{kind:?}: {} of {all} planted lines named first", all - missed);
         assert!(all >= 30, "{kind:?} is hardly tried");
     }
-    let right = results.len() - misses.len();
+    let right = results.len() - missed_changes.len();
     println!("{right} of {} planted lines named first", results.len());
     assert_eq!(results.len() as u64, PROGRAMS);
-    assert!(right * 100 >= results.len() * 95, "{} planted lines missed", misses.len());
+    assert!(right * 100 >= results.len() * 95, "{} planted lines missed", missed_changes.len());
 }
 
 /// A line's instructions on one line of text.
