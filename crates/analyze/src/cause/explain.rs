@@ -5,6 +5,7 @@
 
 use prlx_trace::check::{Findings, Space};
 use prlx_trace::dataflow::DataFlow;
+use prlx_trace::element;
 use prlx_trace::kernel::Scalar;
 
 use super::checks;
@@ -13,6 +14,7 @@ use super::flow::{At, Flow, Source, Word};
 use super::place::place_of;
 use super::value::{Canonical, canonical};
 use super::walk::{Context, Found, Pair, Walk};
+use crate::outputs::index;
 use crate::report::{Cause, CauseClass, CausePlace, CauseStep};
 use crate::value::format_value;
 
@@ -70,7 +72,7 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
             let Some(sources) = start(flows, output, element) else { continue };
             let mut walk =
                 Walk::run(flows, &code, same_geometry, sources, [At { warp: 0, visit: 0, lane: 0 }; 2]);
-            let nan = [0, 1].map(|s| is_nan(element_bits(output, s, element), output.ty));
+            let nan = [0, 1].map(|s| element::as_f64(output.ty, element_bits(output, s, element)).is_nan());
             let first = walk.pairs[0].clone();
             walk.nan(0, &first, nan);
             let Some(mut found) = walk.best().cloned() else { continue };
@@ -127,26 +129,9 @@ fn start(flows: [&Flow<'_>; 2], output: &DifferingOutput, element: u64) -> Optio
     Some([words[0].take()?, words[1].take()?])
 }
 
-fn is_nan(bits: u64, ty: Scalar) -> bool {
-    match ty {
-        Scalar::F64 => f64::from_bits(bits).is_nan(),
-        Scalar::F32 => f32::from_bits(bits as u32).is_nan(),
-        Scalar::F16 => bits & 0x7fff > 0x7c00,
-        Scalar::Bf16 => bits & 0x7fff > 0x7f80,
-        _ => false,
-    }
-}
-
 /// The bits of an element of an output.
 fn element_bits(output: &DifferingOutput, side: usize, element: u64) -> u64 {
-    let bytes = output.ty.bits().div_ceil(8) as usize;
-    let at = element as usize * bytes;
-    let mut wide = [0; 8];
-    let n = bytes.min(8);
-    if let Some(raw) = output.bytes[side].get(at..at + n) {
-        wide[..n].copy_from_slice(raw);
-    }
-    u64::from_le_bytes(wide)
+    element::get(output.ty, &output.bytes[side], element as usize).unwrap_or_default()
 }
 
 fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64) -> Cause {
@@ -168,7 +153,7 @@ fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64)
     Cause {
         class: found.class,
         output: output.name.clone(),
-        element: index(element, &output.shape),
+        element: index(&output.shape, element),
         values,
         elements: 1,
         what,
@@ -231,22 +216,6 @@ fn wraps(walk: &Walk<'_>, side: usize, source: &Source) -> bool {
         _ => return false,
     };
     i32::try_from(exact).is_err()
-}
-
-/// The index of an element in an array of this shape.
-fn index(element: u64, shape: &[u64]) -> Vec<u64> {
-    let mut rest = element;
-    let mut out: Vec<u64> = shape
-        .iter()
-        .rev()
-        .map(|&n| {
-            let at = rest % n.max(1);
-            rest /= n.max(1);
-            at
-        })
-        .collect();
-    out.reverse();
-    if out.is_empty() { vec![element] } else { out }
 }
 
 /// The place of a visit.

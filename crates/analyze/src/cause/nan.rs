@@ -1,7 +1,7 @@
 //! Where a NaN that one side alone has is made.
 
 use prlx_trace::dataflow::Action;
-use prlx_trace::kernel::Scalar;
+use prlx_trace::element;
 
 use super::flow::{At, Flow, Source};
 use super::walk::{Pair, Walk, name};
@@ -10,20 +10,14 @@ use crate::report::CauseClass;
 /// The most steps from a NaN to where it is made.
 const MAX_STEPS: usize = 100_000;
 
-fn is_nan(flow: &Flow<'_>, source: &Source, user: At) -> bool {
-    let Some(bits) = flow.value(source, user) else { return false };
-    match flow.type_of(source) {
-        Some(Scalar::F64) => f64::from_bits(bits).is_nan(),
-        Some(Scalar::F32) => f32::from_bits(bits as u32).is_nan(),
-        Some(Scalar::F16) => bits & 0x7fff > 0x7c00,
-        Some(Scalar::Bf16) => bits & 0x7fff > 0x7f80,
-        _ => false,
-    }
+/// Whether the register of a source holds one floating-point number.
+fn is_number(flow: &Flow<'_>, source: &Source) -> bool {
+    flow.type_of(source).is_some_and(element::is_float)
 }
 
-/// Whether the register of a source holds one floating-point number.
-fn has_type(flow: &Flow<'_>, source: &Source) -> bool {
-    matches!(flow.type_of(source), Some(Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64))
+fn is_nan(flow: &Flow<'_>, source: &Source, user: At) -> bool {
+    let value = flow.type_of(source).zip(flow.value(source, user));
+    value.is_some_and(|(ty, bits)| element::as_f64(ty, bits).is_nan())
 }
 
 /// The instruction that makes the NaN which a source has; `None` if the source has none, or the NaN comes
@@ -47,7 +41,7 @@ fn birth(flow: &Flow<'_>, mut source: Source) -> Option<At> {
                         let operands = i.operands.iter().map(|o| flow.operand(o, at));
                         let nan = operands
                             .into_iter()
-                            .find(|o| is_nan(flow, o, at) || !has_type(flow, o) && i.action == Action::Move);
+                            .find(|o| is_nan(flow, o, at) || !is_number(flow, o) && i.action == Action::Move);
                         match nan {
                             Some(operand) => operand,
                             None => return Some(at),

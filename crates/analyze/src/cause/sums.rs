@@ -9,6 +9,7 @@
 //! At most [`MAX_TERMS`] addends. Sums inside matrix products are one addend each.
 
 use prlx_trace::dataflow::{Action, Instruction, Operand};
+use prlx_trace::element;
 use prlx_trace::kernel::Scalar;
 
 use super::code_match::alike;
@@ -45,17 +46,13 @@ struct Sum {
     atomic: bool,
 }
 
-fn is_float(ty: Scalar) -> bool {
-    matches!(ty, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64)
-}
-
 /// Whether an instruction adds numbers: an atomic, or one of floating-point numbers. Additions of integers
 /// count only in the `whole` of a sum that atomics make: elsewhere they are index arithmetic.
 fn adds(i: &Instruction, whole: bool) -> bool {
     let name = i.opcode.split('.').next().unwrap_or_default();
     match i.action {
         Action::Atomic => i.opcode.split('.').any(|p| p == "add"),
-        Action::Compute if is_float(i.ty) => matches!(name, "add" | "sub" | "fma" | "mad"),
+        Action::Compute if element::is_float(i.ty) => matches!(name, "add" | "sub" | "fma" | "mad"),
         Action::Compute => whole && matches!(name, "add" | "sub"),
         Action::Exchange => whole && i.opcode.starts_with("redux.sync.add"),
         _ => false,
@@ -70,14 +67,7 @@ fn same(x: &Term, y: &Term) -> bool {
 
 /// The value of a source as a number.
 fn number(flow: &Flow<'_>, source: &Source, at: At, ty: Scalar) -> Option<f64> {
-    let bits = flow.value(source, at)?;
-    Some(match ty {
-        Scalar::F64 => f64::from_bits(bits),
-        Scalar::F32 => f64::from(f32::from_bits(bits as u32)),
-        Scalar::F16 | Scalar::Bf16 => prlx_trace::element::as_f64(ty, bits),
-        _ if ty.signed() => (bits << (64 - ty.bits()) >> (64 - ty.bits())) as i64 as f64,
-        _ => ty.low(bits) as f64,
-    })
+    Some(element::as_f64(ty, flow.value(source, at)?))
 }
 
 impl Sum {
@@ -86,7 +76,7 @@ impl Sum {
         let (first, at) = adder(flow, source.clone(), false)?;
         let instruction = flow.instruction(at)?;
         let atomic = instruction.action == Action::Atomic;
-        let whole = atomic && !is_float(instruction.ty);
+        let whole = atomic && !element::is_float(instruction.ty);
         let mut sum = Sum { terms: Vec::new(), last: at, ty: instruction.ty, whole, atomic };
         let mut work = vec![Item { source: first, user: at, sign: 1.0, product: false }];
         while let Some(item) = work.pop() {

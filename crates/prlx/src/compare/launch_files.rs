@@ -71,8 +71,6 @@ pub struct LaunchComparison {
     pub traces: [Rc<Trace>; 2],
     /// What the checks found on each side.
     pub checks: [Findings; 2],
-    /// By output of the launch's report: the positions of the first differing elements, ascending.
-    pub differing: Vec<Vec<u64>>,
 }
 
 /// Records both jobs on a device and compares them; the report calls them `names`.
@@ -102,7 +100,7 @@ pub fn compare_launch_files(
         record::save(&b, &folder.join("b.prlx"))?;
     }
     let mut report = diff_traces(&a, &b, names, &options.diff, monitor)?;
-    let (outputs, differing) = compared.into_iter().unzip();
+    let outputs = compared.into_iter().map(|(output, _)| output).collect();
     if let [launch] = &mut report.launches[..] {
         add_outputs(launch, outputs);
         if options.explain {
@@ -117,7 +115,7 @@ pub fn compare_launch_files(
     if let Some(views) = options.views {
         scene.add([&a, &b], &report, 0, views, &PathViewOptions::default())?;
     }
-    Ok(LaunchComparison { report, scene, traces: [Rc::new(a), Rc::new(b)], checks: [of_a, of_b], differing })
+    Ok(LaunchComparison { report, scene, traces: [Rc::new(a), Rc::new(b)], checks: [of_a, of_b] })
 }
 
 /// Records both sides again around the first `most` findings of a report and attaches all operands there.
