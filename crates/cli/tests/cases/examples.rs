@@ -3,6 +3,7 @@
 //!
 //! The expectations were derived without PRLX. A comparison passes if three things are as expected: the
 //! verdict; the kind and the source line of the first finding; the warps, lanes and visits that differ there.
+//! With `class`, it is the class and a source line of the first cause.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +20,8 @@ pub fn trials() -> Vec<Trial> {
         for expected in table.get("compare").and_then(toml::Value::as_array).cloned().unwrap_or_default() {
             let of =
                 |key: &str| expected.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
-            let (folder, title) = (folder.clone(), format!("examples/{name}: {} {}", of("a"), of("b")));
+            let title = format!("examples/{name}: {} {} {}", of("a"), of("b"), of("args"));
+            let folder = folder.clone();
             trials.push(Trial::test(title, move || compare(&folder, &expected)));
         }
     }
@@ -46,6 +48,7 @@ fn compare(folder: &Path, expected: &toml::Value) -> Result<(), Failed> {
     let (a, b) = (text("a").ok_or("no a")?, text("b").ok_or("no b")?);
     let done = Command::new(env!("CARGO_BIN_EXE_prlx"))
         .args(["compare", "--json", a, b])
+        .args(text("args").unwrap_or_default().split_whitespace())
         .current_dir(folder)
         .output()?;
     let report: Value = serde_json::from_slice(&done.stdout).map_err(|e| {
@@ -57,6 +60,9 @@ fn compare(folder: &Path, expected: &toml::Value) -> Result<(), Failed> {
     same("exit code", &Value::from(done.status.code()), &Value::from(code))?;
     if verdict == "same" {
         return same("findings", &report["launches"][0]["findings_total"], &Value::from(0));
+    }
+    if expected.get("class").is_some() {
+        return cause(&report["launches"][0]["causes"][0], expected);
     }
     let findings = report["launches"][0]["findings"].as_array().cloned().unwrap_or_default();
     let first = findings.first().ok_or("no finding")?;
@@ -92,6 +98,26 @@ fn compare(folder: &Path, expected: &toml::Value) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// Compares the first cause with the accepted classes and lines.
+fn cause(first: &Value, expected: &toml::Value) -> Result<(), Failed> {
+    let classes = expected["class"].as_array().into_iter().flatten();
+    if !classes.clone().any(|c| c.as_str() == first["class"].as_str()) {
+        return Err(format!("class: {} instead of {:?}", first["class"], expected["class"]).into());
+    }
+    let lines = expected.get("lines").and_then(toml::Value::as_array).cloned();
+    let lines = lines.or_else(|| expected.get("line").map(|l| vec![l.clone()])).ok_or("no line")?;
+    let is = |place: &Value| {
+        let (file, line) = (&place["location"]["file"], place["location"]["line"].as_i64());
+        file.as_str() == expected.get("file").and_then(toml::Value::as_str)
+            && lines.iter().any(|l| l.as_integer() == line)
+    };
+    if [&first["places"][0], &first["places"][1], &first["other"]].into_iter().any(is) {
+        return Ok(());
+    }
+    let want = (expected.get("file"), &lines);
+    Err(format!("places: {}, {} instead of {want:?}", first["places"], first["other"]).into())
 }
 
 /// Files and lines of a finding's decision, and of what it steers: a compare may stand on another line than

@@ -1,0 +1,11 @@
+// The determinants of 2x2 matrices, each product rounded before the subtraction.
+
+extern "C" __global__ void determinants(const float4 *m, float *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        float4 a = m[i];
+        float right = __fmul_rn(a.y, a.z);
+        out[i] = __fsub_rn(__fmul_rn(a.x, a.w), right);
+    }
+}
