@@ -51,9 +51,32 @@ pub struct ExplainedLaunch<'a> {
     pub outputs: &'a [DifferingOutput],
 }
 
+/// What elements with one cause have in common.
+#[derive(PartialEq)]
+enum Key {
+    /// The class and the instructions of both sides.
+    Place(CauseClass, [Option<u32>; 2]),
+    /// An error that a check found: the lines of both sides and of the other access.
+    Check(CauseClass, [Option<(String, u32)>; 3]),
+}
+
+impl Key {
+    fn of_check(cause: &Cause) -> Key {
+        let [a, b] = &cause.places;
+        let line = |place: &Option<CausePlace>| {
+            let place = place.as_ref()?;
+            Some(match &place.location {
+                Some(at) => (at.file.clone(), at.line),
+                None => (place.function.clone(), place.module_line),
+            })
+        };
+        Key::Check(cause.class, [line(a), line(b), line(&cause.other)])
+    }
+}
+
 /// Elements of one output that end at the same place.
 struct Group {
-    key: (CauseClass, [Option<u32>; 2]),
+    key: Key,
     rank: u8,
     order: u64,
     cause: Cause,
@@ -77,21 +100,21 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
             walk.nan(0, &first, nan);
             let Some(mut found) = walk.best().cloned() else { continue };
             let by_check = checks::refine(&walk, launch.findings, &mut found);
-            let key = (found.class, [0, 1].map(|s| found.places[s].map(|at| flows[s].number(at))));
             let order = [0, 1].map(|s| found.places[s].map_or(u64::MAX, |at| flows[s].order(at)));
-            let same = |g: &&mut Group| {
-                // An error that a check found is one cause, whatever outputs it shows in.
-                g.key == key && (by_check.is_some() || g.cause.output == output.name)
+            let mut cause = cause(&walk, &found, output, element);
+            let checked = by_check.is_some();
+            let key = match by_check {
+                Some(check) => {
+                    checks::fill_in(&mut cause, check);
+                    Key::of_check(&cause)
+                }
+                None => Key::Place(found.class, [0, 1].map(|s| found.places[s].map(|at| flows[s].number(at)))),
             };
+            // An error that a check found is one cause, whatever outputs it shows in.
+            let same = |g: &&mut Group| g.key == key && (checked || g.cause.output == output.name);
             match groups.iter_mut().find(same) {
                 Some(group) => group.cause.elements += 1,
-                None => {
-                    let mut cause = cause(&walk, &found, output, element);
-                    if let Some(check) = by_check {
-                        checks::fill_in(&mut cause, check);
-                    }
-                    groups.push(Group { key, rank: found.rank, order: order[0].min(order[1]), cause });
-                }
+                None => groups.push(Group { key, rank: found.rank, order: order[0].min(order[1]), cause }),
             }
         }
     }

@@ -270,7 +270,7 @@ impl<'a> Walk<'a> {
     /// Looks for the reason why one side's value comes from an instruction that the other side's does not:
     /// the other side's thread skipped it, or never came there.
     fn counterpart(&mut self, pair: usize, p: &Pair) -> bool {
-        if !self.same_geometry || !self.code.similar {
+        if !self.code.similar {
             return false;
         }
         for side in [1, 0] {
@@ -286,8 +286,7 @@ impl<'a> Walk<'a> {
     /// memory that it should have written there. Returns whether it found something.
     pub fn missing(&mut self, pair: usize, side: usize, at: At, word: Option<&Word>) -> bool {
         let other = 1 - side;
-        let (cta, thread) = self.flows[side].thread(at);
-        let Some((warp, lane)) = self.flows[other].find_thread(cta, thread) else { return false };
+        let Some((warp, lane)) = self.partner(pair, side, at) else { return false };
         let both = |here: At, there: At| if side == 0 { [here, there] } else { [there, here] };
         let Some(partner) = self.code.of(side, self.flows[side].number(at)) else {
             let mut places = [None, None];
@@ -320,6 +319,19 @@ impl<'a> Walk<'a> {
         }
         let Some(word) = word else { return false };
         self.other_address(pair, both(at, there), (other, there), word)
+    }
+    /// The warp and lane of the thread that corresponds to the thread of `at`, a visit of `side`: the one at
+    /// the same position. With other launch dimensions it is the thread that uses the other value of the pair,
+    /// and only for visits outside loops, since the numbers of iterations need not agree.
+    fn partner(&self, pair: usize, side: usize, at: At) -> Option<(u32, u32)> {
+        let other = 1 - side;
+        if self.same_geometry {
+            let (cta, thread) = self.flows[side].thread(at);
+            return self.flows[other].find_thread(cta, thread);
+        }
+        let users = self.pairs[pair].users;
+        let own = (users[side].warp, users[side].lane) == (at.warp, at.lane);
+        (own && self.flows[side].trip(at) == 0).then_some((users[other].warp, users[other].lane))
     }
     /// The store was executed on both sides: at another address, or too late.
     fn other_address(&mut self, pair: usize, users: [At; 2], late: (usize, At), word: &Word) -> bool {
