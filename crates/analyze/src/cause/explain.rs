@@ -108,7 +108,9 @@ pub fn explain(launch: &ExplainedLaunch<'_>) -> Vec<Cause> {
                     checks::fill_in(&mut cause, check);
                     Key::of_check(&cause)
                 }
-                None => Key::Place(found.class, [0, 1].map(|s| found.places[s].map(|at| flows[s].number(at)))),
+                None => {
+                    Key::Place(found.class, [0, 1].map(|s| found.places[s].map(|at| flows[s].number(at))))
+                }
             };
             // An error that a check found is one cause, whatever outputs it shows in.
             let same = |g: &&mut Group| g.key == key && (checked || g.cause.output == output.name);

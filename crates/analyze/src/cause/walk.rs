@@ -321,8 +321,8 @@ impl<'a> Walk<'a> {
         self.other_address(pair, both(at, there), (other, there), word)
     }
     /// The warp and lane of the thread that corresponds to the thread of `at`, a visit of `side`: the one at
-    /// the same position. With other launch dimensions it is the thread that uses the other value of the pair,
-    /// and only for visits outside loops, since the numbers of iterations need not agree.
+    /// the same position. With other launch dimensions it is the thread that uses the other value of the
+    /// pair, and only for visits outside loops, since the numbers of iterations need not agree.
     fn partner(&self, pair: usize, side: usize, at: At) -> Option<(u32, u32)> {
         let other = 1 - side;
         if self.same_geometry {

@@ -7,6 +7,9 @@
 //! special case, since the decoder takes the same steps in the same order. A decision whose operation is
 //! known is computed. Every other decision is recorded, and so known afterwards.
 //!
+//! How often a loop that only waits goes round is a matter of timing ([`spin_loops`]). Its decision is
+//! computed too: the decoder leaves after one iteration.
+//!
 //! Only the operations that a computed decision needs become [`Let`](prlx_trace::kernel::Step::Let) steps.
 //!
 //! # Limitations
@@ -20,12 +23,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_isa::dataflow::Def;
 use prlx_isa::view::{InstId, Reg};
-use prlx_trace::kernel::Source;
+use prlx_trace::kernel::{Alu, Scalar, Source};
 
 use crate::choose::choice::Choice;
-use crate::choose::lower::{self, Operation};
+use crate::choose::lower::{self, DecoderPlace, Operation, Value};
 use crate::choose::trips;
 use crate::function::body::Body;
+use crate::function::spin_loops;
 
 /// Bits that decision `d` takes when it is recorded as it is.
 pub(crate) fn width(body: &Body<'_>, d: usize) -> u8 {
@@ -36,8 +40,9 @@ pub(crate) fn width(body: &Body<'_>, d: usize) -> u8 {
     (n.max(2).next_power_of_two().trailing_zeros()) as u8
 }
 
-/// Chooses for `body`. `kept[d]`: whether decision `d` is wanted at all.
-pub(crate) fn choose(body: &Body<'_>, elide: bool, kept: &[bool]) -> Choice {
+/// Chooses for `body`. `kept[d]`: whether decision `d` is wanted at all. `waits`: how often a loop that only
+/// waits goes round is recorded as well.
+pub(crate) fn choose(body: &Body<'_>, elide: bool, waits: bool, kept: &[bool]) -> Choice {
     let recorded = |d: usize| if kept[d] { Source::Bits(width(body, d)) } else { Source::None };
     let mut choice =
         Choice { sources: (0..body.decisions.len()).map(recorded).collect(), ..Choice::default() };
@@ -63,7 +68,20 @@ pub(crate) fn choose(body: &Body<'_>, elide: bool, kept: &[bool]) -> Choice {
             }
         }
     }
+    let recorded = |d: usize| matches!(choice.sources[d], Source::Bits(_));
+    let loops = if waits { Vec::new() } else { spin_loops::waits(body, &recorded) };
+    for wait in &loops {
+        choice.sources[wait.decision] = Source::Computed;
+        choice.waits.extend(&body.graph.loops[wait.of].blocks);
+    }
     choice.lets = slices(body, kept, &choice.sources, lowered, needed);
+    for wait in loops {
+        // The decoder goes round once.
+        let decision = &body.decisions[wait.decision];
+        let to = DecoderPlace::Reg(decision.reg);
+        let args = vec![Value::Const(wait.leave.into())];
+        choice.lets.insert(decision.at, vec![Operation { to, op: Alu::Mov, ty: Scalar::Pred, args }]);
+    }
     trips::count(body, &mut choice);
     choice
 }

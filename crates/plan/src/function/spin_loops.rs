@@ -1,9 +1,14 @@
-//! Finds spin loops: loops in which a thread polls memory until another thread changes it.
+//! Finds spin loops: loops in which a thread polls memory, a barrier or the clock until something changes.
 //!
-//! A spin loop loads, has no visible effect, and carries nothing from one iteration to the next. Each
-//! iteration does what the one before did, so only other threads can end it. The number of iterations, and
-//! every value polled but the last, depend on timing and do not repeat. The last value goes on into decisions
-//! and stores.
+//! A spin loop polls, has no visible effect, and carries nothing from one iteration to the next. Each
+//! iteration does what the one before did, so only other threads, or time, can end it. The number of
+//! iterations, and every value polled but the last, depend on timing and do not repeat. The last value goes
+//! on into decisions and stores.
+//!
+//! A poll is a load, a test of an mbarrier's phase, a read of the clock, or an atomic that changes nothing as
+//! long as the loop goes on: a compare-and-swap, an exchange of constants, an addition of 0. Compilers pass
+//! what one thread polled to the others through shared memory (Triton does), so stores to shared memory and
+//! barriers are no visible effect either.
 //!
 //! A loop around spin loops that has no effect either, and whose condition depends on what they polled, spins
 //! as well. An example is the look-back of a prefix sum: how far it looks back depends on which CTA came
@@ -11,7 +16,6 @@
 //!
 //! # Limitations
 //!
-//! - Waits by atomic operations (locks) are not recognised: the atomic itself may end the wait.
 //! - Waits that count their iterations, or that poll several words in turn, are not recognised.
 
 use std::collections::HashSet;
@@ -19,9 +23,9 @@ use std::collections::HashSet;
 use prlx_isa::cfg::Loop;
 use prlx_isa::dataflow::Def;
 use prlx_isa::ptx::Op;
-use prlx_isa::view::{Class, Inst, InstId};
+use prlx_isa::view::{Class, Inst, InstId, Operand, Space};
 
-use crate::function::body::{Body, read};
+use crate::function::body::{Body, PartEnd, read};
 use crate::function::points;
 
 /// By loop of the body: whether it waits.
@@ -38,8 +42,79 @@ fn is_wait(body: &Body<'_>, l: usize) -> bool {
     let insts = || this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone()).map(InstId);
     !this.irreducible
         && body.graph.loops.iter().all(|inner| inner.parent != Some(l))
-        && insts().any(|i| body.inst(i).class == Class::Load && points::shared_memory(body.inst(i)))
-        && insts().all(|i| changes_nothing(body.inst(i)) && afresh(body, this, i))
+        && insts().any(|i| polls(body.inst(i)))
+        && insts().all(|i| {
+            let inst = body.inst(i);
+            (changes_nothing(inst) || polls(inst) || passes_on(inst)) && afresh(body, this, i)
+        })
+}
+
+/// Whether an instruction asks for something that other threads or time change.
+fn polls(inst: &Inst) -> bool {
+    match inst.class {
+        Class::Load => points::shared_memory(inst),
+        Class::Atomic => {
+            let nothing = inst.operands.last() == Some(&Operand::Int(0));
+            inst.form.has("cas")
+                || inst.form.has("exch")
+                || nothing && (inst.form.has("add") || inst.form.has("or"))
+        }
+        Class::Move => {
+            inst.operands.iter().any(|o| matches!(o, Operand::Special(s) if TIME.contains(&s.as_str())))
+        }
+        _ => polls_barrier(inst),
+    }
+}
+
+/// Special registers that change by themselves (PTX ISA, special registers).
+const TIME: [&str; 6] =
+    ["%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"];
+
+/// Whether an instruction may hand a polled value to other threads of the CTA.
+fn passes_on(inst: &Inst) -> bool {
+    match inst.class {
+        Class::Store => inst.space == Space::Shared,
+        Class::Sync => matches!(inst.form.op, Some(Op::Bar | Op::Barrier)),
+        _ => false,
+    }
+}
+
+/// A loop that only waits and that is left by one decision, the only one in it that would be recorded.
+pub(crate) struct Wait {
+    /// The loop, an index into the graph's loops.
+    pub of: usize,
+    /// The decision, an index into the body's decisions.
+    pub decision: usize,
+    /// The predicate's value that leaves the loop.
+    pub leave: bool,
+}
+
+/// The loops that only wait. `recorded`: whether a decision would be recorded.
+pub(crate) fn waits(body: &Body<'_>, recorded: &dyn Fn(usize) -> bool) -> Vec<Wait> {
+    (0..body.graph.loops.len()).filter_map(|l| wait(body, l, recorded)).collect()
+}
+
+fn wait(body: &Body<'_>, l: usize, recorded: &dyn Fn(usize) -> bool) -> Option<Wait> {
+    let this = &body.graph.loops[l];
+    if !is_wait(body, l) {
+        return None;
+    }
+    let [(from, _)] = this.exits[..] else { return None };
+    let part = &body.parts[from.index()];
+    let PartEnd::Branch { guard, taken, .. } = part.end else { return None };
+    let branch = InstId(part.insts.clone().next_back()?);
+    let [Def::Inst(at)] = *body.defs(branch, guard.reg).as_slice() else { return None };
+    if !this.contains(body.part_of(at)) || body.inst(at).guard.is_some() {
+        return None;
+    }
+    let insts = this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone()).map(InstId);
+    let mut decisions = insts.flat_map(|i| body.decided.get(&i).into_iter().flatten()).copied();
+    let decision =
+        decisions.clone().find(|&d| body.decisions[d].at == at && body.decisions[d].reg == guard.reg)?;
+    let alone = decisions.all(|d| d == decision || !recorded(d));
+    // If the guard holds, control goes to `taken`.
+    let leave = this.contains(taken) == guard.negate;
+    alone.then_some(Wait { of: l, decision, leave })
 }
 
 /// Whether loop `l` changes nothing, and is left by a decision that loops inside which ask (`asks`, by loop)
@@ -100,15 +175,19 @@ fn afresh(body: &Body<'_>, this: &Loop, at: InstId) -> bool {
     let inst = body.inst(at);
     let mut read = read(inst);
     read.extend(inst.guard.map(|g| g.reg));
-    read.iter().flat_map(|&reg| body.defs(at, reg)).all(|def| {
-        let Def::Inst(def) = def else { return true };
-        let by = body.inst(def);
-        let earlier = match by.block == inst.block {
-            true => def < at,
-            false => body.graph.dominates(by.block, inst.block),
+    read.iter().all(|&reg| {
+        let defs = body.defs(at, reg).into_iter().filter_map(|def| match def {
+            Def::Inst(def) => Some(def),
+            Def::Entry => None,
+        });
+        let inside: Vec<InstId> = defs.filter(|def| this.contains(body.inst(*def).block)).collect();
+        let earlier = |def: &InstId| match body.inst(*def).block == inst.block {
+            true => *def < at,
+            false => body.graph.dominates(body.inst(*def).block, inst.block),
         };
-        // What a guard may leave as it was is the trip's before.
-        !this.contains(by.block) || earlier && by.guard.is_none()
+        // A guard may leave what was there: from earlier in the trip, or else from the trip before.
+        let whole = inside.is_empty() || inside.iter().any(|def| body.inst(*def).guard.is_none());
+        whole && inside.iter().all(earlier)
     })
 }
 
