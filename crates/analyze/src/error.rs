@@ -9,12 +9,14 @@ pub struct Error {
     pub at: String,
     /// What is wrong at this place.
     pub what: String,
+    /// Whether the analysis gave up at a limit of its work: nothing need be wrong with the trace.
+    pub limit: bool,
 }
 
 impl Error {
     /// An error at the place `at`.
     pub fn new(at: impl Into<String>, what: impl Into<String>) -> Error {
-        Error { at: at.into(), what: what.into() }
+        Error { at: at.into(), what: what.into(), limit: false }
     }
 }
 
@@ -28,6 +30,6 @@ impl std::error::Error for Error {}
 
 impl From<prlx_trace::Error> for Error {
     fn from(e: prlx_trace::Error) -> Error {
-        Error { at: format!("at byte {}, {}", e.offset, e.field), what: e.what }
+        Error::new(format!("at byte {}, {}", e.offset, e.field), e.what)
     }
 }

@@ -7,7 +7,8 @@
 //!
 //! # Invariants
 //! Decoding never panics. Memory is proportional to the input ([`Codec::MIN`] bounds how many items the input
-//! can hold). No type contains itself, so the types bound the depth.
+//! can hold), and lists take no more of it than [`Reader::bounded`] allows. No type contains itself, so the
+//! types bound the depth.
 
 use crate::Error;
 
@@ -32,12 +33,23 @@ pub struct Reader<'a> {
     at: usize,
     /// The version of the file that the bytes are of.
     pub version: u32,
+    /// How many bytes of memory the items of lists may still take.
+    room: u64,
 }
 
 impl<'a> Reader<'a> {
     /// Over `bytes`, of a file of `version`.
     pub fn new(bytes: &'a [u8], version: u32) -> Reader<'a> {
-        Reader { bytes, at: 0, version }
+        Reader::bounded(bytes, version, u64::MAX)
+    }
+    /// As [`Reader::new`], for values whose lists take at most `room` bytes of memory. A byte of the input
+    /// can become an item of many bytes, such as an empty text.
+    pub fn bounded(bytes: &'a [u8], version: u32, room: u64) -> Reader<'a> {
+        Reader { bytes, at: 0, version, room }
+    }
+    /// How many bytes of memory the items of lists may still take.
+    pub fn room(&self) -> u64 {
+        self.room
     }
     /// How many bytes are left.
     pub fn left(&self) -> usize {
@@ -88,8 +100,17 @@ impl<'a> Reader<'a> {
     pub fn field<T: Codec>(&mut self, name: &str) -> Result<T, Error> {
         T::take(self).map_err(|e| e.within(name))
     }
+    /// An empty list with room for `n` items.
+    pub fn list<T>(&mut self, n: usize) -> Result<Vec<T>, Error> {
+        let bytes = (n as u64).saturating_mul(size_of::<T>() as u64);
+        match self.room.checked_sub(bytes) {
+            Some(room) => self.room = room,
+            None => return Err(self.error(format!("{n} items take far more memory than a recording would"))),
+        }
+        Ok(Vec::with_capacity(n))
+    }
     /// A value that takes all the bytes.
-    pub fn whole<T: Codec>(mut self, name: &str) -> Result<T, Error> {
+    pub fn whole<T: Codec>(&mut self, name: &str) -> Result<T, Error> {
         let value = self.field(name)?;
         match self.left() {
             0 => Ok(value),
@@ -213,7 +234,7 @@ impl<T: Codec> Codec for Vec<T> {
     }
     fn take(from: &mut Reader<'_>) -> Result<Self, Error> {
         let n = from.count(T::MIN)?;
-        let mut all = Vec::with_capacity(n);
+        let mut all = from.list(n)?;
         for i in 0..n {
             all.push(T::take(from).map_err(|e| e.within(&format!("[{i}]")))?);
         }
@@ -411,5 +432,10 @@ mod tests {
         assert_eq!((e.field.as_str(), e.offset, e.what.as_str()), ("flags[1][0]", 5, "9 is neither 0 nor 1"));
         let e = Reader::new(&[200, 1], 1).whole::<Vec<u8>>("list").unwrap_err();
         assert_eq!(e.what, "200 items are announced, the bytes left hold at most 0");
+        // Four empty texts take a byte each in the file, and 24 in memory.
+        let texts = [4, 0, 0, 0, 0];
+        assert!(Reader::bounded(&texts, 1, 96).whole::<Vec<String>>("texts").is_ok());
+        let e = Reader::bounded(&texts, 1, 95).whole::<Vec<String>>("texts").unwrap_err();
+        assert_eq!(e.what, "4 items take far more memory than a recording would");
     }
 }

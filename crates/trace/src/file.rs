@@ -82,13 +82,25 @@ pub(crate) const END: u32 = 0xffff_ffff;
 /// Most bytes that one section unpacks to (frames apart).
 const MOST: u64 = 256 << 20;
 
-/// How much may be unpacked while a file is opened: 16 MiB, and 256 times its length. Text packs 30-fold at
-/// best.
-struct Budget(u64);
+/// How much memory a file may take while it is opened.
+struct Budget {
+    /// Bytes that may be unpacked: 16 MiB, and 256 times the file's length. Text packs 30-fold at best.
+    unpacked: u64,
+    /// Bytes of memory that the items of its lists may take: 64 MiB, and 1024 times its length.
+    items: u64,
+}
 
 impl Budget {
-    fn take(&mut self, bytes: u64) -> Result<(), String> {
-        self.0 = self.0.checked_sub(bytes).ok_or("the file unpacks to far more than a recording would")?;
+    fn new(length: usize) -> Budget {
+        let length = length as u64;
+        Budget {
+            unpacked: length.saturating_mul(256).saturating_add(16 << 20),
+            items: length.saturating_mul(1024).saturating_add(64 << 20),
+        }
+    }
+    fn unpack(&mut self, bytes: u64) -> Result<(), String> {
+        let left = self.unpacked.checked_sub(bytes);
+        self.unpacked = left.ok_or("the file unpacks to far more than a recording would")?;
         Ok(())
     }
 }
@@ -272,7 +284,7 @@ impl<'a> Sections<'a> {
         }
         let mut from = Reader::new(bytes, version);
         from.bytes(HEADER)?;
-        let budget = Budget((16 << 20) + 256 * bytes.len() as u64);
+        let budget = Budget::new(bytes.len());
         Ok(Sections { bytes, from, version, budget, cut: false })
     }
     fn left(&self) -> usize {
@@ -316,13 +328,16 @@ impl<'a> Sections<'a> {
         if section.size > MOST {
             return Err(section.error(format!("it unpacks to {} bytes; {MOST} are allowed", section.size)));
         }
-        self.budget.take(section.size).map_err(|e| section.error(e))?;
+        self.budget.unpack(section.size).map_err(|e| section.error(e))?;
         frame::unpack(section.stored, section.size).map_err(|e| section.error(e))
     }
     /// The value that a section holds.
     fn value<T: Codec>(&mut self, section: &Section<'a>, name: &str) -> Result<T, Error> {
         let bytes = self.unpacked(section)?;
-        Reader::new(&bytes, self.version).whole(name)
+        let mut from = Reader::bounded(&bytes, self.version, self.budget.items);
+        let value = from.whole(name)?;
+        self.budget.items = from.room();
+        Ok(value)
     }
     /// The streams that an index describes, for a module of so many sites.
     fn streams(
@@ -334,8 +349,9 @@ impl<'a> Sections<'a> {
         keep: Keep<'_>,
     ) -> Result<Streams, Error> {
         let bytes = self.unpacked(index)?;
-        let mut from = Reader::new(&bytes, self.version);
+        let mut from = Reader::bounded(&bytes, self.version, self.budget.items);
         let infos = take_infos(&mut from, launch).map_err(|e| e.within("index.warps"))?;
+        self.budget.items = from.room();
         let mut all = Vec::new();
         let (mut warps, mut at) = (0usize, 0usize);
         // A frame takes 1 + 1 + 1 + 8 bytes of the index at least.
@@ -348,10 +364,9 @@ impl<'a> Sections<'a> {
                 let n = n.ok_or_else(|| from.error("it has no warps, or more than there are"))?;
                 let length = usize::try_from(length).ok().filter(|l| *l <= frames.stored.len() - at);
                 let length = length.ok_or_else(|| from.error("it reaches past the frames"))?;
-                if size > frame::MOST {
-                    return Err(
-                        from.error(format!("it unpacks to {size} bytes; {} are allowed", frame::MOST))
-                    );
+                let most = frame::most(length);
+                if size > most {
+                    return Err(from.error(format!("it unpacks to {size} bytes; {most} are allowed")));
                 }
                 let offset = frames.offset + at as u64;
                 let stored = &frames.stored[at..at + length];
@@ -377,7 +392,7 @@ impl<'a> Sections<'a> {
 pub(crate) fn take_infos(from: &mut Reader<'_>, launch: &Launch) -> Result<Vec<WarpInfo>, Error> {
     // Number, digest, dropped: 10 bytes at least.
     let n = from.count(10)?;
-    let mut infos = Vec::with_capacity(n);
+    let mut infos = from.list(n)?;
     let mut next = 0u64;
     for _ in 0..n {
         let skipped = from.number()?;

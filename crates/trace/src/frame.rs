@@ -28,6 +28,18 @@ pub const WARPS: usize = 256;
 /// … or elements.
 pub const ELEMENTS: u64 = 1 << 20;
 
+/// Most bytes of an unpacked frame that takes `packed` bytes: 128 MiB and 256 times these, at most [`MOST`].
+/// A small file then never needs much memory. [`pack`] makes longer what packs better than that.
+pub fn most(packed: usize) -> u64 {
+    (packed as u64).saturating_mul(RATIO).saturating_add(128 << 20).min(MOST)
+}
+
+/// How many bytes each packed byte may become.
+const RATIO: u64 = 256;
+
+/// Head of a zstd frame that decoders skip (RFC 8878, section 3.1.2); its length follows in four bytes.
+const SKIPPED: [u8; 4] = 0x184D_2A50u32.to_le_bytes();
+
 /// What a warp's stream is: the level's number.
 fn kind(lanes: &Lanes) -> Level {
     match lanes {
@@ -348,8 +360,20 @@ thread_local! {
     static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Compresses bytes with zstd.
+/// Compresses bytes with zstd, and appends zeros that decoders skip if readers would refuse so much content.
 pub fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut packed = compressed(bytes)?;
+    let over = (bytes.len() as u64).saturating_sub(most(packed.len()));
+    if over > 0 {
+        let zeros = over.div_ceil(RATIO) as u32;
+        packed.extend(SKIPPED);
+        packed.extend(zeros.to_le_bytes());
+        packed.resize(packed.len() + zeros as usize, 0);
+    }
+    Ok(packed)
+}
+
+fn compressed(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let packed = PACKER.try_with(|kept| match &mut *kept.borrow_mut() {
         Some(packer) => packer.compress(bytes),
         none => none.insert(Compressor::new(LEVEL)?).compress(bytes),
@@ -370,4 +394,18 @@ pub fn unpack(packed: &[u8], size: u64) -> Result<Vec<u8>, String> {
         return Err(format!("{size} bytes were packed, {} come out", out.len()));
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{most, pack, unpack};
+
+    #[test]
+    fn what_packs_too_well_is_made_longer_so_that_readers_accept_it() {
+        let zeros = vec![0; 200 << 20];
+        let packed = pack(&zeros).unwrap();
+        assert!(most(packed.len()) >= zeros.len() as u64, "{} bytes", packed.len());
+        assert!(unpack(&packed, zeros.len() as u64).unwrap() == zeros);
+        assert_eq!(most(33_000), (33_000 << 8) + (128 << 20));
+    }
 }

@@ -136,11 +136,8 @@ impl Packed {
         let unpacked = frame::unpacked(first, warps);
         let size = unpacked.len() as u64;
         if size > frame::MOST {
-            let say = format!(
-                "the stream of {} takes {size} bytes; a frame has at most {}",
-                warps[0].warp,
-                frame::MOST
-            );
+            let (warp, most) = (warps[0].warp, frame::MOST);
+            let say = format!("the stream of {warp} takes {size} bytes; a frame has at most {most}");
             return Err(std::io::Error::other(say));
         }
         let bytes = frame::pack(&unpacked)?;

@@ -30,12 +30,13 @@ pub(super) fn events(
     if let Some(sides) = cx.canonical {
         // Which lanes execute together is the compiler's choice.
         for lane in lanes.lanes() {
+            if out.gave_up {
+                out.count(LaneOutcome::Failed);
+                continue;
+            }
             match compare_canonical(cx, sides, warps.map(|w| (w, lane)), out) {
                 Ok(outcome) => out.count(outcome),
-                Err(e) => {
-                    out.fail(&e);
-                    out.count(LaneOutcome::Failed);
-                }
+                Err(e) => out.fail(&e),
             }
         }
         return;
@@ -45,12 +46,15 @@ pub(super) fn events(
     let mut diverged = LaneMask(0);
     let mut trees = Vec::new();
     for lane in lanes.lanes() {
+        if out.gave_up {
+            out.count(LaneOutcome::Failed);
+            continue;
+        }
         let tree = |side: usize| event_tree(cx, side, &whole[side], lane);
         let (ta, tb) = match (tree(0), tree(1)) {
             (Ok(a), Ok(b)) => (a, b),
             (Err(e), _) | (_, Err(e)) => {
                 out.fail(&e);
-                out.count(LaneOutcome::Failed);
                 continue;
             }
         };

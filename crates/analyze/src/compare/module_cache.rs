@@ -149,7 +149,7 @@ impl<'a> ModuleCache<'a> {
             equal_words_suffice: pairing.same
                 && places_agree(la, lb)
                 && params_agree(modules, launches, reach),
-            limits,
+            limits: limits.shared_by(la.warps().max(lb.warps())),
         }
     }
 

@@ -30,7 +30,6 @@ pub(super) fn operands(
             (Ok(x), Ok(y)) => (x, y),
             (Err(e), _) | (_, Err(e)) => {
                 out.fail(&e);
-                out.count(LaneOutcome::Failed);
                 continue;
             }
         };

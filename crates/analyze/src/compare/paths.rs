@@ -13,9 +13,8 @@ use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
 
 pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
     let complete = a.dropped == 0 && b.dropped == 0;
-    let mut given_up = false;
     for lane in lanes.lanes() {
-        if given_up {
+        if out.gave_up {
             out.count(LaneOutcome::Failed);
             continue;
         }
@@ -31,13 +30,7 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
         }
         match lane_paths(cx, a, b, lane, out) {
             Ok(outcome) => out.count(outcome),
-            Err(e) => {
-                // A lane that exhausted its limit costs as much as a whole warp may. The other lanes would as
-                // well.
-                given_up = e.what.contains("more steps");
-                out.fail(&e);
-                out.count(LaneOutcome::Failed);
-            }
+            Err(e) => out.fail(&e),
         }
     }
 }

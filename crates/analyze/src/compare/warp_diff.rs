@@ -40,6 +40,9 @@ pub(crate) struct WarpDiff {
     pub incomparable: u64,
     /// The first error.
     pub failure: Option<String>,
+    /// A lane exhausted its limit, which costs as much as a whole warp may. Other lanes would as well, so
+    /// they are not tried.
+    pub gave_up: bool,
 }
 
 impl WarpDiff {
@@ -52,8 +55,11 @@ impl WarpDiff {
     pub fn count(&mut self, outcome: LaneOutcome) {
         self.outcomes[outcome as usize] += 1;
     }
+    /// A lane cannot be compared.
     pub fn fail(&mut self, e: &Error) {
         self.failure.get_or_insert_with(|| e.to_string());
+        self.gave_up |= e.limit;
+        self.count(LaneOutcome::Failed);
     }
 }
 

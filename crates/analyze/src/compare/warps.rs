@@ -46,12 +46,13 @@ pub(crate) fn threads(cx: &Context<'_>, a: &WarpStream, others: &BTreeMap<WarpId
     for lane in cx.launches[0].lanes(a.warp).lanes() {
         let (warp, other) = cx.partner(a.warp, lane);
         let Some(b) = others.get(&warp).filter(|_| cx.launches[1].lanes(warp).has(other)) else { continue };
+        if out.gave_up {
+            out.count(LaneOutcome::Failed);
+            continue;
+        }
         match thread(cx, [(a, lane), (b, other)], &mut out) {
             Ok(outcome) => out.count(outcome),
-            Err(e) => {
-                out.fail(&e);
-                out.count(LaneOutcome::Failed);
-            }
+            Err(e) => out.fail(&e),
         }
     }
     out

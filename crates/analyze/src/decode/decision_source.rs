@@ -70,3 +70,13 @@ pub(super) enum DecisionSource<'a> {
     /// The warp's events; the lane takes those whose mask contains it.
     Events(std::iter::Peekable<std::iter::Enumerate<std::slice::Iter<'a, Event>>>),
 }
+
+impl DecisionSource<'_> {
+    /// How many words or events were recorded.
+    pub fn words(&self) -> u64 {
+        match self {
+            DecisionSource::Words(bits, _) => bits.words.len() as u64,
+            DecisionSource::Events(events) => events.len() as u64,
+        }
+    }
+}

@@ -102,6 +102,8 @@ impl<'a> Decoder<'a> {
                 return Err(Error::new(stream.warp.to_string(), "this level records no path"));
             }
         };
+        let mut limits = limits;
+        limits.steps = limits.steps.saturating_add(limits.steps_per_word.saturating_mul(source.words()));
         let mut decoder = Decoder {
             program,
             params: &launch.params,
@@ -320,7 +322,8 @@ impl<'a> Decoder<'a> {
                 return Ok(None);
             }
             let Some(left) = self.limits.steps.checked_sub(1) else {
-                return Err(self.error("the lane takes more steps than the limit allows"));
+                let e = self.error("the lane takes more steps than the limit allows");
+                return Err(Error { limit: true, ..e });
             };
             self.limits.steps = left;
             if let Some(item) = self.step()? {

@@ -60,8 +60,10 @@ pub enum DecodeOutcome {
 /// Bounds on the work of decoding one lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DecodeLimits {
-    /// The largest number of steps and block ends.
+    /// The largest number of steps and block ends of a lane that recorded nothing.
     pub steps: u64,
+    /// How many more are allowed for each word or event that was recorded.
+    pub steps_per_word: u64,
     /// The largest number of open calls.
     pub depth: usize,
     /// The largest number of decoder registers in all open calls.
@@ -70,7 +72,16 @@ pub struct DecodeLimits {
 
 impl Default for DecodeLimits {
     fn default() -> Self {
-        DecodeLimits { steps: 1 << 30, depth: 1 << 10, slots: 1 << 22 }
+        DecodeLimits { steps: 1 << 25, steps_per_word: 1 << 12, depth: 1 << 10, slots: 1 << 22 }
+    }
+}
+
+impl DecodeLimits {
+    /// The limits of a lane if a launch of so many warps is decoded. All warps together then take bounded
+    /// work, and what a warp may take does not depend on the others.
+    pub(crate) fn shared_by(self, warps: u64) -> DecodeLimits {
+        let share = ((1 << 31) / warps.max(1)).max(1 << 20);
+        DecodeLimits { steps: self.steps.min(share), ..self }
     }
 }
 

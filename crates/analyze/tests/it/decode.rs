@@ -92,7 +92,8 @@ fn long_counts_have_two_words() {
             other => break other,
         }
     };
-    assert!(end.unwrap_err().what.contains("more steps"));
+    let e = end.unwrap_err();
+    assert!(e.limit && e.what.contains("more steps"), "{e}");
 }
 
 #[test]
