@@ -22,6 +22,7 @@ pub mod device;
 pub mod diff;
 pub mod doctor;
 pub mod gate;
+pub mod input;
 pub mod inspect;
 pub mod legacy;
 pub mod merge;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use prlx::diff::{Compared, diff_sessions, trace_pairs};
+use prlx::input;
 use prlx_analyze::DiffOptions;
 use prlx_analyze::report::{LaunchReport, Report};
 use prlx_analyze::view::ViewModel;
@@ -20,6 +21,7 @@ use crate::ui::Ui;
 /// Compares the recordings, and prints the report.
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     crate::features::require_viewer(args.report.tui)?;
+    input::require_recordings([&args.a, &args.b], false)?;
     let dumped = args.legacy.dump_a.map(|w| (&args.a, w)).or(args.legacy.dump_b.map(|w| (&args.b, w)));
     if let Some((path, warp)) = dumped {
         return dump::run(path, warp, args);

@@ -10,6 +10,7 @@ mod doctor;
 mod dump;
 mod images;
 mod inspect;
+mod inspect_old;
 mod instrument;
 mod manual;
 mod merge;
