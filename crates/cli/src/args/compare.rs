@@ -54,6 +54,9 @@ pub struct CompareArgs {
     /// Keep both recordings in this directory, as a.prlx and b.prlx
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+    /// Programs: overwrite the recordings of an earlier run with --keep
+    #[arg(long, requires = "keep")]
+    pub force: bool,
 }
 
 /// How far elements of outputs may be apart.

@@ -69,7 +69,8 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 same (or done), 1 differs, 2 error, 3 unknown: what was not recorded may differ.
+Exit codes: 0 same (or done), 1 differs, or checks found errors; 2 wrong option or file; 3 unknown: what was
+not recorded may differ; 4 the run failed: the kernel faulted or did not end.
 
 Start here:  prlx compare examples/threshold/good.toml examples/threshold/bad.toml";
 
@@ -115,6 +116,33 @@ pub enum Command {
     Man(ManArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
+}
+
+impl Command {
+    /// Whether the result is JSON on standard output.
+    pub fn json(&self) -> bool {
+        match self {
+            Command::Run(args) => args.json,
+            Command::Diff(args) => args.report.json,
+            Command::Compare(args) => args.report.json,
+            Command::Merge(args) => args.json,
+            Command::Assert(args) => args.json,
+            Command::Repeat(args) => args.json,
+            Command::Cost(args) => args.json,
+            Command::Probe(args) => args.show.json,
+            Command::Profile(args) => args.view.json,
+            Command::Timeline(args) => args.view.json,
+            Command::Doctor(args) => args.json,
+            Command::Record(_)
+            | Command::Convert(_)
+            | Command::Query(_)
+            | Command::ProbeEngine(_)
+            | Command::Instrument(_)
+            | Command::Inspect(_)
+            | Command::Man(_)
+            | Command::Completions(_) => false,
+        }
+    }
 }
 
 /// When to use colour.

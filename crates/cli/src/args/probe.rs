@@ -39,6 +39,9 @@ pub struct ProbeArgs {
     /// Also keep the recording, for `prlx probe show`: a file, or a new directory for a program
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
+    /// Programs: overwrite the directory of an earlier recording
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// Programs: device memory for tables and records, in MiB for each device of a process [default: 256]
     #[arg(long, value_name = "MIB")]
     pub memory: Option<u64>,
@@ -64,7 +67,8 @@ Examples:
   prlx probe 'inst:ld.global { @bytes[line] = sum(size); }' -- ./app
   prlx probe global-bytes launch.toml                      a tool; `prlx probe list` has them all
 
-Exit codes: 0 done, 2 error; for a program, its own. A line below a table counts values that did not fit.";
+Exit codes: 0 done, 2 wrong option or file, 4 a kernel faulted or did not end; for a program, its own. A line
+below a table counts values that did not fit.";
 
 /// The other commands for probe programs.
 #[derive(Subcommand, Debug)]

@@ -74,6 +74,9 @@ pub struct ProfileArgs {
     /// Keep the recording: a file, or a new directory for a program
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
+    /// Programs: overwrite the directory of an earlier recording
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// Format of the kept recording
     #[arg(long, value_enum, default_value_t = ProfileFormat::Prlx, requires = "output")]
     pub format: ProfileFormat,
@@ -164,7 +167,7 @@ Examples:
   prlx profile --auto -- ./app                    a CUDA program
   prlx profile --auto --flight-recorder -- ./app  the last records of each warp
 
-Exit codes: 0 done, 2 error; for a program, its own.";
+Exit codes: 0 done, 2 wrong option or file, 4 a kernel faulted or did not end; for a program, its own.";
 
 /// What gets markers without a change of the source.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

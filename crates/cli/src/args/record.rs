@@ -21,6 +21,9 @@ pub struct RecordArgs {
     /// Output file (launch file) or new directory (program) [default for a program: its name with .prlx]
     #[arg(long, short, value_name = "PATH", required_unless_present = "program")]
     pub output: Option<PathBuf>,
+    /// Overwrite the directory of an earlier recording. The file of a launch file is always overwritten.
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub recorder: RecorderArgs,
     #[command(flatten)]
@@ -38,4 +41,5 @@ Examples:
   prlx record -o app.prlx -- ./app --steps 100             a CUDA program
   prlx record -o app.prlx --kernel 'gemm*' --count 10 -- ./app
 
-The exit code of a recorded program is its own.";
+Exit codes: 0 done; for a launch file 1 if checks found errors, 2 wrong option or file, 4 the kernel faulted
+or did not end; for a program, its own.";

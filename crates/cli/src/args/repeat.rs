@@ -36,6 +36,9 @@ pub struct RepeatArgs {
     /// Keep all recordings in this directory, as run-0.prlx and so on
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+    /// Programs: overwrite the recordings of an earlier run with --keep
+    #[arg(long, requires = "keep")]
+    pub force: bool,
     /// A CUDA program and its arguments (docs/sessions.md)
     #[arg(last = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,

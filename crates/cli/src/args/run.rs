@@ -53,6 +53,7 @@ impl RunArgs {
             tolerance: ToleranceArgs::default(),
             no_explain: false,
             keep: None,
+            force: false,
         }
     }
 }

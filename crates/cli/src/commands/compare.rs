@@ -76,6 +76,7 @@ fn options(args: &CompareArgs) -> CompareOptions {
         views: report::views(&args.report),
         zoom: !args.no_zoom,
         keep: args.keep.clone(),
+        force: args.force,
         tolerance: args.tolerance.options(),
         explain: !args.no_explain,
     }

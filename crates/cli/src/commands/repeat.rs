@@ -28,6 +28,7 @@ pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
         device: args.device.options(),
         findings: args.findings,
         keep: args.keep.clone(),
+        force: args.force,
     };
     let found = repeat(&subject, &options, &ui.monitor())?;
     let mut out = io::stdout().lock();

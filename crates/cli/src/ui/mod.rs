@@ -155,7 +155,9 @@ fn columns() -> usize {
 
 /// Whether the reader of our output went away, as in `prlx … | head`. That is no error.
 pub fn broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+    let kind = |e: &(dyn std::error::Error + 'static)| {
+        let io = e.downcast_ref::<io::Error>().map(io::Error::kind);
+        io.or_else(|| e.downcast_ref::<serde_json::Error>()?.io_error_kind())
+    };
+    error.chain().any(|e| kind(e) == Some(io::ErrorKind::BrokenPipe))
 }

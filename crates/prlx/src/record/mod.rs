@@ -14,5 +14,6 @@ pub use file::save;
 pub use folder::RecordingFolder;
 pub use launch_file::{RecordedLaunch, load, record, recorder_program, warps_per_cta, with_seed, zoomed};
 pub use options::{LaunchSelection, RecorderOptions, patterns, session_options};
-pub use program::{Ended, ProgramOutput, run_program};
+pub use program::{Ended, ProgramOutput, discard_empty_recording, run_program};
+pub use session_folder::remove_recording;
 pub use supervisor::Supervisor;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use prlx::profile::profile_program;
-use prlx::record::{RecorderOptions, RecordingFolder, session_options};
+use prlx::record::{RecorderOptions, RecordingFolder, remove_recording, session_options};
 use prlx_driver::session::Options;
 use prlx_trace::Level;
 
@@ -38,6 +38,9 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         let profile = args.options();
         let markers = Some(profile.marking());
         let options = Options { level: Level::Probe, markers, ..options };
+        if args.force {
+            remove_recording(&options.folder)?;
+        }
         profile_program(&args.command, &options, profile.hint, &ui.monitor())?
     };
     let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
