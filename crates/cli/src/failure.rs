@@ -14,7 +14,7 @@ use crate::ui::Ui;
 
 /// Exit code for a wrong option or file.
 pub const USAGE: u8 = 2;
-/// Exit code for a run that failed: the kernel faulted or did not end, or the device or its memory failed.
+/// Exit code for a run that failed: the kernel faulted or did not end, or memory ran out.
 pub const RUN: u8 = 4;
 
 /// The exit code for an error.
@@ -43,7 +43,6 @@ fn kind(error: &anyhow::Error) -> Option<&'static str> {
     match cause(error)?.kind {
         ErrorKind::Fault => Some("fault"),
         ErrorKind::Stuck => Some("stuck"),
-        ErrorKind::Device => Some("device"),
         ErrorKind::Memory => Some("memory"),
         _ => None,
     }
