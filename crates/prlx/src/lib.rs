@@ -33,6 +33,7 @@ pub mod record;
 pub mod repeat;
 pub mod schedules;
 mod summary;
+pub mod template;
 pub mod timeline;
 
 pub use monitor::{Activity, Cancelled, Event, Monitor};

@@ -32,22 +32,12 @@ pub struct CompareArgs {
     /// Second program and its arguments
     #[arg(long = "b", value_name = "COMMAND", value_parser = command_words, requires = "command_a")]
     pub command_b: Option<CommandWords>,
-    #[command(flatten)]
-    pub recorder: RecorderArgs,
-    #[command(flatten)]
-    pub selection: LaunchSelectionArgs,
-    #[command(flatten)]
-    pub device: DeviceArgs,
-    #[command(flatten)]
-    pub report: ReportArgs,
     /// Run under the schedules FIRST to END-1, list the outcomes, and compare the two most frequent ones
     #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds, conflicts_with_all = ["seed", "check", "rewritten"])]
     pub seeds: Option<Range<u64>>,
     /// Do not run both sides again to see all operands around the first findings
     #[arg(long)]
     pub no_zoom: bool,
-    #[command(flatten)]
-    pub tolerance: ToleranceArgs,
     /// Do not run both sides again to find why outputs differ
     #[arg(long)]
     pub no_explain: bool,
@@ -57,6 +47,16 @@ pub struct CompareArgs {
     /// Programs: overwrite the recordings of an earlier run with --keep
     #[arg(long, requires = "keep")]
     pub force: bool,
+    #[command(flatten)]
+    pub recorder: RecorderArgs,
+    #[command(flatten)]
+    pub selection: LaunchSelectionArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    #[command(flatten)]
+    pub report: ReportArgs,
+    #[command(flatten)]
+    pub tolerance: ToleranceArgs,
 }
 
 /// How far elements of outputs may be apart.

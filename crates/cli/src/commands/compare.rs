@@ -29,6 +29,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     let Some(a) = &args.a else { bail!("name two launch files, or two programs with --a and --b") };
     let files = [a, args.b.as_ref().unwrap_or(a)];
     require_launch_files(files.map(PathBuf::as_path))?;
+    args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let options = options(args);
     let jobs = [load(files[0], &options.device)?, load(files[1], &options.device)?];
     let names = files.map(|f| f.display().to_string());

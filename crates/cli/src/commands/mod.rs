@@ -14,6 +14,7 @@ mod inspect_old;
 mod instrument;
 mod manual;
 mod merge;
+mod new;
 mod probe;
 mod profile;
 #[cfg(feature = "query")]
@@ -33,6 +34,7 @@ use crate::ui::Ui;
 /// Runs a command, and returns the exit code of the process.
 pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
     match command {
+        Command::New(args) => new::run(&args, ui),
         Command::Run(args) => run::run(&args, ui),
         Command::Record(args) => record::run(&args, ui),
         Command::Diff(args) => diff::run(&args, ui),

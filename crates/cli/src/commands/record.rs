@@ -49,6 +49,7 @@ fn default_folder(program: &[OsString]) -> PathBuf {
 /// Records a launch. If it was stopped, the recording is kept, and that is an error.
 fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
     args.selection.refuse_for_launch_file()?;
+    args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let (recorder, device) = (args.recorder.options(), args.device.options());
     let job = record::load(file, &device)?;
     let program = recorder_program(&recorder, warps_per_cta(&job));

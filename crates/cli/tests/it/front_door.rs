@@ -5,6 +5,18 @@ use std::process::{Command, Stdio};
 
 use crate::programs::{ROOT, folder, prlx};
 
+/// Kernels of the corpus whose launch file must be edited before it runs: five take tensor maps, and two
+/// assume a shape of the CTA or the cluster that their code does not state.
+const NEEDS_EDITS: &[&str] = &[
+    "cluster_async",
+    "debug_reduce",
+    "gemm_tma",
+    "tma_dimensions",
+    "tma_multicast",
+    "tma_swizzles",
+    "tma_tensor_copy",
+];
+
 /// Commands whose output is longer than any reader wants.
 const PRINTING: &[&[&str]] = &[
     &["--help"],
@@ -102,4 +114,36 @@ fn force_overwrites_a_recording_and_nothing_else() {
     let (code, _, err) = record(&["-o", "kept.prlx", "--force"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(!kept.join("host.1.prlx").exists() && !kept.join("host.1.live").exists());
+}
+
+/// `prlx new` for every kernel of the corpus, and a run of what it writes.
+#[test]
+fn launch_files_for_the_corpus_run_as_they_are() {
+    let here = folder("door", "new");
+    let (mut failed, mut made) = (Vec::new(), 0);
+    for group in ["cuda", "triton"] {
+        let mut cases: Vec<_> = fs::read_dir(format!("{ROOT}/tests/kernels/{group}")).unwrap().collect();
+        cases.sort_by_key(|case| case.as_ref().unwrap().file_name());
+        for case in cases {
+            let (folder, name) = case.map(|c| (c.path(), c.file_name())).unwrap();
+            let Ok(text) = fs::read_to_string(folder.join("launch.toml")) else { continue };
+            let launch: toml::Table = text.split("[[arg]]").next().unwrap().parse().unwrap();
+            let module = folder.join(launch["module"].as_str().unwrap());
+            let output = format!("{group}-{}.toml", name.display());
+            let mut words = vec!["new", module.to_str().unwrap(), "-o", &output];
+            if let Some(kernel) = launch.get("kernel") {
+                words.extend(["--kernel", kernel.as_str().unwrap()]);
+            }
+            let (code, _, err) = prlx(&here, &words, &[]);
+            assert_eq!(code, Some(0), "{output}: {err}");
+            made += 1;
+            let (code, _, run) = prlx(&here, &["run", &output], &[]);
+            assert_eq!(code == Some(0), !err.contains("does not run as it is"), "{output}: {err}{run}");
+            if code != Some(0) {
+                failed.push(name.display().to_string());
+            }
+        }
+    }
+    assert!(made > 100, "only {made} kernels were found");
+    assert_eq!(failed, NEEDS_EDITS);
 }

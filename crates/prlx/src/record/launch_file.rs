@@ -10,6 +10,7 @@ use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
 
+use super::filters;
 use super::options::RecorderOptions;
 use crate::Monitor;
 use crate::device::{Device, DeviceOptions};
@@ -93,6 +94,9 @@ pub fn record(
     let activity = monitor.activity(&format!("recording {} at level {}", job.name, program.level.label()));
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
         .with_context(|| format!("cannot instrument {}", job.module))?;
+    filters::check_code_filters(recorder, &rewrite.plan, Some(&job.kernel))?;
+    let ctas = job.config.grid.volume();
+    filters::check_ranges(recorder, ctas.saturating_mul(warps_per_cta(job)), ctas)?;
     let options = RecordOptions {
         pool: recorder.memory.unwrap_or(64) << 20,
         // Checks slow a run down, and need no second run to compare with.

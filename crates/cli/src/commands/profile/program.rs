@@ -23,11 +23,8 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     let keep = args.format == ProfileFormat::Prlx;
     let folder = RecordingFolder::new(args.output.as_deref().filter(|_| keep), "profile");
     let profiled = {
-        let refused = RecorderArgs {
-            warps: args.warps.as_ref().map(|w| (w.start, w.end)),
-            rewritten: args.rewritten,
-            ..RecorderArgs::default()
-        };
+        let refused =
+            RecorderArgs { warps: args.warps.clone(), rewritten: args.rewritten, ..RecorderArgs::default() };
         refused.refuse_for_program(&args.device)?;
         let recorder = RecorderOptions {
             kernels: args.kernel.clone(),
