@@ -47,7 +47,7 @@ pub use driver::{
 };
 pub use error::{Error, ErrorKind};
 pub use job::Job;
-pub use launch_file::Files;
+pub use launch_file::{Files, compile_cuda};
 pub use prlx_trace::element;
 pub use record::{
     Cost, CostOptions, KernelVariant, MarkerVisits, OriginalRun, RecordOptions, Recorded, cost, record,

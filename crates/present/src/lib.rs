@@ -26,7 +26,7 @@ pub mod tallies;
 mod words;
 
 pub use checks::{checks, checks_json};
-pub use format::{Style, clean as safe, clean_lines as safe_lines};
+pub use format::{Cleaned, Style, clean as safe, clean_lines as safe_lines};
 pub use gate::{gate, gate_json, github, junit};
 pub use recording::launches::{kernels, launches};
 pub use recording::visits::{visits, visits_json};

@@ -1,20 +1,55 @@
 //! Reads PTX and the list of images from files that hold code.
+//!
+//! # Limitations
+//! - PTX that is cut off between two functions looks complete.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use prlx_driver::{Error, ErrorKind};
 use prlx_isa::image::{self, Image};
+
+use crate::input::{self, FileKind};
 
 /// The PTX of a file: the file itself, or image number `image` of a cubin, fatbin or program.
 ///
 /// # Errors
-/// If the file cannot be read, or holds no such PTX.
+/// If the file cannot be read, holds no such PTX, or is PTX that ends in the middle of a function.
 pub fn ptx(path: &Path, image: Option<usize>) -> Result<String> {
     let bytes = read(path)?;
     if image.is_some() || image::is_binary(&bytes) {
         return image::source(&bytes, image).with_context(|| path.display().to_string());
     }
-    String::from_utf8(bytes).with_context(|| format!("{} is not a text file", path.display()))
+    let kind = input::identify(path)?;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) if has_version(&text) => text,
+        _ => {
+            let name = input::shell(path);
+            let help = match kind {
+                FileKind::LaunchFile => format!("name its module; `prlx inspect {name}` shows it"),
+                FileKind::CudaSource => format!("compile it first: nvcc -O3 -lineinfo --ptx {name}"),
+                FileKind::Recording | FileKind::OldRecording => format!("show it with: prlx inspect {name}"),
+                _ => "PTX text has the directive `.version`".to_owned(),
+            };
+            return Err(input::refuse(path, kind, "PTX, a cubin, a fatbin or a program", help));
+        }
+    };
+    check_complete(path, &text)?;
+    Ok(text)
+}
+
+/// Whether a line begins with `.version`, as one does in every PTX module.
+fn has_version(text: &str) -> bool {
+    text.lines().any(|line| line.trim_start().starts_with(".version"))
+}
+
+/// Refuses PTX that ends in the middle of a function or a declaration.
+fn check_complete(path: &Path, text: &str) -> Result<()> {
+    let (_, diagnostics) = prlx_isa::ptx::parse(text);
+    let Some(open) = prlx_isa::ptx::truncation(text, &diagnostics) else { return Ok(()) };
+    let line = text.get(..open.span.start as usize).map_or(0, |before| before.matches('\n').count()) + 1;
+    let what = format!("{}:{line}: {}: the file is truncated", path.display(), open.message);
+    Err(Error::new(ErrorKind::Module, what).help("write or compile the PTX again").into())
 }
 
 /// The bytes of a file that holds images; `None` for any other file, such as PTX.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anyhow::Result;
 use prlx_driver::Job;
-use prlx_driver::session::Session;
 use prlx_isa::view::{self, FuncId, FunctionKind};
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::Level;
@@ -13,6 +12,7 @@ use prlx_trace::kernel::Module;
 
 use crate::code;
 use crate::diff::read_file;
+use crate::input::{self, FileKind};
 
 /// By kernel: what the CPU device says about it.
 pub type DeviceNotes = BTreeMap<String, Vec<String>>;
@@ -23,23 +23,29 @@ pub type DeviceNotes = BTreeMap<String, Vec<String>>;
 /// `path` recorder.
 ///
 /// # Errors
-/// If the file cannot be read.
+/// If the file cannot be read, or is a recording of PRLX 0.x, which holds no modules.
 pub fn modules(path: &Path, image: Option<usize>) -> Result<(Vec<Module>, DeviceNotes)> {
-    let text = match path.extension().and_then(|e| e.to_str()) {
-        Some("prlx") => {
-            let session = Session::open(path)?;
+    match input::identify(path)? {
+        FileKind::Recording | FileKind::OldRecording | FileKind::Directory => {
+            let session = input::open_session(path)?;
             let traces = (0..session.files.len()).map(|i| read_file(&session, i));
             let modules = traces.map(|t| t.map(|t| t.modules)).collect::<Result<Vec<_>>>()?;
-            return Ok((modules.concat(), DeviceNotes::new()));
+            Ok((modules.concat(), DeviceNotes::new()))
         }
-        Some("toml") => Job::load(path)?.text,
-        _ => code::ptx(path, image)?,
-    };
-    let (view, _) = prlx_isa::ptx::read(&text);
+        FileKind::LaunchFile => {
+            let job = Job::load(path)?;
+            Ok(of_code(&job.text, &job.module))
+        }
+        _ => Ok(of_code(&code::ptx(path, image)?, &path.display().to_string())),
+    }
+}
+
+/// The module called `name` with this PTX, planned for the `path` recorder, and notes on its kernels.
+pub fn of_code(text: &str, name: &str) -> (Vec<Module>, DeviceNotes) {
+    let (view, _) = prlx_isa::ptx::read(text);
     let program = RecordingRequest::new(Level::Path);
-    let name = path.display().to_string();
-    let module = Plan::resolve(&program, &view, &text, &name, &|_| None).module;
-    Ok((vec![module], device_notes(&view, &text)))
+    let module = Plan::resolve(&program, &view, text, name, &|_| None).module;
+    (vec![module], device_notes(&view, text))
 }
 
 /// What the CPU device says about each kernel: that it runs, or why it is refused, each reason once.

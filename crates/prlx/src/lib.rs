@@ -22,6 +22,7 @@ pub mod device;
 pub mod diff;
 pub mod doctor;
 pub mod gate;
+pub mod input;
 pub mod inspect;
 pub mod legacy;
 pub mod merge;
@@ -32,6 +33,7 @@ pub mod record;
 pub mod repeat;
 pub mod schedules;
 mod summary;
+pub mod template;
 pub mod timeline;
 
 pub use monitor::{Activity, Cancelled, Event, Monitor};

@@ -64,6 +64,8 @@ pub struct RepeatOptions {
     pub findings: usize,
     /// Keep all recordings in this folder.
     pub keep: Option<PathBuf>,
+    /// Overwrite the recordings of programs that are there. Files of launch files are always overwritten.
+    pub force: bool,
 }
 
 /// What runs of the same outcome have in common.
@@ -177,6 +179,9 @@ impl<'a> Runner<'a> {
             }
             Source::Program(command, supervisor) => {
                 let session = session_options(&options.recorder, &options.selection, recording)?;
+                if options.force {
+                    record::remove_recording(recording)?;
+                }
                 let ended = run_program(command, &session, ProgramOutput::ToStderr, supervisor, monitor)?;
                 if ended.stopped {
                     bail!("stopped by a signal, while run {n} ran");

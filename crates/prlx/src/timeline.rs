@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use prlx_driver::npy::{self, Array};
 use prlx_driver::occupancy::threads_per_sm;
-use prlx_driver::session::{KernelPattern, Session};
+use prlx_driver::session::KernelPattern;
 use prlx_legacy::cudaprofiler::{self, Format, Given};
 use prlx_timeline::Timeline;
 use prlx_trace::Trace;
@@ -15,6 +15,7 @@ use prlx_trace::kernel::Scalar;
 
 use crate::Monitor;
 use crate::diff::read_file;
+use crate::input::{self, FileKind};
 
 /// Which launches of a recording a timeline shows; empty lists mean all.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,6 +87,10 @@ pub fn read_timeline(
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         bail!("{option} is for buffers in .npy files; {name} is not one");
     }
+    if input::identify(path)? == FileKind::LaunchFile {
+        let help = format!("measure it with: prlx profile {}", input::shell(path));
+        return Err(input::refuse(path, FileKind::LaunchFile, "a recording", help));
+    }
     let mut all = marked_traces(path)?;
     match all.len() {
         0 => bail!("{name} has no marker records: `prlx profile` makes such recordings"),
@@ -102,7 +107,7 @@ pub fn read_timeline(
 
 /// The files of a recording that hold marker records, with their names.
 fn marked_traces(path: &Path) -> Result<Vec<(String, Trace)>> {
-    let session = Session::open(path)?;
+    let session = input::open_session(path)?;
     let mut all = Vec::new();
     for (i, file) in session.files.iter().enumerate() {
         let trace = read_file(&session, i)?;

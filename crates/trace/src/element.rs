@@ -175,6 +175,7 @@ pub fn as_f64(ty: Scalar, bits: u64) -> f64 {
 pub fn show(ty: Scalar, bits: u64) -> String {
     match ty {
         Scalar::F32 => format!("{:?}", f32::from_bits(bits as u32)),
+        Scalar::F16 | Scalar::Bf16 => format!("{:?}", shortest(ty, bits)),
         _ if is_float(ty) => format!("{:?}", float_value(ty, bits)),
         Scalar::Pred => (bits & 1 == 1).to_string(),
         _ if is_untyped(ty) || matches!(ty, Scalar::F16x2 | Scalar::Bf16x2 | Scalar::B128) => {
@@ -182,6 +183,15 @@ pub fn show(ty: Scalar, bits: u64) -> String {
         }
         _ => int_value(ty, bits).to_string(),
     }
+}
+
+/// The number with the fewest decimal digits that reads back as `bits` of a small floating-point type.
+fn shortest(ty: Scalar, bits: u64) -> f64 {
+    let exact = float_value(ty, bits);
+    let rounded = |digits: usize| format!("{exact:.digits$e}").parse::<f64>().ok();
+    // Five digits tell all values of `f16` apart; infinities and NaN have none.
+    let found = (0..5).filter_map(rounded).find(|x| exact.is_finite() && float_bits(ty, *x) == bits);
+    found.unwrap_or(exact)
 }
 
 /// Returns element `i` of little-endian bytes; `None` past the end.
@@ -222,6 +232,20 @@ mod tests {
                         );
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn floats_are_shown_with_the_digits_of_their_type() {
+        let shown = |ty, x: f64| show(ty, float_bits(ty, x));
+        for x in ["0.1", "0.3", "-2.5", "65500.0", "inf", "-0.0"] {
+            assert_eq!(shown(Scalar::F16, x.parse().unwrap()), x);
+        }
+        assert_eq!([shown(Scalar::Bf16, 0.1), shown(Scalar::F32, 0.1)], ["0.1", "0.1"]);
+        for ty in [Scalar::F16, Scalar::Bf16] {
+            for bits in (0..=u64::from(u16::MAX)).filter(|b| !float_value(ty, *b).is_nan()) {
+                assert_eq!(float_bits(ty, show(ty, bits).parse().unwrap()), bits, "{bits:#x}");
             }
         }
     }

@@ -96,29 +96,45 @@ impl FromStr for Rule {
     }
 }
 
+/// How far a rule matches a finding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RuleMatch {
+    /// The rule matches no side of the finding.
+    Nothing,
+    /// The rule matches one of two sides, so it does not allow the finding.
+    OneSide,
+    /// The rule matches all sides that the finding has.
+    Allowed,
+}
+
 impl Rule {
-    /// Whether the rule allows a finding.
-    fn allows(&self, l: &LaunchReport, f: &Finding) -> bool {
-        let sites = || f.site.iter().flatten();
+    /// How far the rule matches a finding. If the sides are at different places, it must match both.
+    fn matched(&self, l: &LaunchReport, f: &Finding) -> RuleMatch {
+        let whole = |is: bool| if is { RuleMatch::Allowed } else { RuleMatch::Nothing };
+        let sides = |of: &dyn Fn(&SiteInfo) -> bool| {
+            let matched: Vec<bool> = f.site.iter().flatten().map(of).collect();
+            match (matched.contains(&true), matched.contains(&false)) {
+                (true, false) => RuleMatch::Allowed,
+                (true, true) => RuleMatch::OneSide,
+                (false, _) => RuleMatch::Nothing,
+            }
+        };
         match self {
-            Rule::Kernel(name) => matches(name, &l.kernel),
-            Rule::Kind(kind) => f.kind == *kind,
-            Rule::Site(id) => sites().next().is_some() && sites().all(|s| s.id.0 == *id),
+            Rule::Kernel(name) => whole(matches(name, &l.kernel)),
+            Rule::Kind(kind) => whole(f.kind == *kind),
+            Rule::Site(id) => sides(&|s| s.id.0 == *id),
             Rule::Function(name) => {
                 let inlined = |l: &Location| !l.function.is_empty() && matches(name, &l.function);
-                let of =
-                    |s: &SiteInfo| matches(name, &s.function) || s.location.as_ref().is_some_and(inlined);
-                sites().next().is_some() && sites().all(of)
+                sides(&|s| matches(name, &s.function) || s.location.as_ref().is_some_and(inlined))
             }
             Rule::Lines(file, first, last) => {
                 let here = |l: &Location| same_file(&l.file, file) && (*first..=*last).contains(&l.line);
-                // If the sides are at different places, the rule must allow both.
-                match sites().next() {
-                    Some(_) => sites().all(|s| s.location.as_ref().is_some_and(here)),
-                    None => f.place.as_ref().is_some_and(here),
+                match f.site.iter().flatten().next() {
+                    Some(_) => sides(&|s| s.location.as_ref().is_some_and(here)),
+                    None => whole(f.place.as_ref().is_some_and(here)),
                 }
             }
-            Rule::Output(_) => false,
+            Rule::Output(_) => RuleMatch::Nothing,
         }
     }
 }
@@ -197,8 +213,10 @@ pub struct Judgement {
     pub most: GateLimits,
     /// The rules, as the user writes them.
     pub rules: Vec<String>,
-    /// By rule: the number of differences that it allows.
+    /// By rule: the number of differences that it allows. Several rules may allow the same difference.
     pub used: Vec<u64>,
+    /// By rule: the number of findings of which it matches one side only, so that it does not allow them.
+    pub one_sided: Vec<u64>,
     /// All differences, in the report's order.
     pub items: Vec<JudgedDifference>,
 }
@@ -212,7 +230,15 @@ impl Judgement {
 
 /// Applies a gate to a report.
 pub fn judge(report: &Report, rules: &[Rule], most: GateLimits) -> Judgement {
-    let mut all = Judge { rules, items: Vec::new(), counted: [0; 3], blocked: false };
+    let none = vec![0; rules.len()];
+    let mut all = Judge {
+        rules,
+        items: Vec::new(),
+        counted: [0; 3],
+        blocked: false,
+        used: none.clone(),
+        one_sided: none,
+    };
     for (i, l) in report.launches.iter().enumerate() {
         all.launch(i as u64, l);
     }
@@ -238,10 +264,9 @@ pub fn judge(report: &Report, rules: &[Rule], most: GateLimits) -> Judgement {
         (false, true) => GateOutcome::Unknown,
         (false, false) => GateOutcome::Passed,
     };
-    let mut used = vec![0; rules.len()];
-    all.items.iter().filter_map(|i| i.rule).for_each(|r| used[r as usize] += 1);
     let rules = rules.iter().map(ToString::to_string).collect();
-    Judgement { outcome, counted: all.counted, most, rules, used, items: all.items }
+    let Judge { items, counted, used, one_sided, .. } = all;
+    Judgement { outcome, counted, most, rules, used, one_sided, items }
 }
 
 struct Judge<'a> {
@@ -250,6 +275,8 @@ struct Judge<'a> {
     counted: [u64; 3],
     /// A difference that no limit counts.
     blocked: bool,
+    used: Vec<u64>,
+    one_sided: Vec<u64>,
 }
 
 impl Judge<'_> {
@@ -258,16 +285,33 @@ impl Judge<'_> {
         self.items.push(JudgedDifference { launch, finding: None, what, rule: None });
     }
 
+    /// The first rule that allows a difference. Counts every rule that does, or that matches one side.
+    fn rule(&mut self, matched: impl Fn(&Rule) -> RuleMatch) -> Option<u64> {
+        let mut first = None;
+        for (i, rule) in self.rules.iter().enumerate() {
+            match matched(rule) {
+                RuleMatch::Nothing => {}
+                RuleMatch::OneSide => self.one_sided[i] += 1,
+                RuleMatch::Allowed => {
+                    self.used[i] += 1;
+                    first = first.or(Some(i as u64));
+                }
+            }
+        }
+        first
+    }
+
     fn launch(&mut self, at: u64, l: &LaunchReport) {
         let (before, launch) = (self.items.len(), Some(at));
         for d in l.decisive_differences() {
             let what = format!("{} {}: {} in A, {} in B", d.what.name(), d.name, d.values[0], d.values[1]);
-            let allows = |r: &Rule| {
-                d.what == LaunchPart::Output && matches!(r, Rule::Output(n) if matches(n, &d.name))
+            let matched = |r: &Rule| match r {
+                Rule::Output(n) if d.what == LaunchPart::Output && matches(n, &d.name) => RuleMatch::Allowed,
+                _ => RuleMatch::Nothing,
             };
-            match self.rules.iter().position(allows) {
+            match self.rule(matched) {
                 Some(rule) => {
-                    self.items.push(JudgedDifference { launch, finding: None, what, rule: Some(rule as u64) })
+                    self.items.push(JudgedDifference { launch, finding: None, what, rule: Some(rule) });
                 }
                 None => self.block(launch, what),
             }
@@ -278,7 +322,7 @@ impl Judge<'_> {
             _ => {}
         }
         for (i, f) in l.findings.iter().enumerate() {
-            let rule = self.rules.iter().position(|r| r.allows(l, f)).map(|r| r as u64);
+            let rule = self.rule(|r| r.matched(l, f));
             self.items.push(JudgedDifference { launch, finding: Some(i as u64), what: String::new(), rule });
             if rule.is_none() {
                 for (sum, n) in self.counted.iter_mut().zip([1, f.count, f.lanes_total]) {
@@ -376,6 +420,12 @@ mod tests {
         let r = report(vec![finding([at("a.cu", 7), at("a.cu", 9)])]);
         assert_eq!(outcome(&r, &["a.cu:7"], none), GateOutcome::Failed);
         assert_eq!(outcome(&r, &["a.cu:7-9"], none), GateOutcome::Passed);
+        let rules: Vec<Rule> = ["a.cu:7", "a.cu:9", "a.cu:8"].iter().map(|r| r.parse().unwrap()).collect();
+        let judged = judge(&r, &rules, none);
+        assert_eq!((judged.used, judged.one_sided), (vec![0, 0, 0], vec![1, 1, 0]));
+        // Two rules that allow the same finding are both used.
+        let rules: Vec<Rule> = ["kernel=*", "a.cu:7-9"].iter().map(|r| r.parse().unwrap()).collect();
+        assert_eq!(judge(&r, &rules, none).used, [1, 1]);
         // Nothing is known of where it is.
         let r = report(vec![finding([None, None])]);
         assert_eq!(outcome(&r, &["a.cu:1-99", "function=*", "site=0"], none), GateOutcome::Failed);

@@ -36,7 +36,7 @@ pub struct AssertArgs {
     #[arg(long, value_name = "NAME", value_parser = parse::pattern)]
     pub kernel: Vec<KernelPattern>,
     /// Compare only launches FIRST-LAST of the golden recording's processes, counted from 0
-    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
+    #[arg(long, value_name = "FIRST-LAST", value_delimiter = ',', value_parser = parse::range)]
     pub launch: Vec<(u64, u64)>,
     /// Recordings of PRLX 0.x: compare values too
     #[arg(long)]
@@ -67,7 +67,9 @@ Rules:
   site=ID                     findings at this site, in recordings of PRLX 0.x
   output=NAME                 differences in outputs of this name
 
-Example:
-  prlx assert golden.prlx new.prlx --allow gemm.cu:40-52 --junit results.xml
+Exit codes: 0 passed, 1 failed, 2 wrong option or file, 3 unknown: what was recorded may pass, but not
+everything was recorded.
 
-Exit codes: 0 passed, 1 failed, 2 error, 3 unknown: what was recorded may pass, but not everything was recorded.";
+Examples:
+  prlx assert golden.prlx new.prlx
+  prlx assert golden.prlx new.prlx --allow gemm.cu:40-52 --junit results.xml";

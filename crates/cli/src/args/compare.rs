@@ -32,6 +32,21 @@ pub struct CompareArgs {
     /// Second program and its arguments
     #[arg(long = "b", value_name = "COMMAND", value_parser = command_words, requires = "command_a")]
     pub command_b: Option<CommandWords>,
+    /// Run under the schedules FIRST to END-1, list the outcomes, and compare the two most frequent ones
+    #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds, conflicts_with_all = ["seed", "check", "rewritten"])]
+    pub seeds: Option<Range<u64>>,
+    /// Do not run both sides again to see all operands around the first findings
+    #[arg(long)]
+    pub no_zoom: bool,
+    /// Do not run both sides again to find why outputs differ
+    #[arg(long)]
+    pub no_explain: bool,
+    /// Keep both recordings in this directory, as a.prlx and b.prlx
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Programs: overwrite the recordings of an earlier run with --keep
+    #[arg(long, requires = "keep")]
+    pub force: bool,
     #[command(flatten)]
     pub recorder: RecorderArgs,
     #[command(flatten)]
@@ -40,20 +55,8 @@ pub struct CompareArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub report: ReportArgs,
-    /// Run under the schedules FIRST to END-1, list the outcomes, and compare the two most frequent ones
-    #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds, conflicts_with_all = ["seed", "check", "rewritten"])]
-    pub seeds: Option<Range<u64>>,
-    /// Do not run both sides again to see all operands around the first findings
-    #[arg(long)]
-    pub no_zoom: bool,
     #[command(flatten)]
     pub tolerance: ToleranceArgs,
-    /// Do not run both sides again to find why outputs differ
-    #[arg(long)]
-    pub no_explain: bool,
-    /// Keep both recordings in this directory, as a.prlx and b.prlx
-    #[arg(long, value_name = "DIR")]
-    pub keep: Option<PathBuf>,
 }
 
 /// How far elements of outputs may be apart.

@@ -14,9 +14,10 @@ pub struct ConvertArgs {
     /// Output file, or new directory for Parquet files
     #[arg(long, short, value_name = "PATH")]
     pub output: PathBuf,
-    /// Format of the output
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ConvertFormat::Plain)]
-    pub to: ConvertFormat,
+    /// Format of the output [default: plain for a single launch at level `events` and for files of PRLX 0.x;
+    /// parquet for other recordings, or perfetto in builds without Parquet]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: Option<ConvertFormat>,
     /// For a file of PRLX 0.x: the launch to store, counted from 0 [default: 0]
     #[arg(long, value_name = "N")]
     pub launch: Option<u64>,
@@ -27,6 +28,7 @@ pub struct ConvertArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  prlx convert app.prlx -o tables                          the format that can hold the recording
   prlx convert app.prlx -o app.perfetto --to perfetto
   prlx convert app.prlx -o tables --to parquet
   prlx convert events.prlx -o old.prlx --to packed --sites prlx-sites.json";

@@ -47,11 +47,11 @@ pub struct CostArgs {
     /// Device memory for recorded streams, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     pub memory: u64,
-    #[command(flatten)]
-    pub device: DeviceArgs,
     /// Print the results as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub device: DeviceArgs,
 }
 
 impl CostArgs {

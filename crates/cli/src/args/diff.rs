@@ -22,16 +22,16 @@ pub struct DiffArgs {
     #[arg(long, value_name = "NAME", value_parser = parse::pattern)]
     pub kernel: Vec<KernelPattern>,
     /// Compare only launches FIRST-LAST of the first recording's processes, counted from 0
-    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
+    #[arg(long, value_name = "FIRST-LAST", value_delimiter = ',', value_parser = parse::range)]
     pub launch: Vec<(u64, u64)>,
-    #[command(flatten)]
-    pub report: ReportArgs,
     /// Compare only part I of N of the pairs of launches (I from 0 to N-1), for `prlx merge`
     #[arg(long, value_name = "I/N", value_parser = parse::shard, requires = "output")]
     pub shard: Option<Shard>,
     /// Write the report into FILE, as JSON, instead of printing it
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportArgs,
     #[command(flatten)]
     pub legacy: LegacyArgs,
 }

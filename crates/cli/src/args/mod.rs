@@ -12,6 +12,7 @@ mod diff;
 mod inspect;
 mod instrument;
 mod legacy;
+mod new;
 mod parse;
 mod probe;
 mod profile;
@@ -34,6 +35,7 @@ pub use diff::DiffArgs;
 pub use inspect::{InspectArgs, Show};
 pub use instrument::InstrumentArgs;
 pub use legacy::LegacyArgs;
+pub use new::NewArgs;
 pub use probe::{
     ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeEngineArgs, ProbeExplainArgs, ProbeShowArgs, TableArgs,
 };
@@ -58,24 +60,33 @@ pub use timeline::{TimelineArgs, ViewArgs};
 )]
 pub struct Cli {
     /// Use colours in the output
-    #[arg(long, value_enum, default_value_t = When::Auto, global = true)]
+    #[arg(long, value_enum, default_value_t = When::Auto, global = true, help_heading = GLOBAL)]
     pub color: When,
     /// Show no progress and no notes
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = GLOBAL)]
     pub quiet: bool,
     /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "\
-Exit codes: 0 same (or done), 1 differs, 2 error, 3 unknown: what was not recorded may differ.
+/// Heading of the options that every command has.
+const GLOBAL: &str = "Global options";
 
-Start here:  prlx compare examples/threshold/good.toml examples/threshold/bad.toml";
+const EXIT_CODES: &str = "\
+Exit codes: 0 same (or done), 1 differs, or checks found errors; 2 wrong option or file; 3 unknown: what was
+not recorded may differ; 4 the run failed: the kernel faulted or did not end.
+
+Examples:
+  prlx compare examples/threshold/good.toml examples/threshold/bad.toml
+  prlx new kernel.ptx
+  prlx doctor";
 
 /// The commands of `prlx`.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Write a launch file for a kernel
+    New(NewArgs),
     /// Run a launch file and show its buffers
     Run(RunArgs),
     /// Record a launch file or a program
@@ -117,6 +128,34 @@ pub enum Command {
     Completions(CompletionsArgs),
 }
 
+impl Command {
+    /// Whether the result is JSON on standard output.
+    pub fn json(&self) -> bool {
+        match self {
+            Command::Run(args) => args.json,
+            Command::Diff(args) => args.report.json,
+            Command::Compare(args) => args.report.json,
+            Command::Merge(args) => args.json,
+            Command::Assert(args) => args.json,
+            Command::Repeat(args) => args.json,
+            Command::Cost(args) => args.json,
+            Command::Probe(args) => args.show.json,
+            Command::Profile(args) => args.view.json,
+            Command::Timeline(args) => args.view.json,
+            Command::Doctor(args) => args.json,
+            Command::New(_)
+            | Command::Record(_)
+            | Command::Convert(_)
+            | Command::Query(_)
+            | Command::ProbeEngine(_)
+            | Command::Instrument(_)
+            | Command::Inspect(_)
+            | Command::Man(_)
+            | Command::Completions(_) => false,
+        }
+    }
+}
+
 /// When to use colour.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
@@ -136,5 +175,52 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Every command, with its name as the user writes it.
+    fn commands() -> Vec<(String, clap::Command)> {
+        let mut all = vec![("prlx".to_owned(), Cli::command())];
+        let mut at = 0;
+        while let Some((name, command)) = all.get(at).cloned() {
+            all.extend(command.get_subcommands().map(|c| (format!("{name} {}", c.get_name()), c.clone())));
+            at += 1;
+        }
+        all
+    }
+
+    #[test]
+    fn every_help_text_ends_with_examples() {
+        for (name, command) in commands() {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let last = after.rsplit("\n\n").next().unwrap_or_default();
+            assert!(last.starts_with("Example") && last.contains(&format!("\n  {name}")), "{name}: {after}");
+        }
+    }
+
+    #[test]
+    fn a_heading_has_the_options_that_are_declared_under_it() {
+        fn declared<A: clap::Args>() -> clap::Command {
+            A::augment_args(clap::Command::new("group"))
+        }
+        let groups = [
+            declared::<RecorderArgs>(),
+            declared::<recorder::LaunchSelectionArgs>(),
+            declared::<device::DeviceArgs>(),
+            declared::<ReportArgs>(),
+            declared::<compare::ToleranceArgs>(),
+            declared::<LegacyArgs>(),
+            declared::<TableArgs>(),
+            declared::<timeline::BufferArgs>(),
+            declared::<ViewArgs>(),
+        ];
+        for (name, command) in commands() {
+            for arg in command.get_arguments() {
+                let Some(heading) = arg.get_help_heading().filter(|h| *h != GLOBAL) else { continue };
+                let same =
+                    |a: &clap::Arg| a.get_id() == arg.get_id() && a.get_help_heading() == Some(heading);
+                let belongs = groups.iter().any(|g| g.get_arguments().any(same));
+                assert!(belongs, "{name}: --{} is not one of the `{heading}`", arg.get_id());
+            }
+        }
     }
 }

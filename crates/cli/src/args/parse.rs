@@ -122,14 +122,20 @@ pub fn seeds(text: &str) -> Result<Range<u64>, String> {
     }
 }
 
-/// Numbers: `N` or `FIRST-LAST` with the last, as a half-open range.
+/// Numbers: `N` or `FIRST-LAST` with the last, as a half-open range. A list of them has commas, as `0-3,9`.
 pub fn range(text: &str) -> Result<(u64, u64), String> {
+    if text.contains("..") {
+        return Err("a range is FIRST-LAST with the last number, as 0-3; a list has commas, as 0-3,9".into());
+    }
     let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let (first, last) = (number::<u64>(first)?, number::<u64>(last)?);
+    let (first, last) = (number::<u64>(first.trim())?, number::<u64>(last.trim())?);
     if last < first {
         return Err(format!("`{text}`: the last comes before the first"));
     }
-    Ok((first, last.saturating_add(1)))
+    if last == u64::MAX {
+        return Err(format!("`{text}`: {last} is too large"));
+    }
+    Ok((first, last + 1))
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String>

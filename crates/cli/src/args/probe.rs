@@ -25,6 +25,9 @@ pub struct ProbeArgs {
     /// Probe program, as text or as a tool's name (unless -f gives a file); then launch files
     #[arg(value_name = "PROGRAM LAUNCH…", required_unless_present_any = ["file", "command"])]
     pub words: Vec<OsString>,
+    /// A CUDA program and its arguments (docs/sessions.md)
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
     /// Read the probe program from this file; a `.toml` file is a probe of Neutrino
     #[arg(long, short = 'f', value_name = "FILE")]
     pub file: Option<PathBuf>,
@@ -39,6 +42,9 @@ pub struct ProbeArgs {
     /// Also keep the recording, for `prlx probe show`: a file, or a new directory for a program
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
+    /// Programs: overwrite the directory of an earlier recording
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// Programs: device memory for tables and records, in MiB for each device of a process [default: 256]
     #[arg(long, value_name = "MIB")]
     pub memory: Option<u64>,
@@ -49,27 +55,26 @@ pub struct ProbeArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub show: TableArgs,
-    /// A CUDA program and its arguments (docs/sessions.md)
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
 }
 
 const PROGRAMS: &str = "\
 A probe program consists of clauses, `tracepoint /predicate/ { action }` (docs/probes.md).
+
+Exit codes: 0 done, 2 wrong option or file, 4 a kernel faulted or did not end; for a program, its own. A line
+below a table counts values that did not fit.
 
 Examples:
   prlx probe 'inst:ld.global { @bytes[line] = sum(size); }' launch.toml
   prlx probe 'branch { @n[line, taken]++; }' good.toml bad.toml
   prlx probe 'kernel:end { @cycles = hist(clock); }' launch.toml --device cuda
   prlx probe 'inst:ld.global { @bytes[line] = sum(size); }' -- ./app
-  prlx probe global-bytes launch.toml                      a tool; `prlx probe list` has them all
-
-Exit codes: 0 done, 2 error; for a program, its own. A line below a table counts values that did not fit.";
+  prlx probe global-bytes launch.toml                      a tool; `prlx probe list` has them all";
 
 /// The other commands for probe programs.
 #[derive(Subcommand, Debug)]
 pub enum ProbeCommand {
     /// List the tools, tracepoints, aggregates, builtins and functions
+    #[command(after_help = "Example:\n  prlx probe list")]
     List,
     /// Check a probe program, and show where it matches in modules
     Check(ProbeCheckArgs),
@@ -143,9 +148,6 @@ pub struct ProbeEngineArgs {
 }
 
 const STEPS: &str = "\
-Example:
-  prlx probe-engine work 'gemm*' --probe probe.toml
-
 Files, in the order of the steps (docs/probe-engine.md):
 
   original.asm   the PTX in original.bin
@@ -156,7 +158,10 @@ Files, in the order of the steps (docs/probe-engine.md):
   kernel.info    parameters and memory that a launch of probed.bin needs
   process.log    each step, and its time
 
-Exit codes: 0 done, 2 error: the message and the log name the step and the file.";
+Exit codes: 0 done, 2 error: the message and the log name the step and the file.
+
+Example:
+  prlx probe-engine work 'gemm*' --probe probe.toml";
 
 /// How tables are shown.
 #[derive(Args, Debug, Clone, Default)]

@@ -28,6 +28,9 @@ pub struct ProfileArgs {
     /// Launch files (docs/launch-file.md)
     #[arg(value_name = "LAUNCH", required_unless_present = "command", conflicts_with = "command")]
     pub launches: Vec<PathBuf>,
+    /// A CUDA program and its arguments (docs/sessions.md)
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
     /// Also insert markers, without changing the source: around waits, arrivals and asynchronous work, or
     /// code of these kinds
     #[arg(long, value_enum, value_name = "KIND,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
@@ -56,9 +59,9 @@ pub struct ProfileArgs {
     /// this is the default
     #[arg(long)]
     pub machine_code: bool,
-    /// Record only warps FIRST to END-1
-    #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds)]
-    pub warps: Option<std::ops::Range<u64>>,
+    /// Record only these warps of the grid, as 0-3,9
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::range)]
+    pub warps: Vec<(u64, u64)>,
     /// Programs: record only kernels whose names match (`*` and `?` match; or a regular expression between
     /// two `/`)
     #[arg(long, value_name = "NAME")]
@@ -74,6 +77,9 @@ pub struct ProfileArgs {
     /// Keep the recording: a file, or a new directory for a program
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
+    /// Programs: overwrite the directory of an earlier recording
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// Format of the kept recording
     #[arg(long, value_enum, default_value_t = ProfileFormat::Prlx, requires = "output")]
     pub format: ProfileFormat,
@@ -83,9 +89,6 @@ pub struct ProfileArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub view: ViewArgs,
-    /// A CUDA program and its arguments (docs/sessions.md)
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
 }
 
 impl ProfileArgs {
@@ -103,7 +106,7 @@ impl ProfileArgs {
                 (false, None) if self.spans => Form::Spans,
                 (false, None) => Form::Records,
             },
-            warps: self.warps.as_ref().map(|w| (w.start, w.end)),
+            warps: self.warps.clone(),
             memory: self.memory,
             rewritten: self.rewritten,
             machine_code: self.machine_code,
@@ -137,12 +140,12 @@ pub struct ProfileDiffArgs {
 }
 
 const VERDICTS: &str = "\
+Exit codes: 0 same or faster, 1 slower, 2 error, 3 unknown: too few samples for a significant result
+(docs/profile.md).
+
 Examples:
   prlx profile diff old.prlx new.prlx --least 5
-  prlx profile diff old.npy new.npy --names load,mma,store
-
-Exit codes: 0 same or faster, 1 slower, 2 error, 3 unknown: too few samples for a significant result
-(docs/profile.md).";
+  prlx profile diff old.npy new.npy --names load,mma,store";
 
 /// The format of a kept recording.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,15 +159,15 @@ pub enum ProfileFormat {
 const MARKERS: &str = "\
 Markers are labels in PTX. include/prlx.cuh or one line of inline assembly defines them (docs/markers.md).
 
+Exit codes: 0 done, 2 wrong option or file, 4 a kernel faulted or did not end; for a program, its own.
+
 Examples:
   prlx profile launch.toml                        markers of the source
   prlx profile --auto launch.toml                 also waits, arrivals, copies, matrix products
   prlx profile --auto=barrier,trip launch.toml    also barriers and loop iterations
   prlx profile --line gemm.cu:42 launch.toml      also this line
   prlx profile --auto -- ./app                    a CUDA program
-  prlx profile --auto --flight-recorder -- ./app  the last records of each warp
-
-Exit codes: 0 done, 2 error; for a program, its own.";
+  prlx profile --auto --flight-recorder -- ./app  the last records of each warp";
 
 /// What gets markers without a change of the source.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -18,24 +18,28 @@ pub struct RecordArgs {
     /// Launch file (docs/launch-file.md)
     #[arg(value_name = "LAUNCH", required_unless_present = "program", conflicts_with = "program")]
     pub file: Option<PathBuf>,
+    /// A CUDA program and its arguments (docs/sessions.md)
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
     /// Output file (launch file) or new directory (program) [default for a program: its name with .prlx]
     #[arg(long, short, value_name = "PATH", required_unless_present = "program")]
     pub output: Option<PathBuf>,
+    /// Overwrite the directory of an earlier recording. The file of a launch file is always overwritten.
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub recorder: RecorderArgs,
     #[command(flatten)]
     pub selection: LaunchSelectionArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// A CUDA program and its arguments (docs/sessions.md)
-    #[arg(last = true, value_name = "PROGRAM")]
-    pub program: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\
+Exit codes: 0 done; for a launch file 1 if checks found errors, 2 wrong option or file, 4 the kernel faulted
+or did not end; for a program, its own.
+
 Examples:
   prlx record -o good.prlx examples/threshold/good.toml    a launch file, on the CPU device
   prlx record -o app.prlx -- ./app --steps 100             a CUDA program
-  prlx record -o app.prlx --kernel 'gemm*' --count 10 -- ./app
-
-The exit code of a recorded program is its own.";
+  prlx record -o app.prlx --kernel 'gemm*' --count 10 -- ./app";

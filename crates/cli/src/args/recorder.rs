@@ -35,12 +35,12 @@ pub struct RecorderArgs {
     /// Launch files: record only sites of this class
     #[arg(long, value_name = "CLASS", value_parser = parse::class)]
     pub class: Vec<SiteClass>,
-    /// Launch files: record only warps FIRST-LAST of the grid
-    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
-    pub warps: Option<(u64, u64)>,
-    /// Launch files: record only CTAs FIRST-LAST of the grid
-    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range, conflicts_with = "warps")]
-    pub ctas: Option<(u64, u64)>,
+    /// Launch files: record only these warps of the grid, as 0-3,9
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::range)]
+    pub warps: Vec<(u64, u64)>,
+    /// Launch files: record only these CTAs of the grid, as 0-3,9
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::range, conflicts_with = "warps")]
+    pub ctas: Vec<(u64, u64)>,
     /// On the CPU device, record with instrumented code, as on a GPU. By default the CPU device records by
     /// itself, which does not change the schedule.
     #[arg(long)]
@@ -61,11 +61,20 @@ impl RecorderArgs {
             functions: self.function.clone(),
             lines: self.line.clone(),
             classes: self.class.clone(),
-            warps: self.warps,
-            ctas: self.ctas,
+            warps: self.warps.clone(),
+            ctas: self.ctas.clone(),
             rewritten: self.rewritten,
             memory: self.memory,
         }
+    }
+
+    /// What the user should know about the filters: at level `path` they restrict little.
+    pub fn filter_note(&self) -> Option<&'static str> {
+        let filtered = !self.line.is_empty() || !self.class.is_empty();
+        (filtered && self.level == Level::Path).then_some(
+            "at level `path`, --line and --class restrict guards and selects only: decisions that steer branches \
+             are always recorded",
+        )
     }
 
     /// Fails if an option is given, here or in `device`, that only launch files have.
@@ -74,8 +83,8 @@ impl RecorderArgs {
             ("--function", !self.function.is_empty()),
             ("--line", !self.line.is_empty()),
             ("--class", !self.class.is_empty()),
-            ("--warps", self.warps.is_some()),
-            ("--ctas", self.ctas.is_some()),
+            ("--warps", !self.warps.is_empty()),
+            ("--ctas", !self.ctas.is_empty()),
             ("--rewritten", self.rewritten),
             ("--device", device.device != DeviceChoice::Cpu),
             ("--seed", device.seed.is_some()),
@@ -99,7 +108,7 @@ impl RecorderArgs {
 #[command(next_help_heading = "Program options")]
 pub struct LaunchSelectionArgs {
     /// Record only launches FIRST-LAST of each process, counted from 0
-    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
+    #[arg(long, value_name = "FIRST-LAST", value_delimiter = ',', value_parser = parse::range)]
     pub launch: Vec<(u64, u64)>,
     /// Skip the first N launches that match the other filters
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]

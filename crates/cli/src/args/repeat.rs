@@ -18,15 +18,12 @@ pub struct RepeatArgs {
     /// Launch file (docs/launch-file.md)
     #[arg(value_name = "LAUNCH", required_unless_present = "program", conflicts_with = "program")]
     pub file: Option<PathBuf>,
+    /// A CUDA program and its arguments (docs/sessions.md)
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
     /// Number of runs. On the CPU device, each run of a launch file has the next schedule seed.
     #[arg(long = "runs", short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=100_000))]
     pub runs: u64,
-    #[command(flatten)]
-    pub recorder: RecorderArgs,
-    #[command(flatten)]
-    pub selection: LaunchSelectionArgs,
-    #[command(flatten)]
-    pub device: DeviceArgs,
     /// Print JSON (docs/report.md)
     #[arg(long)]
     pub json: bool,
@@ -36,9 +33,15 @@ pub struct RepeatArgs {
     /// Keep all recordings in this directory, as run-0.prlx and so on
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
-    /// A CUDA program and its arguments (docs/sessions.md)
-    #[arg(last = true, value_name = "PROGRAM")]
-    pub program: Vec<OsString>,
+    /// Programs: overwrite the recordings of an earlier run with --keep
+    #[arg(long, requires = "keep")]
+    pub force: bool,
+    #[command(flatten)]
+    pub recorder: RecorderArgs,
+    #[command(flatten)]
+    pub selection: LaunchSelectionArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
 }
 
 const EXAMPLES: &str = "\

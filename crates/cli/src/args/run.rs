@@ -18,14 +18,14 @@ use super::report::ReportArgs;
 pub struct RunArgs {
     /// Launch file (docs/launch-file.md)
     pub launch: PathBuf,
-    #[command(flatten)]
-    pub device: DeviceArgs,
     /// Run under the schedules FIRST to END-1, list the outcomes, and compare the two most frequent ones
     #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds, conflicts_with_all = ["seed", "check"])]
     pub seeds: Option<Range<u64>>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub device: DeviceArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -53,6 +53,7 @@ impl RunArgs {
             tolerance: ToleranceArgs::default(),
             no_explain: false,
             keep: None,
+            force: false,
         }
     }
 }

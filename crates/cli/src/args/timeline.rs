@@ -20,7 +20,7 @@ pub struct TimelineArgs {
     #[arg(long, value_name = "NAME", value_parser = parse::pattern)]
     pub kernel: Vec<KernelPattern>,
     /// Show only launches FIRST-LAST, counted from 0
-    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
+    #[arg(long, value_name = "FIRST-LAST", value_delimiter = ',', value_parser = parse::range)]
     pub launch: Vec<(u64, u64)>,
     #[command(flatten)]
     pub buffer: BufferArgs,
@@ -55,13 +55,13 @@ impl BufferArgs {
 }
 
 const EXAMPLES: &str = "\
+Exit codes: 0 done, 2 error. The output lists what was repaired in a buffer or is missing (docs/profile.md).
+
 Examples:
   prlx timeline buffer.npy --names load,compute,store
   prlx timeline buffer.npy --names load,mma --format flashinfer --perfetto out.perfetto
   prlx timeline run.prlx --cta 0-3 --from 10 --to 50 --csv spans.csv
-  prlx timeline app.prlx --kernel 'gemm*' --launch 10-19
-
-Exit codes: 0 done, 2 error. The output lists what was repaired in a buffer or is missing (docs/profile.md).";
+  prlx timeline app.prlx --kernel 'gemm*' --launch 10-19";
 
 /// The profiler that wrote a buffer.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,13 +110,13 @@ pub struct ViewArgs {
     #[arg(long, value_name = "FILE")]
     pub cudaprofiler: Option<PathBuf>,
     /// Show only SMs FIRST-LAST; may be repeated
-    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
+    #[arg(long, value_name = "FIRST-LAST", value_delimiter = ',', value_parser = parse::range)]
     pub sm: Vec<(u64, u64)>,
     /// Show only CTAs FIRST-LAST
-    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
+    #[arg(long, value_name = "FIRST-LAST", value_delimiter = ',', value_parser = parse::range)]
     pub cta: Vec<(u64, u64)>,
     /// Show only groups FIRST-LAST of a CTA; its warps, if the recording has no groups
-    #[arg(long, value_name = "FIRST-LAST", value_parser = parse::range)]
+    #[arg(long, value_name = "FIRST-LAST", value_delimiter = ',', value_parser = parse::range)]
     pub group: Vec<(u64, u64)>,
     /// Show only spans that end at this time or later, in microseconds since the start
     #[arg(long, value_name = "µs", value_parser = micros)]

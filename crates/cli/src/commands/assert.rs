@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use prlx::gate::{JUDGED_FINDINGS, read_rules};
+use prlx::input::require_recordings;
 use prlx_analyze::gate::{GateLimits, judge};
 
 use crate::args::{AssertArgs, DiffArgs, LegacyArgs, ReportArgs};
@@ -16,6 +17,7 @@ use crate::ui::Ui;
 
 /// Compares the recordings, judges the report, and writes what the options ask for.
 pub fn run(args: &AssertArgs, ui: &Ui) -> Result<ExitCode> {
+    require_recordings([&args.golden, &args.new], true)?;
     let mut rules = args.allow.clone();
     for file in &args.allow_file {
         rules.extend(read_rules(file)?);

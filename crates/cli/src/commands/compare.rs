@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use prlx::compare::{CompareOptions, compare_launch_files, compare_programs};
+use prlx::input::require_launch_files;
 use prlx::record::load;
 use prlx::{diff, schedules};
 use prlx_analyze::runs::schedules::Schedules;
@@ -27,6 +28,8 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     args.selection.refuse_for_launch_file()?;
     let Some(a) = &args.a else { bail!("name two launch files, or two programs with --a and --b") };
     let files = [a, args.b.as_ref().unwrap_or(a)];
+    require_launch_files(files.map(PathBuf::as_path))?;
+    args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let options = options(args);
     let jobs = [load(files[0], &options.device)?, load(files[1], &options.device)?];
     let names = files.map(|f| f.display().to_string());
@@ -74,6 +77,7 @@ fn options(args: &CompareArgs) -> CompareOptions {
         views: report::views(&args.report),
         zoom: !args.no_zoom,
         keep: args.keep.clone(),
+        force: args.force,
         tolerance: args.tolerance.options(),
         explain: !args.no_explain,
     }

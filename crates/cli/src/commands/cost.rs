@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 use prlx::Monitor;
 use prlx::cost::{self, Instrumentation, KernelCost};
 use prlx::device::Device;
@@ -15,6 +15,7 @@ use prlx_trace::Level;
 use serde_json::{Value, json};
 
 use crate::args::CostArgs;
+use crate::failure;
 use crate::ui::Ui;
 
 /// Rounds on a GPU. The CPU device counts instructions, which are the same in every round.
@@ -34,7 +35,7 @@ pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
         pool: args.memory << 20,
         flush: if args.warm || counts { 0 } else { FLUSH },
     };
-    let (mut rows, mut failed) = (Vec::new(), 0);
+    let (mut rows, mut failed, mut code) = (Vec::new(), 0, 0);
     let out = &mut io::stdout().lock();
     for launch in &args.launches {
         let activity = monitor.activity(&format!("measuring {}", launch.display()));
@@ -46,6 +47,7 @@ pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
             Err(e) => {
                 ui.warn(&format!("{e:#}"));
                 failed += 1;
+                code = code.max(failure::exit_code(&e));
                 continue;
             }
         };
@@ -83,7 +85,9 @@ pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
         )?;
     }
     if failed > 0 {
-        bail!("{failed} of {} launch files could not be measured", args.launches.len());
+        let what = anyhow!("{failed} of {} launch files could not be measured", args.launches.len());
+        ui.error(&what);
+        return Ok(ExitCode::from(code));
     }
     Ok(ExitCode::SUCCESS)
 }

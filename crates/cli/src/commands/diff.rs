@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use prlx::diff::{Compared, diff_sessions, trace_pairs};
+use prlx::input;
+use prlx::record::out_of_range;
 use prlx_analyze::DiffOptions;
-use prlx_analyze::report::{LaunchReport, Report};
+use prlx_analyze::report::Report;
 use prlx_analyze::view::ViewModel;
 use prlx_driver::session::Session;
 use prlx_present::legacy::DivergenceCounts;
@@ -20,6 +22,7 @@ use crate::ui::Ui;
 /// Compares the recordings, and prints the report.
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     crate::features::require_viewer(args.report.tui)?;
+    input::require_recordings([&args.a, &args.b], false)?;
     let dumped = args.legacy.dump_a.map(|w| (&args.a, w)).or(args.legacy.dump_b.map(|w| (&args.b, w)));
     if let Some((path, warp)) = dumped {
         return dump::run(path, warp, args);
@@ -63,19 +66,18 @@ fn open(args: &DiffArgs) -> Result<[Session; 2]> {
 /// Compares two recordings of this version.
 fn diff(args: &DiffArgs, sides: &[Session; 2], ui: &Ui) -> Result<Compared> {
     let names = [&args.a, &args.b].map(|p| p.display().to_string());
-    let filter = args.legacy.filter();
     let options = DiffOptions {
         launches: args.launch.clone(),
         shard: args.shard,
-        filter: filter.clone(),
+        filter: args.legacy.filter(),
         force: args.legacy.force,
         ..report::diff_options(&args.report)
     };
     let views = report::views(&args.report);
     let found = diff_sessions(sides, names, &args.kernel, options, views, &ui.monitor())?;
-    let seen = |l: &LaunchReport| l.coverage.warps.missing < l.coverage.warps.total;
-    if !filter.warps.is_empty() && args.shard.is_none() && !found.report.launches.iter().any(seen) {
-        bail!("--warps matches no warp that both sides of a launch have");
+    let warps = found.report.launches.iter().map(|l| l.coverage.warps.total).max();
+    if let Some(warps) = warps.filter(|_| args.shard.is_none()) {
+        out_of_range("--warps", "warps", &args.legacy.warps, warps)?;
     }
     Ok(found)
 }

@@ -47,7 +47,7 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<LegacyComparison>> {
         force: p.force,
         site_table: p.map.clone(),
         site_tables: [p.remap_a.clone(), p.remap_b.clone()],
-        warps: p.warps.clone(),
+        warps: p.warps.iter().map(|(first, end)| (clamped(*first), clamped(end - 1))).collect(),
         kinds: p.filter_kind.clone(),
         sites: p.filter_sites.clone(),
         findings: report::findings_kept(&args.report, findings_listed(args)),
@@ -56,6 +56,11 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<LegacyComparison>> {
         session: p.session,
     };
     diff_legacy(paths, &options, &ui.monitor())
+}
+
+/// The number of a warp in a file of PRLX 0.x, which has 32 bits.
+fn clamped(warp: u64) -> u32 {
+    u32::try_from(warp).unwrap_or(u32::MAX)
 }
 
 /// Findings of each launch that JSON and pages list.

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use prlx::diff::{kernel_name, launches_by_number, read_file};
+use prlx::input::open_session;
 use prlx::legacy::{self, Input, MappedFile};
-use prlx_driver::session::{KernelPattern, Session};
+use prlx_driver::session::KernelPattern;
 use prlx_trace::WarpId;
 
 use crate::args::DiffArgs;
@@ -38,7 +39,7 @@ pub fn run(path: &Path, warp: u32, args: &DiffArgs) -> Result<ExitCode> {
             shown
         }
         Input::Other => {
-            let session = Session::open(path)?;
+            let session = open_session(path)?;
             let mut shown = false;
             for (i, file) in session.files.iter().enumerate() {
                 let trace = read_file(&session, i)?;

@@ -4,53 +4,140 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use prlx::device::DeviceOptions;
 use prlx::diff::read_file;
+use prlx::input::{FileKind, identify, open_session};
+use prlx::record::load;
+use prlx_driver::buffer_content::Content;
+use prlx_driver::job::{ArgValue, Buffer};
 use prlx_driver::session::Session;
+use prlx_driver::{Job, element};
 use prlx_plan::Filter;
+use prlx_present::Cleaned;
 use prlx_present::recording::module::{ModuleView, inspect};
+use prlx_trace::kernel::Module;
 
 use crate::args::{InspectArgs, Show};
-use crate::commands::images;
+use crate::commands::{images, inspect_old as old};
 use crate::ui::Ui;
 
 /// Prints what the options ask for.
 pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
-    let mut out = io::stdout().lock();
-    let show = args.show.unwrap_or(if args.input.is_dir() { Show::Launches } else { Show::Kernels });
-    let filter = Filter { functions: args.kernel.clone(), ..Filter::default() };
-    let wanted = |name: &str| filter.takes_function(name);
+    let mut out = Cleaned::new(io::stdout().lock());
+    if let Some(code) = old::run(args, &mut out)? {
+        return Ok(code);
+    }
+    let kind = identify(&args.input)?;
+    let by_default = if kind == FileKind::Directory { Show::Launches } else { Show::Kernels };
+    let show = args.show.unwrap_or(by_default);
+    let mut filter = Filter { functions: args.kernel.clone(), ..Filter::default() };
     let view = match show {
         Show::Kernels => ModuleView::Functions,
         Show::Cfg => ModuleView::Blocks,
         Show::Loops => ModuleView::Loops,
         Show::Sites => ModuleView::Sites,
         Show::Launches | Show::Streams => {
-            let session = Session::open(&args.input)?;
-            print_session(&session, ui, &mut out)?;
-            for i in 0..session.files.len() {
-                let only = if show == Show::Streams { "streams" } else { "launches" };
-                let trace = read_file(&session, i).with_context(|| format!("only a recording has {only}"))?;
-                match show {
-                    Show::Streams => trace.dump(&mut out)?,
-                    _ => prlx_present::launches(&mut out, &trace, &wanted, &ui.style())?,
-                }
-            }
-            out.flush()?;
+            recorded(args, show, &filter, ui)?;
             return Ok(ExitCode::SUCCESS);
         }
     };
     if show == Show::Kernels && args.image.is_none() && images::list(&args.input, args.arch, &mut out)? {
         return Ok(ExitCode::SUCCESS);
     }
-    let (modules, notes) = prlx::inspect::modules(&args.input, args.image)?;
+    let (modules, notes) = if kind == FileKind::LaunchFile {
+        let job = load(&args.input, &DeviceOptions::default())?;
+        launch(&job, &mut out)?;
+        if filter.functions.is_empty() && show == Show::Kernels {
+            filter.functions.push(job.kernel.clone());
+        }
+        prlx::inspect::of_code(&job.text, &job.module)
+    } else {
+        prlx::inspect::modules(&args.input, args.image)?
+    };
+    let wanted = |name: &str| filter.takes_function(name);
     if !modules.iter().flat_map(|m| &m.functions).any(|f| wanted(&f.name)) {
-        bail!("{}: no kernel or function matches {}", args.input.display(), args.kernel.join(" or "));
+        bail!("{}: {}", args.input.display(), no_match(args, &modules));
     }
     for module in &modules {
         inspect(&mut out, module, view, &wanted, &|name| notes.get(name).cloned().unwrap_or_default())?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why no function is shown.
+fn no_match(args: &InspectArgs, modules: &[Module]) -> String {
+    let names: Vec<&str> = modules.iter().flat_map(|m| &m.functions).map(|f| f.name.as_str()).collect();
+    match (names.is_empty(), args.kernel.is_empty()) {
+        (true, _) => "it has no kernel and no function".to_owned(),
+        (false, _) => {
+            format!("no kernel or function matches {}; it has {}", args.kernel.join(" or "), names.join(", "))
+        }
+    }
+}
+
+/// Prints the launches or the streams of a recording.
+fn recorded(args: &InspectArgs, show: Show, filter: &Filter, ui: &Ui) -> Result<()> {
+    let mut out = io::stdout().lock();
+    let what = if show == Show::Streams { "streams" } else { "launches" };
+    let session = open_session(&args.input).with_context(|| format!("only a recording has {what}"))?;
+    print_session(&session, ui, &mut out)?;
+    for i in 0..session.files.len() {
+        let trace = read_file(&session, i).with_context(|| format!("only a recording has {what}"))?;
+        match show {
+            Show::Streams => {
+                let mut out = Cleaned::new(&mut out);
+                trace.dump(&mut out)?;
+                out.flush()?;
+            }
+            _ => prlx_present::launches(&mut out, &trace, &|name| filter.takes_function(name), &ui.style())?,
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints the launch that a launch file describes.
+fn launch(job: &Job, out: &mut impl Write) -> io::Result<()> {
+    let c = &job.config;
+    writeln!(out, "{}  kernel {} of {}", job.name, job.kernel, job.module)?;
+    write!(out, "  grid {}, block {}", c.grid, c.block)?;
+    if c.cluster.volume() > 1 {
+        write!(out, ", clusters of {}", c.cluster)?;
+    }
+    writeln!(out, ", {} bytes of dynamic shared memory, seed {}", c.shared, c.seed)?;
+    let width = job.args.iter().map(|a| a.name.chars().count()).max().unwrap_or(0);
+    for arg in &job.args {
+        let value = match &arg.value {
+            ArgValue::Scalar(ty, bits) => format!("{} {}", ty.name(), element::show(*ty, *bits)),
+            ArgValue::Bytes(bytes) => format!("{} bytes", bytes.len()),
+            ArgValue::Buffer(b) => buffer(b),
+            ArgValue::TensorMap { over, .. } => {
+                format!("tensor map over {}", job.args.get(*over).map_or("", |a| &a.name))
+            }
+        };
+        writeln!(out, "  {:<width$}  {value}", arg.name)?;
+    }
+    writeln!(out)
+}
+
+/// The type, shape and content of a buffer.
+fn buffer(b: &Buffer) -> String {
+    let sizes: Vec<String> = b.shape.iter().map(u64::to_string).collect();
+    let content = match &b.content {
+        Content::Bytes(_) => "given elements".to_owned(),
+        Content::Fill(bits) => format!("filled with {}", element::show(b.ty, *bits)),
+        Content::Iota(_) => "increasing numbers".to_owned(),
+        Content::Random { .. } => "random numbers".to_owned(),
+        Content::Uninit => "uninitialised".to_owned(),
+    };
+    let roles = [
+        (b.out, "output"),
+        (b.expect.is_some(), "with expected content"),
+        (b.map.is_some(), "behind a tensor map"),
+    ];
+    let roles: String = roles.iter().filter(|(is, _)| *is).map(|(_, role)| format!(", {role}")).collect();
+    format!("{}[{}]  {content}{roles}", b.ty.name(), sizes.join(" x "))
 }
 
 /// Prints how the recorded program ended.

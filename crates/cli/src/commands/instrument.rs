@@ -6,18 +6,20 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use prlx::code;
-use prlx::record::recorder_program;
+use prlx::record::{check_code_filters, recorder_program};
 
 use crate::args::InstrumentArgs;
 use crate::ui::Ui;
 
 /// Rewrites a file, and prints on standard error what was done to each function.
 pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
+    args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let name = args.input.display().to_string();
     let text = code::ptx(&args.input, args.image)?;
     let rewrite =
         prlx_instrument::rewrite(&text, &name, &recorder_program(&args.recorder.options(), 1), &|_| None)
             .with_context(|| format!("cannot instrument {name}"))?;
+    check_code_filters(&args.recorder.options(), &rewrite.plan, None)?;
     if args.output == Path::new("-") {
         std::io::stdout().lock().write_all(rewrite.text.as_bytes())?;
     } else {

@@ -10,9 +10,11 @@ mod doctor;
 mod dump;
 mod images;
 mod inspect;
+mod inspect_old;
 mod instrument;
 mod manual;
 mod merge;
+mod new;
 mod probe;
 mod profile;
 #[cfg(feature = "query")]
@@ -32,6 +34,7 @@ use crate::ui::Ui;
 /// Runs a command, and returns the exit code of the process.
 pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
     match command {
+        Command::New(args) => new::run(&args, ui),
         Command::Run(args) => run::run(&args, ui),
         Command::Record(args) => record::run(&args, ui),
         Command::Diff(args) => diff::run(&args, ui),

@@ -44,7 +44,8 @@ const WAITING: usize = 2;
 
 /// Runs the query and prints its rows.
 pub fn run(args: &QueryArgs, ui: &Ui) -> Result<ExitCode> {
-    let sessions = args.recordings.iter().map(|p| Session::open(p)).collect::<Result<Vec<_>, _>>()?;
+    let sessions =
+        args.recordings.iter().map(|p| prlx::input::open_session(p)).collect::<Result<Vec<_>>>()?;
     let names = args.recordings.iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
     let runtime = tokio::runtime::Builder::new_current_thread().build().context("cannot start")?;
     let mut out = io::stdout().lock();

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use prlx::record::{
-    self, ProgramOutput, RecordedLaunch, Supervisor, recorder_program, run_program, session_options,
-    warps_per_cta,
+    self, ProgramOutput, RecordedLaunch, Supervisor, discard_empty_recording, recorder_program,
+    remove_recording, run_program, session_options, warps_per_cta,
 };
+use prlx_driver::{Error, ErrorKind};
 
 use crate::args::RecordArgs;
 use crate::report;
@@ -23,9 +24,15 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
             args.recorder.refuse_for_program(&args.device)?;
             let folder = output.clone().unwrap_or_else(|| default_folder(&args.program));
             let options = session_options(&args.recorder.options(), &args.selection.options(), &folder)?;
+            if args.force {
+                remove_recording(&folder)?;
+            }
             let supervisor = Supervisor::new()?;
-            let output = ProgramOutput::Inherited;
-            let ended = run_program(&args.program, &options, output, &supervisor, &ui.monitor())?;
+            let inherited = ProgramOutput::Inherited;
+            let ended = run_program(&args.program, &options, inherited, &supervisor, &ui.monitor())?;
+            if output.is_none() {
+                discard_empty_recording(&folder, &ended);
+            }
             Ok(ExitCode::from(ended.exit_code()))
         }
     }
@@ -42,6 +49,7 @@ fn default_folder(program: &[OsString]) -> PathBuf {
 /// Records a launch. If it was stopped, the recording is kept, and that is an error.
 fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
     args.selection.refuse_for_launch_file()?;
+    args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let (recorder, device) = (args.recorder.options(), args.device.options());
     let job = record::load(file, &device)?;
     let program = recorder_program(&recorder, warps_per_cta(&job));
@@ -59,12 +67,13 @@ fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result
     match trace.launches.iter().find_map(|l| l.launch.fault.as_ref()) {
         None => Ok(code),
         Some(fault) => {
-            bail!(
+            let what = format!(
                 "{} was stopped, and {} holds what was recorded before: {}",
                 file.display(),
                 output.display(),
                 fault.text
-            )
+            );
+            Err(Error::new(ErrorKind::Fault, what).into())
         }
     }
 }

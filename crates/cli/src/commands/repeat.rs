@@ -14,6 +14,7 @@ pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
     let subject = match &args.file {
         Some(file) => {
             args.selection.refuse_for_launch_file()?;
+            args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
             Subject::LaunchFile(file.clone())
         }
         None => {
@@ -28,6 +29,7 @@ pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
         device: args.device.options(),
         findings: args.findings,
         keep: args.keep.clone(),
+        force: args.force,
     };
     let found = repeat(&subject, &options, &ui.monitor())?;
     let mut out = io::stdout().lock();

@@ -10,14 +10,17 @@ use prlx::schedules;
 use prlx_driver::element;
 use prlx_driver::run::{Comparison, Output, Run};
 use prlx_driver::{Job, LaunchStats};
+use prlx_trace::check::Findings;
+use prlx_trace::kernel::Scalar;
 use serde_json::{Value, json};
 
 use crate::args::RunArgs;
 use crate::commands::compare;
+use crate::failure;
 use crate::report;
 use crate::ui::Ui;
 
-/// Runs it. Exit code 1 if a buffer is not what `expect` says, or checks found errors.
+/// Runs it. Exit code 1 if a buffer is not what `expect` says, or checks found errors; 4 if the run failed.
 pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     if args.seeds.is_some() {
         let found = compare::explore(&args.under_seeds(), ui)?;
@@ -35,20 +38,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     let found = args.device.check.map(|_| &found);
     let done = match done {
         Ok(done) => done,
-        Err(e) => {
-            // What the checks found before the error may be its cause.
-            if let Some(found) = found.filter(|f| !f.list.is_empty()) {
-                if args.json {
-                    let error = e.to_string();
-                    print(
-                        &json!({ "kernel": job.kernel, "error": error, "checks": prlx_present::checks_json(found) }),
-                    )?;
-                } else {
-                    report::print_checks(Some(found), ui)?;
-                }
-            }
-            return Err(e.into());
-        }
+        Err(e) => return failed(&job, found, e.into(), args, ui),
     };
     for output in &done.outputs {
         output.save()?;
@@ -70,6 +60,28 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     }
     let wrong = done.outputs.iter().any(|o| o.expect.as_ref().is_some_and(|c| c.wrong > 0));
     Ok(ExitCode::from(u8::from(wrong || found.is_some_and(|f| f.errors() > 0))))
+}
+
+/// Reports a run that failed, with what the checks found before: that may be its cause.
+fn failed(
+    job: &Job,
+    found: Option<&Findings>,
+    error: anyhow::Error,
+    args: &RunArgs,
+    ui: &Ui,
+) -> Result<ExitCode> {
+    let code = failure::exit_code(&error);
+    if args.json && code == failure::RUN {
+        let mut value = json!({ "kernel": job.kernel, "module": job.module, "launch": job.name });
+        if let Some(found) = found {
+            value["checks"] = prlx_present::checks_json(found);
+        }
+        failure::print_json(&error, value)?;
+    } else if let Some(found) = found.filter(|f| !f.list.is_empty()) {
+        report::print_checks(Some(found), ui)?;
+    }
+    ui.error(&error);
+    Ok(ExitCode::from(code))
 }
 
 fn print(value: &Value) -> Result<()> {
@@ -120,9 +132,14 @@ fn wrong(o: &Output, c: &Comparison) -> String {
     let first = c.first.map_or_else(String::new, |(i, got, want)| {
         format!("; first [{i}]: {} instead of {}", element::show(o.ty, got), element::show(o.ty, want))
     });
+    // The digits that the type has; a difference of two `f32` as binary64 has 17.
+    let worst = match o.ty {
+        Scalar::F16 | Scalar::Bf16 | Scalar::F32 => format!("{:e}", c.worst as f32),
+        _ => format!("{:e}", c.worst),
+    };
     format!(
-        "{} of {} elements differ from {}{first}; greatest difference {:e}",
-        c.wrong, c.elements, c.file, c.worst
+        "{} of {} elements differ from {}{first}; greatest difference {worst}",
+        c.wrong, c.elements, c.file
     )
 }
 
@@ -135,8 +152,8 @@ fn shape(o: &Output) -> String {
 struct Numbers {
     first: Vec<String>,
     count: usize,
-    min: f64,
-    max: f64,
+    /// Bits of the least and the greatest finite element.
+    range: Option<[u64; 2]>,
     mean: f64,
     not_finite: usize,
 }
@@ -146,15 +163,21 @@ fn numbers(o: &Output) -> Numbers {
     let mut n = Numbers {
         first: all().take(6).map(|b| element::show(o.ty, b)).collect(),
         count: 0,
-        min: f64::INFINITY,
-        max: f64::NEG_INFINITY,
+        range: None,
         mean: 0.0,
         not_finite: 0,
     };
-    for v in all().map(|b| element::as_f64(o.ty, b)) {
+    let value = |bits| element::as_f64(o.ty, bits);
+    for bits in all() {
         n.count += 1;
+        let v = value(bits);
         if v.is_finite() {
-            (n.min, n.max, n.mean) = (n.min.min(v), n.max.max(v), n.mean + v);
+            let [least, greatest] = n.range.unwrap_or([bits; 2]);
+            n.range = Some([
+                if v < value(least) { bits } else { least },
+                if v > value(greatest) { bits } else { greatest },
+            ]);
+            n.mean += v;
         } else {
             n.not_finite += 1;
         }
@@ -167,13 +190,20 @@ fn summary(o: &Output) -> String {
     let n = numbers(o);
     let more = if n.count > n.first.len() { ", …" } else { "" };
     let mut text = format!("{}{more}", n.first.join(", "));
-    if n.count > n.not_finite {
-        text += &format!("  min {} max {} mean {:.6}", n.min, n.max, n.mean);
+    if let Some(range) = n.range {
+        let [min, max] = range.map(|bits| element::show(o.ty, bits));
+        text += &format!("  min {min} max {max} mean {:.6}", n.mean);
     }
     if n.not_finite > 0 {
         text += &format!("  {} not finite", n.not_finite);
     }
     text
+}
+
+/// The number with the shortest decimal form that the element has in its own type: 0.1 for the `f32` next to
+/// it.
+fn shortest(ty: Scalar, bits: u64) -> f64 {
+    element::show(ty, bits).parse().unwrap_or_else(|_| element::as_f64(ty, bits))
 }
 
 fn as_json(job: &Job, done: &Run, device: &str) -> Value {
@@ -182,10 +212,10 @@ fn as_json(job: &Job, done: &Run, device: &str) -> Value {
         .iter()
         .map(|o| {
             let n = numbers(o);
-            let finite = n.count > n.not_finite;
+            let range = n.range.map(|range| range.map(|bits| shortest(o.ty, bits)));
             json!({
                 "name": o.name, "type": o.ty.name(), "shape": o.shape, "first": n.first, "not_finite": n.not_finite,
-                "min": finite.then_some(n.min), "max": finite.then_some(n.max), "mean": finite.then_some(n.mean),
+                "min": range.map(|r| r[0]), "max": range.map(|r| r[1]), "mean": range.map(|_| n.mean),
                 "saved": o.save.as_ref().map(|p| p.display().to_string()),
                 "expect": o.expect.as_ref().map(|c| json!({
                     "file": c.file, "elements": c.elements, "wrong": c.wrong, "worst": c.worst.is_finite().then_some(c.worst),

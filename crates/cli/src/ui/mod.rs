@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use prlx::{Event, Monitor, SessionSummary};
+use prlx_present::safe_lines;
 use prlx_trace::Level;
 
 use crate::args::When;
@@ -88,11 +89,13 @@ impl Ui {
         let (red, cyan, off) =
             if self.color_err { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
         let mut err = io::stderr().lock();
-        let _ = writeln!(err, "{red}error{off}: {error:#}");
+        // Names and texts from files must not control the terminal.
+        let what = safe_lines(&format!("{error:#}"));
+        let _ = writeln!(err, "{red}error{off}: {what}");
         if let Some(help) =
             error.chain().find_map(|e| e.downcast_ref::<prlx_driver::Error>()).and_then(|e| e.help.as_ref())
         {
-            let _ = writeln!(err, "  {cyan}help{off}: {help}");
+            let _ = writeln!(err, "  {cyan}help{off}: {}", safe_lines(help));
         }
     }
 }
@@ -112,7 +115,7 @@ impl StdErr {
     fn note(&self, text: &str) {
         if !self.quiet {
             self.progress.hide(|| {
-                let _ = writeln!(io::stderr().lock(), "{text}");
+                let _ = writeln!(io::stderr().lock(), "{}", safe_lines(text));
             });
         }
     }
@@ -120,7 +123,7 @@ impl StdErr {
     fn warn(&self, text: &str) {
         let (yellow, off) = if self.color { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
         self.progress.hide(|| {
-            let _ = writeln!(io::stderr().lock(), "{yellow}warning{off}: {text}");
+            let _ = writeln!(io::stderr().lock(), "{yellow}warning{off}: {}", safe_lines(text));
         });
     }
 
@@ -155,7 +158,9 @@ fn columns() -> usize {
 
 /// Whether the reader of our output went away, as in `prlx … | head`. That is no error.
 pub fn broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+    let kind = |e: &(dyn std::error::Error + 'static)| {
+        let io = e.downcast_ref::<io::Error>().map(io::Error::kind);
+        io.or_else(|| e.downcast_ref::<serde_json::Error>()?.io_error_kind())
+    };
+    error.chain().any(|e| kind(e) == Some(io::ErrorKind::BrokenPipe))
 }

@@ -165,7 +165,8 @@ fn a_recording_is_a_folder() -> Result<(), Failed> {
     let (code, _, err) = said(&record(&here, &["-o", "a.prlx"], "k:1").output()?);
     assert_eq!(code, Some(2));
     assert!(
-        err.contains("a.prlx is not empty") && err.contains("help: PRLX never overwrites a recording"),
+        err.contains("a.prlx is not empty")
+            && err.contains("help: to overwrite an earlier recording, add --force"),
         "{err}"
     );
     Ok(())

@@ -5,6 +5,7 @@ mod cuda;
 mod diff_flags;
 mod engine;
 mod field;
+mod front_door;
 mod fuzz_corpus;
 mod machine_code;
 #[path = "../../../../tests/nvidia.rs"]

@@ -270,7 +270,7 @@ fn what_there_is_not_is_said() {
     for (words, said) in [
         (&["profile", "a.toml", "--", "true"][..], "cannot be used with"),
         (&["profile", "--device", "cuda", "--", "true"], "--device is for launch files"),
-        (&["profile", "--warps", "0..1", "--", "true"], "--warps is for launch files"),
+        (&["profile", "--warps", "0", "--", "true"], "--warps is for launch files"),
         (&["profile", "--digest", "--", "true"], "--digest is for `prlx record`"),
         (&["profile", "--skip", "1", "a.toml"], "--skip is for programs"),
         (&["profile", "--kernel", "a", "a.toml"], "--kernel is for programs"),

@@ -13,4 +13,5 @@ mod shape;
 pub(crate) mod table;
 mod tensor_map;
 
+pub use compile::ptx as compile_cuda;
 pub use files::Files;

@@ -11,10 +11,13 @@ use prlx_trace::{ModuleId, Recording, Streams, TableContents, WarpStream};
 use crate::decode::DecodedStreams;
 use crate::digest;
 
-/// Range of warps that a launch records: first, and one past the last.
+/// Range of warps that a launch records: first, and one past the last. If the filter has several ranges, this
+/// is the range from the first of them to the last, and [`recording`] removes the warps between them.
 pub(crate) fn wanted(program: &RecordingRequest, launch: &Launch) -> (u64, u64) {
     let all = (0, launch.warps());
-    let (first, last) = launch.window.as_ref().map(|w| w.warps).or(program.filter.warps).unwrap_or(all);
+    let ranges = &program.filter.warps;
+    let hull = || Some((ranges.iter().map(|r| r.0).min()?, ranges.iter().map(|r| r.1).max()?));
+    let (first, last) = launch.window.as_ref().map(|w| w.warps).or_else(hull).unwrap_or(all);
     (first.min(all.1), last.clamp(first.min(all.1), all.1))
 }
 
@@ -33,12 +36,16 @@ pub(crate) fn recording(
     decoded: DecodedStreams,
 ) -> (Recording, Vec<String>) {
     let (first, last) = wanted(&plan.request, &launch);
-    launch.totals.recorded = decoded.recorded;
+    let selected = |warp: u64| launch.window.is_some() || plan.request.filter.takes_warp(warp);
+    let (kept, between): (Vec<_>, Vec<_>) = decoded.warps.into_iter().partition(|w| selected(w.warp.0));
+    let removed: u64 = between.iter().map(|w| w.lanes.elements()).sum();
+    let filtered = launch.warps() - (first..last).filter(|w| selected(*w)).count() as u64;
+    launch.totals.recorded = decoded.recorded.saturating_sub(removed);
     launch.totals.dropped = decoded.dropped;
-    launch.totals.filtered_warps = launch.warps() - (last - first);
+    launch.totals.filtered_warps = filtered;
     let base = basis.digest(&launch);
     let digested = |warp: WarpStream| WarpStream { digest: digest::warp(base, &warp), ..warp };
-    let warps = WORKERS.map(decoded.warps, decoded.bytes as usize, digested);
+    let warps = WORKERS.map(kept, decoded.bytes as usize, digested);
     (Recording { launch, streams: Streams::new(warps) }, decoded.damage)
 }
 

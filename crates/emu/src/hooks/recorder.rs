@@ -30,9 +30,9 @@ pub struct Observe<'a> {
 impl Observe<'_> {
     /// Whether a warp is recorded.
     pub fn wants(&self, warp: WarpId) -> bool {
-        let inside = |r: Option<(u64, u64)>| r.is_none_or(|(first, last)| warp.0 >= first && warp.0 < last);
         let p = &self.plan.request;
-        inside(p.filter.warps) && (p.level != Level::Operands || inside(p.window.as_ref().map(|w| w.warps)))
+        let window = p.window.as_ref().filter(|_| p.level == Level::Operands).map(|w| w.warps);
+        p.filter.takes_warp(warp.0) && window.is_none_or(|(first, end)| (first..end).contains(&warp.0))
     }
 }
 

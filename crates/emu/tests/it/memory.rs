@@ -465,7 +465,7 @@ fn the_same_is_left_however_many_threads_ran_it() {
 
 #[test]
 fn warps_that_nobody_asked_for_are_not_told() {
-    let seen = until_stopped(1, Filter { warps: Some((3, 11)), ..Filter::default() });
+    let seen = until_stopped(1, Filter { warps: vec![(3, 11)], ..Filter::default() });
     assert!(seen.ended.is_err());
     assert_eq!((seen.streams.len(), seen.unfinished), (8, vec![]));
 }

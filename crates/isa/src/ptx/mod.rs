@@ -14,5 +14,5 @@ pub use opcode::Opcode;
 pub use ops::{Op, TableClass};
 pub use prune::{Pruned, prune};
 pub use resolve::{read, view, view_of};
-pub use syntax::parser::parse;
+pub use syntax::parser::{parse, truncation};
 pub use syntax::tree::{FunctionSyntax, Item, ItemKind, Statement, StatementKind, SyntaxTree};

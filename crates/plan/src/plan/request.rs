@@ -72,8 +72,8 @@ pub struct Filter {
     pub lines: Vec<(String, Range<u32>)>,
     /// Classes of site; likewise.
     pub classes: Vec<SiteClass>,
-    /// Warps, by index: first and one past the last. `None`: all.
-    pub warps: Option<(u64, u64)>,
+    /// Half-open ranges of warps, by index in the grid.
+    pub warps: Vec<(u64, u64)>,
 }
 
 impl Filter {
@@ -82,9 +82,14 @@ impl Filter {
         pattern::any(&self.functions, name)
     }
 
+    /// Whether its ranges take a warp.
+    pub fn takes_warp(&self, warp: u64) -> bool {
+        self.warps.is_empty() || self.warps.iter().any(|(first, end)| (*first..*end).contains(&warp))
+    }
+
     /// Whether its lines and classes take `site`. A line counts if it is the site's own or one that it was
     /// inlined at; a file's pattern is tried on its path and on its last part.
-    pub(crate) fn takes_site(&self, module: &Module, site: &Site) -> bool {
+    pub fn takes_site(&self, module: &Module, site: &Site) -> bool {
         (self.classes.is_empty() || self.classes.contains(&site.class))
             && (self.lines.is_empty() || on_lines(self, module, site))
     }

@@ -41,13 +41,18 @@ pub fn gate(
             writeln!(out, "  {:<9}and {} more", "", number((items.len() - LISTED) as u64))?;
         }
     }
-    for (rule, _) in j.rules.iter().zip(&j.used).filter(|(_, n)| **n == 0) {
-        writeln!(
-            out,
-            "  {}{}: matches no difference",
-            style.ink(Ink::Faint, &pad("unused", 9)),
-            clean(rule)
-        )?;
+    for (i, rule) in j.rules.iter().enumerate().filter(|(i, _)| j.used[*i] == 0) {
+        let (word, why) = match j.one_sided[i] {
+            0 => ("unused", "matches no difference".to_owned()),
+            n => (
+                "partial",
+                format!(
+                    "matches one side of {}; add a rule that matches both sides",
+                    count(n, "finding", "findings")
+                ),
+            ),
+        };
+        writeln!(out, "  {}{}: {why}", style.ink(Ink::Faint, &pad(word, 9)), clean(rule))?;
     }
     writeln!(out)?;
     let mut shown = r.clone();

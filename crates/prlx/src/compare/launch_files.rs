@@ -38,6 +38,8 @@ pub struct CompareOptions {
     pub zoom: bool,
     /// Keep both recordings in this folder.
     pub keep: Option<PathBuf>,
+    /// Overwrite the recordings of programs that are there. Files of launch files are always overwritten.
+    pub force: bool,
     /// How far elements of outputs may be apart. With `None`, the `expect` of launch files says it, and other
     /// outputs must have equal bits.
     pub tolerance: Option<Tolerance>,
@@ -54,6 +56,7 @@ impl Default for CompareOptions {
             views: None,
             zoom: false,
             keep: None,
+            force: false,
             tolerance: None,
             explain: true,
         }

@@ -46,7 +46,7 @@ pub fn compare_programs(
     };
     let session = session_options(&options.recorder, selection, &folder)?;
     let supervisor = Supervisor::new()?;
-    let programs = Programs { commands, folder: &folder, supervisor };
+    let programs = Programs { commands, folder: &folder, force: options.force, supervisor };
     let sides = [programs.record(0, "", &session, monitor)?, programs.record(1, "", &session, monitor)?];
     let names = commands.map(|c| c.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
     let kernels = patterns(&options.recorder.kernels)?;
@@ -62,6 +62,8 @@ struct Programs<'a> {
     commands: [&'a [OsString]; 2],
     /// Where recordings go.
     folder: &'a Path,
+    /// Overwrite recordings that are there.
+    force: bool,
     supervisor: Supervisor,
 }
 
@@ -71,6 +73,9 @@ impl Programs<'_> {
         monitor.check()?;
         let name = ["a", "b"][side];
         let options = Options { folder: self.folder.join(format!("{name}{suffix}.prlx")), ..options.clone() };
+        if self.force {
+            record::remove_recording(&options.folder)?;
+        }
         let output = ProgramOutput::ToStderr;
         let ended = record::run_program(self.commands[side], &options, output, &self.supervisor, monitor)?;
         if ended.stopped {

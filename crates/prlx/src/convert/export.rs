@@ -9,7 +9,6 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use prlx_analyze::{CheckedModule, DecodeLimits, complete_events};
-use prlx_driver::session::Session;
 use prlx_legacy::v1::{Event, EventKind, Flags, Head, Header, SiteEntry, Writer, kernel_hash, site_id};
 use prlx_trace::kernel::{Module, Site, SiteClass};
 use prlx_trace::launch::Lanes;
@@ -20,6 +19,7 @@ use super::losses::Losses;
 use super::packing::Packing;
 use crate::Monitor;
 use crate::diff::read_file;
+use crate::input;
 
 /// Writes one launch of a recording, counted from 0, as a file of PRLX 0.x. Returns the table of its sites.
 ///
@@ -34,7 +34,7 @@ pub fn export_launch(
     monitor: &Monitor<'_>,
 ) -> Result<Vec<SiteEntry>> {
     let name = input.display();
-    let session = Session::open(input)?;
+    let session = input::open_session(input)?;
     if session.files.len() != 1 {
         bail!("{name} has {} files: convert one of them", session.files.len());
     }

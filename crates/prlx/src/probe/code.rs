@@ -1,11 +1,12 @@
 //! Code that a probe program may be inserted into.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Result;
 use prlx_driver::Job;
 use prlx_isa::view::Module;
+
+use crate::input::{self, FileKind};
 
 /// A module, from a launch file or from a file with PTX.
 pub(super) struct Code {
@@ -20,8 +21,8 @@ pub(super) struct Code {
 impl Code {
     /// Reads a launch file, or a file that is or holds PTX.
     pub(super) fn load(path: &Path) -> Result<Code> {
-        let (text, name, kernel) = match path.extension().and_then(OsStr::to_str) {
-            Some("toml") => {
+        let (text, name, kernel) = match input::identify(path)? {
+            FileKind::LaunchFile => {
                 let job = Job::load(path)?;
                 (job.text, job.module, Some(job.kernel))
             }

@@ -57,6 +57,7 @@ pub fn probe_launch_files(
     for path in launches {
         monitor.check()?;
         let job = record::load(path, &options.device)?;
+        record::require_kernel("--kernel", &options.kernels, &job.kernel)?;
         let probed = probe_job(&job, script, options, &mut device, monitor)?;
         missed.extend(probed.missed);
         if let Some(why) = probed.fault {

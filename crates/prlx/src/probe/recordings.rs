@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use prlx_driver::session::Session;
 use prlx_plan::UNPROBED;
 use prlx_present::tallies::{Tallies, Unavailable};
 use prlx_probe::diagnostics::NO_MATCH;
@@ -13,13 +12,14 @@ use prlx_trace::{Level, Trace};
 use super::count::count;
 use crate::Monitor;
 use crate::diff::read_file;
+use crate::input;
 
 /// Reads the files of a recording, with their names. Warns about a file that is incomplete.
 ///
 /// # Errors
 /// If the recording cannot be read.
 pub fn read_recording(path: &Path, monitor: &Monitor<'_>) -> Result<Vec<(String, Trace)>> {
-    let session = Session::open(path)?;
+    let session = input::open_session(path)?;
     let mut all = Vec::new();
     for (i, file) in session.files.iter().enumerate() {
         let trace = read_file(&session, i)?;

@@ -70,6 +70,8 @@ impl Profiler<'_> {
     /// Profiles a launch. Returns its recording, and what stopped it.
     fn profile(&mut self, job: &Job, path: &Path, monitor: &Monitor<'_>) -> Result<(Trace, Option<String>)> {
         let options = self.options;
+        let warps = job.config.grid.volume().saturating_mul(record::warps_per_cta(job));
+        record::out_of_range("--warps", "warps", &options.warps, warps)?;
         let activity = monitor.activity(&format!("profiling {}", job.name));
         let gpu = match &self.device {
             Device::Gpu(cuda) => Some(Target::of(cuda.gpu().capability)),
@@ -79,7 +81,7 @@ impl Profiler<'_> {
         let pool = track_memory(options, &self.device);
         let record = RecordOptions { hooks: !options.rewritten, pool, run_original: false };
         let driver = self.device.driver();
-        let recorded = prlx_driver::record(driver, &rewrite.text, &rewrite.plan, job, &record)
+        let mut recorded = prlx_driver::record(driver, &rewrite.text, &rewrite.plan, job, &record)
             .with_context(|| format!("cannot profile {}", job.name))?;
         let sums = options.form == prlx_trace::device::tracks::Form::Sums;
         if options.machine_code || gpu.is_some() && !sums {
@@ -95,25 +97,37 @@ impl Profiler<'_> {
             monitor.warn(&format!("{}: {}: {why}", job.module, prlx_present::safe(function)));
         }
         let left_out = recorded.marks.as_ref().map_or(0, |m| m.left_out);
-        if left_out > 0 && options.warps.is_none() {
+        if left_out > 0 && options.warps.is_empty() {
             monitor.warn(&format!(
                 "{}: the track memory is too small for {left_out} warps (--memory)",
                 path.display()
             ));
         }
+        let filter = self.filter(job);
+        if let Some(marks) = recorded.marks.as_mut().filter(|_| !filter.warps.is_empty()) {
+            // The recorder takes one range of warps; those between the selected ones are removed here.
+            marks.tracks.retain(|t| filter.takes_warp(t.warp.0));
+            let selected = (0..warps).filter(|w| filter.takes_warp(*w)).count() as u64;
+            marks.left_out = marks.left_out.max(warps - selected);
+        }
         let fault = recorded.fault.as_ref().map(|f| format!("{} was stopped: {}", path.display(), f.message));
         Ok((recorded.into_trace(rewrite.plan.module), fault))
     }
 
+    /// What the options record of a launch.
+    fn filter(&self, job: &Job) -> Filter {
+        let (kernels, warps) = (vec![job.kernel.clone()], self.options.warps.clone());
+        Filter { kernels, warps, ..Filter::default() }
+    }
+
     /// Inserts the code for markers; on a GPU, in the form that keeps the occupancy if there is one.
     fn rewrite(&mut self, job: &Job, on_gpu: bool) -> Result<Rewrite> {
-        let filter =
-            Filter { kernels: vec![job.kernel.clone()], warps: self.options.warps, ..Filter::default() };
-        let program = self.options.program(filter);
+        let program = self.options.program(self.filter(job));
         let write = |program| {
             prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
         };
         let rewrite = write(&program).with_context(|| format!("cannot profile {}", job.module))?;
+        record::require_lines(&self.options.lines, &rewrite.plan.module)?;
         if rewrite.plan.probe_state.tracks.is_none() {
             bail!("{}", no_markers(&rewrite, job, self.options));
         }

@@ -18,8 +18,8 @@ pub struct ProfileOptions {
     pub lanes: bool,
     /// What a marker leaves in its track.
     pub form: Form,
-    /// Half-open range of warps.
-    pub warps: Option<(u64, u64)>,
+    /// Half-open ranges of warps of the grid; empty means all.
+    pub warps: Vec<(u64, u64)>,
     /// Device memory for tracks, in MiB.
     pub memory: Option<u64>,
     /// On the CPU device, record with instrumented code, as on a GPU.

@@ -1,44 +1,32 @@
 //! Records a launch file on a device.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, Output, RecordOptions};
-use prlx_legacy::v1::is_v1;
 use prlx_plan::RecordingRequest;
+use prlx_trace::Trace;
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
-use prlx_trace::{MAGIC, Trace};
 
+use super::filters;
 use super::options::RecorderOptions;
 use crate::Monitor;
 use crate::device::{Device, DeviceOptions};
+use crate::input;
 
 /// Reads a launch file. The seed of the options, if there is one, replaces the file's.
 ///
 /// # Errors
 /// If the file, or one that it names, cannot be read.
 pub fn load(path: &Path, device: &DeviceOptions) -> Result<Job> {
-    if is_recording(path) {
-        let name = path.display();
-        bail!("{name} is a recording, not a launch file. Use: prlx diff, prlx inspect, prlx timeline");
-    }
+    input::require_launch_file(path)?;
     let mut job = Job::load(path)?;
     if let Some(seed) = device.seed {
         job.config.seed = seed;
     }
     Ok(job)
-}
-
-/// Whether the file begins as a recording of this version or of PRLX 0.x does. A file that cannot be read
-/// does not.
-fn is_recording(path: &Path) -> bool {
-    let mut magic = [0; 8];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && (magic == *MAGIC || is_v1(&magic))
 }
 
 /// The same launch under another schedule of the CPU device.
@@ -106,6 +94,9 @@ pub fn record(
     let activity = monitor.activity(&format!("recording {} at level {}", job.name, program.level.label()));
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
         .with_context(|| format!("cannot instrument {}", job.module))?;
+    filters::check_code_filters(recorder, &rewrite.plan, Some(&job.kernel))?;
+    let ctas = job.config.grid.volume();
+    filters::check_ranges(recorder, ctas.saturating_mul(warps_per_cta(job)), ctas)?;
     let options = RecordOptions {
         pool: recorder.memory.unwrap_or(64) << 20,
         // Checks slow a run down, and need no second run to compare with.

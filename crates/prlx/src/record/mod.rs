@@ -1,6 +1,7 @@
 //! Records launch files and programs, and keeps the recordings.
 
 mod file;
+mod filters;
 mod folder;
 mod launch_file;
 mod library;
@@ -11,8 +12,10 @@ mod start_error;
 mod supervisor;
 
 pub use file::save;
+pub use filters::{check_code_filters, check_ranges, out_of_range, require_kernel, require_lines};
 pub use folder::RecordingFolder;
 pub use launch_file::{RecordedLaunch, load, record, recorder_program, warps_per_cta, with_seed, zoomed};
 pub use options::{LaunchSelection, RecorderOptions, patterns, session_options};
-pub use program::{Ended, ProgramOutput, run_program};
+pub use program::{Ended, ProgramOutput, discard_empty_recording, run_program};
+pub use session_folder::remove_recording;
 pub use supervisor::Supervisor;

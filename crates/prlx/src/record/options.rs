@@ -24,10 +24,10 @@ pub struct RecorderOptions {
     pub lines: Vec<(String, Range<u32>)>,
     /// Classes of sites.
     pub classes: Vec<SiteClass>,
-    /// Half-open range of warps of the grid.
-    pub warps: Option<(u64, u64)>,
-    /// Half-open range of CTAs of the grid. Ignored if `warps` is given.
-    pub ctas: Option<(u64, u64)>,
+    /// Half-open ranges of warps of the grid.
+    pub warps: Vec<(u64, u64)>,
+    /// Half-open ranges of CTAs of the grid. Ignored if `warps` is given.
+    pub ctas: Vec<(u64, u64)>,
     /// On the CPU device, record with instrumented code, as on a GPU, instead of by the device itself.
     pub rewritten: bool,
     /// Device memory for recorded streams, in MiB.
@@ -37,15 +37,16 @@ pub struct RecorderOptions {
 impl RecorderOptions {
     /// The filter of a plan, for CTAs of `warps_per_cta` warps.
     pub fn filter(&self, warps_per_cta: u64) -> Filter {
-        let warps = |(first, end): (u64, u64)| {
+        let warps = |(first, end): &(u64, u64)| {
             (first.saturating_mul(warps_per_cta), end.saturating_mul(warps_per_cta))
         };
+        let of_ctas = || self.ctas.iter().map(warps).collect();
         Filter {
             kernels: self.kernels.clone(),
             functions: self.functions.clone(),
             lines: self.lines.clone(),
             classes: self.classes.clone(),
-            warps: self.warps.or(self.ctas.map(warps)),
+            warps: if self.warps.is_empty() { of_ctas() } else { self.warps.clone() },
         }
     }
 }

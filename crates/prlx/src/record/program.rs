@@ -39,6 +39,8 @@ pub struct Ended {
     status: ExitStatus,
     /// A signal to this process asks for an end of all work.
     pub stopped: bool,
+    /// Number of processes of the program that used CUDA, and so have a recording.
+    pub processes: u64,
 }
 
 impl Ended {
@@ -91,13 +93,24 @@ pub fn run_program(
     let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
     // The program's exit code stays its own, even if the index cannot be written.
-    if let Err(e) = conclude(folder, words, status, nanos, &options, monitor) {
-        monitor.warn(&format!("{e:#}"));
-    }
-    Ok(Ended { status, stopped })
+    let processes = match conclude(folder, words, status, nanos, &options, monitor) {
+        Ok(processes) => processes,
+        Err(e) => {
+            monitor.warn(&format!("{e:#}"));
+            0
+        }
+    };
+    Ok(Ended { status, stopped, processes })
 }
 
-/// Writes the index, and reports what was recorded.
+/// Removes the folder of a program that recorded nothing, for a caller that does not read it.
+pub fn discard_empty_recording(folder: &Path, ended: &Ended) {
+    if ended.processes == 0 {
+        session_folder::discard_leftover(folder);
+    }
+}
+
+/// Writes the index, and reports what was recorded. Returns the number of processes with a recording.
 fn conclude(
     folder: &Path,
     command: Vec<String>,
@@ -105,7 +118,7 @@ fn conclude(
     nanos: u64,
     options: &Options,
     monitor: &Monitor<'_>,
-) -> Result<()> {
+) -> Result<u64> {
     let write = |entries| {
         SessionIndex::new(command.clone(), status.code(), status.signal(), nanos, entries)
             .write(folder)
@@ -135,7 +148,7 @@ fn conclude(
             Ok(_) => "no process of the program used the CUDA driver".to_owned(),
         };
         monitor.warn(&format!("nothing was recorded: {why}"));
-        return Ok(());
+        return Ok(0);
     }
     monitor.send(Event::Recorded(&SessionSummary {
         folder: folder.to_owned(),
@@ -146,5 +159,5 @@ fn conclude(
         recorded,
         survey,
     }));
-    Ok(())
+    Ok(processes)
 }

@@ -9,6 +9,7 @@ use prlx::record;
 
 use super::tables;
 use crate::args::ProbeArgs;
+use crate::failure;
 use crate::ui::Ui;
 
 /// Runs them one after the other; the tables are over all of them.
@@ -38,7 +39,7 @@ pub fn run(args: &ProbeArgs, selected: &SelectedScript<'_>, ui: &Ui) -> Result<E
     let names: Vec<String> = launches.iter().map(|p: &PathBuf| Path::display(p).to_string()).collect();
     tables::print(&probed.tables, &format!("Probes of {}", names.join(", ")), &args.show, ui)?;
     match probed.stopped {
-        Some(why) => bail!(why),
+        Some(why) => Ok(failure::stopped(&why, ui)),
         None => Ok(ExitCode::SUCCESS),
     }
 }

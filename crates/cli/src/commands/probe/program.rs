@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use prlx::probe::{SelectedScript, probe_program};
-use prlx::record::{LaunchSelection, RecorderOptions, RecordingFolder, session_options};
+use prlx::record::{LaunchSelection, RecorderOptions, RecordingFolder, remove_recording, session_options};
 use prlx_driver::session::Options;
 use prlx_present::tallies::Tallies;
 use prlx_trace::Level;
@@ -29,6 +29,9 @@ pub fn run(args: &ProbeArgs, selected: &SelectedScript<'_>, ui: &Ui) -> Result<E
     let mut options = Options { level: Level::Probe, probe: Some(selected.script.clone()), ..options };
     if let Some(interval) = args.interval {
         options.interval = interval.as_nanos() as u64;
+    }
+    if args.force {
+        remove_recording(&options.folder)?;
     }
     let style = ui.style();
     let monitor = ui.monitor();

@@ -10,6 +10,7 @@ use prlx_trace::Trace;
 
 use crate::args::{ProfileArgs, ProfileFormat};
 use crate::commands::timeline;
+use crate::failure;
 use crate::ui::Ui;
 
 /// Profiles the launch files in one recording.
@@ -34,7 +35,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         timeline::show(found.timeline, &names.join(", "), &args.view, ui)?;
     }
     match found.stopped {
-        Some(why) => bail!("{why}"),
+        Some(why) => Ok(failure::stopped(&why, ui)),
         None => Ok(ExitCode::SUCCESS),
     }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use prlx::profile::profile_program;
-use prlx::record::{RecorderOptions, RecordingFolder, session_options};
+use prlx::record::{RecorderOptions, RecordingFolder, remove_recording, session_options};
 use prlx_driver::session::Options;
 use prlx_trace::Level;
 
@@ -23,11 +23,8 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     let keep = args.format == ProfileFormat::Prlx;
     let folder = RecordingFolder::new(args.output.as_deref().filter(|_| keep), "profile");
     let profiled = {
-        let refused = RecorderArgs {
-            warps: args.warps.as_ref().map(|w| (w.start, w.end)),
-            rewritten: args.rewritten,
-            ..RecorderArgs::default()
-        };
+        let refused =
+            RecorderArgs { warps: args.warps.clone(), rewritten: args.rewritten, ..RecorderArgs::default() };
         refused.refuse_for_program(&args.device)?;
         let recorder = RecorderOptions {
             kernels: args.kernel.clone(),
@@ -38,6 +35,9 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         let profile = args.options();
         let markers = Some(profile.marking());
         let options = Options { level: Level::Probe, markers, ..options };
+        if args.force {
+            remove_recording(&options.folder)?;
+        }
         profile_program(&args.command, &options, profile.hint, &ui.monitor())?
     };
     let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();

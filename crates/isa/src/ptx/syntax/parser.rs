@@ -25,6 +25,21 @@ use crate::view::{Diagnostic, FunctionKind};
 /// Maximum number of diagnostics, so that a garbage file does not fill memory with them.
 const MOST_DIAGNOSTICS: usize = 1000;
 
+/// Diagnostics of items that the end of the text cuts off.
+const OPEN_DECLARATION: &str = "a declaration without its `;`";
+/// As before, in the header of a function.
+const OPEN_HEADER: &str = "a function header without a body or `;`";
+/// As before, in a body.
+const OPEN_BODY: &str = "the body of a function does not end";
+
+/// The diagnostic of the item that the end of `source` cuts off; `None` if the last item is complete. A file
+/// that ends between two items looks complete.
+pub fn truncation<'d>(source: &str, diagnostics: &'d [Diagnostic]) -> Option<&'d Diagnostic> {
+    let end = source.trim_end().len();
+    let open = |d: &&Diagnostic| [OPEN_DECLARATION, OPEN_HEADER, OPEN_BODY].contains(&d.message.as_str());
+    diagnostics.iter().filter(open).find(|d| d.span.end as usize >= end)
+}
+
 /// Parses a module.
 pub fn parse(source: &str) -> (SyntaxTree<'_>, Vec<Diagnostic>) {
     let mut p = Parser {
@@ -169,7 +184,7 @@ impl<'a> Parser<'a> {
         match scan::statement(self.b, i) {
             End::Semicolon(end) => (end, ItemKind::Variable),
             other => {
-                self.diagnose(start, other.at(), "a declaration without its `;`");
+                self.diagnose(start, other.at(), OPEN_DECLARATION);
                 (other.at(), ItemKind::Unknown)
             }
         }
@@ -190,7 +205,7 @@ impl<'a> Parser<'a> {
         if self.b.get(h.end) != Some(&b'{') {
             let end = if self.b.get(h.end) == Some(&b';') { h.end + 1 } else { h.end };
             if end == h.end {
-                self.diagnose(start, end, "a function header without a body or `;`");
+                self.diagnose(start, end, OPEN_HEADER);
             }
             return (end, ItemKind::Declaration);
         }
@@ -210,7 +225,7 @@ impl<'a> Parser<'a> {
         loop {
             i = scan::trivia(b, i);
             let Some(c) = b.get(i) else {
-                self.diagnose(i, i, "the body of a function does not end");
+                self.diagnose(i, i, OPEN_BODY);
                 return b.len();
             };
             let start = i;
