@@ -255,13 +255,13 @@ fn scalar(ty: Scalar) -> u64 {
 fn buffer(out: &mut String, used: &Use) {
     let (ty, guess) = match used.element {
         Some(ty) => (ty, ""),
-        None => (Scalar::F32, ": PRLX found no access that tells its type"),
+        None => (Scalar::F32, ": its type is unknown"),
     };
     let does = match (used.read, used.written) {
         (true, true) => "reads and writes",
         (false, true) => "writes",
         (true, false) => "reads",
-        (false, false) => "takes",
+        (false, false) => "takes, without an access that PRLX sees",
     };
     let content = match (used.written, element::is_float(ty)) {
         // What the kernel counts up, locks or only writes starts at zero.
