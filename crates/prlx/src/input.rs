@@ -213,7 +213,10 @@ pub fn require_recording(path: &Path) -> Result<()> {
     let name = shell(path);
     let kind = identify(path)?;
     let help = match kind {
-        FileKind::Recording | FileKind::OldRecording | FileKind::Directory | FileKind::Other => return Ok(()),
+        FileKind::Recording | FileKind::OldRecording | FileKind::Directory => return Ok(()),
+        // The reader says what is wrong with a recording of another version, or reads the pipe.
+        FileKind::Other if !path.is_file() || begins_as_recording(path) => return Ok(()),
+        FileKind::Other => "a recording is made with: prlx record".to_owned(),
         FileKind::LaunchFile => {
             format!("record it with: prlx record {name} -o {}", shell(&path.with_extension("prlx")))
         }
@@ -225,6 +228,13 @@ pub fn require_recording(path: &Path) -> Result<()> {
         }
     };
     Err(refuse(path, kind, "a recording", help))
+}
+
+/// Whether a file begins with the letters that recordings of every version of this format begin with.
+fn begins_as_recording(path: &Path) -> bool {
+    let mut front = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut front));
+    read.is_ok() && MAGIC.starts_with(&front)
 }
 
 /// Opens a recording of this version: a file, or a program's directory.

@@ -32,10 +32,7 @@ pub fn modules(path: &Path, image: Option<usize>) -> Result<(Vec<Module>, Device
             let modules = traces.map(|t| t.map(|t| t.modules)).collect::<Result<Vec<_>>>()?;
             Ok((modules.concat(), DeviceNotes::new()))
         }
-        FileKind::LaunchFile => {
-            let job = Job::load(path)?;
-            Ok(of_code(&job.text, &job.module))
-        }
+        FileKind::LaunchFile => Ok(of_code(&Job::load(path)?.text, &path.display().to_string())),
         _ => Ok(of_code(&code::ptx(path, image)?, &path.display().to_string())),
     }
 }

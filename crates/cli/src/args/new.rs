@@ -17,7 +17,8 @@ pub struct NewArgs {
     /// regular expression between two `/`)
     #[arg(long, value_name = "NAME", value_parser = parse::pattern)]
     pub kernel: Option<KernelPattern>,
-    /// The image to use in a file with several, as `prlx inspect` numbers them
+    /// The image to use in a file with several, as `prlx inspect` numbers them; its PTX becomes a file beside
+    /// the output
     #[arg(long, value_name = "N")]
     pub image: Option<usize>,
     /// Output file; `-` for standard output [default: the name of the code with .toml, in the working

@@ -44,10 +44,10 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     if show == Show::Kernels && args.image.is_none() && images::list(&args.input, args.arch, &mut out)? {
         return Ok(ExitCode::SUCCESS);
     }
-    let (modules, notes) = if kind == FileKind::LaunchFile {
+    let (modules, notes) = if kind == FileKind::LaunchFile && show == Show::Kernels {
         let job = load(&args.input, &DeviceOptions::default())?;
         launch(&job, &mut out)?;
-        if filter.functions.is_empty() && show == Show::Kernels {
+        if filter.functions.is_empty() {
             filter.functions.push(job.kernel.clone());
         }
         prlx::inspect::of_code(&job.text, &job.module)

@@ -396,7 +396,7 @@ fn what_is_wrong_is_said() -> Result<(), Failed> {
         (&["compare", "--a", "./odd"], "--b"),
         (&["compare", "--a", "'", "--b", "x"], "a quote is open"),
         (&["compare", "x.toml", "--a", "x", "--b", "x"], "cannot be used with"),
-        (&["diff", "file", "file"], "file is no recording that can be read"),
+        (&["diff", "file", "file"], "file is not a recording"),
         (&["diff", ".", "."], ". is a folder without a recording in it"),
     ];
     for (words, what) in cases {

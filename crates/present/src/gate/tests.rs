@@ -1,4 +1,4 @@
-//! Names from traces cannot break out of a gate's outputs.
+//! Names from traces cannot break out of a gate's outputs, and rules are reported as what they match.
 
 use std::io;
 
@@ -60,5 +60,25 @@ fn names_stay_within_their_place() {
         }
         let text = written(|out| gate(out, &j, &r, 10, &Style::default()));
         assert!(!text.contains('\u{1b}') && !text.lines().any(|l| l.starts_with("::")), "{text}");
+    }
+}
+
+#[test]
+fn a_rule_for_one_side_is_not_called_unused() {
+    let site = |line| {
+        let location = Some(Location { file: "a.cu".into(), line, column: 1, ..Location::default() });
+        Some(SiteInfo { location, ..SiteInfo::default() })
+    };
+    let finding = Finding { site: [site(7), site(9)], ..Finding::default() };
+    let launch = LaunchReport { findings: vec![finding], findings_total: 1, ..LaunchReport::default() };
+    let r = Report { launches: vec![launch], ..Report::default() };
+    let rules = [Rule::Lines("a.cu".into(), 7, 7), Rule::Lines("a.cu".into(), 8, 8)];
+    let j = judge(&r, &rules, GateLimits::default());
+    let text = written(|out| gate(out, &j, &r, 10, &Style::default()));
+    for line in [
+        "  partial  a.cu:7: matches one side of 1 finding; add a rule that matches both sides",
+        "  unused   a.cu:8: matches no difference",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{text}");
     }
 }

@@ -64,6 +64,11 @@ impl TableGroup<'_> {
             == (&other.name, other.aggregate, kinds(other), names(other))
     }
 
+    /// Whether value `i` has type `f32` in every part.
+    fn is_single(&self, i: usize) -> bool {
+        self.parts.iter().all(|p| p.table.values.get(i).is_some_and(|v| v.ty == Scalar::F32))
+    }
+
     fn merged(&self, recordings: &[(String, &Trace)]) -> TallyTable {
         let aggregate = self.table.aggregate;
         let record = matches!(aggregate, Aggregate::Record { .. });
@@ -120,11 +125,24 @@ impl TableGroup<'_> {
                 }
             }
         }
+        for (i, _) in values.iter().enumerate().filter(|(i, _)| self.is_single(*i)) {
+            let cell = |cells| value_cell(aggregate, i).and_then(move |c| <[u64]>::get_mut(cells, c));
+            rows.values_mut().filter_map(|cells| cell(cells)).for_each(|cell| *cell = as_single(*cell));
+        }
         let rows = rows.into_iter().map(|(keys, cells)| TallyRow { keys, cells }).collect();
         let mut table = TallyTable { name: self.table.name.clone(), keys, aggregate, values, rows, lost };
         table.sort();
         table
     }
+}
+
+/// A number of type `f32`, stored as a binary64, with the digits that it has as an `f32`: 0.1 instead of
+/// 0.10000000149011612. A sum that no `f32` holds stays as it is.
+fn as_single(bits: u64) -> u64 {
+    let exact = f64::from_bits(bits);
+    let single = exact as f32;
+    let shortest = if f64::from(single) == exact { single.to_string().parse().ok() } else { None };
+    shortest.map_or(bits, f64::to_bits)
 }
 
 /// Which cell holds value `i`, if one does.
@@ -162,7 +180,8 @@ impl TallyKey {
         let index = usize::try_from(bits).unwrap_or(usize::MAX);
         match field.shown {
             Shown::Number if wide(field.ty) == Scalar::F64 => {
-                TallyKey::Float(ordered(bits, Scalar::F64), bits)
+                let shown = if field.ty == Scalar::F32 { as_single(bits) } else { bits };
+                TallyKey::Float(ordered(bits, Scalar::F64), shown)
             }
             Shown::Number if field.ty.signed() => TallyKey::Int(bits.cast_signed().into()),
             Shown::Number => TallyKey::Int(bits.into()),

@@ -119,6 +119,19 @@ fn values_have_their_types() {
             3.333       6
         ";
     assert_eq!(shown(table, vec![rows(), rows()], 20), lines(want));
+    // The tenth of an `f32` has one digit; a sum that no `f32` holds has those of a binary64.
+    let tenth = f64::from(0.1f32).to_bits();
+    let keys = vec![Field { name: "x".to_owned(), ty: Scalar::F32, shown: Shown::Number }];
+    let table = of("t", keys, Aggregate::Max, Scalar::F32);
+    let want = "
+        @t[x]  maximum, 1 row
+            x  maximum  values
+          0.1      0.1       4
+        ";
+    assert_eq!(shown(table, vec![tally(&[(&[tenth], &[4, tenth])], 0)], 20), lines(want));
+    let table = of("t", Vec::new(), Aggregate::Sum, Scalar::F32);
+    let sum = (f64::from(0.1f32) + f64::from(0.2f32)).to_bits();
+    assert_eq!(shown(table, vec![tally(&[(&[], &[sum])], 0)], 20), "@t  sum\n  0.30000000447034836\n");
     let table = of("n", Vec::new(), Aggregate::Count, Scalar::U64);
     assert_eq!(shown(table.clone(), vec![tally(&[(&[], &[12_345])], 0)], 20), "@n  count\n  12,345\n");
     assert_eq!(shown(table, vec![], 20), "@n  count\n  no values\n");

@@ -61,13 +61,16 @@ pub struct LaunchTemplate {
     pub params: usize,
     /// The launch file.
     pub text: String,
+    /// PTX of the module and the file for it, if the launch file names a file that does not exist yet: a
+    /// launch file cannot choose an image of its module.
+    pub module: Option<(PathBuf, String)>,
     /// Why the launch does not run on the CPU device as it is; `None` if it does.
     pub failure: Option<String>,
 }
 
 /// Writes a launch file for a kernel of the file `code`: PTX, CUDA source, or a file with images. The launch
-/// file will be `output`, and names the module relative to that. A module with several kernels needs
-/// `kernel`: a name as in the module or as in C++, with `*` and `?`.
+/// file will be `output`, and names the module relative to that; with `image`, the module is a new file. A
+/// module with several kernels needs `kernel`: a name as in the module or as in C++, with `*` and `?`.
 ///
 /// # Errors
 /// If the file holds no PTX, or no kernel or several kernels match.
@@ -82,7 +85,8 @@ pub fn launch_template(
     let signature = choose(code, image, Signature::all(&module), kernel)?;
     let function = module.functions.iter().find(|f| f.name == signature.name);
     let uses = function.map(|f| pointers::uses(&module, f, &text)).unwrap_or_default();
-    let place = relative(code, output);
+    let extracted = image.map(|_| output.with_extension("ptx"));
+    let place = relative(extracted.as_deref().unwrap_or(code), output);
     let name = output.display().to_string();
     let shared = shared(&module, function);
     let mut first = None;
@@ -95,7 +99,8 @@ pub fn launch_template(
         let failure = trial(&name, &out, &text)?;
         let works = failure.is_none();
         let (kernel, params) = (signature.name.clone(), signature.params.len());
-        let made = LaunchTemplate { kernel, params, text: out, failure };
+        let module = extracted.clone().map(|path| (path, text.clone()));
+        let made = LaunchTemplate { kernel, params, text: out, module, failure };
         if works {
             return Ok(made);
         }
@@ -250,13 +255,13 @@ fn scalar(ty: Scalar) -> u64 {
 fn buffer(out: &mut String, used: &Use) {
     let (ty, guess) = match used.element {
         Some(ty) => (ty, ""),
-        None => (Scalar::F32, ": PRLX found no access that tells its type"),
+        None => (Scalar::F32, ": its type is unknown"),
     };
     let does = match (used.read, used.written) {
         (true, true) => "reads and writes",
         (false, true) => "writes",
         (true, false) => "reads",
-        (false, false) => "takes",
+        (false, false) => "takes, without an access that PRLX sees",
     };
     let content = match (used.written, element::is_float(ty)) {
         // What the kernel counts up, locks or only writes starts at zero.

@@ -27,11 +27,21 @@ pub(super) type KeyPart = (Shown, Ty);
 #[derive(Clone, Debug, Default)]
 struct Seen {
     value: Option<Ty>,
+    /// A value is of another type than `f32`, so that floats have the digits of an `f64`.
+    double: bool,
     keys: Option<Vec<KeyPart>>,
+    /// The same, by key.
+    double_keys: Vec<bool>,
     /// Keys of known rows, with their numbers.
     rows: HashMap<Vec<u64>, u32>,
     /// There are rows that are not known.
     open: bool,
+}
+
+/// The type that a table declares for a value: `f32` for floats that were all of that type. Rows have 64 bits
+/// all the same.
+fn digits(ty: Ty, double: bool) -> Scalar {
+    if ty == Ty::F64 && !double { Scalar::F32 } else { ty.scalar() }
 }
 
 /// All tables so far.
@@ -62,12 +72,15 @@ impl Tables {
             _ => Ty::U64,
         };
         seen.value = Some(wide);
+        seen.double |= ty != Ty::F32;
         wide
     }
     /// A row has keys of these kinds.
     pub fn keys(&mut self, table: usize, keys: &[KeyPart]) -> Result<(), Reason> {
         let Some(seen) = self.seen.get_mut(table) else { return Ok(()) };
         let before = seen.keys.get_or_insert_with(|| keys.iter().map(|k| (k.0, k.1.wide())).collect());
+        seen.double_keys.resize(keys.len().max(seen.double_keys.len()), false);
+        seen.double_keys.iter_mut().zip(keys).for_each(|(double, key)| *double |= key.1 != Ty::F32);
         for (old, new) in before.iter_mut().zip(keys) {
             if old.0 != new.0 {
                 return Err("this key has another kind at another site".to_owned());
@@ -123,12 +136,15 @@ impl Tables {
             let words = if keys.iter().any(|k| k.0 == Shown::Word) { self.words.clone() } else { Vec::new() };
             let values = match of.aggregate {
                 Aggregate::Count => Vec::new(),
-                _ => vec![Field { name: "value".to_owned(), ty: value.scalar(), shown: Shown::Number }],
+                _ => {
+                    let ty = digits(value, seen.double);
+                    vec![Field { name: "value".to_owned(), ty, shown: Shown::Number }]
+                }
             };
             let names = key_names(script, tables.len());
             let field = |(i, (shown, ty)): (usize, (Shown, Ty))| Field {
                 name: names.get(i).cloned().unwrap_or_default(),
-                ty: ty.scalar(),
+                ty: digits(ty, seen.double_keys.get(i).copied().unwrap_or(true)),
                 shown,
             };
             tables.push(Table {
