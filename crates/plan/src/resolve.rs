@@ -142,8 +142,8 @@ impl<'a> Prepared<'a> {
             Some(_) => vec![false; body.decisions.len()],
             None => select::kept(request.level, &request.filter, &body, &points, &taken, walked),
         };
-        // Visits of single sites, as levels `operands` and `probe` have them, are never left out.
-        let waits = matches!(request.level, Level::Operands | Level::Probe);
+        // Other levels have visits of single sites, of which none is left out.
+        let waits = !matches!(request.level, Level::Path | Level::Fingerprint);
         let mut choice = elide::choose(&body, request.elide, waits, &kept);
         for ((p, site), taken) in points.iter().zip(&mut sites).zip(&taken) {
             if let Some(d) = p.decision {

@@ -1,8 +1,8 @@
 //! The choice for one function: how each decision reaches the decoder.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use prlx_isa::view::{BlockId, Guard, InstId, Reg};
+use prlx_isa::view::{Guard, InstId, Reg};
 use prlx_trace::kernel::Source;
 
 use crate::choose::lower::Operation;
@@ -17,8 +17,6 @@ pub(crate) struct Choice {
     pub lets: BTreeMap<InstId, Vec<Operation>>,
     /// Loops whose iterations are counted.
     pub trips: Vec<Trip>,
-    /// The parts of loops that only wait: the decoder passes them once, and nothing is recorded in them.
-    pub waits: BTreeSet<BlockId>,
 }
 
 /// A loop whose trips are counted.

@@ -72,7 +72,6 @@ pub(crate) fn choose(body: &Body<'_>, elide: bool, waits: bool, kept: &[bool]) -
     let loops = if waits { Vec::new() } else { spin_loops::waits(body, &recorded) };
     for wait in &loops {
         choice.sources[wait.decision] = Source::Computed;
-        choice.waits.extend(&body.graph.loops[wait.of].blocks);
     }
     choice.lets = slices(body, kept, &choice.sources, lowered, needed);
     for wait in loops {

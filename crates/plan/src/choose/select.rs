@@ -73,7 +73,7 @@ pub(crate) fn events(
 ) -> Vec<bool> {
     let event = |(p, taken): (&Point, &bool)| {
         let walked = p.decision.is_some_and(|d| kept[d] && choice.sources[d] != Source::Computed);
-        (walked || *taken && wanted(filter, body, p)) && !choice.waits.contains(&p.part)
+        walked || *taken && wanted(filter, body, p)
     };
     points.iter().zip(taken).map(event).collect()
 }

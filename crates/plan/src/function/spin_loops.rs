@@ -81,8 +81,6 @@ fn passes_on(inst: &Inst) -> bool {
 
 /// A loop that only waits and that is left by one decision, the only one in it that would be recorded.
 pub(crate) struct Wait {
-    /// The loop, an index into the graph's loops.
-    pub of: usize,
     /// The decision, an index into the body's decisions.
     pub decision: usize,
     /// The predicate's value that leaves the loop.
@@ -114,7 +112,7 @@ fn wait(body: &Body<'_>, l: usize, recorded: &dyn Fn(usize) -> bool) -> Option<W
     let alone = decisions.all(|d| d == decision || !recorded(d));
     // If the guard holds, control goes to `taken`.
     let leave = this.contains(taken) == guard.negate;
-    alone.then_some(Wait { of: l, decision, leave })
+    alone.then_some(Wait { decision, leave })
 }
 
 /// Whether loop `l` changes nothing, and is left by a decision that loops inside which ask (`asks`, by loop)
