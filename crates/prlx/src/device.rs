@@ -110,13 +110,19 @@ fn open_gpu(ordinal: u32, options: &DeviceOptions) -> Result<Device> {
     Ok(Device::Gpu(Box::new(cuda)))
 }
 
+/// How much lower the default step limit is with checks.
+const CHECKED: u64 = 8;
+
 fn open_cpu(options: &DeviceOptions) -> Result<Device> {
     if options.timeout.is_some() {
         bail!("--timeout needs a GPU: for the CPU device, use --max-steps");
     }
     let mut emulator = prlx_emu::Options::default();
-    if let Some(n) = options.max_steps {
-        emulator.max_steps = n;
+    match options.max_steps {
+        Some(n) => emulator.max_steps = n,
+        // Checks make every instruction slower. The limit must still end a launch within a minute.
+        None if options.check.is_some_and(|c| c.any()) => emulator.max_steps /= CHECKED,
+        None => {}
     }
     if let Some(n) = options.max_memory {
         emulator.max_memory = n.saturating_mul(1 << 20);

@@ -23,6 +23,7 @@ mod happens_before;
 mod heap_blocks;
 mod init;
 mod notes;
+mod polling;
 mod proxy;
 mod race;
 mod shadow;
@@ -50,6 +51,7 @@ use findings::{CheckContext, FindingLog, WarpStep};
 use heap_blocks::HeapBlocks;
 use init::InitCheck;
 use notes::PerformanceNotes;
+use polling::Polling;
 use race::RaceCheck;
 
 /// The set of checks that a launch runs with.
@@ -87,6 +89,7 @@ pub struct Checker {
     blocks: HeapBlocks,
     init: Option<InitCheck>,
     barriers: Option<BarrierCheck>,
+    polling: Option<Polling>,
     async_work: Option<AsyncCheck>,
     notes: Option<PerformanceNotes>,
     race: Option<RaceCheck>,
@@ -120,6 +123,7 @@ impl Checker {
                 blocks: HeapBlocks::default(),
                 init: checks.has(Check::Init).then(|| InitCheck::new(launch)),
                 barriers: checks.has(Check::Sync).then(BarrierCheck::default),
+                polling: checks.has(Check::Sync).then(|| Polling::new(launch)),
                 async_work: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
                 notes: checks.has(Check::Notes).then(PerformanceNotes::default),
                 race: checks.has(Check::Race).then(|| RaceCheck::new(room)),
@@ -127,6 +131,31 @@ impl Checker {
                 here: WarpStep::default(),
             })
         })
+    }
+    /// A checker that only searches for deadlocks.
+    pub fn watching(launch: &Launch<'_>) -> Box<Checker> {
+        Box::new(Checker {
+            checks: Checks::NONE,
+            log: FindingLog::default(),
+            facts: Facts::of(launch),
+            blocks: HeapBlocks::default(),
+            init: None,
+            barriers: None,
+            polling: Some(Polling::new(launch)),
+            async_work: None,
+            notes: None,
+            race: None,
+            flow: None,
+            here: WarpStep::default(),
+        })
+    }
+    /// Switches the search for deadlocks on or off, unless it belongs to the sync check. Returns whether the
+    /// checker has anything else to do.
+    pub fn watch(&mut self, launch: &Launch<'_>, on: bool) -> bool {
+        if self.barriers.is_none() {
+            self.polling = on.then(|| Polling::new(launch));
+        }
+        self.checks.any() || self.flow.is_some()
     }
     /// A CTA has ended.
     pub fn end(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
@@ -138,6 +167,9 @@ impl Checker {
         }
         if let Some(barriers) = &mut self.barriers {
             barriers.end(cta.index);
+        }
+        if let Some(polling) = &mut self.polling {
+            polling.end(cta.index);
         }
         if let Some(async_work) = &mut self.async_work {
             async_work.end(launch, &mut self.log, cta.index);
@@ -218,6 +250,9 @@ impl Checker {
             bad = m & !good;
         }
         let here = WarpStep { lanes: good, ..self.here };
+        if let (Some(polling), true) = (&mut self.polling, good != 0) {
+            polling.step(launch, warp, cta, &accesses, here);
+        }
         if let (Some(async_work), true) = (&mut self.async_work, good != 0) {
             async_work.step(launch, (&self.facts, &mut self.log), warp, cta, &accesses, here);
         }
@@ -262,8 +297,8 @@ impl Checker {
     }
     /// Asynchronous copies in flight may change memory without a step.
     pub fn memory_may_change(&mut self) {
-        if let Some(barriers) = &mut self.barriers {
-            barriers.memory_may_change();
+        if let Some(polling) = &mut self.polling {
+            polling.changed();
         }
     }
     /// The waiting threads, if all threads of these CTAs wait or poll forever. `grid`: these are all CTAs of
@@ -274,7 +309,7 @@ impl Checker {
         parts: &[PausedCta<'_>],
         grid: bool,
     ) -> Option<Vec<WaitingLanes>> {
-        self.barriers.as_ref().and_then(|barriers| barriers.polling_deadlock(launch, parts, grid))
+        self.polling.as_ref().and_then(|polling| polling.deadlock(launch, parts, grid))
     }
     /// Reports that no thread of `whole` can continue.
     pub fn report_deadlock(&mut self, launch: &Launch<'_>, whole: &str, waiting: &[WaitingLanes]) {
@@ -310,6 +345,9 @@ impl Checker {
             // An exchange is checked when all its lanes have arrived, by `before_exchange`.
             Op::Exchange(_) => {
                 self.step(warp, launch, cta, op, mask, 0);
+                if let Some(polling) = &mut self.polling {
+                    polling.arrives(self.here, true);
+                }
                 let (log, here) = (&mut self.log, self.here);
                 let named = self
                     .barriers

@@ -130,3 +130,10 @@ pub struct BarrierOp {
     /// The predicate plane that a reduction reads.
     pub src: u16,
 }
+
+impl BarrierOp {
+    /// Whether the lanes receive a value that depends on the other lanes.
+    pub fn reduces(&self) -> bool {
+        matches!(self.kind, BarrierKind::Popc | BarrierKind::And | BarrierKind::Or)
+    }
+}

@@ -34,7 +34,8 @@ use prlx_lanes::Simd;
 /// Limits of the device.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Instructions that one CTA may execute before it counts as stuck.
+    /// Instructions that one CTA may execute before it counts as stuck. A CTA that only waits is stopped
+    /// earlier.
     pub max_steps: u64,
     /// Bytes of global memory, of CTAs under way, of what checks note, and of what is printed and recorded.
     pub max_memory: u64,
@@ -61,7 +62,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            max_steps: 4_000_000_000,
+            max_steps: 500_000_000,
             max_memory: 16 << 30,
             threads: 0,
             stack: 16 << 10,

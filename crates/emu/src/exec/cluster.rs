@@ -118,6 +118,10 @@ impl Cluster {
     pub fn instructions(&self) -> u64 {
         self.ctas.iter().map(|c| c.state.clock).sum()
     }
+    /// The budget used so far: instructions, and more for those that look like waiting.
+    pub fn budget_used(&self) -> u64 {
+        self.ctas.iter().map(Cta::budget_used).sum()
+    }
     /// Runs for about `budget` instructions.
     ///
     /// # Errors
@@ -128,8 +132,7 @@ impl Cluster {
         check: &SharedChecker,
         budget: u64,
     ) -> Result<Progress, Error> {
-        let used = |c: &Cluster| c.ctas.iter().map(Cta::budget_used).sum::<u64>();
-        let begun = used(self);
+        let begun = self.budget_used();
         let (alone, hostile) = (self.ctas.len() == 1, launch.config.seed != 0);
         loop {
             let Some(at) = self.turn(hostile) else {
@@ -158,7 +161,7 @@ impl Cluster {
             if !alone && let Some(waiting) = self.polling_deadlock(launch, check) {
                 return Err(self.deadlock_error(launch, check, &waiting));
             }
-            if used(self) - begun > budget {
+            if self.budget_used() - begun > budget {
                 // Blocked CTAs wait for the CTAs that seem to wait.
                 let waits = self.states.iter().all(|&s| s != CtaProgress::Ready { waits: false });
                 return Ok(Progress::Paused { waits });

@@ -17,7 +17,7 @@ use crate::exec::rng::Rng;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use prlx_driver::{Error, ErrorKind};
+use prlx_driver::Error;
 use prlx_plan::ProbeState;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
@@ -206,8 +206,10 @@ impl Cta {
             ran.and_then(|_| self.advance_async(launch, check)).map_err(|f| self.error(launch, f))?;
             steps += 1;
             self.complete_barriers(launch, check);
-            if self.state.clock > launch.max_steps || steps > launch.max_steps {
-                return Err(self.step_limit_error(launch, at));
+            let waited_long = self.budget_used() > launch.max_wait();
+            if self.state.clock > launch.max_steps || steps > launch.max_steps || waited_long {
+                let whole = format!("CTA {}", self.state.position);
+                return Err(deadlock::step_limit(launch, &whole, &[self.paused()]));
             }
             let used = self.budget_used() - begun;
             if used > budget || self.at_cluster_barrier() && self.missing_at_cluster_barrier().is_none() {
@@ -310,26 +312,6 @@ impl Cta {
         for w in &mut self.warps {
             w.release_barrier(code, CLUSTER as u8, (0, false, false));
         }
-    }
-    fn step_limit_error(&self, launch: &Launch<'_>, warp: usize) -> Error {
-        let w = &self.warps[warp];
-        let lane = (0..LANES).find(|&l| w.key[l] != crate::exec::warp_state::PARKED).unwrap_or(0);
-        let f = Fault {
-            kind: ErrorKind::Stuck,
-            step: Warp::step_of(w.key[lane].min(w.waits_at[lane])).min(launch.code.origin.len() as u32 - 1),
-            lane: Some(lane as u32),
-            text: format!("is where the kernel was when its CTA had done {} instructions", launch.max_steps),
-        };
-        fault::error(
-            &f,
-            launch.module,
-            launch.source,
-            launch.code,
-            self.state.position,
-            launch.config.block,
-            warp as u32,
-        )
-        .help("raise the step limit if the kernel is only long")
     }
     /// The error that the threads of the CTA wait for each other.
     fn deadlock_error(

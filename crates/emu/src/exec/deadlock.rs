@@ -1,13 +1,18 @@
 //! Threads that wait for each other: which lanes wait, at which instruction, and for what.
 
+use std::collections::hash_map::Entry;
+
 use prlx_driver::{Error, ErrorKind};
 use prlx_trace::LaneMask;
+use rustc_hash::FxHashMap;
 
 use crate::code::Op;
 use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::fault;
 use crate::exec::launch::Launch;
+use crate::exec::spin::{self, PollTarget};
 use crate::exec::warp_state::Warp;
+use crate::mem::access::each;
 use prlx_lanes::LANES;
 
 /// The most groups of lanes that an error lists.
@@ -33,7 +38,7 @@ pub struct WaitingLanes {
     pub lanes: u32,
     /// The step at which they wait.
     pub step: u32,
-    /// What they wait for: the end of a sentence that begins with "waits for".
+    /// What they do, as a predicate: "waits for …".
     pub what: String,
 }
 
@@ -58,7 +63,7 @@ pub fn waiting(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> Vec<WaitingLanes
                 let alike = |i: usize| w.waits_at[i] == w.waits_at[l] && w.members[i] == w.members[l];
                 let same = (0..LANES).fold(0, |m, i| m | u32::from(rest >> i & 1 == 1 && alike(i)) << i);
                 rest &= !same;
-                let what = awaited(launch, parts, part, w, (l, same));
+                let what = format!("waits for {}", awaited(launch, parts, part, w, (l, same)));
                 all.push(WaitingLanes {
                     cta: part.state.index,
                     warp: w.index,
@@ -115,21 +120,98 @@ fn absent(launch: &Launch<'_>, parts: &[PausedCta<'_>], of: &PausedCta<'_>) -> S
     }
 }
 
-/// The error of threads that wait for each other. `whole` names what they belong to, as `CTA (0,0,0)`.
-pub fn error(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>], waiting: &[WaitingLanes]) -> Error {
-    let line = |w: &WaitingLanes| {
+/// Adds a lane to the groups of waiting lanes.
+pub fn add(groups: &mut Vec<WaitingLanes>, (cta, warp, l): (u64, u32, usize), step: u32, what: String) {
+    let alike = |w: &&mut WaitingLanes| (w.cta, w.warp, w.step) == (cta, warp, step) && w.what == what;
+    match groups.iter_mut().rev().find(alike) {
+        Some(group) => group.lanes |= 1 << l,
+        None => groups.push(WaitingLanes { cta, warp, lanes: 1 << l, step, what }),
+    }
+}
+
+/// Groups of lanes that do the same at one step: the first of them, and how many groups there are.
+///
+/// Different steps come first, then other groups at the same steps. Among equals, a wait inside a warp comes
+/// before a wait at a barrier, because it explains more.
+pub fn alike<'a>(launch: &Launch<'_>, waiting: &'a [WaitingLanes]) -> Vec<(&'a WaitingLanes, usize)> {
+    let mut all: Vec<(usize, &WaitingLanes, usize)> = Vec::new();
+    let mut index: FxHashMap<(u32, &str), usize> = FxHashMap::default();
+    let mut at_step: FxHashMap<u32, usize> = FxHashMap::default();
+    for w in waiting {
+        match index.entry((w.step, &w.what)) {
+            Entry::Occupied(e) => all[*e.get()].2 += 1,
+            Entry::Vacant(e) => {
+                let rank = at_step.entry(w.step).or_default();
+                e.insert(all.len());
+                all.push((*rank, w, 1));
+                *rank += 1;
+            }
+        }
+    }
+    let op = |w: &WaitingLanes| launch.code.steps.get(w.step as usize).map(|s| s.op);
+    all.sort_by_key(|(rank, w, _)| (*rank, matches!(op(w), Some(Op::Barrier(_)))));
+    all.into_iter().map(|(_, w, n)| (w, n)).collect()
+}
+
+/// One line for each group of lanes, and the number of the groups that are left out.
+fn lines(launch: &Launch<'_>, parts: &[PausedCta<'_>], waiting: &[WaitingLanes]) -> String {
+    let line = |&(w, n): &(&WaitingLanes, usize)| {
         let (func, inst) = launch.code.origin.get(w.step as usize).copied().unwrap_or_default();
         let at = fault::place(launch.module, launch.source, func, inst);
         let cta = parts.iter().filter(|_| parts.len() > 1).find(|p| p.state.index == w.cta);
         let who = cta.map_or(String::new(), |p| format!("{}, ", p.name(launch)));
-        format!("\n  {who}warp {} {} at {at}: waits for {}", w.warp, LaneMask(w.lanes.into()), w.what)
+        let more = match n - 1 {
+            0 => String::new(),
+            1 => " (and one more group of lanes)".into(),
+            n => format!(" (and {n} more groups of lanes)"),
+        };
+        format!("\n  {who}warp {} {}{more} at {at}: {}", w.warp, LaneMask(w.lanes.into()), w.what)
     };
-    let lines: String = waiting.iter().take(SHOWN).map(line).collect();
-    let more = waiting.len().saturating_sub(SHOWN);
-    let rest = if more > 0 { format!("\n  and {more} more groups") } else { String::new() };
-    let name = &launch.code.name;
+    let groups = alike(launch, waiting);
+    let lines: String = groups.iter().take(SHOWN).map(line).collect();
+    let more: usize = groups.iter().skip(SHOWN).map(|g| g.1).sum();
+    let rest = match more {
+        0 => String::new(),
+        1 => "\n  and 1 more group of lanes".into(),
+        n => format!("\n  and {n} more groups of lanes"),
+    };
+    lines + &rest
+}
+
+/// The error of threads that wait for each other. `whole` names what they belong to, as `CTA (0,0,0)`.
+pub fn error(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>], waiting: &[WaitingLanes]) -> Error {
+    let (name, lines) = (&launch.code.name, lines(launch, parts, waiting));
     Error::new(
         ErrorKind::Stuck,
-        format!("the threads of {whole} wait for each other; kernel `{name}`{lines}{rest}"),
+        format!("the threads of {whole} wait for each other; kernel `{name}`{lines}"),
     )
+}
+
+/// The error of a launch that reaches the step limit: where the threads of these CTAs are. `whole` names what
+/// has used up the limit.
+pub fn step_limit(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>]) -> Error {
+    let mut all = waiting(launch, parts);
+    for part in parts {
+        for w in part.warps {
+            each(w.ready(), |l| {
+                let step = Warp::step_of(w.key[l]);
+                let reads =
+                    spin::around(launch, step).map(|range| spin::reads(launch, part.state, w, range, l));
+                let (step, what) = match reads {
+                    Some(r) if r.what != PollTarget::Nothing => {
+                        (r.step, format!("is in a loop that reads {}", r.what.words(launch)))
+                    }
+                    Some(_) => (step, "is in a loop".into()),
+                    None => (step, "runs".into()),
+                };
+                add(&mut all, (part.state.index, w.index, l), step, what);
+            });
+        }
+    }
+    all.sort_by_key(|w| (w.cta, w.warp));
+    let (name, steps) = (&launch.code.name, launch.max_steps);
+    let lines = lines(launch, parts, &all);
+    let text =
+        format!("{whole} did not end within the step limit of {steps} instructions; kernel `{name}`{lines}");
+    Error::new(ErrorKind::Stuck, text).help("if the kernel only takes long, raise the limit with --max-steps")
 }

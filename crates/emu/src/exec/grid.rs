@@ -22,10 +22,11 @@ use prlx_trace::launch::WarpStream;
 use prlx_trace::{LaneMask, Level, WarpId};
 
 use crate::exec::cluster::{Cluster, Progress};
-use crate::exec::deadlock;
+use crate::exec::deadlock::{self, WaitingLanes};
 use crate::exec::grid_shape::clusters;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
+use crate::exec::watch::Watch;
 use crate::hooks::probes::ProbeResults;
 
 /// Instructions of a turn, after which a cluster that seems to wait is paused.
@@ -187,6 +188,10 @@ impl Grid<'_> {
         let mut window = if rng.is_some() { FIRST_WINDOW.min(self.resident) } else { 1 };
         let mut turn = 0;
         let mut more = true;
+        let mut watch = Watch::new();
+        // Launches with checks run on one host thread. Several host threads search for deadlocks apart.
+        let own = SharedChecker::default();
+        let check = if self.threads == 1 { self.check } else { &own };
         loop {
             while more && active.len() < window {
                 more = match self.begin(&mut spare) {
@@ -214,15 +219,26 @@ impl Grid<'_> {
                 None => TURN,
                 Some(rng) => 16 << rng.below(12),
             };
-            let index = cluster.index;
+            let (index, begun) = (cluster.index, cluster.budget_used());
             let mut ran = cluster
-                .run(self.launch, self.check, share)
+                .run(self.launch, check, share)
                 .and_then(|p| self.count_output(cluster.new_output_bytes()).map(|()| p));
-            if matches!(ran, Ok(Progress::Paused { waits: true }))
-                && (!more || active.len() >= self.resident)
-                && let Some(error) = self.deadlock_error(&active)
-            {
-                ran = Err(error);
+            let waits = matches!(ran, Ok(Progress::Paused { waits: true }));
+            let used = cluster.budget_used() - begun;
+            if ran.is_ok() {
+                let in_vain = self.threads == 1 && watch.examines(used, waits);
+                let waiting = if in_vain { self.deadlock(&active) } else { None };
+                watch.turn(self.launch, check, used, waits || waiting.is_some());
+                let all = !more || active.len() >= self.resident;
+                ran = match waiting {
+                    Some(waiting) if all => Err(self.deadlock_error(&active, &waiting)),
+                    // A cluster that has not begun may help.
+                    Some(_) => Ok(Progress::Paused { waits: true }),
+                    None if all && watch.waited() > self.launch.max_wait() => {
+                        Err(self.step_limit_error(&active))
+                    }
+                    None => ran,
+                };
             }
             let cluster = &mut active[turn];
             let done = match ran {
@@ -261,13 +277,17 @@ impl Grid<'_> {
             w.1.append(&mut parts);
         }
     }
-    /// The error that all threads wait forever, if a check finds so and no other cluster can start.
-    fn deadlock_error(&self, active: &[Cluster]) -> Option<Error> {
-        let launch = self.launch;
-        let mut shelf = self.check.lock().ok()?;
-        let checker = shelf.as_mut()?;
+    /// The waiting threads, if a search finds that all threads of these clusters wait forever.
+    fn deadlock(&self, active: &[Cluster]) -> Option<Vec<WaitingLanes>> {
+        let shelf = self.check.lock().ok()?;
+        let checker = shelf.as_ref()?;
         let parts: Vec<deadlock::PausedCta<'_>> = active.iter().flat_map(Cluster::paused_ctas).collect();
-        let waiting = checker.polling_deadlock(launch, &parts, true)?;
+        checker.polling_deadlock(self.launch, &parts, true)
+    }
+    /// The error that all threads wait forever.
+    fn deadlock_error(&self, active: &[Cluster], waiting: &[WaitingLanes]) -> Error {
+        let launch = self.launch;
+        let parts: Vec<deadlock::PausedCta<'_>> = active.iter().flat_map(Cluster::paused_ctas).collect();
         let ctas = launch.config.grid.volume();
         let begun = self.next.load(SeqCst).min(self.clusters) * launch.cluster.volume();
         let others =
@@ -281,8 +301,15 @@ impl Grid<'_> {
             none if none.is_empty() => "the grid".to_owned(),
             others => format!("the grid ({others})"),
         };
-        checker.report_deadlock(launch, &whole, &waiting);
-        Some(deadlock::error(launch, &whole, &parts, &waiting))
+        if let Some(checker) = self.check.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
+            checker.report_deadlock(launch, &whole, waiting);
+        }
+        deadlock::error(launch, &whole, &parts, waiting)
+    }
+    /// The error that the launch has only waited for as many instructions as the step limit allows.
+    fn step_limit_error(&self, active: &[Cluster]) -> Error {
+        let parts: Vec<deadlock::PausedCta<'_>> = active.iter().flat_map(Cluster::paused_ctas).collect();
+        deadlock::step_limit(self.launch, "the grid", &parts)
     }
     /// Starts the next cluster, if there is one.
     fn begin(&self, spare: &mut Vec<Cluster>) -> Option<Cluster> {

@@ -44,3 +44,11 @@ pub struct Launch<'a> {
     /// The hot functions for the vector instruction set of the host.
     pub simd: SimdFunctions,
 }
+
+impl Launch<'_> {
+    /// The budget that a CTA, or a launch that only waits, may use up. It counts an atomic or a volatile
+    /// access as many instructions, so that a long wait ends sooner than long work.
+    pub fn max_wait(&self) -> u64 {
+        self.max_steps.saturating_mul(8).max(500_000_000)
+    }
+}

@@ -16,6 +16,8 @@ pub mod interpreter;
 pub mod launch;
 pub mod rng;
 pub mod simd;
+pub mod spin;
 pub mod sync;
 pub mod time;
 pub mod warp_state;
+pub mod watch;

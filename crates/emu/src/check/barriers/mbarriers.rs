@@ -16,7 +16,6 @@ use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::access::each;
 
-use super::polling::{PollTarget, Polling};
 use crate::check::accesses::{self, WarpAccess};
 use crate::check::findings::{self, FindingLog, WarpStep};
 
@@ -45,7 +44,7 @@ impl Mbarriers {
         log: &mut FindingLog,
         warp: &Warp,
         cta: &CtaState,
-        (t, polling): (&WarpAccess, &mut Polling),
+        t: &WarpAccess,
         here: WarpStep,
     ) -> u32 {
         let Op::Mbarrier(i) = launch.code.steps[here.step as usize].op else { return here.lanes };
@@ -78,17 +77,6 @@ impl Mbarriers {
             let memory = findings::memory(launch, t, lanes.trailing_zeros() as usize);
             add(launch, log, WarpStep { lanes, ..here }, why, memory);
         }
-        let here = WarpStep { lanes: good, ..here };
-        if !matches!(bar.kind, MbarrierKind::Test { .. }) {
-            polling.changed();
-            polling.busy(here);
-            return good;
-        }
-        polling.tests(here, |l| {
-            let (region, at) = t.at(&r, l)?;
-            let (bits, phase) = (region.load64(at), mbarrier::phase(bar, &warp.planes, l));
-            (!MbarrierState::read(bits).passed(phase)).then_some(PollTarget::Mbarrier { at, bits, phase })
-        });
         good
     }
     /// The bits of an mbarrier after the operation of one lane, if the operation is allowed.

@@ -132,7 +132,9 @@ impl<'a> Builder<'_, 'a> {
     /// Declares a variable of the body.
     fn local(&mut self, statement: &Statement, id: FuncId) {
         let end = before_semicolon(self.m, statement.span);
-        self.variables(statement.span, end, Some(id));
+        for (symbol, init, unit, dims) in self.variables(statement.span, end, Some(id)) {
+            self.initial(symbol, init, unit, &dims);
+        }
     }
 
     fn instruction(&mut self, statement: &Statement, function: &view::Function, scope_end: u32) -> Inst {

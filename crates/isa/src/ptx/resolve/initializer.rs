@@ -139,7 +139,7 @@ impl<'a> Builder<'_, 'a> {
             } else {
                 (name, false, end)
             };
-            let symbol = *self.names.globals.get(name)?;
+            let symbol = self.names.variable(name)?;
             let plus = scan::trivia(b, end);
             let (addend, end) = match b.get(plus) {
                 Some(b'+' | b'-') => constant::integer(b, plus)?,

@@ -166,6 +166,14 @@ impl<'a> Names<'a> {
         meaning
     }
 
+    /// The variable or function that a name refers to here.
+    pub fn variable(&self, name: &str) -> Option<SymbolId> {
+        match self.names.get(name) {
+            Some((_, Meaning::Symbol(id))) => Some(*id),
+            _ => self.globals.get(name).copied(),
+        }
+    }
+
     fn search(&mut self, name: &str) -> Option<Meaning> {
         let exact = self.names.get(name).copied();
         // `%r12` can be member 12 of `%r<…>` or member 2 of `%r1<…>`. The innermost declaration counts.
