@@ -67,8 +67,8 @@ impl Watch {
             }
         }
     }
-    /// Whether the clusters must be examined after a turn. Under a hostile schedule turns are short, and there
-    /// are many clusters.
+    /// Whether the clusters must be examined after a turn. Under a hostile schedule turns are short, and
+    /// there are many clusters.
     pub fn examines(&self, used: u64, waits: bool) -> bool {
         waits || used >= LONG_TURN || self.turns.is_multiple_of(64)
     }
