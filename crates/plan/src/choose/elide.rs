@@ -69,16 +69,16 @@ pub(crate) fn choose(body: &Body<'_>, elide: bool, waits: bool, kept: &[bool]) -
         }
     }
     let recorded = |d: usize| matches!(choice.sources[d], Source::Bits(_));
-    let loops = if waits { Vec::new() } else { spin_loops::waits(body, &recorded) };
-    for wait in &loops {
-        choice.sources[wait.decision] = Source::Computed;
+    let exits = if waits { Vec::new() } else { spin_loops::wait_exits(body, &recorded) };
+    for exit in &exits {
+        choice.sources[exit.decision] = Source::Computed;
     }
     choice.lets = slices(body, kept, &choice.sources, lowered, needed);
-    for wait in loops {
+    for exit in exits {
         // The decoder goes round once.
-        let decision = &body.decisions[wait.decision];
+        let decision = &body.decisions[exit.decision];
         let to = DecoderPlace::Reg(decision.reg);
-        let args = vec![Value::Const(wait.leave.into())];
+        let args = vec![Value::Const(exit.leave.into())];
         choice.lets.insert(decision.at, vec![Operation { to, op: Alu::Mov, ty: Scalar::Pred, args }]);
     }
     trips::count(body, &mut choice);

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use prlx_isa::cfg::Loop;
 use prlx_isa::dataflow::Def;
 use prlx_isa::ptx::Op;
-use prlx_isa::view::{Class, Inst, InstId, Operand, Space};
+use prlx_isa::view::{BlockId, Class, Inst, InstId, Operand, Space};
 
 use crate::function::body::{Body, PartEnd, read};
 use crate::function::points;
@@ -79,40 +79,88 @@ fn passes_on(inst: &Inst) -> bool {
     }
 }
 
-/// A loop that only waits and that is left by one decision, the only one in it that would be recorded.
-pub(crate) struct Wait {
+/// A decision of a loop that only waits, and the value with which the loop is left.
+pub(crate) struct WaitExit {
     /// The decision, an index into the body's decisions.
     pub decision: usize,
-    /// The predicate's value that leaves the loop.
+    /// Its predicate's value when the lane leaves.
     pub leave: bool,
 }
 
-/// The loops that only wait. `recorded`: whether a decision would be recorded.
-pub(crate) fn waits(body: &Body<'_>, recorded: &dyn Fn(usize) -> bool) -> Vec<Wait> {
-    (0..body.graph.loops.len()).filter_map(|l| wait(body, l, recorded)).collect()
+/// The decisions that need no recording because they only say how often a lane waits. `recorded`: whether a
+/// decision would be recorded. A loop counts if it has one exit and would record only that decision and what
+/// tests of mbarriers answer. A branch around such a loop, by what it polled before, is the loop's first test.
+pub(crate) fn wait_exits(body: &Body<'_>, recorded: &dyn Fn(usize) -> bool) -> Vec<WaitExit> {
+    let mut out = Vec::new();
+    for l in 0..body.graph.loops.len() {
+        let Some(mut exits) = wait(body, l, recorded) else { continue };
+        exits.extend(first_test(body, l).filter(|exit| recorded(exit.decision)));
+        out.append(&mut exits);
+    }
+    out
 }
 
-fn wait(body: &Body<'_>, l: usize, recorded: &dyn Fn(usize) -> bool) -> Option<Wait> {
+fn wait(body: &Body<'_>, l: usize, recorded: &dyn Fn(usize) -> bool) -> Option<Vec<WaitExit>> {
     let this = &body.graph.loops[l];
     if !is_wait(body, l) {
         return None;
     }
     let [(from, _)] = this.exits[..] else { return None };
-    let part = &body.parts[from.index()];
-    let PartEnd::Branch { guard, taken, .. } = part.end else { return None };
-    let branch = InstId(part.insts.clone().next_back()?);
-    let [Def::Inst(at)] = *body.defs(branch, guard.reg).as_slice() else { return None };
+    let (at, exit) = branch_decision(body, from)?;
     if !this.contains(body.part_of(at)) || body.inst(at).guard.is_some() {
         return None;
     }
-    let insts = this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone()).map(InstId);
-    let mut decisions = insts.flat_map(|i| body.decided.get(&i).into_iter().flatten()).copied();
-    let decision =
-        decisions.clone().find(|&d| body.decisions[d].at == at && body.decisions[d].reg == guard.reg)?;
-    let alone = decisions.all(|d| d == decision || !recorded(d));
+    let PartEnd::Branch { guard, taken, .. } = body.parts[from.index()].end else { return None };
     // If the guard holds, control goes to `taken`.
-    let leave = this.contains(taken) == guard.negate;
-    alone.then_some(Wait { decision, leave })
+    let mut exits = vec![WaitExit { decision: exit, leave: this.contains(taken) == guard.negate }];
+    let insts = this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone()).map(InstId);
+    for (i, &d) in insts.flat_map(|i| body.decided.get(&i).into_iter().flatten().map(move |d| (i, d))) {
+        if d == exit || !recorded(d) {
+            continue;
+        }
+        if !polls_barrier(body.inst(i)) || body.inst(i).guard.is_some() {
+            return None;
+        }
+        // The phase is over.
+        exits.push(WaitExit { decision: d, leave: true });
+    }
+    (recorded(exit) || exits.len() > 1).then_some(exits)
+}
+
+/// The one instruction that makes the predicate of the branch which ends a part, and that decision.
+fn branch_decision(body: &Body<'_>, part: BlockId) -> Option<(InstId, usize)> {
+    let part = &body.parts[part.index()];
+    let PartEnd::Branch { guard, .. } = part.end else { return None };
+    let branch = InstId(part.insts.clone().next_back()?);
+    let [Def::Inst(at)] = *body.defs(branch, guard.reg).as_slice() else { return None };
+    let decisions = body.decided.get(&at)?;
+    let decision = decisions.iter().copied().find(|&d| body.decisions[d].reg == guard.reg)?;
+    Some((at, decision))
+}
+
+/// The branch of a compiler that polls once before loop `l` and goes around it on success. It compares a value
+/// that its own part polled, and either goes to where the loop exits or enters the loop.
+fn first_test(body: &Body<'_>, l: usize) -> Option<WaitExit> {
+    let this = &body.graph.loops[l];
+    let [(_, exit)] = this.exits[..] else { return None };
+    let mut entries = body
+        .graph
+        .order
+        .iter()
+        .copied()
+        .filter(|b| !this.contains(*b) && body.parts[b.index()].end.succs().contains(&this.header));
+    let (Some(from), None) = (entries.next(), entries.next()) else { return None };
+    let PartEnd::Branch { guard, taken, other } = body.parts[from.index()].end else { return None };
+    let around = if taken == this.header { other } else { taken };
+    let (at, decision) = branch_decision(body, from)?;
+    let inst = body.inst(at);
+    let polled = |reg| {
+        let defs = body.defs(at, reg);
+        matches!(defs[..], [Def::Inst(i)] if body.part_of(i) == from && polls(body.inst(i)))
+    };
+    let own = body.part_of(at) == from && inst.guard.is_none() && inst.class == Class::Compare;
+    (own && around == exit && read(inst).into_iter().any(polled))
+        .then_some(WaitExit { decision, leave: (around == taken) != guard.negate })
 }
 
 /// Whether loop `l` changes nothing, and is left by a decision that loops inside which ask (`asks`, by loop)
