@@ -16,6 +16,7 @@ pub(super) fn class(kind: Kind) -> Option<CauseClass> {
         Kind::NotLanded | Kind::ProxyFence => Some(CauseClass::Stale),
         Kind::StillRead => Some(CauseClass::Race),
         Kind::Accumulator => Some(CauseClass::Stale),
+        Kind::Deadlock => Some(CauseClass::Stuck),
         Kind::InactiveLane => Some(CauseClass::Undefined),
         Kind::OutOfBounds | Kind::Misaligned => Some(CauseClass::Address),
         _ if kind.check() == Check::Init => Some(CauseClass::Undefined),
@@ -162,7 +163,7 @@ pub fn add_check_findings(launch: &mut LaunchReport, findings: [&Findings; 2]) -
     if launch.causes.is_empty() {
         let explains = alone.iter().find_map(|(side, f)| Some((*side, *f, class(f.kind)?)));
         if let Some((side, finding, class)) = explains {
-            let mut cause = Cause::default();
+            let mut cause = Cause { advice: class.advice().to_owned(), ..Cause::default() };
             fill_in(&mut cause, ByCheck { side, finding, class });
             launch.causes.push(cause);
         }

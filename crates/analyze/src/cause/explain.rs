@@ -182,7 +182,7 @@ fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64)
         values,
         elements: 1,
         what,
-        advice: advice(found.class).to_owned(),
+        advice: found.class.advice().to_owned(),
         places: [0, 1]
             .map(|s| found.places[s].and_then(|at| place(walk.flows[s], with_line(walk, &chain, s, at)))),
         other: found.other.and_then(|(side, at)| place(walk.flows[side], at)),
@@ -311,29 +311,4 @@ fn describe(walk: &Walk<'_>, pair: &Pair) -> String {
 
 fn opcode(flow: &Flow<'_>, at: At, role: &str) -> String {
     flow.instruction(at).map_or_else(String::new, |i| format!("`{}`{role}", i.opcode))
-}
-
-/// What to do about a cause of a class.
-fn advice(class: CauseClass) -> &'static str {
-    match class {
-        CauseClass::Input => "compare what made this argument or buffer on both sides",
-        CauseClass::Guard => "check the condition on this line, and its operands on both sides",
-        CauseClass::Address => {
-            "check the index on this line: strides, offsets, and the width of the arithmetic"
-        }
-        CauseClass::Operation => {
-            "compare this line on both sides: operation, constants, and flags that change rounding"
-        }
-        CauseClass::Order => {
-            "accept it with --rtol if sums may be rounded otherwise, or fix the order of the additions"
-        }
-        CauseClass::Race => "order the two accesses with a barrier or an atomic",
-        CauseClass::Stale => "put a barrier or a wait between the write and the read",
-        CauseClass::Nan => {
-            "check what the operands of this line can be: infinities, zero divisors, negative roots"
-        }
-        CauseClass::Undefined => {
-            "initialize the memory or register, or keep the lanes that read it from doing so"
-        }
-    }
 }

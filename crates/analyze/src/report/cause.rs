@@ -27,11 +27,13 @@ pub enum CauseClass {
     Undefined,
     /// An operation that makes a NaN of operands that are none.
     Nan,
+    /// Threads that wait for each other, or for something that cannot happen.
+    Stuck,
 }
 
 impl CauseClass {
     /// All classes, in the order of their numbers.
-    pub const ALL: [CauseClass; 9] = [
+    pub const ALL: [CauseClass; 10] = [
         CauseClass::Input,
         CauseClass::Guard,
         CauseClass::Address,
@@ -41,6 +43,7 @@ impl CauseClass {
         CauseClass::Stale,
         CauseClass::Undefined,
         CauseClass::Nan,
+        CauseClass::Stuck,
     ];
 
     /// The class's name in texts and JSON.
@@ -55,6 +58,35 @@ impl CauseClass {
             CauseClass::Stale => "stale",
             CauseClass::Undefined => "undefined",
             CauseClass::Nan => "nan",
+            CauseClass::Stuck => "stuck",
+        }
+    }
+
+    /// What to do about a cause of this class, without a full stop.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            CauseClass::Input => "compare what made this argument or buffer on both sides",
+            CauseClass::Guard => "check the condition on this line, and its operands on both sides",
+            CauseClass::Address => {
+                "check the index on this line: strides, offsets, and the width of the arithmetic"
+            }
+            CauseClass::Operation => {
+                "compare this line on both sides: operation, constants, and flags that change rounding"
+            }
+            CauseClass::Order => {
+                "accept it with --rtol if sums may be rounded otherwise, or fix the order of the additions"
+            }
+            CauseClass::Race => "order the two accesses with a barrier or an atomic",
+            CauseClass::Stale => "put a barrier or a wait between the write and the read",
+            CauseClass::Nan => {
+                "check what the operands of this line can be: infinities, zero divisors, negative roots"
+            }
+            CauseClass::Stuck => {
+                "follow whom these threads wait for: a barrier, a phase or a flag that never comes"
+            }
+            CauseClass::Undefined => {
+                "initialize the memory or register, or keep the lanes that read it from doing so"
+            }
         }
     }
 }

@@ -88,8 +88,9 @@ pub(crate) struct WaitExit {
 }
 
 /// The decisions that need no recording because they only say how often a lane waits. `recorded`: whether a
-/// decision would be recorded. A loop counts if it has one exit and would record only that decision and what
-/// tests of mbarriers answer. A branch around such a loop, by what it polled before, is the loop's first test.
+/// decision would be recorded. A loop counts if it has one exit and would record only that decision and
+/// what tests of mbarriers answer. A branch around such a loop, by what it polled before, is the loop's
+/// first test.
 pub(crate) fn wait_exits(body: &Body<'_>, recorded: &dyn Fn(usize) -> bool) -> Vec<WaitExit> {
     let mut out = Vec::new();
     for l in 0..body.graph.loops.len() {
@@ -138,8 +139,8 @@ fn branch_decision(body: &Body<'_>, part: BlockId) -> Option<(InstId, usize)> {
     Some((at, decision))
 }
 
-/// The branch of a compiler that polls once before loop `l` and goes around it on success. It compares a value
-/// that its own part polled, and either goes to where the loop exits or enters the loop.
+/// The branch of a compiler that polls once before loop `l` and goes around it on success. It compares a
+/// value that its own part polled, and either goes to where the loop exits or enters the loop.
 fn first_test(body: &Body<'_>, l: usize) -> Option<WaitExit> {
     let this = &body.graph.loops[l];
     let [(_, exit)] = this.exits[..] else { return None };

@@ -1,6 +1,6 @@
 //! Why an output differs, in words.
 
-use prlx_analyze::report::{Cause, CausePlace, place};
+use prlx_analyze::report::{Cause, CausePlace, Location, place};
 
 use super::names::short;
 use crate::format::{clean, count};
@@ -60,12 +60,21 @@ fn step(s: &prlx_analyze::report::CauseStep) -> String {
     format!("{}   {}   {}{at}", clean(&s.what), value("A", &s.values[0]), value("B", &s.values[1]))
 }
 
-/// The line of a place: in the source, or else in the module's text.
+/// The line of a place: in the source, or else in the module's text. If it lies in another file than the call
+/// that was inlined there, the call's line follows.
 fn line(p: &CausePlace) -> String {
     match &p.location {
-        Some(location) => short(location),
+        Some(location) => match call(p).filter(|call| call.file != location.file) {
+            Some(call) => format!("{} (inlined at {})", short(location), short(call)),
+            None => short(location),
+        },
         None => format!("{}, line {} of the module", clean(&p.function), p.module_line),
     }
+}
+
+/// Where the kernel calls what was inlined at a place.
+fn call(p: &CausePlace) -> Option<&Location> {
+    p.location.as_ref()?.inlined.last().filter(|call| call.line > 0)
 }
 
 /// A place with its thread and its code.
@@ -74,5 +83,9 @@ fn full(p: &CausePlace) -> String {
     let thread = format!("CTA {}, thread {}", coordinates(p.cta), coordinates(p.thread));
     let nth = if p.trip > 0 { format!(", execution {}", p.trip + 1) } else { String::new() };
     let source = p.location.as_ref().and_then(|l| l.code.as_deref()).map(str::trim).filter(|c| !c.is_empty());
-    format!("{}, {thread}{nth}  `{}`", line(p), clean(source.unwrap_or(&p.text)))
+    let line = match (&p.location, call(p)) {
+        (Some(location), Some(call)) => format!("{} (inlined at {})", short(location), short(call)),
+        _ => line(p),
+    };
+    format!("{line}, {thread}{nth}  `{}`", clean(source.unwrap_or(&p.text)))
 }
