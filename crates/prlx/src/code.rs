@@ -22,7 +22,7 @@ pub fn ptx(path: &Path, image: Option<usize>) -> Result<String> {
     }
     let kind = input::identify(path)?;
     let text = match String::from_utf8(bytes) {
-        Ok(text) if has_version(&text) => text,
+        Ok(text) if input::has_version(text.as_bytes()) => text,
         _ => {
             let name = input::shell(path);
             let help = match kind {
@@ -36,11 +36,6 @@ pub fn ptx(path: &Path, image: Option<usize>) -> Result<String> {
     };
     check_complete(path, &text)?;
     Ok(text)
-}
-
-/// Whether a line begins with `.version`, as one does in every PTX module.
-fn has_version(text: &str) -> bool {
-    text.lines().any(|line| line.trim_start().starts_with(".version"))
 }
 
 /// Refuses PTX that ends in the middle of a function or a declaration.

@@ -109,8 +109,8 @@ pub fn identify(path: &Path) -> Result<FileKind> {
 }
 
 /// Whether a line begins with the directive `.version`, which every PTX module has.
-fn has_version(front: &[u8]) -> bool {
-    front.split(|b| *b == b'\n').any(|line| line.trim_ascii_start().starts_with(b".version"))
+pub(crate) fn has_version(text: &[u8]) -> bool {
+    text.split(|b| *b == b'\n').any(|line| line.trim_ascii_start().starts_with(b".version"))
 }
 
 /// Refuses a file that is certainly no launch file.

@@ -60,15 +60,18 @@ fn step(s: &prlx_analyze::report::CauseStep) -> String {
     format!("{}   {}   {}{at}", clean(&s.what), value("A", &s.values[0]), value("B", &s.values[1]))
 }
 
-/// The line of a place: in the source, or else in the module's text. If it lies in another file than the call
-/// that was inlined there, the call's line follows.
+/// The line of a place of a step: the inlined call is named only if it lies in another file.
 fn line(p: &CausePlace) -> String {
-    match &p.location {
-        Some(location) => match call(p).filter(|call| call.file != location.file) {
-            Some(call) => format!("{} (inlined at {})", short(location), short(call)),
-            None => short(location),
-        },
-        None => format!("{}, line {} of the module", clean(&p.function), p.module_line),
+    let other_file = |call: &&Location| p.location.as_ref().is_some_and(|l| l.file != call.file);
+    with_call(p, call(p).filter(other_file))
+}
+
+/// The line of a place: in the source, with the inlined call, or else in the module's text.
+fn with_call(p: &CausePlace, call: Option<&Location>) -> String {
+    match (&p.location, call) {
+        (Some(location), Some(call)) => format!("{} (inlined at {})", short(location), short(call)),
+        (Some(location), None) => short(location),
+        (None, _) => format!("{}, line {} of the module", clean(&p.function), p.module_line),
     }
 }
 
@@ -83,9 +86,6 @@ fn full(p: &CausePlace) -> String {
     let thread = format!("CTA {}, thread {}", coordinates(p.cta), coordinates(p.thread));
     let nth = if p.trip > 0 { format!(", execution {}", p.trip + 1) } else { String::new() };
     let source = p.location.as_ref().and_then(|l| l.code.as_deref()).map(str::trim).filter(|c| !c.is_empty());
-    let line = match (&p.location, call(p)) {
-        (Some(location), Some(call)) => format!("{} (inlined at {})", short(location), short(call)),
-        _ => line(p),
-    };
+    let line = with_call(p, call(p));
     format!("{line}, {thread}{nth}  `{}`", clean(source.unwrap_or(&p.text)))
 }
