@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: one archive with everything that a machine without Rust needs.
 //!
-//! `target/dist/prlx-VERSION-ARCH-linux.tar.gz` holds the programs `prlx` and `prlx-diff` with all formats,
+//! `target/package/prlx-VERSION-ARCH-linux.tar.gz` holds the programs `prlx` and `prlx-diff` with all formats,
 //! the preload library, the header of markers, man pages, completions for bash, zsh and fish, the licences
 //! and the README.
 //!
@@ -53,7 +53,8 @@ pub fn run(_: &[String]) -> Result<()> {
         let script = quiet(Command::new(&prlx).args(["completions", shell]))?;
         fs::write(completions.join(format!("prlx.{shell}")), script)?;
     }
-    let archive = folder.with_extension("tar.gz");
+    // The version has dots, so this is no change of an extension.
+    let archive = root().join("target/package").join(format!("{name}.tar.gz"));
     let parent = folder.parent().context("a folder has a parent")?;
     sh("tar", &["-C", text(parent)?, "-czf", text(&archive)?, &name])?;
     println!("{} ({} KiB)", archive.display(), fs::metadata(&archive)?.len() >> 10);
