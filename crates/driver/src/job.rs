@@ -1,14 +1,15 @@
 //! One launch with all its data, as a launch file describes it (`docs/launch-file.md`).
 //!
 //! # Invariants
-//! - A [`Job`] has one [`Arg`] for each parameter of the kernel, in order, of the parameter's size.
+//! - A [`Job`] has one [`Arg`] for each parameter of the kernel, in order, of the parameter's size. Buffers
+//!   that only structures point to follow them.
 //! - Every value fits its type. The grid, block and cluster keep to the limits of the hardware and of the
 //!   kernel.
 //! - Tensor maps lie inside their buffers.
 //! - The bytes of a buffer exist only while [`Buffer::bytes`] runs.
 //!
 //! # Limitations
-//! Pointers inside struct parameters, and two arguments that share one buffer, cannot be described.
+//! Pointers in memory, as in a list of buffers, cannot be described.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ pub struct Job {
     pub config: LaunchConfig,
     /// Parameters that the kernel declares.
     pub params: Vec<Param>,
-    /// Values of the parameters, in the same order.
+    /// Values of the parameters, in the same order; then the buffers that only structures point to.
     pub args: Vec<Arg>,
 }
 
@@ -57,8 +58,14 @@ pub struct Arg {
 pub enum ArgValue {
     /// A scalar: its type and its bits.
     Scalar(Scalar, u64),
-    /// A struct: its bytes in memory order.
-    Bytes(Vec<u8>),
+    /// A struct.
+    Struct {
+        /// Its bytes in memory order.
+        bytes: Vec<u8>,
+        /// Members that are addresses: byte offset in the struct, and position of the argument whose buffer
+        /// the member points to.
+        pointers: Vec<(u32, usize)>,
+    },
     /// The address of a buffer, or a tensor map over it ([`Buffer::map`]).
     Buffer(Buffer),
     /// A tensor map over another argument's buffer.
@@ -89,6 +96,17 @@ pub struct Buffer {
     pub expect: Option<Expect>,
     /// If set, the parameter is a tensor map over the buffer instead of its address.
     pub map: Option<TensorMap>,
+    /// Where the buffer lies in an allocation that it shares; `None` if it has an allocation of its own.
+    pub place: Option<Placement>,
+}
+
+/// The place of a buffer in an allocation that several buffers share.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Placement {
+    /// Name of the allocation.
+    pub allocation: String,
+    /// Bytes from the begin of the allocation to the buffer.
+    pub offset: u64,
 }
 
 /// Expected content of a buffer after the launch.

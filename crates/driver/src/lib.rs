@@ -47,7 +47,10 @@ pub use driver::{
 };
 pub use error::{Error, ErrorKind};
 pub use job::Job;
-pub use launch_file::{Files, compile_cuda};
+pub use launch_file::{
+    CapturedBuffer, CapturedLaunch, Files, LAUNCH_FILE, ParamUse, after_file, compile_cuda, param_uses,
+    quoted, short_name,
+};
 pub use prlx_trace::element;
 pub use record::{
     Cost, CostOptions, KernelVariant, MarkerVisits, OriginalRun, RecordOptions, Recorded, cost, record,

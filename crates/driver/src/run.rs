@@ -5,6 +5,7 @@
 //! - The device memory of a job is freed on every way out, including errors.
 //! - After an error, the first error is reported; later errors while freeing are ignored.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use prlx_trace::kernel::Scalar;
@@ -22,6 +23,8 @@ use crate::{element, npy};
 pub struct PreparedJob {
     /// Addresses of the buffers, one entry per argument; `None` for arguments that are not buffers.
     pub buffers: Vec<Option<DevicePtr>>,
+    /// Addresses of the allocations that hold the buffers.
+    pub allocations: Vec<DevicePtr>,
     /// Content of the parameter buffer.
     pub params: Vec<u8>,
     /// Tensor maps that are passed by address, with their content.
@@ -87,17 +90,19 @@ pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<PreparedJob, Error>
 }
 
 fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut PreparedJob) -> Result<(), Error> {
+    let shared = shared_allocations(driver, job, prepared)?;
     for arg in &job.args {
         let ArgValue::Buffer(buffer) = &arg.value else {
             prepared.buffers.push(None);
             continue;
         };
-        // An empty buffer has an address of its own, too. cudaMalloc aligns to 256 bytes.
-        let at = driver.alloc(buffer.size().max(1), 256).map_err(|e| Error {
-            message: format!("argument `{}`, {} bytes: {}", arg.name, buffer.size(), e.message),
-            ..e
-        })?;
-        driver.name_allocation(at, &arg.name);
+        let at = match &buffer.place {
+            Some(place) => {
+                let base = shared.get(place.allocation.as_str()).copied().unwrap_or_default();
+                DevicePtr(base.0.saturating_add(place.offset))
+            }
+            None => allocate(driver, &arg.name, buffer.size(), prepared)?,
+        };
         prepared.buffers.push(Some(at));
         driver.write(at, &buffer.bytes())?;
         if buffer.content == Content::Uninit {
@@ -107,7 +112,7 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut PreparedJob) -> Re
     for (i, (arg, param)) in job.args.iter().zip(&job.params).enumerate() {
         let bytes = match &arg.value {
             ArgValue::Scalar(ty, bits) => bits.to_le_bytes()[..element::size(*ty).min(8)].to_vec(),
-            ArgValue::Bytes(bytes) => bytes.clone(),
+            ArgValue::Struct { bytes, pointers } => with_pointers(bytes.clone(), pointers, prepared),
             ArgValue::Buffer(Buffer { map: Some(map), .. }) => {
                 map_bytes(driver, prepared, i, map, param.size)?
             }
@@ -124,6 +129,51 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut PreparedJob) -> Re
         place.copy_from_slice(&bytes);
     }
     Ok(())
+}
+
+/// Allocates and names memory of a job.
+fn allocate(
+    driver: &mut dyn Driver,
+    name: &str,
+    bytes: u64,
+    prepared: &mut PreparedJob,
+) -> Result<DevicePtr, Error> {
+    // An empty buffer has an address of its own, too. cudaMalloc aligns to 256 bytes.
+    let at = driver
+        .alloc(bytes.max(1), 256)
+        .map_err(|e| Error { message: format!("argument `{name}`, {bytes} bytes: {}", e.message), ..e })?;
+    driver.name_allocation(at, name);
+    prepared.allocations.push(at);
+    Ok(at)
+}
+
+/// Allocates the memory that several buffers share, by its name.
+fn shared_allocations<'a>(
+    driver: &mut dyn Driver,
+    job: &'a Job,
+    prepared: &mut PreparedJob,
+) -> Result<BTreeMap<&'a str, DevicePtr>, Error> {
+    let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
+    for arg in &job.args {
+        if let ArgValue::Buffer(buffer) = &arg.value
+            && let Some(place) = &buffer.place
+        {
+            let size = sizes.entry(&place.allocation).or_default();
+            *size = (*size).max(place.offset.saturating_add(buffer.size()));
+        }
+    }
+    sizes.into_iter().map(|(name, bytes)| Ok((name, allocate(driver, name, bytes, prepared)?))).collect()
+}
+
+/// Puts the addresses of buffers into a struct.
+fn with_pointers(mut bytes: Vec<u8>, pointers: &[(u32, usize)], prepared: &PreparedJob) -> Vec<u8> {
+    for (offset, to) in pointers {
+        let address = prepared.buffers.get(*to).copied().flatten().unwrap_or_default();
+        if let Some(place) = bytes.get_mut(*offset as usize..).and_then(|b| b.first_chunk_mut()) {
+            *place = address.0.to_le_bytes();
+        }
+    }
+    bytes
 }
 
 /// Returns what a parameter of `size` bytes receives for a tensor map over buffer `over`: the encoded map, or
@@ -192,8 +242,7 @@ impl PreparedJob {
     /// If the device fails. It tries every allocation even then.
     pub fn release(&self, driver: &mut dyn Driver) -> Result<(), Error> {
         let maps = self.maps.iter().map(|(at, _)| at);
-        let freed =
-            self.buffers.iter().flatten().chain(maps).map(|at| driver.free(*at)).fold(Ok(()), Result::and);
+        let freed = self.allocations.iter().chain(maps).map(|at| driver.free(*at)).fold(Ok(()), Result::and);
         freed.and(driver.reserve_host_memory(0))
     }
 }

@@ -16,6 +16,8 @@ use prlx_trace::kernel::Fidelity;
 pub struct Module {
     /// The code that was inserted.
     pub plan: Arc<Plan>,
+    /// The program's PTX, if the session captures launches.
+    pub ptx: Option<String>,
     /// How certain it is that the PTX is the source of the program's code.
     pub fidelity: Fidelity,
     /// Its kernels, by name.
@@ -63,8 +65,8 @@ impl Kernel {
 }
 
 impl Module {
-    /// The module of `view`, rewritten as `plan` says.
-    pub fn new(view: &prlx_isa::view::Module, plan: Plan, fidelity: Fidelity) -> Module {
+    /// The module of `view`, rewritten as `plan` says. `ptx` is its own text, if launches are captured.
+    pub fn new(view: &prlx_isa::view::Module, plan: Plan, fidelity: Fidelity, ptx: Option<String>) -> Module {
         let mut kernels = HashMap::new();
         for (i, function) in view.functions.iter().enumerate().filter(|(_, f)| f.kind == FunctionKind::Kernel)
         {
@@ -85,6 +87,6 @@ impl Module {
             kernel.hidden_offset = kernel.params_size().next_multiple_of(8);
             kernels.insert(function.name.clone(), kernel);
         }
-        Module { plan: Arc::new(plan), fidelity, kernels, index: OnceLock::new() }
+        Module { plan: Arc::new(plan), ptx, fidelity, kernels, index: OnceLock::new() }
     }
 }

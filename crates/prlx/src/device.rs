@@ -46,6 +46,24 @@ pub struct DeviceOptions {
     pub calibration: Vec<PathBuf>,
 }
 
+impl DeviceOptions {
+    /// The GPU that the options choose, by its ordinal; `None` for the CPU device.
+    fn gpu(&self) -> Option<u32> {
+        match self.device {
+            DeviceChoice::Cpu => None,
+            DeviceChoice::Cuda(ordinal) => Some(ordinal),
+            DeviceChoice::Auto => {
+                cuda::installation().is_ok_and(|here| !here.devices.is_empty()).then_some(0)
+            }
+        }
+    }
+
+    /// Whether launch files run on a GPU.
+    pub fn is_gpu(&self) -> bool {
+        self.gpu().is_some()
+    }
+}
+
 /// An open device.
 pub enum Device {
     /// The CPU device.
@@ -60,14 +78,7 @@ impl Device {
     /// # Errors
     /// If an option does not apply to that device, a calibration file is wrong, or the GPU cannot be used.
     pub fn open(options: &DeviceOptions) -> Result<Device> {
-        let ordinal = match options.device {
-            DeviceChoice::Cpu => None,
-            DeviceChoice::Cuda(ordinal) => Some(ordinal),
-            DeviceChoice::Auto => {
-                cuda::installation().is_ok_and(|here| !here.devices.is_empty()).then_some(0)
-            }
-        };
-        match ordinal {
+        match options.gpu() {
             Some(ordinal) => open_gpu(ordinal, options),
             None => open_cpu(options),
         }

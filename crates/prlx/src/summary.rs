@@ -20,6 +20,8 @@ pub struct SessionSummary {
     pub launches: u64,
     /// The launches that were recorded.
     pub recorded: u64,
+    /// Launch files of the launches that were captured.
+    pub captured: Vec<PathBuf>,
     /// The launches by kernel.
     pub survey: Survey,
 }

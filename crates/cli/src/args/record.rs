@@ -27,6 +27,10 @@ pub struct RecordArgs {
     /// Overwrite the directory of an earlier recording. The file of a launch file is always overwritten.
     #[arg(long)]
     pub force: bool,
+    /// Program: also write each recorded launch as a launch file, with at most MIB of the memory that it
+    /// had [default: 256]. `prlx run` runs it on the CPU device
+    #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "256")]
+    pub capture: Option<u64>,
     #[command(flatten)]
     pub recorder: RecorderArgs,
     #[command(flatten)]
@@ -42,4 +46,5 @@ or did not end; for a program, its own.
 Examples:
   prlx record -o good.prlx examples/threshold/good.toml    a launch file, on the CPU device
   prlx record -o app.prlx -- ./app --steps 100             a CUDA program
-  prlx record -o app.prlx --kernel 'gemm*' --count 10 -- ./app";
+  prlx record -o app.prlx --kernel 'gemm*' --count 10 -- ./app
+  prlx record -o app.prlx --capture --launch 12 -- ./app   launch 12 as a launch file";

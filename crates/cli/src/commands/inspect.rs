@@ -110,7 +110,7 @@ fn launch(job: &Job, out: &mut impl Write) -> io::Result<()> {
     for arg in &job.args {
         let value = match &arg.value {
             ArgValue::Scalar(ty, bits) => format!("{} {}", ty.name(), element::show(*ty, *bits)),
-            ArgValue::Bytes(bytes) => format!("{} bytes", bytes.len()),
+            ArgValue::Struct { bytes, .. } => format!("{} bytes", bytes.len()),
             ArgValue::Buffer(b) => buffer(b),
             ArgValue::TensorMap { over, .. } => {
                 format!("tensor map over {}", job.args.get(*over).map_or("", |a| &a.name))

@@ -9,6 +9,7 @@ use prlx::record::{
     self, ProgramOutput, RecordedLaunch, Supervisor, discard_empty_recording, recorder_program,
     remove_recording, run_program, session_options, warps_per_cta,
 };
+use prlx_driver::session::Options;
 use prlx_driver::{Error, ErrorKind};
 
 use crate::args::RecordArgs;
@@ -23,7 +24,10 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
         (None, output) => {
             args.recorder.refuse_for_program(&args.device)?;
             let folder = output.clone().unwrap_or_else(|| default_folder(&args.program));
-            let options = session_options(&args.recorder.options(), &args.selection.options(), &folder)?;
+            let options = with_capture(
+                args,
+                session_options(&args.recorder.options(), &args.selection.options(), &folder)?,
+            )?;
             if args.force {
                 remove_recording(&folder)?;
             }
@@ -38,6 +42,16 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
     }
 }
 
+/// Adds the capture of launches.
+fn with_capture(args: &RecordArgs, options: Options) -> Result<Options> {
+    let one = |(first, end): &(u64, u64)| end.saturating_sub(*first) <= 1;
+    let few = args.selection.count.is_some() || args.selection.launch.iter().any(one);
+    if args.capture.is_some() && !few {
+        bail!("--capture copies the memory of all recorded launches: choose some with --launch or --count");
+    }
+    Ok(Options { capture: args.capture.map(|mib| mib.saturating_mul(1 << 20)), ..options })
+}
+
 /// The program's name with the extension of recordings, in the working directory.
 fn default_folder(program: &[OsString]) -> PathBuf {
     let name = program.first().and_then(|p| Path::new(p).file_name()).unwrap_or_default();
@@ -49,6 +63,9 @@ fn default_folder(program: &[OsString]) -> PathBuf {
 /// Records a launch. If it was stopped, the recording is kept, and that is an error.
 fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
     args.selection.refuse_for_launch_file()?;
+    if args.capture.is_some() {
+        bail!("--capture is for programs: this is a launch file already");
+    }
     args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let (recorder, device) = (args.recorder.options(), args.device.options());
     let job = record::load(file, &device)?;

@@ -6,6 +6,7 @@ mod progress;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
+use prlx::input::shell;
 use prlx::{Event, Monitor, SessionSummary};
 use prlx_present::safe_lines;
 use prlx_trace::Level;
@@ -142,6 +143,9 @@ impl StdErr {
             return;
         }
         self.note(&format!("{}: {seen}, {} recorded", s.folder.display(), s.recorded));
+        for file in &s.captured {
+            self.note(&format!("captured: prlx run {}", shell(file)));
+        }
         let mut text = Vec::new();
         let style = prlx_present::Style { color: false, width: self.width };
         if s.launches > 0 && prlx_present::kernels(&mut text, &s.survey.clone().kernels(), &style).is_ok() {

@@ -7,10 +7,12 @@
 //! | [`error_codes`] | CUDA's error codes |
 //! | `gpus`, `device` | the devices of this machine, and one device as a [`Driver`](crate::Driver) |
 //! | [`image`] | the length of images in memory |
+//! | [`capture`] | copies of the memory that a launch's pointers lead to |
 //! | [`pointee_digest`] | digests of the memory that a launch's pointers lead to |
 //! | [`recorder`] | records the launches of a program |
 
 pub mod calls;
+pub mod capture;
 mod device;
 pub mod error_codes;
 mod functions;

@@ -1,4 +1,5 @@
-//! Reads the `[[arg]]` tables of a launch file: one for each parameter of the kernel.
+//! Reads the `[[arg]]` tables of a launch file, one for each parameter of the kernel, and the `[[buffer]]`
+//! tables: memory that only structures point to.
 
 use prlx_trace::kernel::Param;
 
@@ -7,7 +8,7 @@ use crate::error::Error;
 use crate::job::{Arg, ArgValue};
 use crate::launch_file::buffers::{buffer, scalar_type};
 use crate::launch_file::files::Files;
-use crate::launch_file::keys::{ARG_KEYS, CONTENTS, MAP_KEYS, SCALARS};
+use crate::launch_file::keys::{ARG_KEYS, BUFFER_KEYS, CONTENTS, MAP_KEYS, SCALARS};
 use crate::launch_file::table::{Table, Value};
 use crate::launch_file::tensor_map;
 use crate::signature::Signature;
@@ -19,14 +20,7 @@ pub(super) fn arguments(
     seed: u64,
     files: &Files<'_>,
 ) -> Result<Vec<Arg>, Error> {
-    let mut tables = Vec::new();
-    if let Some(list) = file.get("arg") {
-        for (i, value) in
-            list.list().map_err(|_| list.error("arguments are tables, [[arg]] each"))?.enumerate()
-        {
-            tables.push(value.table(format!("argument {}", i + 1), ARG_KEYS)?);
-        }
-    }
+    let mut tables = tables(file, "arg", "argument")?;
     if tables.len() != kernel.params.len() {
         let named = tables.iter().enumerate().map(|(i, t)| match t.get("name").and_then(|n| n.text().ok()) {
             Some(name) => name.to_owned(),
@@ -42,10 +36,16 @@ pub(super) fn arguments(
             ))
             .help(format!("parameters: {}; arguments: {}", list(takes), list(named))));
     }
+    let mut more = self::tables(file, "buffer", "buffer")?;
     let mut names = Vec::new();
     for (position, (table, param)) in tables.iter_mut().zip(&kernel.params).enumerate() {
         let name = table.get("name").map_or(Ok(param.name.as_str()), |n| n.text())?.to_owned();
         table.what = format!("argument {} (`{name}`)", position + 1);
+        names.push(name);
+    }
+    for table in &mut more {
+        let name = table.need("name")?.text()?.to_owned();
+        table.what = format!("buffer `{name}`");
         names.push(name);
     }
     let mut values = Vec::new();
@@ -55,16 +55,73 @@ pub(super) fn arguments(
             _ => Some(argument(table, param, (seed, position), files)?),
         });
     }
-    // Tensor maps over other arguments come last, because they need the buffers of those.
+    for (i, table) in more.iter().enumerate() {
+        let (kind, value) = content(table)?;
+        let random = (seed, tables.len() + i);
+        values.push(Some(ArgValue::Buffer(buffer(table, kind, value, random, files)?)));
+    }
+    // Tensor maps and pointers come last, because they need the buffers of other arguments.
     let mut args = Vec::new();
-    for (i, (table, param)) in tables.iter().zip(&kernel.params).enumerate() {
-        let value = match &values[i] {
-            Some(value) => value.clone(),
-            None => tensor_map::over(table, param, &names, &values)?,
+    for (i, name) in names.iter().enumerate() {
+        let value = match (&values[i], tables.get(i).zip(kernel.params.get(i))) {
+            (Some(ArgValue::Struct { bytes, .. }), Some((table, _))) => {
+                let pointers = pointers(table, bytes.len(), &names, &values)?;
+                ArgValue::Struct { bytes: bytes.clone(), pointers }
+            }
+            (None, Some((table, param))) => tensor_map::over(table, param, &names, &values)?,
+            (Some(value), _) => value.clone(),
+            (None, None) => continue,
         };
-        args.push(Arg { name: names[i].clone(), value });
+        args.push(Arg { name: name.clone(), value });
     }
     Ok(args)
+}
+
+/// The tables of an array of tables, which may be missing.
+fn tables<'a>(file: &Table<'a>, key: &'static str, what: &str) -> Result<Vec<Table<'a>>, Error> {
+    let Some(list) = file.get(key) else { return Ok(Vec::new()) };
+    let all = list.list().map_err(|_| list.error(format_args!("{what}s are tables, [[{key}]] each")))?;
+    all.enumerate().map(|(i, value)| value.table(format!("{what} {}", i + 1), ARG_KEYS)).collect()
+}
+
+/// The key that says what is in a `[[buffer]]`, and its value.
+fn content<'a>(table: &Table<'a>) -> Result<(&'static str, Value<'a>), Error> {
+    let kinds = table.present(CONTENTS);
+    let [kind] = kinds[..] else {
+        return Err(table.error(format_args!("it needs one of {}", CONTENTS.join(", "))));
+    };
+    if let Some(key) = table.present(&[SCALARS, MAP_KEYS, &["tensor_map", "pointers"]].concat()).first() {
+        return Err(table.need(key)?.error("a buffer of no parameter has no such key"));
+    }
+    Ok((kind, table.need(kind)?))
+}
+
+/// Reads the members of a struct that point to buffers.
+fn pointers(
+    table: &Table<'_>,
+    size: usize,
+    names: &[String],
+    values: &[Option<ArgValue>],
+) -> Result<Vec<(u32, usize)>, Error> {
+    let Some(list) = table.get("pointers") else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    for (i, pointer) in list.list()?.enumerate() {
+        let pointer = pointer.table(format!("pointer {}", i + 1), &["offset", "to"])?;
+        let (offset, to) = (pointer.need("offset")?, pointer.need("to")?);
+        let at = offset.count(size as u64)?;
+        if at % 8 != 0 || at + 8 > size as u64 {
+            let what = format!("a pointer has 8 bytes at a multiple of 8 in the {size} bytes of the struct");
+            return Err(offset.error(what));
+        }
+        let name = to.text()?;
+        let position = names.iter().position(|n| n == name);
+        let position = position.filter(|i| matches!(values.get(*i), Some(Some(ArgValue::Buffer(_)))));
+        all.push((
+            at as u32,
+            position.ok_or_else(|| to.error(format_args!("no buffer is called `{name}`")))?,
+        ));
+    }
+    Ok(all)
 }
 
 fn list(items: impl Iterator<Item = String>) -> String {
@@ -101,6 +158,11 @@ fn argument(
             .error("only a tensor map has this")
             .help("write tensor_map = true, or of which argument"));
     }
+    if !matches!(kind, "bytes" | "fields")
+        && let Some(v) = table.get("pointers")
+    {
+        return Err(v.error("only a struct, with `bytes` or `fields`, has pointers"));
+    }
     if CONTENTS.contains(&kind) {
         if mapped {
             tensor_map::fits(table.need("tensor_map")?, param)?;
@@ -121,7 +183,7 @@ fn argument(
     if mapped {
         return Err(value.error("a tensor map is over a buffer, and this is none"));
     }
-    if let Some(key) = table.present(&["len", "out", "expect", "rtol", "atol"]).first() {
+    if let Some(key) = table.present(BUFFER_KEYS).first() {
         return Err(table
             .need(key)?
             .error(format_args!("only a buffer has this, and {} is none", table.what)));
@@ -160,7 +222,7 @@ fn argument(
             param.size
         )));
     }
-    Ok(ArgValue::Bytes(bytes))
+    Ok(ArgValue::Struct { bytes, pointers: Vec::new() })
 }
 
 /// Parses `0x0102…`: bytes in memory order.

@@ -7,7 +7,7 @@ use prlx_trace::kernel::Scalar;
 use crate::buffer_content::Content;
 use crate::element::{ELEMENTS, Number};
 use crate::error::Error;
-use crate::job::{Buffer, Expect};
+use crate::job::{Buffer, Expect, Placement};
 use crate::launch_file::files::{Files, load};
 use crate::launch_file::table::{Table, Value};
 use crate::{element, npy};
@@ -78,9 +78,26 @@ pub(super) fn buffer(
             ),
         },
     };
-    let mut this = Buffer { ty, shape, content, random, out, save, expect: None, map: None };
+    let place = placement(table, ty)?;
+    let mut this = Buffer { ty, shape, content, random, out, save, expect: None, map: None, place };
     this.expect = expect(table, &this, files)?;
     Ok(this)
+}
+
+/// Reads where a buffer lies in an allocation that it shares.
+fn placement(table: &Table<'_>, ty: Scalar) -> Result<Option<Placement>, Error> {
+    let Some(name) = table.get("allocation") else {
+        return match table.get("offset") {
+            Some(v) => Err(v.error("only a buffer in a shared `allocation` has an offset")),
+            None => Ok(None),
+        };
+    };
+    let offset = table.get("offset").map_or(Ok(0), |v| {
+        let offset = v.count(BUFFER)?;
+        let aligned = offset % element::size(ty) as u64 == 0;
+        if aligned { Ok(offset) } else { Err(v.error("an offset is a multiple of the element's size")) }
+    })?;
+    Ok(Some(Placement { allocation: name.text()?.to_owned(), offset }))
 }
 
 /// Reads the content of a buffer that is generated from a few numbers.

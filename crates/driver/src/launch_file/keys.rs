@@ -1,7 +1,7 @@
 //! The keys of launch files, explained in `docs/launch-file.md`.
 
 pub(super) const KEYS: &[&str] =
-    &["module", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg"];
+    &["module", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg", "buffer"];
 
 pub(super) const ARG_KEYS: &[&str] = &[
     "name",
@@ -9,6 +9,7 @@ pub(super) const ARG_KEYS: &[&str] = &[
     "value",
     "bytes",
     "fields",
+    "pointers",
     "array",
     "npy",
     "fill",
@@ -20,6 +21,8 @@ pub(super) const ARG_KEYS: &[&str] = &[
     "expect",
     "rtol",
     "atol",
+    "allocation",
+    "offset",
     "tensor_map",
     "box",
     "sizes",
@@ -28,6 +31,9 @@ pub(super) const ARG_KEYS: &[&str] = &[
     "swizzle",
     "oob",
 ];
+
+/// Keys that only a buffer has.
+pub(super) const BUFFER_KEYS: &[&str] = &["len", "out", "expect", "rtol", "atol", "allocation", "offset"];
 
 /// Keys that only a tensor map has.
 pub(super) const MAP_KEYS: &[&str] = &["box", "sizes", "strides", "steps", "swizzle", "oob"];

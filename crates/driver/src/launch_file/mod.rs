@@ -1,6 +1,7 @@
-//! Reads launch files: TOML files that describe one launch (`docs/launch-file.md`).
+//! Reads and writes launch files: TOML files that describe one launch (`docs/launch-file.md`).
 //!
 //! Every key is declared in `keys`. `load` reads the whole file; the other parts read one section each.
+//! `write` makes a launch file of a launch of a program.
 
 mod arguments;
 mod buffers;
@@ -9,9 +10,13 @@ mod files;
 mod kernel;
 mod keys;
 mod load;
+mod param_uses;
 mod shape;
 pub(crate) mod table;
 mod tensor_map;
+mod write;
 
 pub use compile::ptx as compile_cuda;
 pub use files::Files;
+pub use param_uses::{ParamUse, param_uses};
+pub use write::{CapturedBuffer, CapturedLaunch, LAUNCH_FILE, after_file, quoted, short_name};

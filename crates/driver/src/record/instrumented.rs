@@ -210,7 +210,7 @@ impl LaunchRecorder<'_> {
             let info = |ty| ArgInfo { name: arg.name.clone(), ty, ..ArgInfo::default() };
             match &arg.value {
                 ArgValue::Scalar(ty, _) => info(*ty),
-                ArgValue::Bytes(_) | ArgValue::TensorMap { .. } => info(Scalar::B8),
+                ArgValue::Struct { .. } | ArgValue::TensorMap { .. } => info(Scalar::B8),
                 ArgValue::Buffer(b) => {
                     ArgInfo { bytes: Some(b.size()), before: Some(xxh3_64(&b.bytes())), ..info(b.ty) }
                 }

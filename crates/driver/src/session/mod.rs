@@ -23,5 +23,6 @@ pub use index::{INDEX, ProcessEntry, SessionIndex};
 pub use options::{LaunchFilterState, Options, VARIABLE, Zoom};
 pub use pattern::KernelPattern;
 pub use process_file::{
-    LIVE_EXTENSION, MODULE_NOT_REWRITTEN, ProcessFile, create_process_file, map_file, this_process,
+    LIVE_EXTENSION, MODULE_NOT_REWRITTEN, ProcessFile, capture_folder, captured_launch, create_process_file,
+    map_file, this_process,
 };

@@ -60,6 +60,9 @@ pub struct Options {
     /// Maximum bytes per launch to digest before and after it, of the memory that its parameters point to;
     /// `None` means no digests.
     pub digest: Option<u64>,
+    /// Maximum bytes of memory per launch to copy, before and after it, into a launch file: the memory that
+    /// its parameters point to. `None` means that no launch is captured.
+    pub capture: Option<u64>,
     /// Window to record in detail, at level `operands`.
     pub zoom: Option<Zoom>,
     /// Minimum time between two live copies of a probe program's tables.
@@ -92,6 +95,7 @@ impl Options {
             memory: 256 << 20,
             host_memory: 1 << 30,
             digest: None,
+            capture: None,
             zoom: None,
             interval: 1_000_000_000,
         }
@@ -153,6 +157,7 @@ impl Options {
             memory: self.memory,
             host_memory: self.host_memory,
             digest: self.digest,
+            capture: self.capture,
             zoom: self.zoom.as_ref().map(|Zoom { module, window }| {
                 let sites = window.sites.iter().map(|s| s.0).collect();
                 (format!("{module:032x}"), sites, window.warps, window.visits)
@@ -221,6 +226,7 @@ impl Options {
             memory: w.memory,
             host_memory: w.host_memory,
             digest: w.digest,
+            capture: w.capture,
             zoom: w.zoom.map(zoom).transpose()?,
             interval: w.interval,
         })
@@ -253,6 +259,8 @@ struct SerializedOptions {
     memory: u64,
     host_memory: u64,
     digest: Option<u64>,
+    #[serde(default)]
+    capture: Option<u64>,
     #[serde(rename = "closer")]
     zoom: Option<SerializedZoom>,
     interval: u64,
@@ -365,6 +373,7 @@ mod tests {
             memory: 1,
             host_memory: 2,
             digest: Some(1 << 28),
+            capture: Some(5),
             zoom: Some(Zoom {
                 module: u128::MAX - 1,
                 window: Window { sites: vec![SiteId(3), SiteId(9)], warps: (1, 2), visits: (0, u64::MAX) },

@@ -22,6 +22,9 @@ pub const LIVE_EXTENSION: &str = "live";
 /// was wrong with the module.
 pub const MODULE_NOT_REWRITTEN: &str = "its module was not rewritten";
 
+/// Begin of the extension of a folder that holds a captured launch. The launch's number follows.
+const CAPTURE_PREFIX: &str = "launch-";
+
 /// Number of bytes at the start of a file that always include the description of the process.
 const FRONT: usize = 64 << 10;
 
@@ -87,6 +90,16 @@ pub fn this_process() -> Process {
         started: Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)),
         ..Process::default()
     }
+}
+
+/// Folder of a captured launch of the process with this recording.
+pub fn capture_folder(recording: &Path, launch: u64) -> PathBuf {
+    recording.with_extension(format!("{CAPTURE_PREFIX}{launch}"))
+}
+
+/// Number of the launch that a folder holds, if it is the folder of a captured launch.
+pub fn captured_launch(folder: &Path) -> Option<u64> {
+    folder.extension()?.to_str()?.strip_prefix(CAPTURE_PREFIX)?.parse().ok()
 }
 
 /// Creates the file of a process in a session's folder. An existing file is never overwritten: a process that

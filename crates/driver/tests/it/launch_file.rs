@@ -81,7 +81,7 @@ fn a_whole_file() {
 fn structs() {
     let head = "module = 'k.ptx'\nkernel = 'pair'\ngrid = [2, 3]\nblock = [4, 4, 4]\n[[arg]]\n";
     let bytes = |arg: &str| match parse(&format!("{head}{arg}\n")).map(|j| j.args[0].value.clone()) {
-        Ok(ArgValue::Bytes(b)) => Ok(b),
+        Ok(ArgValue::Struct { bytes, .. }) => Ok(bytes),
         Ok(other) => panic!("{other:?}"),
         Err(e) => Err(e.message),
     };

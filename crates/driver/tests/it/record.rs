@@ -28,6 +28,7 @@ fn job(ctas: u32, threads: u32) -> Job {
         save: None,
         expect: None,
         map: None,
+        place: None,
     };
     Job {
         name: "job.toml".into(),

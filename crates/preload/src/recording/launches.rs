@@ -17,6 +17,7 @@ use prlx_trace::device::HiddenParameter;
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::{Launch, Streams};
 
+use crate::recording::capture::Capture;
 use crate::recording::context_recorder::ContextRecorder;
 use crate::recording::contexts::launches_are_blocking;
 use crate::recording::graphs::new_node_context;
@@ -91,6 +92,7 @@ pub struct RecordedLaunch {
     context: Arc<ContextRecorder>,
     number: u64,
     stream: *mut c_void,
+    capture: Option<Capture>,
 }
 
 /// What a launch's hidden parameter leads to.
@@ -150,9 +152,12 @@ pub fn begin_launch(
     session.append_digested(&context, |queue, _| queue.take_ready(CHECKED));
     let digested = session.begin_digest(&context, &mut launch, stream, &kernel.params);
     let number = launch.number;
+    let capture = session.begin_capture(module, kernel, &launch);
     // SAFETY: the program launches into this stream, so the driver knows it during the call (P5).
     match context.recorder.begin(&module.plan, launch, unsafe { Stream::foreign(stream) }) {
-        Ok(ticket) => Some(HiddenParam::Recorded(RecordedLaunch { ticket, context, number, stream })),
+        Ok(ticket) => {
+            Some(HiddenParam::Recorded(RecordedLaunch { ticket, context, number, stream, capture }))
+        }
         Err(_) => digested.then_some(HiddenParam::DigestOnly { number, stream }),
     }
 }
@@ -169,7 +174,7 @@ pub fn launch_queued(hidden: HiddenParam, code: i32, called: [Instant; 2]) {
     // stream (P5). Later the recorder uses it only as a key.
     let stream = unsafe { Stream::foreign(stream) };
     session.digest_queue.launch_queued(number, stream, code == 0);
-    if let HiddenParam::Recorded(RecordedLaunch { mut ticket, context, .. }) = hidden {
+    if let HiddenParam::Recorded(RecordedLaunch { mut ticket, context, capture, .. }) = hidden {
         ticket.called = Some(called);
         match code {
             // If launches are blocking, the launch's own call returns its fault: the kernel has run.
@@ -180,5 +185,6 @@ pub fn launch_queued(hidden: HiddenParam, code: i32, called: [Instant; 2]) {
             0 => context.recorder.queued(ticket, stream),
             _ => context.recorder.cancel(ticket),
         }
+        capture.into_iter().for_each(|capture| capture.finish(code));
     }
 }

@@ -6,6 +6,7 @@
 //! - The file is created at the first module that the program loads. It is appended to while the program
 //!   runs, and is complete when the program ends by `exit`.
 
+mod capture;
 mod context_recorder;
 mod contexts;
 mod devices;

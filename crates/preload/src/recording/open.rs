@@ -69,6 +69,7 @@ impl Session {
             contexts: Mutex::default(),
             graphs: Mutex::default(),
             live,
+            recording: path,
         })
     }
 }

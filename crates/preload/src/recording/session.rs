@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::fs::File;
+use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -63,6 +64,8 @@ pub(super) struct Session {
     pub(super) contexts: Mutex<HashMap<usize, Option<Arc<ContextRecorder>>>>,
     pub(super) graphs: Mutex<Graphs>,
     pub(super) live: LiveFile,
+    /// Path of the file.
+    pub(super) recording: PathBuf,
 }
 
 pub(super) static SESSION: OnceLock<Option<Session>> = OnceLock::new();

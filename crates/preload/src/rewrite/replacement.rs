@@ -25,7 +25,7 @@ use crate::log;
 use crate::rewrite::assembly::{AssembledRewrite, assemble_rewrite, is_exact, original_code};
 use crate::rewrite::source::Source;
 use crate::rewritten_module::Module;
-use crate::session_options::options;
+use crate::session_options::options as session_options;
 
 /// The code that is loaded in place of a module.
 #[derive(Clone, Debug)]
@@ -87,7 +87,9 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         }
         None => [rewrite.text.as_bytes(), &[0]].concat().into(),
     };
-    let module = Module::new(&rewrite.module, plan, fidelity);
+    let captures = session_options().is_some_and(|o| o.capture.is_some());
+    let ptx = captures.then_some(source.ptx);
+    let module = Module::new(&rewrite.module, plan, fidelity, ptx);
     let recorded = module.kernels.values().filter(|k| k.skipped.is_none()).count();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     log::debug(&format!(
@@ -106,7 +108,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
 /// # Errors
 /// Why nothing is recorded in the module.
 fn request(source: &Source) -> Result<(String, RecordingRequest), String> {
-    let asked = options().ok_or("nothing is to be recorded")?;
+    let asked = session_options().ok_or("nothing is to be recorded")?;
     if asked.zoom.as_ref().is_some_and(|c| c.module != prlx_plan::digest(&source.ptx)) {
         return Err("another module is looked at closer".into());
     }

@@ -1,20 +1,55 @@
 //! Runs both sides again with checks and data flow, to find out why their outputs differ.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use prlx_analyze::cause::{DifferingOutput, ExplainedLaunch, add_check_findings, explain};
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{Cause, LaunchReport, Verdict};
+use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, Output};
 use prlx_emu::Checks;
-use prlx_trace::check::{Check, Findings};
+use prlx_trace::check::{Allocation, Check, Findings};
 use prlx_trace::dataflow::DataFlow;
 
-use super::outputs::compare_outputs;
+use super::outputs::{compare_outputs, ignore_unchanged};
 use crate::Monitor;
 use crate::device::{Device, DeviceChoice, DeviceOptions};
 
 /// Bytes that the data flow of one side may take.
 const DATAFLOW_BYTES: u64 = 1 << 30;
+
+/// Instructions of all CTAs together that a launch of a GPU may take on the CPU device: about a minute.
+const GPU_LAUNCH_STEPS: u64 = 100_000_000;
+
+/// Instructions that one CTA of such a launch may take at least.
+const GPU_CTA_STEPS: u64 = 1 << 16;
+
+/// What a report says of causes of launches of a GPU.
+const FROM_CPU: &str = "the cause comes from running both sides again on the CPU device";
+
+/// What a report says if the difference does not show on the CPU device.
+const ONLY_ON_GPU: &str = "run again on the CPU device, both sides leave equal outputs: the difference depends on the \
+     GPU, as on the order of its threads, on fused operations, or on approximate functions; `prlx run --check all` of \
+     both launches looks for races";
+
+/// Where the launches ran that are explained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    /// On the CPU device, from launch files.
+    CpuDevice,
+    /// On a GPU, from launch files.
+    Gpu,
+    /// In programs, on a GPU. The jobs are captured launches.
+    Program,
+}
+
+impl Origin {
+    /// Where launch files run with these options.
+    pub(super) fn of(device: &DeviceOptions) -> Origin {
+        if device.is_gpu() { Origin::Gpu } else { Origin::CpuDevice }
+    }
+}
 
 /// What running both sides again gave.
 #[derive(Debug, Default)]
@@ -23,6 +58,10 @@ struct Explanation {
     causes: Vec<Cause>,
     /// By side: what the checks found.
     findings: [Findings; 2],
+    /// Whether outputs differ.
+    outputs_differ: bool,
+    /// By side: why the run stopped.
+    stopped: [Option<String>; 2],
 }
 
 /// One side, run again.
@@ -30,25 +69,37 @@ struct Side {
     flow: DataFlow,
     findings: Findings,
     outputs: Vec<Output>,
+    /// Why the run stopped.
+    stopped: Option<String>,
 }
 
 /// Explains the differences of a launch, and settles what outputs and checks alone can settle. Does nothing
-/// for a launch that is the same, and nothing on a GPU.
+/// for a launch that is the same. These runs are on the CPU device, wherever the launch ran.
 ///
 /// # Errors
 /// If the device cannot be opened, or the user interrupts.
 pub(super) fn explain_launch(
     launch: &mut LaunchReport,
-    jobs: &[Job; 2],
+    (jobs, origin): (&[Job; 2], Origin),
     device: &DeviceOptions,
     tolerance: Option<Tolerance>,
     monitor: &Monitor<'_>,
 ) -> Result<()> {
-    if device.device != DeviceChoice::Cpu || launch.verdict == Verdict::Same {
+    if launch.verdict == Verdict::Same {
         return Ok(());
     }
-    let found = rerun(jobs, device, tolerance, monitor)?;
+    let found = rerun((jobs, origin), device, tolerance, monitor)?;
     launch.causes = found.causes;
+    if origin != Origin::CpuDevice {
+        for (side, why) in ["A", "B"].into_iter().zip(&found.stopped) {
+            launch.notes.extend(why.as_ref().map(|why| format!("the CPU device stopped in {side}: {why}")));
+        }
+        if !launch.causes.is_empty() {
+            launch.notes.push(FROM_CPU.to_owned());
+        } else if !launch.outputs_agree() && !found.outputs_differ && found.stopped == [None, None] {
+            launch.notes.push(ONLY_ON_GPU.to_owned());
+        }
+    }
     let errors = add_check_findings(launch, found.findings.each_ref());
     if !errors && launch.only_code_unmatched() {
         launch.accept_unmatched_code();
@@ -58,7 +109,7 @@ pub(super) fn explain_launch(
 
 /// Runs both sides again.
 fn rerun(
-    jobs: &[Job; 2],
+    (jobs, origin): (&[Job; 2], Origin),
     device: &DeviceOptions,
     tolerance: Option<Tolerance>,
     monitor: &Monitor<'_>,
@@ -66,11 +117,14 @@ fn rerun(
     let side = |job: &Job| {
         monitor.check()?;
         let activity = monitor.activity(&format!("looking for the cause in {}", job.name));
-        let side = again(job, device);
+        let side = again(job, origin, device);
         drop(activity);
         side
     };
-    let [a, b] = [side(&jobs[0])?, side(&jobs[1])?];
+    let [mut a, mut b] = [side(&jobs[0])?, side(&jobs[1])?];
+    if origin == Origin::Program {
+        ignore_unchanged(jobs, [&mut a.outputs, &mut b.outputs]);
+    }
     let outputs = differing(jobs, [&a.outputs, &b.outputs], tolerance);
     let launch = ExplainedLaunch {
         flows: [&a.flow, &b.flow],
@@ -78,7 +132,13 @@ fn rerun(
         outputs: &outputs,
     };
     let causes = explain(&launch);
-    Ok(Explanation { causes, findings: [a.findings, b.findings] })
+    let outputs_differ = !outputs.is_empty();
+    Ok(Explanation {
+        causes,
+        findings: [a.findings, b.findings],
+        outputs_differ,
+        stopped: [a.stopped, b.stopped],
+    })
 }
 
 /// The outputs of these runs that differ.
@@ -99,23 +159,48 @@ fn differing(jobs: &[Job; 2], outputs: [&[Output]; 2], tolerance: Option<Toleran
     all
 }
 
-fn again(job: &Job, device: &DeviceOptions) -> Result<Side> {
+fn again(job: &Job, origin: Origin, device: &DeviceOptions) -> Result<Side> {
     let checks = [Check::Bounds, Check::Race, Check::Init, Check::Sync, Check::Async];
     let options = DeviceOptions {
         device: DeviceChoice::Cpu,
         check: Some(checks.into_iter().fold(Checks::NONE, Checks::with)),
         dataflow: Some(DATAFLOW_BYTES),
         timeout: None,
+        max_steps: if origin == Origin::CpuDevice { device.max_steps } else { Some(steps_of_cta(job)) },
         ..device.clone()
     };
     let mut device = Device::open(&options)?;
     // A kernel that faults leaves what it did until then.
-    let outputs = prlx_driver::run::run(device.driver(), job).map_or_else(|_| Vec::new(), |run| run.outputs);
+    let (outputs, stopped) = match prlx_driver::run::run(device.driver(), job) {
+        Ok(run) => (run.outputs, None),
+        Err(e) => (Vec::new(), Some(e.message)),
+    };
     let findings = device.findings(job);
     let mut flow = device.take_dataflow(job).unwrap_or_default();
+    name_buffers(&mut flow, job);
     // The launch file's names say more than those of the module.
     for (param, arg) in flow.params.iter_mut().zip(&job.args) {
         param.name.clone_from(&arg.name);
     }
-    Ok(Side { flow, findings, outputs })
+    Ok(Side { flow, findings, outputs, stopped })
+}
+
+/// Instructions that each CTA of a launch of a GPU may take.
+fn steps_of_cta(job: &Job) -> u64 {
+    (GPU_LAUNCH_STEPS / job.config.grid.volume().max(1)).max(GPU_CTA_STEPS)
+}
+
+/// Puts the buffers that share an allocation in its place.
+fn name_buffers(flow: &mut DataFlow, job: &Job) {
+    let mut shared = BTreeSet::new();
+    for arg in &job.args {
+        let ArgValue::Buffer(buffer) = &arg.value else { continue };
+        let Some(place) = &buffer.place else { continue };
+        let Some(whole) = flow.buffers.iter().find(|a| a.name == place.allocation) else { continue };
+        let base = whole.base + place.offset;
+        flow.buffers.push(Allocation { name: arg.name.clone(), base, bytes: buffer.size() });
+        shared.insert(place.allocation.as_str());
+    }
+    flow.buffers.retain(|a| !shared.contains(a.name.as_str()));
+    flow.buffers.sort_by_key(|a| a.base);
 }

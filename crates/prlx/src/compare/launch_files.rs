@@ -12,7 +12,7 @@ use prlx_trace::Trace;
 use prlx_trace::check::Findings;
 use prlx_trace::launch::Window;
 
-use super::explain::explain_launch;
+use super::explain::{Origin, explain_launch};
 use super::locates_visits;
 use super::outputs::{compare_outputs, with_common_outputs};
 use crate::Monitor;
@@ -107,7 +107,7 @@ pub fn compare_launch_files(
     if let [launch] = &mut report.launches[..] {
         add_outputs(launch, outputs);
         if options.explain {
-            explain_launch(launch, jobs, device, options.tolerance, monitor)?;
+            explain_launch(launch, (jobs, Origin::of(device)), device, options.tolerance, monitor)?;
         }
         report.conclude();
     }

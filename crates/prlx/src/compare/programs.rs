@@ -9,6 +9,7 @@ use prlx_analyze::view::ViewModel;
 use prlx_driver::session::{Options, Session, Zoom};
 use prlx_trace::{Level, Trace};
 
+use super::captured::explain_programs;
 use super::launch_files::CompareOptions;
 use super::locates_visits;
 use crate::Monitor;
@@ -54,11 +55,14 @@ pub fn compare_programs(
     if options.zoom && locates_visits(session.level) {
         attach_operands(&mut compared.report, &sides, &programs, &session, monitor)?;
     }
+    if options.explain {
+        explain_programs(&mut compared.report, &sides, &programs, &session, options, monitor)?;
+    }
     Ok(ProgramComparison { report: compared.report, scene: compared.scene, sides, folder })
 }
 
 /// Two programs that run more than once.
-struct Programs<'a> {
+pub(super) struct Programs<'a> {
     commands: [&'a [OsString]; 2],
     /// Where recordings go.
     folder: &'a Path,
@@ -69,7 +73,13 @@ struct Programs<'a> {
 
 impl Programs<'_> {
     /// Runs side `side` once more; the name of its recording ends in `suffix`.
-    fn record(&self, side: usize, suffix: &str, options: &Options, monitor: &Monitor<'_>) -> Result<Session> {
+    pub(super) fn record(
+        &self,
+        side: usize,
+        suffix: &str,
+        options: &Options,
+        monitor: &Monitor<'_>,
+    ) -> Result<Session> {
         monitor.check()?;
         let name = ["a", "b"][side];
         let options = Options { folder: self.folder.join(format!("{name}{suffix}.prlx")), ..options.clone() };

@@ -10,13 +10,14 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::survey::Survey;
-use prlx_driver::session::{Options, ProcessEntry, Session, SessionIndex, VARIABLE};
+use prlx_driver::LAUNCH_FILE;
+use prlx_driver::session::{Options, ProcessEntry, Session, SessionIndex, VARIABLE, captured_launch};
 
 use super::supervisor::Supervisor;
 use super::{library, session_folder, start_error};
@@ -103,6 +104,17 @@ pub fn run_program(
     Ok(Ended { status, stopped, processes })
 }
 
+/// The launch files of captured launches.
+fn captured(session: &Session) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(&session.path).into_iter().flatten().flatten() {
+        let number = captured_launch(&entry.path());
+        all.extend(number.map(|n| (n, entry.path().join(LAUNCH_FILE))).filter(|(_, file)| file.is_file()));
+    }
+    all.sort();
+    all.into_iter().map(|(_, file)| file).collect()
+}
+
 /// Removes the folder of a program that recorded nothing, for a caller that does not read it.
 pub fn discard_empty_recording(folder: &Path, ended: &Ended) {
     if ended.processes == 0 {
@@ -157,6 +169,7 @@ fn conclude(
         processes,
         launches,
         recorded,
+        captured: captured(&session),
         survey,
     }));
     Ok(processes)

@@ -1,7 +1,7 @@
 //! Prepares the folder that a program's recording goes into, and removes what an earlier recording left.
 //!
 //! # Invariants
-//! - Only files that PRLX writes are ever removed: the index, and recordings of processes.
+//! - Only files that PRLX writes are ever removed: the index, recordings of processes, and captured launches.
 //! - A folder with anything else in it is never written to.
 
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use prlx_driver::session::{INDEX, LIVE_EXTENSION, Session};
+use prlx_driver::session::{INDEX, LIVE_EXTENSION, Session, captured_launch};
 use prlx_driver::{Error, ErrorKind};
 
 /// Makes the folder, or takes one that is empty or holds the index of a recording without processes, and
@@ -52,17 +52,30 @@ pub fn remove_recording(path: &Path) -> Result<()> {
         // `prepare` creates a missing folder, and refuses a file.
         Err(_) => return Ok(()),
     };
+    let extension = |file: &Path| file.extension().and_then(OsStr::to_str).unwrap_or_default().to_owned();
     let own = |file: &Path| {
-        let extension = file.extension().and_then(OsStr::to_str).unwrap_or_default();
-        file.is_file() && (file.ends_with(INDEX) || ["prlx", LIVE_EXTENSION].contains(&extension))
+        file.is_file() && (file.ends_with(INDEX) || ["prlx", LIVE_EXTENSION].contains(&&*extension(file)))
     };
-    if let Some(other) = all.iter().find(|file| !own(file)) {
+    let of_capture = |file: &Path| file.is_file() && ["toml", "ptx", "npy"].contains(&&*extension(file));
+    let mut files = Vec::new();
+    let mut folders = Vec::new();
+    for entry in all {
+        match captured_launch(&entry).filter(|_| entry.is_dir()) {
+            Some(_) => {
+                let inside = entries(&entry).with_context(|| format!("cannot read {}", entry.display()))?;
+                files.extend(inside.into_iter().map(|file| (of_capture(&file), file)));
+                folders.push(entry);
+            }
+            None => files.push((own(&entry), entry)),
+        }
+    }
+    if let Some((_, other)) = files.iter().find(|(own, _)| !own) {
         let what = format!("{} is not part of a recording, so --force removes nothing", other.display());
         return Err(Error::new(ErrorKind::File, what).help("name another directory with -o").into());
     }
-    for file in &all {
-        fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display()))?;
-    }
+    let cannot = |path: &Path| format!("cannot remove {}", path.display());
+    files.iter().try_for_each(|(_, file)| fs::remove_file(file).with_context(|| cannot(file)))?;
+    folders.iter().try_for_each(|folder| fs::remove_dir(folder).with_context(|| cannot(folder)))?;
     Ok(())
 }
 

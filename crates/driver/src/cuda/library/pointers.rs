@@ -20,6 +20,8 @@ pub struct PointerInfo {
     pub managed: bool,
     /// Whether the current context's device may read the memory.
     pub readable: bool,
+    /// Begin address of the allocation.
+    pub start: u64,
     /// End address of the allocation, or of its part that is backed by memory.
     pub end: u64,
 }
@@ -58,9 +60,27 @@ impl Library {
             device: device as u32,
             managed: managed != 0,
             readable,
+            start,
             end: end.max(at),
         };
         (info.kind != 0).then_some(info)
+    }
+
+    /// The pointers among parameters: words of 8 bytes, at multiples of 8 within one parameter, whose value
+    /// lies in memory that the driver knows. `places` has offset and size of each parameter. Returns the byte
+    /// offset of each pointer, its value, and what it leads to.
+    pub fn pointers(&self, params: &[u8], places: &[(usize, usize)]) -> Vec<(u32, u64, PointerInfo)> {
+        let mut found = Vec::new();
+        for (at, size) in places {
+            for word in (at.next_multiple_of(8)..).step_by(8).take_while(|w| w + 8 <= at + size) {
+                let Some(value) = params.get(word..).and_then(|p| p.first_chunk()) else { break };
+                let value = u64::from_le_bytes(*value);
+                // No device has memory in the first page.
+                let info = if value < 4096 { None } else { self.pointer_info(value) };
+                found.extend(info.map(|info| (word as u32, value, info)));
+            }
+        }
+        found
     }
 
     /// Launches a kernel in a stream. `params` has one slice for each parameter.

@@ -286,16 +286,7 @@ impl Digests {
 
     /// Finds the pointers among the parameters, and the ranges that they lead to.
     fn pointees(&self, params: &[u8], places: &[(usize, usize)]) -> (Vec<RangedPointee>, Vec<[u64; 2]>) {
-        let mut found: Vec<(u32, u64, PointerInfo)> = Vec::new();
-        for (at, size) in places {
-            for word in (at.next_multiple_of(8)..).step_by(8).take_while(|w| w + 8 <= at + size) {
-                let Some(value) = params.get(word..).and_then(|p| p.first_chunk()) else { break };
-                let value = u64::from_le_bytes(*value);
-                // No device has memory in the first page.
-                let info = if value < 4096 { None } else { self.library.pointer_info(value) };
-                found.extend(info.map(|info| (word as u32, value, info)));
-            }
-        }
+        let found = self.library.pointers(params, places);
         let ours = |info: &PointerInfo| {
             info.kind == pointer::DEVICE && !info.managed && info.device == self.device && info.readable
         };
@@ -336,7 +327,7 @@ impl std::fmt::Debug for Digests {
 }
 
 /// Shares `most` bytes fairly: small ranges get all of their size, the others equal parts of the rest.
-fn shares(most: u64, sizes: &[u64]) -> Vec<u64> {
+pub(super) fn shares(most: u64, sizes: &[u64]) -> Vec<u64> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|i| sizes[*i]);
     let mut out = vec![0; sizes.len()];

@@ -19,26 +19,26 @@ const COPIES: usize = 4;
 
 /// What a kernel does with one of its parameters.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Use {
+pub struct ParamUse {
     /// The parameter is an address.
-    pub(super) pointer: bool,
+    pub pointer: bool,
     /// Type of the elements behind it, if an access tells.
-    pub(super) element: Option<Scalar>,
+    pub element: Option<Scalar>,
     /// The kernel reads there, or updates what is there.
-    pub(super) read: bool,
+    pub read: bool,
     /// The kernel writes there.
-    pub(super) written: bool,
+    pub written: bool,
 }
 
 /// How the kernel `function` uses each of its parameters.
-pub(super) fn uses(module: &Module, function: &Function, text: &str) -> Vec<Use> {
+pub fn param_uses(module: &Module, function: &Function, text: &str) -> Vec<ParamUse> {
     let flow = Flow::of(function);
     // By register: the instructions that read or write it.
     let mut touching = vec![Vec::new(); function.regs.len()];
     for (i, inst) in function.insts.iter().enumerate() {
         inst.for_each_reg(&mut |reg, _, _| touching[reg.index()].push(i));
     }
-    let mut uses = vec![Use::default(); function.params.len()];
+    let mut uses = vec![ParamUse::default(); function.params.len()];
     let declared = |i: usize| {
         let symbol = module.symbols.get(function.params[i].index());
         symbol.is_some_and(|s| s.span.of(text).contains(".ptr"))

@@ -13,8 +13,6 @@
 //!   little.
 //! - Structures get zeros. A structure that holds a pointer, or is a tensor map, must be edited first.
 
-mod pointers;
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
@@ -22,7 +20,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Result, anyhow};
 use prlx_driver::session::KernelPattern;
 use prlx_driver::signature::{Signature, cluster_unit, limit};
-use prlx_driver::{Error, ErrorKind, Job, compile_cuda, element};
+use prlx_driver::{Error, ErrorKind, Job, ParamUse, compile_cuda, element, param_uses, quoted, short_name};
 use prlx_isa::ptx;
 use prlx_isa::view::{Function, Module, Space};
 use prlx_trace::Dim3;
@@ -32,7 +30,6 @@ use prlx_trace::names::display_name;
 use crate::code;
 use crate::device::{Device, DeviceOptions};
 use crate::input::{self, FileKind};
-use pointers::Use;
 
 /// Elements of each buffer: enough for three dimensions of [`SCALAR`].
 const LEN: u64 = 65_536;
@@ -84,7 +81,7 @@ pub fn launch_template(
     let (module, _) = ptx::read(&text);
     let signature = choose(code, image, Signature::all(&module), kernel)?;
     let function = module.functions.iter().find(|f| f.name == signature.name);
-    let uses = function.map(|f| pointers::uses(&module, f, &text)).unwrap_or_default();
+    let uses = function.map(|f| param_uses(&module, f, &text)).unwrap_or_default();
     let extracted = image.map(|_| output.with_extension("ptx"));
     let place = relative(extracted.as_deref().unwrap_or(code), output);
     let name = output.display().to_string();
@@ -227,9 +224,8 @@ fn blocks(signature: &Signature) -> Vec<Dim3> {
 }
 
 /// Writes the table of one parameter.
-fn argument(out: &mut String, signature: &Signature, param: &Param, used: Use) {
-    let prefix = format!("{}_", signature.name);
-    let name = param.name.strip_prefix(&prefix).unwrap_or(&param.name);
+fn argument(out: &mut String, signature: &Signature, param: &Param, used: ParamUse) {
+    let name = short_name(&signature.name, &param.name);
     let size = element::size(param.ty) as u32;
     let _ = write!(out, "\n[[arg]]\nname  = {}\n", quoted(name));
     if param.size > size {
@@ -252,7 +248,7 @@ fn scalar(ty: Scalar) -> u64 {
 }
 
 /// Writes the keys of a buffer.
-fn buffer(out: &mut String, used: &Use) {
+fn buffer(out: &mut String, used: &ParamUse) {
     let (ty, guess) = match used.element {
         Some(ty) => (ty, ""),
         None => (Scalar::F32, ": its type is unknown"),
@@ -296,21 +292,6 @@ fn relative(code: &Path, output: &Path) -> PathBuf {
     }
 }
 
-/// A text as a string of TOML.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04X}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out + "\""
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -323,11 +304,5 @@ mod tests {
         assert_eq!(at("a/k.ptx", "a/k.toml"), "k.ptx");
         assert_eq!(at("a/k.ptx", "b/c/k.toml"), "../../a/k.ptx");
         assert_eq!(at("/a/k.ptx", "b/k.toml"), "/a/k.ptx");
-    }
-
-    #[test]
-    fn names_are_quoted_for_toml() {
-        assert_eq!(quoted(r#"a "b" \c"#), r#""a \"b\" \\c""#);
-        assert_eq!(quoted("a\nb"), "\"a\\u000Ab\"");
     }
 }

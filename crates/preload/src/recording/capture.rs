@@ -1,0 +1,62 @@
+//! Captures launches: copies their memory before and after, and writes each as a launch file.
+//!
+//! # Limitations
+//! Launches of graphs are not captured.
+
+use std::path::PathBuf;
+
+use prlx_driver::cuda::{Library, capture};
+use prlx_driver::session::capture_folder;
+use prlx_driver::{CapturedLaunch, LaunchConfig};
+use prlx_trace::{Dim3, Launch};
+
+use crate::log;
+use crate::recording::session::Session;
+use crate::rewritten_module::{Kernel, Module};
+
+/// A launch that is being captured.
+pub(super) struct Capture {
+    launch: CapturedLaunch,
+    /// Where it will be written.
+    folder: PathBuf,
+}
+
+impl Session {
+    /// Waits for the device and copies the memory of a launch that is about to go into a stream. `None` if the
+    /// session captures nothing, or the memory cannot be copied.
+    pub(super) fn begin_capture(&self, module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Capture> {
+        let (most, ptx) = (self.options.capture?, module.ptx.clone()?);
+        let name = &module.plan.module.functions.get(kernel.function)?.name;
+        let copied = Library::open().map_err(|e| e.message).and_then(|l| {
+            capture::before(l, &launch.params, &kernel.params, most).map_err(|e| e.during("capture").message)
+        });
+        let buffers = copied
+            .map_err(|e| log::warn_once(&format!("launch {} of {name} is not captured: {e}", launch.number)))
+            .ok()?;
+        let config = LaunchConfig {
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster.unwrap_or(Dim3 { x: 1, y: 1, z: 1 }),
+            shared: launch.shared,
+            ..LaunchConfig::default()
+        };
+        let (number, params) = (launch.number, launch.params.clone());
+        let captured = CapturedLaunch { number, kernel: name.clone(), ptx, config, params, buffers };
+        Some(Capture { launch: captured, folder: capture_folder(&self.recording, number) })
+    }
+}
+
+impl Capture {
+    /// The driver has returned `code`. Waits for the launch if it was accepted, copies the memory again, and
+    /// writes the launch file.
+    pub(super) fn finish(mut self, code: i32) {
+        if code == 0
+            && let Ok(library) = Library::open()
+        {
+            capture::after(library, &mut self.launch.buffers);
+        }
+        if let Err(e) = self.launch.write(&self.folder) {
+            log::warn_once(&format!("cannot write {}: {e}", self.folder.display()));
+        }
+    }
+}

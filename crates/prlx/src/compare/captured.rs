@@ -1,0 +1,113 @@
+//! Explains the first differing launch of two programs: runs both again, captures the launch as a launch file
+//! on each side, and looks for the cause on the CPU device.
+//!
+//! # Limitations
+//! - The second runs must make the launch again, with the same number.
+//! - Launches of graphs, and kernels without PTX, are not captured.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use prlx_analyze::outputs::add_outputs;
+use prlx_analyze::report::{LaunchPart, LaunchReport, Report, Verdict};
+use prlx_driver::job::ArgValue;
+use prlx_driver::session::{Options, Session, capture_folder};
+use prlx_driver::{Job, LAUNCH_FILE, Output, after_file, npy, short_name};
+
+use super::explain::{Origin, explain_launch};
+use super::launch_files::CompareOptions;
+use super::outputs::{compare_outputs, ignore_unchanged, with_common_outputs};
+use super::programs::Programs;
+use crate::Monitor;
+use crate::diff::match_processes;
+
+/// Bytes of memory that are captured of a launch.
+const CAPTURE_BYTES: u64 = 256 << 20;
+
+/// Explains the first launch that differs. Programs that do not make the launch again get a warning.
+///
+/// # Errors
+/// If a program cannot be run again, or the user interrupts.
+pub(super) fn explain_programs(
+    report: &mut Report,
+    sides: &[Session; 2],
+    programs: &Programs<'_>,
+    session: &Options,
+    options: &CompareOptions,
+    monitor: &Monitor<'_>,
+) -> Result<()> {
+    let differs = |l: &&mut LaunchReport| l.verdict == Verdict::Differs && l.skipped == [None, None];
+    let Some(launch) = report.launches.iter_mut().find(differs) else { return Ok(()) };
+    let pair = match_processes(sides).pairs.get(launch.process as usize).copied();
+    let (i, j) = pair.context("no such process")?;
+    monitor.note(&format!(
+        "running both programs again to capture launches {} and {}, and to find the cause",
+        launch.launch[0], launch.launch[1]
+    ));
+    let mut captured = [const { None }; 2];
+    for (side, file) in [i, j].into_iter().enumerate() {
+        let number = launch.launch[side];
+        let again = Options {
+            launches: vec![(number, number + 1)],
+            skip: 0,
+            count: None,
+            time: None,
+            digest: None,
+            capture: Some(CAPTURE_BYTES),
+            ..session.clone()
+        };
+        let made = programs.record(side, "-captured", &again, monitor)?;
+        let same = match_processes(&[sides[side].clone(), made.clone()]).pairs;
+        let now = same.into_iter().find(|(before, _)| *before == file).map(|(_, now)| now);
+        let folder = now.and_then(|now| made.files.get(now)).map(|f| capture_folder(&f.path, number));
+        captured[side] = folder.and_then(|folder| CapturedSide::read(&folder).ok());
+    }
+    let [Some(a), Some(b)] = captured else {
+        monitor.warn("the second runs did not make the launch again, so its cause is not known (--no-explain skips these runs)");
+        return Ok(());
+    };
+    let jobs = [a.job, b.job];
+    let jobs = &*with_common_outputs(&jobs);
+    let mut outputs = [a.outputs, b.outputs];
+    let [left, right] = &mut outputs;
+    ignore_unchanged(jobs, [left, right]);
+    for difference in launch.differences.iter_mut().filter(|d| d.what == LaunchPart::Output) {
+        difference.name = short_name(&launch.kernel, &difference.name).to_owned();
+    }
+    let compared = compare_outputs(jobs, [&outputs[0], &outputs[1]], options.tolerance);
+    add_outputs(launch, compared.into_iter().map(|(output, _)| output).collect());
+    explain_launch(launch, (jobs, Origin::Program), &options.device, options.tolerance, monitor)?;
+    report.conclude();
+    Ok(())
+}
+
+/// A captured launch, and what it left on the GPU.
+struct CapturedSide {
+    job: Job,
+    outputs: Vec<Output>,
+}
+
+impl CapturedSide {
+    fn read(folder: &Path) -> Result<CapturedSide> {
+        let job = Job::load(&folder.join(LAUNCH_FILE))?;
+        let mut outputs = Vec::new();
+        for arg in &job.args {
+            let ArgValue::Buffer(buffer) = &arg.value else { continue };
+            let file = folder.join(after_file(&arg.name));
+            let bytes = match std::fs::read(&file) {
+                Ok(file) => npy::read(&file).map_err(anyhow::Error::msg)?.bytes,
+                // Nothing changed there.
+                Err(_) => buffer.bytes(),
+            };
+            outputs.push(Output {
+                name: arg.name.clone(),
+                ty: buffer.ty,
+                shape: buffer.shape.clone(),
+                bytes,
+                expect: None,
+                save: None,
+            });
+        }
+        Ok(CapturedSide { job, outputs })
+    }
+}
