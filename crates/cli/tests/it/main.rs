@@ -1,5 +1,6 @@
 //! Tests of the command line: what `prlx` prints, what it writes, and how it ends.
 
+mod captured;
 mod cli;
 mod cuda;
 mod diff_flags;

@@ -8,6 +8,8 @@
 //! # Limitations
 //! - Memory behind pointers that lie in memory themselves is not in the file, and neither is memory before a
 //!   pointer.
+//! - Variables of the module have the values that the module gives them; the file names those that the host
+//!   or an earlier launch may have set.
 //! - Types of elements are guessed from the instructions that use them.
 
 use std::collections::BTreeMap;
@@ -16,6 +18,7 @@ use std::io;
 use std::path::Path;
 
 use prlx_isa::ptx;
+use prlx_isa::view::{Module, Space, Symbol};
 use prlx_trace::Dim3;
 use prlx_trace::kernel::{Param, Scalar};
 
@@ -92,6 +95,7 @@ impl CapturedLaunch {
         let uses = function.map(|f| param_uses(&module, f, &self.ptx)).unwrap_or_default();
         let mut files = vec![("module.ptx".to_owned(), self.ptx.clone().into_bytes())];
         let mut out = self.head(cluster_unit(&limits));
+        variables(&mut out, &module);
         let shared = self.shared_allocations();
         let mut later = String::new();
         for (i, param) in params.iter().enumerate() {
@@ -173,6 +177,19 @@ impl CapturedLaunch {
         }
         let shared = lowest.into_iter().filter(|(_, (_, pointers))| *pointers > 1);
         shared.map(|(allocation, (first, _))| (allocation, first / ALIGN * ALIGN)).collect()
+    }
+}
+
+/// Names the variables of the module whose values at the launch are not in the file.
+fn variables(out: &mut String, module: &Module) {
+    // Names with `$` are made by the compiler, as texts of `printf`: nobody else can set those.
+    let settable = |s: &&Symbol| {
+        let space = matches!(s.space, Space::Global | Space::Const);
+        space && !s.is_function && !s.external && s.size > 0 && !s.name.starts_with('$')
+    };
+    let names: Vec<&str> = module.symbols.iter().filter(settable).map(|s| s.name.as_str()).collect();
+    if !names.is_empty() {
+        let _ = writeln!(out, "# Variables that have the values of the module here: {}", names.join(", "));
     }
 }
 

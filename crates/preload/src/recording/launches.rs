@@ -79,7 +79,7 @@ pub fn record_unchanged(
             false => launch.undigested = Some(NO_PARAMS.to_owned()),
         }
     }
-    let launch = Launch { skipped: Some(why.to_owned()), ..launch };
+    let launch = Launch { skipped: Some(why.to_owned()), window: None, ..launch };
     if let Some((launch, streams)) = session.digest_queue.ended(launch, Streams::default()) {
         session.append(&launch, &streams);
     }

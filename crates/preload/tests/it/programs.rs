@@ -9,7 +9,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use prlx_analyze::{DiffOptions, Verdict, diff};
-use prlx_driver::session::{KernelPattern, Options, Session, VARIABLE};
+use prlx_driver::session::{KernelPattern, Options, Session, VARIABLE, capture_folder};
+use prlx_driver::{Job, LAUNCH_FILE, after_file, npy};
+use prlx_emu::Emulator;
 use prlx_trace::{Dim3, Trace};
 
 use crate::nvidia::nvidia;
@@ -528,5 +530,33 @@ fn a_driver_that_refuses_rewritten_code_gets_the_programs_own() {
             "{}",
             ours.err
         );
+    }
+}
+
+#[test]
+fn a_captured_launch_runs_from_its_launch_file() {
+    let folder = Folder::new();
+    let Some(program) = folder.program("chain", How::Linked) else { return };
+    for how in ["one", "buffer", "padded"] {
+        let options =
+            Options { capture: Some(1 << 20), launches: vec![(2, 3)], ..Options::new(folder.0.as_path()) };
+        let variable = options.to_variable().unwrap();
+        let (bare, _) = run(&folder, &program, &["-1", how, "new"], false, &[]);
+        let (ours, log) = run(&folder, &program, &["-1", how, "new"], true, &[(VARIABLE, &variable)]);
+        assert_eq!(bare, ours, "{log}");
+        let recording = Session::open(&folder.0).unwrap().files.pop().unwrap().path;
+        let captured = capture_folder(&recording, 2);
+        let job = Job::load(&captured.join(LAUNCH_FILE)).unwrap();
+        let done = prlx_driver::run(&mut Emulator::new(Default::default()), &job).unwrap();
+        let (mut changed, mut all) = (0, 0);
+        for output in done.outputs {
+            let after = npy::read(&fs::read(captured.join(after_file(&output.name))).unwrap()).unwrap();
+            assert_eq!(after.bytes, output.bytes, "{how}: {}", output.name);
+            all += 1;
+            changed += u32::from(output.bytes.len() >= 256);
+        }
+        assert_eq!((all, changed), (1, 1), "{how}");
+        fs::remove_file(&recording).unwrap();
+        fs::remove_dir_all(&captured).unwrap();
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use prlx_analyze::outputs::add_outputs;
-use prlx_analyze::report::{LaunchPart, LaunchReport, Report, Verdict};
+use prlx_analyze::report::{CauseClass, LaunchPart, LaunchReport, Report, Verdict};
 use prlx_driver::job::ArgValue;
 use prlx_driver::session::{Options, Session, capture_folder};
 use prlx_driver::{Job, LAUNCH_FILE, Output, after_file, npy, short_name};
@@ -24,7 +24,11 @@ use crate::diff::match_processes;
 /// Bytes of memory that are captured of a launch.
 const CAPTURE_BYTES: u64 = 256 << 20;
 
-/// Explains the first launch that differs. Programs that do not make the launch again get a warning.
+/// What a report says if a launch got other memory, and nothing tells which launch left it.
+const EARLIER: &str = "an earlier launch, or the host, left other memory for this launch: --digest finds the first \
+     launch that does";
+
+/// Explains the culprit if digests name one, and otherwise the first launch that differs. Programs that do not make the launch again get a warning.
 ///
 /// # Errors
 /// If a program cannot be run again, or the user interrupts.
@@ -36,7 +40,10 @@ pub(super) fn explain_programs(
     options: &CompareOptions,
     monitor: &Monitor<'_>,
 ) -> Result<()> {
-    let differs = |l: &&mut LaunchReport| l.verdict == Verdict::Differs && l.skipped == [None, None];
+    let digested = report.launches.iter().any(|l| l.culprit);
+    let differs = |l: &&mut LaunchReport| {
+        l.verdict == Verdict::Differs && l.skipped == [None, None] && l.culprit == digested
+    };
     let Some(launch) = report.launches.iter_mut().find(differs) else { return Ok(()) };
     let pair = match_processes(sides).pairs.get(launch.process as usize).copied();
     let (i, j) = pair.context("no such process")?;
@@ -71,14 +78,31 @@ pub(super) fn explain_programs(
     let mut outputs = [a.outputs, b.outputs];
     let [left, right] = &mut outputs;
     ignore_unchanged(jobs, [left, right]);
-    for difference in launch.differences.iter_mut().filter(|d| d.what == LaunchPart::Output) {
-        difference.name = short_name(&launch.kernel, &difference.name).to_owned();
-    }
+    name_differences(launch, jobs);
     let compared = compare_outputs(jobs, [&outputs[0], &outputs[1]], options.tolerance);
     add_outputs(launch, compared.into_iter().map(|(output, _)| output).collect());
     explain_launch(launch, (jobs, Origin::Program), &options.device, options.tolerance, monitor)?;
+    if !digested && launch.causes.first().is_some_and(|c| c.class == CauseClass::Input) {
+        launch.notes.push(EARLIER.to_owned());
+    }
     report.conclude();
     Ok(())
+}
+
+/// Gives the differences of a launch the names of the launch files. An address is no difference if the same
+/// memory lies behind it.
+fn name_differences(launch: &mut LaunchReport, jobs: &[Job; 2]) {
+    let behind = |side: usize, name: &str| {
+        let arg = jobs[side].args.iter().find(|arg| arg.name == name)?;
+        if let ArgValue::Buffer(buffer) = &arg.value { Some(buffer.bytes()) } else { None }
+    };
+    for difference in &mut launch.differences {
+        difference.name = short_name(&launch.kernel, &difference.name).to_owned();
+    }
+    launch.differences.retain(|d| {
+        let memory = || behind(0, &d.name).zip(behind(1, &d.name));
+        d.what != LaunchPart::Input || memory().is_none_or(|(a, b)| a != b)
+    });
 }
 
 /// A captured launch, and what it left on the GPU.
