@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::narrow::low32;
+
 /// Declares dense index types, which print as `site3`.
 macro_rules! ids {
     ($($(#[$m:meta])* $name:ident($int:ty) = $prefix:literal;)*) => { $(
@@ -13,7 +15,7 @@ macro_rules! ids {
         pub struct $name(pub $int);
         impl $name {
             /// As an index into the table it numbers.
-            pub const fn index(self) -> usize { self.0 as usize }
+            pub const fn index(self) -> usize { $crate::narrow::index(self.0 as u64) }
         }
         impl $crate::codec::Codec for $name {
             const MIN: usize = 1;
@@ -143,7 +145,7 @@ impl Dim3 {
     pub const fn position(self, i: u64) -> Dim3 {
         let (x, y) =
             (if self.x == 0 { 1 } else { self.x as u64 }, if self.y == 0 { 1 } else { self.y as u64 });
-        Dim3 { x: (i % x) as u32, y: (i / x % y) as u32, z: (i / x / y) as u32 }
+        Dim3 { x: low32(i % x), y: low32(i / x % y), z: low32(i / x / y) }
     }
 }
 

@@ -460,7 +460,7 @@ impl Scalar {
     }
     /// What is its own of `bits`: a register may hold more than what is moved through it.
     pub const fn low(self, bits: u64) -> u64 {
-        crate::device::low(bits, self.bits() as u8)
+        crate::device::low(bits, crate::narrow::low8(self.bits() as u64))
     }
     /// Whether it is a signed integer.
     pub const fn signed(self) -> bool {

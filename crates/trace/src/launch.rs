@@ -133,7 +133,8 @@ impl Launch {
             None => LaneMask(0),
             Some(None) => self.lanes(warp),
             Some(Some(known)) => {
-                known.binary_search_by_key(&warp, |w| w.0).map_or(LaneMask(0), |i| known[i].1)
+                let found = known.binary_search_by_key(&warp, |w| w.0).ok();
+                found.and_then(|i| known.get(i)).map_or(LaneMask(0), |w| w.1)
             }
         }
     }

@@ -143,7 +143,8 @@ impl Codec for Records {
                         clock = clock.wrapping_add(value);
                         r.clock = clock;
                     }
-                    _ => r.payload[column - 2] = value,
+                    2 => r.payload[0] = value,
+                    _ => r.payload[1] = value,
                 }
             }
         }

@@ -146,7 +146,10 @@ impl Aggregate {
                 let value = if signed { i128::from(value.cast_signed()) } else { i128::from(value) };
                 match value - i128::from(low) {
                     below if below < 0 => 0,
-                    over => 1 + (over / i128::from(step.max(1))).min(i128::from(steps)) as usize,
+                    over => {
+                        let cell = (over / i128::from(step.max(1))).min(i128::from(steps));
+                        usize::try_from(cell).map_or(0, |cell| 1 + cell)
+                    }
                 }
             }
             _ if negative => 0,

@@ -14,6 +14,7 @@ use crate::ids::{ModuleId, WarpId};
 use crate::kernel::Module;
 use crate::launch::{Launch, WarpInfo, WarpStream};
 use crate::mark::Marks;
+use crate::narrow::saturated32;
 use crate::parallel::Workers;
 use crate::process::{Process, Skipped};
 use crate::table::TableContents;
@@ -136,7 +137,8 @@ impl Packed {
         let unpacked = frame::unpacked(first, warps);
         let size = unpacked.len() as u64;
         if size > frame::MOST {
-            let (warp, most) = (warps[0].warp, frame::MOST);
+            let warp = warps.first().map(|w| w.warp).unwrap_or_default();
+            let most = frame::MOST;
             let say = format!("the stream of {warp} takes {size} bytes; a frame has at most {most}");
             return Err(std::io::Error::other(say));
         }
@@ -146,16 +148,20 @@ impl Packed {
         Ok(Packed { bytes: Part::own(bytes), size, checksum, version, sites: u32::MAX, offset: 0 })
     }
     fn open(&self, first: usize, infos: &[WarpInfo]) -> Result<Vec<WarpStream>, Error> {
-        let damaged =
-            |what: String| Error { offset: self.offset, field: format!("frame of {}", infos[0].warp), what };
+        let name = name_of(infos);
+        let damaged = |what: String| Error { offset: self.offset, field: name.clone(), what };
         let packed = self.bytes.bytes();
         if xxh3_64(packed) != self.checksum {
             return Err(damaged("the checksum does not fit the bytes".into()));
         }
         let bytes = frame::unpack(packed, self.size).map_err(damaged)?;
-        frame::parse(&bytes, self.version, first, infos, self.sites)
-            .map_err(|e| e.within(&format!("frame of {}", infos[0].warp)))
+        frame::parse(&bytes, self.version, first, infos, self.sites).map_err(|e| e.within(&name))
     }
+}
+
+/// How errors name the frame of these warps.
+fn name_of(infos: &[WarpInfo]) -> String {
+    format!("frame of {}", infos.first().map(|i| i.warp).unwrap_or_default())
 }
 
 impl Streams {
@@ -241,7 +247,8 @@ impl Streams {
     }
     /// What is known of one warp; `None` if it was not recorded.
     pub fn info(&self, warp: WarpId) -> Option<WarpInfo> {
-        self.infos.binary_search_by_key(&warp, |w| w.warp).ok().map(|i| self.infos[i])
+        let at = self.infos.binary_search_by_key(&warp, |w| w.warp).ok()?;
+        self.infos.get(at).copied()
     }
     /// A digest of all warps' digests: equal roots, equal launches as far as they were recorded. 0 if a
     /// digest is missing.
@@ -262,7 +269,7 @@ impl Streams {
     }
     /// The warps of frame `i`, without unpacking it; empty if there is none.
     pub fn frame_infos(&self, i: usize) -> &[WarpInfo] {
-        self.frames.get(i).map_or(&[], |f| &self.infos[f.warps.clone()])
+        self.frames.get(i).and_then(|f| self.infos.get(f.warps.clone())).unwrap_or_default()
     }
     /// Which frame holds a warp.
     pub fn frame_of(&self, warp: WarpId) -> Option<usize> {
@@ -277,9 +284,9 @@ impl Streams {
         let Some(frame) = self.frames.get(i) else { return Ok(Vec::new()) };
         match &frame.body {
             Body::Plain(warps) => Ok(warps.clone()),
-            Body::Packed(packed) => packed.open(frame.warps.start, &self.infos[frame.warps.clone()]),
+            Body::Packed(packed) => packed.open(frame.warps.start, self.frame_infos(i)),
             Body::Absent => {
-                let field = format!("frame of {}", self.infos[frame.warps.start].warp);
+                let field = name_of(self.frame_infos(i));
                 Err(Error { offset: 0, field, what: ABSENT.into() })
             }
         }
@@ -290,7 +297,7 @@ impl Streams {
     /// When the frame's bytes are damaged.
     pub fn warp(&self, warp: WarpId) -> Result<Option<WarpStream>, Error> {
         let Some(i) = self.frame_of(warp) else { return Ok(None) };
-        if let Body::Plain(warps) = &self.frames[i].body {
+        if let Some(Frame { body: Body::Plain(warps), .. }) = self.frames.get(i) {
             return Ok(warps.iter().find(|w| w.warp == warp).cloned());
         }
         Ok(self.frame(i)?.into_iter().find(|w| w.warp == warp))
@@ -301,7 +308,7 @@ impl Trace {
     /// Puts a recording behind this one: its modules get the numbers that follow, its launches numbers that
     /// are `launches` higher.
     pub fn append(&mut self, other: Trace, launches: u64) {
-        let modules = self.modules.len() as u32;
+        let modules = saturated32(self.modules.len());
         let module = |id: ModuleId| ModuleId(id.0 + modules);
         if self.producer.is_empty() {
             self.producer = other.producer;
@@ -329,14 +336,14 @@ impl Trace {
     /// as far as they were recorded. What went in does not count, nor when and where it ran. `None` if a warp
     /// has no digest.
     pub fn root(&self) -> Option<u64> {
-        let mut order: Vec<usize> = (0..self.launches.len()).collect();
-        order.sort_by_key(|i| (self.launches[*i].launch.number, *i));
+        let mut order: Vec<&Recording> = self.launches.iter().collect();
+        order.sort_by_key(|r| r.launch.number);
         let mut hash = Xxh3::new();
         let mut put = |bytes: &[u8]| {
             hash.update(&(bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
         };
-        for Recording { launch: l, streams } in order.into_iter().map(|i| &self.launches[i]) {
+        for Recording { launch: l, streams } in order {
             let kernel = self.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
             put(kernel.map_or(&[], |f| f.name.as_bytes()));
             for d in [l.grid, l.block, l.cluster.unwrap_or_default()] {
@@ -349,9 +356,12 @@ impl Trace {
                 root => put(&root.to_le_bytes()),
             }
             for after in l.args.iter().map(|a| a.after) {
-                put(&after.map_or([0; 9], |n| {
-                    std::array::from_fn(|i| if i == 0 { 1 } else { n.to_le_bytes()[i - 1] })
-                }));
+                let mut bytes = [0; 9];
+                if let Some(n) = after {
+                    bytes[0] = 1;
+                    bytes[1..].copy_from_slice(&n.to_le_bytes());
+                }
+                put(&bytes);
             }
         }
         Some(hash.digest())

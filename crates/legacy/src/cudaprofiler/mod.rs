@@ -15,11 +15,19 @@
 //! Lanes past 2^20 and events past 2^10 run into other fields; the buffer cannot show that. An instant of
 //! FlashInfer does not move its cursor, so the next event overwrites it.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::indexing_slicing
+)]
+
 use std::collections::BTreeMap;
 
 mod timeline;
 
 use prlx_trace::Error;
+use prlx_trace::narrow::{high32, low32};
 
 pub use timeline::{from_timeline, to_timeline};
 
@@ -220,7 +228,7 @@ fn header(
 ) -> Result<[u32; 2], Error> {
     let word = *words.first().ok_or_else(|| wrong(0, "header", "the buffer is empty".into()))?;
     let names = ["num_blocks", "num_groups"];
-    let mut sizes = [word as u32, (word >> 32) as u32];
+    let mut sizes = [low32(word), high32(word)];
     if word == 0 {
         add(repairs, Repair::Header, 1);
         for ((size, given), name) in sizes.iter_mut().zip(given).zip(names) {
@@ -256,7 +264,7 @@ fn gather(
             add(repairs, Repair::Stale, 1);
             continue;
         }
-        let tag = word as u32;
+        let tag = low32(word);
         let (lane, sm) = match format {
             Format::CudaProfiler => {
                 let lane = tag >> 12;
@@ -280,7 +288,7 @@ fn gather(
                 }
                 let carried = block >> BLOCK_BITS != 0;
                 add(repairs, Repair::Carry, carried.into());
-                (lane as u32, (!carried).then_some(tag >> 24))
+                (low32(lane), (!carried).then_some(tag >> 24))
             }
         };
         let kind = (tag & 3) as u8;
@@ -294,7 +302,7 @@ fn gather(
         if let Some(known) = events.filter(|n| kind != 3 && usize::from(id) >= *n) {
             return Err(wrong(slot, "event", format!("it is {id}, and there are {known} names")));
         }
-        found.entry(lane).or_default().push(Word { slot, raw: (word >> 32) as u32, id, kind, sm });
+        found.entry(lane).or_default().push(Word { slot, raw: high32(word), id, kind, sm });
     }
     Ok(found)
 }
@@ -340,8 +348,8 @@ fn lane(number: u32, words: Vec<Word>, places: &Places, repairs: &mut BTreeMap<R
             continue;
         }
         // Later by as little as can be; where that is more than half a turn after going back, it is older.
-        let since = now.map_or(0, |n| w.raw.wrapping_sub(n as u32));
-        let back = now.is_some_and(|n| w.raw < n as u32);
+        let since = now.map_or(0, |n| w.raw.wrapping_sub(low32(n)));
+        let back = now.is_some_and(|n| w.raw < low32(n));
         if back && since > u32::MAX / 2 {
             add(repairs, Repair::Stale, 1);
             continue;
@@ -395,8 +403,11 @@ fn align(buffer: &mut Buffer) {
     begins.sort_unstable();
     begins.dedup();
     let around = begins.first().zip(begins.last()).map_or(0, |(first, last)| (1 << 32) + first - last);
-    let gap =
-        begins.windows(2).map(|w| (w[1] - w[0], w[1])).max_by_key(|(gap, at)| (*gap, std::cmp::Reverse(*at)));
+    let gap = begins
+        .iter()
+        .zip(begins.iter().skip(1))
+        .map(|(a, b)| (b - a, *b))
+        .max_by_key(|(gap, at)| (*gap, std::cmp::Reverse(*at)));
     let Some((_, cut)) = gap.filter(|(gap, _)| *gap > around) else { return };
     let mut turned = 0;
     for lane in buffer.lanes.iter_mut().filter(|l| begin(l) < cut) {
@@ -416,8 +427,13 @@ pub fn write(buffer: &Buffer) -> Result<Vec<u64>, Error> {
         return Err(wrong(0, "num_blocks", format!("{stride} lanes do not fit into {LANE_BITS} bits")));
     }
     let most = buffer.lanes.iter().map(|l| l.events.len() as u64 + 1).max().unwrap_or(0);
-    let mut words = vec![0; (1 + stride * most) as usize];
-    words[0] = u64::from(buffer.groups) << 32 | u64::from(buffer.blocks);
+    let length = usize::try_from(1 + stride * most);
+    let mut words = vec![0; length.map_err(|e| wrong(0, "num_blocks", e.to_string()))?];
+    let mut put = |slot: u64, word: u64| {
+        let slot = usize::try_from(slot).ok().and_then(|slot| words.get_mut(slot));
+        slot.into_iter().for_each(|slot| *slot = word);
+    };
+    put(0, u64::from(buffer.groups) << 32 | u64::from(buffer.blocks));
     for lane in &buffer.lanes {
         let mut slot = 1 + u64::from(lane.number);
         if u64::from(lane.number) >= stride {
@@ -437,7 +453,7 @@ pub fn write(buffer: &Buffer) -> Result<Vec<u64>, Error> {
                     "lane 0 begins event 0 at 0, which is an empty slot".into(),
                 ));
             }
-            words[slot as usize] = word;
+            put(slot, word);
             slot += stride;
         }
     }

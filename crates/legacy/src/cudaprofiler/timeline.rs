@@ -138,8 +138,9 @@ pub fn from_timeline(timeline: &mut Timeline) -> Result<(Buffer, Vec<String>), S
         buffer.lanes.push(Lane { number, events: events?, end, ..Lane::default() });
     }
     buffer.lanes.sort_by_key(|l| l.number);
-    if let Some(pair) = buffer.lanes.windows(2).find(|p| p[0].number == p[1].number) {
-        let number = u64::from(pair[0].number);
+    let mut pairs = buffer.lanes.iter().zip(buffer.lanes.iter().skip(1));
+    if let Some((lane, _)) = pairs.find(|(lane, next)| lane.number == next.number) {
+        let number = u64::from(lane.number);
         return Err(format!(
             "two tracks are of group {} of CTA {}: a buffer tells them not apart",
             number % groups,
