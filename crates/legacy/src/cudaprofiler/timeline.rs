@@ -7,7 +7,7 @@
 //! # Limitations
 //! Buffers have no payloads, no cycles and no names. Asynchronous work keeps only its begin and end.
 
-use super::{Buffer, Event, Kind, Lane};
+use super::buffer::{Buffer, Event, Kind, Lane};
 
 use prlx_timeline::read::pairing::{Pairing, PairingFaults};
 use prlx_timeline::{Axis, Launch, Moment, Region, Timeline, Track};
