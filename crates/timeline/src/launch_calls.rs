@@ -1,5 +1,7 @@
 //! Launch calls of the host, on the axis of the tracks.
 
+use prlx_trace::Picos;
+
 /// What a program's host did to launch kernels, on the axis of their times.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Host {
@@ -16,7 +18,7 @@ pub struct HostClock {
     pub device: u32,
     /// Picoseconds by which times of the host may be early or late beside those of the device. `None`:
     /// nothing says how early or late.
-    pub within: Option<u64>,
+    pub within: Option<Picos>,
     /// How many bounds there are: kernels that ended before that was seen, and that began after they were
     /// launched.
     pub bounds: [u64; 2],
@@ -69,8 +71,8 @@ impl Call {
 
 impl Host {
     /// Moves all times back.
-    pub(crate) fn back(&mut self, by: u64) {
-        let by = i64::try_from(by).unwrap_or(i64::MAX);
+    pub(crate) fn back(&mut self, by: Picos) {
+        let by = i64::try_from(by.0).unwrap_or(i64::MAX);
         self.calls.iter_mut().flat_map(Call::times).for_each(|at| *at = at.saturating_sub(by));
     }
 }

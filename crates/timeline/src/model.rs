@@ -5,6 +5,8 @@
 //! - Spans of a track nest, except those marked as asynchronous work.
 //! - [`Timeline::notes`] lists everything that a reader repaired or dropped.
 
+use prlx_trace::{Cycles, Nanos, Picos};
+
 use crate::clusters::Clusters;
 use crate::launch_calls::Host;
 use crate::statistics::add;
@@ -34,7 +36,7 @@ pub struct Calibration {
     /// The kernel, as users call it.
     pub kernel: String,
     /// Cycles that a region with nothing in it seems to take on this device.
-    pub empty: Option<u64>,
+    pub empty: Option<Cycles>,
     /// Its time in proportion to the bare kernel's (warp instructions, where the device counts them).
     pub dilation: Option<f64>,
     /// Registers of a thread.
@@ -74,8 +76,8 @@ pub struct Launch {
     pub clusters: Option<Clusters>,
     /// Whether it was stopped while it ran.
     pub stopped: bool,
-    /// Nanoseconds that it took as the host measured it; instrumented, and bare if that was measured too.
-    pub took: [Option<u64>; 2],
+    /// How long it took as the host measured it; instrumented, and bare if that was measured too.
+    pub took: [Option<Nanos>; 2],
 }
 
 /// What one lane, or the leader of a group, recorded.
@@ -91,8 +93,8 @@ pub struct Track {
     pub warp: Option<u32>,
     /// The group that it said it belongs to: its role.
     pub group: Option<u32>,
-    /// When it began and ended, if that is known; picoseconds.
-    pub life: [Option<u64>; 2],
+    /// When it began and ended, if that is known.
+    pub life: [Option<Picos>; 2],
     /// Spans, by begin; those of one time that are no asynchronous work in the order in which they began.
     pub spans: Vec<Span>,
     /// Moments, by time.
@@ -110,12 +112,12 @@ pub struct Track {
 pub struct Span {
     /// Which of [`Timeline::regions`].
     pub region: u32,
-    /// When it begins; picoseconds.
-    pub begin: u64,
-    /// When it ends; picoseconds.
-    pub end: u64,
+    /// When it begins.
+    pub begin: Picos,
+    /// When it ends.
+    pub end: Picos,
     /// How long, in cycles of its multiprocessor; 0 if only a timer was read.
-    pub cycles: u64,
+    pub cycles: Cycles,
     /// In how many spans of the track it lies; of asynchronous work 0.
     pub depth: u32,
     /// Which visit of this region by this track it is, from 0: where records are lost, of those that are
@@ -136,10 +138,10 @@ pub struct Sum {
     pub region: u32,
     /// Number of visits.
     pub count: u64,
-    /// How long together; picoseconds.
-    pub time: u64,
+    /// How long together.
+    pub time: Picos,
     /// The same in cycles; 0 if only a timer was read.
-    pub cycles: u64,
+    pub cycles: Cycles,
 }
 
 /// A point in time, without duration.
@@ -147,8 +149,8 @@ pub struct Sum {
 pub struct Moment {
     /// Which of [`Timeline::regions`].
     pub region: u32,
-    /// Picoseconds since the begin of the axis.
-    pub at: u64,
+    /// When it is, since the begin of the axis.
+    pub at: Picos,
     /// Whether somebody arrives at what others wait for: the first word says at what.
     pub arrival: bool,
     /// The words of its record.
@@ -160,15 +162,15 @@ pub struct Moment {
 pub struct Axis {
     /// Cycles a microsecond, fitted; 0: times are a timer's own.
     pub mhz: f64,
-    /// Picoseconds by which times near anchors may be early or late (95 of 100 are not).
-    pub single: u64,
+    /// By how much times near anchors may be early or late (95 of 100 are not).
+    pub single: Picos,
     /// The same of times of two multiprocessors against each other.
-    pub residual: u64,
+    pub residual: Picos,
     /// The same anywhere: between anchors that are far apart, clocks may have changed their rates in other
     /// ways than was taken.
-    pub between: u64,
-    /// Picoseconds between ticks of what times are read from.
-    pub tick: u64,
+    pub between: Picos,
+    /// Time between ticks of what times are read from.
+    pub tick: Picos,
 }
 
 /// Something to know about a timeline.
@@ -183,8 +185,8 @@ pub struct Note {
 }
 
 impl Span {
-    /// How long; picoseconds.
-    pub fn time(&self) -> u64 {
+    /// How long it lasts.
+    pub fn time(&self) -> Picos {
         self.end.saturating_sub(self.begin)
     }
 }
@@ -200,16 +202,16 @@ impl Track {
     }
 
     /// When it began and ended: what is known of that, and what it holds. `None` if nothing is.
-    pub fn range(&self) -> Option<[u64; 2]> {
+    pub fn range(&self) -> Option<[Picos; 2]> {
         let spans = self.spans.iter().flat_map(|s| [s.begin, s.end]);
         let all = spans.chain(self.moments.iter().map(|m| m.at)).chain(self.life.into_iter().flatten());
-        all.fold(None, |range, at| Some(range.map_or([at; 2], |[a, b]: [u64; 2]| [a.min(at), b.max(at)])))
+        all.fold(None, |range, at| Some(range.map_or([at; 2], |[a, b]: [Picos; 2]| [a.min(at), b.max(at)])))
     }
 
     /// Calls `edge` with the begin and the end of every span that is no asynchronous work, in order: the
     /// time, and the span that begins, or `None` as the innermost ends.
-    pub fn walk<E>(&self, mut edge: impl FnMut(u64, Option<&Span>) -> Result<(), E>) -> Result<(), E> {
-        let mut open: Vec<u64> = Vec::new();
+    pub fn walk<E>(&self, mut edge: impl FnMut(Picos, Option<&Span>) -> Result<(), E>) -> Result<(), E> {
+        let mut open: Vec<Picos> = Vec::new();
         for span in self.spans.iter().filter(|s| !s.asynchronous) {
             while open.len() > span.depth as usize {
                 edge(open.pop().unwrap_or_default(), None)?;
@@ -244,9 +246,9 @@ impl std::fmt::Display for Role {
 }
 
 impl Timeline {
-    /// When it ends; picoseconds.
-    pub fn end(&self) -> u64 {
-        self.tracks.iter().filter_map(Track::range).map(|[_, end]| end).max().unwrap_or(0)
+    /// When it ends.
+    pub fn end(&self) -> Picos {
+        self.tracks.iter().filter_map(Track::range).map(|[_, end]| end).max().unwrap_or_default()
     }
 
     /// The launches of each kernel by themselves, on an axis of their own, in the order of their first. Notes
@@ -286,7 +288,8 @@ impl Timeline {
 
     /// Puts tracks and moments in order, and begins the axis at the earliest of all.
     pub fn settle(&mut self) {
-        let first = self.tracks.iter().filter_map(Track::range).map(|[begin, _]| begin).min().unwrap_or(0);
+        let first =
+            self.tracks.iter().filter_map(Track::range).map(|[begin, _]| begin).min().unwrap_or_default();
         for track in &mut self.tracks {
             track.life.iter_mut().flatten().for_each(|at| *at -= first);
             track.spans.iter_mut().for_each(|s| (s.begin, s.end) = (s.begin - first, s.end - first));

@@ -171,6 +171,12 @@ macro_rules! quantities {
         #[serde(transparent)]
         pub struct $name(pub u64);
         impl $name {
+            /// The largest amount.
+            pub const MAX: $name = $name(u64::MAX);
+            /// The number of units, rounded to the precision of `f64`.
+            pub const fn as_f64(self) -> f64 { self.0 as f64 }
+            /// The distance between two amounts.
+            pub const fn abs_diff(self, other: $name) -> $name { $name(self.0.abs_diff(other.0)) }
             /// The sum; the largest value if it does not fit.
             pub const fn saturating_add(self, other: $name) -> $name { $name(self.0.saturating_add(other.0)) }
             /// The difference; zero if `other` is larger.
@@ -223,6 +229,26 @@ quantities! {
     Cycles;
 }
 
+/// Whose clock a number of cycles was read from: the SM of that number, within one launch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ClockDomain(pub u32);
+
+/// What the clock of one SM showed. Readings have no order: those of two SMs do not compare.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ClockReading {
+    /// The clock.
+    pub domain: ClockDomain,
+    /// The cycles that it showed.
+    pub cycles: Cycles,
+}
+
+impl ClockReading {
+    /// The cycles since an earlier reading, zero if that is later. `None` if the clocks are not the same.
+    pub fn since(self, earlier: ClockReading) -> Option<Cycles> {
+        (self.domain == earlier.domain).then(|| self.cycles.saturating_sub(earlier.cycles))
+    }
+}
+
 impl From<Nanos> for Picos {
     /// Saturates after 213 days.
     fn from(nanos: Nanos) -> Picos {
@@ -240,6 +266,15 @@ impl Picos {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn readings_of_two_clocks_have_no_difference() {
+        let [early, late, other] = [(1, 10), (1, 30), (2, 20)]
+            .map(|(sm, n)| ClockReading { domain: ClockDomain(sm), cycles: Cycles(n) });
+        assert_eq!(late.since(early), Some(Cycles(20)));
+        assert_eq!(early.since(late), Some(Cycles(0)));
+        assert_eq!(other.since(early), None);
+    }
 
     #[test]
     fn masks_in_words() {

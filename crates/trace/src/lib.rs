@@ -46,8 +46,8 @@ pub use error::Error;
 pub use file::MAGIC;
 pub use format::format_markdown;
 pub use ids::{
-    BlockId, Cta, Cycles, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId, ModuleId, Nanos, Picos,
-    SiteId, Slot, WarpId,
+    BlockId, ClockDomain, ClockReading, Cta, Cycles, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId,
+    ModuleId, Nanos, Picos, SiteId, Slot, WarpId,
 };
 pub use kernel::Level;
 pub use launch::{Launch, WarpInfo, WarpStream};

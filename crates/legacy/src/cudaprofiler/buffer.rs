@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use prlx_trace::Nanos;
+
 /// Which profiler wrote the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
@@ -26,8 +28,8 @@ pub enum Kind {
 /// One decoded word of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Nanoseconds of the global timer, unwrapped; the lowest 32 bits are as written.
-    pub nanos: u64,
+    /// Time of the global timer, unwrapped; the lowest 32 bits are as written.
+    pub nanos: Nanos,
     /// Number of the region: an index into the user's event names.
     pub id: u16,
     /// What it says.
@@ -44,7 +46,7 @@ pub struct Lane {
     /// Its events, in order.
     pub events: Vec<Event>,
     /// When it finalized.
-    pub end: Option<u64>,
+    pub end: Option<Nanos>,
     /// Events that are not there; of a lane that ran out of the buffer at least this many.
     pub lost: u64,
 }

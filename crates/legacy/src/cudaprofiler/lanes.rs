@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use prlx_trace::Nanos;
 use prlx_trace::narrow::low32;
 
 use super::buffer::{Buffer, Event, Kind, Lane, Repair, add};
@@ -63,7 +64,7 @@ pub fn lane(number: u32, words: Vec<Word>, places: &Places, repairs: &mut BTreeM
             // The one begin whose word is 0: of lane 0, event 0, at 0 of the timer's low half.
             let zero = number == 0 && holes == 1 && (w.kind != 0 || w.id != 0) && (back || now.is_none());
             if zero {
-                let nanos = now.map_or(0, |n| ((n >> 32) + 1) << 32);
+                let nanos = Nanos(now.map_or(0, |n| ((n >> 32) + 1) << 32));
                 lane.events.push(Event { nanos, id: 0, kind: Kind::Begin });
                 add(repairs, Repair::ZeroWord, 1);
             } else {
@@ -74,6 +75,7 @@ pub fn lane(number: u32, words: Vec<Word>, places: &Places, repairs: &mut BTreeM
         add(repairs, Repair::Wrap, back.into());
         let nanos = now.map_or(w.raw.into(), |n| n + u64::from(since));
         now = Some(nanos);
+        let nanos = Nanos(nanos);
         last = w.slot;
         next = places.stride.map_or(0, |s| w.slot + s);
         lane.sm = lane.sm.or(w.sm);
@@ -103,20 +105,25 @@ pub fn lane(number: u32, words: Vec<Word>, places: &Places, repairs: &mut BTreeM
 /// Brings lanes to one turn of the timer: they begin in the shortest time in which they can have begun.
 pub fn align(buffer: &mut Buffer) {
     let begin = |l: &Lane| l.events.first().map_or(l.end, |e| Some(e.nanos)).unwrap_or_default();
-    let mut begins: Vec<u64> = buffer.lanes.iter().map(begin).collect();
+    let mut begins: Vec<Nanos> = buffer.lanes.iter().map(begin).collect();
     begins.sort_unstable();
     begins.dedup();
-    let around = begins.first().zip(begins.last()).map_or(0, |(first, last)| (1 << 32) + first - last);
+    let around =
+        begins.first().zip(begins.last()).map_or(Nanos(0), |(first, last)| Nanos(1 << 32) + *first - *last);
     let gap = begins
         .iter()
         .zip(begins.iter().skip(1))
-        .map(|(a, b)| (b - a, *b))
+        .map(|(a, b)| (*b - *a, *b))
         .max_by_key(|(gap, at)| (*gap, std::cmp::Reverse(*at)));
     let Some((_, cut)) = gap.filter(|(gap, _)| *gap > around) else { return };
     let mut turned = 0;
     for lane in buffer.lanes.iter_mut().filter(|l| begin(l) < cut) {
         turned += 1;
-        lane.events.iter_mut().map(|e| &mut e.nanos).chain(&mut lane.end).for_each(|nanos| *nanos += 1 << 32);
+        lane.events
+            .iter_mut()
+            .map(|e| &mut e.nanos)
+            .chain(&mut lane.end)
+            .for_each(|nanos| *nanos += Nanos(1 << 32));
     }
     add(&mut buffer.repairs, Repair::Wrap, turned);
 }

@@ -33,7 +33,7 @@ pub fn write(buffer: &Buffer) -> Result<Vec<u64>, Error> {
             if id >> EVENT_BITS != 0 {
                 return Err(wrong(slot, "event", format!("{id} does not fit into {EVENT_BITS} bits")));
             }
-            let word = nanos << 32 | u64::from(lane.number << 12 | u32::from(id) << 2 | kind);
+            let word = nanos.0 << 32 | u64::from(lane.number << 12 | u32::from(id) << 2 | kind);
             if word == 0 {
                 return Err(wrong(
                     slot,

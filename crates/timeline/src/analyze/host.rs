@@ -10,6 +10,8 @@
 
 use std::collections::BTreeSet;
 
+use prlx_trace::Picos;
+
 use crate::launch_calls::{Call, HostClock};
 use crate::model::Timeline;
 use crate::statistics::{add, quantiles};
@@ -26,13 +28,13 @@ pub struct HostSummary {
     pub threads: u64,
     /// From the call to the kernel's first begin: shortest, median, 95th percentile, longest; none if no
     /// launch has tracks.
-    pub delay: Option<[u64; 4]>,
+    pub delay: Option<[Picos; 4]>,
     /// Which launch has the longest.
     pub worst: u64,
     /// How long a call takes, likewise.
-    pub call: Option<[u64; 4]>,
+    pub call: Option<[Picos; 4]>,
     /// What recording adds before a call, likewise.
-    pub recording: Option<[u64; 4]>,
+    pub recording: Option<[Picos; 4]>,
     /// Idle time, one entry per device.
     pub devices: Vec<DeviceIdle>,
     /// When a device had nothing to do, the longest first.
@@ -46,11 +48,11 @@ pub struct DeviceIdle {
     #[serde(flatten)]
     pub clock: HostClock,
     /// From the first kernel's begin to the last one's end.
-    pub time: u64,
+    pub time: Picos,
     /// How often nothing ran.
     pub gaps: u64,
     /// How long together.
-    pub idle: u64,
+    pub idle: Picos,
     /// What that was.
     #[serde(flatten)]
     pub why: GapCauses,
@@ -62,13 +64,13 @@ pub struct DeviceIdle {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct GapCauses {
     /// The launching thread still waited for the device.
-    pub waited: u64,
+    pub waited: Picos,
     /// The thread did something else.
-    pub host: u64,
+    pub host: Picos,
     /// Recording delayed the thread.
-    pub recording: u64,
+    pub recording: Picos,
     /// The thread had launched the kernel, which had not begun.
-    pub launched: u64,
+    pub launched: Picos,
 }
 
 /// A time in which nothing ran on a device.
@@ -79,7 +81,7 @@ pub struct Gap {
     /// When it begins.
     pub begin: i64,
     /// How long it is.
-    pub time: u64,
+    pub time: Picos,
     /// The launch that ends it: its number, and its kernel.
     pub launch: u64,
     /// Name of that launch's kernel.
@@ -91,8 +93,8 @@ pub struct Gap {
     pub beside: u64,
 }
 
-fn between(from: i64, to: i64) -> u64 {
-    if to > from { to.abs_diff(from) } else { 0 }
+fn between(from: i64, to: i64) -> Picos {
+    Picos(if to > from { to.abs_diff(from) } else { 0 })
 }
 
 /// What was in the way of a launch from `begin` on, until its kernel began.
@@ -116,7 +118,7 @@ pub(super) fn together(t: &Timeline) -> Option<HostSummary> {
     if calls.is_empty() {
         return None;
     }
-    let delays: Vec<(u64, u64)> =
+    let delays: Vec<(Picos, u64)> =
         calls.iter().filter_map(|c| Some((between(c.at(), c.ran?[0]), c.number))).collect();
     let mut out = HostSummary {
         launches: calls.len() as u64,
@@ -158,7 +160,7 @@ pub(super) fn together(t: &Timeline) -> Option<HostSummary> {
                 (all[1], *number) = (end, call.number);
             }
         }
-        idle.time = before.map_or(0, |([begin, end], _)| between(begin, end));
+        idle.time = before.map_or(Picos(0), |([begin, end], _)| between(begin, end));
         out.devices.push(idle);
     }
     out.gaps.sort_by_key(|g| (std::cmp::Reverse(g.time), g.begin));
