@@ -14,7 +14,7 @@ macro_rules! ids {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
         pub struct $name(pub $int);
         impl $name {
-            /// As an index into the table it numbers.
+            /// The index into the table that it numbers.
             pub const fn index(self) -> usize { $crate::narrow::index(self.0 as u64) }
         }
         impl $crate::codec::Codec for $name {
@@ -41,7 +41,7 @@ ids! {
     FuncId(u32) = "func";
     /// A basic block of a function (never a CTA).
     BlockId(u32) = "block";
-    /// A loop of a function.
+    /// A loop of a function, an index into `Function::loops`.
     LoopId(u32) = "loop";
     /// A static program point of a module that carries a probe; dense, an index into `Module::sites`.
     SiteId(u32) = "site";
@@ -55,7 +55,7 @@ ids! {
     Cta(u64) = "cta";
     /// A warp of one launch, numbered across the grid: `cta * warps_per_cta + warp in cta`.
     WarpId(u64) = "warp";
-    /// A lane of a warp.
+    /// A lane of a warp, from 0 to 31 or 63.
     Lane(u8) = "lane";
 }
 
@@ -72,11 +72,11 @@ impl LaneMask {
     pub fn insert(&mut self, lane: Lane) {
         self.0 |= 1 << lane.0;
     }
-    /// How many lanes.
+    /// Number of lanes in the set.
     pub const fn count(self) -> u32 {
         self.0.count_ones()
     }
-    /// The lanes, lowest first.
+    /// The lanes of the set, lowest first.
     pub fn lanes(self) -> impl Iterator<Item = Lane> {
         (0..64).map(Lane).filter(move |&l| self.has(l))
     }
@@ -92,7 +92,7 @@ impl crate::codec::Codec for LaneMask {
     }
 }
 
-/// `lane 3`, `lanes 0-1, 5-7`, `no lanes`.
+/// Prints the set as `lane 3`, `lanes 0-1, 5-7` or `no lanes`.
 impl fmt::Display for LaneMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.count() {
@@ -136,7 +136,7 @@ structures! {
 }
 
 impl Dim3 {
-    /// How many elements a box of these sizes has.
+    /// Number of elements of a box with these sizes.
     pub const fn volume(self) -> u64 {
         // Hardware limits keep it under 2^63: 2^31 x 2^16 x 2^16 CTAs.
         self.x as u64 * self.y as u64 * self.z as u64
@@ -236,7 +236,7 @@ pub struct ClockDomain(pub u32);
 /// What the clock of one SM showed. Readings have no order: those of two SMs do not compare.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ClockReading {
-    /// The clock.
+    /// The clock that was read.
     pub domain: ClockDomain,
     /// The cycles that it showed.
     pub cycles: Cycles,
@@ -250,7 +250,7 @@ impl ClockReading {
 }
 
 impl From<Nanos> for Picos {
-    /// Saturates after 213 days.
+    /// Converts the unit. Times above 213 days saturate.
     fn from(nanos: Nanos) -> Picos {
         Picos(nanos.0.saturating_mul(1000))
     }

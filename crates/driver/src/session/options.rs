@@ -250,14 +250,14 @@ struct SerializedOptions {
     launches: Vec<(u64, u64)>,
     skip: u64,
     count: Option<u64>,
-    /// Nanoseconds.
+    /// First and end, nanoseconds since the start of the process.
     time: Option<(u64, u64)>,
     memory: u64,
     host_memory: u64,
     digest: Option<u64>,
     #[serde(rename = "closer")]
     zoom: Option<SerializedZoom>,
-    /// Nanoseconds.
+    /// Nanoseconds between two live copies.
     interval: u64,
 }
 

@@ -145,8 +145,8 @@ fn every_kind_of_marker() {
     assert_eq!(kinds, [("open", 1), ("open-work", 1), ("orphan-complete", 1), ("orphan-end", 1)]);
 }
 
-/// A CTA copies into the shared memory of another CTA of its cluster, on another SM. The clocks of the two SMs
-/// do not compare, so the copy has a time and no cycles.
+/// A CTA copies into the shared memory of another CTA of its cluster, on another SM. The clocks of the two
+/// SMs do not compare, so the copy has a time and no cycles.
 #[test]
 fn a_copy_between_two_clocks_has_no_cycles() {
     const THERE: u32 = 1 << 24 | 0x400;
