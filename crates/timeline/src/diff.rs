@@ -28,23 +28,23 @@ const FEWEST: usize = 3;
 /// Trips that are compared by themselves.
 const TRIPS: u32 = 4096;
 
-/// What came of a comparison.
+/// Verdict of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pace {
     /// No region and no kernel differs.
     #[default]
     Same,
-    /// What differs takes less time, all together.
+    /// The differences add up to less time in B.
     Faster,
-    /// Nothing of what was seen differs; it could be chance, or not all was seen.
+    /// No difference was found, but the data are too few or incomplete.
     Unknown,
-    /// What differs takes more time, all together.
+    /// The differences add up to more time in B.
     Slower,
 }
 
 impl Pace {
-    /// Its name in texts.
+    /// Name of the verdict in texts and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Pace::Same => "same",
@@ -63,16 +63,16 @@ impl Pace {
     }
 }
 
-/// What two timelines differ in.
+/// The differences of two timelines.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Diff {
-    /// What came of it.
+    /// Verdict of the comparison.
     pub verdict: Pace,
-    /// Why it is not known, if it is not.
+    /// Reasons why the verdict is uncertain.
     pub gaps: Vec<String>,
-    /// The launches' time, by kernel.
+    /// Launch times of each kernel.
     pub kernels: Vec<KernelChange>,
-    /// Regions by kernel and role; those that differ first, then by how much time that is.
+    /// Regions of each kernel and role: differing ones first, then by the change of time.
     pub regions: Vec<RegionChange>,
 }
 
@@ -81,9 +81,9 @@ pub struct Diff {
 pub struct KernelChange {
     /// Its name; of a pair of timelines that have one each, whatever they are called, the first's.
     pub kernel: String,
-    /// How many launches.
+    /// Number of launches in A and B.
     pub launches: [u64; 2],
-    /// How long one takes.
+    /// Time of a launch.
     pub time: Change<Picos>,
 }
 
@@ -92,11 +92,11 @@ pub struct KernelChange {
 pub struct Change<T> {
     /// Medians over CTAs; those of a launch's time over launches.
     pub medians: [T; 2],
-    /// B's mean by A's, less one.
+    /// Mean of B divided by the mean of A, minus one.
     pub change: f64,
-    /// Where that is in 95 of 100 draws. `None`: too few to draw from.
+    /// Interval of the change with 95 % confidence. `None` if there are too few CTAs.
     pub interval: Option<[f64; 2]>,
-    /// Whether it is more than chance, and than what was asked for.
+    /// Whether the change is significant and above the requested threshold.
     pub differs: bool,
 }
 
@@ -119,15 +119,15 @@ pub struct RegionChange {
     pub role: String,
     /// Visits of all CTAs, by side.
     pub visits: [u64; 2],
-    /// CTAs that visit it.
+    /// Number of CTAs that visit the region.
     pub ctas: [u64; 2],
-    /// How often a CTA visits it.
+    /// Number of visits by a CTA.
     pub count: Change<u64>,
-    /// The time of all visits of a CTA.
+    /// Total time of the visits by a CTA.
     pub total: Change<Picos>,
-    /// A CTA's median visit. Where visits were added up its mean one.
+    /// Median time of a visit in a CTA; the mean if visits were summed up.
     pub median: Change<Picos>,
-    /// The trip that changes most: its number, and its medians.
+    /// The visit number whose time changes most, with its medians in A and B.
     pub trip: Option<(u32, [Picos; 2])>,
 }
 

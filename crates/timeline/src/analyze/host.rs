@@ -19,57 +19,57 @@ use crate::statistics::{add, quantiles};
 /// Maximum number of gaps listed: the longest ones.
 const GAPS: usize = 100;
 
-/// How a program's host and its devices work together. Times are picoseconds.
+/// Launch latency and idle time of a program's devices.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct HostSummary {
-    /// Launches, and threads that made them.
+    /// Number of launches.
     pub launches: u64,
-    /// Host threads that launched them.
+    /// Number of host threads that launched kernels.
     pub threads: u64,
-    /// From the call to the kernel's first begin: shortest, median, 95th percentile, longest; none if no
-    /// launch has tracks.
+    /// Time from the launch call to the begin of the kernel: minimum, median, 95th percentile, maximum.
+    /// `None` if no launch has tracks.
     pub delay: Option<[Picos; 4]>,
-    /// Which launch has the longest.
+    /// Number of the launch with the maximum delay.
     pub worst: u64,
-    /// How long a call takes, likewise.
+    /// Duration of the launch call, with the same statistics.
     pub call: Option<[Picos; 4]>,
-    /// What recording adds before a call, likewise.
+    /// Delay that recording adds before the call, with the same statistics.
     pub recording: Option<[Picos; 4]>,
     /// Idle time, one entry per device.
     pub devices: Vec<DeviceIdle>,
-    /// When a device had nothing to do, the longest first.
+    /// Gaps in which a device was idle, the longest first.
     pub gaps: Vec<Gap>,
 }
 
-/// How much of the time a device has nothing to do.
+/// Idle time of a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct DeviceIdle {
-    /// How exact that is.
+    /// Accuracy of the host's times against the device's.
     #[serde(flatten)]
     pub clock: HostClock,
-    /// From the first kernel's begin to the last one's end.
+    /// Time from the begin of the first kernel to the end of the last one.
     pub time: Picos,
-    /// How often nothing ran.
+    /// Number of gaps.
     pub gaps: u64,
-    /// How long together.
+    /// Total time of the gaps.
     pub idle: Picos,
-    /// What that was.
+    /// Causes of the gaps.
     #[serde(flatten)]
     pub why: GapCauses,
-    /// Launches without tracks that may have run then.
+    /// Number of launches without tracks, which may have run in a gap.
     pub beside: u64,
 }
 
-/// How the time of a gap divides by cause. Times are picoseconds.
+/// The time of gaps, divided by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct GapCauses {
-    /// The launching thread still waited for the device.
+    /// The launching thread was waiting for the device.
     pub waited: Picos,
-    /// The thread did something else.
+    /// The thread did other work.
     pub host: Picos,
     /// Recording delayed the thread.
     pub recording: Picos,
-    /// The thread had launched the kernel, which had not begun.
+    /// The thread had launched the kernel, and the kernel had not begun.
     pub launched: Picos,
 }
 
@@ -78,18 +78,18 @@ pub struct GapCauses {
 pub struct Gap {
     /// The device's ordinal.
     pub device: u32,
-    /// When it begins.
+    /// Begin of the gap in picoseconds on the axis of the tracks; may be negative.
     pub begin: i64,
-    /// How long it is.
+    /// Length of the gap.
     pub time: Picos,
-    /// The launch that ends it: its number, and its kernel.
+    /// Number of the launch that ends the gap.
     pub launch: u64,
     /// Name of that launch's kernel.
     pub kernel: String,
     /// How the gap divides by cause.
     #[serde(flatten)]
     pub why: GapCauses,
-    /// Launches without tracks that may have run then.
+    /// Number of launches without tracks, which may have run in a gap.
     pub beside: u64,
 }
 

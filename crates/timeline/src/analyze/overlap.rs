@@ -15,16 +15,16 @@ use crate::analyze::waits::is_wait;
 use crate::model::{Region, Timeline};
 use crate::statistics::add;
 
-/// How long a region, or a kind of regions, ran beside others.
+/// Time in a region, or in a kind of regions, and how much of it overlaps with others.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Overlap {
-    /// The region's name; `tensor work`, `asynchronous work`, `nothing`.
+    /// Name of the region, or `tensor work`, `asynchronous work`, `nothing`.
     pub name: String,
-    /// Which of [`Timeline::regions`], if it is one.
+    /// Index in [`Timeline::regions`]; `None` for a kind of regions.
     pub region: Option<u32>,
-    /// Time in which a CTA is in it, of all CTAs.
+    /// Time in which a CTA is in the region, summed over the CTAs.
     pub time: Picos,
-    /// The part of that in which the CTA is in nothing else.
+    /// The part of it in which the CTA is in no other region.
     pub alone: Picos,
 }
 

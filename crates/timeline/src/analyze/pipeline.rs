@@ -14,14 +14,14 @@ use crate::statistics::{median, percentile, total};
 /// Visits of a region that make it a loop's.
 const TRIPS: usize = 3;
 
-/// Waits of one stage.
+/// The waits at one stage of a pipeline.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Stage {
-    /// The waits' region.
+    /// Name of the region.
     pub name: String,
     /// Role of the waiting tracks.
     pub role: String,
-    /// Which end of the pipeline.
+    /// Why the role waits.
     pub side: WaitKind,
     /// The first word: an mbarrier's address, a barrier's number, or what the source says.
     pub word: u32,
@@ -29,7 +29,7 @@ pub struct Stage {
     pub count: u64,
     /// Total waiting time.
     pub total: Picos,
-    /// The median of them.
+    /// Median waiting time.
     pub median: Picos,
 }
 

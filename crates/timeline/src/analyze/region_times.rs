@@ -11,39 +11,39 @@ use prlx_trace::Picos;
 use crate::model::{Role, Timeline};
 use crate::statistics::{add, percentile};
 
-/// A region's visits by tracks of one role.
+/// The visits of a region by the tracks of one role.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct RegionTimes {
     /// Which of [`Timeline::regions`].
     pub region: u32,
     /// Name of the region.
     pub name: String,
-    /// Who visits it.
+    /// Role of the tracks.
     pub role: String,
-    /// Visits, those that were added up too.
+    /// Number of visits, including those that were summed up.
     pub count: u64,
     /// Time of all visits together.
     pub total: Picos,
-    /// The part of that outside of regions inside.
+    /// The part of it outside nested regions.
     pub own: Picos,
-    /// Shortest, median, 95th percentile and longest visit. `None` where visits were only added up.
+    /// Minimum, median, 95th percentile and maximum of a visit. `None` if visits were only summed up.
     pub visits: Option<[Picos; 4]>,
-    /// The same total by track, CTA, multiprocessor and launch.
+    /// The total divided by track, CTA, SM and launch.
     pub over: [GroupTimes; 4],
 }
 
 /// Totals of a region's visits by track, CTA, multiprocessor or launch.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct GroupTimes {
-    /// `track`, `cta`, `sm` or `launch`.
+    /// What the groups are: `track`, `cta`, `sm` or `launch`.
     pub of: &'static str,
-    /// How many there are.
+    /// Number of groups.
     pub count: u64,
-    /// The median of their totals.
+    /// Median of the totals of the groups.
     pub median: Picos,
-    /// The largest total.
+    /// Maximum of the totals.
     pub max: Picos,
-    /// Whose that is: its number.
+    /// Number of the group with the maximum.
     pub worst: u64,
 }
 

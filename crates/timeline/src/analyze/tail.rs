@@ -20,29 +20,29 @@ const LISTED: usize = 10;
 pub struct LaunchTail {
     /// Number of the launch in its process.
     pub launch: u64,
-    /// From its first record to its last.
+    /// Time from the first record to the last.
     pub time: Picos,
-    /// CTAs that recorded.
+    /// Number of CTAs with records.
     pub ctas: u64,
-    /// Multiprocessors that they were on; 0 if that is not known.
+    /// Number of SMs on which they ran; 0 if it is not known.
     pub sms: u64,
-    /// CTAs that ran on one at a time, at most.
+    /// Maximum number of CTAs that ran on one SM at the same time.
     pub beside: u64,
-    /// CTAs by room for them: whole waves, and the part of one.
+    /// Number of waves: CTAs divided by the CTAs that all SMs hold.
     pub waves: f64,
-    /// Multiprocessors' time without any CTA, of all of them.
+    /// Total time in which SMs had no CTA.
     pub idle: Picos,
-    /// From when the first multiprocessor had nothing left to the end.
+    /// Time from the end of the first idle SM's last CTA to the end of the launch.
     pub tail: Picos,
-    /// The busiest multiprocessor's time by the mean one's; 0 if not known.
+    /// Busy time of the busiest SM divided by the mean; 0 if it is not known.
     pub imbalance: f64,
-    /// A CTA's time: median and longest.
+    /// Time of a CTA: median and maximum.
     pub cta: [Picos; 2],
-    /// How long the end waits for the CTAs that are slow alone.
+    /// Time for which the launch waits only for slow CTAs.
     pub waited: Picos,
-    /// Slow CTAs: number, multiprocessor, time; the slowest first.
+    /// Slow CTAs with number, SM and time; the slowest first.
     pub slow_ctas: Vec<(u64, Option<u32>, Picos)>,
-    /// Multiprocessors whose CTAs are slow: number, and times the median.
+    /// SMs whose CTAs are slow, with their time divided by the median.
     pub slow_sms: Vec<(u32, f64)>,
 }
 

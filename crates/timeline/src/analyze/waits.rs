@@ -28,7 +28,7 @@ use crate::clusters::Clusters;
 use crate::model::{Role, Span, Timeline, Track};
 use crate::statistics::{add, total};
 
-/// Spans that are looked at, to say what a track was doing.
+/// Maximum number of spans that are searched for what a track was doing.
 const BACK: usize = 64;
 
 /// The arrival that ended a wait.
@@ -36,19 +36,20 @@ const BACK: usize = 64;
 pub(crate) struct LastArrival {
     /// The track that arrived last.
     pub track: usize,
-    /// When it arrived, in picoseconds.
+    /// Time of the arrival.
     pub at: Picos,
-    /// The asynchronous work that arrived: index in the track's spans. `None`: the track itself arrived.
+    /// Index of the asynchronous work that completed, in the track's spans. `None` if the track itself
+    /// arrived.
     pub work: Option<u32>,
 }
 
-/// All waits, by track and span.
+/// The last arrival of each wait, by indices of track and span. `None` if it is not known.
 pub(crate) type Waits = HashMap<(usize, u32), Option<LastArrival>>;
 
-/// The waits of a role in a region, together.
+/// The waits of one role in one region, summed up.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Wait {
-    /// Name of the waits' region.
+    /// Name of the region.
     pub name: String,
     /// Which of [`Timeline::regions`].
     pub region: u32,
@@ -56,57 +57,56 @@ pub struct Wait {
     pub role: String,
     /// Number of waits.
     pub count: u64,
-    /// Total waiting time in picoseconds.
+    /// Total waiting time.
     pub total: Picos,
-    /// The part of that before the last had arrived.
+    /// The part of the total before the last arrival.
     pub late: Picos,
-    /// The part after it: the way of the news, or a copy's flight.
+    /// The part of the total after the last arrival: latency of the signal, or of the copy.
     pub after: Picos,
     /// What kind of wait it is.
     pub side: WaitKind,
     /// The tracks that arrived last, by role and region; the worst first.
     pub by: Vec<Blame>,
-    /// The share of the waiting tracks' time.
+    /// Share of the total in the time of the waiting tracks.
     pub share: f64,
-    /// Picoseconds for which it really waited: beyond the shortest wait of its kind, which is what asking
-    /// costs, and without each track's first, which fills a pipeline.
+    /// Time for which the tracks were delayed: the part of each wait beyond the shortest wait of its kind
+    /// (the cost of testing). The first wait of each track does not count, because it fills the pipeline.
     pub held: Picos,
-    /// Of copies that were waited for, how long from issue to the wait's end: the quickest (of a hundred),
-    /// and the one in the middle of the time that it was held. Who does not wait for a copy sees it late, and
-    /// has no say in the second.
+    /// Latency of the awaited copies, from issue to the end of the wait: the first percentile, and the median
+    /// weighted by `held`.
     pub flight: Option<[Picos; 2]>,
 }
 
-/// Which end of a pipeline waits.
+/// Why a role waits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitKind {
-    /// A consumer, for data.
+    /// A consumer waits for data.
     Starved,
-    /// A producer, for room.
+    /// A producer waits for a free stage.
     Blocked,
-    /// All of a barrier, for one another.
+    /// The tracks wait for each other at a barrier.
     Barrier,
-    /// Neither names nor arrivals tell.
+    /// Neither names nor arrivals show the reason.
     #[default]
     Other,
 }
 
-/// Somebody others waited for.
+/// Tracks that others waited for.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Blame {
     /// Role of the late tracks.
     pub role: String,
-    /// What it did before it arrived; empty if that is not known.
+    /// Region in which they were before they arrived; empty if it is not known.
     pub region: String,
-    /// Whether it is in another CTA of the cluster.
+    /// Whether they are in another CTA of the cluster.
     pub peer: bool,
-    /// How often it was the last.
+    /// Number of waits that they ended.
     pub count: u64,
-    /// Picoseconds that it was waited for.
+    /// Time that others waited for them.
     pub late: Picos,
-    /// The longest of these waits: picoseconds, the CTA of the track that arrived last, and the trip of the
-    /// region that it was in.
+    /// The longest of these waits: its time, the CTA of the late track, and the visit number of the region in
+    /// which that track was.
     pub worst: (Picos, u64, u32),
 }
 
@@ -229,9 +229,9 @@ fn places(t: &Track, clusters: Option<Clusters>, via: Via, words: [u32; 2]) -> V
 /// From the track that arrived last to the track that waited: track and time of each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Arrow {
-    /// Who arrived last, and when.
+    /// The track that arrived last, and the time.
     pub from: (usize, Picos),
-    /// Whose wait ended, and when.
+    /// The track whose wait ended, and the time.
     pub to: (usize, Picos),
 }
 
