@@ -48,15 +48,15 @@ pub fn holds(timeline: &Timeline) {
         assert!(walked.is_ok() && open == 0);
     }
     let found = prlx_timeline::analyze(timeline);
-    let whole: u128 = found.tails.iter().map(|t| u128::from(t.time)).sum();
+    let whole: u128 = found.tails.iter().map(|t| u128::from(t.time.0)).sum();
     assert!(
-        found.path.iter().map(|p| u128::from(p.time)).sum::<u128>() <= whole,
+        found.path.iter().map(|p| u128::from(p.time.0)).sum::<u128>() <= whole,
         "the path is longer than its launch"
     );
     for gap in found.host.iter().flat_map(|h| &h.gaps) {
         let prlx_timeline::GapCauses { waited, host, recording, launched } = gap.why;
-        let parts = [waited, host, recording, launched].map(u128::from);
-        assert_eq!(parts.iter().sum::<u128>(), u128::from(gap.time), "{gap:?}");
+        let parts = [waited, host, recording, launched].map(|part| u128::from(part.0));
+        assert_eq!(parts.iter().sum::<u128>(), u128::from(gap.time.0), "{gap:?}");
     }
     // Intervals are drawn many times: what is large would take the time of many inputs.
     if timeline.tracks.iter().map(|t| t.spans.len()).sum::<usize>() < 1 << 8 {

@@ -4,6 +4,7 @@
 //! Two floating-point values have equal texts exactly if their bits are equal: numbers print as the shortest
 //! text that reads back to the same value, and a NaN prints its payload.
 
+use prlx_trace::element;
 use prlx_trace::kernel::Scalar;
 
 /// Formats `bits` as a value of type `ty`.
@@ -26,38 +27,21 @@ pub fn format_value(bits: u64, ty: Scalar) -> String {
                 format!("{cut:#x}")
             }
         }
-        F16 => format_f16(cut as u16),
-        Bf16 => format_bf16(cut as u16),
-        F16x2 => format!("({}, {})", format_f16(cut as u16), format_f16((cut >> 16) as u16)),
-        Bf16x2 => format!("({}, {})", format_bf16(cut as u16), format_bf16((cut >> 16) as u16)),
-        F32 => format_f32(cut as u32),
-        F64 => {
-            let f = f64::from_bits(cut);
-            if f.is_nan() { format!("NaN({cut:#018x})") } else { format!("{f:?}") }
-        }
+        F16x2 => format!("({}, {})", format_float(cut & 0xffff, F16), format_float(cut >> 16, F16)),
+        Bf16x2 => format!("({}, {})", format_float(cut & 0xffff, Bf16), format_float(cut >> 16, Bf16)),
+        F16 | Bf16 | F32 | F64 => format_float(cut, ty),
     }
 }
 
-fn format_f32(bits: u32) -> String {
-    let f = f32::from_bits(bits);
-    if f.is_nan() { format!("NaN({bits:#010x})") } else { format!("{f:?}") }
-}
-
-fn format_bf16(bits: u16) -> String {
-    let f = f32::from_bits(u32::from(bits) << 16);
-    if f.is_nan() { format!("NaN({bits:#06x})") } else { format!("{f:?}") }
-}
-
-fn format_f16(bits: u16) -> String {
-    let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 31, bits & 1023);
-    let f = match exponent {
-        0 => f32::from(fraction) / 16_777_216.0,
-        31 if fraction != 0 => return format!("NaN({bits:#06x})"),
-        31 => f32::INFINITY,
-        e => f32::from_bits((u32::from(e) + 112) << 23 | u32::from(fraction) << 13),
-    };
-    // Exact: every binary16 value is a binary32 value.
-    format!("{:?}", if sign == 1 { -f } else { f })
+/// Formats the bits of one floating-point number, with the digits of [`element::show`]. A NaN shows its
+/// payload.
+fn format_float(bits: u64, ty: Scalar) -> String {
+    if element::float_value(ty, bits).is_nan() {
+        // The prefix counts as two digits.
+        let digits = 2 * element::size(ty) + 2;
+        return format!("NaN({bits:#0digits$x})");
+    }
+    element::show(ty, bits)
 }
 
 /// Formats a parameter's bytes: as a scalar if one of `types` has that size, else in hexadecimal.
@@ -102,10 +86,11 @@ mod tests {
             (0x8000_0000, F32, "-0.0"),
             (0xff80_0000, F32, "-inf"),
             (0x3c00, F16, "1.0"),
-            (0x0001, F16, "5.9604645e-8"),
+            (0x0001, F16, "6e-8"),
             (0xfc00, F16, "-inf"),
             (0x7e00, F16, "NaN(0x7e00)"),
-            (0x3555, F16, "0.33325195"),
+            (0x3555, F16, "0.3333"),
+            (0xffc1, Bf16, "NaN(0xffc1)"),
             (0x3f80, Bf16, "1.0"),
             (0x4000_3c00, F16x2, "(1.0, 2.0)"),
             (0x4000_3f80, Bf16x2, "(1.0, 2.0)"),
@@ -118,15 +103,11 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_exact() {
-        // Every binary16 prints as a number that reads back to the same binary32.
-        for bits in 0..=u16::MAX {
-            let text = format_f16(bits);
-            if !text.starts_with("NaN") {
-                let back: f32 = text.parse().unwrap();
-                assert_eq!(format!("{back:?}"), text);
-                assert_eq!(back.is_sign_negative(), bits >> 15 == 1);
-            }
+    fn equal_texts_mean_equal_bits() {
+        for ty in [Scalar::F16, Scalar::Bf16] {
+            let texts: std::collections::BTreeSet<_> =
+                (0..=u16::MAX).map(|bits| format_value(bits.into(), ty)).collect();
+            assert_eq!(texts.len(), 1 << 16, "{}", ty.name());
         }
     }
 }

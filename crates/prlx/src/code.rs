@@ -41,8 +41,7 @@ pub fn ptx(path: &Path, image: Option<usize>) -> Result<String> {
 /// Refuses PTX that ends in the middle of a function or a declaration.
 fn check_complete(path: &Path, text: &str) -> Result<()> {
     let (_, diagnostics) = prlx_isa::ptx::parse(text);
-    let Some(open) = prlx_isa::ptx::truncation(text, &diagnostics) else { return Ok(()) };
-    let line = text.get(..open.span.start as usize).map_or(0, |before| before.matches('\n').count()) + 1;
+    let Some((line, open)) = prlx_isa::ptx::truncation(text, &diagnostics) else { return Ok(()) };
     let what = format!("{}:{line}: {}: the file is truncated", path.display(), open.message);
     Err(Error::new(ErrorKind::Module, what).help("write or compile the PTX again").into())
 }

@@ -126,10 +126,9 @@ fn read_buffer(path: &Path, format: &BufferFormat) -> Result<Timeline> {
     let words: Vec<u64> = array.bytes.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
     let events = Some(format.names.len()).filter(|n| *n > 0);
     let given = Given { blocks: format.blocks, groups: format.groups, events };
-    let buffer = cudaprofiler::read(&words, format.format, given).map_err(|e| {
-        let help = if e.what.contains("must be given") { " (--blocks and --groups)" } else { "" };
-        anyhow!("{e}{help}")
-    })?;
+    let no_sizes = words.first() == Some(&0) && (given.blocks.is_none() || given.groups.is_none());
+    let help = if no_sizes { " (--blocks and --groups)" } else { "" };
+    let buffer = cudaprofiler::read(&words, format.format, given).map_err(|e| anyhow!("{e}{help}"))?;
     Ok(cudaprofiler::to_timeline(&buffer, &format.names))
 }
 

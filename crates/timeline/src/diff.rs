@@ -15,6 +15,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use prlx_trace::Picos;
+
 use crate::model::{Role, Timeline};
 use crate::statistics::add;
 use crate::statistics::median;
@@ -26,23 +28,23 @@ const FEWEST: usize = 3;
 /// Trips that are compared by themselves.
 const TRIPS: u32 = 4096;
 
-/// What came of a comparison.
+/// Verdict of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pace {
     /// No region and no kernel differs.
     #[default]
     Same,
-    /// What differs takes less time, all together.
+    /// The differences add up to less time in B.
     Faster,
-    /// Nothing of what was seen differs; it could be chance, or not all was seen.
+    /// No difference was found, but the data are too few or incomplete.
     Unknown,
-    /// What differs takes more time, all together.
+    /// The differences add up to more time in B.
     Slower,
 }
 
 impl Pace {
-    /// Its name in texts.
+    /// Name of the verdict in texts and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Pace::Same => "same",
@@ -61,16 +63,16 @@ impl Pace {
     }
 }
 
-/// What two timelines differ in.
+/// The differences of two timelines.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Diff {
-    /// What came of it.
+    /// Verdict of the comparison.
     pub verdict: Pace,
-    /// Why it is not known, if it is not.
+    /// Reasons why the verdict is uncertain.
     pub gaps: Vec<String>,
-    /// The launches' time, by kernel.
+    /// Launch times of each kernel.
     pub kernels: Vec<KernelChange>,
-    /// Regions by kernel and role; those that differ first, then by how much time that is.
+    /// Regions of each kernel and role: differing ones first, then by the change of time.
     pub regions: Vec<RegionChange>,
 }
 
@@ -79,23 +81,31 @@ pub struct Diff {
 pub struct KernelChange {
     /// Its name; of a pair of timelines that have one each, whatever they are called, the first's.
     pub kernel: String,
-    /// How many launches.
+    /// Number of launches in A and B.
     pub launches: [u64; 2],
-    /// How long one takes.
-    pub time: Change,
+    /// Time of a launch.
+    pub time: Change<Picos>,
 }
 
-/// A number on both sides.
+/// A count or a time on both sides.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
-pub struct Change {
-    /// Medians over CTAs (of launches: over launches); of times picoseconds.
-    pub medians: [u64; 2],
-    /// B's mean by A's, less one.
+pub struct Change<T> {
+    /// Medians over CTAs; those of a launch's time over launches.
+    pub medians: [T; 2],
+    /// Mean of B divided by the mean of A, minus one.
     pub change: f64,
-    /// Where that is in 95 of 100 draws. `None`: too few to draw from.
+    /// Interval of the change with 95 % confidence. `None` if there are too few CTAs.
     pub interval: Option<[f64; 2]>,
-    /// Whether it is more than chance, and than what was asked for.
+    /// Whether the change is significant and above the requested threshold.
     pub differs: bool,
+}
+
+impl Change<u64> {
+    /// The change of a time whose medians were computed from its picoseconds.
+    fn of_time(self) -> Change<Picos> {
+        let Change { medians, change, interval, differs } = self;
+        Change { medians: medians.map(Picos), change, interval, differs }
+    }
 }
 
 /// A region of a role on both sides.
@@ -109,16 +119,16 @@ pub struct RegionChange {
     pub role: String,
     /// Visits of all CTAs, by side.
     pub visits: [u64; 2],
-    /// CTAs that visit it.
+    /// Number of CTAs that visit the region.
     pub ctas: [u64; 2],
-    /// How often a CTA visits it.
-    pub count: Change,
-    /// The time of all visits of a CTA.
-    pub total: Change,
-    /// A CTA's median visit. Where visits were added up its mean one.
-    pub median: Change,
-    /// The trip that changes most: its number, and its medians.
-    pub trip: Option<(u32, [u64; 2])>,
+    /// Number of visits by a CTA.
+    pub count: Change<u64>,
+    /// Total time of the visits by a CTA.
+    pub total: Change<Picos>,
+    /// Median time of a visit in a CTA; the mean if visits were summed up.
+    pub median: Change<Picos>,
+    /// The visit number whose time changes most, with its medians in A and B.
+    pub trip: Option<(u32, [Picos; 2])>,
 }
 
 /// What a CTA says of a region: number of visits, their total time, and their median; times in picoseconds.
@@ -130,14 +140,14 @@ type CtaSample = [u64; 3];
 struct RegionVisits {
     visits: u64,
     ctas: BTreeMap<(usize, u64), Visits>,
-    trips: BTreeMap<u32, Vec<u64>>,
+    trips: BTreeMap<u32, Vec<Picos>>,
 }
 
 #[derive(Default)]
 struct Visits {
-    times: Vec<u64>,
+    times: Vec<Picos>,
     /// How many were added up, and how long they took.
-    added: (u64, u64),
+    added: (u64, Picos),
 }
 
 impl RegionVisits {
@@ -146,8 +156,8 @@ impl RegionVisits {
             let (mut count, mut total) = v.added;
             add(&mut count, v.times.len() as u64);
             v.times.iter().for_each(|time| add(&mut total, *time));
-            let median = if v.times.is_empty() { total / count.max(1) } else { median(v.times.clone()) };
-            [count, total, median]
+            let median = if v.times.is_empty() { total.0 / count.max(1) } else { median(v.times.clone()).0 };
+            [count, total.0, median]
         };
         self.ctas.values().map(sample).collect()
     }
@@ -174,7 +184,8 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
     for key in names {
         let [x, y] = [0, 1].map(|i| sides[i].get(key).unwrap_or(&none));
         let samples = [x.samples(), y.samples()];
-        let [count, mut total, median_] = changes(&samples, least);
+        let [count, total, of_median] = changes(&samples, least);
+        let mut total = total.of_time();
         // What only one side has is a difference by itself.
         total.differs |= (x.visits == 0) != (y.visits == 0);
         if total.differs {
@@ -193,12 +204,12 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
             ctas: samples.each_ref().map(|t| t.len() as u64),
             count,
             total,
-            median: median_,
+            median: of_median.of_time(),
             trip: trip.filter(|(_, [one, two])| one != two),
         });
     }
     let launches = [a, b].map(|t| {
-        let mut ranges: BTreeMap<usize, [u64; 2]> = BTreeMap::new();
+        let mut ranges: BTreeMap<usize, [Picos; 2]> = BTreeMap::new();
         for track in &t.tracks {
             let Some([begin, end]) = track.range() else { continue };
             let range = ranges.entry(track.launch).or_insert([begin, end]);
@@ -206,7 +217,7 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
         }
         let mut times: BTreeMap<String, Vec<CtaSample>> = BTreeMap::new();
         for (launch, [begin, end]) in ranges {
-            times.entry(of(t, launch)).or_default().push([1, end - begin, end - begin]);
+            times.entry(of(t, launch)).or_default().push([1, (end - begin).0, (end - begin).0]);
         }
         times
     });
@@ -215,9 +226,9 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
         let samples = [0, 1].map(|i| launches[i].get(kernel).cloned().unwrap_or_default());
         let [_, time, _] = changes(&samples, least);
         let launches = samples.each_ref().map(|t| t.len() as u64);
-        out.kernels.push(KernelChange { kernel: kernel.clone(), launches, time });
+        out.kernels.push(KernelChange { kernel: kernel.clone(), launches, time: time.of_time() });
     }
-    let far = |c: &Change| c.medians[0].abs_diff(c.medians[1]);
+    let far = |c: &Change<Picos>| c.medians[0].abs_diff(c.medians[1]);
     out.regions.sort_by(|a, b| {
         let of = |r: &RegionChange| (r.total.differs, far(&r.total));
         of(b).cmp(&of(a)).then_with(|| (&a.kernel, &a.name, &a.role).cmp(&(&b.kernel, &b.name, &b.role)))
@@ -229,7 +240,8 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
         .iter()
         .filter(|k| k.time.differs)
         .map(|k| {
-            (k.time.medians[1] as f64 - k.time.medians[0] as f64) * k.launches[1].max(k.launches[0]) as f64
+            (k.time.medians[1].as_f64() - k.time.medians[0].as_f64())
+                * k.launches[1].max(k.launches[0]) as f64
         })
         .sum();
     let differs = whole != 0.0 || out.regions.iter().any(|r| r.total.differs);
@@ -304,7 +316,7 @@ fn ratio(a: f64, b: f64) -> f64 {
 }
 
 /// How each of the numbers changes. All three are drawn together.
-fn changes(sides: &[Vec<CtaSample>; 2], least: f64) -> [Change; 3] {
+fn changes(sides: &[Vec<CtaSample>; 2], least: f64) -> [Change<u64>; 3] {
     let change = |which| Change {
         medians: sides.each_ref().map(|s| median(s.iter().map(|t| t[which]).collect())),
         change: ratio(mean(&sides[0], which), mean(&sides[1], which)),

@@ -1,65 +1,63 @@
 //! Launch calls of the host, on the axis of the tracks.
 
-/// What a program's host did to launch kernels, on the axis of their times.
+use prlx_trace::Picos;
+
+/// The launch calls of a program's host, on the axis of the tracks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Host {
-    /// By device: how its timer and the host's clock come together.
+    /// Accuracy of the host's clock against each device's timer.
     pub clocks: Vec<HostClock>,
-    /// Launches, in order: from the first that has tracks to the last.
+    /// Launch calls, by launch number, from the first launch with tracks to the last.
     pub calls: Vec<Call>,
 }
 
-/// How well a device's timer and the host's clock come together.
+/// Accuracy of the host's clock against the timer of a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct HostClock {
-    /// The device's ordinal.
+    /// Ordinal of the device.
     pub device: u32,
-    /// Picoseconds by which times of the host may be early or late beside those of the device. `None`:
-    /// nothing says how early or late.
-    pub within: Option<u64>,
-    /// How many bounds there are: kernels that ended before that was seen, and that began after they were
-    /// launched.
+    /// Error of the host's times against those of the device. `None` if no bound is known.
+    pub within: Option<Picos>,
+    /// Number of bounds from the ends of kernels, and from their begins.
     pub bounds: [u64; 2],
 }
 
-/// A launch, as its host made it. Times are picoseconds on the axis of tracks, which may lie before its
-/// beginning.
+/// A launch call of the host. Times are picoseconds on the axis of the tracks; negative before its begin.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Call {
-    /// Its number in its process.
+    /// Number of the launch in its process.
     #[serde(rename = "launch")]
     pub number: u64,
-    /// The kernel, as users call it.
+    /// Name of the kernel, as in the source.
     pub kernel: String,
-    /// Which of `Timeline::launches`, if it has tracks.
+    /// Index in `Timeline::launches`, if the launch has tracks.
     #[serde(skip)]
     pub tracks: Option<usize>,
-    /// The device's ordinal.
+    /// Ordinal of the device.
     pub device: u32,
     /// Stream of the launch: 0 is the default stream.
     pub stream: u32,
-    /// The thread, by order of first launch.
+    /// Number of the thread, by order of its first launch.
     pub thread: u32,
-    /// When the program launched it.
+    /// When the program made the call.
     pub start: i64,
-    /// When the driver was called to, and when it answered; between the start and that it is made ready to be
-    /// recorded.
+    /// When the driver was called, and when it returned. Recording takes the time from `start` until then.
     pub called: Option<[i64; 2]>,
-    /// When it ran, as all of its tracks say.
+    /// Begin and end of the kernel, from its tracks.
     pub ran: Option<[i64; 2]>,
-    /// When its end was seen.
+    /// When the host learned that the kernel had ended.
     pub seen: Option<i64>,
-    /// The thread's last wait for a device before it: begin, end, and until when recording held the thread.
+    /// The thread's last wait for a device before the call: begin, end, and end of the delay by recording.
     pub waited: Option<[i64; 3]>,
 }
 
 impl Call {
-    /// Before this it did not begin.
+    /// Time before which the kernel cannot have begun.
     pub fn at(&self) -> i64 {
         self.called.map_or(self.start, |[at, _]| at)
     }
 
-    /// All times that it has.
+    /// All times of the call.
     fn times(&mut self) -> impl Iterator<Item = &mut i64> {
         let ran = self.called.iter_mut().chain(&mut self.ran).flatten();
         let more = ran.chain(&mut self.seen).chain(self.waited.iter_mut().flatten());
@@ -69,8 +67,8 @@ impl Call {
 
 impl Host {
     /// Moves all times back.
-    pub(crate) fn back(&mut self, by: u64) {
-        let by = i64::try_from(by).unwrap_or(i64::MAX);
+    pub(crate) fn back(&mut self, by: Picos) {
+        let by = i64::try_from(by.0).unwrap_or(i64::MAX);
         self.calls.iter_mut().flat_map(Call::times).for_each(|at| *at = at.saturating_sub(by));
     }
 }

@@ -5,141 +5,143 @@
 //! - Spans of a track nest, except those marked as asynchronous work.
 //! - [`Timeline::notes`] lists everything that a reader repaired or dropped.
 
+use prlx_trace::{Cycles, Nanos, Picos};
+
 use crate::clusters::Clusters;
 use crate::launch_calls::Host;
 use crate::statistics::add;
 
-/// Spans and moments, track by track.
+/// The regions, launches and tracks of one or more launches, on one time axis.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Timeline {
-    /// What spans and moments are of.
+    /// Regions; spans, moments and sums refer to them by index.
     pub regions: Vec<Region>,
-    /// Launches, in order.
+    /// Launches, in the order of their numbers.
     pub launches: Vec<Launch>,
-    /// Tracks, by launch, CTA, warp and group.
+    /// Tracks, sorted by launch, CTA, warp and group.
     pub tracks: Vec<Track>,
-    /// What a program's host did, where that is known.
+    /// What the host did to launch the kernels, if it is known.
     pub host: Host,
-    /// How exact times are.
+    /// Accuracy of the time axis.
     pub axis: Axis,
-    /// What was repaired, what is missing.
+    /// What a reader repaired or dropped.
     pub notes: Vec<Note>,
-    /// What recording itself costs, by launch, where it was measured.
+    /// Measured overhead of the markers, one entry for each kernel.
     pub calibrations: Vec<Calibration>,
 }
 
-/// What recording a kernel costs: `[bare, with markers recorded]` where there are two.
+/// The overhead of a kernel's markers. Pairs are `[without markers, with markers]`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Calibration {
-    /// The kernel, as users call it.
+    /// Name of the kernel, as in the source.
     pub kernel: String,
-    /// Cycles that a region with nothing in it seems to take on this device.
-    pub empty: Option<u64>,
-    /// Its time in proportion to the bare kernel's (warp instructions, where the device counts them).
+    /// Measured length of an empty region on this device.
+    pub empty: Option<Cycles>,
+    /// Time with markers divided by the time without, in warp instructions if the device counts them.
     pub dilation: Option<f64>,
-    /// Registers of a thread.
+    /// Number of registers of a thread.
     pub registers: Option<[u32; 2]>,
-    /// Local memory of a thread, bytes: registers that were spilt lie there.
+    /// Local memory of a thread in bytes, with spilled registers.
     pub local: Option<[u32; 2]>,
-    /// Threads that a multiprocessor runs at once.
+    /// Number of resident threads of an SM.
     pub resident: Option<[u32; 2]>,
     /// Threads that its registers leave room for on a multiprocessor, in whole CTAs:
     /// [`Calibration::resident`] is no more than this.
     pub room: Option<[u32; 2]>,
 }
 
-/// Something that spans or moments are of: a name at a place.
+/// A region of the code: a name at a source location.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Region {
-    /// The kernel marker's or function's name, as reports show it.
+    /// Name of the marker or function, for reports.
     pub name: String,
-    /// Why it is marked.
+    /// Why the region is marked.
     pub via: prlx_trace::mark::Via,
-    /// Where it begins in the source: file and line.
+    /// File and line at which the region begins.
     pub place: Option<(String, u32)>,
 }
 
-/// A launch, as far as a timeline tells of it.
+/// A launch of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Launch {
-    /// Its number in its process.
+    /// Number of the launch in its process.
     pub number: u64,
-    /// The kernel, as users call it.
+    /// Name of the kernel, as in the source.
     pub kernel: String,
-    /// CTAs of the grid, if known.
+    /// Number of CTAs of the grid, if it is known.
     pub ctas: Option<u64>,
-    /// Warps of a CTA, if known.
+    /// Number of warps of a CTA, if it is known.
     pub warps_per_cta: Option<u64>,
-    /// Its clusters, if it has some.
+    /// Clusters of the launch, if it has clusters.
     pub clusters: Option<Clusters>,
-    /// Whether it was stopped while it ran.
+    /// Whether the launch ended early.
     pub stopped: bool,
-    /// Nanoseconds that it took as the host measured it; instrumented, and bare if that was measured too.
-    pub took: [Option<u64>; 2],
+    /// Duration of the launch, with instrumentation and without, if they were measured.
+    pub took: [Option<Nanos>; 2],
 }
 
-/// What one lane, or the leader of a group, recorded.
+/// What one lane recorded. The lane may stand for a group of warps.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Track {
     /// Which of [`Timeline::launches`].
     pub launch: usize,
-    /// The multiprocessor, if known.
+    /// The SM on which the lane ran, if it is known.
     pub sm: Option<u32>,
     /// Linear index of the CTA in the grid.
     pub cta: u64,
-    /// The warp in its CTA, if known.
+    /// Number of the warp in the CTA, if it is known.
     pub warp: Option<u32>,
-    /// The group that it said it belongs to: its role.
+    /// The group that the lane declared, if any.
     pub group: Option<u32>,
-    /// When it began and ended, if that is known; picoseconds.
-    pub life: [Option<u64>; 2],
-    /// Spans, by begin; those of one time that are no asynchronous work in the order in which they began.
+    /// When the lane began and ended, if it is known.
+    pub life: [Option<Picos>; 2],
+    /// Spans, sorted by begin. Nested spans with equal begins are in the order in which they were recorded.
     pub spans: Vec<Span>,
-    /// Moments, by time.
+    /// Moments, sorted by time.
     pub moments: Vec<Moment>,
-    /// Visits that were added up instead of kept.
+    /// Visits that were summed up instead of recorded.
     pub sums: Vec<Sum>,
-    /// Records that are not there.
+    /// Number of records that were lost.
     pub lost: u64,
-    /// Whether those are the first ones, not the last.
+    /// Whether the first records were lost, not the last ones.
     pub last: bool,
 }
 
-/// A visit of a region.
+/// One visit of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Span {
     /// Which of [`Timeline::regions`].
     pub region: u32,
-    /// When it begins; picoseconds.
-    pub begin: u64,
-    /// When it ends; picoseconds.
-    pub end: u64,
-    /// How long, in cycles of its multiprocessor; 0 if only a timer was read.
-    pub cycles: u64,
-    /// In how many spans of the track it lies; of asynchronous work 0.
+    /// Begin of the span.
+    pub begin: Picos,
+    /// End of the span.
+    pub end: Picos,
+    /// Length in cycles of the SM's clock. 0 if only a timer was read, or two SMs took part.
+    pub cycles: Cycles,
+    /// Number of spans of the track that contain this span; 0 for asynchronous work.
     pub depth: u32,
-    /// Which visit of this region by this track it is, from 0: where records are lost, of those that are
-    /// there.
+    /// Number of this visit of the region by the track, from 0. Lost visits do not count.
     pub trip: u32,
-    /// Whether it is asynchronous work: from issue to completion.
+    /// Whether the span is asynchronous work, from issue to completion.
     pub asynchronous: bool,
-    /// Whether its begin, or its end, is not recorded: it is cut at the span's around it, or at its track's.
+    /// Whether its begin, and whether its end, was not recorded. Such a span begins or ends with the
+    /// enclosing span or with the track.
     pub open: [bool; 2],
-    /// The words of its first record.
+    /// Payload words of the first record of the span.
     pub payload: [u32; 2],
 }
 
-/// Visits of a region that were added up.
+/// Sums over the visits of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sum {
     /// Which of [`Timeline::regions`].
     pub region: u32,
     /// Number of visits.
     pub count: u64,
-    /// How long together; picoseconds.
-    pub time: u64,
-    /// The same in cycles; 0 if only a timer was read.
-    pub cycles: u64,
+    /// Total time of the visits.
+    pub time: Picos,
+    /// Total length in cycles; 0 if only a timer was read.
+    pub cycles: Cycles,
 }
 
 /// A point in time, without duration.
@@ -147,34 +149,33 @@ pub struct Sum {
 pub struct Moment {
     /// Which of [`Timeline::regions`].
     pub region: u32,
-    /// Picoseconds since the begin of the axis.
-    pub at: u64,
-    /// Whether somebody arrives at what others wait for: the first word says at what.
+    /// Time of the moment, since the begin of the axis.
+    pub at: Picos,
+    /// Whether the lane arrives at a barrier, which the first word identifies.
     pub arrival: bool,
-    /// The words of its record.
+    /// Payload words of the record.
     pub payload: [u32; 2],
 }
 
-/// How exact the time axis is.
+/// Accuracy of the time axis.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Axis {
-    /// Cycles a microsecond, fitted; 0: times are a timer's own.
+    /// Fitted clock rate in MHz; 0 if times come from a timer alone.
     pub mhz: f64,
-    /// Picoseconds by which times near anchors may be early or late (95 of 100 are not).
-    pub single: u64,
-    /// The same of times of two multiprocessors against each other.
-    pub residual: u64,
-    /// The same anywhere: between anchors that are far apart, clocks may have changed their rates in other
-    /// ways than was taken.
-    pub between: u64,
-    /// Picoseconds between ticks of what times are read from.
-    pub tick: u64,
+    /// Error of times near anchors: 95 of 100 times are within it.
+    pub single: Picos,
+    /// Error of the difference of times of two SMs, near anchors.
+    pub residual: Picos,
+    /// Error of such a difference far from anchors, where the rates of clocks may have changed unnoticed.
+    pub between: Picos,
+    /// Time between two ticks of the timer.
+    pub tick: Picos,
 }
 
-/// Something to know about a timeline.
+/// A note on what a reader repaired or dropped.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Note {
-    /// What kind, as scripts name it: `wrapped`, `orphan-end`, `lost` …
+    /// Kind of the note for scripts: `wrapped`, `orphan-end`, `lost` …
     pub kind: &'static str,
     /// Number of occurrences.
     pub count: u64,
@@ -183,14 +184,14 @@ pub struct Note {
 }
 
 impl Span {
-    /// How long; picoseconds.
-    pub fn time(&self) -> u64 {
+    /// Length of the span.
+    pub fn time(&self) -> Picos {
         self.end.saturating_sub(self.begin)
     }
 }
 
 impl Track {
-    /// What users call its role: the group that it said, or its warp.
+    /// The role of the track in its CTA: the declared group, or else the warp.
     pub fn role(&self) -> Role {
         match (self.group, self.warp) {
             (Some(group), _) => Role::Group(group),
@@ -199,17 +200,17 @@ impl Track {
         }
     }
 
-    /// When it began and ended: what is known of that, and what it holds. `None` if nothing is.
-    pub fn range(&self) -> Option<[u64; 2]> {
+    /// Earliest and latest time of the track. `None` if the track is empty.
+    pub fn range(&self) -> Option<[Picos; 2]> {
         let spans = self.spans.iter().flat_map(|s| [s.begin, s.end]);
         let all = spans.chain(self.moments.iter().map(|m| m.at)).chain(self.life.into_iter().flatten());
-        all.fold(None, |range, at| Some(range.map_or([at; 2], |[a, b]: [u64; 2]| [a.min(at), b.max(at)])))
+        all.fold(None, |range, at| Some(range.map_or([at; 2], |[a, b]: [Picos; 2]| [a.min(at), b.max(at)])))
     }
 
-    /// Calls `edge` with the begin and the end of every span that is no asynchronous work, in order: the
-    /// time, and the span that begins, or `None` as the innermost ends.
-    pub fn walk<E>(&self, mut edge: impl FnMut(u64, Option<&Span>) -> Result<(), E>) -> Result<(), E> {
-        let mut open: Vec<u64> = Vec::new();
+    /// Calls `edge` for the begin and the end of each nested span, in order of time. It receives the time,
+    /// and the span that begins, or `None` if the innermost span ends.
+    pub fn walk<E>(&self, mut edge: impl FnMut(Picos, Option<&Span>) -> Result<(), E>) -> Result<(), E> {
+        let mut open: Vec<Picos> = Vec::new();
         for span in self.spans.iter().filter(|s| !s.asynchronous) {
             while open.len() > span.depth as usize {
                 edge(open.pop().unwrap_or_default(), None)?;
@@ -221,15 +222,15 @@ impl Track {
     }
 }
 
-/// What a track does in its CTA.
+/// The role of a track in its CTA.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Role {
     /// The recording names neither a group nor a warp.
     #[default]
     None,
-    /// A group that it said it belongs to.
+    /// The number of a declared group.
     Group(u32),
-    /// Only its warp is known.
+    /// The number of the warp; no group was declared.
     Warp(u32),
 }
 
@@ -244,13 +245,13 @@ impl std::fmt::Display for Role {
 }
 
 impl Timeline {
-    /// When it ends; picoseconds.
-    pub fn end(&self) -> u64 {
-        self.tracks.iter().filter_map(Track::range).map(|[_, end]| end).max().unwrap_or(0)
+    /// The latest time of all tracks.
+    pub fn end(&self) -> Picos {
+        self.tracks.iter().filter_map(Track::range).map(|[_, end]| end).max().unwrap_or_default()
     }
 
-    /// The launches of each kernel by themselves, on an axis of their own, in the order of their first. Notes
-    /// are of all, so the parts have none; so is what the host did.
+    /// One timeline for each kernel, with an axis of its own, in the order of the first launches. The parts
+    /// have no notes and no host calls, because these concern all kernels.
     pub fn by_kernel(&self) -> Vec<Timeline> {
         let mut kernels: Vec<&str> = Vec::new();
         for launch in &self.launches {
@@ -274,7 +275,7 @@ impl Timeline {
         kernels.into_iter().map(part).collect()
     }
 
-    /// Adds a note, or to its count.
+    /// Adds a note, or adds to the count of an equal note. Does nothing if `count` is 0.
     pub fn note(&mut self, kind: &'static str, count: u64, text: impl Into<String>) {
         let text = text.into();
         match self.notes.iter_mut().find(|n| n.kind == kind && n.text == text) {
@@ -284,9 +285,10 @@ impl Timeline {
         }
     }
 
-    /// Puts tracks and moments in order, and begins the axis at the earliest of all.
+    /// Sorts tracks, spans and moments, and lets the axis begin at the earliest time.
     pub fn settle(&mut self) {
-        let first = self.tracks.iter().filter_map(Track::range).map(|[begin, _]| begin).min().unwrap_or(0);
+        let first =
+            self.tracks.iter().filter_map(Track::range).map(|[begin, _]| begin).min().unwrap_or_default();
         for track in &mut self.tracks {
             track.life.iter_mut().flatten().for_each(|at| *at -= first);
             track.spans.iter_mut().for_each(|s| (s.begin, s.end) = (s.begin - first, s.end - first));

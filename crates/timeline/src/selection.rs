@@ -4,6 +4,8 @@
 //! Notes count everything that was dropped. Spans across the edge of the time window stay whole, and so do
 //! the spans around those that stay.
 
+use prlx_trace::Picos;
+
 use crate::model::{Role, Timeline, Track};
 
 /// The part of a timeline to keep. Empty lists keep everything.
@@ -15,10 +17,10 @@ pub struct Selection {
     pub ctas: Vec<(u64, u64)>,
     /// Groups, or warps where no groups are known.
     pub groups: Vec<(u64, u64)>,
-    /// The first picosecond.
-    pub from: Option<u64>,
-    /// The last picosecond.
-    pub to: Option<u64>,
+    /// The begin of the time window.
+    pub from: Option<Picos>,
+    /// The end of the time window, which belongs to it.
+    pub to: Option<Picos>,
 }
 
 impl Selection {
@@ -50,7 +52,7 @@ impl Selection {
             moments += m;
             true
         });
-        let edge = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
+        let edge = |at: Picos| i64::try_from(at.0).unwrap_or(i64::MAX);
         let (from, to) = (self.from.map_or(i64::MIN, edge), self.to.map_or(i64::MAX, edge));
         let before = timeline.host.calls.len();
         timeline
@@ -65,7 +67,7 @@ impl Selection {
     }
 
     fn window(&self, track: &mut Track) -> (u64, u64) {
-        let (from, to) = (self.from.unwrap_or(0), self.to.unwrap_or(u64::MAX));
+        let (from, to) = (self.from.unwrap_or_default(), self.to.unwrap_or(Picos::MAX));
         let before = (track.spans.len() as u64, track.moments.len() as u64);
         track.spans.retain(|s| s.begin <= to && s.end >= from);
         track.moments.retain(|m| (from..=to).contains(&m.at));

@@ -11,6 +11,7 @@
 //! types bound the depth.
 
 use crate::Error;
+use crate::narrow::low8;
 
 /// The version of the format that is written, and the newest that is read.
 pub const VERSION: u32 = 11;
@@ -61,15 +62,24 @@ impl<'a> Reader<'a> {
     }
     /// The next `n` bytes.
     pub fn bytes(&mut self, n: usize) -> Result<&'a [u8], Error> {
-        let found = self.bytes[self.at..].get(..n);
-        let found =
-            found.ok_or_else(|| self.error(format!("{n} bytes are wanted, {} are left", self.left())))?;
+        let found = self.bytes.get(self.at..).and_then(|rest| rest.get(..n));
+        let found = found.ok_or_else(|| self.too_few(n))?;
         self.at += n;
         Ok(found)
     }
+    /// The next `N` bytes.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let found = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk());
+        let found = found.ok_or_else(|| self.too_few(N))?;
+        self.at += N;
+        Ok(*found)
+    }
+    fn too_few(&self, n: usize) -> Error {
+        self.error(format!("{n} bytes are wanted, {} are left", self.left()))
+    }
     /// The next byte.
     pub fn byte(&mut self) -> Result<u8, Error> {
-        self.bytes(1).map(|b| b[0])
+        self.array().map(|[byte]| byte)
     }
     /// A base-128 number.
     pub fn number(&mut self) -> Result<u64, Error> {
@@ -131,10 +141,10 @@ impl Error {
 /// Appends a base-128 number.
 pub fn put_number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        out.push(low8(value) | 0x80);
         value >>= 7;
     }
-    out.push(value as u8);
+    out.push(low8(value));
 }
 
 macro_rules! numbers {

@@ -43,6 +43,8 @@ pub mod tracks;
 
 use std::mem::offset_of;
 
+use crate::narrow::{index, low32};
+
 /// Number of rows in a chunk of a shared stream, with the link row.
 pub const CHUNK_ROWS: u64 = 16;
 /// Number of rows in a chunk of a private stream, with the link row. Rows are small, and a lane that needs a
@@ -106,12 +108,13 @@ impl Finals {
     /// Reads the warp's four hashes, and the signatures of its lanes (eight in each number, from the lowest
     /// byte). Bytes that are missing read as 0.
     pub fn read(self, bytes: &[u8]) -> [[u64; 4]; 2] {
-        let at = |at: u64| bytes.get(at as usize..).unwrap_or_default();
+        let at = |at: u64| bytes.get(index(at)..).unwrap_or_default();
         let hash = |i: usize| at(self.hash(i)).first_chunk().map_or(0, |b| u64::from(u32::from_le_bytes(*b)));
         let lanes = |i: usize| {
             at(self.signatures() + 8 * i as u64).first_chunk().map_or(0, |b| u64::from_le_bytes(*b))
         };
-        [std::array::from_fn(|i| if self.used[i] { hash(i) } else { 0 }), std::array::from_fn(lanes)]
+        let used = |i: usize| self.used.get(i) == Some(&true);
+        [std::array::from_fn(|i| if used(i) { hash(i) } else { 0 }), std::array::from_fn(lanes)]
     }
 }
 
@@ -133,10 +136,10 @@ macro_rules! records {
             /// # Panics
             /// At compile time or in the first test, if there is no such field.
             pub const fn offset(field: &str) -> usize {
-                let mut i = 0;
-                while i < Self::FIELDS.len() {
-                    if same(Self::FIELDS[i].0, field) { return Self::FIELDS[i].2; }
-                    i += 1;
+                let mut fields = Self::FIELDS;
+                while let [(name, _, offset), rest @ ..] = fields {
+                    if same(name, field) { return *offset; }
+                    fields = rest;
                 }
                 panic!("no such field")
             }
@@ -159,18 +162,14 @@ macro_rules! records {
 
 /// String equality that works at compile time.
 const fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut i = 0;
-    while i < a.len() {
-        if a[i] != b[i] {
+    let (mut a, mut b) = (a.as_bytes(), b.as_bytes());
+    while let ([x, rest_a @ ..], [y, rest_b @ ..]) = (a, b) {
+        if *x != *y {
             return false;
         }
-        i += 1;
+        (a, b) = (rest_a, rest_b);
     }
-    true
+    a.is_empty() && b.is_empty()
 }
 
 records! {
@@ -375,13 +374,12 @@ pub const DIGEST_HIGH: u32 = 0xC2B2_AE3D;
 /// lanes does not cancel.
 pub const fn digest(lane: u32, values: &[u64]) -> u32 {
     let by = lane.wrapping_mul(DIGEST_BY << 1).wrapping_add(DIGEST_BY);
-    let mut hash = 0;
-    let mut i = 0;
-    while i < values.len() {
-        let high = ((values[i] >> 32) as u32).rotate_left(TURN).wrapping_mul(DIGEST_HIGH);
-        let product = (hash ^ values[i] as u32 ^ high) as u64 * by as u64;
-        hash = product as u32 ^ (product >> 32) as u32;
-        i += 1;
+    let (mut hash, mut values) = (0, values);
+    while let [value, rest @ ..] = values {
+        let high = low32(*value >> 32).rotate_left(TURN).wrapping_mul(DIGEST_HIGH);
+        let product = (hash ^ low32(*value) ^ high) as u64 * by as u64;
+        hash = low32(product) ^ low32(product >> 32);
+        values = rest;
     }
     hash
 }

@@ -8,6 +8,7 @@
 //! Packed pairs and 128-bit values can only be written as bits.
 
 use crate::kernel::Scalar;
+use crate::narrow::low32;
 
 /// Element types that buffers and scalars can have.
 pub const ELEMENTS: &[Scalar] = &[
@@ -76,7 +77,7 @@ pub fn encode(ty: Scalar, number: Number) -> Result<u64, String> {
             if i < low || i > high {
                 return Err(format!("{i} does not fit {name}"));
             }
-            Ok(i as u64 & mask(bits))
+            Ok(u64::try_from(i & i128::from(mask(bits))).unwrap_or_default())
         }
         Number::Float(f) if is_float(ty) => Ok(float_bits(ty, f)),
         Number::Float(f) if is_untyped(ty) && bits >= 16 => {
@@ -88,6 +89,7 @@ pub fn encode(ty: Scalar, number: Number) -> Result<u64, String> {
             Ok(float_bits(as_float, f))
         }
         // 1.0 as an integer loses nothing; 0.5 would.
+        #[expect(clippy::cast_possible_truncation, reason = "the number is whole and below 1e18")]
         Number::Float(f) if f.fract() == 0.0 && f.abs() < 1e18 => encode(ty, Number::Int(f as i128)),
         Number::Float(f) => Err(format!("{f} is no integer, and the type is {name}")),
     }
@@ -103,6 +105,7 @@ pub fn float_bits(ty: Scalar, x: f64) -> u64 {
     match ty {
         Scalar::F16 => narrow(x, 5, 10),
         Scalar::Bf16 => narrow(x, 8, 7),
+        #[expect(clippy::cast_possible_truncation, reason = "this cast rounds to nearest, ties to even")]
         Scalar::F32 => u64::from((x as f32).to_bits()),
         _ => x.to_bits(),
     }
@@ -118,21 +121,19 @@ fn narrow(x: f64, exp: u32, man: u32) -> u64 {
         return sign | infinity | 1 << (man - 1);
     }
     let bias = (1i64 << (exp - 1)) - 1;
-    let e = (bits >> 52 & 0x7ff) as i64 - 1023;
+    let e = (bits >> 52 & 0x7ff).cast_signed() - 1023;
     if e > bias {
         return sign | infinity;
     }
     // Below the smallest normal exponent the distance between neighbours is constant, so more bits are lost.
     let lost = 52 - i64::from(man) + (1 - bias - e).max(0);
-    if lost > 53 {
-        return sign;
-    }
+    let Some(lost) = u32::try_from(lost).ok().filter(|lost| *lost <= 53) else { return sign };
     let full = bits & mask(52) | 1 << 52;
-    let (man_bits, rest, half) = (full >> lost, full & mask(lost as u32), 1u64 << (lost - 1));
+    let (man_bits, rest, half) = (full >> lost, full & mask(lost), 1u64 << (lost - 1));
     let up = rest > half || rest == half && man_bits & 1 == 1;
     // For normal numbers `man_bits` includes the hidden bit, which adds one to the exponent field. A carry
     // does the same.
-    let field = (e + bias - 1).max(0) as u64;
+    let field = (e + bias - 1).max(0).cast_unsigned();
     sign | ((field << man) + man_bits + u64::from(up)).min(infinity)
 }
 
@@ -140,8 +141,8 @@ fn narrow(x: f64, exp: u32, man: u32) -> u64 {
 pub fn float_value(ty: Scalar, bits: u64) -> f64 {
     match ty {
         Scalar::F16 => widen(bits, 5, 10),
-        Scalar::Bf16 => f64::from(f32::from_bits((bits as u32) << 16)),
-        Scalar::F32 => f64::from(f32::from_bits(bits as u32)),
+        Scalar::Bf16 => f64::from(f32::from_bits(low32(bits) << 16)),
+        Scalar::F32 => f64::from(f32::from_bits(low32(bits))),
         _ => f64::from_bits(bits),
     }
 }
@@ -155,7 +156,7 @@ fn widen(bits: u64, exp: u32, man: u32) -> f64 {
         0 => m as f64 / scale * f64::from(1 - bias).exp2(),
         e if e == mask(exp) && m == 0 => f64::INFINITY,
         e if e == mask(exp) => f64::NAN,
-        e => (1.0 + m as f64 / scale) * f64::from(e as i32 - bias).exp2(),
+        e => (1.0 + m as f64 / scale) * f64::from(low32(e).cast_signed() - bias).exp2(),
     }
 }
 
@@ -174,7 +175,7 @@ pub fn as_f64(ty: Scalar, bits: u64) -> f64 {
 /// integers.
 pub fn show(ty: Scalar, bits: u64) -> String {
     match ty {
-        Scalar::F32 => format!("{:?}", f32::from_bits(bits as u32)),
+        Scalar::F32 => format!("{:?}", f32::from_bits(low32(bits))),
         Scalar::F16 | Scalar::Bf16 => format!("{:?}", shortest(ty, bits)),
         _ if is_float(ty) => format!("{:?}", float_value(ty, bits)),
         Scalar::Pred => (bits & 1 == 1).to_string(),
@@ -205,7 +206,8 @@ pub fn get(ty: Scalar, bytes: &[u8], i: usize) -> Option<u64> {
 /// Appends one element, little-endian.
 pub fn put(ty: Scalar, out: &mut Vec<u8>, bits: u64) {
     let n = size(ty);
-    out.extend_from_slice(&bits.to_le_bytes()[..n.min(8)]);
+    let bytes = bits.to_le_bytes();
+    out.extend_from_slice(bytes.get(..n).unwrap_or(&bytes));
     out.extend(std::iter::repeat_n(0, n.saturating_sub(8)));
 }
 

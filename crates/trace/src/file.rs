@@ -25,6 +25,7 @@ use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::{Launch, WarpInfo};
 use crate::mark::Marks;
+use crate::narrow::{self, low32, saturated32};
 use crate::table::TableContents;
 use crate::trace::{Bytes, Packed, Part, Recording, Streams, Trace};
 use crate::{Error, frame, validate};
@@ -195,7 +196,8 @@ impl Trace {
                         if (index.kind, frames.kind) != (INDEX, FRAMES) {
                             return Err(index.error("a launch's index and frames must follow it"));
                         }
-                        let sites = self.modules[launch.module.index()].sites.len() as u32;
+                        let module = self.modules.get(launch.module.index());
+                        let sites = module.map_or(0, |m| saturated32(m.sites.len()));
                         streams = sections
                             .streams(&index, &frames, &launch, sites, keep)
                             .map_err(|e| e.within(&name))?;
@@ -235,7 +237,7 @@ impl Trace {
 pub(crate) fn header(version: u32) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&version.to_le_bytes());
-    let checksum = xxh3_64(&bytes) as u32;
+    let checksum = low32(xxh3_64(&bytes));
     bytes.extend_from_slice(&checksum.to_le_bytes());
     bytes
 }
@@ -272,10 +274,10 @@ struct Sections<'a> {
 impl<'a> Sections<'a> {
     fn new(bytes: &'a [u8]) -> Result<Sections<'a>, Error> {
         let fail = |what: String| Err(Error { offset: 0, field: "header".into(), what });
-        if !bytes.starts_with(MAGIC) {
+        let Some(rest) = bytes.strip_prefix(&MAGIC[..]) else {
             return fail("this is no recording of prlx: it does not begin with PRLXTRC2".into());
-        }
-        let version = bytes[MAGIC.len()..].first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
+        };
+        let version = rest.first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
         if bytes.get(..HEADER) != Some(&header(version)) {
             return fail("the header is cut off or damaged".into());
         }
@@ -300,9 +302,10 @@ impl<'a> Sections<'a> {
             return Err(self.error("the file is cut off: the last section is missing"));
         }
         let head = self.take(HEAD, "Section.head")?;
-        let u32_at = |i: usize| head[i..].first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
-        let u64_at = |i: usize| head[i..].first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
-        if xxh3_64(&head[..HEAD - 8]) != u64_at(HEAD - 8) {
+        let at = |i: usize| head.get(i..).unwrap_or_default();
+        let u32_at = |i: usize| at(i).first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
+        let u64_at = |i: usize| at(i).first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+        if head.get(..HEAD - 8).map(xxh3_64) != Some(u64_at(HEAD - 8)) {
             return Err(self.error("the checksum of the head does not fit"));
         }
         let (kind, flags) = (u32_at(0), u32_at(4));
@@ -359,23 +362,25 @@ impl<'a> Sections<'a> {
             let name = format!("index.frames[{i}]");
             let mut take = || -> Result<(usize, Option<Packed>), Error> {
                 let (n, length, size) = (from.number()?, from.number()?, from.number()?);
-                let checksum = from.bytes(8)?.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+                let checksum = u64::from_le_bytes(from.array()?);
                 let n = usize::try_from(n).ok().filter(|n| *n > 0 && *n <= infos.len() - warps);
                 let n = n.ok_or_else(|| from.error("it has no warps, or more than there are"))?;
-                let length = usize::try_from(length).ok().filter(|l| *l <= frames.stored.len() - at);
-                let length = length.ok_or_else(|| from.error("it reaches past the frames"))?;
-                let most = frame::most(length);
+                let stored = frames.stored.get(at..).and_then(|rest| rest.get(..narrow::index(length)));
+                let stored = stored.ok_or_else(|| from.error("it reaches past the frames"))?;
+                let most = frame::most(stored.len());
                 if size > most {
                     return Err(from.error(format!("it unpacks to {size} bytes; {most} are allowed")));
                 }
                 let offset = frames.offset + at as u64;
-                let stored = &frames.stored[at..at + length];
-                (warps, at) = (warps + n, at + length);
+                (warps, at) = (warps + n, at + stored.len());
                 let version = self.version;
                 let bytes = match keep {
                     Keep::Nothing => return Ok((n, None)),
                     Keep::Copies => Part::own(stored.to_vec()),
-                    Keep::In(file) => Part::new(file.clone(), offset as usize..offset as usize + length),
+                    Keep::In(file) => {
+                        let start = narrow::index(offset);
+                        Part::new(file.clone(), start..start + stored.len())
+                    }
                 };
                 Ok((n, Some(Packed { bytes, size, checksum, version, sites, offset })))
             };
@@ -402,7 +407,7 @@ pub(crate) fn take_infos(from: &mut Reader<'_>, launch: &Launch) -> Result<Vec<W
         next = warp + 1;
     }
     for info in &mut infos {
-        info.digest = from.bytes(8)?.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+        info.digest = u64::from_le_bytes(from.array()?);
     }
     for info in &mut infos {
         info.dropped = from.number()?;

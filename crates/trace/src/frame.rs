@@ -53,14 +53,15 @@ fn kind(lanes: &Lanes) -> Level {
 /// Bytes of numbers, a plane for each byte of them.
 fn put_column<const N: usize>(out: &mut Vec<u8>, values: &[[u8; N]]) {
     for plane in 0..N {
-        out.extend(values.iter().map(|v| v[plane]));
+        out.extend(values.iter().map(|v| v.get(plane).copied().unwrap_or_default()));
     }
 }
 
 fn take_column<const N: usize>(from: &mut Reader<'_>, n: usize) -> Result<Vec<[u8; N]>, Error> {
     let bytes = n.checked_mul(N).ok_or_else(|| from.error("the column is too long"))?;
     let planes = from.bytes(bytes)?;
-    Ok((0..n).map(|i| std::array::from_fn(|plane| planes[plane * n + i])).collect())
+    let byte = |i: usize| planes.get(i).copied().unwrap_or_default();
+    Ok((0..n).map(|i| std::array::from_fn(|plane| byte(plane * n + i))).collect())
 }
 
 /// The numbers of all lanes of all warps, row by row.
@@ -96,10 +97,12 @@ impl Rows<'_> {
         });
         put_column(out, &column);
     }
-    fn take<const N: usize>(
+    /// Reads a column, and calls `set` with each element of `lists`, which has one list for each warp.
+    fn take<T, const N: usize>(
         &self,
         from: &mut Reader<'_>,
-        mut set: impl FnMut(usize, usize, [u8; N]),
+        lists: &mut [Vec<T>],
+        set: impl Fn(&mut T, [u8; N]),
     ) -> Result<(), Error> {
         let n = self.ends.iter().map(|e| e.last().map_or(0, |e| *e as usize)).sum();
         let column = take_column::<N>(from, n)?;
@@ -108,14 +111,17 @@ impl Rows<'_> {
         self.each(|warp, i, first| {
             let stored = values.next().unwrap_or([0; N]);
             before = if first { stored } else { xor(stored, before) };
-            set(warp, i, before);
+            if let Some(element) = lists.get_mut(warp).and_then(|list| list.get_mut(i)) {
+                set(element, before);
+            }
         });
         Ok(())
     }
 }
 
-fn xor<const N: usize>(a: [u8; N], b: [u8; N]) -> [u8; N] {
-    std::array::from_fn(|i| a[i] ^ b[i])
+fn xor<const N: usize>(mut a: [u8; N], b: [u8; N]) -> [u8; N] {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
+    a
 }
 
 /// Lays the streams of warps out; `first` is the index of the first in the launch's list.
@@ -132,29 +138,29 @@ pub fn unpacked(first: usize, warps: &[WarpStream]) -> Vec<u8> {
         put_ends(&mut out, &ends);
         let rows = Rows { ends: &ends };
         match level {
-            Level::Path => rows.put(&mut out, |w, i| match of_level[w] {
-                Lanes::Path { words, .. } => words[i].to_le_bytes(),
+            Level::Path => rows.put(&mut out, |w, i| match of_level.get(w) {
+                Some(Lanes::Path { words, .. }) => element(words, i).to_le_bytes(),
                 _ => [0; 4],
             }),
             Level::Fingerprint => {
-                rows.put(&mut out, |w, i| match of_level[w] {
-                    Lanes::Fingerprint { checkpoints, .. } => checkpoints[i].to_le_bytes(),
+                rows.put(&mut out, |w, i| match of_level.get(w) {
+                    Some(Lanes::Fingerprint { checkpoints, .. }) => element(checkpoints, i).to_le_bytes(),
                     _ => [0; 8],
                 });
                 let hashes = of_level
                     .iter()
-                    .map(|l| if let Lanes::Fingerprint { hashes, .. } = l { &hashes[..] } else { &[] });
+                    .map(|l| if let Lanes::Fingerprint { hashes, .. } = l { hashes.as_slice() } else { &[] });
                 let each: Vec<&[[u64; 4]]> = hashes.collect();
                 each.iter().for_each(|h| put_number(&mut out, h.len() as u64));
                 for hash in 0..4 {
                     let column: Vec<[u8; 8]> =
-                        each.iter().copied().flatten().map(|h| h[hash].to_le_bytes()).collect();
+                        each.iter().copied().flatten().map(|h| element(h, hash).to_le_bytes()).collect();
                     put_column(&mut out, &differences(&column));
                 }
             }
             _ => {
-                let record = |w: usize, i: usize| match of_level[w] {
-                    Lanes::Operands { records, .. } => records[i],
+                let record = |w: usize, i: usize| match of_level.get(w) {
+                    Some(Lanes::Operands { records, .. }) => element(records, i),
                     _ => OperandRecord::default(),
                 };
                 rows.put(&mut out, |w, i| record(w, i).site.0.to_le_bytes());
@@ -165,9 +171,14 @@ pub fn unpacked(first: usize, warps: &[WarpStream]) -> Vec<u8> {
         }
     }
     let events =
-        warps.iter().filter_map(|w| if let Lanes::Events(e) = &w.lanes { Some(&e[..]) } else { None });
+        warps.iter().filter_map(|w| if let Lanes::Events(e) = &w.lanes { Some(e.as_slice()) } else { None });
     put_events(&mut out, &events.collect::<Vec<_>>());
     out
+}
+
+/// Element `i` of a list that has it.
+fn element<T: Copy + Default>(list: &[T], i: usize) -> T {
+    list.get(i).copied().unwrap_or_default()
 }
 
 fn ends(lanes: &Lanes) -> &[u32] {
@@ -215,8 +226,10 @@ fn differences<const N: usize>(values: &[[u8; N]]) -> Vec<[u8; N]> {
 }
 
 fn sums<const N: usize>(mut values: Vec<[u8; N]>) -> Vec<[u8; N]> {
-    for i in 1..values.len() {
-        values[i] = xor(values[i], values[i - 1]);
+    let mut before = [0; N];
+    for value in &mut values {
+        *value = xor(*value, before);
+        before = *value;
     }
     values
 }
@@ -245,11 +258,11 @@ fn take_events(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<Event>>, E
     let clocks = take_column::<4>(from, n)?;
     let mut clock = 0u32;
     let mut all = (0..n).map(|i| {
-        clock = clock.wrapping_add(u32::from_le_bytes(clocks[i]));
+        clock = clock.wrapping_add(u32::from_le_bytes(element(&clocks, i)));
         Event {
-            site: SiteId(u32::from_le_bytes(sites[i])),
-            mask: LaneMask(u64::from_le_bytes(masks[i])),
-            value: u64::from_le_bytes(values[i]),
+            site: SiteId(u32::from_le_bytes(element(&sites, i))),
+            mask: LaneMask(u64::from_le_bytes(element(&masks, i))),
+            value: u64::from_le_bytes(element(&values, i)),
             clock,
         }
     });
@@ -273,28 +286,34 @@ pub fn parse(
     if kinds.contains(&Level::Probe) {
         return Err(from.error("a probe program has no streams"));
     }
-    let mut of_level: [Vec<Lanes>; 4] = Default::default();
-    for level in [Level::Path, Level::Fingerprint, Level::Operands] {
+    let mut of_level = |level: Level| {
         let n = kinds.iter().filter(|k| **k == level).count();
         let all = take_ends(&mut from, n).map_err(|e| e.within(level.name()))?;
-        of_level[usize::from(level.code())] =
-            take_level(&mut from, level, all, sites).map_err(|e| e.within(level.name()))?;
-    }
+        let lanes = take_level(&mut from, level, all, sites).map_err(|e| e.within(level.name()))?;
+        Ok(lanes.into_iter())
+    };
+    let mut paths = of_level(Level::Path)?;
+    let mut fingerprints = of_level(Level::Fingerprint)?;
+    let mut operands = of_level(Level::Operands)?;
     let n = kinds.iter().filter(|k| **k == Level::Events).count();
     let events = take_events(&mut from, n).map_err(|e| e.within("events"))?;
     if events.iter().flatten().any(|e| e.site.0 >= sites) {
         return Err(from.error("an event is of a site that there is not").within("events"));
     }
-    of_level[usize::from(Level::Events.code())] = events.into_iter().map(Lanes::Events).collect();
+    let mut events = events.into_iter().map(Lanes::Events);
     if from.left() > 0 {
         return Err(from.error("bytes too many"));
     }
-    let mut of_level = of_level.map(Vec::into_iter);
-    let warps = infos.iter().zip(kinds).map(|(info, kind)| WarpStream {
-        warp: info.warp,
-        digest: info.digest,
-        dropped: info.dropped,
-        lanes: of_level[usize::from(kind.code())].next().unwrap_or_default(),
+    let warps = infos.iter().zip(&kinds).map(|(info, kind)| {
+        let lanes = match kind {
+            Level::Path => paths.next(),
+            Level::Fingerprint => fingerprints.next(),
+            Level::Events => events.next(),
+            Level::Operands => operands.next(),
+            Level::Probe => None,
+        };
+        let lanes = lanes.unwrap_or_default();
+        WarpStream { warp: info.warp, digest: info.digest, dropped: info.dropped, lanes }
     });
     Ok(warps.collect())
 }
@@ -316,19 +335,17 @@ fn take_level(
     match level {
         Level::Path => {
             let mut words: Vec<Vec<u32>> = sizes().map(|n| vec![0; n]).collect();
-            rows.take(from, |w, i, bytes| words[w][i] = u32::from_le_bytes(bytes))?;
+            rows.take(from, &mut words, |word, bytes| *word = u32::from_le_bytes(bytes))?;
             Ok(words.into_iter().zip(all).map(|(words, ends)| Lanes::Path { words, ends }).collect())
         }
         Level::Fingerprint => {
             let mut checkpoints: Vec<Vec<u64>> = sizes().map(|n| vec![0; n]).collect();
-            rows.take(from, |w, i, bytes| checkpoints[w][i] = u64::from_le_bytes(bytes))?;
+            rows.take(from, &mut checkpoints, |checkpoint, bytes| *checkpoint = u64::from_le_bytes(bytes))?;
             let counts = all.iter().map(|_| from.count(1)).collect::<Result<Vec<usize>, Error>>()?;
             let n = counts.iter().sum();
-            let mut columns = Vec::new();
-            for _ in 0..4 {
-                columns.push(sums(take_column::<8>(from, n)?));
-            }
-            let mut hashes = (0..n).map(|i| std::array::from_fn(|h| u64::from_le_bytes(columns[h][i])));
+            let mut column = || Ok(sums(take_column::<8>(from, n)?).into_iter().map(u64::from_le_bytes));
+            let columns = column()?.zip(column()?).zip(column()?).zip(column()?);
+            let mut hashes = columns.map(|(((control, loads), stores), sync)| [control, loads, stores, sync]);
             let hashes: Vec<Vec<[u64; 4]>> =
                 counts.iter().map(|n| hashes.by_ref().take(*n).collect()).collect();
             let warps = checkpoints.into_iter().zip(all).zip(hashes);
@@ -339,10 +356,10 @@ fn take_level(
         _ => {
             let mut records: Vec<Vec<OperandRecord>> =
                 sizes().map(|n| vec![OperandRecord::default(); n]).collect();
-            rows.take(from, |w, i, bytes| records[w][i].site = SiteId(u32::from_le_bytes(bytes)))?;
-            rows.take(from, |w, i, bytes| records[w][i].visit = u32::from_le_bytes(bytes))?;
-            rows.take(from, |w, i, bytes| records[w][i].values[0] = u64::from_le_bytes(bytes))?;
-            rows.take(from, |w, i, bytes| records[w][i].values[1] = u64::from_le_bytes(bytes))?;
+            rows.take(from, &mut records, |r, bytes| r.site = SiteId(u32::from_le_bytes(bytes)))?;
+            rows.take(from, &mut records, |r, bytes| r.visit = u32::from_le_bytes(bytes))?;
+            rows.take(from, &mut records, |r, bytes| r.values[0] = u64::from_le_bytes(bytes))?;
+            rows.take(from, &mut records, |r, bytes| r.values[1] = u64::from_le_bytes(bytes))?;
             if records.iter().flatten().any(|r| r.site.0 >= sites) {
                 return Err(from.error("a record is of a site that there is not"));
             }
@@ -365,7 +382,7 @@ pub fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut packed = compressed(bytes)?;
     let over = (bytes.len() as u64).saturating_sub(most(packed.len()));
     if over > 0 {
-        let zeros = over.div_ceil(RATIO) as u32;
+        let zeros = u32::try_from(over.div_ceil(RATIO)).map_err(std::io::Error::other)?;
         packed.extend(SKIPPED);
         packed.extend(zeros.to_le_bytes());
         packed.resize(packed.len() + zeros as usize, 0);

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::narrow::low32;
+
 /// Declares dense index types, which print as `site3`.
 macro_rules! ids {
     ($($(#[$m:meta])* $name:ident($int:ty) = $prefix:literal;)*) => { $(
@@ -12,8 +14,8 @@ macro_rules! ids {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
         pub struct $name(pub $int);
         impl $name {
-            /// As an index into the table it numbers.
-            pub const fn index(self) -> usize { self.0 as usize }
+            /// The index into the table that it numbers.
+            pub const fn index(self) -> usize { $crate::narrow::index(self.0 as u64) }
         }
         impl $crate::codec::Codec for $name {
             const MIN: usize = 1;
@@ -39,7 +41,7 @@ ids! {
     FuncId(u32) = "func";
     /// A basic block of a function (never a CTA).
     BlockId(u32) = "block";
-    /// A loop of a function.
+    /// A loop of a function, an index into `Function::loops`.
     LoopId(u32) = "loop";
     /// A static program point of a module that carries a probe; dense, an index into `Module::sites`.
     SiteId(u32) = "site";
@@ -53,7 +55,7 @@ ids! {
     Cta(u64) = "cta";
     /// A warp of one launch, numbered across the grid: `cta * warps_per_cta + warp in cta`.
     WarpId(u64) = "warp";
-    /// A lane of a warp.
+    /// A lane of a warp, from 0 to 31 or 63.
     Lane(u8) = "lane";
 }
 
@@ -70,11 +72,11 @@ impl LaneMask {
     pub fn insert(&mut self, lane: Lane) {
         self.0 |= 1 << lane.0;
     }
-    /// How many lanes.
+    /// Number of lanes in the set.
     pub const fn count(self) -> u32 {
         self.0.count_ones()
     }
-    /// The lanes, lowest first.
+    /// The lanes of the set, lowest first.
     pub fn lanes(self) -> impl Iterator<Item = Lane> {
         (0..64).map(Lane).filter(move |&l| self.has(l))
     }
@@ -90,7 +92,7 @@ impl crate::codec::Codec for LaneMask {
     }
 }
 
-/// `lane 3`, `lanes 0-1, 5-7`, `no lanes`.
+/// Prints the set as `lane 3`, `lanes 0-1, 5-7` or `no lanes`.
 impl fmt::Display for LaneMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.count() {
@@ -134,7 +136,7 @@ structures! {
 }
 
 impl Dim3 {
-    /// How many elements a box of these sizes has.
+    /// Number of elements of a box with these sizes.
     pub const fn volume(self) -> u64 {
         // Hardware limits keep it under 2^63: 2^31 x 2^16 x 2^16 CTAs.
         self.x as u64 * self.y as u64 * self.z as u64
@@ -143,7 +145,7 @@ impl Dim3 {
     pub const fn position(self, i: u64) -> Dim3 {
         let (x, y) =
             (if self.x == 0 { 1 } else { self.x as u64 }, if self.y == 0 { 1 } else { self.y as u64 });
-        Dim3 { x: (i % x) as u32, y: (i / x % y) as u32, z: (i / x / y) as u32 }
+        Dim3 { x: low32(i % x), y: low32(i / x % y), z: low32(i / x / y) }
     }
 }
 
@@ -169,6 +171,12 @@ macro_rules! quantities {
         #[serde(transparent)]
         pub struct $name(pub u64);
         impl $name {
+            /// The largest amount.
+            pub const MAX: $name = $name(u64::MAX);
+            /// The number of units, rounded to the precision of `f64`.
+            pub const fn as_f64(self) -> f64 { self.0 as f64 }
+            /// The distance between two amounts.
+            pub const fn abs_diff(self, other: $name) -> $name { $name(self.0.abs_diff(other.0)) }
             /// The sum; the largest value if it does not fit.
             pub const fn saturating_add(self, other: $name) -> $name { $name(self.0.saturating_add(other.0)) }
             /// The difference; zero if `other` is larger.
@@ -221,8 +229,28 @@ quantities! {
     Cycles;
 }
 
+/// Whose clock a number of cycles was read from: the SM of that number, within one launch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ClockDomain(pub u32);
+
+/// What the clock of one SM showed. Readings have no order: those of two SMs do not compare.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ClockReading {
+    /// The clock that was read.
+    pub domain: ClockDomain,
+    /// The cycles that it showed.
+    pub cycles: Cycles,
+}
+
+impl ClockReading {
+    /// The cycles since an earlier reading, zero if that is later. `None` if the clocks are not the same.
+    pub fn since(self, earlier: ClockReading) -> Option<Cycles> {
+        (self.domain == earlier.domain).then(|| self.cycles.saturating_sub(earlier.cycles))
+    }
+}
+
 impl From<Nanos> for Picos {
-    /// Saturates after 213 days.
+    /// Converts the unit. Times above 213 days saturate.
     fn from(nanos: Nanos) -> Picos {
         Picos(nanos.0.saturating_mul(1000))
     }
@@ -238,6 +266,15 @@ impl Picos {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn readings_of_two_clocks_have_no_difference() {
+        let [early, late, other] = [(1, 10), (1, 30), (2, 20)]
+            .map(|(sm, n)| ClockReading { domain: ClockDomain(sm), cycles: Cycles(n) });
+        assert_eq!(late.since(early), Some(Cycles(20)));
+        assert_eq!(early.since(late), Some(Cycles(0)));
+        assert_eq!(other.since(early), None);
+    }
 
     #[test]
     fn masks_in_words() {

@@ -1,10 +1,10 @@
 //! The static half of a recording: what decoding and reports need to know of the code.
 //!
-//! It is computed once, when a module is instrumented, and stored with the events. Its core is the *decode
-//! program*: the [`Step`]s of each basic block. Walked lane by lane, with the launch's parameters and the
-//! lane's recorded words, it gives the lane's exact path. A decision that follows from parameters, ids,
-//! constants, induction variables and earlier decisions is not recorded: the decoder evaluates its slice
-//! again ([`Step::Let`]).
+//! PRLX computes it once, when it instruments a module, and stores it with the events. Its core is the
+//! *decode program*: the [`Step`]s of each basic block. The decoder walks the program lane by lane, with the
+//! launch's parameters and the lane's recorded words, and obtains the lane's exact path. A decision that
+//! follows from parameters, ids, constants, induction variables and earlier decisions is not recorded: the
+//! decoder evaluates its slice again ([`Step::Let`]).
 //!
 //! # Invariants
 //! Every index is within the table that it refers to; the reader checks this. `Module::sites[i].function` and
@@ -18,26 +18,26 @@ structures! {
     /// One loaded module.
     #[derive(Clone, PartialEq, Debug, Default)]
     pub struct Module {
-        /// What the user calls it: a file name, or the kernel's.
+        /// Name for reports: a file name, or the name of the kernel.
         pub name: String,
-        /// The target its code was written for, as `sm_80`.
+        /// Target of the code, for example `sm_80`.
         pub target: String,
         /// XXH3-128 of the original text.
         pub digest: u128,
         /// Source files that locations name.
         pub files: Vec<SourceFile>,
-        /// Source locations, each once.
+        /// Source locations, without duplicates.
         pub locs: Vec<Loc>,
-        /// Functions: kernels and the device functions they can reach.
+        /// Kernels, and the device functions that they can call.
         pub functions: Vec<Function>,
-        /// Probed points; a [`SiteId`] is an index here.
+        /// Program points that carry a probe. A [`SiteId`] is an index into this list.
         pub sites: Vec<Site>,
-        /// Tables and records of the probe program that was written into it.
+        /// Tables and records of the inserted probe program.
         #[since(5)] pub tables: Vec<Table>,
-        /// Markers that were inserted into it.
+        /// Markers that were inserted into the module.
         #[since(6)] pub marks: Vec<Mark>,
-        /// In which way its recorder hashes values (levels `print` and `events`): [`crate::device::HASHING`],
-        /// or 0, from before there was another one.
+        /// Version of the recorder's value hashes (levels `print` and `events`): [`crate::device::HASHING`],
+        /// or 0 for the first version.
         #[since(7)] pub hashing: u8,
     }
 
@@ -46,7 +46,7 @@ structures! {
     pub struct SourceFile {
         /// Path as the debug information spells it.
         pub path: String,
-        /// Its text, where it could be found when the module was instrumented.
+        /// Text of the file. `None` if it was not found when the module was instrumented.
         pub text: Option<String>,
     }
 
@@ -59,9 +59,9 @@ structures! {
         pub line: u32,
         /// Column, from 1; 0 if unknown.
         pub column: u32,
-        /// The inlined function that this line belongs to; empty when the line is the function's own.
+        /// The inlined function that this line belongs to. Empty if the line belongs to the function itself.
         pub function: String,
-        /// Where that function was inlined.
+        /// The call that was replaced by the inlined function.
         pub inlined_at: Option<LocId>,
     }
 
@@ -70,29 +70,28 @@ structures! {
     pub struct Function {
         /// Name as in the module (mangled).
         pub name: String,
-        /// Whether it can be launched.
+        /// Whether the function is a kernel, which the host can launch.
         pub kernel: bool,
-        /// Parameters, in order, without the one that instrumenting appends.
+        /// Parameters, in order, without the hidden parameter of instrumented code.
         pub params: Vec<Param>,
-        /// How many decoder registers its steps use.
+        /// Number of decoder registers that the steps use.
         pub slots: u32,
         /// Basic blocks; block 0 is the entry.
         pub blocks: Vec<Block>,
-        /// Loops, outer before inner.
+        /// Loops; an outer loop comes before its inner loops.
         pub loops: Vec<Loop>,
-        /// Why it is not recorded; `None` when it is.
+        /// Why the function is not recorded. `None` if it is recorded.
         pub skipped: Option<String>,
-        /// What it takes of a multiprocessor as the program has it, and as it ran to be recorded; `None`: not
-        /// known.
+        /// Resources of the original code and of the code that ran. `None` if they are not known.
         #[since(11)] pub needs: Option<(ThreadResources, ThreadResources)>,
     }
 
-    /// What a function takes of a multiprocessor, as its machine code says.
+    /// Resources of one thread, as the machine code of a function states them.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct ThreadResources {
-        /// Registers of a thread.
+        /// Number of registers of a thread.
         pub registers: u32,
-        /// Local memory of a thread, bytes: arrays, and registers that were spilt.
+        /// Local memory of a thread in bytes: arrays and spilled registers.
         pub local: u32,
     }
 
@@ -105,39 +104,40 @@ structures! {
         pub ty: Scalar,
         /// Byte offset in the parameter buffer.
         pub offset: u32,
-        /// Size in bytes; more than that of `ty` for arrays and structs.
+        /// Size in bytes. Arrays and structs are larger than `ty`.
         pub size: u32,
     }
 
-    /// A basic block.
+    /// A basic block of a function.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Block {
-        /// Location of its first instruction that has one.
+        /// Location of the first instruction that has a location.
         pub loc: Option<LocId>,
-        /// What the decoder does here, in order.
+        /// Steps that the decoder performs in this block, in order.
         pub steps: Vec<Step>,
-        /// Where it goes then.
+        /// Control flow at the end of the block.
         pub end: End,
-        /// Immediate post-dominator: where lanes that part here meet again at the latest. `None`: only at the
-        /// exit.
+        /// Immediate post-dominator: lanes that diverge here converge there at the latest. `None` if they
+        /// converge only at the exit.
         pub ipdom: Option<BlockId>,
-        /// Innermost loop it belongs to.
+        /// Innermost loop that contains the block.
         pub in_loop: Option<LoopId>,
     }
 
     /// A natural loop, or an irreducible region.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Loop {
-        /// Where it is entered (one of the entries if irreducible). An arrival here from inside starts the
-        /// next trip.
+        /// Block at which the loop is entered; one of several if the loop is irreducible. A jump from inside
+        /// the loop to this block starts the next iteration.
         pub header: BlockId,
-        /// The enclosing loop.
+        /// The next enclosing loop.
         pub parent: Option<LoopId>,
-        /// All its blocks, inner loops' included, sorted.
+        /// All blocks of the loop and of its inner loops, sorted.
         pub blocks: Vec<BlockId>,
-        /// Entered at more than one block: trips are not well defined and are counted at `header`.
+        /// Whether the loop can be entered at several blocks. Its iterations are then not well defined, and
+        /// are counted at `header`.
         pub irreducible: bool,
-        /// Location of the header.
+        /// Source location of the header.
         pub loc: Option<LocId>,
     }
 }
@@ -146,104 +146,105 @@ choices! {
     /// One step of the decode program.
     #[derive(Clone, PartialEq, Debug)]
     pub enum Step {
-        /// Evaluates one operation of a slice again.
+        /// Evaluates one operation of a slice, instead of reading a recorded value.
         Let {
-            /// Receives the result.
+            /// The slot that receives the result.
             to: Slot,
-            /// Operation to evaluate.
+            /// The operation to evaluate.
             op: Alu,
-            /// Type it works on; its width masks arguments and result.
+            /// Type of the operation. Arguments and result are truncated to its width.
             ty: Scalar,
-            /// Operands, in order.
+            /// Operands of the operation, in order.
             args: Vec<Arg>,
-            /// The instruction's guard: without it, `to` keeps its value.
+            /// Guard of the instruction. If it does not hold, `to` keeps its value.
             guard: Option<Guard>,
         } = 0,
-        /// A visit to a decision: its value, from where [`Site::source`] says, goes to `slot` and is one
-        /// decoded event.
+        /// A visit to a decision. The decoder obtains its value as [`Site::source`] states, writes it to
+        /// `slot`, and emits one event.
         Decide {
-            /// Site of the decision.
+            /// The site of the decision.
             site: SiteId,
-            /// Holds the value afterwards (and before, when [`Source::Computed`]).
+            /// The slot that holds the value afterwards. With [`Source::Computed`] it already holds the
+            /// value.
             slot: Slot,
-            /// The defining instruction's guard: visited only if it holds; else nothing is taken and `slot`
-            /// keeps its value.
+            /// Guard of the defining instruction. If it does not hold, the site is not visited, nothing is
+            /// read from the stream, and `slot` keeps its value.
             guard: Option<Guard>,
         } = 1,
-        /// A visit to a site whose class is no decision (store, atomic, barrier …): one decoded event without
-        /// a value.
+        /// A visit to a site that is no decision (a store, an atomic, a barrier …). The decoder emits one
+        /// event without a value.
         Visit {
-            /// The visited site.
+            /// The site that is visited.
             site: SiteId,
-            /// The instruction's guard: visited only if it holds.
+            /// Guard of the instruction. The site is visited only if it holds.
             guard: Option<Guard>,
         } = 2,
-        /// A call of a function of this module; the decoder walks it (unless that function is skipped). Since
-        /// version 8 with its place in the source.
+        /// A call of a function of this module. The decoder walks the function, unless it is skipped.
         Call {
             /// The function that is called.
             function: FuncId,
-            /// The call's guard.
+            /// Guard of the call.
             guard: Option<Guard>,
-            /// Where in the source it calls.
+            /// Source location of the call.
             #[since(8)] loc: Option<LocId>,
         } = 3,
     }
 }
 
 structures! {
-    /// `@p` or `@!p`, in decoder registers.
+    /// A predicate that guards an instruction (`@p` or `@!p`), in a decoder register.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Guard {
         /// Slot that holds the predicate.
         pub slot: Slot,
-        /// True for `@!p`.
+        /// Whether the guard holds when the predicate is false (`@!p`).
         pub negate: bool,
     }
 }
 
 choices! {
-    /// How a block ends.
+    /// Control flow at the end of a block.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub enum End {
-        /// To one block, always.
+        /// Continues at one block.
         Jump(to: BlockId) = 0,
-        /// By a predicate.
+        /// Continues at one of two blocks, selected by a predicate.
         Branch {
-            /// The branch's guard.
+            /// Guard of the branch.
             guard: Guard,
-            /// Where if it holds.
+            /// Next block if the guard holds.
             taken: BlockId,
-            /// Where if not.
+            /// Next block if the guard does not hold.
             other: BlockId,
         } = 1,
-        /// By an index (`brx.idx`); an index out of range ends the decoding of that lane.
+        /// Continues at the block with an index (`brx.idx`). An index out of range ends the decoding of the
+        /// lane.
         Switch {
-            /// Holds the index.
+            /// The slot that holds the index.
             index: Slot,
-            /// Targets in order.
+            /// Target blocks, in order of the index.
             targets: Vec<BlockId>,
         } = 2,
-        /// To the caller; in a kernel the lane ends.
+        /// Returns to the caller. In a kernel, the lane ends.
         Return = 3,
         /// The lane ends here (`exit`, `trap`).
         Exit = 4,
     }
 
-    /// What a slice operation reads.
+    /// An operand of a slice operation.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Arg {
-        /// A decoder register.
+        /// The value of a decoder register.
         Slot(slot: Slot) = 0,
-        /// A constant's bits.
+        /// The bits of a constant.
         Const(bits: u64) = 1,
-        /// A special register.
+        /// The value of a special register.
         Special(register: Special) = 2,
-        /// Bytes of the parameter buffer: offset and size.
+        /// A number in the parameter buffer.
         Param {
             /// Byte offset in the parameter buffer.
             offset: u32,
-            /// 1, 2, 4 or 8.
+            /// Size in bytes: 1, 2, 4 or 8.
             size: u8,
         } = 3,
     }
@@ -258,13 +259,13 @@ macro_rules! codes {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
         pub enum $name { #[default] $($(#[doc = $vm])* $v = $n,)* }
         impl $name {
-            /// Every one, in order of its number.
+            /// All values, in order of their numbers.
             pub const ALL: &[$name] = &[$($name::$v,)*];
-            /// From the number that stands in files.
+            /// Returns the value with this number in files; `None` for an unknown number.
             pub const fn from_code(n: u8) -> Option<Self> { match n { $($n => Some($name::$v),)* _ => None } }
-            /// The number that stands in files; never reused for another meaning.
+            /// The number of this value in files. Numbers are never reused for another meaning.
             pub const fn code(self) -> u8 { self as u8 }
-            /// Its name in texts.
+            /// The name of this value in texts and JSON.
             pub const fn name(self) -> &'static str { match self { $($name::$v => $text,)* } }
             /// Its rows in `docs/format.md`.
             pub(crate) const LAYOUT: $crate::codec::Layout = $crate::codec::Layout {
@@ -292,32 +293,32 @@ codes! {
     /// The type of a scalar value; a packed half pair counts as its 32 bits.
     Scalar {
         /// Untyped 32 bits.
-        B32 = 0 "b32", /// Predicate.
+        B32 = 0 "b32", /// A predicate of one bit.
         Pred = 1 "pred", /// Untyped 8 bits.
         B8 = 2 "b8", /// Untyped 16 bits.
         B16 = 3 "b16", /// Untyped 64 bits.
-        B64 = 4 "b64", /// Unsigned.
-        U8 = 5 "u8", /// Unsigned.
-        U16 = 6 "u16", /// Unsigned.
-        U32 = 7 "u32", /// Unsigned.
-        U64 = 8 "u64", /// Signed.
-        S8 = 9 "s8", /// Signed.
-        S16 = 10 "s16", /// Signed.
-        S32 = 11 "s32", /// Signed.
-        S64 = 12 "s64", /// IEEE binary16.
-        F16 = 13 "f16", /// Two binary16, the first in the low half.
-        F16x2 = 14 "f16x2", /// bfloat16.
-        Bf16 = 15 "bf16", /// Two bfloat16.
-        Bf16x2 = 16 "bf16x2", /// IEEE binary32.
-        F32 = 17 "f32", /// IEEE binary64.
-        F64 = 18 "f64", /// 128 bits.
+        B64 = 4 "b64", /// Unsigned integer of 8 bits.
+        U8 = 5 "u8", /// Unsigned integer of 16 bits.
+        U16 = 6 "u16", /// Unsigned integer of 32 bits.
+        U32 = 7 "u32", /// Unsigned integer of 64 bits.
+        U64 = 8 "u64", /// Signed integer of 8 bits.
+        S8 = 9 "s8", /// Signed integer of 16 bits.
+        S16 = 10 "s16", /// Signed integer of 32 bits.
+        S32 = 11 "s32", /// Signed integer of 64 bits.
+        S64 = 12 "s64", /// IEEE binary16 number.
+        F16 = 13 "f16", /// Two binary16 numbers, the first in the low half.
+        F16x2 = 14 "f16x2", /// A bfloat16 number.
+        Bf16 = 15 "bf16", /// Two bfloat16 numbers, the first in the low half.
+        Bf16x2 = 16 "bf16x2", /// IEEE binary32 number.
+        F32 = 17 "f32", /// IEEE binary64 number.
+        F64 = 18 "f64", /// Untyped 128 bits.
         B128 = 19 "b128",
     }
-    /// Integer and predicate operations that a decoder can evaluate again; results wrap to the type's width.
+    /// Integer and predicate operations that the decoder evaluates. Results wrap to the type's width.
     Alu {
         /// Copy, truncating or extending by the type's signedness.
-        Mov = 0 "mov", /// Sum.
-        Add = 1 "add", /// Difference.
+        Mov = 0 "mov", /// Sum of two values.
+        Add = 1 "add", /// First value minus the second.
         Sub = 2 "sub", /// Low half of the product.
         Mul = 3 "mul", /// High half of the product.
         MulHi = 4 "mul.hi", /// Product of two values of the type, of twice its width.
@@ -325,25 +326,25 @@ codes! {
         Mad = 6 "mad", /// Product of twice the width, plus c.
         MadWide = 7 "mad.wide", /// Quotient towards zero; by zero: all ones.
         Div = 8 "div", /// Remainder; by zero: all ones.
-        Rem = 9 "rem", /// Bitwise.
-        And = 10 "and", /// Bitwise.
-        Or = 11 "or", /// Bitwise.
-        Xor = 12 "xor", /// Bitwise.
+        Rem = 9 "rem", /// Bitwise and of two values.
+        And = 10 "and", /// Bitwise or of two values.
+        Or = 11 "or", /// Bitwise exclusive or of two values.
+        Xor = 12 "xor", /// Bitwise complement of a value.
         Not = 13 "not", /// Left shift; amounts of the width or more give 0.
         Shl = 14 "shl", /// Right shift, arithmetic when signed; amounts clamp to the width.
-        Shr = 15 "shr", /// Two's complement.
-        Neg = 16 "neg", /// Absolute value.
-        Abs = 17 "abs", /// Smaller.
-        Min = 18 "min", /// Larger.
-        Max = 19 "max", /// a if c else b.
-        Select = 20 "selp", /// Equal.
-        Eq = 21 "eq", /// Not equal.
-        Ne = 22 "ne", /// Less.
-        Lt = 23 "lt", /// Less or equal.
-        Le = 24 "le", /// Greater.
-        Gt = 25 "gt", /// Greater or equal.
-        Ge = 26 "ge", /// Number of ones.
-        Popc = 27 "popc", /// Leading zeros.
+        Shr = 15 "shr", /// Negative value, in two's complement.
+        Neg = 16 "neg", /// Absolute value of a signed value.
+        Abs = 17 "abs", /// Smaller of two values.
+        Min = 18 "min", /// Larger of two values.
+        Max = 19 "max", /// The first value if the third holds, else the second.
+        Select = 20 "selp", /// Whether two values are equal.
+        Eq = 21 "eq", /// Whether two values differ.
+        Ne = 22 "ne", /// Whether the first value is less than the second.
+        Lt = 23 "lt", /// Whether the first value is less than the second or equal.
+        Le = 24 "le", /// Whether the first value is greater than the second.
+        Gt = 25 "gt", /// Whether the first value is greater than the second or equal.
+        Ge = 26 "ge", /// Number of bits that are 1.
+        Popc = 27 "popc", /// Number of leading bits that are 0.
         Clz = 28 "clz", /// Bits b..b+c of a, extended by signedness.
         Bfe = 29 "bfe", /// Sign- or zero-extension of a value of the type to 64 bits.
         Extend = 30 "extend", /// Three-input logic: c holds the look-up table in the fourth argument.
@@ -351,28 +352,28 @@ codes! {
     }
     /// Special registers whose value follows from the launch and the lane's place in it.
     Special {
-        /// Thread in its CTA.
-        TidX = 0 "%tid.x", /// Thread in its CTA.
-        TidY = 1 "%tid.y", /// Thread in its CTA.
-        TidZ = 2 "%tid.z", /// CTA size.
-        NtidX = 3 "%ntid.x", /// CTA size.
-        NtidY = 4 "%ntid.y", /// CTA size.
-        NtidZ = 5 "%ntid.z", /// CTA in the grid.
-        CtaidX = 6 "%ctaid.x", /// CTA in the grid.
-        CtaidY = 7 "%ctaid.y", /// CTA in the grid.
-        CtaidZ = 8 "%ctaid.z", /// Grid size.
-        NctaidX = 9 "%nctaid.x", /// Grid size.
-        NctaidY = 10 "%nctaid.y", /// Grid size.
-        NctaidZ = 11 "%nctaid.z", /// Lane in its warp.
-        LaneId = 12 "%laneid", /// Lanes of a warp.
-        WarpSize = 13 "WARP_SZ", /// Mask of this lane.
-        LanemaskEq = 14 "%lanemask_eq", /// Mask of lower lanes.
-        LanemaskLt = 15 "%lanemask_lt", /// Mask of lower lanes and this.
-        LanemaskLe = 16 "%lanemask_le", /// Mask of higher lanes.
-        LanemaskGt = 17 "%lanemask_gt", /// Mask of higher lanes and this.
+        /// Position x of the thread in its CTA.
+        TidX = 0 "%tid.x", /// Position y of the thread in its CTA.
+        TidY = 1 "%tid.y", /// Position z of the thread in its CTA.
+        TidZ = 2 "%tid.z", /// Size x of a CTA in threads.
+        NtidX = 3 "%ntid.x", /// Size y of a CTA in threads.
+        NtidY = 4 "%ntid.y", /// Size z of a CTA in threads.
+        NtidZ = 5 "%ntid.z", /// Position x of the CTA in the grid.
+        CtaidX = 6 "%ctaid.x", /// Position y of the CTA in the grid.
+        CtaidY = 7 "%ctaid.y", /// Position z of the CTA in the grid.
+        CtaidZ = 8 "%ctaid.z", /// Size x of the grid in CTAs.
+        NctaidX = 9 "%nctaid.x", /// Size y of the grid in CTAs.
+        NctaidY = 10 "%nctaid.y", /// Size z of the grid in CTAs.
+        NctaidZ = 11 "%nctaid.z", /// Number of the lane in its warp.
+        LaneId = 12 "%laneid", /// Number of lanes of a warp.
+        WarpSize = 13 "WARP_SZ", /// Mask of the lane itself.
+        LanemaskEq = 14 "%lanemask_eq", /// Mask of the lower lanes.
+        LanemaskLt = 15 "%lanemask_lt", /// Mask of the lane itself and the lower lanes.
+        LanemaskLe = 16 "%lanemask_le", /// Mask of the higher lanes.
+        LanemaskGt = 17 "%lanemask_gt", /// Mask of the lane itself and the higher lanes.
         LanemaskGe = 18 "%lanemask_ge",
     }
-    /// What kind of point a site is.
+    /// What a site observes.
     SiteClass {
         /// A predicate that steers a branch (and perhaps more).
         Branch = 0 "branch", /// A predicate that guards instructions.
@@ -386,37 +387,37 @@ codes! {
         Entry = 8 "entry", /// Exit of a function.
         Exit = 9 "exit",
     }
-    /// What is written down, and at what cost: by a recorder (`DESIGN.md` §2), or by the user's own program.
+    /// What is recorded: one of the recorders of PRLX, or the user's probe program.
     Level {
-        /// Rolling hashes in registers.
-        Fingerprint = 0 "print", /// One bit a decision a lane.
-        Path = 1 "path", /// 16-byte events with exact masks.
-        Events = 2 "events", /// All lanes' operands in a window.
-        Operands = 3 "operands", /// What a probe program keeps: tables, no streams.
+        /// Rolling hashes of each lane, held in registers.
+        Fingerprint = 0 "print", /// One bit for each decision of each lane, at most.
+        Path = 1 "path", /// Events of 16 bytes with exact lane masks.
+        Events = 2 "events", /// Operands of all lanes, within a window.
+        Operands = 3 "operands", /// What a probe program records: tables, no streams.
         Probe = 4 "probe",
     }
-    /// How a launch came to end before its end.
+    /// Why a launch ended early.
     FaultKind {
         /// The code faulted: out of bounds, misaligned, a trap.
-        Fault = 0 "fault", /// It did not end within its limit, or waits for itself.
+        Fault = 0 "fault", /// The launch reached the step limit, or it is deadlocked.
         Stuck = 1 "stuck",
     }
-    /// How sure it is that the code that was rewritten is what would have run untouched.
+    /// How certain it is that the instrumented code corresponds to the code that would have run.
     Fidelity {
-        /// It is the source of what runs: there is no other code.
-        Source = 0 "source", /// Assembled again it gives the machine code that was loaded, byte for byte.
-        Exact = 1 "exact", /// It is for an earlier architecture than the machine code that would have run.
-        LowerArch = 2 "lower-arch", /// It lay beside the machine code; nothing proves that they belong together.
+        /// The instrumented code is the source of what runs: there is no other code.
+        Source = 0 "source", /// Assembling the PTX again yields the loaded machine code, byte for byte.
+        Exact = 1 "exact", /// The PTX is for an earlier architecture than the machine code.
+        LowerArch = 2 "lower-arch", /// Nothing proves that PTX and machine code correspond.
         Unproven = 3 "unproven",
     }
-    /// What a node of a slice is.
+    /// What a node of a slice computes.
     NodeKind {
-        /// An operation on the values before it.
+        /// An operation on the values of its inputs.
         Op = 0 "op", /// A load from memory.
         Load = 1 "load", /// A kernel or function parameter.
         Param = 2 "param", /// A special register.
         Special = 3 "special", /// A constant or an address.
-        Const = 4 "const", /// Several definitions reach it: a loop-carried or merged value.
+        Const = 4 "const", /// A value with several reaching definitions: loop-carried or merged.
         Merge = 5 "merge", /// The result of a call.
         Call = 6 "call", /// The result of an atomic or a warp exchange.
         Exchange = 7 "exchange",
@@ -458,36 +459,36 @@ impl Scalar {
             B128 => 128,
         }
     }
-    /// What is its own of `bits`: a register may hold more than what is moved through it.
+    /// The bits of `bits` that belong to this type. A register may hold more bits than a value has.
     pub const fn low(self, bits: u64) -> u64 {
-        crate::device::low(bits, self.bits() as u8)
+        crate::device::low(bits, crate::narrow::low8(self.bits() as u64))
     }
-    /// Whether it is a signed integer.
+    /// Whether the type is a signed integer.
     pub const fn signed(self) -> bool {
         matches!(self, Scalar::S8 | Scalar::S16 | Scalar::S32 | Scalar::S64)
     }
 }
 
 choices! {
-    /// Where a decoder gets a decision's value from.
+    /// How the decoder obtains the value of a decision.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Source {
-        /// Not a decision.
+        /// The site is no decision.
         None = 0,
-        /// From the lane's recorded bits.
+        /// Reads so many recorded bits of the lane.
         Bits(count: u8) = 1,
-        /// From the steps before it: its slice is evaluated again.
+        /// The steps before it evaluate the slice of the decision.
         Computed = 2,
-        /// From a trip count: the decision holds `stay` as many times as the lane's next count says, then the
-        /// other value. The count is taken when the loop is entered: from the lane's next `bits` bits, or, if
-        /// those are all ones or `bits` is 0, from its next count word.
+        /// Derives the value from a trip count. The decision has the value `stay` as many times as the count
+        /// says, then the other value. The decoder reads the count when the lane enters the loop: from the
+        /// lane's next `bits` bits, or, if those are all ones or `bits` is 0, from its next count word.
         Trips {
-            /// The loop that this decision alone leaves.
+            /// The loop, whose only exit is this decision.
             of: LoopId,
-            /// The value with which the loop goes on.
+            /// The value with which the loop continues.
             stay: bool,
-            /// Bits that a small count takes among the lane's decisions; all ones announce a count word. 255:
-            /// at level `events`, the count is the value of the lane's next event.
+            /// Number of bits of a small count among the lane's decisions. All ones mean that a count word
+            /// follows. With 255, at level `events`, the count is the value of the lane's next event.
             #[since(2)] bits: u8,
         } = 3,
     }
@@ -501,66 +502,67 @@ impl Default for Source {
 }
 
 structures! {
-    /// A probed point.
+    /// A program point that carries a probe.
     #[derive(Clone, PartialEq, Debug, Default)]
     pub struct Site {
-        /// Function that contains it.
+        /// Function that contains the site.
         pub function: FuncId,
-        /// Which block of it.
+        /// Block of the function that contains the site.
         pub block: BlockId,
-        /// Where in the source.
+        /// Source location of the site.
         pub loc: Option<LocId>,
-        /// What it is.
+        /// What the site observes.
         pub class: SiteClass,
-        /// Among the sites of this function with the same location and class, its number: with them, the key
-        /// that is stable across builds. Without a location, its number among all sites of the class in the
-        /// function.
+        /// Number among the sites of the function with the same location and class. Function, location, class
+        /// and this number form a key that is stable across builds. Without a location, it is the number
+        /// among all sites of the class in the function.
         pub nth: u32,
-        /// The instruction, as written.
+        /// The instruction, as in the module.
         pub text: String,
-        /// How its value is decoded.
+        /// How the decoder obtains the value.
         pub source: Source,
-        /// What a decision compares, or a memory site moves: the operands that [`Level::Operands`] records,
-        /// in order.
+        /// The operands that [`Level::Operands`] records, in order: what a decision compares, or what a
+        /// memory site loads or stores.
         pub operands: Vec<Operand>,
-        /// What the decision steers: the branch, guarded instructions and selects, as written.
+        /// The instructions that the decision controls: a branch, guarded instructions and selects.
         pub steers: Vec<Steered>,
-        /// The static backward slice of its value, node 0 first; inputs come after the nodes that use them.
+        /// The static backward slice of the value. Node 0 is the value; inputs come after the nodes that use
+        /// them.
         pub slice: Vec<Node>,
-        /// Why nothing is recorded here; `None` when it is recorded or computed.
+        /// Why nothing is recorded here. `None` if the value is recorded or computed.
         pub skipped: Option<String>,
     }
 
     /// An operand that can be recorded.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Operand {
-        /// As written: a register or a constant.
+        /// Name as in the module: a register or a constant.
         pub name: String,
-        /// Type it is compared in.
+        /// Type in which the operand is compared.
         pub ty: Scalar,
     }
 
-    /// An instruction that a decision steers.
+    /// An instruction that a decision controls.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Steered {
-        /// Branch, guard or select.
+        /// How the decision controls it: branch, guard or select.
         pub class: SiteClass,
-        /// The instruction's text, as written.
+        /// The instruction, as in the module.
         pub text: String,
-        /// Where in the source.
+        /// Source location of the instruction.
         pub loc: Option<LocId>,
     }
 
     /// A node of a backward slice.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Node {
-        /// What it is.
+        /// What the node computes.
         pub kind: NodeKind,
-        /// The instruction's text, as written.
+        /// The instruction, as in the module.
         pub text: String,
-        /// Where in the source.
+        /// Source location of the instruction.
         pub loc: Option<LocId>,
-        /// Nodes it depends on, by index in the slice.
+        /// Inputs of the node, by index in the slice.
         pub inputs: Vec<u32>,
     }
 }

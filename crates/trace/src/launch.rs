@@ -8,12 +8,12 @@ use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, SiteId, WarpId};
 use crate::kernel::{FaultKind, Fidelity, Level, Scalar};
 
 structures! {
-    /// What one launch was, and what was seen of it; its streams are kept apart (see `Trace`).
+    /// A launch of a kernel, and how it was recorded. A `Trace` holds its streams separately.
     #[derive(Clone, PartialEq, Debug, Default)]
     pub struct Launch {
         /// Module of the kernel: an index into `Trace::modules`.
         pub module: ModuleId,
-        /// The kernel: an index into its functions.
+        /// The kernel: an index into the functions of the module.
         pub kernel: FuncId,
         /// Grid size in CTAs.
         pub grid: Dim3,
@@ -23,82 +23,81 @@ structures! {
         pub shared: u32,
         /// Lanes in a warp: 32 or 64.
         pub warp_size: u8,
-        /// The parameter buffer as launched, without the parameter that instrumenting appends. Of a program's
-        /// launch, bytes that its code never reads (padding) are 0.
+        /// The parameter buffer of the launch, without the hidden parameter of instrumented code. In a launch
+        /// of a program, bytes that the code never reads (padding) are 0.
         pub params: Vec<u8>,
-        /// What the user calls the arguments and what buffers held.
+        /// Names of the arguments, and digests of the buffers.
         pub args: Vec<ArgInfo>,
-        /// Schedule seed, where the device has one.
+        /// Seed of the schedule. `None` if the device has no seeded schedule.
         pub seed: Option<u64>,
-        /// The device, in words, as `CPU device` or `NVIDIA H200`.
+        /// Name of the device, for example `CPU device` or `NVIDIA H200`.
         pub device: String,
-        /// Which recorder ran.
+        /// The recorder that ran.
         pub level: Level,
-        /// At [`Level::Operands`]: what was watched.
+        /// At [`Level::Operands`]: the sites, warps and visits that were recorded.
         pub window: Option<Window>,
-        /// Recorded and lost elements, and what recording cost.
+        /// Numbers of recorded and lost elements, and the overhead of recording.
         pub totals: Totals,
-        /// What stopped it before its end; the streams hold what was recorded until then.
+        /// Why the launch ended early. The streams hold what was recorded until then.
         #[since(2)] pub fault: Option<Fault>,
-        /// CTAs of a cluster; one where no clusters were asked for. `None`: not known.
+        /// Size of a cluster in CTAs; 1 without clusters. `None` if it is not known.
         #[since(3)] pub cluster: Option<Dim3>,
-        /// Its number among the launches of its process, from 0; those that were not recorded count too.
+        /// Number among all launches of the process, from 0. Launches that were not recorded count as well.
         #[since(3)] pub number: u64,
-        /// The stream that it was put into: 0 the default stream, then by order of first use.
+        /// The CUDA stream of the launch: 0 is the default stream, others are numbered by first use.
         #[since(3)] pub stream: u32,
-        /// How it came to be launched.
+        /// Whether a call or a graph launched the kernel.
         #[since(3)] pub origin: Origin,
-        /// The ordinal of its device in the process.
+        /// The ordinal of the device in the process.
         #[since(3)] pub ordinal: u32,
-        /// When it was launched, in nanoseconds since its process started ([`crate::Process::started`]).
+        /// Time of the launch, since the process started ([`crate::Process::started`]).
         #[since(3)] pub start: Nanos,
-        /// How sure it is that what was rewritten is what would have run.
+        /// How certain it is that the instrumented code corresponds to the code that would have run.
         #[since(3)] pub fidelity: Fidelity,
-        /// Why nothing of it was recorded: its code runs untouched, or it was not asked for. `None` when it
-        /// was recorded.
+        /// Why the launch was not recorded: its code was not instrumented, or a filter excluded it. `None` if
+        /// it was recorded.
         #[since(3)] pub skipped: Option<String>,
-        /// Of a program's launch: what pointers among its parameters lead to, by place. Empty where that was
-        /// not looked at.
+        /// Memory that pointers among the parameters point to, by offset of the pointer. Only for launches of
+        /// programs; empty without digests.
         #[since(4)] pub pointees: Vec<Pointee>,
-        /// Why digests of it were asked for and there are none.
+        /// Why the launch has no digests although they were requested.
         #[since(4)] pub undigested: Option<String>,
-        /// Of a program's launch: what its host did, and when.
+        /// What the host did to launch the kernel, and when. Only for launches of programs.
         #[since(9)] pub host: Option<Host>,
     }
 
-    /// What the host did to launch a kernel: times are nanoseconds since its process started
-    /// ([`crate::Process::started`]), by the same clock as [`Launch::start`], which is when the program
-    /// launched it. Recording it takes from then until `called`.
+    /// What the host did to launch a kernel. Times count from the start of the process
+    /// ([`crate::Process::started`]), on the clock of [`Launch::start`]. The program makes its launch call at
+    /// [`Launch::start`]; recording then takes until `called`.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Host {
-        /// The thread that launched it: 0 the first that launched something, then by order of their first
-        /// launch.
+        /// The thread that launched the kernel. Threads are numbered from 0, by their first launch.
         pub thread: u32,
-        /// When the driver was called to launch it, and when it answered: the kernel did not begin before the
-        /// first. `None`: the launch did not come so far, or runs without being recorded.
+        /// When the driver's launch function was called, and when it returned. The kernel did not begin
+        /// before the first time. `None` if the driver was not called, or the launch was not recorded.
         pub called: Option<(Nanos, Nanos)>,
-        /// When the host knew that it had ended. `None`: it never did.
+        /// When the host learned that the kernel had ended. `None` if it never did.
         pub seen: Option<Nanos>,
-        /// The last call before it in which its thread waited for a device: its begin and its end.
+        /// Begin and end of the thread's last call, before the launch, that waited for a device.
         pub waited: Option<(Nanos, Nanos)>,
-        /// How long recording held the thread after that.
+        /// How long recording delayed the thread after that call.
         pub held: Nanos,
     }
 }
 
 choices! {
-    /// How a launch came about.
+    /// What launched a kernel.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Origin {
-        /// By a call.
+        /// A launch call of the host.
         Direct = 0,
-        /// From a graph.
+        /// A node of a CUDA graph.
         Graph {
-            /// Which executable graph of the process, by order of instantiation.
+            /// Number of the executable graph in the process, by order of instantiation.
             exec: u32,
-            /// Which kernel node of it, in the graph's order.
+            /// Number of the kernel node in the graph, in the graph's order.
             node: u32,
-            /// Which launch of the graph, from 0.
+            /// Number of the launch of the graph, from 0.
             replay: u64,
         } = 1,
     }
@@ -112,11 +111,11 @@ impl Default for Origin {
 }
 
 impl Launch {
-    /// Warps of one CTA; the last may be partly empty.
+    /// Number of warps of a CTA. The last warp may have fewer threads than lanes.
     pub fn warps_per_cta(&self) -> u64 {
         self.block.volume().div_ceil(u64::from(self.warp_size.max(1)))
     }
-    /// Warps of the grid.
+    /// Number of warps of the grid.
     pub fn warps(&self) -> u64 {
         self.grid.volume().saturating_mul(self.warps_per_cta())
     }
@@ -127,13 +126,14 @@ impl Launch {
         let n = self.block.volume().saturating_sub(first).min(size);
         LaneMask(if n >= 64 { u64::MAX } else { (1 << n) - 1 })
     }
-    /// The lanes of `warp` that may not have come to their end because the launch was stopped.
+    /// The lanes of `warp` that may not have ended, because the launch ended early.
     pub fn unfinished(&self, warp: WarpId) -> LaneMask {
         match self.fault.as_ref().map(|f| &f.unfinished) {
             None => LaneMask(0),
             Some(None) => self.lanes(warp),
             Some(Some(known)) => {
-                known.binary_search_by_key(&warp, |w| w.0).map_or(LaneMask(0), |i| known[i].1)
+                let found = known.binary_search_by_key(&warp, |w| w.0).ok();
+                found.and_then(|i| known.get(i)).map_or(LaneMask(0), |w| w.1)
             }
         }
     }
@@ -143,7 +143,7 @@ structures! {
     /// One argument of a launch.
     #[derive(Clone, PartialEq, Debug, Default)]
     pub struct ArgInfo {
-        /// Name that reports use.
+        /// Name of the argument, for reports.
         pub name: String,
         /// Type of the scalar, or of a buffer's elements.
         pub ty: Scalar,
@@ -156,23 +156,23 @@ structures! {
         pub after: Option<u64>,
     }
 
-    /// What a pointer among a launch's parameters leads to: memory up to the next of these pointers in the
-    /// same allocation, or to the end of that.
+    /// Memory that a pointer among a launch's parameters points to. It extends to the next of these pointers
+    /// in the same allocation, or to the end of the allocation.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Pointee {
-        /// Where the pointer lies in the parameter buffer.
+        /// Byte offset of the pointer in the parameter buffer.
         pub offset: u32,
-        /// How much memory that is, bytes.
+        /// Size of the memory in bytes.
         pub bytes: u64,
-        /// How much of it, from its beginning, the digests are of.
+        /// Number of bytes, from the beginning, that the digests cover.
         pub digested: u64,
-        /// Digest of that before the launch (docs/sessions.md); `None`: it could not be digested.
+        /// Digest of these bytes before the launch. `None` if it could not be computed.
         pub before: Option<u64>,
-        /// Digest of it after the launch.
+        /// Digest of these bytes after the launch. `None` if it could not be computed.
         pub after: Option<u64>,
     }
 
-    /// What [`Level::Operands`] watches: visits of some sites by some warps.
+    /// The part of a launch that [`Level::Operands`] records: visits of some sites by some warps.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Window {
         /// Sites whose operands are recorded.
@@ -183,35 +183,36 @@ structures! {
         pub visits: (u64, u64),
     }
 
-    /// What stopped a launch before its end.
+    /// The event that ended a launch early.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Fault {
-        /// Fault or deadlock.
+        /// Whether the code faulted, or the launch did not end.
         pub kind: FaultKind,
-        /// What happened, with its place: instruction, line, thread.
+        /// Description of the event, with instruction, line and thread.
         pub text: String,
-        /// Of the warps that were recorded, ascending: those with lanes that had not ended, and which lanes.
-        /// `None`: the device can't say; it may be any.
+        /// The recorded warps with lanes that had not ended, ascending, with these lanes. `None` if the
+        /// device does not report them: any lane may not have ended.
         pub unfinished: Option<Vec<(WarpId, LaneMask)>>,
     }
 
-    /// Sums over a launch. `recorded + dropped` is what the instrumented code wanted to write.
+    /// Sums over a launch. The instrumented code produced `recorded + dropped` elements.
     #[derive(Clone, Copy, PartialEq, Debug, Default)]
     pub struct Totals {
-        /// Elements in the streams (words, checkpoints, events or operand records).
+        /// Number of elements in the streams (words, checkpoints, events or operand records).
         pub recorded: u64,
-        /// Elements that did not fit.
+        /// Number of elements that did not fit into memory.
         pub dropped: u64,
-        /// Warps that the filter left out.
+        /// Number of warps that the filter excluded.
         pub filtered_warps: u64,
-        /// Work without instrumentation: warp instructions (CPU device) or nanoseconds; 0 if not measured.
+        /// Duration without instrumentation, in warp instructions (CPU device) or nanoseconds (GPU); 0 if it
+        /// was not measured.
         pub bare: u64,
-        /// The same with instrumentation.
+        /// Duration with instrumentation, in the same unit; 0 if it was not measured.
         pub instrumented: u64,
     }
 }
 
-/// What the lanes of one warp wrote.
+/// The stream of one warp: what its lanes recorded.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct WarpStream {
     /// Number of the warp in the grid.
@@ -219,7 +220,7 @@ pub struct WarpStream {
     /// XXH3-64 of everything that decoding this warp reads (streams, digest of the decode program, grid,
     /// parameters that slices use): equal digests, equal decoded streams. 0: not computed.
     pub digest: u64,
-    /// Elements of this warp that were lost.
+    /// Number of elements of this warp that were lost.
     pub dropped: u64,
     /// The elements, by lane.
     pub lanes: Lanes,
@@ -236,34 +237,36 @@ pub struct WarpInfo {
     pub dropped: u64,
 }
 
-/// Elements by lane; `ends[l]` is where lane `l`'s elements end and lane `l + 1`'s begin.
+/// Elements of all lanes of a warp, one lane after the other. `ends[l]` is the index at which the elements of
+/// lane `l` end and those of lane `l + 1` begin.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Lanes {
     /// [`Level::Path`]: words (see [`crate::device`]).
     Path {
-        /// All lanes' words.
+        /// Words of all lanes.
         words: Vec<u32>,
         /// Ends by lane.
         ends: Vec<u32>,
     },
     /// [`Level::Fingerprint`]: checkpoints, and the hashes at the lane's end.
     Fingerprint {
-        /// All lanes' checkpoints.
+        /// Checkpoints of all lanes.
         checkpoints: Vec<u64>,
         /// Ends by lane.
         ends: Vec<u32>,
-        /// Two entries: first the warp's own hashes of control, loaded and stored values, each the exclusive
-        /// or of what its lanes have, and 0; then the lanes' signatures, eight in each number from its lowest
-        /// byte on: a byte that tells most lanes apart that differ, 0 for a lane that never ended. In
-        /// recordings before version 3, and where a warp has not 32 lanes, an entry a lane: control, loaded,
-        /// stored, synchronisation, all zero for one that never ended.
+        /// Two entries. The first holds the warp's hashes of control, of loaded values and of stored values,
+        /// each the exclusive or of the lanes' hashes, and 0. The second holds the signatures of the lanes,
+        /// eight in each number, from the lowest byte. A signature is one byte that differs between most
+        /// lanes that differ; it is 0 for a lane that never ended. Recordings before version 3, and warps
+        /// without 32 lanes, have one entry for each lane instead: control, loaded, stored, synchronisation,
+        /// all zero for a lane that never ended.
         hashes: Vec<[u64; 4]>,
     },
-    /// [`Level::Events`]: one stream a warp, in the order of its clock.
+    /// [`Level::Events`]: the events of the warp, in the order of the clock.
     Events(Vec<Event>),
     /// [`Level::Operands`]: the operands of each visit in the window.
     Operands {
-        /// All lanes' records.
+        /// Records of all lanes.
         records: Vec<OperandRecord>,
         /// Ends by lane.
         ends: Vec<u32>,
@@ -271,7 +274,7 @@ pub enum Lanes {
 }
 
 impl Lanes {
-    /// How many elements there are: words, checkpoints, events or records.
+    /// Number of elements of all lanes: words, checkpoints, events or records.
     pub fn elements(&self) -> u64 {
         (match self {
             Lanes::Path { words, .. } => words.len(),
@@ -291,25 +294,24 @@ impl Default for Lanes {
 /// One visit of a warp's active lanes to a site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Event {
-    /// The visited site.
+    /// The site that was visited.
     pub site: SiteId,
-    /// Exact mask of the active lanes. At a switch: those of them that go this way, with an event for each
-    /// way.
+    /// Exact mask of the active lanes. A switch has one event for each target, with the lanes that take it.
     pub mask: LaneMask,
-    /// Decision: the lanes whose predicate held. Switch: the index of all its lanes. Memory: a digest over
-    /// the active lanes' values, comparable only between equal masks.
+    /// For a decision, the lanes whose predicate is true. For a switch, the index of these lanes. For a
+    /// memory site, a digest of the active lanes' values, which is comparable only between equal masks.
     pub value: u64,
     /// Low 32 bits of the SM's clock.
     pub clock: u32,
 }
 
-/// All that one lane saw at one visit in the window.
+/// The operands of one visit by one lane, within the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OperandRecord {
-    /// The visited site.
+    /// The site that was visited.
     pub site: SiteId,
-    /// Which visit of the site by this lane, from 0.
+    /// Number of this visit of the site by the lane, from 0.
     pub visit: u32,
-    /// The first two operands' bits; a unary or memory site leaves the second 0.
+    /// Bits of the first two operands. The second is 0 for a site with one operand, or a memory site.
     pub values: [u64; 2],
 }

@@ -5,6 +5,13 @@
 //! crate knows nothing of PTX, drivers or analyses; it reads `&[u8]` and writes to `Write`, and opens no
 //! file.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::indexing_slicing
+)]
+
 #[macro_use]
 mod codec;
 
@@ -25,6 +32,7 @@ pub mod kernel;
 pub mod launch;
 pub mod mark;
 pub mod names;
+pub mod narrow;
 pub mod parallel;
 pub mod process;
 pub mod table;
@@ -38,8 +46,8 @@ pub use error::Error;
 pub use file::MAGIC;
 pub use format::format_markdown;
 pub use ids::{
-    BlockId, Cta, Cycles, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId, ModuleId, Nanos, Picos,
-    SiteId, Slot, WarpId,
+    BlockId, ClockDomain, ClockReading, Cta, Cycles, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId,
+    ModuleId, Nanos, Picos, SiteId, Slot, WarpId,
 };
 pub use kernel::Level;
 pub use launch::{Launch, WarpInfo, WarpStream};

@@ -17,100 +17,100 @@ use crate::ids::{Cycles, FuncId, LocId, ModuleId, Nanos, WarpId};
 use crate::table::Field;
 
 structures! {
-    /// A marker: a place in the code that leaves a record.
+    /// A marker: a point in the code that writes a record.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Mark {
-        /// The region's, or the moment's name.
+        /// Name of the region or moment.
         pub name: String,
-        /// What it says of that.
+        /// What the marker states, such as the begin of the region.
         pub kind: MarkKind,
-        /// Why it is there.
+        /// Why the marker was inserted.
         pub via: Via,
-        /// The function that it is in.
+        /// The function that contains the marker.
         pub function: FuncId,
-        /// Where in the source.
+        /// Source location of the marker.
         pub loc: Option<LocId>,
-        /// The words that follow its records, at most two.
+        /// Payload words of its records, at most two.
         pub payload: Vec<Field>,
     }
 
-    /// What the markers of one launch left. A file may have several of one launch: each has tracks of its
-    /// own.
+    /// The records of the markers of one launch. A file may have several of these for one launch, with
+    /// different tracks.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Marks {
         /// Module of the markers.
         pub module: ModuleId,
-        /// Of which launch, by number.
+        /// Number of the launch in its process.
         pub launch: u64,
         /// Tracks, by warp and lane.
         pub tracks: Vec<Track>,
-        /// Warps of the launch that had no track, for want of memory or because they were not asked for.
+        /// Number of warps without a track: memory was exhausted, or a filter excluded them.
         pub left_out: u64,
     }
 
-    /// What one lane recorded.
+    /// The records of one lane.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Track {
         /// Warp of the lane.
         pub warp: WarpId,
-        /// Lane that recorded.
+        /// The lane that wrote the records.
         pub lane: u8,
-        /// The multiprocessor on which it began.
+        /// The SM on which the lane began.
         pub sm: u32,
-        /// The group that it said it belongs to.
+        /// The group that the lane declared. `None` without such a marker.
         pub group: Option<u32>,
-        /// When it began, if that was written.
+        /// Anchor at the begin of the lane, if it was recorded.
         pub begin: Option<Anchor>,
-        /// When it ended. `None`: it never did.
+        /// Anchor at the end of the lane. `None` if the lane never ended.
         pub end: Option<Anchor>,
-        /// Records that are not there.
+        /// Number of records that were lost.
         pub lost: u64,
-        /// Whether those are the first ones, not the last: a ring.
+        /// Whether the first records were lost (in a ring), not the last ones.
         pub last: bool,
-        /// Those that are, in the order in which they were made.
+        /// The records that were kept, in the order in which they were written.
         pub records: Records,
-        /// Regions that were added up instead.
+        /// Regions whose visits were summed up instead of recorded.
         pub sums: Vec<Sum>,
-        /// Anchors between begin and end, in the order in which they were made.
+        /// Anchors between begin and end, in the order in which they were written.
         #[since(10)] pub anchors: Anchors,
     }
 
-    /// One moment, by two clocks.
+    /// One moment, on two clocks.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Anchor {
-        /// The multiprocessor's clock, in cycles.
+        /// The clock of the SM.
         pub cycles: Cycles,
-        /// The device's global timer, in nanoseconds.
+        /// The global timer of the device.
         pub nanos: Nanos,
-        /// Cycles from then until the timer had answered, [`SLOWEST`](crate::device::tracks::SLOWEST) for
-        /// more; `None`: not known.
+        /// Cycles from the reading of the clock to the answer of the timer, at most
+        /// [`SLOWEST`](crate::device::tracks::SLOWEST). `None` if it was not measured.
         #[since(11)] pub took: Option<u32>,
     }
 
-    /// What all visits of a region took together.
+    /// Sums over all visits of a region.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Sum {
-        /// The marker at which it begins: which of [`crate::kernel::Module::marks`].
+        /// The marker at which the region begins: an index into [`crate::kernel::Module::marks`].
         pub mark: u32,
-        /// How often it ended.
+        /// Number of visits that ended.
         pub count: u64,
         /// Total cycles of all visits.
         pub cycles: Cycles,
     }
 }
 
-/// A visit of a marker, as recorded.
+/// One record of a marker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Record {
-    /// Which of [`crate::kernel::Module::marks`].
+    /// The marker: an index into [`crate::kernel::Module::marks`].
     pub mark: u32,
-    /// Low 32 bits of the multiprocessor's clock.
+    /// Low 32 bits of the SM's clock.
     pub clock: u32,
-    /// The marker's words; those that it has not are 0.
+    /// Payload words of the marker. Words that the marker does not have are 0.
     pub payload: [u32; 2],
 }
 
-/// Records of a track; in files by columns, clocks as differences.
+/// Records of a track. Files hold them in columns, with clocks as differences.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Records(pub Vec<Record>);
 
@@ -143,7 +143,8 @@ impl Codec for Records {
                         clock = clock.wrapping_add(value);
                         r.clock = clock;
                     }
-                    _ => r.payload[column - 2] = value,
+                    2 => r.payload[0] = value,
+                    _ => r.payload[1] = value,
                 }
             }
         }
@@ -191,20 +192,20 @@ codes! {
         End = 1 "end",
         /// A point in time, without duration.
         Instant = 2 "instant",
-        /// The region that is open ends, and this one begins.
+        /// The open region ends, and this region begins.
         Switch = 3 "switch",
-        /// Asynchronous work begins; its first word tells it from other work.
+        /// Asynchronous work begins. The first word identifies it.
         Issue = 4 "issue",
-        /// The asynchronous work of this first word has ended.
+        /// The asynchronous work with this first word has completed.
         Complete = 5 "complete",
-        /// Somebody arrives at what others wait for: the first word says at what.
+        /// The lane arrives at a barrier that other lanes wait for. The first word identifies the barrier.
         Arrive = 6 "arrive",
-        /// The track says which group it belongs to: the first word.
+        /// The lane declares its group, which is the first word.
         Group = 7 "group",
     }
-    /// Why a marker is there.
+    /// Why a marker was inserted.
     Via {
-        /// It stands in the source.
+        /// The source contains the marker.
         Source = 0 "source",
         /// A barrier of the CTA or cluster.
         Barrier = 1 "barrier",
@@ -216,7 +217,7 @@ codes! {
         CpAsync = 4 "cp.async",
         /// A product of a warp group.
         Wgmma = 5 "wgmma",
-        /// A trip of a loop.
+        /// An iteration of a loop.
         Trip = 6 "trip",
         /// Entry and exit of a function.
         Function = 7 "function",

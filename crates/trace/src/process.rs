@@ -10,50 +10,50 @@
 use crate::ids::Nanos;
 
 structures! {
-    /// A process that launched.
+    /// A process that launched kernels.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Process {
-        /// Its number on its host.
+        /// Process id on its host.
         pub pid: u32,
-        /// The host's name.
+        /// Name of the host.
         pub host: String,
-        /// Its place among all processes of a distributed run: `RANK`, where set.
+        /// Rank among all processes of a distributed run (`RANK`), if set.
         pub rank: Option<u32>,
-        /// Its place among those of its host: `LOCAL_RANK`, where set.
+        /// Rank among the processes of its host (`LOCAL_RANK`), if set.
         pub local_rank: Option<u32>,
-        /// How many processes there are: `WORLD_SIZE`, where set.
+        /// Number of processes of the run (`WORLD_SIZE`), if set.
         pub world_size: Option<u32>,
-        /// Its command line, program first; bytes that are no UTF-8 are replaced.
+        /// Command line, program first. Bytes that are not UTF-8 are replaced.
         pub command: Vec<String>,
-        /// When it began to be recorded, in nanoseconds since 1970.
+        /// When recording began, since 1 January 1970 UTC.
         pub started: Nanos,
-        /// Its devices, by ordinal.
+        /// Devices of the process, by ordinal.
         pub devices: Vec<Device>,
-        /// Versions of what took part: a name, as `driver` or `ptxas`, and its version.
+        /// Versions of the software, as pairs of a name, such as `driver` or `ptxas`, and a version.
         pub versions: Vec<(String, String)>,
     }
 
     /// A device that a process can launch on.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Device {
-        /// Its number in the process.
+        /// Ordinal of the device in the process.
         pub ordinal: u32,
-        /// In words, as `NVIDIA H200`.
+        /// Name of the device, for example `NVIDIA H200`.
         pub name: String,
-        /// What tells it from all others; empty if it does not say.
+        /// Unique id of the device; empty if it has none.
         pub uuid: String,
         /// Compute capability: major and minor.
         pub capability: (u32, u32),
     }
 
-    /// Code that runs untouched. Launches of it are among the others, and say so again.
+    /// Code that was not instrumented. Its launches are in the list of launches, with the same reason.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Skipped {
-        /// What the module is called.
+        /// Name of the module.
         pub module: String,
-        /// The kernel, as in the module; `None`: all that the module has.
+        /// Name of the kernel, as in the module. `None` if it concerns all kernels of the module.
         pub kernel: Option<String>,
-        /// Reason, for the user.
+        /// The reason, for reports.
         pub reason: String,
     }
 }

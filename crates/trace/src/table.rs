@@ -7,46 +7,46 @@ use crate::ids::ModuleId;
 use crate::kernel::Scalar;
 
 structures! {
-    /// A table of a probe program, as it is for one module.
+    /// A table of a probe program, as declared for one module.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Table {
-        /// Its name without `@`, perhaps empty.
+        /// Name without `@`; may be empty.
         pub name: String,
         /// The keys that identify a row; possibly none.
         pub keys: Vec<Field>,
-        /// How values come together in a row.
+        /// How the values of a row are aggregated.
         pub aggregate: Aggregate,
-        /// What is aggregated: one, with its type as the program computes it, none for [`Aggregate::Count`];
-        /// a record's fields.
+        /// The aggregated value, with the type that the program computes; the fields of a record; none for
+        /// [`Aggregate::Count`].
         pub values: Vec<Field>,
-        /// Texts that keys are numbers of.
+        /// Texts to which keys of kind [`Shown::Word`] refer by index.
         pub words: Vec<String>,
     }
 
-    /// A key, or a value.
+    /// A key or a value of a table.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct Field {
-        /// As the program calls it.
+        /// Name in the probe program.
         pub name: String,
-        /// Its type; in rows it has 64 bits: sign- or zero-extended, floats as a binary64.
+        /// Type in the probe program. Rows hold 64 bits: integers are extended, floats are binary64.
         pub ty: Scalar,
-        /// What the number means.
+        /// How reports show the number.
         pub shown: Shown,
     }
 
-    /// What was in a table at the end, of one module's launches. A file may have several of one table: their
-    /// rows come together as values do.
+    /// Contents of a table after launches of one module. A file may have several of these for one table.
+    /// Their rows are aggregated as values are.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
     pub struct TableContents {
         /// Module of the table.
         pub module: ModuleId,
         /// Index into [`crate::kernel::Module::tables`].
         pub table: u32,
-        /// Of which launches, by number: first and last. `None`: of all launches of the module.
+        /// Numbers of the first and the last launch. `None` if it covers all launches of the module.
         pub launches: Option<(u64, u64)>,
-        /// Rows, by ascending keys.
+        /// Rows, in ascending order of their keys.
         pub rows: Vec<Row>,
-        /// Values that found no room: rows that are not there, or not all.
+        /// Number of values that were lost because memory was full. Rows may be missing or incomplete.
         pub lost: u64,
     }
 
@@ -55,59 +55,59 @@ structures! {
     pub struct Row {
         /// Values of the keys, in declared order.
         pub key: Vec<u64>,
-        /// What [`Aggregate::cells`] says.
+        /// Aggregated values; [`Aggregate::cells`] gives their number.
         pub cells: Vec<u64>,
     }
 }
 
 choices! {
-    /// How values come together in a row.
+    /// How the values of a row are aggregated.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     pub enum Aggregate {
-        /// How often: a number.
+        /// Number of values.
         Count = 0,
-        /// Their sum, in 64 bits: integers wrap.
+        /// Sum of the values in 64 bits. Integers wrap.
         Sum = 1,
-        /// The least: how often, and which.
+        /// Number of values, and the smallest.
         Min = 2,
-        /// The greatest: how often, and which.
+        /// Number of values, and the largest.
         Max = 3,
-        /// Their mean: how often, and the sum.
+        /// Number of values, and their sum; for the mean.
         Avg = 4,
-        /// How often in each power of two: below 0, 0, then `[2^n, 2^(n+1))` for n from 0 to 63.
+        /// Number of values in each power of two: below 0, 0, then `[2^n, 2^(n+1))` for n from 0 to 63.
         Hist = 5,
-        /// How often in each step of a range: below it, then each step, then above it.
+        /// Number of values in each step of a range: below it, in each step, above it.
         Lhist {
-            /// Where the first step begins.
+            /// Begin of the first step.
             low: i64,
-            /// How wide a step is, at least 1.
+            /// Width of a step, at least 1.
             step: u64,
-            /// How many steps there are, at most [`STEPS`].
+            /// Number of steps, at most [`STEPS`].
             steps: u32,
         } = 6,
-        /// A record's fields, as they are.
+        /// Fields of a record, without aggregation.
         Record {
-            /// How many of a holder are kept; 0: as many as there was room for, which all holders share.
+            /// Number of records that are kept of each owner. With 0, all owners share one memory.
             keep: u32,
-            /// The last ones, not the first.
+            /// Whether the last records are kept, not the first ones.
             last: bool,
         } = 7,
     }
 }
 
 choices! {
-    /// What a key's number means.
+    /// How reports show a number.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     pub enum Shown {
         /// A plain number.
         Number = 0,
         /// A memory address.
         Address = 1,
-        /// One of the table's words.
+        /// An index into the words of the table.
         Word = 2,
-        /// One of the module's sites.
+        /// A site of the module.
         Site = 3,
-        /// One of the module's locations: its file and line; 2^32 - 1 is code without one.
+        /// File and line of a location of the module. 2^32 - 1 stands for code without a location.
         Line = 4,
     }
 }
@@ -119,15 +119,15 @@ impl Default for Shown {
     }
 }
 
-/// The key of code of which no line is known, where keys are lines.
+/// Key of code without a known line, for keys of kind [`Shown::Line`].
 pub const NO_LINE: u64 = u32::MAX as u64;
-/// Most steps of [`Aggregate::Lhist`].
+/// Maximum number of steps of [`Aggregate::Lhist`].
 pub const STEPS: u32 = 1 << 12;
-/// Cells of [`Aggregate::Hist`].
+/// Number of cells of [`Aggregate::Hist`].
 pub const POWERS: usize = 66;
 
 impl Aggregate {
-    /// How many cells a row has; a record's are its fields.
+    /// Number of cells of a row. A record has one cell for each of its `fields`.
     pub fn cells(self, fields: usize) -> usize {
         match self {
             Aggregate::Count | Aggregate::Sum => 1,
@@ -138,7 +138,7 @@ impl Aggregate {
         }
     }
 
-    /// Which cell of a histogram counts a value, an integer of 64 bits.
+    /// Index of the histogram cell that counts a value, an integer of 64 bits.
     pub fn bucket(self, value: u64, signed: bool) -> usize {
         let negative = signed && value.cast_signed() < 0;
         match self {
@@ -146,7 +146,10 @@ impl Aggregate {
                 let value = if signed { i128::from(value.cast_signed()) } else { i128::from(value) };
                 match value - i128::from(low) {
                     below if below < 0 => 0,
-                    over => 1 + (over / i128::from(step.max(1))).min(i128::from(steps)) as usize,
+                    over => {
+                        let cell = (over / i128::from(step.max(1))).min(i128::from(steps));
+                        usize::try_from(cell).map_or(0, |cell| 1 + cell)
+                    }
                 }
             }
             _ if negative => 0,
@@ -154,7 +157,8 @@ impl Aggregate {
         }
     }
 
-    /// Lets a row take what another of the same key has. `ty` is that of the value, as kept in rows.
+    /// Merges the cells of a row into those of another row with the same keys. `ty` is the 64-bit type of the
+    /// value.
     pub fn merge(self, into: &mut [u64], from: &[u64], ty: Scalar) {
         let add = |a: u64, b: u64, ty: Scalar| match ty {
             Scalar::F64 => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),

@@ -14,6 +14,7 @@ use crate::ids::{ModuleId, WarpId};
 use crate::kernel::Module;
 use crate::launch::{Launch, WarpInfo, WarpStream};
 use crate::mark::Marks;
+use crate::narrow::saturated32;
 use crate::parallel::Workers;
 use crate::process::{Process, Skipped};
 use crate::table::TableContents;
@@ -22,36 +23,35 @@ use crate::{Error, frame};
 /// A recording: modules, and launches with their streams.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Trace {
-    /// What made it, as `prlx 0.1.0`.
+    /// The program that wrote it, for example `prlx 0.1.0`.
     pub producer: String,
-    /// The program that launched; `None` for a launch file.
+    /// The process that launched the kernels. `None` for a launch file.
     pub process: Option<Process>,
-    /// The static half.
+    /// The static half: the modules and their code.
     pub modules: Vec<Module>,
-    /// The dynamic half, in the order in which launches were written: that in which they ended
-    /// ([`Launch::number`] is the other).
+    /// The dynamic half: the launches in the order in which they ended. [`Launch::number`] has the order in
+    /// which they began.
     pub launches: Vec<Recording>,
-    /// Code that runs untouched.
+    /// Code that was not instrumented.
     pub skipped: Vec<Skipped>,
-    /// What was in the tables of probe programs.
+    /// Contents of the tables of probe programs.
     pub tallies: Vec<TableContents>,
-    /// What markers left, launch by launch.
+    /// Records of markers, launch by launch.
     pub marks: Vec<Marks>,
-    /// Where and how the file was cut off: there may have been more, so what is missing here proves nothing.
-    /// `None`: it is whole.
+    /// Where the file was cut off. Later launches may be missing. `None` if the file is complete.
     pub cut: Option<Error>,
 }
 
 /// One launch and its streams.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Recording {
-    /// What was launched.
+    /// Description of the launch.
     pub launch: Launch,
-    /// What its warps wrote.
+    /// Streams of its warps.
     pub streams: Streams,
 }
 
-/// The streams of one launch, by ascending warp; warps that were not recorded are absent.
+/// The streams of one launch, in ascending order of the warps. Warps that were not recorded are absent.
 #[derive(Clone, Debug, Default)]
 pub struct Streams {
     infos: Vec<WarpInfo>,
@@ -61,25 +61,25 @@ pub struct Streams {
 /// The streams of some warps.
 #[derive(Clone, Debug)]
 struct Frame {
-    /// Which, by index in `infos`.
+    /// The warps, as a range of indices in `infos`.
     warps: Range<usize>,
     body: Body,
 }
 
 #[derive(Clone, Debug)]
 enum Body {
-    /// Fresh from a device.
+    /// Decoded streams, not yet compressed.
     Plain(Vec<WarpStream>),
-    /// As in a file.
+    /// A compressed frame, as in a file.
     Packed(Packed),
-    /// Left in the file, by [`Trace::read_index`].
+    /// Not loaded, by [`Trace::read_index`].
     Absent,
 }
 
-/// A file's bytes, in memory or mapped: frames stay in them until they are asked for.
+/// The bytes of a file, in memory or mapped. Frames are decompressed from them on demand.
 pub type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// Some of a file's bytes.
+/// A range of a file's bytes.
 #[derive(Clone)]
 pub(crate) struct Part {
     file: Bytes,
@@ -96,7 +96,7 @@ impl Part {
     pub fn len(&self) -> usize {
         self.at.len()
     }
-    /// The bytes; none if the file is not what it was.
+    /// The bytes of the range; empty if the file has become shorter.
     pub fn bytes(&self) -> &[u8] {
         (*self.file).as_ref().get(self.at.clone()).unwrap_or_default()
     }
@@ -108,24 +108,24 @@ impl fmt::Debug for Part {
     }
 }
 
-/// A frame as it lies in a file.
+/// A frame in the form that files have.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
-    /// The zstd frame.
+    /// The compressed bytes, a zstd frame.
     pub bytes: Part,
-    /// Its size when unpacked.
+    /// Size of the decompressed frame in bytes.
     pub size: u64,
     /// XXH3-64 of `bytes`.
     pub checksum: u64,
-    /// The file's version.
+    /// Format version of the file.
     pub version: u32,
-    /// How many sites the module has.
+    /// Number of sites of the module.
     pub sites: u32,
-    /// Where `bytes` lie in the file.
+    /// Offset of `bytes` in the file.
     pub offset: u64,
 }
 
-/// Bytes that a frame is taken to have: what to divide.
+/// Estimated size of a frame in bytes, for dividing work among threads.
 const MUCH: usize = 1 << 20;
 
 const ABSENT: &str = "only the index of this recording was read";
@@ -136,7 +136,8 @@ impl Packed {
         let unpacked = frame::unpacked(first, warps);
         let size = unpacked.len() as u64;
         if size > frame::MOST {
-            let (warp, most) = (warps[0].warp, frame::MOST);
+            let warp = warps.first().map(|w| w.warp).unwrap_or_default();
+            let most = frame::MOST;
             let say = format!("the stream of {warp} takes {size} bytes; a frame has at most {most}");
             return Err(std::io::Error::other(say));
         }
@@ -146,20 +147,24 @@ impl Packed {
         Ok(Packed { bytes: Part::own(bytes), size, checksum, version, sites: u32::MAX, offset: 0 })
     }
     fn open(&self, first: usize, infos: &[WarpInfo]) -> Result<Vec<WarpStream>, Error> {
-        let damaged =
-            |what: String| Error { offset: self.offset, field: format!("frame of {}", infos[0].warp), what };
+        let name = name_of(infos);
+        let damaged = |what: String| Error { offset: self.offset, field: name.clone(), what };
         let packed = self.bytes.bytes();
         if xxh3_64(packed) != self.checksum {
             return Err(damaged("the checksum does not fit the bytes".into()));
         }
         let bytes = frame::unpack(packed, self.size).map_err(damaged)?;
-        frame::parse(&bytes, self.version, first, infos, self.sites)
-            .map_err(|e| e.within(&format!("frame of {}", infos[0].warp)))
+        frame::parse(&bytes, self.version, first, infos, self.sites).map_err(|e| e.within(&name))
     }
 }
 
+/// How errors name the frame of these warps.
+fn name_of(infos: &[WarpInfo]) -> String {
+    format!("frame of {}", infos.first().map(|i| i.warp).unwrap_or_default())
+}
+
 impl Streams {
-    /// From warps in any order.
+    /// Streams of the given warps, which may be in any order.
     pub fn new(mut warps: Vec<WarpStream>) -> Streams {
         warps.sort_by_key(|w| w.warp);
         let infos =
@@ -183,11 +188,11 @@ impl Streams {
         }
         Streams { infos, frames }
     }
-    /// Adds warps that come after all there are, as one more frame, packed at once: for who has more than
-    /// fits into memory.
+    /// Appends warps as one more frame, which is compressed at once. With this, a launch may have more
+    /// streams than fit into memory.
     ///
     /// # Errors
-    /// When a warp does not come after those before it, or the frame can't be packed.
+    /// If the warps do not ascend, or the frame cannot be compressed.
     pub fn append(&mut self, warps: &[WarpStream]) -> std::io::Result<()> {
         let mut before = self.infos.last().map(|i| i.warp);
         for w in warps {
@@ -209,7 +214,7 @@ impl Streams {
         }));
         Ok(())
     }
-    /// As they lie in a file: of each frame the number of its warps, which together are `infos`.
+    /// Streams in the form that files have. Each frame has its number of warps; together these are `infos`.
     pub(crate) fn packed(infos: Vec<WarpInfo>, frames: Vec<(usize, Option<Packed>)>) -> Streams {
         let mut at = 0;
         let frames = frames.into_iter().map(|(n, packed)| {
@@ -218,10 +223,10 @@ impl Streams {
         });
         Streams { frames: frames.collect(), infos }
     }
-    /// Every frame: the number of its warps, and its packed form.
+    /// All frames, each with its number of warps and its compressed form.
     ///
     /// # Errors
-    /// When a frame can't be packed.
+    /// If a frame cannot be compressed.
     pub(crate) fn pack(&self, workers: &Workers) -> std::io::Result<Vec<(usize, Packed)>> {
         let pack = |frame: &Frame| {
             let packed = match &frame.body {
@@ -235,16 +240,17 @@ impl Streams {
         let much = self.frames.len().saturating_sub(1).saturating_mul(MUCH);
         workers.map(self.frames.iter().collect(), much, pack).into_iter().collect()
     }
-    /// Every recorded warp, ascending.
+    /// All recorded warps, ascending.
     pub fn infos(&self) -> impl ExactSizeIterator<Item = WarpInfo> + '_ {
         self.infos.iter().copied()
     }
-    /// What is known of one warp; `None` if it was not recorded.
+    /// The index entry of a warp. `None` if the warp was not recorded.
     pub fn info(&self, warp: WarpId) -> Option<WarpInfo> {
-        self.infos.binary_search_by_key(&warp, |w| w.warp).ok().map(|i| self.infos[i])
+        let at = self.infos.binary_search_by_key(&warp, |w| w.warp).ok()?;
+        self.infos.get(at).copied()
     }
-    /// A digest of all warps' digests: equal roots, equal launches as far as they were recorded. 0 if a
-    /// digest is missing.
+    /// A digest of the digests of all warps. Launches with equal roots are equal, as far as they were
+    /// recorded. 0 if the digest of a warp is missing.
     pub fn root(&self) -> u64 {
         let mut hash = Xxh3::new();
         for info in &self.infos {
@@ -256,20 +262,20 @@ impl Streams {
         }
         hash.digest().max(1)
     }
-    /// How many frames there are.
+    /// Number of frames.
     pub fn frames(&self) -> usize {
         self.frames.len()
     }
-    /// The warps of frame `i`, without unpacking it; empty if there is none.
+    /// The warps of frame `i`, without decompressing it. Empty if there is no such frame.
     pub fn frame_infos(&self, i: usize) -> &[WarpInfo] {
-        self.frames.get(i).map_or(&[], |f| &self.infos[f.warps.clone()])
+        self.frames.get(i).and_then(|f| self.infos.get(f.warps.clone())).unwrap_or_default()
     }
-    /// Which frame holds a warp.
+    /// Index of the frame that holds a warp. `None` if the warp was not recorded.
     pub fn frame_of(&self, warp: WarpId) -> Option<usize> {
         let at = self.infos.binary_search_by_key(&warp, |w| w.warp).ok()?;
         Some(self.frames.partition_point(|f| f.warps.end <= at))
     }
-    /// Unpacks frame `i`; frames and warps in them ascend.
+    /// Decompresses frame `i`. Warps ascend, within frames and from frame to frame.
     ///
     /// # Errors
     /// When the frame's bytes are damaged.
@@ -277,20 +283,21 @@ impl Streams {
         let Some(frame) = self.frames.get(i) else { return Ok(Vec::new()) };
         match &frame.body {
             Body::Plain(warps) => Ok(warps.clone()),
-            Body::Packed(packed) => packed.open(frame.warps.start, &self.infos[frame.warps.clone()]),
+            Body::Packed(packed) => packed.open(frame.warps.start, self.frame_infos(i)),
             Body::Absent => {
-                let field = format!("frame of {}", self.infos[frame.warps.start].warp);
+                let field = name_of(self.frame_infos(i));
                 Err(Error { offset: 0, field, what: ABSENT.into() })
             }
         }
     }
-    /// Unpacks one warp's stream; `None` if it was not recorded. Whoever wants many takes their frames.
+    /// Decompresses the frame of a warp and returns its stream. `None` if the warp was not recorded. For many
+    /// warps, [`Streams::frame`] is faster.
     ///
     /// # Errors
     /// When the frame's bytes are damaged.
     pub fn warp(&self, warp: WarpId) -> Result<Option<WarpStream>, Error> {
         let Some(i) = self.frame_of(warp) else { return Ok(None) };
-        if let Body::Plain(warps) = &self.frames[i].body {
+        if let Some(Frame { body: Body::Plain(warps), .. }) = self.frames.get(i) {
             return Ok(warps.iter().find(|w| w.warp == warp).cloned());
         }
         Ok(self.frame(i)?.into_iter().find(|w| w.warp == warp))
@@ -298,10 +305,10 @@ impl Streams {
 }
 
 impl Trace {
-    /// Puts a recording behind this one: its modules get the numbers that follow, its launches numbers that
-    /// are `launches` higher.
+    /// Appends another recording. Its modules get the next numbers; the numbers of its launches grow by
+    /// `launches`.
     pub fn append(&mut self, other: Trace, launches: u64) {
-        let modules = self.modules.len() as u32;
+        let modules = saturated32(self.modules.len());
         let module = |id: ModuleId| ModuleId(id.0 + modules);
         if self.producer.is_empty() {
             self.producer = other.producer;
@@ -329,14 +336,14 @@ impl Trace {
     /// as far as they were recorded. What went in does not count, nor when and where it ran. `None` if a warp
     /// has no digest.
     pub fn root(&self) -> Option<u64> {
-        let mut order: Vec<usize> = (0..self.launches.len()).collect();
-        order.sort_by_key(|i| (self.launches[*i].launch.number, *i));
+        let mut order: Vec<&Recording> = self.launches.iter().collect();
+        order.sort_by_key(|r| r.launch.number);
         let mut hash = Xxh3::new();
         let mut put = |bytes: &[u8]| {
             hash.update(&(bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
         };
-        for Recording { launch: l, streams } in order.into_iter().map(|i| &self.launches[i]) {
+        for Recording { launch: l, streams } in order {
             let kernel = self.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
             put(kernel.map_or(&[], |f| f.name.as_bytes()));
             for d in [l.grid, l.block, l.cluster.unwrap_or_default()] {
@@ -349,16 +356,19 @@ impl Trace {
                 root => put(&root.to_le_bytes()),
             }
             for after in l.args.iter().map(|a| a.after) {
-                put(&after.map_or([0; 9], |n| {
-                    std::array::from_fn(|i| if i == 0 { 1 } else { n.to_le_bytes()[i - 1] })
-                }));
+                let mut bytes = [0; 9];
+                if let Some(n) = after {
+                    bytes[0] = 1;
+                    bytes[1..].copy_from_slice(&n.to_le_bytes());
+                }
+                put(&bytes);
             }
         }
         Some(hash.digest())
     }
 }
 
-/// Equal streams, however they are cut into frames and packed; damaged ones equal none.
+/// Streams are equal if their warps are, whatever their frames. Damaged streams are equal to none.
 impl PartialEq for Streams {
     fn eq(&self, other: &Streams) -> bool {
         let all = |s: &Streams| (0..s.frames()).map(|i| s.frame(i)).collect::<Result<Vec<_>, Error>>();

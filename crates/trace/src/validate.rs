@@ -9,6 +9,7 @@ use crate::ids::{BlockId, Dim3, LocId};
 use crate::kernel::{Arg, Block, End, Function, Guard, Module, Site, Source, Step};
 use crate::launch::Launch;
 use crate::mark::Marks;
+use crate::narrow::saturated32;
 use crate::table::{Aggregate, NO_LINE, STEPS, Shown, Table, TableContents};
 
 /// The field, and what is wrong with it.
@@ -32,6 +33,12 @@ fn below(field: impl FnOnce() -> String, id: u32, len: usize) -> Result<(), Wron
     if (id as usize) < len { Ok(()) } else { wrong(field(), format!("{id} is not less than {len}")) }
 }
 
+/// The entry with an index in its table.
+fn entry<'a, T>(field: &str, id: u32, table: &'a [T]) -> Result<&'a T, Wrong> {
+    below(|| field.into(), id, table.len())?;
+    table.get(id as usize).map_or_else(|| wrong(field, "there is no such entry"), Ok)
+}
+
 /// Checks the ids and shapes of a module.
 pub fn module(m: &Module) -> Result<(), Wrong> {
     for (i, loc) in m.locs.iter().enumerate() {
@@ -51,7 +58,7 @@ pub fn module(m: &Module) -> Result<(), Wrong> {
     for (i, mark) in m.marks.iter().enumerate() {
         below(|| format!("marks[{i}].function"), mark.function.0, m.functions.len())?;
         location(|| format!("marks[{i}].loc"), mark.loc, m)?;
-        below(|| format!("marks[{i}].payload"), mark.payload.len() as u32, PAYLOAD + 1)?;
+        below(|| format!("marks[{i}].payload"), saturated32(mark.payload.len()), PAYLOAD + 1)?;
     }
     Ok(())
 }
@@ -76,8 +83,7 @@ fn table(t: &Table) -> Result<(), Wrong> {
 
 /// What markers left.
 pub fn marks(all: &Marks, modules: &[Module]) -> Result<(), Wrong> {
-    below(|| "module".into(), all.module.0, modules.len())?;
-    let known = modules[all.module.index()].marks.len();
+    let known = entry("module", all.module.0, modules)?.marks.len();
     for (i, track) in all.tracks.iter().enumerate() {
         below(|| format!("tracks[{i}].lane"), track.lane.into(), LANES)?;
         for (j, r) in track.records.0.iter().enumerate() {
@@ -92,10 +98,8 @@ pub fn marks(all: &Marks, modules: &[Module]) -> Result<(), Wrong> {
 
 /// What was in a table.
 pub fn tally(t: &TableContents, modules: &[Module]) -> Result<(), Wrong> {
-    below(|| "module".into(), t.module.0, modules.len())?;
-    let m = &modules[t.module.index()];
-    below(|| "table".into(), t.table, m.tables.len())?;
-    let of = &m.tables[t.table as usize];
+    let m = entry("module", t.module.0, modules)?;
+    let of = entry("table", t.table, &m.tables)?;
     let cells = of.aggregate.cells(of.values.len());
     for (i, row) in t.rows.iter().enumerate() {
         if row.key.len() != of.keys.len() || row.cells.len() != cells {
@@ -125,14 +129,18 @@ fn inlining_ends(m: &Module) -> Result<(), Wrong> {
     let mut chain = Vec::new();
     for start in 0..m.locs.len() {
         let mut at = Some(start);
-        while let Some(i) = at.filter(|i| !ends[*i]) {
+        while let Some((i, loc)) =
+            at.filter(|i| ends.get(*i) == Some(&false)).zip(at.and_then(|i| m.locs.get(i)))
+        {
             if chain.len() == m.locs.len() {
                 return wrong(format!("locs[{start}].inlined_at"), "it leads back to itself");
             }
             chain.push(i);
-            at = m.locs[i].inlined_at.map(LocId::index);
+            at = loc.inlined_at.map(LocId::index);
         }
-        chain.drain(..).for_each(|i| ends[i] = true);
+        for i in chain.drain(..) {
+            ends.get_mut(i).into_iter().for_each(|end| *end = true);
+        }
     }
     Ok(())
 }
@@ -222,8 +230,7 @@ fn in_slots(field: impl FnOnce() -> String, slot: crate::Slot, f: &Function) -> 
 }
 
 fn site(s: &Site, m: &Module) -> Result<(), Wrong> {
-    below(|| "function".into(), s.function.0, m.functions.len())?;
-    let f = &m.functions[s.function.index()];
+    let f = entry("function", s.function.0, &m.functions)?;
     // A function that is skipped may come without blocks.
     below(|| "block".into(), s.block.0, f.blocks.len())?;
     location(|| "loc".into(), s.loc, m)?;
@@ -245,8 +252,7 @@ fn site(s: &Site, m: &Module) -> Result<(), Wrong> {
 
 /// Checks the ids and shapes of a launch.
 pub fn launch(l: &Launch, modules: &[Module]) -> Result<(), Wrong> {
-    below(|| "module".into(), l.module.0, modules.len())?;
-    let m = &modules[l.module.index()];
+    let m = entry("module", l.module.0, modules)?;
     below(|| "kernel".into(), l.kernel.0, m.functions.len())?;
     if !matches!(l.warp_size, 1..=64) {
         return wrong("warp_size", format!("{} is not between 1 and 64", l.warp_size));

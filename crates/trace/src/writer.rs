@@ -23,23 +23,24 @@ use crate::process::{Process, Skipped};
 use crate::table::TableContents;
 use crate::trace::{Packed, Streams, Trace};
 
-/// Sections of fewer bytes are stored as they are: packing would take longer than writing them.
+/// Sections of fewer bytes are not compressed: that would take longer than writing them.
 const SMALL: usize = 512;
 
-/// A file that is being written.
+/// Writes a file, section by section.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
     sections: u64,
     modules: u32,
-    /// A section was begun and not ended.
+    /// Whether a section was begun and not completed, because `out` failed.
     broken: bool,
-    /// Threads that pack frames.
+    /// Threads that compress frames.
     workers: &'static Workers,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file of `producer` (as `prlx 0.1.0`), of a process if it is of one.
+    /// Begins a file. `producer` is the program that writes it, for example `prlx 0.1.0`; `process` is `None`
+    /// for a launch file.
     ///
     /// # Errors
     /// When `out` fails.
@@ -52,12 +53,12 @@ impl<W: Write> Writer<W> {
         }
         Ok(to)
     }
-    /// Packs the frames of launches on these threads.
+    /// Lets these threads compress the frames of launches.
     pub fn with_workers(mut self, workers: &'static Workers) -> Self {
         self.workers = workers;
         self
     }
-    /// Appends a module, and says by which number launches name it.
+    /// Appends a module. Returns its number, by which launches refer to it.
     ///
     /// # Errors
     /// When `out` fails, or has failed before.
@@ -66,11 +67,11 @@ impl<W: Write> Writer<W> {
         self.modules += 1;
         Ok(ModuleId(self.modules - 1))
     }
-    /// Appends a launch, whose module must be there.
+    /// Appends a launch. Its module must have been appended before.
     ///
     /// # Errors
-    /// When its module is not there, a stream is too long for a frame (a gibibyte for one warp), `out` fails,
-    /// or has failed before.
+    /// If its module is missing, a stream is too long for a frame (1 GiB for one warp), or `out` fails or has
+    /// failed before.
     pub fn launch(&mut self, launch: &Launch, streams: &Streams) -> io::Result<()> {
         self.has(launch.module, "a launch")?;
         if streams.frames() == 0 {
@@ -85,14 +86,14 @@ impl<W: Write> Writer<W> {
         let parts: Vec<&[u8]> = frames.iter().map(|(_, f)| f.bytes.bytes()).collect();
         self.section(FRAMES, UNCHECKED, length, 0, &parts)
     }
-    /// Appends that some code runs untouched.
+    /// Appends a note on code that was not instrumented.
     ///
     /// # Errors
     /// When `out` fails, or has failed before.
     pub fn skipped(&mut self, skipped: &Skipped) -> io::Result<()> {
         self.value(SKIPPED, skipped)
     }
-    /// Appends what was in a table; its module must be there.
+    /// Appends the contents of a table. Its module must have been appended before.
     ///
     /// # Errors
     /// When its module is not there, `out` fails, or has failed before.
@@ -100,7 +101,7 @@ impl<W: Write> Writer<W> {
         self.has(tally.module, "a tally")?;
         self.value(TALLY, tally)
     }
-    /// Appends what the markers of a launch left; its module must be there.
+    /// Appends the records of a launch's markers. Their module must have been appended before.
     ///
     /// # Errors
     /// When its module is not there, `out` fails, or has failed before.
@@ -108,7 +109,7 @@ impl<W: Write> Writer<W> {
         self.has(marks.module, "what markers left")?;
         self.value(MARKS, marks)
     }
-    /// Ends the file: it is whole.
+    /// Writes the last section, which marks the file as complete.
     ///
     /// # Errors
     /// When `out` fails, or has failed before.
@@ -132,7 +133,7 @@ impl<W: Write> Writer<W> {
         value.put(&mut bytes);
         self.packed(kind, &bytes)
     }
-    /// A section of `bytes`, packed if that is worth it.
+    /// Writes a section of `bytes`, compressed if that makes it smaller.
     fn packed(&mut self, kind: u32, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() < SMALL {
             return self.section(kind, 0, bytes.len(), xxh3_64(bytes), &[bytes]);
@@ -140,7 +141,7 @@ impl<W: Write> Writer<W> {
         let packed = frame::pack(bytes)?;
         self.section(kind, PACKED, bytes.len(), xxh3_64(&packed), &[&packed])
     }
-    /// A section of `parts`, `size` bytes when unpacked.
+    /// Writes a section of `parts`, which decompress to `size` bytes.
     pub(crate) fn section(
         &mut self,
         kind: u32,
@@ -171,14 +172,14 @@ impl<W: Write> Writer<W> {
 }
 
 impl Trace {
-    /// Writes a file; one that was cut off stays so.
+    /// Writes a file. A recording that was cut off gives a file without its last section.
     ///
     /// # Errors
     /// As those of [`Writer`].
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         self.write_parallel(out, &Workers::SERIAL)
     }
-    /// As [`Trace::write`]; packs the frames on these threads.
+    /// As [`Trace::write`], with the frames compressed by these threads.
     ///
     /// # Errors
     /// As those of [`Writer`].
@@ -195,7 +196,7 @@ impl Trace {
     }
 }
 
-/// The warps, column by column, and the frames.
+/// The index of a launch: its warps, column by column, and its frames.
 fn put_index(out: &mut Vec<u8>, streams: &Streams, frames: &[(usize, Packed)]) {
     put_number(out, streams.infos().len() as u64);
     let mut next = 0;

@@ -11,7 +11,7 @@ use prlx_trace::{BlockId, FuncId, LoopId};
 use crate::report::WhyUncompared as Why;
 
 use super::common_ids::CommonIds;
-use super::match_key::SiteMatchKey;
+use super::match_key::SiteKey;
 
 /// The number of the first source loop, above all numbers of a function's own loops.
 pub(crate) const FIRST_SOURCE_LOOP: u32 = 1 << 24;
@@ -82,7 +82,7 @@ pub(crate) struct CanonicalForm {
 /// What the matching of unrolled code starts from.
 pub(crate) struct MatchInput<'a> {
     pub modules: [&'a Module; 2],
-    pub keys: [&'a [SiteMatchKey]; 2],
+    pub keys: [&'a [SiteKey]; 2],
     /// By site of B: its match in A, where the site match found one.
     pub partners: &'a [Option<u32>],
     pub names: [&'a CommonIds; 2],

@@ -20,23 +20,43 @@ pub(super) fn place(m: &Module, loc: Option<LocId>, to_a: impl Fn((u32, u32)) ->
     }
 }
 
-/// Function, locations with inlining (file and line, column, function), class, and number among equal keys.
-pub(crate) type SiteMatchKey = (u32, Vec<(u64, u32, String)>, SiteClass, u32);
+/// A line of the source ([`place`]), a column, and the function that was inlined there.
+pub(crate) type SourceLevel = (u64, u32, String);
 
-pub(super) fn keys([a, b]: [&Module; 2], names: &CommonIds, lines: &LineMap) -> [Vec<SiteMatchKey>; 2] {
-    let all = |m: &Module, function: &dyn Fn(FuncId) -> u32, in_b: bool| -> Vec<SiteMatchKey> {
-        let mut numbers: BTreeMap<SiteMatchKey, u32> = BTreeMap::new();
+/// What names a site in two builds of one kernel. Sites with equal keys are the same site.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct SiteKey {
+    /// The function that holds the site, by its number in A.
+    pub function: u32,
+    /// Source location, and the calls that it was inlined by, innermost first. Empty if unknown.
+    pub place: Vec<SourceLevel>,
+    /// Class of the site.
+    pub class: SiteClass,
+    /// Number among the sites of the function with the same place and class, in the order of the code.
+    pub ordinal: u32,
+}
+
+impl SiteKey {
+    /// The line of the site; `None` if unknown.
+    pub fn line(&self) -> Option<u64> {
+        self.place.first().map(|level| level.0)
+    }
+}
+
+pub(super) fn keys([a, b]: [&Module; 2], names: &CommonIds, lines: &LineMap) -> [Vec<SiteKey>; 2] {
+    let all = |m: &Module, function: &dyn Fn(FuncId) -> u32, in_b: bool| -> Vec<SiteKey> {
+        let mut numbers: BTreeMap<SiteKey, u32> = BTreeMap::new();
         let key = |s: &Site| {
             let mut at = stands(s);
-            let mut stack = Vec::new();
+            let mut place = Vec::new();
             while let Some(l) = at.and_then(|l| m.locs.get(l.index())) {
                 let (file, line) = if in_b { lines.to_a((l.file.0, l.line)) } else { (l.file.0, l.line) };
-                stack.push((u64::from(file) << 32 | u64::from(line), l.column, l.function.clone()));
-                at = l.inlined_at.filter(|_| stack.len() < 64);
+                place.push((u64::from(file) << 32 | u64::from(line), l.column, l.function.clone()));
+                at = l.inlined_at.filter(|_| place.len() < 64);
             }
-            let mut key = (function(s.function), stack, s.class, 0);
+            let mut key = SiteKey { function: function(s.function), place, class: s.class, ordinal: 0 };
             let n = numbers.entry(key.clone()).or_default();
-            (key.3, *n) = (*n, *n + 1);
+            (key.ordinal, *n) = (*n, *n + 1);
             key
         };
         m.sites.iter().map(key).collect()

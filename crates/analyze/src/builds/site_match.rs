@@ -21,7 +21,7 @@ use crate::report::describe;
 
 use super::canonical_form::{CanonicalForm, MatchInput};
 use super::common_ids::{CommonIds, next};
-use super::match_key::{SiteMatchKey, keys, match_keys, place};
+use super::match_key::{SiteKey, keys, match_keys, place};
 use super::polarity;
 use super::source_diff::LineMap;
 use super::unroll_match::match_unrolled;
@@ -123,7 +123,7 @@ fn kernels(m: &Module) -> BTreeSet<&str> {
     m.functions.iter().filter(|f| f.kernel).map(|f| f.name.as_str()).collect()
 }
 
-fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteMatchKey>; 2]) -> Vec<u32> {
+fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteKey>; 2]) -> Vec<u32> {
     let mut to: Vec<Option<u32>> = match_keys(keys_a, keys_b);
     // An edit of a line changes columns: match by line and class.
     let rest = |to: &[Option<u32>]| -> (Vec<u32>, Vec<u32>) {
@@ -133,7 +133,7 @@ fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteMatchKey>; 2]) -> Vec
         (a, b)
     };
     let (free_a, free_b) = rest(&to);
-    let coarse = |k: &SiteMatchKey| (k.0, k.1.first().map(|p| p.0), k.2);
+    let coarse = |k: &SiteKey| (k.function, k.line(), k.class);
     let ka: Vec<_> = free_a.iter().map(|&i| coarse(&keys_a[i as usize])).collect();
     let kb: Vec<_> = free_b.iter().map(|&i| coarse(&keys_b[i as usize])).collect();
     for (i, m) in free_b.iter().zip(match_keys(&ka, &kb)) {
@@ -145,9 +145,9 @@ fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteMatchKey>; 2]) -> Vec
         free_b.iter().map(|&i| (i, (0..i).rev().find_map(|j| to[j as usize]).map_or(0, |m| m + 1))).collect();
     let taken: BTreeSet<u32> = to.iter().flatten().copied().collect();
     let gap_a = |i: u32| taken.range(..i).next_back().map_or(0, |m| m + 1);
-    let ka: Vec<_> = free_a.iter().map(|&i| (gap_a(i), keys_a[i as usize].0, keys_a[i as usize].2)).collect();
-    let kb: Vec<_> =
-        free_b.iter().map(|i| (before_b[i], keys_b[*i as usize].0, keys_b[*i as usize].2)).collect();
+    let coarsest = |gap: u32, k: &SiteKey| (gap, k.function, k.class);
+    let ka: Vec<_> = free_a.iter().map(|&i| coarsest(gap_a(i), &keys_a[i as usize])).collect();
+    let kb: Vec<_> = free_b.iter().map(|i| coarsest(before_b[i], &keys_b[*i as usize])).collect();
     let count = |keys: &[(u32, u32, SiteClass)], k| keys.iter().filter(|x| **x == k).count();
     for ((i, m), k) in free_b.iter().zip(match_keys(&ka, &kb)).zip(&kb) {
         if count(&ka, *k) == count(&kb, *k) {

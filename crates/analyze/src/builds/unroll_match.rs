@@ -29,7 +29,7 @@ use super::canonical_form::{
 };
 use super::confidence;
 use super::control_flow::ControlFlow;
-use super::match_key::SiteMatchKey;
+use super::match_key::{SiteKey, SourceLevel};
 use super::polarity::{self, DecisionTraits, PolarityMatch};
 use super::unrolled_copies::{CopyGroup, CopyPositions, FunctionPair, SiteCopy};
 
@@ -37,10 +37,10 @@ use super::unrolled_copies::{CopyGroup, CopyPositions, FunctionPair, SiteCopy};
 const MAX_COPIES: usize = 1 << 10;
 
 /// Function, locations, class, and the types of the operands.
-type GroupKey = (u32, Vec<(u64, u32, String)>, SiteClass, String);
+type GroupKey = (u32, Vec<SourceLevel>, SiteClass, String);
 
-fn group_key(s: &Site, k: &SiteMatchKey, columns: bool) -> Option<GroupKey> {
-    let mut stack = k.1.clone();
+fn group_key(s: &Site, k: &SiteKey, columns: bool) -> Option<GroupKey> {
+    let mut stack = k.place.clone();
     if !columns {
         stack.iter_mut().for_each(|p| p.1 = 0);
     }
@@ -48,7 +48,7 @@ fn group_key(s: &Site, k: &SiteMatchKey, columns: bool) -> Option<GroupKey> {
         Some((_, ty)) => ty,
         None => s.operands.iter().map(|o| o.ty.name()).collect::<Vec<_>>().join(" "),
     };
-    (!stack.is_empty()).then_some((k.0, stack, k.2, types))
+    (!stack.is_empty()).then_some((k.function, stack, k.class, types))
 }
 
 /// By side and site: the group.
@@ -201,7 +201,7 @@ fn match_function(
     let mut changed = false;
     for (id, g) in groups {
         // Sites without a line match by order, if both sides have equally many.
-        let placed = equally_many || !input.keys[0][g.copies[0][0].site].1.is_empty();
+        let placed = equally_many || !input.keys[0][g.copies[0][0].site].place.is_empty();
         changed |= matcher.place_group(*id, g, placed, sides);
     }
     for side in 0..2 {
@@ -254,7 +254,7 @@ impl FunctionMatcher<'_> {
         let module = self.pair.modules[side];
         let is = |(i, s): &(usize, &Site)| {
             s.function == self.pair.functions[side]
-                && self.input.keys[side][*i].1.is_empty()
+                && self.input.keys[side][*i].place.is_empty()
                 && decides(module, SiteId(*i as u32))
         };
         module.sites.iter().enumerate().filter(is).count()
@@ -484,8 +484,8 @@ fn exclude_ambiguous_exits(pair: &FunctionPair<'_>, side: usize, own: &mut Canon
 /// Function, line and class of a site; all decisions share one class.
 fn line(input: &MatchInput<'_>, side: usize, site: usize) -> SourceLine {
     let k = &input.keys[side][site];
-    let class = if decides(input.modules[side], SiteId(site as u32)) { SiteClass::Branch } else { k.2 };
-    (k.0, k.1.first().map(|p| p.0), class)
+    let class = if decides(input.modules[side], SiteId(site as u32)) { SiteClass::Branch } else { k.class };
+    (k.function, k.line(), class)
 }
 
 /// Marks unmatched decisions of one side that exit a loop whose trips are counted.

@@ -8,9 +8,9 @@ use prlx_analyze::Shard;
 use prlx_driver::session::KernelPattern;
 use prlx_emu::Checks;
 use prlx_isa::image::Target;
-use prlx_trace::Level;
 use prlx_trace::check::Check;
 use prlx_trace::kernel::SiteClass;
+use prlx_trace::{Level, Nanos};
 
 /// Maximum number of schedules of one call.
 const MAX_SEEDS: u64 = 1 << 20;
@@ -97,11 +97,11 @@ pub fn pattern(text: &str) -> Result<KernelPattern, String> {
     KernelPattern::new(text)
 }
 
-/// A range of seconds, `FIRST-LAST`, as nanoseconds.
-pub fn time_range(text: &str) -> Result<(u64, u64), String> {
+/// A half-open range of times, `FIRST-LAST`, written in seconds.
+pub fn time_range(text: &str) -> Result<(Nanos, Nanos), String> {
     let (first, last) = text.split_once('-').ok_or("FIRST-LAST, as 1.5-2")?;
     let nanos = |s: &str| match s.parse::<f64>() {
-        Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok((seconds * 1e9) as u64),
+        Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok(Nanos((seconds * 1e9) as u64)),
         _ => Err(format!("`{s}` is no number of seconds")),
     };
     let (first, last) = (nanos(first)?, nanos(last)?);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn times_are_seconds() {
-        assert_eq!(time_range("0.5-2"), Ok((500_000_000, 2_000_000_000)));
+        assert_eq!(time_range("0.5-2"), Ok((Nanos(500_000_000), Nanos(2_000_000_000))));
         for wrong in ["2", "2-1", "1-1", "-1-2", "a-2", "0-inf", "nan-1"] {
             assert!(time_range(wrong).is_err(), "{wrong}");
         }

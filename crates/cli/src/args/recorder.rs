@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 use prlx::device::DeviceChoice;
 use prlx::record::{LaunchSelection, RecorderOptions};
-use prlx_trace::Level;
 use prlx_trace::kernel::SiteClass;
+use prlx_trace::{Level, Nanos};
 
 use super::device::DeviceArgs;
 use super::parse;
@@ -118,7 +118,7 @@ pub struct LaunchSelectionArgs {
     pub count: Option<u64>,
     /// Record only launches in this time, in seconds since their process started: FIRST-LAST
     #[arg(long, value_name = "FIRST-LAST", value_parser = parse::time_range)]
-    pub time: Option<(u64, u64)>,
+    pub time: Option<(Nanos, Nanos)>,
     /// Digest the memory behind pointer parameters before and after each launch, at most MIB of it [default:
     /// 256]. This finds the first launch with equal inputs and different outputs.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "256")]

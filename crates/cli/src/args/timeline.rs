@@ -7,6 +7,7 @@ use prlx::timeline::BufferFormat;
 use prlx_driver::session::KernelPattern;
 use prlx_legacy::cudaprofiler::Format;
 use prlx_timeline::Selection;
+use prlx_trace::Picos;
 
 use super::parse;
 
@@ -120,10 +121,10 @@ pub struct ViewArgs {
     pub group: Vec<(u64, u64)>,
     /// Show only spans that end at this time or later, in microseconds since the start
     #[arg(long, value_name = "µs", value_parser = micros)]
-    pub from: Option<u64>,
+    pub from: Option<Picos>,
     /// Show only spans that begin at this time or earlier
     #[arg(long, value_name = "µs", value_parser = micros)]
-    pub to: Option<u64>,
+    pub to: Option<Picos>,
 }
 
 impl ViewArgs {
@@ -157,10 +158,10 @@ impl ViewArgs {
     }
 }
 
-/// Microseconds; returns picoseconds.
-fn micros(text: &str) -> Result<u64, String> {
+/// Parses a time in microseconds.
+fn micros(text: &str) -> Result<Picos, String> {
     match text.parse::<f64>() {
-        Ok(us) if (0.0..1e12).contains(&us) => Ok((us * 1e6).round() as u64),
+        Ok(us) if (0.0..1e12).contains(&us) => Ok(Picos((us * 1e6).round() as u64)),
         _ => Err(format!("`{text}` is no number of microseconds")),
     }
 }

@@ -20,7 +20,7 @@ use prlx_driver::session::{
 };
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::ArgInfo;
-use prlx_trace::{FuncId, Launch, Streams, Writer};
+use prlx_trace::{FuncId, Launch, Nanos, Streams, Writer};
 
 type Test = fn() -> Result<(), Failed>;
 
@@ -76,7 +76,7 @@ pub fn app(words: &[String]) -> ExitCode {
                     let (file, _) = create_process_file(&options.folder, &process).unwrap();
                     Writer::new(file, "test", Some(&process)).unwrap()
                 });
-                let skipped = choice.skip_reason(&options, options.wants(name), number, 0);
+                let skipped = choice.skip_reason(&options, options.wants(name), number, Nanos(0));
                 let module = *modules.entry(name.to_owned()).or_insert_with(|| {
                     let kernel = Function { name: name.into(), kernel: true, ..Function::default() };
                     to.module(&Module { name: name.into(), functions: vec![kernel], ..Module::default() })

@@ -14,8 +14,7 @@ pub(super) fn kernel(
     text: &str,
 ) -> Result<Signature, Error> {
     let (view, diagnostics) = ptx::read(text);
-    if let Some(open) = ptx::truncation(text, &diagnostics) {
-        let line = text.get(..open.span.start as usize).map_or(0, |t| t.matches('\n').count()) + 1;
+    if let Some((line, open)) = ptx::truncation(text, &diagnostics) {
         let what = format!("{module_name} is truncated, at line {line}: {}", open.message);
         return Err(module.error(what).help("write or compile the PTX again"));
     }

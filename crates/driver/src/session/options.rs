@@ -11,13 +11,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use prlx_plan::markers::MarkerOptions;
 use prlx_plan::{Filter, ProbeProgram, RecordingRequest};
 use prlx_trace::device::tracks::Form;
 use prlx_trace::launch::Window;
 use prlx_trace::mark::Via;
-use prlx_trace::{Level, SiteId};
+use prlx_trace::{Level, Nanos, SiteId};
 use serde::{Deserialize, Serialize};
 
 use super::pattern::KernelPattern;
@@ -52,7 +53,7 @@ pub struct Options {
     /// Number of launches to record after that; `None` means all.
     pub count: Option<u64>,
     /// Half-open range of start times to record, measured from the start of the process.
-    pub time: Option<(u64, u64)>,
+    pub time: Option<(Nanos, Nanos)>,
     /// Device memory for streams in bytes, for each device of a process.
     pub memory: u64,
     /// Host memory for recorded data that is not written yet, in bytes for each process.
@@ -66,7 +67,7 @@ pub struct Options {
     /// Window to record in detail, at level `operands`.
     pub zoom: Option<Zoom>,
     /// Minimum time between two live copies of a probe program's tables.
-    pub interval: u64,
+    pub interval: Duration,
 }
 
 /// A window of one module, found by an earlier run, to be recorded in detail.
@@ -97,7 +98,7 @@ impl Options {
             digest: None,
             capture: None,
             zoom: None,
-            interval: 1_000_000_000,
+            interval: Duration::from_secs(1),
         }
     }
     /// The request for the planner: what to insert into a module's code.
@@ -153,7 +154,7 @@ impl Options {
             launches: self.launches.clone(),
             skip: self.skip,
             count: self.count,
-            time: self.time,
+            time: self.time.map(|(from, to)| (from.0, to.0)),
             memory: self.memory,
             host_memory: self.host_memory,
             digest: self.digest,
@@ -162,7 +163,7 @@ impl Options {
                 let sites = window.sites.iter().map(|s| s.0).collect();
                 (format!("{module:032x}"), sites, window.warps, window.visits)
             }),
-            interval: self.interval,
+            interval: u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX),
         };
         serde_json::to_string(&written).map_err(|e| refuse(e.to_string()))
     }
@@ -222,13 +223,13 @@ impl Options {
             launches: w.launches,
             skip: w.skip,
             count: w.count,
-            time: w.time,
+            time: w.time.map(|(from, to)| (Nanos(from), Nanos(to))),
             memory: w.memory,
             host_memory: w.host_memory,
             digest: w.digest,
             capture: w.capture,
             zoom: w.zoom.map(zoom).transpose()?,
-            interval: w.interval,
+            interval: Duration::from_nanos(w.interval),
         })
     }
 }
@@ -255,6 +256,7 @@ struct SerializedOptions {
     launches: Vec<(u64, u64)>,
     skip: u64,
     count: Option<u64>,
+    /// First and end, nanoseconds since the start of the process.
     time: Option<(u64, u64)>,
     memory: u64,
     host_memory: u64,
@@ -263,6 +265,7 @@ struct SerializedOptions {
     capture: Option<u64>,
     #[serde(rename = "closer")]
     zoom: Option<SerializedZoom>,
+    /// Nanoseconds between two live copies.
     interval: u64,
 }
 
@@ -296,7 +299,7 @@ impl LaunchFilterState {
         options: &Options,
         wanted: bool,
         number: u64,
-        start: u64,
+        start: Nanos,
     ) -> Option<&'static str> {
         let within = |(first, end): &(u64, u64), n: u64| (*first..*end).contains(&n);
         if !wanted {
@@ -305,7 +308,7 @@ impl LaunchFilterState {
         if !options.launches.is_empty() && !options.launches.iter().any(|range| within(range, number)) {
             return Some("its number was not asked for (--launch)");
         }
-        if options.time.is_some_and(|time| !within(&time, start)) {
+        if options.time.is_some_and(|(first, end)| !(first..end).contains(&start)) {
             return Some("it started at another time (--time)");
         }
         let nth = self.wanted;
@@ -369,7 +372,7 @@ mod tests {
             launches: vec![(3, 4), (7, u64::MAX)],
             skip: 5,
             count: Some(0),
-            time: Some((1, 2)),
+            time: Some((Nanos(1), Nanos(2))),
             memory: 1,
             host_memory: 2,
             digest: Some(1 << 28),
@@ -378,7 +381,7 @@ mod tests {
                 module: u128::MAX - 1,
                 window: Window { sites: vec![SiteId(3), SiteId(9)], warps: (1, 2), visits: (0, u64::MAX) },
             }),
-            interval: 7,
+            interval: Duration::from_nanos(7),
             ..plain.clone()
         };
         for options in [plain, full] {
@@ -434,7 +437,9 @@ mod tests {
     fn launches_are_chosen() {
         let which = |options: &Options, wanted: fn(u64) -> bool| -> Vec<u64> {
             let mut choice = LaunchFilterState::default();
-            (0..20).filter(|n| choice.skip_reason(options, wanted(*n), *n, n * 100).is_none()).collect()
+            (0..20)
+                .filter(|n| choice.skip_reason(options, wanted(*n), *n, Nanos(n * 100)).is_none())
+                .collect()
         };
         let all = Options::new("x");
         assert_eq!(which(&all, |_| true).len(), 20);
@@ -443,7 +448,7 @@ mod tests {
         assert_eq!(which(&some, |_| true), [3, 4, 18, 19]);
         let few = Options { skip: 2, count: Some(3), ..all.clone() };
         assert_eq!(which(&few, |n| n % 2 == 0), [4, 6, 8]);
-        let timed = Options { time: Some((250, 500)), skip: 1, ..all };
+        let timed = Options { time: Some((Nanos(250), Nanos(500))), skip: 1, ..all };
         assert_eq!(which(&timed, |_| true), [4]);
     }
 }

@@ -12,7 +12,7 @@
 
 use super::elf::{CUDA, Elf};
 use super::error::Error;
-use super::little_endian::number;
+use super::little_endian::u32_at;
 use super::target::Target;
 
 /// `STO_CUDA_ENTRY` in `st_other`: the symbol is a kernel.
@@ -100,14 +100,14 @@ fn attribute(bytes: &[u8], attribute: u8) -> Result<Vec<(&str, u32)>, Error> {
     let mut rest = elf.section(INFO).map_or(&[][..], |s| s.data);
     let mut all = Vec::new();
     // Attributes: { u8 format, u8 attribute, u16 value or size }, and with format 4 so many bytes.
-    while let Some((head, after)) = rest.split_at_checked(4) {
-        let size = if head[0] == SIZED { usize::from(head[2]) | usize::from(head[3]) << 8 } else { 0 };
+    while let [form, kind, low, high, after @ ..] = rest {
+        let size = if *form == SIZED { u16::from_le_bytes([*low, *high]).into() } else { 0 };
         let Some((value, next)) = after.split_at_checked(size) else { break };
-        if head[1] == attribute
-            && let (Some(symbol), Some(count)) = (number::<4>(value, 0), number::<4>(value, 4))
+        if *kind == attribute
+            && let (Some(symbol), Some(count)) = (u32_at(value, 0), u32_at(value, 4))
             && let Some(symbol) = usize::try_from(symbol).ok().and_then(|i| symbols.get(i))
         {
-            all.push((symbol.name, count as u32));
+            all.push((symbol.name, count));
         }
         rest = next;
     }

@@ -7,7 +7,7 @@
 //! Segments, relocations, 32-bit and big-endian files are not read.
 
 use super::error::Error;
-use super::little_endian::number;
+use super::little_endian::{u16_at, u32_at, u64_at};
 
 /// First bytes of every ELF file.
 pub const MAGIC: &[u8] = b"\x7fELF";
@@ -56,10 +56,6 @@ pub struct Symbol<'a> {
     pub other: u8,
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    number::<4>(bytes, at).map(|n| n as u32)
-}
-
 /// The string at `at`, up to its NUL.
 fn name(strings: &[u8], at: u32) -> &str {
     let rest = strings.get(at as usize..).unwrap_or_default();
@@ -87,11 +83,10 @@ impl<'a> Elf<'a> {
             return Err(wrong("an ELF file that is not 64-bit little-endian"));
         }
         let cut = || wrong("the ELF file is cut off in its header");
-        let table = number::<8>(bytes, 40).ok_or_else(cut)?;
-        let (machine, flags) =
-            (number::<2>(bytes, 18).ok_or_else(cut)? as u16, word(bytes, 48).ok_or_else(cut)?);
-        let (mut count, mut names) =
-            (number::<2>(bytes, 60).ok_or_else(cut)?, number::<2>(bytes, 62).ok_or_else(cut)?);
+        let table = u64_at(bytes, 40).ok_or_else(cut)?;
+        let (machine, flags) = (u16_at(bytes, 18).ok_or_else(cut)?, u32_at(bytes, 48).ok_or_else(cut)?);
+        let mut count = u64::from(u16_at(bytes, 60).ok_or_else(cut)?);
+        let mut names = u32::from(u16_at(bytes, 62).ok_or_else(cut)?);
         let mut elf =
             Elf { machine, abi: bytes.get(8).copied().unwrap_or_default(), flags, sections: Vec::new() };
         if table == 0 {
@@ -102,10 +97,10 @@ impl<'a> Elf<'a> {
         })?;
         // Numbers too large for the header are in the first section's header.
         if count == 0 {
-            count = number::<8>(headers, 32).unwrap_or_default();
+            count = u64_at(headers, 32).unwrap_or_default();
         }
         if names == 0xffff {
-            names = number::<4>(headers, 40).unwrap_or_default();
+            names = u32_at(headers, 40).unwrap_or_default();
         }
         let all: Vec<&[u8]> =
             headers.chunks_exact(HEADER).take(usize::try_from(count).unwrap_or(usize::MAX)).collect();
@@ -116,17 +111,18 @@ impl<'a> Elf<'a> {
             });
         }
         let data = |header: &[u8]| -> Option<&'a [u8]> {
-            let (at, size) = (number::<8>(header, 24)?, number::<8>(header, 32)?);
-            if word(header, 4)? == NOBITS { Some(&[]) } else { part(bytes, at, size) }
+            let (at, size) = (u64_at(header, 24)?, u64_at(header, 32)?);
+            if u32_at(header, 4)? == NOBITS { Some(&[]) } else { part(bytes, at, size) }
         };
         let strings =
             usize::try_from(names).ok().and_then(|i| all.get(i)).and_then(|h| data(h)).unwrap_or_default();
         for header in all {
-            let at = number::<8>(header, 24).unwrap_or_default();
-            let name = name(strings, word(header, 0).unwrap_or_default());
+            let at = u64_at(header, 24).unwrap_or_default();
+            let name = name(strings, u32_at(header, 0).unwrap_or_default());
             let data = data(header)
                 .ok_or_else(|| Error { at, what: format!("section `{name}` lies outside the file") })?;
-            let (kind, link) = (word(header, 4).unwrap_or_default(), word(header, 40).unwrap_or_default());
+            let (kind, link) =
+                (u32_at(header, 4).unwrap_or_default(), u32_at(header, 40).unwrap_or_default());
             elf.sections.push(Section { name, kind, link, at, data });
         }
         Ok(elf)
@@ -141,8 +137,8 @@ impl<'a> Elf<'a> {
     pub fn symbols(&self) -> impl Iterator<Item = Symbol<'a>> {
         self.sections.iter().filter(|s| s.kind == SYMTAB).flat_map(|s| {
             let strings = self.sections.get(s.link as usize).map_or(&[][..], |s| s.data);
-            s.data.chunks_exact(SYMBOL).map(move |symbol| Symbol {
-                name: name(strings, word(symbol, 0).unwrap_or_default()),
+            s.data.as_chunks::<SYMBOL>().0.iter().map(move |symbol| Symbol {
+                name: name(strings, u32_at(symbol, 0).unwrap_or_default()),
                 kind: symbol[4] & 0xf,
                 other: symbol[5],
             })

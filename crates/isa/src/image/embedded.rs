@@ -57,7 +57,7 @@ impl<'a> Image<'a> {
         if self.size > most {
             return Err(wrong(format!("an image of {} bytes is larger than it can be", self.size)));
         }
-        let size = self.size as usize;
+        let size = usize::try_from(self.size).map_err(|e| wrong(e.to_string()))?;
         let broken = || wrong(format!("the image does not decompress to its {size} bytes"));
         match self.compression {
             Compression::None => Ok(Cow::Borrowed(self.stored)),

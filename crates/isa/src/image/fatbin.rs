@@ -11,7 +11,7 @@
 
 use super::compression::Compression;
 use super::error::Error;
-use super::little_endian::number;
+use super::little_endian::{u16_at, u32_at, u64_at};
 
 /// Magic number at the beginning of a container.
 pub const MAGIC: u32 = 0xBA55_ED50;
@@ -47,7 +47,7 @@ pub struct Entry<'a> {
 
 /// Whether a container begins here.
 pub fn begins(bytes: &[u8]) -> bool {
-    number::<4>(bytes, 0) == Some(MAGIC.into())
+    u32_at(bytes, 0) == Some(MAGIC)
 }
 
 /// Entries of the container at the beginning of `bytes`, and the container's length. `at` is the offset of
@@ -57,17 +57,16 @@ pub fn begins(bytes: &[u8]) -> bool {
 /// If an entry reaches beyond the container.
 pub fn entries(bytes: &[u8], at: u64) -> Result<(Vec<Entry<'_>>, usize), Error> {
     let wrong = |offset: usize, what: &str| Error { at: at + offset as u64, what: what.into() };
-    let header = (number::<2>(bytes, 6), number::<8>(bytes, 8));
+    let header = (u16_at(bytes, 6), u64_at(bytes, 8));
     let (Some(head), Some(size)) = header else {
         return Err(wrong(0, "the fatbin is cut off in its header"));
     };
-    let head = head as usize;
+    let head = usize::from(head);
     let end =
         usize::try_from(size).ok().and_then(|size| size.checked_add(head)).filter(|end| *end <= bytes.len());
     let end = end.ok_or_else(|| wrong(8, "the fatbin is longer than what is there"))?;
     let (mut all, mut from) = (Vec::new(), head.max(16));
-    while end.saturating_sub(from) >= HEADER {
-        let rest = &bytes[from..end];
+    while let Some(rest) = bytes.get(from..end).filter(|rest| rest.len() >= HEADER) {
         let (entry, size) =
             entry(rest, at + from as u64).ok_or_else(|| wrong(from, "an entry reaches out of its fatbin"))?;
         all.push(entry);
@@ -78,26 +77,26 @@ pub fn entries(bytes: &[u8], at: u64) -> Result<(Vec<Entry<'_>>, usize), Error> 
 
 /// The entry at the beginning of `bytes`, and its length.
 fn entry(bytes: &[u8], at: u64) -> Option<(Entry<'_>, usize)> {
-    let word = |at| number::<4>(bytes, at).map(|n| n as usize);
+    let word = |at| u32_at(bytes, at).and_then(|n| usize::try_from(n).ok());
     let header = word(4).filter(|h| *h >= HEADER)?;
-    let padded = usize::try_from(number::<8>(bytes, 8)?).ok()?;
+    let padded = usize::try_from(u64_at(bytes, 8)?).ok()?;
     let whole = bytes.get(..header.checked_add(padded)?)?;
-    let flags = number::<8>(bytes, 40)?;
+    let flags = u64_at(bytes, 40)?;
     let compression = match flags {
         f if f & LZ4 != 0 => Compression::Lz4,
         f if f & ZSTD != 0 => Compression::Zstd,
         _ => Compression::None,
     };
-    let payload = &whole[header..];
+    let payload = whole.get(header..)?;
     let (stored, size) = match compression {
         Compression::None => (payload, payload.len() as u64),
-        _ => (payload.get(..word(16)?)?, number::<8>(bytes, 56)?),
+        _ => (payload.get(..word(16)?)?, u64_at(bytes, 56)?),
     };
     let text = |at: usize, size: usize| {
         let text = at.checked_add(size).and_then(|end| whole.get(at..end)).unwrap_or_default();
         String::from_utf8_lossy(text.split(|b| *b == 0).next().unwrap_or_default()).trim().to_owned()
     };
-    let ptx = number::<2>(bytes, 0)? == u64::from(PTX);
+    let ptx = u16_at(bytes, 0)? == PTX;
     // The options field holds the position and length of the options, relative to the entry. For machine code
     // it holds no text.
     let options = match word(20)? {
@@ -115,7 +114,7 @@ fn entry(bytes: &[u8], at: u64) -> Option<(Entry<'_>, usize)> {
     let entry = Entry {
         at,
         ptx,
-        number: word(28)? as u32,
+        number: u32_at(bytes, 28)?,
         suffix,
         options,
         name: text(word(32)?, word(36)?),

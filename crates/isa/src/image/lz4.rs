@@ -12,7 +12,7 @@ pub fn decompress(block: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut out: Vec<u8> = Vec::with_capacity(size);
     let mut rest = block;
     loop {
-        let token = take(&mut rest, 1)?[0];
+        let [token] = take_array(&mut rest)?;
         let literals = length(token >> 4, &mut rest)?;
         if literals > size - out.len() {
             return None;
@@ -21,15 +21,14 @@ pub fn decompress(block: &[u8], size: usize) -> Option<Vec<u8>> {
         if rest.is_empty() {
             break;
         }
-        let back = take(&mut rest, 2)?;
-        let back = usize::from(back[0]) | usize::from(back[1]) << 8;
+        let back = usize::from(u16::from_le_bytes(take_array(&mut rest)?));
         let matched = length(token & 15, &mut rest)?.checked_add(4)?;
         if back == 0 || back > out.len() || matched > size - out.len() {
             return None;
         }
         // The match may overlap its own output.
         for _ in 0..matched {
-            out.push(out[out.len() - back]);
+            out.push(*out.get(out.len() - back)?);
         }
     }
     (out.len() == size).then_some(out)
@@ -41,12 +40,18 @@ fn take<'a>(rest: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
+fn take_array<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, left) = rest.split_first_chunk()?;
+    *rest = left;
+    Some(*taken)
+}
+
 /// A length: four bits, then further bytes while they are 255.
 fn length(bits: u8, rest: &mut &[u8]) -> Option<usize> {
     let mut length = usize::from(bits);
     if bits == 15 {
         loop {
-            let more = take(rest, 1)?[0];
+            let [more] = take_array(rest)?;
             length = length.checked_add(usize::from(more))?;
             if more != 255 {
                 break;

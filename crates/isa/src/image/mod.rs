@@ -13,6 +13,13 @@
 //! - Archives (`.a`), Mach-O and PE programs and 32-bit ELF files are not read.
 //! - Images that a program generates at run time are not in its file.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::indexing_slicing
+)]
+
 mod compression;
 pub mod cubin;
 mod elf;

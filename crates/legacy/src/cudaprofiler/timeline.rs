@@ -7,13 +7,11 @@
 //! # Limitations
 //! Buffers have no payloads, no cycles and no names. Asynchronous work keeps only its begin and end.
 
-use super::{Buffer, Event, Kind, Lane};
+use super::buffer::{Buffer, Event, Kind, Lane};
 
 use prlx_timeline::read::pairing::{Pairing, PairingFaults};
 use prlx_timeline::{Axis, Launch, Moment, Region, Timeline, Track};
-
-/// Picoseconds in a nanosecond.
-const NANO: u64 = 1000;
+use prlx_trace::{Cycles, Nanos, Picos};
 
 /// What a buffer tells. Events without a name are called by their number.
 pub fn to_timeline(buffer: &Buffer, names: &[String]) -> Timeline {
@@ -29,15 +27,10 @@ pub fn to_timeline(buffer: &Buffer, names: &[String]) -> Timeline {
         let (kind, text) = repair.words();
         out.note(kind, *count, text);
     }
-    let first = events().map(|e| e.nanos).chain(buffer.lanes.iter().filter_map(|l| l.end)).min().unwrap_or(0);
-    let tick = prlx_timeline::clock::tick(events().map(|e| e.nanos - first));
-    out.axis = Axis {
-        mhz: 0.0,
-        single: tick * NANO,
-        residual: tick * NANO,
-        between: tick * NANO,
-        tick: tick * NANO,
-    };
+    let first =
+        events().map(|e| e.nanos).chain(buffer.lanes.iter().filter_map(|l| l.end)).min().unwrap_or_default();
+    let tick: Picos = prlx_timeline::clock::tick(events().map(|e| e.nanos - first)).into();
+    out.axis = Axis { mhz: 0.0, single: tick, residual: tick, between: tick, tick };
     let mut all = PairingFaults::default();
     for lane in &buffer.lanes {
         let (track, found) = track(lane, buffer.groups, first);
@@ -49,21 +42,21 @@ pub fn to_timeline(buffer: &Buffer, names: &[String]) -> Timeline {
     out
 }
 
-fn track(lane: &Lane, groups: u32, first: u64) -> (Track, PairingFaults) {
-    let at = |nanos: u64| (nanos - first) * NANO;
+fn track(lane: &Lane, groups: u32, first: Nanos) -> (Track, PairingFaults) {
+    let at = |nanos: Nanos| Picos::from(nanos - first);
     let mut spans = Pairing::default();
     let mut moments = Vec::new();
     for e in &lane.events {
         let (region, at) = (u32::from(e.id), at(e.nanos));
         match e.kind {
-            Kind::Begin => spans.begin(region, at, 0, [0; 2]),
-            Kind::End => spans.end(|r| r == region, region, at, 0),
+            Kind::Begin => spans.begin(region, at, Cycles(0), [0; 2]),
+            Kind::End => spans.end(|r| r == region, region, at, Cycles(0)),
             Kind::Instant => moments.push(Moment { region, at, ..Moment::default() }),
         }
     }
     let begin = lane.events.first().map(|e| e.nanos).or(lane.end).map(at);
     let end = lane.end.or(lane.events.last().map(|e| e.nanos)).map(at);
-    let (spans, found) = spans.finish([begin.unwrap_or(0), end.unwrap_or(0)], false);
+    let (spans, found) = spans.finish([begin, end].map(Option::unwrap_or_default), false);
     let track = Track {
         sm: lane.sm,
         cta: u64::from(lane.number / groups),
@@ -100,11 +93,11 @@ pub fn from_timeline(timeline: &mut Timeline) -> Result<(Buffer, Vec<String>), S
     let mut buffer =
         Buffer { blocks: small(blocks, "CTAs")?, groups: small(groups, "groups")?, ..Buffer::default() };
     // Time 0 of lane 0's first event would be an empty slot.
-    let shift = timeline.axis.tick.max(NANO);
-    let nanos = |at: u64| (at + shift) / NANO;
+    let shift = timeline.axis.tick.max(Nanos(1).into());
+    let nanos = |at: Picos| (at + shift).nanos();
     let (mut alike, mut payloads) = (0, 0);
     for (cta, group, track) in lanes {
-        let mut edges: Vec<(u64, u32, Kind)> = Vec::new();
+        let mut edges: Vec<(Picos, u32, Kind)> = Vec::new();
         let mut open = Vec::new();
         let walked: Result<(), std::convert::Infallible> = track.walk(|at, span| {
             match span {
@@ -138,8 +131,9 @@ pub fn from_timeline(timeline: &mut Timeline) -> Result<(Buffer, Vec<String>), S
         buffer.lanes.push(Lane { number, events: events?, end, ..Lane::default() });
     }
     buffer.lanes.sort_by_key(|l| l.number);
-    if let Some(pair) = buffer.lanes.windows(2).find(|p| p[0].number == p[1].number) {
-        let number = u64::from(pair[0].number);
+    let mut pairs = buffer.lanes.iter().zip(buffer.lanes.iter().skip(1));
+    if let Some((lane, _)) = pairs.find(|(lane, next)| lane.number == next.number) {
+        let number = u64::from(lane.number);
         return Err(format!(
             "two tracks are of group {} of CTA {}: a buffer tells them not apart",
             number % groups,
@@ -158,7 +152,7 @@ pub fn from_timeline(timeline: &mut Timeline) -> Result<(Buffer, Vec<String>), S
 
 /// Spans that begin while asynchronous work of their region runs, without lying in one another.
 fn overlaps(track: &Track) -> u64 {
-    let mut ends: std::collections::HashMap<u32, u64> = std::collections::HashMap::new();
+    let mut ends: std::collections::HashMap<u32, Picos> = std::collections::HashMap::new();
     let mut found = 0;
     for span in &track.spans {
         let end = ends.entry(span.region).or_default();

@@ -65,9 +65,9 @@ pub fn dump(out: &mut impl Write, file: &File<'_>, only: Option<u32>) -> io::Res
                 ring.wrong.iter().try_for_each(|e| writeln!(out, "  not to be believed: {e}"))?;
                 for s in ring.entries {
                     writeln!(out, "  {} {:#010x} lanes {:#010x} {}", s.seq, s.site, s.mask, s.comparison())?;
-                    let lanes = (0..32).filter(|l| s.mask >> l & 1 == 1);
-                    for lane in lanes {
-                        writeln!(out, "    {lane}: {:#x} {:#x}", s.lhs[lane], s.rhs[lane])?;
+                    let operands = s.lhs.iter().zip(&s.rhs).enumerate();
+                    for (lane, (lhs, rhs)) in operands.filter(|(lane, _)| s.mask >> lane & 1 == 1) {
+                        writeln!(out, "    {lane}: {lhs:#x} {rhs:#x}")?;
                     }
                 }
             }

@@ -139,6 +139,11 @@ pub(super) fn error(offset: u64, field: &str, what: impl Into<String>) -> Error 
     Error { offset, field: format!("Header.{field}"), what: what.into() }
 }
 
+/// The 32-bit number at byte `at`, or 0 past the end.
+pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u32::from_le_bytes(*b))
+}
+
 /// Where each field of the header lies: offset and name; tests and errors use the same.
 mod at {
     pub const FLAGS: u64 = 12;
@@ -159,7 +164,7 @@ impl Header {
         let Some(b) = file.first_chunk::<HEADER>() else {
             return Err(error(file.len() as u64, "magic", format!("cut off: a header has {HEADER} bytes")));
         };
-        let u32_at = |i: usize| u32::from_le_bytes([b[i], b[i + 1], b[i + 2], b[i + 3]]);
+        let u32_at = |i: usize| word(b, i);
         let u64_at = |i: usize| u64::from(u32_at(i)) | u64::from(u32_at(i + 4)) << 32;
         let dim = |i: usize| Dim3 { x: u32_at(i), y: u32_at(i + 4), z: u32_at(i + 8) };
         if u64_at(0) != MAGIC {
@@ -192,7 +197,9 @@ impl Header {
     /// As a file's first bytes.
     pub fn bytes(&self) -> [u8; HEADER] {
         let mut out = [0; HEADER];
-        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+        let mut put = |at: usize, bytes: &[u8]| {
+            out.iter_mut().skip(at).zip(bytes).for_each(|(to, from)| *to = *from);
+        };
         put(0, &MAGIC.to_le_bytes());
         put(8, &1u32.to_le_bytes());
         put(16, &self.kernel_hash.to_le_bytes());
@@ -224,15 +231,14 @@ impl Header {
 
     /// The kernel's name; bytes that are no UTF-8 are replaced.
     pub fn kernel(&self) -> String {
-        let end = self.name.iter().position(|&b| b == 0).unwrap_or(self.name.len());
-        String::from_utf8_lossy(&self.name[..end]).into_owned()
+        let name = self.name.split(|b| *b == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
     }
 
     /// Sets the kernel's name, cut to the 63 bytes that there is room for, and its hash.
     pub fn set_kernel(&mut self, name: &str) {
         self.name = [0; 64];
-        let n = name.len().min(63);
-        self.name[..n].copy_from_slice(&name.as_bytes()[..n]);
+        self.name.iter_mut().zip(name.bytes().take(63)).for_each(|(to, from)| *to = from);
         self.kernel_hash = super::kernel_hash(name);
     }
 

@@ -34,7 +34,7 @@ impl SessionEntry {
         let Some(name) = parts.last().filter(|n| **n != ".." && !self.file.contains('\0')) else {
             return Err(format!("launch {}: `{}` names no file", self.launch, self.file.escape_debug()));
         };
-        let absolute = self.file.starts_with(['/', '\\']) || parts[0].ends_with(':');
+        let absolute = self.file.starts_with(['/', '\\']) || parts.first().is_some_and(|p| p.ends_with(':'));
         let mut places = Vec::new();
         if !absolute && parts.len() > 1 && !parts.contains(&"..") {
             places.push(parts.join("/"));

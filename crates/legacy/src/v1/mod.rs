@@ -15,6 +15,13 @@
 //! Buffers that PRLX's `nvrtc_runtime` leaves, whose fields lie elsewhere; the `GDDBGGPU` files
 //! before version 1, of which no layout was published.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::indexing_slicing
+)]
+
 mod dump;
 mod header;
 mod json;

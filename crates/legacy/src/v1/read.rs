@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::ops::Range;
 
-use super::header::{HISTORY, SNAPSHOT, error};
+use super::header::{HISTORY, SNAPSHOT, error, word};
 use super::{Event, EventBytes, Flags, HEADER, Head, Header, HistoryEntry, Layout, MAGIC, Section, Snapshot};
 use prlx_trace::Error;
+use prlx_trace::narrow::index;
 
 /// Bytes of a packed file that are unpacked at once: memory grows with what there is, not with what a header
 /// says.
@@ -55,7 +56,7 @@ impl<'a> File<'a> {
         let packed = match self.packed() {
             false => None,
             true => {
-                let decoder = zstd::Decoder::with_buffer(&self.bytes[HEADER..]);
+                let decoder = zstd::Decoder::with_buffer(self.bytes.get(HEADER..).unwrap_or_default());
                 Some(decoder.map_err(|e| error(HEADER as u64, "zstd", e.to_string()))?.single_frame())
             }
         };
@@ -108,19 +109,24 @@ pub struct Warp<'a> {
 impl<'a> Warp<'a> {
     /// From its part of the section.
     pub fn new(part: &'a [u8], compact: bool) -> Warp<'a> {
-        let (head, bytes) = part.split_at_checked(16).unwrap_or((&[0; 16], &[]));
-        let word = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
-        let head = Head { write_idx: word(0), overflow: word(4), events: word(8), total: word(12) };
+        let (head, bytes) = part.split_at_checked(16).unwrap_or_default();
+        let head = Head {
+            write_idx: word(head, 0),
+            overflow: word(head, 4),
+            events: word(head, 8),
+            total: word(head, 12),
+        };
         Warp { head, bytes, compact }
     }
     /// Its events that were kept, as 16 bytes each; compact ones are widened into a copy.
     pub fn events(&self) -> Cow<'a, [EventBytes]> {
         if self.compact {
             let all = self.bytes.as_chunks::<8>().0;
-            Cow::Owned(all[..self.kept_of(all.len())].iter().map(|b| Event::of_compact(b).bytes()).collect())
+            let kept = all.iter().take(self.kept_of(all.len()));
+            Cow::Owned(kept.map(|b| Event::of_compact(b).bytes()).collect())
         } else {
             let all = self.bytes.as_chunks::<16>().0;
-            Cow::Borrowed(&all[..self.kept_of(all.len())])
+            Cow::Borrowed(all.get(..self.kept_of(all.len())).unwrap_or_default())
         }
     }
     fn kept_of(&self, room: usize) -> usize {
@@ -201,8 +207,8 @@ impl Cursor<'_> {
                 what: format!("{said}, where the header says {depth}"),
             });
         }
-        let kept = depth.min(written.into()) as usize;
-        let mut slots = part[16..].chunks_exact(bytes as usize);
+        let kept = index(depth.min(written.into()));
+        let mut slots = part.get(16..).unwrap_or_default().chunks_exact(index(bytes));
         let mut entries: Vec<T> = slots.by_ref().take(kept).map(&entry).collect();
         let after = slots.next().map(&entry);
         entries.sort_by_key(&seq);
@@ -213,7 +219,11 @@ impl Cursor<'_> {
         // Writers count entries from 0 or from 1, and where the next goes within the ring or on and on.
         let wrong = if u64::from(next) >= depth && next > written {
             doubt(0, "write_idx", format!("{next}, in a ring of {depth} to which {written} were written"))
-        } else if entries.windows(2).any(|e| seq(&e[0]).checked_add(1) != Some(seq(&e[1]))) {
+        } else if entries
+            .iter()
+            .zip(entries.iter().skip(1))
+            .any(|(e, next)| seq(e).checked_add(1) != Some(seq(next)))
+        {
             doubt(
                 8,
                 "total_writes",
@@ -232,7 +242,7 @@ impl Cursor<'_> {
     /// These bytes of the unpacked file.
     fn take(&mut self, range: Range<u64>, field: &str) -> Result<&[u8], Error> {
         let Some(packed) = &mut self.packed else {
-            let part = self.bytes.get(range.start as usize..range.end as usize);
+            let part = self.bytes.get(index(range.start)..index(range.end));
             return part.ok_or_else(|| Error {
                 offset: range.start,
                 field: field.into(),
@@ -245,15 +255,15 @@ impl Cursor<'_> {
         })?;
         while skip > 0 {
             let n = skip.min(STEP);
-            fill(packed, &mut self.window, n as usize)
+            fill(packed, &mut self.window, index(n))
                 .map_err(|e| wrong(self.at, format!("when unpacked: {e}")))?;
             self.at += n;
             skip -= n;
         }
-        let n = (range.end - range.start) as usize;
+        let n = index(range.end - range.start);
         fill(packed, &mut self.window, n).map_err(|e| wrong(self.at, format!("when unpacked: {e}")))?;
         self.at = range.end;
-        Ok(&self.window[..n])
+        Ok(self.window.get(..n).unwrap_or_default())
     }
 }
 
@@ -261,16 +271,12 @@ impl Cursor<'_> {
 fn fill(from: &mut impl Read, window: &mut Vec<u8>, n: usize) -> std::io::Result<()> {
     let mut at = 0;
     while at < n {
-        let end = n.min(at + STEP as usize);
+        let end = n.min(at + index(STEP));
         if window.len() < end {
             window.resize(end, 0);
         }
-        from.read_exact(&mut window[at..end])?;
+        from.read_exact(window.get_mut(at..end).unwrap_or_default())?;
         at = end;
     }
     Ok(())
-}
-
-fn word(b: &[u8], i: usize) -> u32 {
-    b.get(i..i + 4).and_then(|w| w.first_chunk()).map_or(0, |w| u32::from_le_bytes(*w))
 }

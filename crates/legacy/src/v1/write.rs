@@ -167,8 +167,8 @@ impl<W: Write> Writer<W> {
     fn fill(&mut self, end: u64) -> io::Result<()> {
         const ZEROS: [u8; 4096] = [0; 4096];
         while self.at < end {
-            let n = (end - self.at).min(ZEROS.len() as u64) as usize;
-            self.put(&ZEROS[..n])?;
+            let n = usize::try_from(end - self.at).unwrap_or(usize::MAX);
+            self.put(ZEROS.get(..n).unwrap_or(&ZEROS))?;
         }
         Ok(())
     }

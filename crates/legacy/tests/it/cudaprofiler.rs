@@ -3,6 +3,7 @@
 
 use prlx_legacy::cudaprofiler::{self, Format, Given, Repair, read, write};
 use prlx_timeline::{Span, Timeline};
+use prlx_trace::Picos;
 use proptest::prelude::*;
 
 /// TVM's device code, as its documentation says it: a cursor and a tag a lane.
@@ -41,7 +42,7 @@ fn names() -> Vec<String> {
 }
 
 fn spans(timeline: &Timeline, track: usize) -> Vec<(u32, u64, u64)> {
-    let nanos = |s: &Span| (s.region, s.begin / 1000, s.end / 1000);
+    let nanos = |s: &Span| (s.region, s.begin.nanos().0, s.end.nanos().0);
     timeline.tracks[track].spans.iter().map(nanos).collect()
 }
 
@@ -72,7 +73,7 @@ fn the_seeds_example() {
     let t = tvm(&seed().words);
     assert_eq!(spans(&t, 0), [(0, 0, 96), (1, 96, 8800), (2, 8800, 8864)]);
     assert_eq!(spans(&t, 3), [(0, 96, 192), (1, 192, 8896), (2, 8896, 8960)]);
-    assert_eq!((t.axis.tick, t.regions[1].name.as_str()), (32_000, "compute"));
+    assert_eq!((t.axis.tick, t.regions[1].name.as_str()), (Picos(32_000), "compute"));
     assert_eq!(t.notes, []);
 }
 

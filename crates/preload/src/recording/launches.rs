@@ -60,7 +60,7 @@ pub fn record_unchanged(
     let (number, start) = (launch.number, launch.start);
     let digesting_context = || {
         let selected = session.options.wants(name);
-        let skipped = lock(&session.digest_filter).skip_reason(session.options, selected, number, start.0);
+        let skipped = lock(&session.digest_filter).skip_reason(session.options, selected, number, start);
         if skipped.is_none() { session.current_context(real) } else { None }
     };
     let context = session.options.digest.and_then(|_| digesting_context());

@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::session::{create_process_file, this_process};
@@ -52,7 +52,7 @@ impl Session {
         Flusher::start();
         let live = LiveFile::new(&path);
         if options.rings() || options.probe.is_some() {
-            live_thread::start(Duration::from_nanos(options.interval));
+            live_thread::start(options.interval);
         }
         Some(Session {
             options,

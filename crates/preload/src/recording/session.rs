@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use prlx_driver::cuda::calls::stream;
 use prlx_driver::cuda::pointee_digest::Digests;
@@ -129,7 +129,7 @@ impl Session {
         let recorder = Library::open().and_then(|l| Recorder::new(l, context, options.level, memory, sink));
         match recorder {
             Ok(recorder) => {
-                recorder.set_table_interval(Duration::from_nanos(options.interval));
+                recorder.set_table_interval(options.interval);
                 let digests = options.digest.map(|max_bytes| self.new_digests(context, ordinal, max_bytes));
                 if let Some(Err(why)) = &digests {
                     log::warn_once(&format!("nothing is digested on {device}: {why}"));
@@ -258,7 +258,7 @@ impl Session {
         };
         let selected = self.options.wants(&function.name);
         let mut filter = lock(&self.launch_filter);
-        let skipped = filter.skip_reason(self.options, selected, launch.number, launch.start.0);
+        let skipped = filter.skip_reason(self.options, selected, launch.number, launch.start);
         Some((launch, skipped))
     }
 

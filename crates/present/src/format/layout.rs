@@ -1,5 +1,7 @@
 //! Clips, wraps and pads text; writes numbers with their nouns.
 
+use prlx_trace::Picos;
+
 /// `text` in at most `width` characters. An ellipsis marks what was cut off.
 pub(crate) fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
@@ -85,8 +87,8 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// A time in picoseconds with three digits and its unit: `8.70 µs`.
-pub(crate) fn time(ps: u64) -> String {
+/// A time with three digits and its unit: `8.70 µs`.
+pub(crate) fn time(Picos(ps): Picos) -> String {
     let digits = |value: f64| match value {
         v if v < 10.0 => format!("{v:.2}"),
         v if v < 100.0 => format!("{v:.1}"),
@@ -108,7 +110,8 @@ mod tests {
 
     #[test]
     fn times_in_words() {
-        let words = [0, 570, 96_000, 999_990, 8_704_000, 12_340_000_000, 4_294_967_296_000].map(time);
+        let words =
+            [0, 570, 96_000, 999_990, 8_704_000, 12_340_000_000, 4_294_967_296_000].map(|ps| time(Picos(ps)));
         assert_eq!(words, ["0", "0.57 ns", "96 ns", "1000 ns", "8.70 µs", "12.3 ms", "4.29 s"]);
     }
 

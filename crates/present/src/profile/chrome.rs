@@ -5,6 +5,7 @@ use std::fmt::Arguments;
 use std::io::{self, Write};
 
 use prlx_timeline::{Span, Timeline, Track};
+use prlx_trace::Picos;
 
 use super::host::{self, HostRow};
 use super::spans::{async_rows, first_tracks, heading, launch_heading, track_name};
@@ -41,8 +42,8 @@ fn quoted(text: &str) -> io::Result<String> {
     serde_json::to_string(&clean(text)).map_err(io::Error::other)
 }
 
-/// Picoseconds as microseconds, exactly.
-fn micros(ps: u64) -> String {
+/// A time in microseconds, exactly.
+fn micros(Picos(ps): Picos) -> String {
     format!("{}.{:06}", ps / 1_000_000, ps % 1_000_000)
 }
 
@@ -53,10 +54,10 @@ struct Chrome<'a, W> {
     comma: &'static str,
     /// Number of rows so far.
     rows: usize,
-    /// Picoseconds between the first event of the host and time 0 of the timeline.
-    lead: u64,
-    /// By launch: time in picoseconds, process and row of each place that its arrow leads through.
-    arrows: BTreeMap<u64, Vec<(u64, usize, usize)>>,
+    /// Time between the first event of the host and time 0 of the timeline.
+    lead: Picos,
+    /// By launch: time, process and row of each place that its arrow leads through.
+    arrows: BTreeMap<u64, Vec<(Picos, usize, usize)>>,
 }
 
 impl<W: Write> Chrome<'_, W> {
@@ -103,7 +104,7 @@ impl<W: Write> Chrome<'_, W> {
     /// Writes the rows of a track. `called` is the number of its launch if the launch's arrow leads to it.
     fn track(&mut self, track: &Track, pid: usize, called: Option<u64>, names: &[String]) -> io::Result<()> {
         let lead = self.lead;
-        let moved = |ps: u64| micros(ps.saturating_add(lead));
+        let moved = |at: Picos| micros(at.saturating_add(lead));
         let on = track.sm.map(|sm| format!("SM {sm}, ")).unwrap_or_default();
         let nested: Vec<&Span> = track.spans.iter().filter(|s| !s.asynchronous).collect();
         for (row, spans) in [nested].into_iter().chain(async_rows(track)).enumerate() {

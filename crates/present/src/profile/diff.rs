@@ -27,7 +27,7 @@ fn percent(share: f64) -> String {
     format!("{:+.1} %", share * 100.0)
 }
 
-fn interval(change: &Change) -> String {
+fn interval<T>(change: &Change<T>) -> String {
     change.interval.map(|[low, high]| format!("{:+.1} to {}", low * 100.0, percent(high))).unwrap_or_default()
 }
 

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use prlx_timeline::{Call, HostClock, HostSummary, Timeline};
+use prlx_trace::Picos;
 
 use crate::format::Style;
 use crate::format::percent;
@@ -50,7 +51,7 @@ pub(super) fn summary(out: &mut impl Write, found: &HostSummary, style: &Style) 
         );
     }
     lines.push((Ink::Plain, text));
-    let spread = |of: Option<[u64; 4]>, what: &str| {
+    let spread = |of: Option<[Picos; 4]>, what: &str| {
         of.map(|[_, median, most, longest]| {
             format!(
                 "{what}: median {}, 95th percentile {}, maximum {}",
@@ -71,15 +72,18 @@ pub(super) fn summary(out: &mut impl Write, found: &HostSummary, style: &Style) 
         if idle.gaps == 0 {
             continue;
         }
-        let share = percent(idle.idle as f64 / idle.time.max(1) as f64);
+        let share = percent(idle.idle.as_f64() / idle.time.max(Picos(1)).as_f64());
         let parts = [
             (idle.why.waited, "the host waited for the device"),
             (idle.why.host, "the host did other work"),
             (idle.why.recording, "recording delayed the host"),
             (idle.why.launched, "the next kernel was launched but had not started"),
         ];
-        let parts: Vec<String> =
-            parts.into_iter().filter(|p| p.0 > 0).map(|(ps, what)| format!("{} {what}", time(ps))).collect();
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter(|p| p.0 > Picos(0))
+            .map(|(ps, what)| format!("{} {what}", time(ps)))
+            .collect();
         let beside = match idle.beside {
             0 => String::new(),
             n => format!(
@@ -109,8 +113,8 @@ pub(super) fn summary(out: &mut impl Write, found: &HostSummary, style: &Style) 
 
 /// The rows of the host's threads and of the devices' streams.
 pub(super) struct HostRows {
-    /// Picoseconds between the first event of the host and time 0 of the timeline.
-    pub lead: u64,
+    /// Time between the first event of the host and time 0 of the timeline.
+    pub lead: Picos,
     /// The rows, those of the host's threads first.
     pub rows: Vec<HostRow>,
 }
@@ -135,12 +139,12 @@ pub(super) enum HostSpanKind {
     Kernel,
 }
 
-/// A span of such a row; times are picoseconds, and begin where [`HostRows`] do.
+/// A span of such a row; its times begin where those of [`HostRows`] do.
 #[derive(Clone, Debug)]
 pub(super) struct HostSpan {
     pub what: HostSpanKind,
-    pub begin: u64,
-    pub end: u64,
+    pub begin: Picos,
+    pub end: Picos,
     /// The launch's number and kernel.
     pub launch: u64,
     pub kernel: String,
@@ -177,12 +181,12 @@ pub(super) fn rows(t: &Timeline) -> HostRows {
     let early = |c: &Call| c.waited.map_or(c.start, |[at, ..]| at.min(c.start)).min(c.at());
     let first = t.host.calls.iter().map(early).min().unwrap_or(0);
     let lead = if first < 0 { first.unsigned_abs() } else { 0 };
-    let moved = |at: i64| u64::try_from(i128::from(at) + i128::from(lead)).unwrap_or(0);
+    let moved = |at: i64| Picos(u64::try_from(i128::from(at) + i128::from(lead)).unwrap_or(0));
     let mut threads: BTreeMap<u32, Vec<HostSpan>> = BTreeMap::new();
     let mut streams: BTreeMap<(u32, u32), Vec<HostSpan>> = BTreeMap::new();
     let mut waits: BTreeMap<u32, i64> = BTreeMap::new();
     for call in &t.host.calls {
-        let of = |what, begin: u64, end: u64| HostSpan {
+        let of = |what, begin: Picos, end: Picos| HostSpan {
             what,
             begin,
             end: end.max(begin),
@@ -225,7 +229,7 @@ pub(super) fn rows(t: &Timeline) -> HostRows {
     let rows = threads.chain(streams).flat_map(|(name, spans)| {
         non_overlapping(spans).into_iter().map(move |spans| HostRow { name: name.clone(), spans })
     });
-    HostRows { lead, rows: rows.collect() }
+    HostRows { lead: Picos(lead), rows: rows.collect() }
 }
 
 /// Distributes spans over as few rows as needed so that none overlap.

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use prlx_timeline::{Launch, Moment, Span, Timeline, Track};
+use prlx_trace::{Cycles, Picos};
 
 use super::host;
 use crate::format::clean;
@@ -80,12 +81,12 @@ pub fn rows(t: &Timeline, sink: &mut dyn FnMut(Batch) -> io::Result<()>) -> io::
         let spans = track.spans.iter().map(|s| {
             let kind = if s.asynchronous { "async" } else { "span" };
             let depth = Some(s.depth).filter(|_| !s.asynchronous);
-            let cycles = Some(s.cycles).filter(|c| *c > 0);
+            let cycles = Some(s.cycles.0).filter(|c| *c > 0);
             let cut = s.open[0] || s.open[1];
             let rest: [Cell; 9] = [
                 kind.into(),
-                s.begin.into(),
-                s.end.into(),
+                s.begin.0.into(),
+                s.end.0.into(),
                 cycles.into(),
                 depth.into(),
                 s.trip.into(),
@@ -100,8 +101,8 @@ pub fn rows(t: &Timeline, sink: &mut dyn FnMut(Batch) -> io::Result<()>) -> io::
             let none = || Cell::None;
             let rest = [
                 kind.into(),
-                m.at.into(),
-                m.at.into(),
+                m.at.0.into(),
+                m.at.0.into(),
                 none(),
                 none(),
                 none(),
@@ -154,7 +155,7 @@ pub(super) fn launch_heading(launch: Option<&Launch>) -> String {
 
 /// The asynchronous spans of a track, in rows without overlaps.
 pub(super) fn async_rows(track: &Track) -> Vec<Vec<&Span>> {
-    let mut rows: Vec<(u64, Vec<&Span>)> = Vec::new();
+    let mut rows: Vec<(Picos, Vec<&Span>)> = Vec::new();
     for span in track.spans.iter().filter(|s| s.asynchronous) {
         match rows.iter_mut().find(|(end, _)| *end <= span.begin) {
             Some((end, row)) => {
@@ -203,7 +204,7 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
     let names: Vec<String> = t.regions.iter().map(|r| clean(&r.name)).collect();
     let mut writer = Writer::new(out);
     let host = host::rows(t);
-    let nanos = |at: u64| at.saturating_add(host.lead) / 1000;
+    let nanos = |at: Picos| at.saturating_add(host.lead).nanos().0;
     let above = u32::from(!host.rows.is_empty());
     if above > 0 {
         perfetto_host(&mut writer, &heading(t), &host.rows)?;
@@ -284,8 +285,8 @@ fn perfetto_host<W: Write>(writer: &mut Writer<W>, name: &str, rows: &[host::Hos
             let flows = span.launches().map(flow).collect();
             let args = vec![("launch", Arg::Number(span.launch))];
             let details = Details { args, flows, ..Details::default() };
-            writer.begin(track, span.begin / 1000, &span.name(), &details)?;
-            writer.end(track, span.end / 1000)?;
+            writer.begin(track, span.begin.nanos().0, &span.name(), &details)?;
+            writer.end(track, span.end.nanos().0)?;
         }
     }
     Ok(())
@@ -294,8 +295,8 @@ fn perfetto_host<W: Write>(writer: &mut Writer<W>, name: &str, rows: &[host::Hos
 /// What Perfetto shows of a selected span.
 fn span_details(span: &Span) -> Details {
     let mut args = vec![("trip", Arg::Number(span.trip.into()))];
-    if span.cycles > 0 {
-        args.push(("cycles", Arg::Number(span.cycles)));
+    if span.cycles > Cycles(0) {
+        args.push(("cycles", Arg::Number(span.cycles.0)));
     }
     if span.payload != [0; 2] {
         args.extend([

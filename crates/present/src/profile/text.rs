@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use prlx_timeline::{Analysis, Axis, Calibration, Timeline, WaitKind};
+use prlx_trace::Picos;
 
 use super::host;
 use crate::format::Style;
@@ -82,7 +83,7 @@ fn calibration(c: &Calibration) -> Option<String> {
     let pair =
         |name: &str, of: Option<[u32; 2]>, unit: &str| of.map(|[a, b]| format!("{name} {a} -> {b}{unit}"));
     let said: Vec<String> = [
-        c.empty.map(|cycles| format!("an empty region measures {}", count(cycles, "cycle", "cycles"))),
+        c.empty.map(|cycles| format!("an empty region measures {}", count(cycles.0, "cycle", "cycles"))),
         c.dilation.map(|d| format!("markers slow the kernel to {d:.2}x")),
         pair("registers", c.registers, ""),
         pair("local memory", c.local, " bytes"),
@@ -138,7 +139,7 @@ impl ProfileText<'_> {
                 }
                 said
             }
-            (false, 0) => "times come from the global timer".to_owned(),
+            (false, Picos(0)) => "times come from the global timer".to_owned(),
             (false, tick) => format!("times come from the global timer, which ticks every {}", time(tick)),
         };
         writeln!(out, "{}", self.style.ink(Ink::Faint, &axis))?;
@@ -170,7 +171,7 @@ impl ProfileText<'_> {
             ("launch delay", true),
             ("others", true),
         ];
-        let part = |ps: u64| if ps == 0 { String::new() } else { time(ps) };
+        let part = |lasts: Picos| if lasts == Picos(0) { String::new() } else { time(lasts) };
         let rows = found.gaps.iter().map(|g| {
             let beside = if g.beside == 0 { String::new() } else { number(g.beside) };
             let parts = [g.why.waited, g.why.host, g.why.recording, g.why.launched].map(part);
@@ -296,7 +297,7 @@ impl ProfileText<'_> {
             let visits = r.visits.map(|v| [v[1], v[2], v[3]].map(time)).unwrap_or_default();
             let worst = |i: usize| match &r.over[i] {
                 o if o.count < 2 => String::new(),
-                o => format!("{}: {:.2}x", o.worst, o.max as f64 / o.median.max(1) as f64),
+                o => format!("{}: {:.2}x", o.worst, o.max.as_f64() / o.median.max(Picos(1)).as_f64()),
             };
             let mut row = vec![name(&r.name), r.role.clone(), number(r.count), time(r.total), time(r.own)];
             row.extend(visits);
@@ -333,7 +334,7 @@ impl ProfileText<'_> {
             let by = w.by.first().map(|b| {
                 let doing =
                     if b.region.is_empty() { String::new() } else { format!(" in {}", name(&b.region)) };
-                let part = b.late as f64 / w.late.max(1) as f64;
+                let part = b.late.as_f64() / w.late.max(Picos(1)).as_f64();
                 format!(
                     "{}{}{doing} {} (worst {}, CTA {}, iteration {})",
                     b.role,
@@ -381,11 +382,11 @@ impl ProfileText<'_> {
 
     fn overlaps(&self, out: &mut impl Write) -> io::Result<()> {
         let columns = [("region", false), ("time", true), ("alone", true), ("overlapped", true)];
-        let rows = self.a.overlaps.iter().filter(|o| o.time > 0).map(|o| {
+        let rows = self.a.overlaps.iter().filter(|o| o.time > Picos(0)).map(|o| {
             let beside = if o.name == "nothing" {
                 String::new()
             } else {
-                percent((o.time - o.alone) as f64 / o.time as f64)
+                percent((o.time - o.alone).as_f64() / o.time.as_f64())
             };
             vec![name(&o.name), time(o.time), time(o.alone), beside]
         });
@@ -464,7 +465,7 @@ impl ProfileText<'_> {
                 known(format!("{:.2}", t.waves)),
                 time(t.cta[0]),
                 time(t.cta[1]),
-                known(percent(t.idle as f64 / (t.time * t.sms).max(1) as f64)),
+                known(percent(t.idle.as_f64() / (t.time.0 * t.sms).max(1) as f64)),
                 known(time(t.tail)),
                 known(format!("{:.2}x", t.imbalance)),
             ]
@@ -473,7 +474,7 @@ impl ProfileText<'_> {
         for t in &self.a.tails {
             for (cta, sm, time_) in t.slow_ctas.iter().take(self.top) {
                 let on = sm.map(|sm| format!(" on SM {sm}")).unwrap_or_default();
-                let ratio = *time_ as f64 / t.cta[0].max(1) as f64;
+                let ratio = time_.as_f64() / t.cta[0].max(Picos(1)).as_f64();
                 writeln!(
                     out,
                     "  {}",

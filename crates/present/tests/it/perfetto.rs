@@ -8,6 +8,7 @@ use std::process::Command;
 
 use prlx_present::profile;
 use prlx_timeline::{Launch, Moment, Region, Span, Timeline, Track};
+use prlx_trace::{Cycles, Picos};
 
 /// The folder of the build, if it is there.
 fn build() -> Option<PathBuf> {
@@ -31,8 +32,8 @@ fn perfettos_own_reader_sees_the_same() {
     let region = |name: &str| Region { name: name.into(), ..Region::default() };
     let span = |region, begin: u64, end: u64, depth| Span {
         region,
-        begin: begin * 1000,
-        end: end * 1000,
+        begin: Picos(begin * 1000),
+        end: Picos(end * 1000),
         depth,
         ..Span::default()
     };
@@ -43,13 +44,13 @@ fn perfettos_own_reader_sees_the_same() {
         spans: vec![
             span(0, 10, 10, 0),
             Span { payload: [7, 9], open: [false, true], ..span(1, 10, 40, 0) },
-            Span { trip: 1, cycles: 19, ..span(0, 10, 20, 1) },
+            Span { trip: 1, cycles: Cycles(19), ..span(0, 10, 20, 1) },
             Span { payload: [0, 5], ..flight(12, 30) },
             flight(20, 35),
             flight(30, 60),
             span(0, 40, 50, 0),
         ],
-        moments: vec![Moment { region: 3, at: 15_000, payload: [3, 4], ..Moment::default() }],
+        moments: vec![Moment { region: 3, at: Picos(15_000), payload: [3, 4], ..Moment::default() }],
         ..Track::default()
     };
     let timeline = Timeline {

@@ -5,6 +5,7 @@ use crate::golden::check;
 use prlx_present::{Style, profile};
 use prlx_timeline::{Axis, Launch, Moment, Region, Span, Timeline, Track, analyze, diff};
 use prlx_trace::mark::Via;
+use prlx_trace::{Cycles, Picos};
 
 /// A producer that takes its time for each copy, a consumer that waits for them, in three CTAs; nanoseconds
 /// of one trip.
@@ -21,12 +22,12 @@ fn kernel(address: u64) -> Timeline {
     for cta in 0..3u64 {
         let span = |region, trip: u64, begin: u64, end: u64, word: u64| Span {
             region,
-            begin: begin * 1000,
-            end: end * 1000,
+            begin: Picos(begin * 1000),
+            end: Picos(end * 1000),
             trip: trip as u32,
             payload: [word as u32, 0],
             asynchronous: region == 2,
-            cycles: (end - begin) * 7 / 4,
+            cycles: Cycles((end - begin) * 7 / 4),
             ..Span::default()
         };
         let (mut producer, mut consumer, mut moments) = (Vec::new(), Vec::new(), Vec::new());
@@ -44,7 +45,7 @@ fn kernel(address: u64) -> Timeline {
             c = there + 100;
             moments.push(Moment {
                 region: 0,
-                at: c * 1000,
+                at: Picos(c * 1000),
                 arrival: true,
                 payload: [0x80 + stage as u32 * 8, 0],
             });
@@ -65,7 +66,13 @@ fn kernel(address: u64) -> Timeline {
         regions,
         tracks,
         launches: vec![Launch { number: 3, kernel: "gemm".into(), ctas: Some(3), ..Launch::default() }],
-        axis: Axis { mhz: 1750.0, single: 1900, residual: 2600, between: 2600, tick: 32_000 },
+        axis: Axis {
+            mhz: 1750.0,
+            single: Picos(1900),
+            residual: Picos(2600),
+            between: Picos(2600),
+            tick: Picos(32_000),
+        },
         ..Timeline::default()
     };
     out.note("lost", 7, "last records of tracks found no room");

@@ -10,7 +10,7 @@ use prlx_present::recording::timeline::{Compared, LaunchTimeline};
 use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::Totals;
-use prlx_trace::{Dim3, FuncId, Launch, Process, Recording, Streams, Trace};
+use prlx_trace::{Cycles, Dim3, FuncId, Launch, Picos, Process, Recording, Streams, Trace};
 
 enum Field<'a> {
     Number(u64),
@@ -311,15 +311,15 @@ fn spans_of_a_kernel() {
     let region = |name: &str| Region { name: name.into(), ..Region::default() };
     let span = |region, begin: u64, end: u64, depth| Span {
         region,
-        begin: begin * 1000,
-        end: end * 1000,
+        begin: Picos(begin * 1000),
+        end: Picos(end * 1000),
         depth,
         ..Span::default()
     };
     let flight = |begin, end, word| Span {
         asynchronous: true,
         payload: [word, 0],
-        cycles: 7,
+        cycles: Cycles(7),
         ..span(2, begin, end, 0)
     };
     // The second span begins as the first ends, which has no length; the third lies in the second.
@@ -332,8 +332,8 @@ fn spans_of_a_kernel() {
         flight(30, 60, 5),
     ];
     let moments = vec![
-        Moment { region: 3, at: 15_000, ..Moment::default() },
-        Moment { region: 3, at: 50_500, ..Moment::default() },
+        Moment { region: 3, at: Picos(15_000), ..Moment::default() },
+        Moment { region: 3, at: Picos(50_500), ..Moment::default() },
     ];
     let track = p::Track { sm: Some(3), cta: 7, group: Some(1), spans, moments, ..p::Track::default() };
     let timeline = p::Timeline {
@@ -381,8 +381,8 @@ fn many_spans_take_few_bytes() {
         ["load", "compute", "store"].map(|name| Region { name: name.into(), ..Region::default() }).to_vec();
     let span = |i: u64| Span {
         region: (i % 3) as u32,
-        begin: i * 700_000,
-        end: i * 700_000 + 500_000,
+        begin: Picos(i * 700_000),
+        end: Picos(i * 700_000 + 500_000),
         ..Span::default()
     };
     let tracks =
@@ -399,7 +399,7 @@ fn a_page_of_a_kernel() {
     use prlx_present::profile::{ProfilePage, profile_html};
     use prlx_timeline::{self as p, Region, Span};
     let regions = vec![Region { name: "</script><b>".into(), ..Region::default() }];
-    let span = |begin: u64| Span { begin, end: begin + 500, ..Span::default() };
+    let span = |begin: u64| Span { begin: Picos(begin), end: Picos(begin + 500), ..Span::default() };
     let tracks = (0..20).map(|cta| p::Track {
         sm: Some(1),
         cta,

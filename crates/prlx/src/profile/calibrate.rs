@@ -6,6 +6,7 @@ use prlx_driver::{CostOptions, Error, Job, KernelVariant, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_plan::Filter;
 use prlx_timeline::Calibration;
+use prlx_trace::Cycles;
 
 use super::kernel_resources::resources;
 use super::markers::ProfileOptions;
@@ -52,7 +53,7 @@ pub(super) fn calibrate(
 }
 
 /// Cycles that a visit of an empty region seems to take: the median.
-pub(super) fn empty_region(options: &ProfileOptions, device: &mut Device) -> Result<Option<u64>, Error> {
+pub(super) fn empty_region(options: &ProfileOptions, device: &mut Device) -> Result<Option<Cycles>, Error> {
     let job = Job::parse("empty.toml", EMPTY_LAUNCH, &|_| Ok(EMPTY_PTX.as_bytes().to_vec()))?;
     let program = options.program(Filter::default());
     let Ok(rewrite) = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None) else {
@@ -62,12 +63,17 @@ pub(super) fn empty_region(options: &ProfileOptions, device: &mut Device) -> Res
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, &job, &record)?;
     let timeline = prlx_timeline::timeline(&recorded.into_trace(rewrite.plan.module), threads_per_sm);
     let of = |region: u32| timeline.regions.get(region as usize).is_some_and(|r| r.name == "empty");
-    let mut cycles: Vec<u64> = timeline
+    let mut cycles: Vec<Cycles> = timeline
         .tracks
         .iter()
         .flat_map(|t| {
             let spans = t.spans.iter().filter(|s| of(s.region)).map(|s| s.cycles);
-            spans.chain(t.sums.iter().filter(|s| of(s.region)).filter_map(|s| s.cycles.checked_div(s.count)))
+            spans.chain(
+                t.sums
+                    .iter()
+                    .filter(|s| of(s.region))
+                    .filter_map(|s| Some(Cycles(s.cycles.0.checked_div(s.count)?))),
+            )
         })
         .collect();
     cycles.sort_unstable();

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use prlx_driver::session::{KernelPattern, Options};
 use prlx_plan::Filter;
-use prlx_trace::Level;
 use prlx_trace::kernel::SiteClass;
+use prlx_trace::{Level, Nanos};
 
 /// Which recorder to use, and what it records. Empty lists and `None` mean everything.
 #[derive(Clone, Debug, Default)]
@@ -60,8 +60,8 @@ pub struct LaunchSelection {
     pub skip: u64,
     /// Maximum number of launches to record.
     pub count: Option<u64>,
-    /// Half-open range of time since the process started, in nanoseconds.
-    pub time: Option<(u64, u64)>,
+    /// Half-open range of times since the process started.
+    pub time: Option<(Nanos, Nanos)>,
     /// Digest the memory that kernel parameters point to, up to so many MiB.
     pub digest: Option<u64>,
     /// Host memory for data that is recorded and not yet written, in MiB.

@@ -7,12 +7,15 @@
 //! # Limitations
 //! These are rules, not proofs. Each cause therefore states what was observed.
 
+use prlx_trace::Picos;
+
 use crate::analyze::critical_path::CriticalPathPart;
 use crate::analyze::overlap::Overlap;
 use crate::analyze::pipeline::Loop;
 use crate::analyze::tail::LaunchTail;
 use crate::analyze::waits::{Wait, WaitKind};
 use crate::model::{Timeline, Track};
+use crate::statistics::total;
 
 /// The least share that is named.
 const LEAST: f64 = 0.05;
@@ -54,7 +57,7 @@ fn percent(share: f64) -> String {
 
 /// The share of a role's time for which it is really held up by a wait.
 fn held(wait: &Wait) -> f64 {
-    wait.share * wait.held as f64 / wait.total.max(1) as f64
+    wait.share * wait.held.as_f64() / wait.total.max(Picos(1)).as_f64()
 }
 
 /// The causes, the heaviest first.
@@ -95,9 +98,9 @@ fn pipelines(seen: &Seen<'_>, out: &mut Vec<Cause>) {
             blocked.name
         );
         // More in flight is of use as long as each flies no longer for it (Little's law).
-        let flights = starved.flight.map(|f| f.map(|ps| format!("{:.2} us", ps as f64 / 1e6)));
+        let flights = starved.flight.map(|f| f.map(|ps| format!("{:.2} us", ps.as_f64() / 1e6)));
         let (kind, why) = match (starved.flight, flights) {
-            (Some([quick, usual]), Some([q, u])) if usual >= QUEUED * quick => (
+            (Some([quick, usual]), Some([q, u])) if usual.0 >= QUEUED * quick.0 => (
                 "slow-data",
                 format!(
                     "its copies take {u} and the quickest {q}: they queue, and more stages would lengthen the queue"
@@ -163,7 +166,7 @@ fn epilogues(seen: &Seen<'_>, out: &mut Vec<Cause>) {
             .overlaps
             .iter()
             .find(|o| o.region == Some(region))
-            .map_or(0.0, |o| o.alone as f64 / o.time.max(1) as f64);
+            .map_or(0.0, |o| o.alone.as_f64() / o.time.max(Picos(1)).as_f64());
         out.push(Cause {
             kind: "epilogue",
             share: on.share,
@@ -179,13 +182,13 @@ fn epilogues(seen: &Seen<'_>, out: &mut Vec<Cause>) {
 
 /// CTAs that the end waits for, and multiprocessors without work.
 fn ctas(seen: &Seen<'_>, out: &mut Vec<Cause>) {
-    let whole = seen.tails.iter().fold(0u64, |all, t| all.saturating_add(t.time));
-    let share = |time: u64| time as f64 / whole.max(1) as f64;
-    let waited = seen.tails.iter().fold(0u64, |all, t| all.saturating_add(t.waited));
-    let worst = seen.tails.iter().filter(|t| t.waited > 0).max_by_key(|t| t.waited);
+    let whole = total(seen.tails.iter().map(|t| t.time));
+    let share = |time: Picos| time.as_f64() / whole.max(Picos(1)).as_f64();
+    let waited = total(seen.tails.iter().map(|t| t.waited));
+    let worst = seen.tails.iter().filter(|t| t.waited > Picos(0)).max_by_key(|t| t.waited);
     if let Some((tail, &(cta, sm, time))) = worst.and_then(|t| Some((t, t.slow_ctas.first()?))) {
         let on = sm.map(|sm| format!(" on SM {sm}")).unwrap_or_default();
-        let ratio = time as f64 / tail.cta[0].max(1) as f64;
+        let ratio = time.as_f64() / tail.cta[0].max(Picos(1)).as_f64();
         let region = slow_region(seen.timeline, cta);
         let inside = region.as_ref().map(|r| format!(", most of it more in {r}")).unwrap_or_default();
         out.push(Cause {
@@ -198,8 +201,8 @@ fn ctas(seen: &Seen<'_>, out: &mut Vec<Cause>) {
             ),
         });
     }
-    let idle: f64 = seen.tails.iter().filter(|t| t.sms > 0).map(|t| t.idle as f64 / t.sms as f64).sum();
-    let idle = (idle - waited as f64).max(0.0) / whole.max(1) as f64;
+    let idle: f64 = seen.tails.iter().filter(|t| t.sms > 0).map(|t| t.idle.as_f64() / t.sms as f64).sum();
+    let idle = (idle - waited.as_f64()).max(0.0) / whole.max(Picos(1)).as_f64();
     let waves = seen.tails.iter().map(|t| t.waves).fold(0.0, f64::max);
     out.push(Cause {
         kind: "idle-sms",
@@ -228,7 +231,7 @@ fn slow_region(timeline: &Timeline, cta: u64) -> Option<String> {
             t.spans.iter().filter(|s| !s.asynchronous && !crate::analyze::waits::is_wait(timeline, s.region))
         {
             more[s.region as usize] +=
-                i128::from(s.time()) * if t.cta == cta { ctas as i128 - 1 } else { -1 };
+                i128::from(s.time().0) * if t.cta == cta { ctas as i128 - 1 } else { -1 };
         }
     }
     let (worst, time) =

@@ -14,10 +14,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use prlx_trace::Picos;
+
 use crate::analyze::segments::{Segment, segments};
 use crate::analyze::waits::{LastArrival, Waits, is_wait};
 use crate::model::{Role, Timeline};
-use crate::statistics::add;
+use crate::statistics::{add, total};
 
 /// Maximum number of regions that are replayed faster.
 const TRIED: usize = 16;
@@ -38,7 +40,7 @@ pub struct CriticalPathPart {
     /// Role of the tracks whose time it is.
     pub role: String,
     /// Picoseconds on the path, of all launches.
-    pub time: u64,
+    pub time: Picos,
     /// The share of the launches' time.
     pub share: f64,
     /// By how many percent the launches would be shorter if the region took a tenth less, whoever visits it.
@@ -69,12 +71,12 @@ pub(crate) fn path(timeline: &Timeline, waits: &Waits) -> Vec<CriticalPathPart> 
     }
     let graphs: Vec<Graph<'_>> =
         by_launch.into_values().map(|tracks| Graph::new(timeline, waits, tracks)).collect();
-    let mut parts: HashMap<Key, u64> = HashMap::new();
+    let mut parts: HashMap<Key, Picos> = HashMap::new();
     graphs.iter().for_each(|g| g.back(&mut parts));
-    let whole = graphs.iter().fold(0u64, |all, g| all.saturating_add(g.time()));
+    let whole = total(graphs.iter().map(|g| g.time()));
     let mut rows: Vec<CriticalPathPart> = parts
         .into_iter()
-        .filter(|(_, time)| *time > 0)
+        .filter(|(_, time)| *time > Picos(0))
         .map(|((region, role, other), time)| CriticalPathPart {
             name: region
                 .and_then(|r| timeline.regions.get(r as usize))
@@ -82,7 +84,7 @@ pub(crate) fn path(timeline: &Timeline, waits: &Waits) -> Vec<CriticalPathPart> 
             region,
             role: role.to_string(),
             time,
-            share: time as f64 / whole.max(1) as f64,
+            share: time.as_f64() / whole.max(Picos(1)).as_f64(),
             what_if: None,
         })
         .collect();
@@ -100,7 +102,7 @@ pub(crate) fn path(timeline: &Timeline, waits: &Waits) -> Vec<CriticalPathPart> 
                     .iter()
                     .zip(&orders)
                     .map(|(g, order)| g.again(order, Some(region), 1.0 - FASTER / 100.0));
-                100.0 * (1.0 - times.sum::<f64>() / whole.max(1) as f64)
+                100.0 * (1.0 - times.sum::<f64>() / whole.max(Picos(1)).as_f64())
             }));
         }
     }
@@ -111,9 +113,9 @@ impl<'a> Graph<'a> {
     fn new(timeline: &'a Timeline, waits: &'a Waits, tracks: Vec<usize>) -> Graph<'a> {
         let lines: Vec<Vec<Segment>> = tracks.iter().map(|t| segments(&timeline.tracks[*t])).collect();
         let place: HashMap<usize, usize> = tracks.iter().enumerate().map(|(i, t)| (*t, i)).collect();
-        let ends = |i: usize| lines[i].last().map_or(0, |s| s.end);
-        let begins = |i: usize| lines[i].first().map_or(0, |s| s.begin);
-        let mut by_sm: HashMap<u32, Vec<(u64, usize)>> = HashMap::new();
+        let ends = |i: usize| lines[i].last().map_or(Picos(0), |s| s.end);
+        let begins = |i: usize| lines[i].first().map_or(Picos(0), |s| s.begin);
+        let mut by_sm: HashMap<u32, Vec<(Picos, usize)>> = HashMap::new();
         for (i, t) in tracks.iter().enumerate() {
             if let Some(sm) = timeline.tracks[*t].sm {
                 by_sm.entry(sm).or_default().push((ends(i), i));
@@ -126,7 +128,7 @@ impl<'a> Graph<'a> {
             let ended = all.partition_point(|(end, _)| *end <= begins(i));
             // Of tracks that take no time and are at one moment, the later ones of the list come after the
             // others.
-            let earlier = |(end, b): &&(u64, usize)| {
+            let earlier = |(end, b): &&(Picos, usize)| {
                 (*end, *b) < (ends(i), i) && timeline.tracks[tracks[*b]].cta != t.cta
             };
             all[..ended].iter().rev().find(earlier).map(|(_, b)| *b)
@@ -135,17 +137,17 @@ impl<'a> Graph<'a> {
         Graph { timeline, waits, tracks, lines, before, place }
     }
 
-    fn begin(&self) -> u64 {
-        self.lines.iter().filter_map(|l| l.first()).map(|s| s.begin).min().unwrap_or(0)
+    fn begin(&self) -> Picos {
+        self.lines.iter().filter_map(|l| l.first()).map(|s| s.begin).min().unwrap_or_default()
     }
 
-    fn time(&self) -> u64 {
+    fn time(&self) -> Picos {
         self.lines
             .iter()
             .filter_map(|l| l.last())
             .map(|s| s.end)
             .max()
-            .unwrap_or(0)
+            .unwrap_or_default()
             .saturating_sub(self.begin())
     }
 
@@ -166,12 +168,12 @@ impl<'a> Graph<'a> {
     }
 
     /// The segment of a line that leads to a time: the last that begins before it.
-    fn leads(&self, line: usize, at: u64) -> Option<usize> {
+    fn leads(&self, line: usize, at: Picos) -> Option<usize> {
         self.lines[line].partition_point(|s| s.begin < at).checked_sub(1)
     }
 
     /// Walks the path, from the end.
-    fn back(&self, parts: &mut HashMap<Key, u64>) {
+    fn back(&self, parts: &mut HashMap<Key, Picos>) {
         let ends =
             self.lines.iter().enumerate().filter_map(|(i, l)| Some((l.last()?.end, std::cmp::Reverse(i))));
         let Some((mut now, std::cmp::Reverse(mut line))) = ends.max() else { return };
@@ -217,7 +219,7 @@ impl<'a> Graph<'a> {
 
     /// All segments, in an order in which what one needs comes before it.
     fn order(&self) -> Vec<(usize, usize)> {
-        let mut all: Vec<(u64, u64, usize, usize)> = Vec::new();
+        let mut all: Vec<(Picos, Picos, usize, usize)> = Vec::new();
         for (l, line) in self.lines.iter().enumerate() {
             all.extend(line.iter().enumerate().map(|(i, s)| (s.end, s.begin, l, i)));
         }
@@ -236,7 +238,7 @@ impl<'a> Graph<'a> {
                     && late.at > s.begin
                 {
                     let way = news.entry(self.region(l, span)).or_insert(f64::MAX);
-                    *way = way.min((s.end - late.at) as f64);
+                    *way = way.min((s.end - late.at).as_f64());
                 }
             }
         }
@@ -247,20 +249,20 @@ impl<'a> Graph<'a> {
                 ends[l][i - 1]
             } else {
                 // A track begins as long after the one before it as it did.
-                let moved = |b: usize| Some(ends[b].last()? - self.lines[b].last()?.end as f64);
-                s.begin as f64 + self.before[l].and_then(moved).unwrap_or(0.0)
+                let moved = |b: usize| Some(ends[b].last()? - self.lines[b].last()?.end.as_f64());
+                s.begin.as_f64() + self.before[l].and_then(moved).unwrap_or(0.0)
             };
-            let took = (s.end - s.begin) as f64;
+            let took = (s.end - s.begin).as_f64();
             let of = s.span.map(|span| self.region(l, span));
             let factor = |of: Option<u32>| if of.is_some() && of == region { scale } else { 1.0 };
             let end = match self.within(l, s) {
                 None => begin + took * factor(of),
                 Some((by, late)) => {
                     let work = late.work.map(|w| self.region(by, w));
-                    let arrived = self.leads(by, late.at).map_or(late.at as f64, |j| {
+                    let arrived = self.leads(by, late.at).map_or(late.at.as_f64(), |j| {
                         let to = &self.lines[by][j];
-                        let from = if j > 0 { ends[by][j - 1] } else { to.begin as f64 };
-                        let within = (late.at.min(to.end) - to.begin) as f64;
+                        let from = if j > 0 { ends[by][j - 1] } else { to.begin.as_f64() };
+                        let within = (late.at.min(to.end) - to.begin).as_f64();
                         let own = factor(to.span.map(|span| self.region(by, span)));
                         // Of a wait it is its end that counts: what it waited for may have moved.
                         let done = if late.at >= to.end && ends[by][j] > 0.0 {
@@ -268,16 +270,16 @@ impl<'a> Graph<'a> {
                         } else {
                             from + within * own
                         };
-                        done + late.at.saturating_sub(to.end) as f64
+                        done + late.at.saturating_sub(to.end).as_f64()
                     });
                     if late.at > s.begin {
-                        begin.max(arrived + (s.end - late.at) as f64 * factor(work))
+                        begin.max(arrived + (s.end - late.at).as_f64() * factor(work))
                     } else {
                         let way = of
                             .and_then(|r| news.get(&r))
                             .copied()
                             .unwrap_or(0.0)
-                            .min((s.end - late.at) as f64);
+                            .min((s.end - late.at).as_f64());
                         (begin + took).max(arrived + way * factor(work))
                     }
                 }
@@ -285,7 +287,7 @@ impl<'a> Graph<'a> {
             ends[l][i] = end;
             last = last.max(end);
         }
-        last - self.begin() as f64
+        last - self.begin().as_f64()
     }
 }
 
@@ -299,8 +301,9 @@ mod tests {
         let region = |name: &str, via| Region { name: name.into(), via, place: None };
         let regions =
             vec![region("work", Via::Source), region("wait", Via::Mbarrier), region("more", Via::Source)];
-        let span = |region, begin, end| Span { region, begin, end, ..Span::default() };
-        let arrival = |at| Moment { region: 1, at, arrival: true, payload: [0; 2] };
+        let span =
+            |region, begin, end| Span { region, begin: Picos(begin), end: Picos(end), ..Span::default() };
+        let arrival = |at| Moment { region: 1, at: Picos(at), arrival: true, payload: [0; 2] };
         let track =
             |warp, spans: Vec<Span>, moments| Track { warp: Some(warp), spans, moments, ..Track::default() };
         // Warp 1 waits for warp 0's work from 20 to 62, and works on until 100.
@@ -314,7 +317,7 @@ mod tests {
         let t = made();
         let waits = crate::analyze::waits::waits(&t);
         let rows = path(&t, &waits);
-        let shown: Vec<_> = rows.iter().map(|r| (r.name.as_str(), r.role.as_str(), r.time)).collect();
+        let shown: Vec<_> = rows.iter().map(|r| (r.name.as_str(), r.role.as_str(), r.time.0)).collect();
         assert_eq!(shown, [("work", "warp 0", 60), ("more", "warp 1", 38), ("wait", "warp 1", 2)]);
         let what_if: Vec<_> = rows.iter().map(|r| r.what_if.map(|w| (w * 10.0).round())).collect();
         assert_eq!(what_if, [Some(60.0), Some(38.0), None]);
@@ -328,12 +331,12 @@ mod tests {
     #[test]
     fn a_wait_in_parts() {
         let mut t = made();
-        t.tracks[1].spans.insert(2, Span { region: 2, begin: 25, end: 30, ..Span::default() });
+        t.tracks[1].spans.insert(2, Span { region: 2, begin: Picos(25), end: Picos(30), ..Span::default() });
         let waits = crate::analyze::waits::waits(&t);
         let g = Graph::new(&t, &waits, vec![0, 1]);
         assert_eq!(g.again(&g.order(), None, 1.0), 100.0);
         // With half of the work the first arrives as what lies in the wait ends, and the news takes two.
         assert_eq!(g.again(&g.order(), Some(0), 0.5), 70.0);
-        assert_eq!(path(&t, &waits).iter().map(|r| r.time).sum::<u64>(), 100);
+        assert_eq!(path(&t, &waits).iter().map(|r| r.time).sum::<Picos>(), Picos(100));
     }
 }

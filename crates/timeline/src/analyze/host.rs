@@ -10,6 +10,8 @@
 
 use std::collections::BTreeSet;
 
+use prlx_trace::Picos;
+
 use crate::launch_calls::{Call, HostClock};
 use crate::model::Timeline;
 use crate::statistics::{add, quantiles};
@@ -17,58 +19,58 @@ use crate::statistics::{add, quantiles};
 /// Maximum number of gaps listed: the longest ones.
 const GAPS: usize = 100;
 
-/// How a program's host and its devices work together. Times are picoseconds.
+/// Launch latency and idle time of a program's devices.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct HostSummary {
-    /// Launches, and threads that made them.
+    /// Number of launches.
     pub launches: u64,
-    /// Host threads that launched them.
+    /// Number of host threads that launched kernels.
     pub threads: u64,
-    /// From the call to the kernel's first begin: shortest, median, 95th percentile, longest; none if no
-    /// launch has tracks.
-    pub delay: Option<[u64; 4]>,
-    /// Which launch has the longest.
+    /// Time from the launch call to the begin of the kernel: minimum, median, 95th percentile, maximum.
+    /// `None` if no launch has tracks.
+    pub delay: Option<[Picos; 4]>,
+    /// Number of the launch with the maximum delay.
     pub worst: u64,
-    /// How long a call takes, likewise.
-    pub call: Option<[u64; 4]>,
-    /// What recording adds before a call, likewise.
-    pub recording: Option<[u64; 4]>,
+    /// Duration of the launch call, with the same statistics.
+    pub call: Option<[Picos; 4]>,
+    /// Delay that recording adds before the call, with the same statistics.
+    pub recording: Option<[Picos; 4]>,
     /// Idle time, one entry per device.
     pub devices: Vec<DeviceIdle>,
-    /// When a device had nothing to do, the longest first.
+    /// Gaps in which a device was idle, the longest first.
     pub gaps: Vec<Gap>,
 }
 
-/// How much of the time a device has nothing to do.
+/// Idle time of a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct DeviceIdle {
-    /// How exact that is.
+    /// Accuracy of the host's times against the device's.
     #[serde(flatten)]
     pub clock: HostClock,
-    /// From the first kernel's begin to the last one's end.
-    pub time: u64,
-    /// How often nothing ran.
+    /// Time from the begin of the first kernel to the end of the last one.
+    pub time: Picos,
+    /// Number of gaps.
     pub gaps: u64,
-    /// How long together.
-    pub idle: u64,
-    /// What that was.
+    /// Total time of the gaps.
+    pub idle: Picos,
+    /// Causes of the gaps.
     #[serde(flatten)]
     pub why: GapCauses,
-    /// Launches without tracks that may have run then.
+    /// Number of launches without tracks, which may have run in a gap.
     pub beside: u64,
 }
 
-/// How the time of a gap divides by cause. Times are picoseconds.
+/// The time of gaps, divided by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct GapCauses {
-    /// The launching thread still waited for the device.
-    pub waited: u64,
-    /// The thread did something else.
-    pub host: u64,
+    /// The launching thread was waiting for the device.
+    pub waited: Picos,
+    /// The thread did other work.
+    pub host: Picos,
     /// Recording delayed the thread.
-    pub recording: u64,
-    /// The thread had launched the kernel, which had not begun.
-    pub launched: u64,
+    pub recording: Picos,
+    /// The thread had launched the kernel, and the kernel had not begun.
+    pub launched: Picos,
 }
 
 /// A time in which nothing ran on a device.
@@ -76,23 +78,23 @@ pub struct GapCauses {
 pub struct Gap {
     /// The device's ordinal.
     pub device: u32,
-    /// When it begins.
+    /// Begin of the gap in picoseconds on the axis of the tracks; may be negative.
     pub begin: i64,
-    /// How long it is.
-    pub time: u64,
-    /// The launch that ends it: its number, and its kernel.
+    /// Length of the gap.
+    pub time: Picos,
+    /// Number of the launch that ends the gap.
     pub launch: u64,
     /// Name of that launch's kernel.
     pub kernel: String,
     /// How the gap divides by cause.
     #[serde(flatten)]
     pub why: GapCauses,
-    /// Launches without tracks that may have run then.
+    /// Number of launches without tracks, which may have run in a gap.
     pub beside: u64,
 }
 
-fn between(from: i64, to: i64) -> u64 {
-    if to > from { to.abs_diff(from) } else { 0 }
+fn between(from: i64, to: i64) -> Picos {
+    Picos(if to > from { to.abs_diff(from) } else { 0 })
 }
 
 /// What was in the way of a launch from `begin` on, until its kernel began.
@@ -116,7 +118,7 @@ pub(super) fn together(t: &Timeline) -> Option<HostSummary> {
     if calls.is_empty() {
         return None;
     }
-    let delays: Vec<(u64, u64)> =
+    let delays: Vec<(Picos, u64)> =
         calls.iter().filter_map(|c| Some((between(c.at(), c.ran?[0]), c.number))).collect();
     let mut out = HostSummary {
         launches: calls.len() as u64,
@@ -158,7 +160,7 @@ pub(super) fn together(t: &Timeline) -> Option<HostSummary> {
                 (all[1], *number) = (end, call.number);
             }
         }
-        idle.time = before.map_or(0, |([begin, end], _)| between(begin, end));
+        idle.time = before.map_or(Picos(0), |([begin, end], _)| between(begin, end));
         out.devices.push(idle);
     }
     out.gaps.sort_by_key(|g| (std::cmp::Reverse(g.time), g.begin));

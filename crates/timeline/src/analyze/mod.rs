@@ -11,6 +11,8 @@ pub(crate) mod stopped;
 pub(crate) mod tail;
 pub(crate) mod waits;
 
+use prlx_trace::Picos;
+
 use crate::analyze::causes::{Cause, Seen, causes};
 use crate::analyze::critical_path::{CriticalPathPart, path};
 use crate::analyze::host::{HostSummary, together};
@@ -22,11 +24,11 @@ use crate::analyze::tail::{LaunchTail, tails};
 use crate::analyze::waits::{Wait, summary, waits};
 use crate::model::{Timeline, Track};
 
-/// What a timeline says of its kernel. Times are picoseconds.
+/// What a timeline says of its kernel.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Analysis {
-    /// From the first to the last moment.
-    pub time: u64,
+    /// From the first to the last moment of all tracks.
+    pub time: Picos,
     /// Number of tracks.
     pub tracks: u64,
     /// Spans of all tracks.

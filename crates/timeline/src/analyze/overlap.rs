@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use prlx_trace::Picos;
 use prlx_trace::mark::Via;
 
 use crate::analyze::segments::segments;
@@ -14,17 +15,17 @@ use crate::analyze::waits::is_wait;
 use crate::model::{Region, Timeline};
 use crate::statistics::add;
 
-/// How long a region, or a kind of regions, ran beside others.
+/// Time in a region, or in a kind of regions, and how much of it overlaps with others.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Overlap {
-    /// The region's name; `tensor work`, `asynchronous work`, `nothing`.
+    /// Name of the region, or `tensor work`, `asynchronous work`, `nothing`.
     pub name: String,
-    /// Which of [`Timeline::regions`], if it is one.
+    /// Index in [`Timeline::regions`]; `None` for a kind of regions.
     pub region: Option<u32>,
-    /// Picoseconds in which a CTA is in it, of all CTAs.
-    pub time: u64,
-    /// The part of that in which the CTA is in nothing else.
-    pub alone: u64,
+    /// Time in which a CTA is in the region, summed over the CTAs.
+    pub time: Picos,
+    /// The part of it in which the CTA is in no other region.
+    pub alone: Picos,
 }
 
 /// Whether a region is work of tensor cores.
@@ -45,17 +46,17 @@ pub(crate) fn overlaps(timeline: &Timeline) -> Vec<Overlap> {
     for (i, t) in timeline.tracks.iter().enumerate() {
         ctas.entry((t.launch, t.cta)).or_default().push(i);
     }
-    let mut rows = vec![[0u64; 2]; regions + KINDS.len()];
-    let mut idle = 0;
+    let mut rows = vec![[Picos(0); 2]; regions + KINDS.len()];
+    let mut idle = Picos(0);
     for tracks in ctas.values() {
         // When, whether something begins, what: the region, and whether it is asynchronous.
-        let mut edges: Vec<(u64, bool, u32, bool)> = Vec::new();
-        let mut add = |begin: u64, end: u64, region: u32, asynchronous: bool| {
+        let mut edges: Vec<(Picos, bool, u32, bool)> = Vec::new();
+        let mut add = |begin: Picos, end: Picos, region: u32, asynchronous: bool| {
             if end > begin && !wait[region as usize] {
                 edges.extend([(begin, true, region, asynchronous), (end, false, region, asynchronous)]);
             }
         };
-        let mut range = [u64::MAX, 0];
+        let mut range = [Picos::MAX, Picos(0)];
         for t in tracks.iter().map(|t| &timeline.tracks[*t]) {
             for s in segments(t) {
                 range = [range[0].min(s.begin), range[1].max(s.end)];
@@ -72,7 +73,7 @@ pub(crate) fn overlaps(timeline: &Timeline) -> Vec<Overlap> {
         {
             let step = at.saturating_sub(now);
             now = now.max(at);
-            if step > 0 {
+            if step > Picos(0) {
                 count(&active, &tensor, step, &mut rows, &mut idle);
             }
             let n = active.entry((region, asynchronous)).or_default();
@@ -85,7 +86,7 @@ pub(crate) fn overlaps(timeline: &Timeline) -> Vec<Overlap> {
     let mut out: Vec<Overlap> = rows
         .into_iter()
         .enumerate()
-        .filter(|(_, [time, _])| *time > 0)
+        .filter(|(_, [time, _])| *time > Picos(0))
         .map(|(i, [time, alone])| match timeline.regions.get(i) {
             Some(region) => Overlap { name: region.name.clone(), region: Some(i as u32), time, alone },
             None => Overlap { name: KINDS[i - regions].into(), region: None, time, alone },
@@ -100,9 +101,9 @@ pub(crate) fn overlaps(timeline: &Timeline) -> Vec<Overlap> {
 fn count(
     active: &HashMap<(u32, bool), u64>,
     tensor: &[bool],
-    step: u64,
-    rows: &mut [[u64; 2]],
-    idle: &mut u64,
+    step: Picos,
+    rows: &mut [[Picos; 2]],
+    idle: &mut Picos,
 ) {
     let mut one: Option<u32> = None;
     let mut several = false;
@@ -125,7 +126,7 @@ fn count(
     }
     let at = rows.len() - KINDS.len();
     for (row, [is, others]) in rows[at..].iter_mut().zip(kinds) {
-        add(&mut row[0], if is { step } else { 0 });
-        add(&mut row[1], if is && !others { step } else { 0 });
+        add(&mut row[0], if is { step } else { Picos(0) });
+        add(&mut row[1], if is && !others { step } else { Picos(0) });
     }
 }

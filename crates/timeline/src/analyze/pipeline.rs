@@ -5,30 +5,32 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use prlx_trace::Picos;
+
 use crate::analyze::waits::{Wait, WaitKind, Waits, is_wait};
 use crate::model::{Role, Timeline};
-use crate::statistics::{median, percentile};
+use crate::statistics::{median, percentile, total};
 
 /// Visits of a region that make it a loop's.
 const TRIPS: usize = 3;
 
-/// Waits of one stage.
+/// The waits at one stage of a pipeline.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Stage {
-    /// The waits' region.
+    /// Name of the region.
     pub name: String,
     /// Role of the waiting tracks.
     pub role: String,
-    /// Which end of the pipeline.
+    /// Why the role waits.
     pub side: WaitKind,
     /// The first word: an mbarrier's address, a barrier's number, or what the source says.
     pub word: u32,
     /// Number of waits.
     pub count: u64,
-    /// Total waiting time in picoseconds.
-    pub total: u64,
-    /// The median of them.
-    pub median: u64,
+    /// Total waiting time.
+    pub total: Picos,
+    /// Median waiting time.
+    pub median: Picos,
 }
 
 /// A role's loop.
@@ -42,17 +44,17 @@ pub struct Loop {
     pub region: u32,
     /// Visits of all tracks.
     pub trips: u64,
-    /// From begin to begin of two trips: median and 95th percentile; picoseconds.
-    pub interval: [u64; 2],
-    /// From a track's begin to its first trip: median; picoseconds.
-    pub fill: u64,
+    /// From begin to begin of two trips: median and 95th percentile.
+    pub interval: [Picos; 2],
+    /// From a track's begin to its first trip: median.
+    pub fill: Picos,
     /// From its last trip's end to its own: median.
-    pub drain: u64,
+    pub drain: Picos,
 }
 
 /// Stages, by region, role and word.
 pub(crate) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<Stage> {
-    let mut all: BTreeMap<(u32, String, u32), Vec<u64>> = BTreeMap::new();
+    let mut all: BTreeMap<(u32, String, u32), Vec<Picos>> = BTreeMap::new();
     for (track, span) in waits.keys() {
         let t = &timeline.tracks[*track];
         let s = &t.spans[*span as usize];
@@ -67,7 +69,7 @@ pub(crate) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<S
             role,
             word,
             count: times.len() as u64,
-            total: times.iter().fold(0u64, |all, t| all.saturating_add(*t)),
+            total: total(times.iter().copied()),
             median: median(times),
         })
         .collect()
@@ -99,16 +101,16 @@ pub(crate) fn loops(timeline: &Timeline) -> Vec<Loop> {
         let (mut intervals, mut fills, mut drains) = (Vec::new(), Vec::new(), Vec::new());
         for t in timeline.tracks.iter().filter(|t| t.role() == role) {
             let trips = || t.spans.iter().filter(|s| s.region == region);
-            let begins: Vec<u64> = trips().map(|s| s.begin).collect();
+            let begins: Vec<Picos> = trips().map(|s| s.begin).collect();
             intervals.extend(begins.windows(2).map(|b| b[1] - b[0]));
             let last = trips().map(|s| s.end).max();
             if let (Some([begin, end]), Some(first), Some(last)) = (t.range(), begins.first(), last) {
-                fills.push(first - begin);
+                fills.push(*first - begin);
                 drains.push(end - last);
             }
         }
         intervals.sort_unstable();
-        let interval = [50, 95].map(|p| percentile(&intervals, p).unwrap_or(0));
+        let interval = [50, 95].map(|p| percentile(&intervals, p).unwrap_or_default());
         out.push(Loop {
             role: role.to_string(),
             name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),

@@ -6,62 +6,63 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use prlx_trace::Picos;
+
 use crate::model::{Role, Timeline};
 use crate::statistics::{add, percentile};
 
-/// A region's visits by tracks of one role.
+/// The visits of a region by the tracks of one role.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct RegionTimes {
     /// Which of [`Timeline::regions`].
     pub region: u32,
     /// Name of the region.
     pub name: String,
-    /// Who visits it.
+    /// Role of the tracks.
     pub role: String,
-    /// Visits, those that were added up too.
+    /// Number of visits, including those that were summed up.
     pub count: u64,
-    /// Picoseconds, all visits together.
-    pub total: u64,
-    /// The part of that outside of regions inside.
-    pub own: u64,
-    /// Shortest, median, 95th percentile and longest visit; picoseconds. `None` where visits were only added
-    /// up.
-    pub visits: Option<[u64; 4]>,
-    /// The same total by track, CTA, multiprocessor and launch.
+    /// Time of all visits together.
+    pub total: Picos,
+    /// The part of it outside nested regions.
+    pub own: Picos,
+    /// Minimum, median, 95th percentile and maximum of a visit. `None` if visits were only summed up.
+    pub visits: Option<[Picos; 4]>,
+    /// The total divided by track, CTA, SM and launch.
     pub over: [GroupTimes; 4],
 }
 
 /// Totals of a region's visits by track, CTA, multiprocessor or launch.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct GroupTimes {
-    /// `track`, `cta`, `sm` or `launch`.
+    /// What the groups are: `track`, `cta`, `sm` or `launch`.
     pub of: &'static str,
-    /// How many there are.
+    /// Number of groups.
     pub count: u64,
-    /// The median of their totals; picoseconds.
-    pub median: u64,
-    /// The largest total; picoseconds.
-    pub max: u64,
-    /// Whose that is: its number.
+    /// Median of the totals of the groups.
+    pub median: Picos,
+    /// Maximum of the totals.
+    pub max: Picos,
+    /// Number of the group with the maximum.
     pub worst: u64,
 }
 
 #[derive(Default)]
 struct Gathered {
-    visits: Vec<u64>,
+    visits: Vec<Picos>,
     count: u64,
-    total: u64,
-    own: u64,
-    over: [BTreeMap<(u64, u64), u64>; 4],
+    total: Picos,
+    own: Picos,
+    over: [BTreeMap<(u64, u64), Picos>; 4],
 }
 
 /// One row per region and role; the largest total first.
 pub fn times(timeline: &Timeline) -> Vec<RegionTimes> {
     let mut all: HashMap<(u32, Role), Gathered> = HashMap::new();
     for (number, track) in timeline.tracks.iter().enumerate() {
-        let mut mine: HashMap<u32, [u64; 2]> = HashMap::new();
+        let mut mine: HashMap<u32, [Picos; 2]> = HashMap::new();
         // Of each depth: the region that is open there, and what lay in it so far.
-        let mut open: Vec<(u32, u64, u64)> = Vec::new();
+        let mut open: Vec<(u32, Picos, Picos)> = Vec::new();
         for span in &track.spans {
             let of = all.entry((span.region, track.role())).or_default();
             of.visits.push(span.time());
@@ -77,7 +78,7 @@ pub fn times(timeline: &Timeline) -> Vec<RegionTimes> {
             if let Some((.., inside)) = open.last_mut() {
                 add(inside, span.time());
             }
-            open.push((span.region, span.time(), 0));
+            open.push((span.region, span.time(), Picos(0)));
         }
         while !open.is_empty() {
             close(&mut open, &mut mine);
@@ -112,7 +113,7 @@ pub fn times(timeline: &Timeline) -> Vec<RegionTimes> {
     rows
 }
 
-fn close(open: &mut Vec<(u32, u64, u64)>, mine: &mut HashMap<u32, [u64; 2]>) {
+fn close(open: &mut Vec<(u32, Picos, Picos)>, mine: &mut HashMap<u32, [Picos; 2]>) {
     if let Some((region, time, inside)) = open.pop() {
         add(&mut mine.entry(region).or_default()[1], time.saturating_sub(inside));
     }
@@ -121,15 +122,15 @@ fn close(open: &mut Vec<(u32, u64, u64)>, mine: &mut HashMap<u32, [u64; 2]>) {
 fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> RegionTimes {
     of.visits.sort_unstable();
     let over = ["track", "cta", "sm", "launch"].into_iter().zip(of.over).map(|(kind, totals)| {
-        let mut sorted: Vec<u64> = totals.values().copied().collect();
+        let mut sorted: Vec<Picos> = totals.values().copied().collect();
         sorted.sort_unstable();
         let worst =
             totals.iter().max_by_key(|((launch, n), total)| (**total, std::cmp::Reverse((*launch, *n))));
         GroupTimes {
             of: kind,
             count: sorted.len() as u64,
-            median: percentile(&sorted, 50).unwrap_or(0),
-            max: sorted.last().copied().unwrap_or(0),
+            median: percentile(&sorted, 50).unwrap_or_default(),
+            max: sorted.last().copied().unwrap_or_default(),
             worst: worst.map_or(0, |((_, n), _)| *n),
         }
     });

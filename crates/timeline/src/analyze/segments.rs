@@ -3,13 +3,15 @@
 //! # Invariants
 //! The segments of a track adjoin, from its begin to its end. A segment without a span lies between regions.
 
+use prlx_trace::Picos;
+
 use crate::model::Track;
 
 /// Time in one region, and in none inside of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Segment {
-    pub begin: u64,
-    pub end: u64,
+    pub begin: Picos,
+    pub end: Picos,
     /// Which of [`Track::spans`].
     pub span: Option<u32>,
 }
@@ -24,8 +26,8 @@ pub(crate) fn segments(track: &Track) -> Vec<Segment> {
     });
     let mut out: Vec<Segment> = Vec::with_capacity(track.spans.len() * 2);
     let mut now = begin;
-    let mut open: Vec<(u32, u64)> = Vec::new();
-    let mut to = |out: &mut Vec<Segment>, at: u64, span: Option<u32>, always: bool| {
+    let mut open: Vec<(u32, Picos)> = Vec::new();
+    let mut to = |out: &mut Vec<Segment>, at: Picos, span: Option<u32>, always: bool| {
         if at > now || always {
             out.push(Segment { begin: now, end: at.max(now), span });
         }

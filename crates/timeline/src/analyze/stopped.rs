@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 
+use prlx_trace::Picos;
+
 use crate::model::{Timeline, Track};
 
 /// Tracks of one role that stopped in the same regions after the same marker.
@@ -33,8 +35,8 @@ pub struct StoppedTracks {
     pub tracks: u64,
     /// The first of them: CTA, and warp in it if known.
     pub first: (u64, Option<u32>),
-    /// Their last markers lie so long before the last of all: the shortest and the longest time; picoseconds.
-    pub ago: [u64; 2],
+    /// Their last markers lie so long before the last of all: the shortest and the longest time.
+    pub ago: [Picos; 2],
 }
 
 /// What a track was in: the numbers of regions, and the last one passed.
@@ -47,13 +49,13 @@ pub(crate) fn stops(timeline: &Timeline) -> Vec<StoppedTracks> {
         let inside = || t.spans.iter().any(|s| s.open[1] && !s.asynchronous);
         launch && t.life[0].is_some() && (t.life[1].is_none() || inside())
     };
-    let latest = timeline.tracks.iter().filter_map(|t| last(t).map(|(at, _)| at)).max().unwrap_or(0);
+    let latest = timeline.tracks.iter().filter_map(|t| last(t).map(|(at, _)| at)).max().unwrap_or_default();
     let mut all: BTreeMap<(usize, crate::model::Role, Where), StoppedTracks> = BTreeMap::new();
     for track in timeline.tracks.iter().filter(stopped) {
         let mut open: Vec<_> = track.spans.iter().filter(|s| s.open[1] && !s.asynchronous).collect();
         open.sort_by_key(|s| s.depth);
         let (at, marker) =
-            last(track).map_or((track.life[0].unwrap_or(0), None), |(at, region)| (at, Some(region)));
+            last(track).map_or((track.life[0].unwrap_or_default(), None), |(at, region)| (at, Some(region)));
         let inside: Vec<u32> = open.iter().map(|s| s.region).collect();
         let words = open.last().map(|s| s.payload).unwrap_or_default();
         let ago = latest.saturating_sub(at);
@@ -68,7 +70,7 @@ pub(crate) fn stops(timeline: &Timeline) -> Vec<StoppedTracks> {
             place: inside.last().copied().or(marker).and_then(|r| region(r).place.clone()),
             tracks: 0,
             first: (track.cta, track.warp),
-            ago: [u64::MAX, 0],
+            ago: [Picos::MAX, Picos(0)],
         };
         let stop = all.entry((track.launch, track.role(), (inside.clone(), marker))).or_insert_with(first);
         stop.tracks += 1;
@@ -81,7 +83,7 @@ pub(crate) fn stops(timeline: &Timeline) -> Vec<StoppedTracks> {
 }
 
 /// The last that a track recorded: when, and of which region.
-fn last(track: &Track) -> Option<(u64, u32)> {
+fn last(track: &Track) -> Option<(Picos, u32)> {
     let begins = track.spans.iter().filter(|s| !s.open[0]).map(|s| (s.begin, s.region));
     let ends = track.spans.iter().filter(|s| !s.open[1]).map(|s| (s.end, s.region));
     let moments = track.moments.iter().map(|m| (m.at, m.region));
@@ -94,7 +96,13 @@ mod tests {
     use crate::model::{Launch, Region, Span};
 
     fn track(warp: u32, end: Option<u64>, spans: Vec<Span>) -> Track {
-        Track { warp: Some(warp), group: Some(3), life: [Some(5), end], spans, ..Track::default() }
+        Track {
+            warp: Some(warp),
+            group: Some(3),
+            life: [Some(5), end].map(|at| at.map(Picos)),
+            spans,
+            ..Track::default()
+        }
     }
 
     #[test]
@@ -103,8 +111,8 @@ mod tests {
             |name: &str| Region { name: name.into(), place: Some(("a.cu".into(), 7)), ..Region::default() };
         let span = |region, begin, end, depth, open, word| Span {
             region,
-            begin,
-            end,
+            begin: Picos(begin),
+            end: Picos(end),
             depth,
             open: [false, open],
             payload: [word, 0],
@@ -125,8 +133,10 @@ mod tests {
             ..Timeline::default()
         };
         let stops = stops(&timeline);
-        let said: Vec<_> =
-            stops.iter().map(|s| (s.inside.len(), s.last.as_deref(), s.tracks, s.ago)).collect();
+        let said: Vec<_> = stops
+            .iter()
+            .map(|s| (s.inside.len(), s.last.as_deref(), s.tracks, s.ago.map(|ago| ago.0)))
+            .collect();
         assert_eq!(said, [(0, None, 1, [85, 85]), (2, Some("wait"), 2, [50, 50])]);
         let StoppedTracks { launch, role, words, same_words, place, first, .. } = &stops[1];
         assert_eq!(

@@ -21,13 +21,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use prlx_trace::Picos;
 use prlx_trace::mark::Via;
 
 use crate::clusters::Clusters;
 use crate::model::{Role, Span, Timeline, Track};
-use crate::statistics::add;
+use crate::statistics::{add, total};
 
-/// Spans that are looked at, to say what a track was doing.
+/// Maximum number of spans that are searched for what a track was doing.
 const BACK: usize = 64;
 
 /// The arrival that ended a wait.
@@ -35,19 +36,20 @@ const BACK: usize = 64;
 pub(crate) struct LastArrival {
     /// The track that arrived last.
     pub track: usize,
-    /// When it arrived, in picoseconds.
-    pub at: u64,
-    /// The asynchronous work that arrived: index in the track's spans. `None`: the track itself arrived.
+    /// Time of the arrival.
+    pub at: Picos,
+    /// Index of the asynchronous work that completed, in the track's spans. `None` if the track itself
+    /// arrived.
     pub work: Option<u32>,
 }
 
-/// All waits, by track and span.
+/// The last arrival of each wait, by indices of track and span. `None` if it is not known.
 pub(crate) type Waits = HashMap<(usize, u32), Option<LastArrival>>;
 
-/// The waits of a role in a region, together.
+/// The waits of one role in one region, summed up.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Wait {
-    /// Name of the waits' region.
+    /// Name of the region.
     pub name: String,
     /// Which of [`Timeline::regions`].
     pub region: u32,
@@ -55,58 +57,57 @@ pub struct Wait {
     pub role: String,
     /// Number of waits.
     pub count: u64,
-    /// Total waiting time in picoseconds.
-    pub total: u64,
-    /// The part of that before the last had arrived.
-    pub late: u64,
-    /// The part after it: the way of the news, or a copy's flight.
-    pub after: u64,
+    /// Total waiting time.
+    pub total: Picos,
+    /// The part of the total before the last arrival.
+    pub late: Picos,
+    /// The part of the total after the last arrival: latency of the signal, or of the copy.
+    pub after: Picos,
     /// What kind of wait it is.
     pub side: WaitKind,
     /// The tracks that arrived last, by role and region; the worst first.
     pub by: Vec<Blame>,
-    /// The share of the waiting tracks' time.
+    /// Share of the total in the time of the waiting tracks.
     pub share: f64,
-    /// Picoseconds for which it really waited: beyond the shortest wait of its kind, which is what asking
-    /// costs, and without each track's first, which fills a pipeline.
-    pub held: u64,
-    /// Of copies that were waited for, how long from issue to the wait's end: the quickest (of a hundred),
-    /// and the one in the middle of the time that it was held. Who does not wait for a copy sees it late, and
-    /// has no say in the second.
-    pub flight: Option<[u64; 2]>,
+    /// Time for which the tracks were delayed: the part of each wait beyond the shortest wait of its kind
+    /// (the cost of testing). The first wait of each track does not count, because it fills the pipeline.
+    pub held: Picos,
+    /// Latency of the awaited copies, from issue to the end of the wait: the first percentile, and the median
+    /// weighted by `held`.
+    pub flight: Option<[Picos; 2]>,
 }
 
-/// Which end of a pipeline waits.
+/// Why a role waits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitKind {
-    /// A consumer, for data.
+    /// A consumer waits for data.
     Starved,
-    /// A producer, for room.
+    /// A producer waits for a free stage.
     Blocked,
-    /// All of a barrier, for one another.
+    /// The tracks wait for each other at a barrier.
     Barrier,
-    /// Neither names nor arrivals tell.
+    /// Neither names nor arrivals show the reason.
     #[default]
     Other,
 }
 
-/// Somebody others waited for.
+/// Tracks that others waited for.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Blame {
     /// Role of the late tracks.
     pub role: String,
-    /// What it did before it arrived; empty if that is not known.
+    /// Region in which they were before they arrived; empty if it is not known.
     pub region: String,
-    /// Whether it is in another CTA of the cluster.
+    /// Whether they are in another CTA of the cluster.
     pub peer: bool,
-    /// How often it was the last.
+    /// Number of waits that they ended.
     pub count: u64,
-    /// Picoseconds that it was waited for.
-    pub late: u64,
-    /// The longest of these waits: picoseconds, the CTA of the track that arrived last, and the trip of the
-    /// region that it was in.
-    pub worst: (u64, u64, u32),
+    /// Time that others waited for them.
+    pub late: Picos,
+    /// The longest of these waits: its time, the CTA of the late track, and the visit number of the region in
+    /// which that track was.
+    pub worst: (Picos, u64, u32),
 }
 
 /// Whether spans of a region are waits.
@@ -119,7 +120,7 @@ pub(crate) fn is_wait(timeline: &Timeline, region: u32) -> bool {
 }
 
 /// Somebody arrives: when, who, by which asynchronous work.
-type Arrival = (u64, usize, Option<u32>);
+type Arrival = (Picos, usize, Option<u32>);
 
 /// A launch, a CTA, and what is arrived at.
 type Place = (usize, u64, u32);
@@ -127,8 +128,8 @@ type Place = (usize, u64, u32);
 /// A barrier of a CTA: when each track said that it arrives, when it began to wait, and all waits.
 #[derive(Default)]
 struct Barrier {
-    told: BTreeMap<usize, Vec<u64>>,
-    begun: BTreeMap<usize, Vec<u64>>,
+    told: BTreeMap<usize, Vec<Picos>>,
+    begun: BTreeMap<usize, Vec<Picos>>,
     waits: Vec<(usize, u32)>,
 }
 
@@ -225,13 +226,13 @@ fn places(t: &Track, clusters: Option<Clusters>, via: Via, words: [u32; 2]) -> V
     all
 }
 
-/// From the track that arrived last to the track that waited: track and picosecond of each.
+/// From the track that arrived last to the track that waited: track and time of each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Arrow {
-    /// Who arrived last, and when.
-    pub from: (usize, u64),
-    /// Whose wait ended, and when.
-    pub to: (usize, u64),
+    /// The track that arrived last, and the time.
+    pub from: (usize, Picos),
+    /// The track whose wait ended, and the time.
+    pub to: (usize, Picos),
 }
 
 /// The arrows of all waits that began before the last arrived.
@@ -246,7 +247,7 @@ pub fn arrows(timeline: &Timeline) -> Vec<Arrow> {
 }
 
 /// What a track did as it arrived: the innermost region around that time, or the last one before it; no wait.
-pub(crate) fn doing<'a>(timeline: &Timeline, track: &'a Track, at: u64) -> Option<&'a Span> {
+pub(crate) fn doing<'a>(timeline: &Timeline, track: &'a Track, at: Picos) -> Option<&'a Span> {
     let end = track.spans.partition_point(|s| s.begin <= at);
     let mut before: Option<&Span> = None;
     for span in track.spans[..end].iter().rev().take(BACK) {
@@ -262,14 +263,14 @@ pub(crate) fn doing<'a>(timeline: &Timeline, track: &'a Track, at: u64) -> Optio
 }
 
 /// Of flights and how long each held up: the shortest of a hundred, and the one in the middle of that time.
-fn flight(mut flown: Vec<(u64, u64)>) -> Option<[u64; 2]> {
+fn flight(mut flown: Vec<(Picos, Picos)>) -> Option<[Picos; 2]> {
     flown.sort_unstable();
     let quick = flown.get(flown.len() / 100)?.0;
-    let waited = flown.iter().fold(0u64, |all, f| all.saturating_add(f.1));
-    let mut before = 0u64;
+    let waited = total(flown.iter().map(|f| f.1));
+    let mut before = Picos(0);
     let middle = flown.iter().find(|f| {
         before = before.saturating_add(f.1);
-        before >= waited / 2
+        before.0 >= waited.0 / 2
     })?;
     Some([quick, middle.0])
 }
@@ -281,7 +282,7 @@ pub(crate) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
     let mut flights: BTreeMap<(u32, Role), [u64; 2]> = BTreeMap::new();
     let via = |region: u32| timeline.regions.get(region as usize).map_or(Via::Source, |r| r.via);
     // What asking costs, and each track's first wait in a region.
-    let mut asking: HashMap<Via, u64> = HashMap::new();
+    let mut asking: HashMap<Via, Picos> = HashMap::new();
     let mut firsts: HashMap<(usize, u32), u32> = HashMap::new();
     for (track, span) in waits.keys() {
         let s = &timeline.tracks[*track].spans[*span as usize];
@@ -293,13 +294,13 @@ pub(crate) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
         }
     }
     // How long copies flew, and how long each was waited for.
-    let mut flown: BTreeMap<(u32, Role), Vec<(u64, u64)>> = BTreeMap::new();
+    let mut flown: BTreeMap<(u32, Role), Vec<(Picos, Picos)>> = BTreeMap::new();
     let name =
         |region: u32| timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default();
-    let mut lives: HashMap<Role, u64> = HashMap::new();
+    let mut lives: HashMap<Role, Picos> = HashMap::new();
     let mut issues: HashMap<Role, bool> = HashMap::new();
     for t in &timeline.tracks {
-        add(lives.entry(t.role()).or_default(), t.range().map_or(0, |[a, b]| b - a));
+        add(lives.entry(t.role()).or_default(), t.range().map_or(Picos(0), |[a, b]| b - a));
         *issues.entry(t.role()).or_default() |= t.spans.iter().any(|s| s.asynchronous && !s.open[0]);
     }
     for ((track, span), late) in waits {
@@ -308,8 +309,9 @@ pub(crate) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
         let row = rows.entry((s.region, t.role())).or_default();
         row.count += 1;
         add(&mut row.total, s.time());
-        let asked = asking.get(&via(s.region)).copied().unwrap_or(0);
-        let held = if firsts[&(*track, s.region)] == *span { 0 } else { s.time().saturating_sub(asked) };
+        let asked = asking.get(&via(s.region)).copied().unwrap_or_default();
+        let held =
+            if firsts[&(*track, s.region)] == *span { Picos(0) } else { s.time().saturating_sub(asked) };
         add(&mut row.held, held);
         let Some(late) = late else { continue };
         let side = flights.entry((s.region, t.role())).or_default();
@@ -367,7 +369,8 @@ pub(crate) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
             } else {
                 WaitKind::Other
             };
-            let share = row.total as f64 / lives.get(&role).copied().unwrap_or(0).max(1) as f64;
+            let share =
+                row.total.as_f64() / lives.get(&role).copied().unwrap_or_default().max(Picos(1)).as_f64();
             Wait { name: called, region, role: role.to_string(), side, share, ..row }
         })
         .collect();

@@ -22,15 +22,15 @@ pub(crate) mod host_clock;
 
 use std::collections::BTreeMap;
 
-use prlx_trace::ids::Nanos;
 use prlx_trace::mark::Anchor;
+use prlx_trace::{ClockReading, Cycles, Nanos, Picos};
 
 use crate::clock::curve::{Curve, Moment, Rate};
 
 /// Nanoseconds between ticks where too few moments tell: those of NVIDIA's GPUs since Hopper.
-const TICK: u64 = 32;
+const TICK: Nanos = Nanos(32);
 /// The longest that any timer has.
-const LONGEST: u64 = 1024;
+const LONGEST: Nanos = Nanos(1024);
 /// Rates that a clock can have: nanoseconds in a cycle.
 const RATES: [f64; 2] = [0.01, 1000.0];
 /// By how much of a tick it comes early or late (standard deviation; 3.8 ns of 32 on an H200), and by how
@@ -39,7 +39,7 @@ const JITTER: [f64; 2] = [0.12, 0.16];
 /// What the rates of two clocks may differ by, as a share (one standard deviation).
 const APART: f64 = 0.05;
 /// Cycles within which two anchors tell whether their clocks are one.
-const NEAR: u64 = 4096;
+const NEAR: Cycles = Cycles(4096);
 /// One of so many may tell otherwise: it, or that beside it, was not read at once.
 const FEW: u32 = 5;
 /// One of so many timers answers as soon as it can, and who takes so many times as long did not answer at
@@ -56,23 +56,24 @@ pub struct Fit {
     groups: Vec<Group>,
     /// By multiprocessor: its group.
     of: BTreeMap<u32, usize>,
-    /// Picoseconds between ticks of the timer.
-    pub tick: u64,
-    /// Picoseconds within which times near anchors are right, 95 of 100 times.
-    pub single: u64,
+    /// Time between ticks of the timer.
+    pub tick: Picos,
+    /// By how much times near anchors may be wrong; 95 of 100 are not.
+    pub single: Picos,
     /// The same of two times of two multiprocessors against each other.
-    pub error: u64,
+    pub error: Picos,
     /// The same between anchors that are far apart.
-    pub between: u64,
+    pub between: Picos,
     /// Nanoseconds by which anchors miss their line beyond what ticks explain.
     pub slack: f64,
     /// Whether the rate is known.
     pub rated: bool,
 }
 
-/// Nanoseconds between ticks of a timer that showed these, since any of them.
-pub fn tick(nanos: impl Iterator<Item = u64>) -> u64 {
-    Some(nanos.fold(0, gcd)).filter(|tick| (1..=LONGEST).contains(tick)).unwrap_or(TICK)
+/// The time between ticks of a timer that showed these times, since any of them.
+pub fn tick(nanos: impl Iterator<Item = Nanos>) -> Nanos {
+    let tick = nanos.fold(0, |tick, at| gcd(tick, at.0));
+    Some(Nanos(tick)).filter(|tick| (Nanos(1)..=LONGEST).contains(tick)).unwrap_or(TICK)
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -85,7 +86,7 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 /// Multiprocessors whose clocks show the same.
 struct Group {
     /// The clock of its first anchor.
-    clock: u64,
+    clock: Cycles,
     curve: Curve,
 }
 
@@ -124,7 +125,7 @@ fn prompt<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> u32 {
 
 /// Multiprocessors with their anchors, those together whose clocks show the same: where anchors of two are
 /// near each other by the clock, they are by the timer, too, but for few.
-fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(Vec<u32>, Vec<Own>)> {
+fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: Nanos) -> Vec<(Vec<u32>, Vec<Own>)> {
     let mut groups: Vec<(Vec<u32>, Vec<Own>)> = Vec::new();
     let order = |own: &Own| (own.anchor.cycles, own.anchor.nanos, own.sm);
     let prompt = prompt(anchors.values().flatten());
@@ -141,14 +142,14 @@ fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(V
                 let beside = group[at.saturating_sub(1)..]
                     .iter()
                     .take(2)
-                    .map(|b| (a.cycles.0.abs_diff(b.anchor.cycles.0), b.anchor));
+                    .map(|b| (a.cycles.abs_diff(b.anchor.cycles), b.anchor));
                 let Some((cycles, b)) = beside.min_by_key(|b| b.0).filter(|b| b.0 <= NEAR) else { continue };
                 met += 1;
-                let cycles = if a.cycles < b.cycles { -(cycles as f64) } else { cycles as f64 };
+                let cycles = if a.cycles < b.cycles { -cycles.as_f64() } else { cycles.as_f64() };
                 let nanos = (i128::from(a.nanos.0) - i128::from(b.nanos.0)) as f64 - rate.middle * cycles;
                 // A tick, early or late, and what a rate of the group's own makes of the cycles between.
                 let agree =
-                    nanos.abs() <= tick as f64 * (1.0 + 6.0 * JITTER[1]) + 4.0 * rate.width * cycles.abs();
+                    nanos.abs() <= tick.as_f64() * (1.0 + 6.0 * JITTER[1]) + 4.0 * rate.width * cycles.abs();
                 apart += u32::from(!agree);
             }
             met > 0 && apart * FEW <= met
@@ -170,19 +171,19 @@ impl Fit {
     /// Fits the anchors of each multiprocessor; times count from `origin`, which is no later than any of
     /// them.
     pub fn new(anchors: &BTreeMap<u32, Vec<Anchor>>, origin: Nanos) -> Fit {
-        let tick = tick(anchors.values().flatten().map(|a| (a.nanos - origin).0));
+        let tick = tick(anchors.values().flatten().map(|a| a.nanos - origin));
         // A tick's width, evenly; and how it comes.
-        let noise = |of: usize| tick as f64 * (1.0f64 / 12.0 + JITTER[of] * JITTER[of]).sqrt();
+        let noise = |of: usize| tick.as_f64() * (1.0f64 / 12.0 + JITTER[of] * JITTER[of]).sqrt();
         let told = rate(anchors, noise(1));
-        let mut fit = Fit { tick: tick * 1000, rated: told.is_some(), ..Fit::default() };
+        let mut fit = Fit { tick: tick.into(), rated: told.is_some(), ..Fit::default() };
         let rate = told.unwrap_or(Rate { middle: 1.0, width: APART });
         fit.rate = rate.middle;
         let mut wrong = [[0.0f64; 2]; 2];
         for (sms, all) in groups(anchors, rate, tick) {
             let clock = all[0].anchor.cycles;
             let moment = |own: &Own| Moment {
-                cycles: (own.anchor.cycles - clock).0 as f64,
-                nanos: (own.anchor.nanos - origin).0 as f64 + tick as f64 / 2.0,
+                cycles: (own.anchor.cycles - clock).as_f64(),
+                nanos: (own.anchor.nanos - origin).as_f64() + tick.as_f64() / 2.0,
                 noise: noise(usize::from(own.anchor.took.is_none())),
                 timer: own.sm,
                 sure: own.anchor.took.is_some(),
@@ -195,9 +196,9 @@ impl Fit {
                 *worst = if error > worst[0] { [error, worst[0]] } else { [worst[0], worst[1].max(error)] };
             }
             fit.of.extend(sms.into_iter().map(|sm| (sm, fit.groups.len())));
-            fit.groups.push(Group { clock: clock.0, curve });
+            fit.groups.push(Group { clock, curve });
         }
-        let ps = |error: f64| (2.0 * error * 1000.0).ceil() as u64;
+        let ps = |error: f64| Picos((2.0 * error * 1000.0).ceil() as u64);
         fit.single = ps(wrong[0][0]);
         [fit.error, fit.between] = wrong.map(|[most, next]| ps(most.hypot(next)));
         fit
@@ -208,34 +209,40 @@ impl Fit {
         1000.0 / self.rate
     }
 
-    /// Picoseconds of so many cycles.
-    pub fn length(&self, cycles: u64) -> u64 {
-        (cycles as f64 * self.rate * 1000.0).round() as u64
+    /// How long so many cycles take, at the mean rate.
+    pub fn length(&self, cycles: Cycles) -> Picos {
+        Picos((cycles.as_f64() * self.rate * 1000.0).round() as u64)
     }
 
     fn group(&self, sm: u32) -> Option<&Group> {
         self.groups.get(*self.of.get(&sm)?)
     }
 
-    /// Picoseconds since the origin when a multiprocessor's clock showed that. `None`: it has no anchor.
-    pub fn time(&self, sm: u32, cycles: u64) -> Option<i64> {
-        let group = self.group(sm)?;
-        let since = i128::from(cycles) - i128::from(group.clock);
+    /// When a clock showed that, in picoseconds since the origin; negative before it. `None` if the clock has
+    /// no anchor.
+    pub fn time(&self, reading: ClockReading) -> Option<i64> {
+        let group = self.group(reading.domain.0)?;
+        let since = i128::from(reading.cycles.0) - i128::from(group.clock.0);
         Some((group.curve.time(since as f64) * 1000.0).round() as i64)
     }
 
     /// A clock that the multiprocessor's anchors begin with.
-    pub fn first(&self, sm: u32) -> Option<u64> {
+    pub fn first(&self, sm: u32) -> Option<Cycles> {
         self.group(sm).map(|group| group.clock)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use prlx_trace::Cycles;
+    use prlx_trace::ClockDomain;
     use prlx_trace::device::tracks::SLOWEST;
 
     use super::*;
+
+    /// [`Fit::time`] of one SM's clock.
+    fn time(fit: &Fit, sm: u32, cycles: u64) -> Option<i64> {
+        fit.time(ClockReading { domain: ClockDomain(sm), cycles: Cycles(cycles) })
+    }
 
     /// Numbers from a seed.
     fn random(state: &mut u64) -> u64 {
@@ -295,10 +302,10 @@ mod tests {
         }
         let origin = all.values().flatten().map(|a| a.nanos).min().unwrap();
         let fit = Fit::new(&all, origin);
-        assert_eq!(fit.tick, 32_000);
+        assert_eq!(fit.tick, Picos(32_000));
         assert_eq!(fit.groups.len(), gpcs, "each GPC's clock is found");
         let wrong = |sm: usize, nanos: f64| {
-            let told = fit.time(sm as u32, clocks.at(sm % gpcs, nanos)).unwrap() as f64 / 1000.0;
+            let told = time(&fit, sm as u32, clocks.at(sm % gpcs, nanos)).unwrap() as f64 / 1000.0;
             told + (origin - Nanos(ORIGIN)).0 as f64 - nanos
         };
         let pairs = (0..100).map(|_| {
@@ -307,7 +314,7 @@ mod tests {
             let near = [500.0, span - 500.0][random(&mut state) as usize % 2];
             wrong(a, near) - wrong(b, near)
         });
-        (fit.error as f64 / 1000.0, pairs.collect())
+        (fit.error.as_f64() / 1000.0, pairs.collect())
     }
 
     /// What is stated holds nearly always; and twice as much, always.
@@ -395,7 +402,7 @@ mod tests {
         let origin = all.values().flatten().map(|a| a.nanos).min().unwrap();
         let fit = Fit::new(&all, origin);
         let wrong = |sm: usize, nanos: f64| {
-            fit.time(sm as u32, clock(sm % gpcs, nanos)).unwrap() as f64 / 1000.0
+            time(&fit, sm as u32, clock(sm % gpcs, nanos)).unwrap() as f64 / 1000.0
                 + (origin - Nanos(ORIGIN)).0 as f64
                 - 100.0
                 - nanos
@@ -424,9 +431,9 @@ mod tests {
                 fit.groups.len(),
                 fit.slack
             );
-            let [bare, between] = [bare.between, fit.between].map(|ps| ps as f64 / 1000.0);
+            let [bare, between] = [bare.between, fit.between].map(|ps: Picos| ps.as_f64() / 1000.0);
             assert!(
-                fit.error < 3_500 && between < 6.0 && bare > 100.0,
+                fit.error < Picos(3_500) && between < 6.0 && bare > 100.0,
                 "{} ps, {between} ns, {bare} ns without",
                 fit.error
             );
@@ -470,9 +477,14 @@ mod tests {
                 (0..fit.groups.len()).map(|g| fit.of.values().filter(|of| **of == g).count()).collect();
             assert!(sizes.len() == 8 && sizes.iter().all(|n| (15..=16).contains(n)), "{sizes:?}");
             assert_eq!(fit.slack, 0.0);
-            assert!(fit.error < 8_000 && fit.between < 800_000, "{} ps, {} ps", fit.error, fit.between);
+            assert!(
+                fit.error < Picos(8_000) && fit.between < Picos(800_000),
+                "{} ps, {} ps",
+                fit.error,
+                fit.between
+            );
             let told = left.filter_map(|(sm, a)| {
-                Some((fit.time(*sm, a.cycles.0)? as f64 / 1000.0, a.nanos.0 as f64 + 16.0))
+                Some((time(&fit, *sm, a.cycles.0)? as f64 / 1000.0, a.nanos.0 as f64 + 16.0))
             });
             let miss = told.map(|(told, shown)| told - shown);
             let mut miss: Vec<f64> = miss.map(f64::abs).collect();
@@ -492,11 +504,16 @@ mod tests {
         let untold: Vec<_> = all.iter().map(|(sm, a)| (*sm, Anchor { took: None, ..*a })).collect();
         let untold = Fit::new(&by_sm(untold.iter()), Nanos(0));
         assert_eq!(told.slack, 0.0);
-        assert!(told.error < 11_000 && told.error < untold.error, "{} ps, {} ps", told.error, untold.error);
+        assert!(
+            told.error < Picos(11_000) && told.error < untold.error,
+            "{} ps, {} ps",
+            told.error,
+            untold.error
+        );
         let quick: Vec<_> = all.iter().filter(|(_, a)| a.took.is_some_and(|took| took <= 30)).collect();
         let miss = |fit: &Fit| {
             let of = |(sm, a): &&(u32, Anchor)| {
-                Some(fit.time(*sm, a.cycles.0)? as f64 / 1000.0 - a.nanos.0 as f64 - 16.0)
+                Some(time(fit, *sm, a.cycles.0)? as f64 / 1000.0 - a.nanos.0 as f64 - 16.0)
             };
             quick.iter().filter_map(of).collect::<Vec<f64>>()
         };
@@ -518,9 +535,9 @@ mod tests {
             .map(|i| anchor(if i < 50 { Cycles(i * 1000) } else { Cycles(i * 1100 - 5000) }, Nanos(512 * i)))
             .collect();
         let fit = Fit::new(&BTreeMap::from([(0, bent)]), Nanos(0));
-        assert!(fit.slack == 0.0 && fit.error < 512_000, "{} {}", fit.slack, fit.error);
-        let wrong = |i: u64| fit.time(0, i * 1100 - 5000).unwrap() - 512_000 * i as i64 - 256_000;
-        assert!((55..95).all(|i| wrong(i).unsigned_abs() <= fit.error), "{} {}", wrong(55), wrong(75));
+        assert!(fit.slack == 0.0 && fit.error < Picos(512_000), "{} {}", fit.slack, fit.error);
+        let wrong = |i: u64| time(&fit, 0, i * 1100 - 5000).unwrap() - 512_000 * i as i64 - 256_000;
+        assert!((55..95).all(|i| wrong(i).unsigned_abs() <= fit.error.0), "{} {}", wrong(55), wrong(75));
     }
 
     /// Anchors that contradict each other count as error, and say so.
@@ -532,7 +549,12 @@ mod tests {
             took: None,
         };
         let fit = Fit::new(&BTreeMap::from([(0, (0..100).map(anchor).collect())]), Nanos(0));
-        assert!(fit.slack > 1000.0 && fit.error as f64 >= fit.slack * 1000.0, "{} {}", fit.slack, fit.error);
+        assert!(
+            fit.slack > 1000.0 && fit.error.as_f64() >= fit.slack * 1000.0,
+            "{} {}",
+            fit.slack,
+            fit.error
+        );
     }
 
     /// Whatever anchors are, times are some, and do not fall.
@@ -554,7 +576,7 @@ mod tests {
             for (sm, anchors) in &all {
                 let mut clocks: Vec<u64> = anchors.iter().map(|a| a.cycles.0).chain([0, u64::MAX]).collect();
                 clocks.sort_unstable();
-                let times: Vec<i64> = clocks.iter().map(|c| fit.time(*sm, *c).unwrap()).collect();
+                let times: Vec<i64> = clocks.iter().map(|c| time(&fit, *sm, *c).unwrap()).collect();
                 assert!(times.is_sorted(), "{times:?}");
             }
         }
@@ -568,6 +590,6 @@ mod tests {
             Nanos(100),
         );
         assert!(!fit.rated);
-        assert_eq!((fit.time(3, 7), fit.time(4, 7), fit.tick), (Some(16_000), None, 32_000));
+        assert_eq!((time(&fit, 3, 7), time(&fit, 4, 7), fit.tick), (Some(16_000), None, Picos(32_000)));
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::mark::Marks;
 use prlx_trace::names::display_name;
-use prlx_trace::{Nanos, Trace};
+use prlx_trace::{Nanos, Picos, Trace};
 
 use crate::clock::host_clock::{Bound, ClockOffset};
 use crate::launch_calls::{Call, HostClock};
@@ -16,7 +16,7 @@ use crate::model::Timeline;
 
 /// What the host said of its launches, on an axis of picoseconds that begins `room` before the `origin` of
 /// the timer.
-pub(super) fn place(trace: &Trace, origin: Nanos, tick: u64, room: i64, out: &mut Timeline) {
+pub(super) fn place(trace: &Trace, origin: Nanos, tick: Nanos, room: i64, out: &mut Timeline) {
     let mut left: BTreeMap<u64, Vec<&Marks>> = BTreeMap::new();
     for marks in &trace.marks {
         left.entry(marks.launch).or_default().push(marks);
@@ -29,18 +29,18 @@ pub(super) fn place(trace: &Trace, origin: Nanos, tick: u64, room: i64, out: &mu
     launches.retain(|l| (*first..=*last).contains(&l.number));
     let Some(base) = launches.iter().map(|l| l.start).min() else { return };
     let since = |at: Nanos| (i128::from(at.0) - i128::from(base.0)) as f64;
-    let early_late = tick as f64 / 2.0;
+    let early_late = tick.as_f64() / 2.0;
     let ranges = ranges(out);
     let devices: BTreeSet<u32> = launches.iter().map(|l| l.ordinal).collect();
     for device in devices {
         let [mut least, mut most]: [Vec<Bound>; 2] = Default::default();
         for l in launches.iter().filter(|l| l.ordinal == device) {
             let tracks = || left.get(&l.number).into_iter().flatten().flat_map(|m| &m.tracks);
-            let timer = |at: Nanos| (at - origin).0 as f64;
+            let timer = |at: Nanos| (at - origin).as_f64();
             let host = l.host.unwrap_or_default();
             let called = since(host.called.map_or(l.start, |(at, _)| at));
             if let Some(begin) = tracks().filter_map(|t| t.begin).map(|a| a.nanos).min() {
-                most.push((called, timer(begin) + tick as f64 + early_late - called));
+                most.push((called, timer(begin) + tick.as_f64() + early_late - called));
             }
             let end = tracks().filter_map(|t| t.end).map(|a| a.nanos).max();
             if let (Some(end), Some(seen)) = (end, host.seen.map(since)) {
@@ -64,7 +64,7 @@ pub(super) fn place(trace: &Trace, origin: Nanos, tick: u64, room: i64, out: &mu
                 trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
             let tracks = out.launches.iter().position(|known| known.number == l.number);
             let ran = tracks.and_then(|i| ranges[i]);
-            let whole = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
+            let whole = |at: Picos| i64::try_from(at.0).unwrap_or(i64::MAX);
             out.host.calls.push(Call {
                 number: l.number,
                 kernel: function.map(|f| display_name(&f.name)).unwrap_or_default(),
@@ -79,15 +79,15 @@ pub(super) fn place(trace: &Trace, origin: Nanos, tick: u64, room: i64, out: &mu
                 waited: host.waited.map(|(at, end)| [at, end, end.saturating_add(host.held)].map(time)),
             });
         }
-        let within = ahead.both.then(|| ps(within).unsigned_abs());
+        let within = ahead.both.then(|| Picos(ps(within).unsigned_abs()));
         out.host.clocks.push(HostClock { device, within, bounds });
     }
     out.host.calls.sort_by_key(|c| c.number);
 }
 
 /// When each launch began and ended: as its tracks say.
-fn ranges(t: &Timeline) -> Vec<Option<[u64; 2]>> {
-    let mut out: Vec<Option<[u64; 2]>> = vec![None; t.launches.len()];
+fn ranges(t: &Timeline) -> Vec<Option<[Picos; 2]>> {
+    let mut out: Vec<Option<[Picos; 2]>> = vec![None; t.launches.len()];
     for track in &t.tracks {
         if let (Some([begin, end]), Some(range)) = (track.range(), out.get_mut(track.launch)) {
             *range = Some(range.map_or([begin, end], |[a, b]| [a.min(begin), b.max(end)]));

@@ -14,10 +14,10 @@ pub mod pairing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Track as Recorded, Via};
-use prlx_trace::{FuncId, ModuleId, Trace};
+use prlx_trace::narrow::low32;
+use prlx_trace::{ClockDomain, ClockReading, Cycles, FuncId, ModuleId, Nanos, Picos, Trace};
 
 use crate::clock::Fit;
 use crate::clusters::Clusters;
@@ -107,7 +107,7 @@ pub fn timeline(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Timeline {
     found.notes(&mut out);
     let mhz = if rates.is_empty() { 0.0 } else { rates.iter().sum::<f64>() / rates.len() as f64 };
     out.axis = Axis { mhz, ..out.axis };
-    host_calls::place(trace, origin, out.axis.tick / 1000, ROOM, &mut out);
+    host_calls::place(trace, origin, out.axis.tick.nanos(), ROOM, &mut out);
     out.calibrations = needs(trace, threads_per_sm);
     out.settle();
     out
@@ -150,7 +150,7 @@ fn launch_of(trace: &Trace, number: u64, module: ModuleId) -> Launch {
     let of = trace.launches.iter().map(|r| &r.launch).find(|l| l.number == number && l.module == module);
     let Some(l) = of else { return Launch { number, ..Launch::default() } };
     let function = trace.modules.get(module.index()).and_then(|m| m.functions.get(l.kernel.index()));
-    let measured = |n: u64| Some(n).filter(|n| *n > 0);
+    let measured = |n: u64| Some(Nanos(n)).filter(|_| n > 0);
     Launch {
         number,
         kernel: function.map(|f| display_name(&f.name)).unwrap_or_default(),
@@ -214,8 +214,9 @@ struct Async {
     cta: u64,
     /// There, what tells it from others.
     word: u32,
-    at: u64,
-    cycles: u64,
+    at: Picos,
+    /// The clock of its SM then. `None` if only a time is known.
+    clock: Option<ClockReading>,
     issue: bool,
     via: Via,
     /// The name, where it is a marker of the source.
@@ -255,11 +256,13 @@ impl Work<'_> {
                 "records of tracks that can't be put on the time axis were left out",
             );
         };
-        let time = |cycles: u64| {
-            (self.fit.time(recorded.sm, cycles).unwrap_or(0).saturating_add(ROOM)).max(0) as u64
+        let clock = |cycles: Cycles| ClockReading { domain: ClockDomain(recorded.sm), cycles };
+        let time = |cycles: Cycles| {
+            let at = self.fit.time(clock(cycles)).unwrap_or(0).saturating_add(ROOM);
+            Picos(at.max(0).cast_unsigned())
         };
-        let begin = recorded.begin.map(|a| time(a.cycles.0));
-        let end = recorded.end.map(|a| time(a.cycles.0));
+        let begin = recorded.begin.map(|a| time(a.cycles));
+        let end = recorded.end.map(|a| time(a.cycles));
         let range = [begin.or(clocks.first().map(|c| time(*c))), end.or(clocks.last().map(|c| time(*c)))]
             .map(Option::unwrap_or_default);
         let (cta, warp) = match out.launches[self.launch].warps_per_cta.filter(|n| *n > 0) {
@@ -301,7 +304,7 @@ impl Work<'_> {
                         cta,
                         word,
                         at,
-                        cycles,
+                        clock: Some(clock(cycles)),
                         issue,
                         via,
                         name,
@@ -322,12 +325,12 @@ impl Work<'_> {
         track.spans = spans;
         let sum = |s: &prlx_trace::mark::Sum| {
             let region = self.marks.get(s.mark as usize)?.region;
-            Some(Sum { region, count: s.count, time: self.fit.length(s.cycles.0), cycles: s.cycles.0 })
+            Some(Sum { region, count: s.count, time: self.fit.length(s.cycles), cycles: s.cycles })
         };
-        let long = [recorded.begin, recorded.end].map(|a| a.map_or(0, |a| a.cycles.0));
+        let long = [recorded.begin, recorded.end].map(|a| a.map_or(Cycles(0), |a| a.cycles));
         out.note(
             "sum-turns",
-            u64::from(!recorded.sums.is_empty() && long[1].saturating_sub(long[0]) >> 32 > 0),
+            u64::from(!recorded.sums.is_empty() && long[1].saturating_sub(long[0]).0 >> 32 > 0),
             "tracks are longer than 2^32 cycles: whole turns of the clock may be missing from their sums",
         );
         track.sums = recorded.sums.iter().filter_map(sum).collect();
@@ -343,7 +346,7 @@ impl Work<'_> {
                 cta,
                 word,
                 at: s.end,
-                cycles: 0,
+                clock: None,
                 issue: false,
                 via: Via::Tma,
                 name: 0,
@@ -364,21 +367,21 @@ fn completes(clusters: Option<Clusters>, cta: u64, via: Via, word: u32) -> (u64,
 
 /// The whole clocks of a track's records: from its begin on, or from its end back. `None`: neither is known,
 /// nor any clock of its multiprocessor.
-fn clocks(track: &Recorded, fit: &Fit, out: &mut Timeline) -> Option<Vec<u64>> {
+fn clocks(track: &Recorded, fit: &Fit, out: &mut Timeline) -> Option<Vec<Cycles>> {
     let records = &track.records.0;
     let mut clocks = Vec::with_capacity(records.len());
     // Where the first are lost, how often the clock turned before those that are there is known from the end
     // alone.
     if let Some(end) = track.end.filter(|_| track.last || track.begin.is_none()) {
-        let mut now = end.cycles.0;
+        let mut now = end.cycles;
         for r in records.iter().rev() {
-            now = now.saturating_sub((now as u32).wrapping_sub(r.clock).into());
+            now = now.saturating_sub(Cycles(low32(now.0).wrapping_sub(r.clock).into()));
             clocks.push(now);
         }
         clocks.reverse();
         return Some(clocks);
     }
-    let mut now = track.begin.map(|a| a.cycles.0).or(fit.first(track.sm))?;
+    let mut now = track.begin.map(|a| a.cycles).or(fit.first(track.sm))?;
     if track.begin.is_none() || track.last {
         out.note(
             "turns",
@@ -387,17 +390,17 @@ fn clocks(track: &Recorded, fit: &Fit, out: &mut Timeline) -> Option<Vec<u64>> {
         );
     }
     for r in records {
-        now = now.saturating_add(u64::from(r.clock.wrapping_sub(now as u32)));
+        now = now.saturating_add(Cycles(r.clock.wrapping_sub(low32(now.0)).into()));
         clocks.push(now);
     }
     if let Some(end) = track.end {
-        let turns = end.cycles.0.saturating_sub(now) >> 32;
+        let turns = end.cycles.saturating_sub(now).0 >> 32;
         out.note(
             "turns-lost",
             turns,
             "turns of clocks (2^32 cycles) lie in one pause between two records, and it is not known in which",
         );
-        out.note("clock-back", u64::from(now > end.cycles.0), "tracks have records after their end");
+        out.note("clock-back", u64::from(now > end.cycles), "tracks have records after their end");
     }
     Some(clocks)
 }
@@ -408,15 +411,15 @@ fn complete(mut works: Vec<Async>, out: &mut Timeline) {
     let mut orphans = 0;
     let mut unfinished = 0;
     let mut visits: HashMap<(usize, u32), u32> = HashMap::new();
-    let add = |out: &mut Timeline, w: &Async, end: Option<(u64, u64)>| {
+    let add = |out: &mut Timeline, w: &Async, end: Option<&Async>| {
         let track = &mut out.tracks[w.track];
         let last = track.life[1].or(track.spans.last().map(|s| s.end)).unwrap_or(w.at).max(w.at);
         track.spans.push(Span {
             region: w.region,
             begin: w.at,
-            end: end.map_or(last, |(at, _)| at),
-            // Clocks of two warps of a CTA are one.
-            cycles: end.map_or(0, |(_, cycles)| cycles.saturating_sub(w.cycles)),
+            end: end.map_or(last, |end| end.at),
+            // Of two CTAs of a cluster the clocks are two: then only the time is known.
+            cycles: end.and_then(|end| end.clock?.since(w.clock?)).unwrap_or_default(),
             asynchronous: true,
             open: [false, end.is_none()],
             payload: w.payload,
@@ -436,7 +439,7 @@ fn complete(mut works: Vec<Async>, out: &mut Timeline) {
             let anyone = !own && !matches!(w.via, Via::Wgmma | Via::CpAsync);
             orphans += u64::from(!known && !w.implied);
             for done in here.extract_if(.., |i| anyone || i.track == w.track) {
-                add(out, done, Some((w.at, w.cycles)));
+                add(out, done, Some(w));
             }
         }
         let mut rest: Vec<&Async> = open.into_values().flatten().collect();

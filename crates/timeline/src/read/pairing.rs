@@ -6,6 +6,8 @@
 //! # Invariants
 //! Spans that are not asynchronous nest, even where times are equal: the order of records decides.
 
+use prlx_trace::{Cycles, Picos};
+
 use crate::model::Span;
 
 /// Numbers of records before the first: of ends whose begins are lost.
@@ -66,7 +68,7 @@ impl std::ops::AddAssign for PairingFaults {
 
 impl Pairing {
     /// A region begins. `cycles` is the unwrapped clock, 0 where there is none.
-    pub fn begin(&mut self, region: u32, at: u64, cycles: u64, payload: [u32; 2]) {
+    pub fn begin(&mut self, region: u32, at: Picos, cycles: Cycles, payload: [u32; 2]) {
         let span = Span { region, begin: at, end: at, cycles, payload, ..Span::default() };
         self.records += 1;
         self.open.push(self.halves.len());
@@ -74,7 +76,7 @@ impl Pairing {
     }
 
     /// A region ends: the innermost that is open and of which `is` holds.
-    pub fn end(&mut self, is: impl Fn(u32) -> bool, otherwise: u32, at: u64, cycles: u64) {
+    pub fn end(&mut self, is: impl Fn(u32) -> bool, otherwise: u32, at: Picos, cycles: Cycles) {
         self.records += 1;
         let Some(place) = self.open.iter().rposition(|i| is(self.halves[*i].span.region)) else {
             let span = Span { region: otherwise, end: at, open: [true, false], ..Span::default() };
@@ -88,7 +90,7 @@ impl Pairing {
     }
 
     /// The innermost region ends, and another begins.
-    pub fn switch(&mut self, region: u32, at: u64, cycles: u64, payload: [u32; 2]) {
+    pub fn switch(&mut self, region: u32, at: Picos, cycles: Cycles, payload: [u32; 2]) {
         if !self.open.is_empty() {
             self.end(|_| true, region, at, cycles);
         }
@@ -97,7 +99,7 @@ impl Pairing {
 
     /// The spans of the track, whose time is `life`. Where its first records are lost, ends without begin are
     /// spans from the first record that is there.
-    pub fn finish(mut self, life: [u64; 2], first_lost: bool) -> (Vec<Span>, PairingFaults) {
+    pub fn finish(mut self, life: [Picos; 2], first_lost: bool) -> (Vec<Span>, PairingFaults) {
         let mut found = PairingFaults { open: self.open.len() as u64, ..PairingFaults::default() };
         let heads = std::mem::take(&mut self.orphans);
         let mut halves: Vec<Half> = Vec::new();
@@ -111,9 +113,9 @@ impl Pairing {
             found.orphans = heads.len() as u64;
         }
         halves.append(&mut self.halves);
-        let mut around: Vec<([u64; 2], u64)> = Vec::new();
+        let mut around: Vec<([u64; 2], Picos)> = Vec::new();
         let mut visits: std::collections::HashMap<u32, u32> = std::collections::HashMap::new();
-        let mut last = 0;
+        let mut last = Picos(0);
         for half in &mut halves {
             // What is recorded later does not begin before.
             last = half.span.begin.max(last);
@@ -123,7 +125,7 @@ impl Pairing {
             }
             if half.ends[1] == u64::MAX {
                 half.span.open[1] = true;
-                half.span.cycles = 0;
+                half.span.cycles = Cycles(0);
                 let (ends, at) = around.last().map_or((u64::MAX, life[1]), |(ends, at)| (ends[1], *at));
                 (half.ends[1], half.span.end) = (ends, at.max(half.span.begin));
             }
@@ -149,19 +151,19 @@ mod tests {
     type Shown = (u32, u64, u64, u32, bool, [bool; 2]);
 
     fn shown(spans: &[Span]) -> Vec<Shown> {
-        spans.iter().map(|s| (s.region, s.begin, s.end, s.depth, s.asynchronous, s.open)).collect()
+        spans.iter().map(|s| (s.region, s.begin.0, s.end.0, s.depth, s.asynchronous, s.open)).collect()
     }
 
     #[test]
     fn spans_of_one_moment_lie_as_they_were_recorded() {
         let mut p = Pairing::default();
-        p.begin(0, 10, 0, [0; 2]);
-        p.end(|r| r == 0, 0, 10, 0);
-        p.begin(1, 10, 0, [0; 2]);
-        p.begin(2, 10, 0, [0; 2]);
-        p.end(|r| r == 2, 2, 10, 0);
-        p.end(|r| r == 1, 1, 10, 0);
-        let (spans, found) = p.finish([0, 20], false);
+        p.begin(0, Picos(10), Cycles(0), [0; 2]);
+        p.end(|r| r == 0, 0, Picos(10), Cycles(0));
+        p.begin(1, Picos(10), Cycles(0), [0; 2]);
+        p.begin(2, Picos(10), Cycles(0), [0; 2]);
+        p.end(|r| r == 2, 2, Picos(10), Cycles(0));
+        p.end(|r| r == 1, 1, Picos(10), Cycles(0));
+        let (spans, found) = p.finish([Picos(0), Picos(20)], false);
         let no = [false; 2];
         assert_eq!(
             shown(&spans),
@@ -173,17 +175,17 @@ mod tests {
     #[test]
     fn what_lies_across_is_asynchronous_and_what_is_open_is_cut() {
         let mut p = Pairing::default();
-        p.end(|r| r == 5, 5, 1, 0);
-        p.begin(0, 10, 0, [0; 2]);
-        p.begin(1, 20, 0, [0; 2]);
-        p.end(|r| r == 0, 0, 30, 0);
-        p.end(|r| r == 1, 1, 40, 0);
-        p.begin(2, 50, 0, [0; 2]);
-        p.begin(3, 51, 0, [0; 2]);
-        p.begin(3, 52, 0, [0; 2]);
-        p.end(|r| r == 2, 2, 60, 0);
-        p.begin(0, 70, 0, [0; 2]);
-        let (spans, found) = p.finish([0, 99], false);
+        p.end(|r| r == 5, 5, Picos(1), Cycles(0));
+        p.begin(0, Picos(10), Cycles(0), [0; 2]);
+        p.begin(1, Picos(20), Cycles(0), [0; 2]);
+        p.end(|r| r == 0, 0, Picos(30), Cycles(0));
+        p.end(|r| r == 1, 1, Picos(40), Cycles(0));
+        p.begin(2, Picos(50), Cycles(0), [0; 2]);
+        p.begin(3, Picos(51), Cycles(0), [0; 2]);
+        p.begin(3, Picos(52), Cycles(0), [0; 2]);
+        p.end(|r| r == 2, 2, Picos(60), Cycles(0));
+        p.begin(0, Picos(70), Cycles(0), [0; 2]);
+        let (spans, found) = p.finish([Picos(0), Picos(99)], false);
         let no = [false; 2];
         let expected: Vec<Shown> = vec![
             (0, 10, 30, 0, false, no),
@@ -201,11 +203,11 @@ mod tests {
     #[test]
     fn where_the_first_records_are_lost_the_last_end_is_the_outermost() {
         let mut p = Pairing::default();
-        p.end(|r| r == 1, 1, 12, 0);
-        p.end(|r| r == 0, 0, 15, 0);
-        p.switch(2, 16, 0, [0; 2]);
-        p.switch(3, 18, 0, [0; 2]);
-        let (spans, found) = p.finish([10, 20], true);
+        p.end(|r| r == 1, 1, Picos(12), Cycles(0));
+        p.end(|r| r == 0, 0, Picos(15), Cycles(0));
+        p.switch(2, Picos(16), Cycles(0), [0; 2]);
+        p.switch(3, Picos(18), Cycles(0), [0; 2]);
+        let (spans, found) = p.finish([Picos(10), Picos(20)], true);
         let head = [true, false];
         let expected: Vec<Shown> = vec![
             (0, 12, 15, 0, false, head),

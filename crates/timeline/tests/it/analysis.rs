@@ -2,6 +2,7 @@
 //! with it at a time.
 
 use prlx_timeline::{Analysis, Launch, Moment, Region, Span, Timeline, Track, WaitKind, analyze};
+use prlx_trace::Picos;
 use prlx_trace::mark::Via;
 
 /// A kernel in which a producer copies tiles for a consumer; nanoseconds.
@@ -70,8 +71,8 @@ fn play(k: Kernel) -> Timeline {
         let mma = k.mma * if k.slow == Some(cta) { 4 } else { 1 };
         let span = |region, begin: u64, end: u64, word: u32| Span {
             region,
-            begin: begin * 1000,
-            end: end * 1000,
+            begin: Picos(begin * 1000),
+            end: Picos(end * 1000),
             payload: [word, 0],
             asynchronous: region == COPY,
             ..Span::default()
@@ -93,7 +94,7 @@ fn play(k: Kernel) -> Timeline {
             consumer.push(span(FULL, c, there, full));
             consumer.push(span(MMA, there, there + mma, 0));
             c = there + mma;
-            let arrival = Moment { region: ARRIVE, at: c * 1000, arrival: true, payload: [empty, 0] };
+            let arrival = Moment { region: ARRIVE, at: Picos(c * 1000), arrival: true, payload: [empty, 0] };
             arrivals.push(arrival);
             free[stage] = c + NEWS;
         }
@@ -104,7 +105,7 @@ fn play(k: Kernel) -> Timeline {
                 sm: Some(cta as u32),
                 cta,
                 warp: Some(warp),
-                life: [Some(0), end],
+                life: [Some(Picos(0)), end],
                 spans,
                 moments,
                 ..Track::default()
@@ -117,8 +118,8 @@ fn play(k: Kernel) -> Timeline {
 /// What is found first, and all of it.
 fn first(k: Kernel) -> (&'static str, String, String, Analysis) {
     let a = analyze(&play(k));
-    let whole: u64 = a.tails.iter().map(|t| t.time).sum();
-    assert_eq!(a.path.iter().map(|p| p.time).sum::<u64>(), whole, "the path's parts add up");
+    let whole: Picos = a.tails.iter().map(|t| t.time).sum();
+    assert_eq!(a.path.iter().map(|p| p.time).sum::<Picos>(), whole, "the path's parts add up");
     let cause = a.causes.first().cloned().unwrap_or_default();
     (cause.kind, cause.who, cause.region, a)
 }
@@ -150,7 +151,7 @@ fn asking_and_filling_are_no_waiting() {
     let (kind, _, region, a) = first(Kernel { ask: 90, flight: 2000, stages: 8, trips: 32, ..EVEN });
     assert_eq!((kind, region.as_str()), ("exposed", "mma"));
     let full = a.waits.iter().find(|w| w.side == WaitKind::Starved).unwrap();
-    assert!(full.share > 0.3 && full.held == 0, "{full:?}");
+    assert!(full.share > 0.3 && full.held == Picos(0), "{full:?}");
 }
 
 #[test]
@@ -160,8 +161,8 @@ fn data_that_come_no_faster() {
         assert_eq!((kind, who.as_str()), ("slow-data", "warp 4"), "{stages} stages");
         let full = a.waits.iter().find(|w| w.side == WaitKind::Starved).unwrap();
         // The first flies alone; then each waits for those before it.
-        assert_eq!(full.flight.map(|[quick, _]| quick), Some(400_000));
-        assert!(full.flight.is_some_and(|[_, usual]| usual > 2 * 400_000), "{full:?}");
+        assert_eq!(full.flight.map(|[quick, _]| quick), Some(Picos(400_000)));
+        assert!(full.flight.is_some_and(|[_, usual]| usual > Picos(2 * 400_000)), "{full:?}");
     }
     // One stage never queues, however far apart copies would come: a second one is of use.
     assert_eq!(first(Kernel { stages: 1, rate: 500, ..EVEN }).0, "few-stages");
@@ -188,10 +189,10 @@ fn nothing_is_wrong() {
     // The consumer's trips follow each other; the first waits for its copy.
     assert_eq!(
         (of.name.as_str(), of.trips, of.interval, of.fill, of.drain),
-        ("mma", 128, [300_000; 2], 450_000, 200_000)
+        ("mma", 128, [Picos(300_000); 2], Picos(450_000), Picos(200_000))
     );
     let mma = a.regions.iter().find(|r| r.name == "mma").unwrap();
-    assert_eq!((mma.count, mma.total, mma.visits), (128, 128 * 300_000, Some([300_000; 4])));
+    assert_eq!((mma.count, mma.total, mma.visits), (128, Picos(128 * 300_000), Some([Picos(300_000); 4])));
     assert_eq!(
         mma.over.each_ref().map(|o| (o.of, o.count)),
         [("track", 8), ("cta", 8), ("sm", 8), ("launch", 1)]
@@ -199,9 +200,9 @@ fn nothing_is_wrong() {
     let beside = a.overlaps.iter().find(|o| o.name == "copy").unwrap();
     assert_eq!(beside.region, Some(COPY));
     // But for the first, copies fly while products run.
-    assert!(beside.alone <= 8 * 400_000, "{beside:?}");
+    assert!(beside.alone <= Picos(8 * 400_000), "{beside:?}");
     let full = a.waits.iter().find(|w| w.side == WaitKind::Starved).unwrap();
-    assert_eq!((full.late, full.after), (8 * 50_000, 8 * 400_000));
+    assert_eq!((full.late, full.after), (Picos(8 * 50_000), Picos(8 * 400_000)));
     assert_eq!(a.stages.iter().filter(|s| s.side == WaitKind::Starved).count(), 4);
 }
 
@@ -211,7 +212,13 @@ fn who_is_late_at_a_barrier() {
         Region { name: "barrier".into(), via: Via::Barrier, place: None },
         Region { name: "work".into(), ..Region::default() },
     ];
-    let span = |region, begin, end, trip| Span { region, begin, end, trip, ..Span::default() };
+    let span = |region, begin, end, trip| Span {
+        region,
+        begin: Picos(begin),
+        end: Picos(end),
+        trip,
+        ..Span::default()
+    };
     // Warp 2 comes last to the first barrier, warp 0 to the second.
     let arrive = [[100, 700], [120, 500], [400, 600]];
     let tracks = arrive.iter().enumerate().map(|(warp, [one, two])| Track {
@@ -222,14 +229,14 @@ fn who_is_late_at_a_barrier() {
     let a = analyze(&Timeline { regions, tracks: tracks.collect(), ..Timeline::default() });
     let late = |role: &str| {
         let row = a.waits.iter().find(|w| w.role == role).unwrap();
-        row.by.iter().map(|b| (b.role.clone(), b.region.clone(), b.late, b.worst.2)).collect::<Vec<_>>()
+        row.by.iter().map(|b| (b.role.clone(), b.region.clone(), b.late.0, b.worst.2)).collect::<Vec<_>>()
     };
     let by = |role: &str, late, trip| (role.to_owned(), "work".to_owned(), late, trip);
     assert_eq!(late("warp 0"), [by("warp 2", 300, 0)]);
     assert_eq!(late("warp 1"), [by("warp 2", 280, 0), by("warp 0", 200, 1)]);
     assert_eq!(late("warp 2"), [by("warp 0", 100, 1)]);
     // Back from the end: warp 0's work, and before the first barrier warp 2's.
-    let path: Vec<_> = a.path.iter().map(|p| (p.name.as_str(), p.role.as_str(), p.time)).collect();
+    let path: Vec<_> = a.path.iter().map(|p| (p.name.as_str(), p.role.as_str(), p.time.0)).collect();
     assert_eq!(path, [("work", "warp 2", 400), ("work", "warp 0", 290), ("barrier", "warp 0", 20)]);
 }
 
@@ -240,8 +247,8 @@ fn what_is_cut_is_said() {
     let all = spans(&t);
     let cut = prlx_timeline::Selection {
         ctas: vec![(2, 4)],
-        from: Some(1_000_000),
-        to: Some(2_000_000),
+        from: Some(Picos(1_000_000)),
+        to: Some(Picos(2_000_000)),
         ..Default::default()
     };
     cut.apply(&mut t);
@@ -263,7 +270,7 @@ fn what_takes_longer_is_found_and_chance_is_not() {
         let mut state = seed;
         for span in t.tracks.iter_mut().flat_map(|t| &mut t.spans).filter(|s| s.region == MMA) {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            span.end += (state >> 33) % 40_000;
+            span.end += Picos((state >> 33) % 40_000);
         }
         t
     };
@@ -281,8 +288,9 @@ fn what_takes_longer_is_found_and_chance_is_not() {
     let worst = slower.regions.iter().find(|r| r.name == "mma").unwrap();
     let [low, high] = worst.total.interval.unwrap();
     assert_eq!((worst.name.as_str(), worst.role.as_str(), worst.visits), ("mma", "warp 4", [512; 2]));
-    let of = |c: &Change| (c.differs, c.interval.unwrap());
-    assert_eq!((of(&worst.count), worst.count.medians), ((false, [0.0; 2]), [16; 2]));
+    let of = |c: &Change<Picos>| (c.differs, c.interval.unwrap());
+    let count = &worst.count;
+    assert_eq!((count.differs, count.interval, count.medians), (false, Some([0.0; 2]), [16; 2]));
     assert!(worst.median.differs && of(&worst.median).1[0] > 0.05, "{worst:?}");
     assert!(low < worst.total.change && worst.total.change < high && low > 0.05 && high < 0.15, "{worst:?}");
     assert_eq!(slower, diff(&a, &noisy(Kernel { mma: 330, ..EVEN }, 2), 0.01));

@@ -6,7 +6,7 @@ use prlx_trace::ids::{Cycles, Nanos};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::Totals;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
-use prlx_trace::{Dim3, Launch, Recording, Streams, Trace, WarpId};
+use prlx_trace::{Dim3, Launch, Picos, Recording, Streams, Trace, WarpId};
 use proptest::prelude::*;
 
 use MarkKind::{Arrive, Begin, Complete, End, Group, Instant, Issue, Switch};
@@ -78,7 +78,7 @@ type Shown<'a> = (&'a str, u64, u64, u32, bool, [bool; 2]);
 fn shown(t: &Timeline, track: usize) -> Vec<Shown<'_>> {
     let one = |s: &Span| {
         let name = t.regions[s.region as usize].name.as_str();
-        (name, s.begin.div_ceil(1000), s.end.div_ceil(1000), s.depth, s.asynchronous, s.open)
+        (name, s.begin.0.div_ceil(1000), s.end.0.div_ceil(1000), s.depth, s.asynchronous, s.open)
     };
     t.tracks[track].spans.iter().map(one).collect()
 }
@@ -135,14 +135,33 @@ fn every_kind_of_marker() {
         of.moments.iter().map(|m| (m.arrival, m.payload[0])).collect::<Vec<_>>(),
         [(false, 9), (true, 0x480)]
     );
-    assert_eq!(of.spans.iter().map(|s| (s.trip, s.cycles)).take(2).collect::<Vec<_>>(), [(0, 50), (1, 48)]);
-    assert_eq!((of.sums[0].count, of.sums[0].cycles), (3, 300));
+    assert_eq!(of.spans.iter().map(|s| (s.trip, s.cycles.0)).take(2).collect::<Vec<_>>(), [(0, 50), (1, 48)]);
+    assert_eq!((of.sums[0].count, of.sums[0].cycles), (3, Cycles(300)));
     assert_eq!(t.tracks[1].spans[1].payload, [2, 0]);
     let l = &t.launches[0];
-    assert_eq!((l.number, l.kernel.as_str(), l.took), (5, "gemm", [Some(1000), Some(900)]));
+    assert_eq!((l.number, l.kernel.as_str(), l.took), (5, "gemm", [Some(Nanos(1000)), Some(Nanos(900))]));
     let mut kinds = notes(&t);
     kinds.sort_unstable();
     assert_eq!(kinds, [("open", 1), ("open-work", 1), ("orphan-complete", 1), ("orphan-end", 1)]);
+}
+
+/// A CTA copies into the shared memory of another CTA of its cluster, on another SM. The clocks of the two
+/// SMs do not compare, so the copy has a time and no cycles.
+#[test]
+fn a_copy_between_two_clocks_has_no_cycles() {
+    const THERE: u32 = 1 << 24 | 0x400;
+    let from = track(0, &[("copy", Issue, 10, THERE)]);
+    let mut to = track(4, &[("full", Complete, 60, THERE)]);
+    to.sm = 4;
+    for anchor in [&mut to.begin, &mut to.end].into_iter().flatten() {
+        anchor.cycles += Cycles(1_000_000);
+    }
+    to.records.0.iter_mut().for_each(|r| r.clock += 1_000_000);
+    let mut both = trace(vec![from, to]);
+    both.launches[0].launch.cluster = Some(Dim3 { x: 2, y: 1, z: 1 });
+    let t = timeline(&both);
+    assert_eq!(shown(&t, 0), [("copy", 10, 60, 0, true, NO)]);
+    assert_eq!(t.tracks[0].spans[0].cycles, Cycles(0));
 }
 
 #[test]
@@ -164,7 +183,7 @@ fn a_ring_has_the_last_records() {
     assert_eq!(names, [("outer", 0, [true, false]), ("inner", 1, [true, false]), ("outer", 0, NO)]);
     let last = t.tracks[0].spans[2];
     // The axis is as long as the timer says, but for its ticks.
-    assert!((last.begin / 1000).abs_diff(from(40)) <= 64, "{}", last.begin);
+    assert!(last.begin.nanos().0.abs_diff(from(40)) <= 64, "{}", last.begin);
     assert_eq!(notes(&t), [("lost", 2)]);
 }
 
@@ -229,17 +248,17 @@ proptest! {
             });
         }
         let t = timeline(&trace(tracks));
-        prop_assert_eq!(t.axis.tick, 32_000);
+        prop_assert_eq!(t.axis.tick, Picos(32_000));
         prop_assert_eq!(&t.notes, &[]);
         let spans: Vec<_> = t.tracks.iter().flat_map(|t| t.spans.iter().map(move |s| (t.cta, *s))).collect();
         prop_assert_eq!(spans.len(), truth.len());
         let mut off = Vec::new();
         for ((cta, span), (of, mark, begin, cycles)) in spans.iter().zip(&truth) {
-            prop_assert_eq!((cta, span.region, span.cycles), (of, mark / 2, *cycles));
-            off.push(span.begin as f64 / 1000.0 - begin);
+            prop_assert_eq!((cta, span.region, span.cycles), (of, mark / 2, Cycles(*cycles)));
+            off.push(span.begin.as_f64() / 1000.0 - begin);
         }
         off.sort_by(f64::total_cmp);
-        let [residual, between] = [t.axis.residual, t.axis.between].map(|t| t as f64 / 1000.0);
+        let [residual, between] = [t.axis.residual, t.axis.between].map(|t| t.as_f64() / 1000.0);
         // Between two: 95 of 100 are within what is stated, and none is far beyond.
         let apart = |skip: usize| off.get(skip).map_or(0.0, |low| off[off.len() - 1 - skip] - low);
         prop_assert!(apart(off.len() / 40) <= 1.5 * between + 0.01, "{:?}, stated {between}", off);

@@ -51,6 +51,7 @@
 use std::collections::BTreeMap;
 
 use crate::kernel::Scalar;
+use crate::narrow::{index, low32};
 use crate::table::{Aggregate, Row};
 
 /// Number of rows that are tried for a key.
@@ -118,10 +119,9 @@ impl Layout {
     /// Reads the rows that have values, by ascending keys, and the number of lost values. `all` is the memory
     /// of all tables.
     pub fn read(&self, all: &[u8]) -> (Vec<Row>, u64) {
-        let size = self.row() as usize;
-        let start = usize::try_from(self.at).unwrap_or(usize::MAX);
-        let own = all.get(start..).unwrap_or_default();
-        let own = &own[..own.len().min(usize::try_from(self.bytes()).unwrap_or(usize::MAX))];
+        let size = index(self.row());
+        let own = all.get(index(self.at)..).unwrap_or_default();
+        let own = own.get(..index(self.bytes())).unwrap_or(own);
         let words =
             |bytes: &[u8]| bytes.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect::<Vec<u64>>();
         let (mut rows, mut lost) = (Vec::new(), 0);
@@ -132,10 +132,10 @@ impl Layout {
             }
             Rows::Hashed { keys, .. } => {
                 lost = words(own).first().copied().unwrap_or_default();
-                for bytes in own.get(LOST as usize..).unwrap_or_default().chunks_exact(size) {
-                    let words = words(bytes);
-                    if words[0] != 0 {
-                        let (key, cells) = words[1..].split_at(*keys);
+                for bytes in own.get(index(LOST)..).unwrap_or_default().chunks_exact(size) {
+                    if let Some((1.., rest)) = words(bytes).split_first()
+                        && let Some((key, cells)) = rest.split_at_checked(*keys)
+                    {
                         rows.push(Row { key: key.to_vec(), cells: cells.to_vec() });
                     }
                 }
@@ -143,9 +143,9 @@ impl Layout {
         }
         rows.retain(|r| r.cells.iter().any(|c| *c != 0) || matches!(self.aggregate, Aggregate::Sum));
         if let Aggregate::Min | Aggregate::Max = self.aggregate {
-            for row in &mut rows {
-                let kept = if self.aggregate == Aggregate::Min { !row.cells[1] } else { row.cells[1] };
-                row.cells[1] = from_ordered(kept, self.ty);
+            for value in rows.iter_mut().filter_map(|r| r.cells.get_mut(1)) {
+                let kept = if self.aggregate == Aggregate::Min { !*value } else { *value };
+                *value = from_ordered(kept, self.ty);
             }
         }
         rows.sort_unstable();
@@ -257,11 +257,11 @@ impl Part {
         let types = self.fields.iter().copied().chain([Scalar::U16]);
         let each = self.offsets().into_iter().zip(self.sizes()).zip(types);
         each.map(|((at, size), ty)| {
-            let own = bytes.get(at as usize..(at + size) as usize).unwrap_or_default();
+            let own = bytes.get(index(at)..index(at + size)).unwrap_or_default();
             let bits = own.iter().rev().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
-            let above = 64 - 8 * size as u32;
+            let above = 64 - 8 * low32(size);
             match ty {
-                Scalar::F32 => f64::from(f32::from_bits(bits as u32)).to_bits(),
+                Scalar::F32 => f64::from(f32::from_bits(low32(bits))).to_bits(),
                 _ if ty.signed() => (bits << above).cast_signed().wrapping_shr(above).cast_unsigned(),
                 _ => bits,
             }
@@ -319,7 +319,7 @@ impl Part {
     /// Reads a lane's records from the part's bytes, with their numbers from 0, and the number that it wrote.
     fn lane(&self, bytes: &[u8], lane: u64) -> (Vec<(u64, Vec<u64>)>, u64) {
         let four = |at: u64| {
-            let word = bytes.get(at as usize..).and_then(|b| b.first_chunk()).copied();
+            let word = bytes.get(index(at)..).and_then(|b| b.first_chunk()).copied();
             u32::from_le_bytes(word.unwrap_or_default())
         };
         let eight = |at: u64| u64::from(four(at)) | u64::from(four(at + 4)) << 32;
@@ -330,16 +330,17 @@ impl Part {
             let (together, alone) = (four(joint), four(own));
             let Some(number) = together.max(alone).checked_sub(1) else { continue };
             let mut fields = vec![0; self.fields.len()];
-            if let Some(beside) = self.beside() {
-                fields[beside] = four(if alone >= together { own + 4 } else { joint + 4 }).into();
+            if let Some(field) = self.beside().and_then(|beside| fields.get_mut(beside)) {
+                *field = four(if alone >= together { own + 4 } else { joint + 4 }).into();
             }
             for (i, behind) in (0u64..).zip(self.behind()) {
                 let step = four(joint + 8 + 4 * i).cast_signed();
-                fields[behind] = match alone >= together || step == APART {
+                let Some(field) = fields.get_mut(behind) else { continue };
+                *field = match alone >= together || step == APART {
                     true => eight(own + 8 * self.owners() * (1 + i)),
                     false => {
                         let first = eight(joint + self.joint_fields() + 8 * i);
-                        first.wrapping_add_signed(i64::from(step).wrapping_mul(lane as i64))
+                        first.wrapping_add_signed(i64::from(step).wrapping_mul(lane.cast_signed()))
                     }
                 };
             }
@@ -384,9 +385,9 @@ impl Records {
         if part.which == Which::Room {
             return self.log(part, all);
         }
-        for (warp, bytes) in all.chunks_exact(self.warp as usize).enumerate() {
+        for (warp, bytes) in all.chunks_exact(index(self.warp)).enumerate() {
             if part.of_lane {
-                let own = bytes.get(part.at as usize..).unwrap_or_default();
+                let own = bytes.get(index(part.at)..).unwrap_or_default();
                 for lane in 0..part.owners() {
                     let (records, written) = part.lane(own, lane);
                     lost = lost.saturating_add(written.saturating_sub(records.len() as u64));
@@ -395,10 +396,10 @@ impl Records {
                 }
                 continue;
             }
-            let at = part.at as usize;
+            let at = index(part.at);
             let record = |slot: u64| {
-                let first = at + (part.rows() + slot * part.row()) as usize;
-                part.record(bytes.get(first..first + part.row() as usize).unwrap_or_default())
+                let first = at + index(part.rows() + slot * part.row());
+                part.record(bytes.get(first..first + index(part.row())).unwrap_or_default())
             };
             let written = match part.alone() {
                 true => record(0).last().copied().unwrap_or_default(),
@@ -419,17 +420,17 @@ impl Records {
     /// Reads the entries of a log, by owner, each owner's in the order in which it wrote them.
     fn log(&self, part: &Part, all: &[u8]) -> (Vec<Row>, u64) {
         let word = |at: usize| Some(u64::from_le_bytes(*all.get(at..)?.first_chunk()?));
-        let written = word(part.at as usize).unwrap_or_default();
+        let written = word(index(part.at)).unwrap_or_default();
         let places = (0..all.len() as u64 / self.warp).flat_map(|warp| {
             let first = warp * self.warp + part.at + 8;
             (0..part.entries()).map(move |i| first + i * part.entry())
         });
         let mut owners: BTreeMap<u64, Vec<Vec<u64>>> = BTreeMap::new();
         let (mut rows, mut kept) = (Vec::new(), 0);
-        for at in places.take(usize::try_from(written).unwrap_or(usize::MAX)) {
+        for at in places.map(index).take(index(written)) {
             // 0: the owner reserved the entry and did not write it.
-            let record = all.get(at as usize + 8..).and_then(|b| b.get(..part.row() as usize));
-            if let (Some(owner @ 1..), Some(record)) = (word(at as usize), record) {
+            let record = all.get(at + 8..).and_then(|b| b.get(..index(part.row())));
+            if let (Some(owner @ 1..), Some(record)) = (word(at), record) {
                 owners.entry(owner - 1).or_default().push(part.record(record));
                 kept += 1;
             }
@@ -507,7 +508,7 @@ mod tests {
         assert_eq!((small.offsets(), small.row(), small.bytes()), (vec![0, 2], 4, 24));
         let records = Records::new(0, vec![part.clone(), Part { which: Which::Room, ..part }]);
         assert_eq!((records.warp, records.parts[1].at), (80 + 8 + 3 * 32, 80));
-        let mut bytes = vec![0u8; records.warp as usize];
+        let mut bytes = vec![0u8; index(records.warp)];
         let mut record = 7u64.to_le_bytes().to_vec();
         record.extend((-1.5f32).to_le_bytes());
         record.extend((-3i32).to_le_bytes());
@@ -552,10 +553,10 @@ mod tests {
         assert_eq!((first.beside(), first.behind()), (Some(1), vec![0, 2]));
         assert_eq!((first.at, first.joint(), first.single(), first.joints()), (32, 32, 24, 256));
         assert_eq!((last.at, last.joints(), last.singles()), (first.at + 256 + 2 * 32 + 64 * 24, 0, 64));
-        let mut bytes = vec![0u8; records.warp as usize];
+        let mut bytes = vec![0u8; index(records.warp)];
         let mut put = |at: u64, words: &[u64]| {
             for (i, word) in words.iter().enumerate() {
-                bytes[at as usize + 8 * i..][..8].copy_from_slice(&word.to_le_bytes());
+                bytes[index(at) + 8 * i..][..8].copy_from_slice(&word.to_le_bytes());
             }
         };
         // All lanes write a first and a second record together; one field of the second has no constant step.

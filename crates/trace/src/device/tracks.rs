@@ -49,9 +49,10 @@ mod spans;
 use crate::device::TrackHead;
 use crate::ids::{Cycles, FuncId, Nanos, WarpId};
 use crate::mark::{Anchor, Anchors, Record, Records, Sum, Track};
+use crate::narrow::{index, low32};
 
 pub use slots::{ANCHOR, ANCHOR_SLOTS, Group, Queues, SLOT, SLOWEST, SPAN, Shape, Spanned};
-use slots::{SlotContents, after, half, took};
+use slots::{SlotContents, after, high_half, low_half, took};
 
 /// The value at which a cursor stops: 64 KiB before it would wrap. That is more than control-equivalent
 /// markers write together.
@@ -167,7 +168,7 @@ impl Layout {
     }
     /// Number of slots before the first anchor of a warp.
     pub fn first(&self, warp: u64) -> u32 {
-        ((warp % u64::from(STAGGERED)) as u32 + 1) * (self.apart / STAGGERED)
+        (low32(warp % u64::from(STAGGERED)) + 1) * (self.apart / STAGGERED)
     }
     /// Base-2 logarithm of a region's bytes, for forms whose size does not depend on the available memory.
     pub fn log(&self) -> Option<u32> {
@@ -292,8 +293,11 @@ impl Layout {
                 }
             }
             Form::Sums => {
-                let word =
-                    |i: u32| slots.get(i as usize / 2).map_or(0, |slot| half(slot, 4 * (i as usize % 2)));
+                let word = |i: u32| {
+                    slots
+                        .get(i as usize / 2)
+                        .map_or(0, if i.is_multiple_of(2) { low_half } else { high_half })
+                };
                 Track { sums: self.sums(kernel, word), ..track }
             }
             Form::Ring { .. } => {
@@ -309,26 +313,26 @@ impl Layout {
         let entry = |bytes: &[u8]| -> Option<(u32, Record)> {
             let (slots, _) = bytes.as_chunks::<8>();
             let [first, second] = [slots.first()?, slots.get(1)?];
-            let (tag, turn) = (half(first, 4), half(second, 0));
+            let (tag, turn) = (high_half(first), low_half(second));
             let mark = (tag & ((1 << LANE_BIT) - 1)).checked_sub(1)?;
-            let mut payload = [half(second, 4), 0];
+            let mut payload = [high_half(second), 0];
             if let Some(third) = slots.get(2) {
-                payload[1] = half(third, 0);
-                (half(third, 4) == turn).then_some(())?;
+                payload[1] = low_half(third);
+                (high_half(third) == turn).then_some(())?;
             }
             let known = tag >> LANE_BIT == lane && (mark as usize) < self.shapes.len();
-            known.then_some((turn, Record { mark, clock: half(first, 0), payload }))
+            known.then_some((turn, Record { mark, clock: low_half(first), payload }))
         };
         let all: Vec<Option<(u32, Record)>> =
-            bytes.chunks_exact(ring.entry as usize).take(ring.entries as usize).map(entry).collect();
+            bytes.chunks_exact(index(ring.entry)).take(index(ring.entries)).map(entry).collect();
         let newest = all.iter().enumerate().filter_map(|(i, e)| Some((e.as_ref()?.0, i))).max();
         let Some((turn, at)) = newest else { return Default::default() };
         let of = |turn: Option<u32>, e: &Option<(u32, Record)>| {
             e.filter(|(t, _)| Some(*t) == turn).map(|(_, r)| r)
         };
-        let before = all[at + 1..].iter().filter_map(|e| of(turn.checked_sub(1), e));
-        let records: Vec<Record> =
-            before.chain(all[..=at].iter().filter_map(|e| of(Some(turn), e))).collect();
+        let (now, before) = all.split_at_checked(at + 1).unwrap_or_default();
+        let before = before.iter().filter_map(|e| of(turn.checked_sub(1), e));
+        let records: Vec<Record> = before.chain(now.iter().filter_map(|e| of(Some(turn), e))).collect();
         let made = u64::from(turn) * all.len() as u64 + at as u64 + 1;
         let lost = made - records.len() as u64;
         (records, lost)
@@ -339,12 +343,12 @@ impl Layout {
         let ended = head.end_nanos != 0;
         let room = slots.len() as u64 * SLOT;
         let used = if ended { head.written.min(room) } else { room };
-        let slots = &slots[..(used / SLOT) as usize];
+        let slots = slots.get(..index(used / SLOT)).unwrap_or_default();
         let (mut records, mut anchors, mut at) = (Vec::new(), Vec::new(), 0);
         let mut now = head.begin_cycles;
         while let Some(slot) = slots.get(at) {
-            now = after(now, half(slot, 0));
-            let Some(mark) = half(slot, 4).checked_sub(1) else { break };
+            now = after(now, low_half(slot));
+            let Some(mark) = high_half(slot).checked_sub(1) else { break };
             if let Some(took) = took(mark + 1) {
                 let Some(timer) = slots.get(at + 1) else { break };
                 anchors.push(Anchor {
@@ -356,11 +360,11 @@ impl Layout {
                 continue;
             }
             let Some(shape) = self.shapes.get(mark as usize) else { break };
-            let mut record = Record { mark, clock: half(slot, 0), payload: [0; 2] };
+            let mut record = Record { mark, clock: low_half(slot), payload: [0; 2] };
             at += 1;
             if shape.words > 0 {
                 let Some(words) = slots.get(at) else { break };
-                record.payload = [half(words, 0), half(words, 4)];
+                record.payload = [low_half(words), high_half(words)];
                 at += 1;
             }
             records.push(record);
@@ -373,6 +377,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::narrow::low8;
 
     fn region(head: &TrackHead, slots: &[[u32; 2]]) -> Vec<u8> {
         let mut bytes = head.to_bytes();
@@ -534,7 +539,7 @@ mod tests {
 
     #[test]
     fn garbage_is_read_in_its_own_size() {
-        let bytes: Vec<u8> = (0..1000u32).map(|i| (i * 37) as u8).collect();
+        let bytes: Vec<u8> = (0..1000u64).map(|i| low8(i * 37)).collect();
         for log in [0, 7, 9, 40, 64, 99] {
             for lanes in [false, true] {
                 for form in [Form::Records, Form::Spans, Form::Ring { entries: 5 }] {

@@ -28,7 +28,7 @@ pub fn run(args: &ProbeArgs, selected: &SelectedScript<'_>, ui: &Ui) -> Result<E
     let options = session_options(&recorder, &LaunchSelection::default(), &folder)?;
     let mut options = Options { level: Level::Probe, probe: Some(selected.script.clone()), ..options };
     if let Some(interval) = args.interval {
-        options.interval = interval.as_nanos() as u64;
+        options.interval = interval;
     }
     if args.force {
         remove_recording(&options.folder)?;

@@ -32,12 +32,14 @@ const OPEN_HEADER: &str = "a function header without a body or `;`";
 /// As before, in a body.
 const OPEN_BODY: &str = "the body of a function does not end";
 
-/// The diagnostic of the item that the end of `source` cuts off; `None` if the last item is complete. A file
-/// that ends between two items looks complete.
-pub fn truncation<'d>(source: &str, diagnostics: &'d [Diagnostic]) -> Option<&'d Diagnostic> {
+/// The item that the end of `source` cuts off: its line, from 1, and its diagnostic. `None` if the last item
+/// is complete. A file that ends between two items looks complete.
+pub fn truncation<'d>(source: &str, diagnostics: &'d [Diagnostic]) -> Option<(usize, &'d Diagnostic)> {
     let end = source.trim_end().len();
     let open = |d: &&Diagnostic| [OPEN_DECLARATION, OPEN_HEADER, OPEN_BODY].contains(&d.message.as_str());
-    diagnostics.iter().filter(open).find(|d| d.span.end as usize >= end)
+    let cut = diagnostics.iter().filter(open).find(|d| d.span.end as usize >= end)?;
+    let before = source.get(..cut.span.start as usize).unwrap_or_default();
+    Some((before.matches('\n').count() + 1, cut))
 }
 
 /// Parses a module.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
 use prlx_timeline::{Analysis, Arrow, Timeline, arrows};
+use prlx_trace::Picos;
 use serde_json::{Value, json};
 
 use super::super::host::{self, HostSpanKind};
@@ -83,7 +84,7 @@ fn side_data(page: &ProfilePage<'_>) -> Value {
     // Of the host's rows; by launch: where it is called, runs, and begins.
     let mut named: HashMap<String, usize> = HashMap::new();
     let mut calls: HashMap<u64, Vec<(usize, i64)>> = HashMap::new();
-    let back = |at: u64| i64::try_from(i128::from(at) - i128::from(host.lead)).unwrap_or(i64::MAX);
+    let back = |at: Picos| i64::try_from(i128::from(at.0) - i128::from(host.lead.0)).unwrap_or(i64::MAX);
     for row in &host.rows {
         let spans = row.spans.iter().take(SPANS / 10).map(|s| {
             let region = *named.entry(s.name()).or_insert_with_key(|name| {
@@ -170,7 +171,7 @@ fn all_arrows(
         let begin = |track: usize| t.tracks[track].range().map(|[begin, _]| begin);
         let first = drawn.filter_map(|(track, row)| Some((begin(*track)?, *row))).min();
         let mut way = calls.remove(&call.number).unwrap_or_default();
-        way.extend(first.map(|(at, row)| (row, i64::try_from(at).unwrap_or(i64::MAX))));
+        way.extend(first.map(|(at, row)| (row, i64::try_from(at.0).unwrap_or(i64::MAX))));
         all.extend(way.windows(2).map(|w| json!([w[0].0, w[0].1, w[1].0, w[1].1])));
     }
     all
@@ -178,14 +179,14 @@ fn all_arrows(
 
 /// For each SM: its CTAs, with the begin and the end of each.
 fn sm_overview(t: &Timeline) -> Vec<Value> {
-    let mut sms: BTreeMap<u32, BTreeMap<(usize, u64), [u64; 2]>> = BTreeMap::new();
+    let mut sms: BTreeMap<u32, BTreeMap<(usize, u64), [Picos; 2]>> = BTreeMap::new();
     for track in t.tracks.iter() {
         if let (Some(sm), Some([begin, end])) = (track.sm, track.range()) {
             let range = sms.entry(sm).or_default().entry((track.launch, track.cta)).or_insert([begin, end]);
             *range = [range[0].min(begin), range[1].max(end)];
         }
     }
-    let ctas = |ctas: BTreeMap<(usize, u64), [u64; 2]>| {
+    let ctas = |ctas: BTreeMap<(usize, u64), [Picos; 2]>| {
         ctas.into_iter().map(|((_, cta), [begin, end])| json!([cta, begin, end])).collect::<Vec<_>>()
     };
     sms.into_iter().map(|(sm, all)| json!([sm, ctas(all)])).collect()
@@ -194,13 +195,13 @@ fn sm_overview(t: &Timeline) -> Vec<Value> {
 /// The CTAs that are drawn: all if there are at most [`CTAS`], else the longest, the shortest and some in
 /// between.
 fn choose(t: &Timeline) -> BTreeSet<(usize, u64)> {
-    let mut ranges: BTreeMap<(usize, u64), [u64; 2]> = BTreeMap::new();
+    let mut ranges: BTreeMap<(usize, u64), [Picos; 2]> = BTreeMap::new();
     for track in &t.tracks {
         let Some([begin, end]) = track.range() else { continue };
         let range = ranges.entry((track.launch, track.cta)).or_insert([begin, end]);
         *range = [range[0].min(begin), range[1].max(end)];
     }
-    let mut all: Vec<(u64, (usize, u64))> =
+    let mut all: Vec<(Picos, (usize, u64))> =
         ranges.into_iter().map(|(key, [begin, end])| (end - begin, key)).collect();
     all.sort_unstable();
     let n = all.len();

@@ -3,6 +3,7 @@
 //! The readers of all forms share this module. The header of [`super`] describes the forms.
 
 use crate::mark::{Anchor, Record};
+use crate::narrow::low32;
 
 /// Bytes of a slot.
 pub const SLOT: u64 = 8;
@@ -66,7 +67,7 @@ impl Queues {
         let (Some(Group::Commit { queue } | Group::Wait { queue, .. }), queues) = (group, &mut self.0) else {
             return out.push(record);
         };
-        let (committed, ended) = &mut queues[usize::from(queue) % 4];
+        let Some((committed, ended)) = queues.get_mut(usize::from(queue) % 4) else { return };
         match group {
             Some(Group::Wait { left, .. }) => {
                 let until = committed.saturating_sub(left).max(*ended);
@@ -98,10 +99,15 @@ pub(super) struct SlotContents {
 
 /// The first 64-bit clock value at or after `now` whose low half is `low`.
 pub(super) fn after(now: u64, low: u32) -> u64 {
-    now.wrapping_add(low.wrapping_sub(now as u32).into())
+    now.wrapping_add(low.wrapping_sub(low32(now)).into())
 }
 
-/// The 32 bits at byte `at` of a slot.
-pub(super) fn half(slot: &[u8; 8], at: usize) -> u32 {
-    u32::from_le_bytes([slot[at], slot[at + 1], slot[at + 2], slot[at + 3]])
+/// The first 32 bits of a slot.
+pub(super) fn low_half(slot: &[u8; 8]) -> u32 {
+    low32(u64::from_le_bytes(*slot))
+}
+
+/// The last 32 bits of a slot.
+pub(super) fn high_half(slot: &[u8; 8]) -> u32 {
+    low32(u64::from_le_bytes(*slot) >> 32)
 }

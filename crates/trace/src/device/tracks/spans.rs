@@ -9,10 +9,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::slots::{Queues, SLOT, SPAN, Shape, SlotContents, Spanned, after, half, took};
+use super::slots::{Queues, SLOT, SPAN, Shape, SlotContents, Spanned, after, high_half, low_half, took};
 use crate::device::TrackHead;
 use crate::ids::{Cycles, Nanos};
 use crate::mark::{Anchor, Record};
+use crate::narrow::index;
 
 /// The order of records with equal clocks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +31,7 @@ pub(super) fn read(shapes: &[Shape], spans: &[Spanned], head: &TrackHead, slots:
     let ended = head.end_nanos != 0;
     let room = slots.len() as u64 * SLOT;
     let used = if ended { head.written.min(room) } else { room };
-    let (entries, _) = slots[..(used / SLOT) as usize].as_chunks::<2>();
+    let (entries, _) = slots.get(..index(used / SLOT)).unwrap_or_default().as_chunks::<2>();
     let mut all: Vec<(u64, Edge, Record)> = Vec::new();
     let (mut queues, mut numbered, mut lost, mut read) = (Queues::default(), Vec::new(), 0, 0);
     let mut anchors = Vec::new();
@@ -38,9 +39,9 @@ pub(super) fn read(shapes: &[Shape], spans: &[Spanned], head: &TrackHead, slots:
     let mut now = head.begin_cycles;
     let mut last: HashMap<u32, u64> = HashMap::new();
     for [first, second] in entries {
-        let number = half(first, 4);
+        let number = high_half(first);
         let (Some(n), span) = ((number & !SPAN).checked_sub(1), number & SPAN != 0) else { break };
-        let clock = if span { half(second, 0) } else { half(first, 0) };
+        let clock = if span { low_half(second) } else { low_half(first) };
         let at = after(now, clock);
         if let Some(took) = took(number) {
             anchors.push(Anchor {
@@ -49,23 +50,20 @@ pub(super) fn read(shapes: &[Shape], spans: &[Spanned], head: &TrackHead, slots:
                 took: Some(took),
             });
         } else if !span {
-            if n as usize >= shapes.len() {
-                break;
-            }
-            let shape = shapes[n as usize];
-            let payload = if shape.words > 0 { [half(second, 0), half(second, 4)] } else { [0; 2] };
+            let Some(shape) = shapes.get(n as usize) else { break };
+            let payload = if shape.words > 0 { [low_half(second), high_half(second)] } else { [0; 2] };
             queues.push(shape.group, Record { mark: n, clock, payload }, &mut numbered);
             all.extend(numbered.drain(..).map(|r| (at, Edge::Own, r)));
         } else {
             let Some(of) = spans.get(n as usize) else { break };
-            let begin = half(first, 0);
+            let begin = low_half(first);
             let began = at.wrapping_sub(clock.wrapping_sub(begin).into());
             let since = last.insert(of.begin, at).filter(|_| of.alone).unwrap_or(head.begin_cycles);
             let words = shapes.get(of.begin as usize).is_some_and(|s| s.words > 0);
             if at.wrapping_sub(since) >> 32 != 0 {
                 lost += 2;
             } else {
-                let payload = if words { [half(second, 4), 0] } else { [0; 2] };
+                let payload = if words { [high_half(second), 0] } else { [0; 2] };
                 // A span without length begins before it ends.
                 let sides = if began == at { [Edge::Own; 2] } else { [Edge::Begin, Edge::End] };
                 all.push((began, sides[0], Record { mark: of.begin, clock: begin, payload }));
