@@ -109,6 +109,8 @@ kinds! {
     Race "race" {
         /// One of them writes, and not both are atomic.
         Race "race" Error "two accesses to a byte, of which one writes, that nothing orders";
+        /// A volatile read of data and a volatile write.
+        VolatileData "volatile-data" Note "a volatile read of data in global memory and a volatile write, that nothing orders";
         /// Both write what is there anyway.
         SameValue "same-value" Note "writes of the same value to a byte that nothing orders";
     }

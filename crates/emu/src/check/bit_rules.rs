@@ -4,8 +4,8 @@
 //! A bit that a rule calls defined does not depend on an undefined bit of a source.
 //!
 //! # Limitations
-//! Other operations have no rule: their result is undefined as a whole if a bit of a source is. Bits above the
-//! 64th of a register count as undefined if any bit is.
+//! Other operations have no rule: their result is undefined as a whole if a bit of a source is. Bits above
+//! the 64th of a register count as undefined if any bit is.
 
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Function, Inst, Operand, Reg, Type};

@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use prlx_isa::ptx::Op as Ptx;
-use prlx_isa::view::{Function, Inst, Operand, Reg, Role};
+use prlx_isa::view::{Function, Inst, InstId, Operand, Reg, Role};
 
 use crate::code::Code;
 use crate::exec::launch::Launch;
 
 use super::bit_rules::BitRule;
+use super::volatile;
 
 /// The threads that observe the effect of an operation in order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -52,6 +53,10 @@ pub struct Fact {
     pub elements: Range<u32>,
     /// What the instruction does with undefined bits; `None`: all of its result is undefined if a source is.
     pub bits: Option<Box<BitRule>>,
+    /// A volatile load or store.
+    pub volatile: bool,
+    /// A volatile load that polls a flag.
+    pub polls: bool,
     /// The loaded value extends by its sign.
     pub signed: bool,
     /// How the instruction orders memory accesses.
@@ -78,6 +83,7 @@ impl Facts {
             facts.registers += f.regs.len() as u32;
         }
         let code: &Code = launch.code;
+        let polls: Vec<Vec<InstId>> = launch.module.functions.iter().map(volatile::polls).collect();
         for (step, &(func, inst)) in code.steps.iter().zip(&code.origin) {
             let i = launch.module.functions.get(func.index()).and_then(|f| f.insts.get(inst.index()));
             let fact = match i {
@@ -85,6 +91,7 @@ impl Facts {
                     let mut fact = facts.fact(facts.first[func.index()], i);
                     let planes = code.registers.get(func.index()).map_or(&[][..], Vec::as_slice);
                     let function = &launch.module.functions[func.index()];
+                    fact.polls = polls[func.index()].contains(&inst);
                     fact.bits = BitRule::of(i, function, facts.first[func.index()], planes).map(Box::new);
                     fact
                 }
@@ -123,6 +130,8 @@ impl Facts {
             defs: self.keep(defs),
             elements: self.keep(elements),
             bits: None,
+            volatile: matches!(i.form.op, Some(Ptx::Ld | Ptx::St)) && i.form.has("volatile"),
+            polls: false,
             signed: i.form.types.first().is_some_and(|t| t.is_signed() && t.is_integer()),
             order: order(i),
         }

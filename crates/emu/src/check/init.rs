@@ -301,8 +301,9 @@ impl InitCheck {
             let found = t.at(r, l).filter(|(region, at)| self.memory.get(region, *at, t.bytes[l]) != 0);
             lanes |= u32::from(found.is_some()) << l;
         });
-        each(lanes, |l| {
-            let Some((region, at)) = t.at(r, l) else { return };
+        // The lowest lane comes last: its origin is that of the register.
+        for l in (0..LANES).rev().filter(|l| lanes >> l & 1 == 1) {
+            let Some((region, at)) = t.at(r, l) else { continue };
             let here = Origin::Memory(MemoryOrigin {
                 by: WarpStep { lanes, ..cx.who },
                 space: t.space,
@@ -324,7 +325,7 @@ impl InitCheck {
                     regs.set_bits(d, l, bits, width, Some(origin));
                 }
             }
-        });
+        }
     }
     #[allow(clippy::too_many_arguments, reason = "the parts of a store")]
     fn store(

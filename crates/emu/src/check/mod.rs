@@ -30,6 +30,7 @@ mod race;
 mod registers;
 mod shadow;
 mod undefined;
+mod volatile;
 
 use std::sync::Mutex;
 
