@@ -8,8 +8,9 @@ use std::rc::Rc;
 use anyhow::{Context, Result};
 use prlx_analyze::view::ViewModel;
 use prlx_analyze::{DiffOptions, Report};
-use prlx_trace::Trace;
+use prlx_present::Sides;
 use prlx_trace::check::Findings;
+use prlx_trace::{Printed, Trace};
 
 use crate::args::ReportArgs;
 use crate::ui::Ui;
@@ -94,20 +95,15 @@ pub fn write_files(report: &mut Report, scene: &ViewModel, shown: usize, args: &
 }
 
 /// Prints a report and what checks found. The exit code is the verdict's, or 1 if checks found errors.
-pub fn print(
-    report: &Report,
-    checks: Option<[&Findings; 2]>,
-    args: &ReportArgs,
-    ui: &Ui,
-) -> Result<ExitCode> {
+pub fn print(report: &Report, sides: Sides<'_>, args: &ReportArgs, ui: &Ui) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     if args.json {
-        prlx_present::json(&mut out, report, checks)?;
+        prlx_present::json(&mut out, report, sides)?;
     } else if !args.tui {
         prlx_present::text(&mut out, report, &ui.style())?;
     }
     let mut errors = 0;
-    for (found, name) in checks.into_iter().flatten().zip(&report.names) {
+    for (found, name) in sides.checks.into_iter().flatten().zip(&report.names) {
         errors += found.errors();
         if !args.json {
             writeln!(out, "\n{name}")?;
@@ -116,6 +112,32 @@ pub fn print(
     }
     out.flush()?;
     Ok(ExitCode::from(if errors > 0 { 1 } else { report.verdict.exit_code() }))
+}
+
+/// Prints the text that the kernels of both sides print, or the first line in which it differs.
+pub fn print_texts(printed: [&Printed; 2], names: &[String; 2], all: bool, ui: &Ui) -> Result<()> {
+    if !all {
+        prlx_present::printed_difference(printed).iter().for_each(|what| ui.note(what));
+        return Ok(());
+    }
+    for (printed, name) in printed.into_iter().zip(names) {
+        if printed.text.is_empty() {
+            ui.note(&format!("{name} prints nothing"));
+            continue;
+        }
+        writeln!(io::stdout().lock(), "\n{} prints", prlx_present::safe(name))?;
+        print_text(printed, ui)?;
+    }
+    Ok(())
+}
+
+/// Prints the text of a kernel on standard output, as a terminal shows it, and says if text was dropped.
+pub fn print_text(printed: &Printed, ui: &Ui) -> Result<()> {
+    let mut out = io::stdout().lock();
+    prlx_present::printed(&mut out, printed)?;
+    out.flush()?;
+    prlx_present::printed_limit(printed).iter().for_each(|what| ui.warn(what));
+    Ok(())
 }
 
 /// Prints what checks found, if there were any. The exit code is 1 if there are errors.

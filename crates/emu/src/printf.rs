@@ -1,17 +1,28 @@
-//! `printf` in kernels: formats the argument buffer that compilers pass to `vprintf`.
+//! `printf` in kernels: formats the argument buffer that compilers pass to `vprintf`, and keeps the text.
 //!
 //! # Invariants
-//! A call prints at most [`CALL`] bytes and a CTA at most [`CTA`]; more is a fault.
+//! - A call prints at most [`CALL`] bytes; more is a fault.
+//! - The kept text is the beginning of what the launch prints. It ends before the first call that exceeds the
+//!   limit of the launch.
 //!
 //! # Limitations
 //! `%n` and wide characters are not supported.
+
+use prlx_trace::Printed;
 
 use crate::error::{EmuError, invalid};
 
 /// Bytes that one call may print: as many as CUDA's whole buffer holds by default.
 const CALL: usize = 1 << 20;
-/// Bytes that a CTA may print.
-pub const CTA: usize = 16 << 20;
+
+/// Keeps the text of one call, or drops it if the whole text exceeded `limit` bytes.
+pub fn keep(printed: &mut Printed, text: &[u8], limit: u64) {
+    if printed.dropped > 0 || (printed.text.len() + text.len()) as u64 > limit {
+        printed.dropped += 1;
+    } else {
+        printed.text.extend_from_slice(text);
+    }
+}
 
 /// Reads a byte of the thread's memory.
 type Byte<'a> = &'a dyn Fn(u64) -> Option<u8>;

@@ -222,7 +222,11 @@ fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
 /// Carry chains: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. [`Args::imm`]: [`CARRY_IN`],
 /// [`CARRY_OUT`].
 ///
-/// `KIND`: 0 sum, 1 difference (the flag is a borrow), 2 low half of the product plus c, 3 high half, 4 high
+/// The machine has one flag, the carry of an addition. A difference is the sum of `x`, the complement of `y`
+/// and a one: without a borrow it carries. ptxas compiles `addc` after `sub.cc`, and `subc` after `add.cc`,
+/// to that flag (seen in its machine code for sm_80), so a mixed chain gives what it gives on a GPU.
+///
+/// `KIND`: 0 sum, 1 difference, 2 low half of the product plus c, 3 high half, 4 high
 /// half signed.
 pub struct Chain<T, const KIND: u8>(std::marker::PhantomData<T>);
 /// Takes the carry flag.
@@ -235,25 +239,24 @@ macro_rules! chains { ($($t:ident $signed:ident)*) => { $(
         fn run(p: &mut Planes, args: &Args, mask: u32) {
             let (a, b) = (<$t>::load(p, args.src[0]), <$t>::load(p, args.src[1]));
             let c = if KIND >= 2 { <$t>::load(p, args.src[2]) } else { b };
-            let carry = if args.imm & CARRY_IN != 0 { p.carry } else { 0 };
+            let carry = match KIND {
+                _ if args.imm & CARRY_IN != 0 => p.carry,
+                1 => u32::MAX,
+                _ => 0,
+            };
             let (mut out, mut flags) = (a, 0u32);
             for l in 0..LANES {
                 let cin = $t::from(carry & (1 << l) != 0);
                 let (x, y) = match KIND {
-                    0 | 1 => (a[l], b[l]),
+                    0 => (a[l], b[l]),
+                    1 => (a[l], !b[l]),
                     2 => (a[l].wrapping_mul(b[l]), c[l]),
                     3 => (a[l].mul_hi(b[l]), c[l]),
                     _ => ((a[l] as $signed).mul_hi(b[l] as $signed) as $t, c[l]),
                 };
-                let (r, flag) = if KIND == 1 {
-                    let (r, s) = (x.wrapping_sub(y), x.wrapping_sub(y).wrapping_sub(cin));
-                    (s, x < y || s > r)
-                } else {
-                    let (r, s) = (x.wrapping_add(y), x.wrapping_add(y).wrapping_add(cin));
-                    (s, r < x || s < r)
-                };
-                out[l] = r;
-                flags |= if flag { 1 << l } else { 0 };
+                let (sum, all) = (x.wrapping_add(y), x.wrapping_add(y).wrapping_add(cin));
+                out[l] = all;
+                flags |= if sum < x || all < sum { 1 << l } else { 0 };
             }
             <$t>::store(p, args.dst[0], mask, &out);
             if args.imm & CARRY_OUT != 0 {

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::cuda::{self, Cuda};
 use prlx_driver::{Driver, Job};
 use prlx_emu::{Calibration, Checks, Emulator};
+use prlx_trace::Printed;
 use prlx_trace::check::Findings;
 use prlx_trace::dataflow::DataFlow;
 
@@ -40,6 +41,8 @@ pub struct DeviceOptions {
     pub check: Option<Checks>,
     /// CPU device: bytes that the data flow of a launch may take; `None`: it is not recorded.
     pub dataflow: Option<u64>,
+    /// CPU device: KiB of text that a launch may print.
+    pub max_printed: Option<u64>,
     /// CPU device: host threads.
     pub threads: Option<usize>,
     /// CPU device: files that calibrate approximate operations (`docs/calibration.md`).
@@ -102,6 +105,14 @@ impl Device {
         found
     }
 
+    /// Takes what the last launch printed. Empty on a GPU, whose driver prints the text itself.
+    pub fn take_printed(&mut self) -> Printed {
+        match self {
+            Device::Cpu(emulator) => emulator.take_printed(),
+            Device::Gpu(_) => Printed::default(),
+        }
+    }
+
     /// Takes the data flow of the last launch, with source lines; `None` if it was not recorded.
     pub fn take_dataflow(&mut self, job: &Job) -> Option<DataFlow> {
         let Device::Cpu(emulator) = self else { return None };
@@ -112,9 +123,12 @@ impl Device {
 }
 
 fn open_gpu(ordinal: u32, options: &DeviceOptions) -> Result<Device> {
-    let limits = [options.max_steps.is_some(), options.max_memory.is_some(), options.threads.is_some()];
-    if limits.contains(&true) || options.check.is_some() || !options.calibration.is_empty() {
-        bail!("--max-steps, --max-memory, --threads, --check and --calibration need the CPU device");
+    let limits = [options.max_steps, options.max_memory, options.max_printed];
+    let limits = limits.iter().any(Option::is_some) || options.threads.is_some();
+    if limits || options.check.is_some() || !options.calibration.is_empty() {
+        bail!(
+            "--max-steps, --max-memory, --max-printed, --threads, --check and --calibration need the CPU device"
+        );
     }
     let mut cuda = Cuda::new(ordinal)?;
     options.timeout.into_iter().for_each(|most| cuda.set_time_limit(most));
@@ -137,6 +151,9 @@ fn open_cpu(options: &DeviceOptions) -> Result<Device> {
     }
     if let Some(n) = options.max_memory {
         emulator.max_memory = n.saturating_mul(1 << 20);
+    }
+    if let Some(n) = options.max_printed {
+        emulator.max_printed = n.saturating_mul(1 << 10);
     }
     if let Some(n) = options.threads {
         emulator.threads = n;

@@ -100,6 +100,8 @@ kinds! {
         UndefinedAddress "undefined-address" Error "an address from a value that nothing wrote";
         /// A store to global memory, or an operand of an atomic.
         UndefinedStore "undefined-store" Error "a value that nothing wrote, stored in global memory or given to an atomic";
+        /// A value that was loaded together with defined bytes and only copied.
+        UndefinedCopy "undefined-copy" Note "a copy to global memory of bytes that nothing wrote, beside bytes that are defined";
         /// An atomic, or work on an mbarrier.
         UndefinedUpdate "undefined-update" Error "an update of memory that nothing wrote";
     }
@@ -107,6 +109,8 @@ kinds! {
     Race "race" {
         /// One of them writes, and not both are atomic.
         Race "race" Error "two accesses to a byte, of which one writes, that nothing orders";
+        /// A volatile read of data and a volatile write.
+        VolatileData "volatile-data" Note "a volatile read of data in global memory and a volatile write, that nothing orders";
         /// Both write what is there anyway.
         SameValue "same-value" Note "writes of the same value to a byte that nothing orders";
     }

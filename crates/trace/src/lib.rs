@@ -34,6 +34,7 @@ pub mod mark;
 pub mod names;
 pub mod narrow;
 pub mod parallel;
+mod printed;
 pub mod process;
 pub mod table;
 mod trace;
@@ -52,6 +53,7 @@ pub use ids::{
 pub use kernel::Level;
 pub use launch::{Launch, WarpInfo, WarpStream};
 pub use mark::{Mark, Marks};
+pub use printed::Printed;
 pub use process::Process;
 pub use table::{Table, TableContents};
 pub use trace::{Bytes, Recording, Streams, Trace};

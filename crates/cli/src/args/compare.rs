@@ -41,6 +41,9 @@ pub struct CompareArgs {
     /// Do not run both sides again to find why outputs differ
     #[arg(long)]
     pub no_explain: bool,
+    /// Launch files on the CPU device: show the text that both kernels print
+    #[arg(long, conflicts_with_all = ["seeds", "command_a"])]
+    pub printed: bool,
     /// Keep both recordings in this directory, as a.prlx and b.prlx
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,

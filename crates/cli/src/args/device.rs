@@ -37,6 +37,10 @@ pub struct DeviceArgs {
     /// CPU device: maximum memory for buffers, running CTAs, checks and recordings, in MiB [default: 16384]
     #[arg(long, value_name = "MIB")]
     pub max_memory: Option<u64>,
+    /// CPU device: KiB of text that a launch may print with `printf`; PRLX drops the text of later calls
+    /// [default: 1024]
+    #[arg(long, value_name = "KIB")]
+    pub max_printed: Option<u64>,
     /// CPU device: compute an approximate operation as hardware does, from this file
     /// (docs/internals/calibration.md); may be repeated
     #[arg(long, value_name = "FILE")]
@@ -52,6 +56,7 @@ impl DeviceArgs {
             max_steps: self.max_steps,
             max_memory: self.max_memory,
             timeout: self.timeout,
+            max_printed: self.max_printed,
             check: self.check,
             dataflow: None,
             threads: self.threads,

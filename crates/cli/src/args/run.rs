@@ -52,6 +52,7 @@ impl RunArgs {
             no_zoom: false,
             tolerance: ToleranceArgs::default(),
             no_explain: false,
+            printed: false,
             keep: None,
             force: false,
         }

@@ -9,6 +9,7 @@ use prlx::input::require_launch_files;
 use prlx::record::load;
 use prlx::{diff, schedules};
 use prlx_analyze::runs::schedules::Schedules;
+use prlx_present::Sides;
 
 use crate::args::{CommandWords, CompareArgs};
 use crate::launch_timeline;
@@ -37,8 +38,16 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     report::write_files(&mut found.report, &found.scene, args.report.findings.max(1), &args.report)?;
     launch_timeline::write_pair(&found.report, found.traces.each_ref().map(|t| &**t), &args.report)?;
     report::open_viewer(&found.report, &found.scene, |_| Ok(found.traces.clone()), &args.report, ui)?;
-    let checks = args.device.check.map(|_| found.checks.each_ref());
-    report::print(&found.report, checks, &args.report, ui)
+    let sides = Sides {
+        checks: args.device.check.map(|_| found.checks.each_ref()),
+        printed: Some(found.printed.each_ref()),
+    };
+    let code = report::print(&found.report, sides, &args.report, ui)?;
+    if !args.report.json {
+        let printed = found.printed.each_ref();
+        report::print_texts(printed, &found.report.names, args.printed, ui)?;
+    }
+    Ok(code)
 }
 
 /// Compares two programs.
@@ -51,7 +60,7 @@ fn programs(commands: [&CommandWords; 2], args: &CompareArgs, ui: &Ui) -> Result
     launch_timeline::write_sessions(&found.report, &found.sides, &args.report)?;
     let traces = diff::trace_pairs(&found.sides);
     report::open_viewer(&found.report, &found.scene, traces, &args.report, ui)?;
-    report::print(&found.report, None, &args.report, ui)
+    report::print(&found.report, Sides::default(), &args.report, ui)
 }
 
 /// Runs launch files under many schedules, and prints the outcomes.

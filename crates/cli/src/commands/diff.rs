@@ -10,6 +10,7 @@ use prlx_analyze::DiffOptions;
 use prlx_analyze::report::Report;
 use prlx_analyze::view::ViewModel;
 use prlx_driver::session::Session;
+use prlx_present::Sides;
 use prlx_present::legacy::DivergenceCounts;
 
 use crate::args::DiffArgs;
@@ -38,7 +39,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     report::open_viewer(&report, &scene, trace_pairs(&sides), &args.report, ui)?;
     if let Some(path) = args.output.as_ref().filter(|_| args.shard.is_some()) {
         let mut file = Vec::new();
-        prlx_present::json(&mut file, &report, None)?;
+        prlx_present::json(&mut file, &report, Sides::default())?;
         std::fs::write(path, file).with_context(|| format!("cannot write {}", path.display()))?;
         return Ok(ExitCode::from(report.verdict.exit_code()));
     }

@@ -17,5 +17,5 @@ pub fn run(args: &MergeArgs, ui: &Ui) -> Result<ExitCode> {
         legacy_json(&mut std::io::stdout().lock(), &merged, &counts, LegacyGate::default(), false)?;
         return Ok(ExitCode::from(merged.verdict.exit_code()));
     }
-    report::print(&merged, None, &ReportArgs::default(), ui)
+    report::print(&merged, prlx_present::Sides::default(), &ReportArgs::default(), ui)
 }

@@ -70,8 +70,9 @@ fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result
     let (recorder, device) = (args.recorder.options(), args.device.options());
     let job = record::load(file, &device)?;
     let program = recorder_program(&recorder, warps_per_cta(&job));
-    let RecordedLaunch { trace, findings: found, .. } =
+    let RecordedLaunch { trace, findings: found, printed, .. } =
         record::record(&job, &program, &recorder, &device, &ui.monitor())?;
+    report::print_text(&printed, ui)?;
     let bytes = record::save(&trace, output)?;
     let totals = trace.launches.iter().map(|l| l.launch.totals).next().unwrap_or_default();
     ui.note(&format!(

@@ -10,6 +10,7 @@ use prlx::schedules;
 use prlx_driver::element;
 use prlx_driver::run::{Comparison, Output, Run};
 use prlx_driver::{Job, LaunchStats};
+use prlx_trace::Printed;
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Scalar;
 use serde_json::{Value, json};
@@ -36,15 +37,20 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     drop(activity);
     let found = device.findings(&job);
     let found = args.device.check.map(|_| &found);
+    let printed = device.take_printed();
+    if !args.json {
+        report::print_text(&printed, ui)?;
+    }
     let done = match done {
         Ok(done) => done,
-        Err(e) => return failed(&job, found, e.into(), args, ui),
+        Err(e) => return failed(&job, found, &printed, e.into(), args, ui),
     };
     for output in &done.outputs {
         output.save()?;
     }
     if args.json {
         let mut value = as_json(&job, &done, &name);
+        value["printed"] = prlx_present::printed_json(&printed);
         if let Some(found) = found {
             value["checks"] = prlx_present::checks_json(found);
         }
@@ -66,6 +72,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
 fn failed(
     job: &Job,
     found: Option<&Findings>,
+    printed: &Printed,
     error: anyhow::Error,
     args: &RunArgs,
     ui: &Ui,
@@ -73,6 +80,7 @@ fn failed(
     let code = failure::exit_code(&error);
     if args.json && code == failure::RUN {
         let mut value = json!({ "kernel": job.kernel, "module": job.module, "launch": job.name });
+        value["printed"] = prlx_present::printed_json(printed);
         if let Some(found) = found {
             value["checks"] = prlx_present::checks_json(found);
         }

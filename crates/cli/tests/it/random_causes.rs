@@ -156,7 +156,7 @@ fn named(planted: &Planted) -> Answer {
     let found = compare_launch_files(&planted.jobs, names, &options, &Monitor::new(&|_| (), &|| false))
         .unwrap_or_else(|e| panic!("program {}: {e:#}", planted.program));
     let mut json = Vec::new();
-    prlx_present::json(&mut json, &found.report, None).expect("a report is JSON");
+    prlx_present::json(&mut json, &found.report, prlx_present::Sides::default()).expect("a report is JSON");
     of_comparison(&serde_json::from_slice::<Value>(&json).expect("JSON"))
 }
 

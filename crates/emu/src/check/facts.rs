@@ -3,10 +3,13 @@
 use std::ops::Range;
 
 use prlx_isa::ptx::Op as Ptx;
-use prlx_isa::view::{Function, Inst, Operand, Reg, Role};
+use prlx_isa::view::{Function, Inst, InstId, Operand, Reg, Role};
 
 use crate::code::Code;
 use crate::exec::launch::Launch;
+
+use super::bit_rules::BitRule;
+use super::volatile;
 
 /// The threads that observe the effect of an operation in order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -46,8 +49,16 @@ pub struct Fact {
     pub uses: Range<u32>,
     /// The registers that the instruction writes, as a range of the table.
     pub defs: Range<u32>,
-    /// The instruction selects one of the first two of `uses` by the third.
-    pub select: bool,
+    /// The register of each element that a store writes; `u32::MAX` for a constant.
+    pub elements: Range<u32>,
+    /// What the instruction does with undefined bits; `None`: all of its result is undefined if a source is.
+    pub bits: Option<Box<BitRule>>,
+    /// A volatile load or store.
+    pub volatile: bool,
+    /// A volatile load that polls a flag.
+    pub polls: bool,
+    /// The loaded value extends by its sign.
+    pub signed: bool,
     /// How the instruction orders memory accesses.
     pub order: Order,
 }
@@ -72,10 +83,18 @@ impl Facts {
             facts.registers += f.regs.len() as u32;
         }
         let code: &Code = launch.code;
+        let polls: Vec<Vec<InstId>> = launch.module.functions.iter().map(volatile::polls).collect();
         for (step, &(func, inst)) in code.steps.iter().zip(&code.origin) {
             let i = launch.module.functions.get(func.index()).and_then(|f| f.insts.get(inst.index()));
             let fact = match i {
-                Some(i) if step.cost > 0 => facts.fact(facts.first[func.index()], i),
+                Some(i) if step.cost > 0 => {
+                    let mut fact = facts.fact(facts.first[func.index()], i);
+                    let planes = code.registers.get(func.index()).map_or(&[][..], Vec::as_slice);
+                    let function = &launch.module.functions[func.index()];
+                    fact.polls = polls[func.index()].contains(&inst);
+                    fact.bits = BitRule::of(i, function, facts.first[func.index()], planes).map(Box::new);
+                    fact
+                }
                 _ => Fact::default(),
             };
             facts.steps.push(fact);
@@ -96,14 +115,24 @@ impl Facts {
                 }
             });
         }
-        let plain = i.operands.iter().skip(1).all(|o| matches!(o, Operand::Reg(_)));
+        let stored = match i.operands.last() {
+            Some(Operand::Vector(all)) if i.form.op == Some(Ptx::St) => all.as_slice(),
+            Some(one) if i.form.op == Some(Ptx::St) => std::slice::from_ref(one),
+            _ => &[],
+        };
+        let elements = stored.iter().map(|o| if let Operand::Reg(r) = o { number(*r) } else { u32::MAX });
+        let elements = elements.collect();
         Fact {
             main: true,
             guard: i.guard.map(|g| number(g.reg)),
             addr: self.keep(addr),
             uses: self.keep(uses),
             defs: self.keep(defs),
-            select: i.form.op == Some(Ptx::Selp) && plain && i.operands.len() == 4,
+            elements: self.keep(elements),
+            bits: None,
+            volatile: matches!(i.form.op, Some(Ptx::Ld | Ptx::St)) && i.form.has("volatile"),
+            polls: false,
+            signed: i.form.types.first().is_some_and(|t| t.is_signed() && t.is_integer()),
             order: order(i),
         }
     }
@@ -135,6 +164,12 @@ impl Facts {
     /// The registers of a function.
     pub fn of_function(&self, func: usize, f: &Function) -> Range<u32> {
         self.first[func]..self.first[func] + f.regs.len() as u32
+    }
+    /// The width of a register in bits.
+    pub fn width(&self, launch: &Launch<'_>, reg: u32) -> u32 {
+        let func = self.first.partition_point(|&f| f <= reg).saturating_sub(1);
+        let regs = launch.module.functions.get(func).map(|f| &f.regs);
+        regs.and_then(|r| r.get((reg - self.first[func]) as usize)).map_or(64, |r| r.ty.bits())
     }
     /// The name of a register.
     pub fn name<'a>(&self, launch: &'a Launch<'_>, reg: u32) -> &'a str {

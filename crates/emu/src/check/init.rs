@@ -1,29 +1,31 @@
 //! Check for uninitialised values: which bytes of memory and lanes of registers were never written, and where
 //! they are used.
 //!
-//! The result of an instruction is undefined in a lane if a source is. `selp` follows the source that it
-//! selects, and a shuffle the lane that it reads. A matrix product is undefined if one of its three matrices
-//! is entirely undefined. A copy of an undefined value into shared or local memory is no finding: the bytes
-//! become undefined. A finding is a *use*: a guard or a branch, an address, a store to global memory, an
-//! operand of an atomic, or an update of bytes that were never written. A value that was reported counts as
-//! defined afterwards, so that one cause gives one finding.
+//! The result of an instruction is undefined in a lane if a source is. Operations on bits follow single bits
+//! ([`BitRule`](super::bit_rules::BitRule)), `selp` follows the source that it selects, and a shuffle the
+//! lane that it reads. A matrix product is undefined if one of its three matrices is entirely undefined. A
+//! copy of an undefined value into shared or local memory is no finding: the bytes become undefined, and keep
+//! the origin of the value. So do bytes of global memory, with a note, if the value was loaded together with
+//! defined bytes and only copied: it may be the padding of a structure. A finding is a *use*: a guard or a
+//! branch, an address, another store to global memory, an operand of an atomic, or an update of bits that
+//! were never written. `and` and `or` atomics define the bits that they set. A value that was reported counts
+//! as defined afterwards, so that one cause gives one finding.
 //!
 //! Initially defined: what the host wrote, module variables and parameters. Initially undefined: registers,
 //! shared and local memory when a CTA begins, blocks of `malloc`, and buffers that nobody wrote or that are
 //! `uninit`.
 //!
 //! # Limitations
-//! - Registers are tracked whole: `x & 0` of an undefined `x` is undefined, and so is every byte of `x`.
+//! - Arithmetic, shuffles and matrix operations treat registers whole.
 //! - The carry flag and the registers of recursive functions are not tracked.
 //! - Reads of `wgmma`, `wmma.load`, tensor copies and `vprintf` are not checked.
 //! - What one launch leaves undefined counts as defined in the next.
 
-use prlx_isa::view::FuncId;
 use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{
-    AddrSpace, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, TensorCopy, WarpOp,
+    AddrSpace, Atomic, Callee, MatrixOp, MbarrierKind, MemAccess, Op, Plane, Rmw, Slot, TensorCopy, WarpOp,
     WarpOpKind, WgmmaStep,
 };
 use crate::copies::bulk;
@@ -31,31 +33,14 @@ use crate::exec::cta_state::CtaState;
 use crate::exec::exchange::exchange;
 use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Warp, visible_memory};
-use crate::mem::access::{VisibleMemory, each};
+use crate::mem::access::{self, VisibleMemory, each};
 use prlx_lanes::{LANES, Planes, V32};
 
 use super::accesses::{self, AccessKind, WarpAccess};
 use super::facts::Fact;
 use super::findings::{self, CheckContext, WarpStep};
-use super::undefined::Undefined;
-
-/// The origin of an undefined value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Origin {
-    /// Memory that nothing wrote: the lanes and step that read it, its space and address, and how many bytes.
-    Memory(WarpStep, AddrSpace, u64, u32),
-    /// A register that nothing wrote, by number.
-    Register(u32),
-}
-
-/// A warp's registers.
-#[derive(Debug)]
-struct Registers {
-    /// By register: the lanes in which it is undefined.
-    undefined: Vec<u32>,
-    /// By register: the origin of its undefined value; `None`: the register itself was never written.
-    origin: Vec<Option<Origin>>,
-}
+use super::registers::Registers;
+use super::undefined::{MemoryOrigin, Origin, Undefined};
 
 /// The check for uninitialised values of a launch.
 #[derive(Debug, Default)]
@@ -104,7 +89,7 @@ impl InitCheck {
                 undefined[all.start as usize + r.index()] = 0;
             }
         }
-        Registers { undefined, origin: vec![None; n] }
+        Registers::new(undefined)
     }
     /// Checks a step that the lanes `m` of the group `mask` are about to run, with its accesses.
     #[allow(clippy::too_many_arguments, reason = "the parts of a step")]
@@ -163,32 +148,19 @@ impl InitCheck {
         let (facts, code) = (cx.facts, cx.launch.code);
         let (uses, defs) = (facts.regs(&fact.uses), facts.regs(&fact.defs));
         match *op {
-            Op::Alu(_, args) => {
-                let (from, lanes) = match uses {
-                    [a, b, p] if fact.select => {
-                        let chosen = warp.planes.get_pred(args.src[2]);
-                        let (ua, ub, up) = (
-                            regs.undefined[*a as usize],
-                            regs.undefined[*b as usize],
-                            regs.undefined[*p as usize],
-                        );
-                        let lanes = up | chosen & ua | !chosen & ub;
-                        (uses.iter().copied().find(|&u| regs.undefined[u as usize] & lanes & m != 0), lanes)
-                    }
-                    _ => regs.any(uses, m),
-                };
-                let origin = from.map(|u| regs.origin_of(u));
-                defs.iter().for_each(|&d| regs.set(d, m, lanes, origin));
-            }
-            Op::Ld(i) => self.load(cx, r, &code.mems[i as usize], &accesses[0], m, defs, regs),
-            Op::St(i) => self.store(cx, r, &code.mems[i as usize], &accesses[0], m, uses, regs),
+            Op::Alu(..) => compute(cx, warp, fact, m, regs),
+            Op::Ld(i) => self.load(cx, r, &code.mems[i as usize], &accesses[0], m, fact, regs),
+            Op::St(i) => self.store(cx, r, &code.mems[i as usize], &accesses[0], m, fact, regs),
             Op::Atom(i) => {
                 for &u in uses {
                     report_use(cx, regs, u, m, Kind::UndefinedStore, accesses.first());
                 }
-                let exchanged = code.atoms[i as usize].rmw == Rmw::Exch;
-                self.update(cx, r, &accesses[0], m, exchanged);
                 defs.iter().for_each(|&d| regs.set(d, m, 0, None));
+                let atom = &code.atoms[i as usize];
+                match atom.rmw {
+                    Rmw::And | Rmw::Or => self.set_bits(cx, warp, r, atom, &accesses[0], m, defs, regs),
+                    rmw => self.update(cx, r, &accesses[0], m, rmw == Rmw::Exch),
+                }
             }
             Op::AsyncStore(_) => accesses.iter().for_each(|t| self.defines(r, t, m)),
             Op::LaneCopy(_) => self.copy(cx, warp, r, None, m, accesses),
@@ -316,35 +288,42 @@ impl InitCheck {
         mem: &MemAccess,
         t: &WarpAccess,
         m: u32,
-        defs: &[u32],
+        fact: &Fact,
         regs: &mut Registers,
     ) {
-        let mut undefined = [0u32; 8];
-        let mut first = None;
-        if t.space != AddrSpace::Params {
-            each(t.lanes & m, |l| {
-                let Some((region, at)) = t.at(r, l).filter(|(region, _)| self.memory.tracks(region)) else {
-                    return;
-                };
-                for (k, u) in undefined.iter_mut().enumerate().take(mem.planes.len()) {
-                    let bits = self.memory.get(region, at + k as u64 * u64::from(mem.size), mem.size.into());
-                    if bits != 0 {
-                        *u |= 1 << l;
-                        first = first.or(Some(l));
-                    }
-                }
-            });
+        let (defs, signed) = (cx.facts.regs(&fact.defs), fact.signed);
+        defs.iter().for_each(|&d| regs.set(d, m, 0, None));
+        if t.space == AddrSpace::Params {
+            return;
         }
-        let origin = first.map(|l| {
-            let lanes = undefined.iter().fold(0, |a, b| a | b);
-            Origin::Memory(WarpStep { lanes, ..cx.who }, t.space, t.addr.0[l], t.bytes[l])
+        let mut lanes = 0;
+        each(t.lanes & m, |l| {
+            let found = t.at(r, l).filter(|(region, at)| self.memory.get(region, *at, t.bytes[l]) != 0);
+            lanes |= u32::from(found.is_some()) << l;
         });
-        let mut defs = defs.iter();
-        for (plane, &u) in mem.planes.iter().zip(&undefined) {
-            if *plane != Plane::None
-                && let Some(&d) = defs.next()
-            {
-                regs.set(d, m, u, origin);
+        // The lowest lane comes last: its origin is that of the register.
+        for l in (0..LANES).rev().filter(|l| lanes >> l & 1 == 1) {
+            let Some((region, at)) = t.at(r, l) else { continue };
+            let here = Origin::Memory(MemoryOrigin {
+                by: WarpStep { lanes, ..cx.who },
+                space: t.space,
+                at: t.addr.0[l],
+                bytes: t.bytes[l],
+                unwritten: self.memory.get(region, at, t.bytes[l]),
+                computed: false,
+            });
+            let mut defs = defs.iter();
+            for (k, plane) in (0..).zip(&mem.planes) {
+                let Some(&d) = (if *plane == Plane::None { None } else { defs.next() }) else { continue };
+                let at = at + k * u64::from(mem.size);
+                let bits = self.memory.element(region, at, mem.size.into());
+                if bits != 0 {
+                    let byte = at + u64::from(bits.trailing_zeros() / 8);
+                    let origin = self.memory.origin(region, byte).unwrap_or(here);
+                    let width = cx.facts.width(cx.launch, d);
+                    let bits = extended(bits, mem.size, width, signed);
+                    regs.set_bits(d, l, bits, width, Some(origin));
+                }
             }
         }
     }
@@ -356,26 +335,70 @@ impl InitCheck {
         mem: &MemAccess,
         t: &WarpAccess,
         m: u32,
-        uses: &[u32],
+        fact: &Fact,
         regs: &mut Registers,
     ) {
         let m = m & t.lanes;
+        let (uses, elements) = (cx.facts.regs(&fact.uses), cx.facts.regs(&fact.elements));
         let mut global = 0;
         each(m, |l| global |= u32::from(accesses::space(t.space, t.addr.0[l]) == Space::Global) << l);
         for &u in uses {
-            report_use(cx, regs, u, global, Kind::UndefinedStore, Some(t));
+            let kind = match regs.origin_of(u) {
+                Origin::Memory(origin) if origin.may_be_padding() => Kind::UndefinedCopy,
+                _ => Kind::UndefinedStore,
+            };
+            report_use(cx, regs, u, global, kind, Some(t));
         }
         if regs.any(uses, m).0.is_none() {
             return self.defines(r, t, m);
         }
-        // Constant elements have no register. Then all elements follow the first one.
-        let of = |k: usize| if uses.len() == mem.planes.len() { uses.get(k) } else { uses.first() };
         each(m, |l| {
             let Some((region, at)) = t.at(r, l) else { return };
             for k in 0..mem.planes.len() {
-                let undefined = of(k).is_some_and(|&u| regs.undefined[u as usize] >> l & 1 == 1);
-                let bits = if undefined { u64::MAX } else { 0 };
-                self.memory.set(region, at + k as u64 * u64::from(mem.size), mem.size.into(), bits);
+                let u = elements.get(k).copied().filter(|&u| u != u32::MAX);
+                let (bits, origin) = u.map_or((0, None), |u| (regs.bits(u, l), Some(regs.origin_of(u))));
+                let at = at + k as u64 * u64::from(mem.size);
+                self.memory.set_element(region, at, mem.size.into(), bits, origin);
+            }
+        });
+    }
+    /// `and` and `or` atomics: the bits that they set are defined, and the other bits stay as they are.
+    #[allow(clippy::too_many_arguments, reason = "the parts of an atomic")]
+    fn set_bits(
+        &mut self,
+        cx: &CheckContext<'_, '_>,
+        warp: &Warp,
+        r: &VisibleMemory<'_>,
+        atom: &Atomic,
+        t: &WarpAccess,
+        m: u32,
+        defs: &[u32],
+        regs: &mut Registers,
+    ) {
+        each(t.lanes & m, |l| {
+            let Some((region, at)) = t.at(r, l).filter(|(region, _)| self.memory.tracks(region)) else {
+                return;
+            };
+            for (k, value) in (0..).zip(&atom.values) {
+                let (at, bytes) = (at + k as u64 * u64::from(atom.mem.size), u32::from(atom.mem.size));
+                let bits = self.memory.element(region, at, bytes);
+                if bits == 0 {
+                    continue;
+                }
+                let value = access::value(&warp.planes, *value, l);
+                let kept = if atom.rmw == Rmw::And { value } else { !value };
+                let origin = self.memory.origin(region, at).unwrap_or(Origin::Memory(MemoryOrigin {
+                    by: WarpStep { lanes: 1 << l, ..cx.who },
+                    space: t.space,
+                    at: t.addr.0[l],
+                    bytes: t.bytes[l],
+                    unwritten: self.memory.get(region, at, bytes),
+                    computed: false,
+                }));
+                if let Some(&d) = defs.get(k) {
+                    regs.set_bits(d, l, bits, cx.facts.width(cx.launch, d), Some(origin));
+                }
+                self.memory.set_element(region, at, bytes, bits & kept, Some(origin));
             }
         });
     }
@@ -447,8 +470,7 @@ impl InitCheck {
         let origin = from.map(|u| regs.origin_of(u));
         match sync.kind {
             WarpOpKind::Up | WarpOpKind::Down | WarpOpKind::Bfly | WarpOpKind::Idx => {
-                let (value, others) =
-                    uses.split_first().map_or((0, uses), |(v, o)| (regs.undefined[*v as usize], o));
+                let (value, others) = uses.split_first().map_or((0, uses), |(v, o)| (regs.lanes(*v), o));
                 let how = regs.any(others, m).1;
                 let Some((&d, rest)) = defs.split_first() else { return };
                 regs.set(d, m, how | moved(&warp.planes, sync, m, value), origin);
@@ -465,8 +487,15 @@ impl InitCheck {
                         let lanes = tile_lanes(tile, *trans);
                         let first = tile.iter().position(|&bits| bits != 0).unwrap_or(0);
                         let at = accesses[0].addr.0[first];
-                        let origin = Origin::Memory(WarpStep { lanes, ..cx.who }, accesses[0].space, at, 16);
-                        regs.set(d, m, lanes, Some(origin));
+                        let origin = MemoryOrigin {
+                            by: WarpStep { lanes, ..cx.who },
+                            space: accesses[0].space,
+                            at,
+                            bytes: 16,
+                            unwritten: tile.get(first).copied().unwrap_or(0),
+                            computed: false,
+                        };
+                        regs.set(d, m, lanes, Some(Origin::Memory(origin)));
                     }
                 }
                 MatrixOp::Store { .. } => each(accesses[0].lanes & m, |l| {
@@ -481,8 +510,7 @@ impl InitCheck {
                     let (a, rest) =
                         uses.split_at(if sizes.iter().sum::<usize>() == uses.len() { sizes[0] } else { 0 });
                     let (b, c) = rest.split_at(if a.is_empty() { 0 } else { sizes[1] });
-                    let gone =
-                        |x: &[u32]| !x.is_empty() && x.iter().all(|&u| regs.undefined[u as usize] & m == m);
+                    let gone = |x: &[u32]| !x.is_empty() && x.iter().all(|&u| regs.lanes(u) & m == m);
                     let all = if gone(a) || gone(b) || gone(c) { m } else { 0 };
                     defs.iter().for_each(|&d| regs.set(d, m, all, origin));
                 }
@@ -505,39 +533,6 @@ impl InitCheck {
                 let all = if lanes & m != 0 { m } else { 0 };
                 defs.iter().for_each(|&d| regs.set(d, m, all, origin));
             }
-        }
-    }
-}
-
-impl Registers {
-    /// The first register that is undefined in a lane of `m`, and all lanes in which one is.
-    fn any(&self, uses: &[u32], m: u32) -> (Option<u32>, u32) {
-        let lanes = uses.iter().fold(0, |lanes, &u| lanes | self.undefined[u as usize]);
-        let first = if lanes & m == 0 {
-            None
-        } else {
-            uses.iter().copied().find(|&u| self.undefined[u as usize] & m != 0)
-        };
-        (first, lanes)
-    }
-    /// Lanes enter a function: its registers become undefined. The registers of recursive functions are not
-    /// tracked.
-    fn enter(&mut self, cx: &CheckContext<'_, '_>, func: FuncId, recursive: bool, lanes: u32) {
-        let Some(f) = cx.launch.module.functions.get(func.index()).filter(|_| !recursive) else { return };
-        let all = cx.facts.of_function(func.index(), f);
-        let first = all.start;
-        all.for_each(|r| self.set(r, lanes, u32::MAX, None));
-        f.reg_params.iter().for_each(|p| self.set(first + p.index() as u32, lanes, 0, None));
-    }
-    fn origin_of(&self, reg: u32) -> Origin {
-        self.origin[reg as usize].unwrap_or(Origin::Register(reg))
-    }
-    /// Writes a register in the lanes `m`.
-    fn set(&mut self, reg: u32, m: u32, undefined: u32, origin: Option<Origin>) {
-        let u = &mut self.undefined[reg as usize];
-        *u = *u & !m | undefined & m;
-        if undefined & m != 0 {
-            self.origin[reg as usize] = origin;
         }
     }
 }
@@ -568,7 +563,50 @@ fn tile_lanes(rows: &[u64], trans: bool) -> u32 {
     })
 }
 
-/// Reports a use of a register by the lanes `m` where it is undefined. It counts as defined afterwards.
+/// The undefined bits of a register after a load of `bytes` bytes, which extends the sign or zeros.
+fn extended(bits: u64, bytes: u8, width: u32, signed: bool) -> u64 {
+    let top = u32::from(bytes) * 8;
+    let sign = signed && top < width.min(64) && bits >> (top - 1) & 1 == 1;
+    if sign { bits | u64::MAX << top } else { bits }
+}
+
+/// An operation on registers: the undefined bits of its results.
+fn compute(cx: &CheckContext<'_, '_>, warp: &Warp, fact: &Fact, m: u32, regs: &mut Registers) {
+    let (uses, defs) = (cx.facts.regs(&fact.uses), cx.facts.regs(&fact.defs));
+    let (from, lanes) = regs.any(uses, m);
+    let Some(from) = from else {
+        defs.iter().for_each(|&d| regs.set(d, m, 0, None));
+        return;
+    };
+    let Some(rule) = &fact.bits else {
+        let origin = regs.origin_of(from).computed();
+        defs.iter().for_each(|&d| regs.set(d, m, lanes, Some(origin)));
+        return;
+    };
+    let widths: Vec<u32> = defs.iter().map(|&d| cx.facts.width(cx.launch, d)).collect();
+    let mut results: Vec<[u64; LANES]> = vec![[0; LANES]; defs.len()];
+    each(m & lanes, |l| {
+        for (n, result) in results.iter_mut().enumerate() {
+            result[l] = rule.result(n, &warp.planes, l, &|reg| regs.bits(reg, l));
+        }
+    });
+    // The first source from which an undefined bit can come.
+    let origins: Vec<Origin> = results
+        .iter()
+        .map(|result| {
+            let left = (0..LANES).filter(|&l| result[l] != 0).fold(0, |lanes, l| lanes | 1u32 << l);
+            let from = uses.iter().copied().find(|&u| regs.lanes(u) & left & m != 0);
+            regs.origin_of(from.unwrap_or(uses[0]))
+        })
+        .collect();
+    for (((&d, result), width), origin) in defs.iter().zip(&results).zip(widths).zip(origins) {
+        regs.set(d, m & !lanes, 0, None);
+        each(m & lanes, |l| regs.set_bits(d, l, result[l], width, Some(origin)));
+    }
+}
+
+/// Reports a use of a register by the lanes `m` where it is undefined. It counts as defined afterwards,
+/// except after a mere copy.
 fn report_use(
     cx: &mut CheckContext<'_, '_>,
     regs: &mut Registers,
@@ -577,15 +615,17 @@ fn report_use(
     kind: Kind,
     touch: Option<&WarpAccess>,
 ) {
-    let lanes = regs.undefined[reg as usize] & m;
+    let lanes = regs.lanes(reg) & m;
     if lanes == 0 {
         return;
     }
     let origin = regs.origin_of(reg);
-    regs.undefined[reg as usize] &= !lanes;
+    if kind != Kind::UndefinedCopy {
+        regs.define(reg, lanes);
+    }
     let (launch, facts, who) = (cx.launch, cx.facts, WarpStep { lanes, ..cx.who });
     let other = match origin {
-        Origin::Memory(by, ..) => Some(by.step),
+        Origin::Memory(origin) => Some(origin.by.step),
         Origin::Register(_) => None,
     };
     cx.log.add(launch, kind, who, other, 0, || {
@@ -599,20 +639,31 @@ fn report_use(
             Kind::UndefinedAddress => {
                 (format!("takes its address from a value that {from}"), "used as an address here")
             }
+            Kind::UndefinedCopy => (
+                "copies bytes that nothing wrote, as those between the fields of a structure".into(),
+                "stored here",
+            ),
             _ => (format!("stores a value that {from}"), "stored here"),
         };
         let mut first = findings::side(launch, role, who);
         first.memory = touch.map(|t| findings::memory(launch, t, lanes.trailing_zeros() as usize));
         let mut sides = vec![first];
-        if let Origin::Memory(by, place, at, bytes) = origin {
-            let (space, address) = (accesses::space(place, at), accesses::within(place, at));
-            let allocation = findings::allocation(launch, space, address);
-            let memory = Some(prlx_trace::check::Memory { space, address, bytes, allocation });
-            sides.push(Side {
-                memory,
-                ..findings::side(launch, "read here, where nothing had been written", by)
-            });
+        if let Origin::Memory(origin) = origin {
+            sides.push(read_side(launch, &origin));
         }
         findings::finding(kind, what, sides)
     });
+}
+
+/// The read of memory that nothing wrote, with the bytes in question.
+fn read_side(launch: &Launch<'_>, origin: &MemoryOrigin) -> Side {
+    let (space, address) =
+        (accesses::space(origin.space, origin.at), accesses::within(origin.space, origin.at));
+    let allocation = findings::allocation(launch, space, address);
+    let memory = Some(prlx_trace::check::Memory { space, address, bytes: origin.bytes, allocation });
+    let role = match origin.which() {
+        all if all.is_empty() => "read here, where nothing had been written".to_owned(),
+        which => format!("read here, where nothing had written {which}"),
+    };
+    Side { memory, ..findings::side(launch, &role, origin.by) }
 }

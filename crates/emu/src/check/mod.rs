@@ -16,6 +16,7 @@
 pub mod accesses;
 mod async_work;
 mod barriers;
+mod bit_rules;
 mod bounds;
 mod facts;
 pub mod findings;
@@ -26,8 +27,10 @@ mod notes;
 mod polling;
 mod proxy;
 mod race;
+mod registers;
 mod shadow;
 mod undefined;
+mod volatile;
 
 use std::sync::Mutex;
 

@@ -7,6 +7,10 @@
 //! scopes that include both threads; and mbarriers, where an arrival releases and a wait acquires. Lanes of a
 //! warp are different threads: neither `shfl` nor a common instruction orders them.
 //!
+//! Volatile accesses are strong, but order no other thread. A volatile read of data that meets a volatile
+//! write of another value is therefore a race in shared memory, and a note in global memory, where programs
+//! may mean it. A volatile read that polls a flag is neither.
+//!
 //! Two writes of the same value are a kind of their own, a note. A copy counts as a write of the thread that
 //! began it.
 //!
@@ -14,7 +18,6 @@
 //! - At most four unordered readers of a word are remembered.
 //! - A wait acquires what all arrivals have released so far, including those for the next phase.
 //! - Cluster scope counts as device scope. `fence.mbarrier_init` counts as a full fence. Order by `fence.sc`
-//!   alone is ignored.
 //! - Reads of `wgmma` and `wmma.load` are not checked.
 
 use std::sync::Arc;
@@ -621,12 +624,18 @@ fn conflict(
     let both = a.order.strong && before.order.strong;
     let apart = old.cta != new.cta;
     let narrow = apart && (a.order.scope == Scope::Cta || before.order.scope == Scope::Cta);
-    if both && !narrow {
+    let l = new.lanes.trailing_zeros() as usize;
+    let exchanged = both && exchanges(cx, warp, a, new, old, l);
+    if both && !narrow && !exchanged {
         return;
     }
-    let l = new.lanes.trailing_zeros() as usize;
     let same = new.writes() && old.writes() && a.stores.is_some_and(|mem| keeps_value(warp, mem, a, l));
-    let kind = if same { Kind::SameValue } else { Kind::Race };
+    let shared = accesses::space(a.access.space, a.access.addr.0[l]) == Space::Shared;
+    let kind = match exchanged && !shared {
+        _ if same => Kind::SameValue,
+        true => Kind::VolatileData,
+        false => Kind::Race,
+    };
     let (launch, facts) = (cx.launch, cx.facts);
     let there = WarpStep { cta: old.cta.into(), warp: old.warp(), lanes: unordered, step: old.step() };
     let memory = findings::memory(launch, a.access, l);
@@ -646,7 +655,9 @@ fn conflict(
             (true, _) => {
                 format!("a write{name} and {} {who} give the same value, and nothing orders them", an(&other))
             }
-            (_, true) => format!("{}{name} and {} {who} whose scope is only the CTA", an(&this), an(&other)),
+            (_, true) if narrow => {
+                format!("{}{name} and {} {who} whose scope is only the CTA", an(&this), an(&other))
+            }
             _ => format!("{}{name} and {} {who} touch the same bytes, and nothing orders them", an(&this),
                 an(&other)),
         };
@@ -655,7 +666,7 @@ fn conflict(
         first.memory = Some(memory);
         let second = findings::side(launch, format!("the {other} {who}"), there);
         let mut f = findings::finding(kind, what, vec![first, second]);
-        f.help = Some(match (both, apart, old.warp() == new.warp()) {
+        f.help = Some(match (both && narrow, apart, old.warp() == new.warp()) {
             (true, ..) => "both need a scope that holds both threads: `.gpu` or `.sys`".into(),
             (_, true, _) => {
                 "CTAs are ordered only by a release and an acquire (fences and atomics) or by the end of a launch"
@@ -666,6 +677,22 @@ fn conflict(
         });
         f
     });
+}
+
+/// Whether a volatile read of data meets a volatile write of another value. Which of the two comes first then
+/// decides what the thread reads. A read that polls a flag is no read of data.
+fn exchanges(
+    cx: &CheckContext<'_, '_>,
+    warp: &Warp,
+    a: &Access<'_>,
+    new: AccessRecord,
+    old: AccessRecord,
+    l: usize,
+) -> bool {
+    let (this, other) = (cx.facts.at(cx.who.step), cx.facts.at(old.step()));
+    let reader = if new.writes() { other } else { this };
+    let keeps = new.writes() && a.stores.is_some_and(|mem| keeps_value(warp, mem, a, l));
+    this.volatile && other.volatile && new.writes() != old.writes() && !reader.polls && !keeps
 }
 
 /// Whether a store of lane `l` leaves the memory unchanged.

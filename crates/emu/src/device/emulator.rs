@@ -9,9 +9,9 @@ use prlx_driver::{
 };
 use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_plan::Plan;
-use prlx_trace::Dim3;
 use prlx_trace::check::Findings;
 use prlx_trace::dataflow::DataFlow;
+use prlx_trace::{Dim3, Printed};
 use rustc_hash::FxHashMap;
 
 use crate::calibration::Calibration;
@@ -37,7 +37,7 @@ pub struct Options {
     /// Instructions that one CTA may execute before it counts as stuck. A CTA that only waits is stopped
     /// earlier.
     pub max_steps: u64,
-    /// Bytes of global memory, of CTAs under way, of what checks note, and of what is printed and recorded.
+    /// Bytes of global memory, of CTAs under way, of what checks note, and of what is recorded.
     pub max_memory: u64,
     /// Host threads under seed 0; 0: as many as there are processors, and one for a kernel in which
     /// the order of CTAs can show (`cta_order::matters`). Under any other seed it is always one.
@@ -51,6 +51,8 @@ pub struct Options {
     /// Bytes that the data flow of a launch may take; `None`: it is not recorded. A launch that records it
     /// runs on one host thread.
     pub dataflow: Option<u64>,
+    /// Bytes of text that a launch may print; the device drops the text of later calls. CUDA's default.
+    pub max_printed: u64,
     /// Corrections of approximate operations: at most one for each.
     pub calibrations: Vec<Arc<Calibration>>,
     /// Where global memory begins: devices of one process have none in common.
@@ -69,6 +71,7 @@ impl Default for Options {
             simd: Simd::detect(),
             checks: Checks::NONE,
             dataflow: None,
+            max_printed: 1 << 20,
             calibrations: Vec::new(),
             first: FIRST,
             epoch: EPOCH,
@@ -98,7 +101,7 @@ pub struct Emulator {
     modules: FxHashMap<u64, Loaded>,
     next: u64,
     heap: Heap,
-    output: Vec<u8>,
+    printed: Printed,
     findings: Findings,
     dataflow: Option<DataFlow>,
 }
@@ -130,9 +133,9 @@ impl Emulator {
     pub fn timer_shows(&mut self, nanos: u64) {
         self.options.epoch = nanos;
     }
-    /// What kernels have printed since the last call.
-    pub fn take_output(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.output)
+    /// Takes what the last launch has printed, also if the launch was stopped.
+    pub fn take_printed(&mut self) -> Printed {
+        std::mem::take(&mut self.printed)
     }
     /// What the checks of launches have found since the last call.
     pub fn take_findings(&mut self) -> Findings {
@@ -206,6 +209,7 @@ impl Emulator {
         plan: Option<&Plan>,
     ) -> Result<(Outcome, LaunchStats), Error> {
         let begun = std::time::Instant::now();
+        self.printed = Printed::default();
         let code = self.code(module, kernel, plan)?;
         let o = &self.options;
         let m = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
@@ -229,11 +233,14 @@ impl Emulator {
             max_steps: o.max_steps,
             epoch: o.epoch,
             observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
+            printed: Mutex::default(),
+            max_printed: o.max_printed,
             simd: SimdFunctions::of(o.simd),
         };
         let threads = match o.threads {
             // So that a seed says all that happens; checks are one for all CTAs.
             _ if o.checks.any() || o.dataflow.is_some() || config.seed != 0 => 1,
+            _ if cta_order::prints(&code) => 1,
             0 if cta_order::matters(&code) => 1,
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
@@ -248,10 +255,8 @@ impl Emulator {
             self.findings.add(findings);
             self.dataflow = dataflow;
         }
+        self.printed = launch.printed.into_inner().unwrap_or_default();
         self.memory.mark_all_written();
-        for (_, text) in &outcome.output {
-            self.output.extend_from_slice(text);
-        }
         let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let stats = LaunchStats { warp_instructions: outcome.instructions, nanos };
         Ok((outcome, stats))

@@ -62,7 +62,7 @@ pub struct Cluster {
     peers: Arc<Peers>,
     rng: Rng,
     next: usize,
-    output_bytes: u64,
+    recorded_bytes: u64,
 }
 
 impl Cluster {
@@ -80,7 +80,7 @@ impl Cluster {
             peers,
             rng: Rng::new(0, 0),
             next: 0,
-            output_bytes: 0,
+            recorded_bytes: 0,
         }
     }
     /// Starts cluster number `index`.
@@ -101,7 +101,7 @@ impl Cluster {
         self.peers.begin();
         // A seed other than those of the CTAs.
         self.rng = Rng::new(!launch.config.seed, index);
-        (self.next, self.output_bytes) = (0, 0);
+        (self.next, self.recorded_bytes) = (0, 0);
     }
     /// The bytes of host memory that a cluster takes.
     pub fn bytes(launch: &Launch<'_>) -> u64 {
@@ -109,10 +109,10 @@ impl Cluster {
         let warps = Warp::bytes(launch.code, launch.stride).saturating_mul(launch.warps.into());
         warps.saturating_add(shared).saturating_mul(launch.cluster.volume())
     }
-    /// Bytes that the cluster has printed and recorded since the last call.
-    pub fn new_output_bytes(&mut self) -> u64 {
-        let now = self.ctas.iter().map(Cta::output_bytes).sum::<u64>();
-        now.saturating_sub(std::mem::replace(&mut self.output_bytes, now))
+    /// Bytes that the cluster has recorded since the last call.
+    pub fn new_recorded_bytes(&mut self) -> u64 {
+        let now = self.ctas.iter().map(Cta::recorded_bytes).sum::<u64>();
+        now.saturating_sub(std::mem::replace(&mut self.recorded_bytes, now))
     }
     /// Instructions so far.
     pub fn instructions(&self) -> u64 {
@@ -222,10 +222,6 @@ impl Cluster {
     fn polling_deadlock(&self, launch: &Launch<'_>, check: &SharedChecker) -> Option<Vec<WaitingLanes>> {
         let shelf = check.lock().ok()?;
         shelf.as_ref()?.polling_deadlock(launch, &self.paused_ctas(), false)
-    }
-    /// The text that each CTA printed, with the number of the CTA.
-    pub fn output(&mut self) -> impl Iterator<Item = (u64, Vec<u8>)> {
-        self.ctas.iter_mut().map(|c| (c.state.index, std::mem::take(&mut c.state.output)))
     }
     /// The recorded warps with lanes that have not ended, ascending, and these lanes.
     pub fn unfinished(&self) -> Vec<(WarpId, LaneMask)> {

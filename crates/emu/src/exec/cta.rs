@@ -82,7 +82,6 @@ impl Cta {
                 clock: 0,
                 epoch: launch.epoch,
                 spins: 0,
-                output: Vec::new(),
                 probe_variables: Vec::new(),
             },
             warps: (0..launch.warps).map(|w| Warp::new(w, launch.code, launch.stride)).collect(),
@@ -333,10 +332,9 @@ impl Cta {
         let open = self.warps.iter().filter(|w| w.alive != 0);
         open.filter_map(|w| w.recorder.as_ref().map(|r| (r.warp(), LaneMask(w.alive.into()))))
     }
-    /// Bytes that the CTA has printed and recorded.
-    pub fn output_bytes(&self) -> u64 {
-        let recorded = self.warps.iter().filter_map(|w| w.recorder.as_ref()).map(|r| r.bytes());
-        self.state.output.len() as u64 + recorded.sum::<u64>()
+    /// Bytes that the CTA has recorded.
+    pub fn recorded_bytes(&self) -> u64 {
+        self.warps.iter().filter_map(|w| w.recorder.as_ref()).map(|r| r.bytes()).sum()
     }
     /// The recorded streams of its warps.
     pub fn streams(&mut self) -> Vec<WarpStream> {

@@ -44,6 +44,11 @@ pub fn matters(code: &Code) -> bool {
     })
 }
 
+/// Whether the kernel may print: the order of its text depends on the order of CTAs.
+pub fn prints(code: &Code) -> bool {
+    code.calls.iter().any(|c| c.callee == Callee::Builtin(Builtin::Vprintf))
+}
+
 /// Whether changes of this kind to one place may come in any order.
 fn commutes(rmw: Rmw) -> bool {
     use Rmw::{Add, And, MaxS, MaxU, MinS, MinU, Or, Xor};

@@ -55,8 +55,6 @@ pub struct CtaState {
     pub epoch: u64,
     /// Atomics and volatile accesses so far.
     pub spins: u64,
-    /// The text that the CTA has printed.
-    pub output: Vec<u8>,
     /// The CTA variables of a probe program, by index in `ProbeState::shared_variables`. They are atomic
     /// because warps only borrow them.
     pub probe_variables: Vec<AtomicU64>,

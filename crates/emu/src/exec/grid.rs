@@ -45,8 +45,6 @@ const FIRST_WINDOW: usize = 32;
 pub struct Outcome {
     /// Warp instructions that were executed.
     pub instructions: u64,
-    /// The text that each CTA printed, with the number of the CTA.
-    pub output: Vec<(u64, Vec<u8>)>,
     /// The recorded streams, by warp.
     pub streams: Vec<WarpStream>,
     /// The results of a probe program.
@@ -68,7 +66,6 @@ pub struct Stopped {
 /// The results of one cluster.
 struct ClusterOutput {
     cluster: u64,
-    output: Vec<(u64, Vec<u8>)>,
     streams: Vec<WarpStream>,
     probe_results: Option<ProbeResults>,
 }
@@ -88,9 +85,9 @@ struct Grid<'a> {
     threads: u64,
     /// The most clusters that one host thread keeps running or paused.
     resident: usize,
-    /// The most bytes that may be printed and recorded.
+    /// The most bytes that may be recorded.
     memory_limit: u64,
-    output_bytes: AtomicU64,
+    recorded_bytes: AtomicU64,
 }
 
 /// Runs all CTAs on at most so many host threads, in `memory_limit` bytes, or until one is stopped.
@@ -126,7 +123,7 @@ pub fn run(
         threads,
         resident: (memory_limit.min(MAX_PAUSED_BYTES) / bytes / threads).clamp(1, MAX_RESIDENT) as usize,
         memory_limit,
-        output_bytes: AtomicU64::new(0),
+        recorded_bytes: AtomicU64::new(0),
     };
     if threads == 1 {
         grid.run_clusters();
@@ -151,10 +148,8 @@ pub fn run(
         if let (Some(state), Some(all), Some(more)) = (state, &mut out.probe_results, part.probe_results) {
             all.merge(state, more);
         }
-        out.output.extend(part.output);
         out.streams.extend(part.streams);
     }
-    out.output.sort_by_key(|o| o.0);
     out.streams.sort_by_key(|s| s.warp);
     Ok(out)
 }
@@ -167,12 +162,11 @@ fn probe_state<'a>(launch: &Launch<'a>) -> Option<&'a ProbeState> {
 impl ClusterOutput {
     /// The results of a cluster; `None` if there are none, as a launch may have billions of clusters.
     fn of(launch: &Launch<'_>, cluster: &mut Cluster) -> Option<ClusterOutput> {
-        let output: Vec<_> = cluster.output().filter(|(_, text)| !text.is_empty()).collect();
         let probe_results =
             probe_state(launch).map(|state| cluster.probe_results(state)).filter(|g| !g.is_empty());
         let streams: Vec<_> = cluster.streams().collect();
-        let any = !output.is_empty() || !streams.is_empty() || probe_results.is_some();
-        any.then_some(ClusterOutput { cluster: cluster.index, output, streams, probe_results })
+        let any = !streams.is_empty() || probe_results.is_some();
+        any.then_some(ClusterOutput { cluster: cluster.index, streams, probe_results })
     }
 }
 
@@ -222,7 +216,7 @@ impl Grid<'_> {
             let (index, begun) = (cluster.index, cluster.budget_used());
             let mut ran = cluster
                 .run(self.launch, check, share)
-                .and_then(|p| self.count_output(cluster.new_output_bytes()).map(|()| p));
+                .and_then(|p| self.count_recorded(cluster.new_recorded_bytes()).map(|()| p));
             let waits = matches!(ran, Ok(Progress::Paused { waits: true }));
             let used = cluster.budget_used() - begun;
             if ran.is_ok() {
@@ -332,20 +326,16 @@ impl Grid<'_> {
             *f = Some((index, stopped));
         }
     }
-    /// Counts bytes that were printed and recorded.
+    /// Counts bytes that were recorded.
     ///
     /// # Errors
     /// The bytes exceed the memory limit.
-    fn count_output(&self, bytes: u64) -> Result<(), Error> {
-        if self.output_bytes.fetch_add(bytes, SeqCst).saturating_add(bytes) <= self.memory_limit {
+    fn count_recorded(&self, bytes: u64) -> Result<(), Error> {
+        if self.recorded_bytes.fetch_add(bytes, SeqCst).saturating_add(bytes) <= self.memory_limit {
             return Ok(());
         }
         let name = &self.launch.code.name;
-        let text = format!(
-            "what `{name}` prints and what is recorded of it take more than {} bytes",
-            self.memory_limit
-        );
-        Err(Error::new(ErrorKind::Memory, text)
-            .help("raise the memory limit (--max-memory), or print and record less"))
+        let text = format!("the recording of `{name}` takes more than {} bytes", self.memory_limit);
+        Err(Error::new(ErrorKind::Memory, text).help("raise the memory limit (--max-memory), or record less"))
     }
 }

@@ -1,8 +1,10 @@
 //! The data that all CTAs of a launch share.
 
+use std::sync::Mutex;
+
 use prlx_driver::LaunchConfig;
 use prlx_isa::view::Module;
-use prlx_trace::Dim3;
+use prlx_trace::{Dim3, Printed};
 
 use super::simd::SimdFunctions;
 use crate::code::Code;
@@ -41,6 +43,10 @@ pub struct Launch<'a> {
     pub epoch: u64,
     /// The recording plan, if hooks run.
     pub observe: Option<Observe<'a>>,
+    /// What its threads have printed.
+    pub printed: Mutex<Printed>,
+    /// Bytes of text that are kept at most.
+    pub max_printed: u64,
     /// The hot functions for the vector instruction set of the host.
     pub simd: SimdFunctions,
 }

@@ -374,6 +374,25 @@ fn carries() {
     }
 }
 
+/// Mixed chains have the flag of an addition, as ptxas compiles them: `sub.cc` sets it unless it borrows.
+#[test]
+fn mixed_carry_chains() {
+    let one = |planes: &mut Planes, text: &str, a: u64, b: u64, level| {
+        let srcs = [[a; 32], [b; 32]];
+        run_on(planes, &choose(text, regs(3), level).unwrap(), &srcs, u32::MAX)[0][0]
+    };
+    for level in levels() {
+        for (a, b, after_sub, after_add) in [(1, 2, 0, 6), (2, 1, 1, 6), (0xffff_ffff, 1, 1, 7), (3, 3, 1, 6)]
+        {
+            let mut planes = Planes::default();
+            one(&mut planes, "sub.cc.u32", a, b, level);
+            assert_eq!(one(&mut planes, "addc.u32", 0, 0, level), after_sub, "{a} - {b}, {level:?}");
+            one(&mut planes, "add.cc.u32", a, b, level);
+            assert_eq!(one(&mut planes, "subc.u32", 10, 3, level), after_add, "{a} + {b}, {level:?}");
+        }
+    }
+}
+
 #[test]
 fn between_integers() {
     const ALL: &[(&str, u32, bool)] = &[("u8", 8, false), ("s8", 8, true)];

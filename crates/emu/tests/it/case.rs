@@ -90,7 +90,7 @@ impl Case {
     fn run(&self, seed: u64) -> Result<(Vec<u32>, LaunchStats, String, Findings), Error> {
         let mut e = Emulator::new(self.options.clone());
         let (words, stats) = self.launch(&mut e, seed)?;
-        let output = String::from_utf8_lossy(&e.take_output()).into_owned();
+        let output = String::from_utf8_lossy(&e.take_printed().text).into_owned();
         Ok((words, stats, output, e.take_findings()))
     }
     fn launch(&self, e: &mut Emulator, seed: u64) -> Result<(Vec<u32>, LaunchStats), Error> {

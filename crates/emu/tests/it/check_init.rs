@@ -4,7 +4,7 @@
 use crate::case::Case;
 use prlx_driver::Driver;
 use prlx_emu::{Checks, Emulator, Options};
-use prlx_trace::check::{Check, Finding, Findings, Kind, Space};
+use prlx_trace::check::{Check, Finding, Findings, Grade, Kind, Space};
 
 fn findings(mut case: Case) -> Findings {
     case.options.checks = Checks::NONE.with(Check::Init);
@@ -59,11 +59,11 @@ fn shared_memory() {
         (m.space, m.address, m.allocation.as_ref().unwrap().name.as_str()),
         (Space::Shared, 8, "tile")
     );
-    // Half of what is read was written.
+    // Half of what is read was written, and it is only copied.
     let f = one(&format!(
         "{TILE}mov.u32 %r1, 1;\nst.shared.u16 [tile], %r1;\nld.shared.u32 %r2, [tile];\nst.global.u32 [%rd1], %r2;"
     ));
-    assert_eq!(f.kind, Kind::UndefinedStore);
+    assert_eq!(f.kind, Kind::UndefinedCopy);
     clean(&format!(
         "{TILE}mov.u32 %r1, 1;\nst.shared.u32 [tile], %r1;\nld.shared.u16 %h1, [tile+2];\ncvt.u32.u16 %r2, %h1;\nst.global.u32 [%rd1], %r2;"
     ));
@@ -84,7 +84,7 @@ fn copies_keep_it_undefined() {
     let f = one(&format!(
         "{TILE}ld.shared.u32 %r1, [tile];\nst.shared.u32 [tile+4], %r1;\nld.shared.u32 %r2, [tile+4];\nst.global.u32 [%rd1], %r2;"
     ));
-    assert_eq!(instruction(&f, 1), "ld.shared.u32 %r2, [tile+4];");
+    assert_eq!(instruction(&f, 1), "ld.shared.u32 %r1, [tile];");
     // Lane 31 has one, and lane 30 gets it.
     let shuffle = "setp.ne.u32 %p1, %r0, 31;\n@%p1 mov.u32 %r1, 5;\nshfl.sync.down.b32 %r2, %r1, 1, 31, -1;\n\
                    setp.eq.u32 %p2, %r0, 31;\n@%p2 mov.u32 %r2, 1;\nst.global.u32 [%rd1], %r2;";
@@ -99,7 +99,7 @@ fn decisions_and_addresses() {
     let f = one("mov.u32 %r1, 1;\n@%p3 st.global.u32 [%rd1], %r1;");
     assert_eq!(f.kind, Kind::UndefinedBranch);
     let f =
-        one(&format!("{TILE}ld.shared.u32 %r1, [tile];\nand.b32 %r1, %r1, 0;\nld.shared.u32 %r2, [%r1];"));
+        one(&format!("{TILE}ld.shared.u32 %r1, [tile];\nand.b32 %r1, %r1, 4;\nld.shared.u32 %r2, [%r1];"));
     assert_eq!((f.kind, instruction(&f, 0)), (Kind::UndefinedAddress, "ld.shared.u32 %r2, [%r1];"));
 }
 
@@ -165,4 +165,92 @@ fn products() {
     assert_eq!((f.kind, instruction(&f, 0)), (Kind::UndefinedStore, "st.global.f32 [%rd1], %f1;"));
     // Half the rows of A are nobody's.
     clean(&format!("{}{mma}", set(&[&a[..1], &a[2..3], &b, &c].concat())));
+}
+
+/// A structure of three words in 16 bytes, in shared memory. Its padding is in `%r5`.
+const PADDED: &str = ".shared .align 16 .b8 tile[512];\nmov.u32 %r1, 7;\nst.shared.v2.u32 [tile], {%r1, %r1};\n\
+    st.shared.u32 [tile+8], %r1;\nld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [tile];\n";
+
+#[test]
+fn padding_is_copied_and_not_used() {
+    let copy = "st.global.v4.u32 [%rd0], {%r2, %r3, %r4, %r5};";
+    let f = one(&format!("{PADDED}{copy}"));
+    assert_eq!((f.kind, f.kind.grade()), (Kind::UndefinedCopy, Grade::Note));
+    assert_eq!(f.sides[1].role, "read here, where nothing had written bytes 12 to 15 of 16");
+    // The defined fields are defined, also after the copy.
+    clean(&format!("{PADDED}add.u32 %r2, %r2, %r4;\nst.global.u32 [%rd1], %r2;"));
+    let f = one(&format!("{PADDED}add.u32 %r5, %r5, 1;\nst.global.u32 [%rd1], %r5;"));
+    assert_eq!(f.kind, Kind::UndefinedStore);
+    assert_eq!(f.sides[1].role, "read here, where nothing had written bytes 12 to 15 of 16");
+    // The copy in global memory is as undefined as the original.
+    let found = findings(Case::new(&format!(
+        "{PADDED}{copy}\nld.global.u32 %r6, [%rd0+12];\nadd.u32 %r6, %r6, 1;\nst.global.u32 [%rd1], %r6;"
+    )));
+    let kinds: Vec<Kind> = found.list.iter().map(|f| f.kind).collect();
+    assert_eq!(kinds, [Kind::UndefinedCopy, Kind::UndefinedStore], "{found:#?}");
+    assert_eq!(instruction(&found.list[1], 1), "ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [tile];");
+}
+
+#[test]
+fn atomics_define_single_bits() {
+    let word = ".shared .align 4 .b32 word;\n";
+    let uses = |of: &str| format!("ld.shared.u32 %r1, [word];\n{of}\nst.global.u32 [%rd1], %r2;");
+    let and = format!("{word}red.shared.and.b32 [word], 0xfffffffe;\n");
+    let or = format!("{word}mov.u32 %r3, 6;\natom.shared.or.b32 %r4, [word], %r3;\n");
+    clean(&format!("{and}{}", uses("and.b32 %r2, %r1, 1;")));
+    clean(&format!("{or}{}", uses("and.b32 %r2, %r1, 6;")));
+    clean(&format!("{or}{}", uses("shr.u32 %r2, %r1, 1;\nand.b32 %r2, %r2, 3;")));
+    clean(&format!("{or}{}", uses("or.b32 %r2, %r1, 0xfffffff9;")));
+    clean(&format!("{and}{}", uses("lop3.b32 %r2, %r1, 1, 8, 0xea;")));
+    for (set, of) in [
+        (&and, "and.b32 %r2, %r1, 3;"),
+        (&or, "and.b32 %r2, %r1, 7;"),
+        (&or, "add.u32 %r2, %r4, 1;"),
+        (&or, "shr.u32 %r2, %r1, 2;"),
+    ] {
+        let f = one(&format!("{set}{}", uses(of)));
+        assert_eq!(f.kind, Kind::UndefinedStore, "{of}");
+    }
+    let f = one(&format!("{word}red.shared.add.u32 [word], 1;"));
+    assert_eq!(f.kind, Kind::UndefinedUpdate);
+}
+
+#[test]
+fn bytes_of_a_register_are_told_apart() {
+    // Byte 0 is written, bytes 1 to 3 are not.
+    let load = format!("{TILE}mov.u32 %r1, 200;\nst.shared.u8 [tile], %r1;\nld.shared.u32 %r1, [tile];\n");
+    let first = "prmt.b32 %r2, %r1, 0, 0x4440;\n";
+    for of in [
+        "cvt.u32.u8 %r2, %r1;",
+        "cvt.s32.s8 %r2, %r1;",
+        "bfe.u32 %r2, %r1, 0, 8;",
+        "shl.b32 %r2, %r1, 24;",
+        first,
+        "mov.b32 {%h1, %h2}, %r1;\nmov.u16 %h3, 255;\nand.b16 %h1, %h1, %h3;\ncvt.u32.u16 %r2, %h1;",
+        "st.local.u32 [stack], %r1;\nld.local.u8 %r2, [stack];",
+    ] {
+        let body = format!(
+            "{load}.local .align 4 .b8 stack[8];\n{of}\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd1], %r2;"
+        );
+        clean(&body);
+    }
+    for of in ["bfe.u32 %r2, %r1, 0, 9;", "shr.u32 %r2, %r1, 1;", "cvt.u32.u16 %r2, %r1;"] {
+        let f = one(&format!("{load}{of}\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd1], %r2;"));
+        assert_eq!(f.kind, Kind::UndefinedStore, "{of}");
+        assert_eq!(f.sides[1].role, "read here, where nothing had written bytes 1 to 3 of 4");
+    }
+}
+
+#[test]
+fn the_first_read_is_named_after_other_memory() {
+    let f = one(&format!(
+        "{TILE}ld.shared.u32 %r1, [tile];\nmax.s32 %r1, %r1, 3;\nst.shared.u32 [tile+64], %r1;\nbar.sync 0;\n\
+         ld.shared.u32 %r2, [tile+64];\nst.global.u32 [%rd1], %r2;"
+    ));
+    assert_eq!(instruction(&f, 1), "ld.shared.u32 %r1, [tile];");
+    // A later defined value ends it.
+    clean(&format!(
+        "{TILE}ld.shared.u32 %r1, [tile];\nst.shared.u32 [tile+64], %r1;\nst.shared.u32 [tile+64], %r0;\n\
+         ld.shared.u32 %r2, [tile+64];\nst.global.u32 [%rd1], %r2;"
+    ));
 }

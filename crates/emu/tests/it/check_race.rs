@@ -3,7 +3,7 @@
 
 use crate::case::Case;
 use prlx_emu::Checks;
-use prlx_trace::check::{Check, Finding, Findings, Kind};
+use prlx_trace::check::{Check, Finding, Findings, Grade, Kind};
 
 /// Seeds: what is found must not hang on the schedule.
 const SEEDS: [u64; 4] = [0, 1, 2, 3];
@@ -259,4 +259,42 @@ fn barriers_of_the_cluster() {
     let narrow = findings(&case("fence.acq_rel.cta;", "arrive.relaxed"), 0);
     let of: Vec<&str> = narrow.list.iter().map(|f| f.what.split(" touch").next().unwrap()).collect();
     assert!(!of.is_empty() && of.iter().all(|w| w.ends_with("of another CTA")), "{of:?}");
+}
+
+#[test]
+fn volatile_orders_no_data() {
+    let volatile =
+        |case: Case| Case { body: case.body.replace(".shared.u32", ".volatile.shared.u32"), ..case };
+    for with in [1, 32] {
+        let f = racy(&volatile(exchange(with, "")));
+        assert!(["a volatile write", "a volatile read"].iter().all(|w| f.what.contains(w)), "{}", f.what);
+        clean(&volatile(exchange(with, "bar.sync 0;")));
+    }
+    clean(&volatile(exchange(1, "bar.warp.sync -1;")));
+    // In global memory programs may mean it, as in asynchronous iterations: a note.
+    let global = "mov.u32 %r2, 7;\nadd.u32 %r2, %r2, %r0;\nst.volatile.global.u32 [%rd1], %r2;\nxor.b32 %r3, %r0, 32;\n\
+        mul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd2, %rd0, %rd2;\nld.volatile.global.u32 %r4, [%rd2];";
+    assert_eq!(kinds(&Case::new(global).shape(1, 64)), [Kind::VolatileData]);
+    assert_eq!(Kind::VolatileData.grade(), Grade::Note);
+}
+
+#[test]
+fn volatile_flags_are_polled() {
+    let producer = "setp.ne.u32 %p1, %r0, 0;\n@%p1 bra WAIT;\nst.global.u32 [%rd0+4], 5;\nmembar.gl;\n\
+        st.volatile.global.u32 [%rd0], 1;\nbra END;\n";
+    // A loop that waits; a test before a fence; a fence right after the read.
+    for wait in [
+        "WAIT:\nld.volatile.global.u32 %r2, [%rd0];\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra WAIT;\nmembar.gl;\n",
+        "WAIT:\nld.volatile.global.u32 %r2, [%rd0];\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra END;\nmembar.gl;\n",
+        "WAIT:\nld.volatile.global.u32 %r2, [%rd0];\nmembar.gl;\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra END;\n",
+    ] {
+        let body = format!("{producer}{wait}ld.global.u32 %r3, [%rd0+4];\nEND:");
+        let mut case = Case::new(&body).shape(1, 64);
+        case.words[0] = 0;
+        clean(&case);
+    }
+    // The same value again, and a vote for the last writer.
+    clean(&Case::new(
+        ".shared .align 4 .b32 any;\nst.volatile.shared.u32 [any], %r0;\nbar.sync 0;\nld.volatile.shared.u32 %r1, [any];",
+    ));
 }

@@ -78,8 +78,8 @@ impl Device {
             self.emulator.read(*memory, &mut content).map_err(|e| code_of(&e))?;
             write_host(*at, &content);
         }
-        let output = self.emulator.take_output();
-        let _ = std::io::stdout().write_all(&output);
+        let printed = self.emulator.take_printed();
+        let _ = std::io::stdout().write_all(&printed.text);
         self.clock += run.map_err(|e| code_of(&e))?.warp_instructions;
         Ok(())
     }

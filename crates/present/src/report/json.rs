@@ -2,17 +2,19 @@
 //! keys.
 //!
 //! # Invariants
-//! Reading what was written gives the same report, and writing that gives the same bytes. Results of checks
-//! are written but not read.
+//! Reading what was written gives the same report, and writing that gives the same bytes. What the
+//! runs of both sides gave ([`Sides`]) is written but not read.
 
 use std::io::{self, Write};
 
 use prlx_analyze::Report;
+use prlx_trace::Printed;
 use prlx_trace::check::Findings;
 use serde_json::{Map, Value};
 
 use crate::checks::checks_json;
 use crate::document;
+use crate::printed::printed_json;
 
 /// Changes when a key changes its meaning or is removed; a new key does not change it.
 const VERSION: u32 = 1;
@@ -26,16 +28,27 @@ struct Body<'a> {
     report: &'a Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     checks: Option<[Value; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    printed: Option<[Value; 2]>,
 }
 
-/// Writes `report` as one JSON object and a line end. `checks` holds what the checks of each side found, if
-/// they ran.
+/// What the runs of both sides gave besides their recordings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sides<'a> {
+    /// The findings of checks, if they ran.
+    pub checks: Option<[&'a Findings; 2]>,
+    /// The text that the kernels printed, if the device keeps it.
+    pub printed: Option<[&'a Printed; 2]>,
+}
+
+/// Writes `report` as one JSON object and a line end, with what the runs of both sides gave.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn json(out: &mut impl Write, report: &Report, checks: Option<[&Findings; 2]>) -> io::Result<()> {
-    let checks = checks.map(|both| both.map(checks_json));
-    document::write(out, FORMAT, VERSION, &Body { more: Map::new(), report, checks })
+pub fn json(out: &mut impl Write, report: &Report, sides: Sides<'_>) -> io::Result<()> {
+    let checks = sides.checks.map(|both| both.map(checks_json));
+    let printed = sides.printed.map(|both| both.map(printed_json));
+    document::write(out, FORMAT, VERSION, &Body { more: Map::new(), report, checks, printed })
 }
 
 /// Writes `report` as [`json`] does, with the keys of `more` before its own.
@@ -43,7 +56,7 @@ pub fn json(out: &mut impl Write, report: &Report, checks: Option<[&Findings; 2]
 /// # Errors
 /// Those of `out`.
 pub(crate) fn json_with(out: &mut impl Write, report: &Report, more: Map<String, Value>) -> io::Result<()> {
-    document::write(out, FORMAT, VERSION, &Body { more, report, checks: None })
+    document::write(out, FORMAT, VERSION, &Body { more, report, checks: None, printed: None })
 }
 
 #[derive(serde::Deserialize)]

@@ -85,7 +85,7 @@ fn a_page_says_what_the_report_says() {
 
 fn prlx_json(r: &Report) -> String {
     let mut out = Vec::new();
-    prlx_present::json(&mut out, r, None).unwrap();
+    prlx_present::json(&mut out, r, prlx_present::Sides::default()).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -20,7 +20,7 @@ fn as_text(r: &Report, style: Style) -> String {
 
 fn as_json(r: &Report) -> String {
     let mut out = Vec::new();
-    json(&mut out, r, None).unwrap();
+    json(&mut out, r, prlx_present::Sides::default()).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -141,7 +141,7 @@ fn compare(a: &[Trace], b: &[Trace], options: &DiffOptions) -> Report {
     }
     let written = |r: &Report| {
         let mut out = Vec::new();
-        json(&mut out, r, None).unwrap();
+        json(&mut out, r, prlx_present::Sides::default()).unwrap();
         out
     };
     assert_eq!(written(&read_json(&written(&r)).unwrap()), written(&r));

@@ -8,9 +8,9 @@ use prlx_analyze::outputs::{Tolerance, add_outputs};
 use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_analyze::{DiffOptions, Report};
 use prlx_driver::Job;
-use prlx_trace::Trace;
 use prlx_trace::check::Findings;
 use prlx_trace::launch::Window;
+use prlx_trace::{Printed, Trace};
 
 use super::explain::{Origin, explain_launch};
 use super::locates_visits;
@@ -18,7 +18,7 @@ use super::outputs::{compare_outputs, with_common_outputs};
 use crate::Monitor;
 use crate::device::DeviceOptions;
 use crate::diff::diff_traces;
-use crate::record::{self, RecordedLaunch, RecorderOptions};
+use crate::record::{self, RecorderOptions};
 
 /// Findings of a comparison that get operands by default: each costs one more run of both sides.
 pub const ZOOMED_FINDINGS: usize = 3;
@@ -74,6 +74,8 @@ pub struct LaunchComparison {
     pub traces: [Rc<Trace>; 2],
     /// What the checks found on each side.
     pub checks: [Findings; 2],
+    /// What the kernels of both sides printed.
+    pub printed: [Printed; 2],
 }
 
 /// Records both jobs on a device and compares them; the report calls them `names`.
@@ -95,8 +97,9 @@ pub fn compare_launch_files(
     let jobs = &*with_common_outputs(jobs);
     let (left, right) = (record(&jobs[0])?, record(&jobs[1])?);
     let compared = compare_outputs(jobs, [&left.outputs, &right.outputs], options.tolerance);
-    let (RecordedLaunch { trace: a, findings: of_a, .. }, RecordedLaunch { trace: b, findings: of_b, .. }) =
-        (left, right);
+    let printed = [left.printed, right.printed];
+    let checks = [left.findings, right.findings];
+    let (a, b) = (left.trace, right.trace);
     if let Some(folder) = &options.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         record::save(&a, &folder.join("a.prlx"))?;
@@ -118,7 +121,7 @@ pub fn compare_launch_files(
     if let Some(views) = options.views {
         scene.add([&a, &b], &report, 0, views, &PathViewOptions::default())?;
     }
-    Ok(LaunchComparison { report, scene, traces: [Rc::new(a), Rc::new(b)], checks: [of_a, of_b] })
+    Ok(LaunchComparison { report, scene, traces: [Rc::new(a), Rc::new(b)], checks, printed })
 }
 
 /// Records both sides again around the first `most` findings of a report and attaches all operands there.

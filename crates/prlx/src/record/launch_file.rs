@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, Output, RecordOptions};
 use prlx_plan::RecordingRequest;
-use prlx_trace::Trace;
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
+use prlx_trace::{Printed, Trace};
 
 use super::filters;
 use super::options::RecorderOptions;
@@ -66,6 +66,8 @@ pub struct RecordedLaunch {
     pub trace: Trace,
     /// What the checks found.
     pub findings: Findings,
+    /// What the kernel printed.
+    pub printed: Printed,
     /// The outputs that the recorded run left; empty if the launch was stopped or the job names none.
     pub outputs: Vec<Output>,
 }
@@ -107,7 +109,7 @@ pub fn record(
     let mut recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot record {}", job.name))?;
     drop(activity);
-    let findings = device.findings(job);
+    let (findings, printed) = (device.findings(job), device.take_printed());
     if let Some(changed) = recorded.original.as_ref().filter(|b| !b.changed.is_empty()) {
         monitor.warn(&format!(
             "{}: {} differ between the recorded and the unrecorded run: the kernel depends on its schedule, or recording changed its result",
@@ -124,5 +126,5 @@ pub fn record(
         }
     }
     let outputs = std::mem::take(&mut recorded.outputs);
-    Ok(RecordedLaunch { trace: recorded.into_trace(rewrite.plan.module), findings, outputs })
+    Ok(RecordedLaunch { trace: recorded.into_trace(rewrite.plan.module), findings, printed, outputs })
 }

@@ -30,7 +30,7 @@ const ROWS: usize = 10_000;
 pub fn html(out: &mut impl Write, report: &Report, scene: &ViewModel) -> io::Result<()> {
     let page = ReportPage { report, scene };
     let mut json = Vec::new();
-    super::super::json::json(&mut json, report, None)?;
+    super::super::json::json(&mut json, report, super::super::json::Sides::default())?;
     // Within a script element only `</` ends it; as an escape it is the same text.
     let json = String::from_utf8_lossy(&json).replace('<', "\\u003c");
     write!(
