@@ -55,10 +55,11 @@ pub struct Arg {
 
 /// The value that a parameter receives.
 #[derive(Clone, PartialEq, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a launch has few arguments")]
 pub enum ArgValue {
     /// A scalar: its type and its bits.
     Scalar(Scalar, u64),
-    /// A struct.
+    /// A struct that is passed by value.
     Struct {
         /// Its bytes in memory order.
         bytes: Vec<u8>,
@@ -97,7 +98,7 @@ pub struct Buffer {
     /// If set, the parameter is a tensor map over the buffer instead of its address.
     pub map: Option<TensorMap>,
     /// Where the buffer lies in an allocation that it shares; `None` if it has an allocation of its own.
-    pub place: Option<Placement>,
+    pub place: Option<Box<Placement>>,
 }
 
 /// The place of a buffer in an allocation that several buffers share.

@@ -98,7 +98,7 @@ pub enum Command {
     /// Merge the parts of a report that `diff --shard` wrote
     Merge(MergeArgs),
     /// Run and compare two launch files or two programs
-    Compare(CompareArgs),
+    Compare(Box<CompareArgs>),
     /// Compare a new recording with a golden one, and allow only the differences that rules name
     Assert(AssertArgs),
     /// Run a launch file or a program many times, and compare the outcomes

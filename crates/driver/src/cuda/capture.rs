@@ -1,4 +1,5 @@
-//! Copies the memory behind the pointers among a launch's parameters to the host, before and after the launch.
+//! Copies the memory behind the pointers among a launch's parameters to the host, before and after the
+//! launch.
 //!
 //! A pointer is an 8-byte word at a multiple of 8 within one parameter whose value lies in an allocation. Its
 //! range extends to the next such pointer, or to the end of the allocation.
@@ -16,8 +17,8 @@ use crate::cuda::library::failure::Failure;
 use crate::cuda::library::open::Library;
 use crate::launch_file::CapturedBuffer;
 
-/// Waits for the device and copies the memory behind a launch's pointers. `params` is the parameter buffer, and
-/// `places` has offset and size of each parameter. The launch's context must be the calling thread's current
+/// Waits for the device and copies the memory behind a launch's pointers. `params` is the parameter buffer,
+/// and `places` has offset and size of each parameter. The launch's context must be the calling thread's current
 /// one, and no stream may be in capture.
 ///
 /// # Errors

@@ -85,7 +85,7 @@ pub(super) fn buffer(
 }
 
 /// Reads where a buffer lies in an allocation that it shares.
-fn placement(table: &Table<'_>, ty: Scalar) -> Result<Option<Placement>, Error> {
+fn placement(table: &Table<'_>, ty: Scalar) -> Result<Option<Box<Placement>>, Error> {
     let Some(name) = table.get("allocation") else {
         return match table.get("offset") {
             Some(v) => Err(v.error("only a buffer in a shared `allocation` has an offset")),
@@ -97,7 +97,7 @@ fn placement(table: &Table<'_>, ty: Scalar) -> Result<Option<Placement>, Error> 
         let aligned = offset % element::size(ty) as u64 == 0;
         if aligned { Ok(offset) } else { Err(v.error("an offset is a multiple of the element's size")) }
     })?;
-    Ok(Some(Placement { allocation: name.text()?.to_owned(), offset }))
+    Ok(Some(Box::new(Placement { allocation: name.text()?.to_owned(), offset })))
 }
 
 /// Reads the content of a buffer that is generated from a few numbers.

@@ -55,7 +55,7 @@ pub struct CapturedLaunch {
 pub struct CapturedBuffer {
     /// Byte offset of the pointer in the parameter buffer.
     pub offset: u32,
-    /// The pointer.
+    /// The address that the parameter holds.
     pub address: u64,
     /// Address of the allocation that the pointer leads into.
     pub allocation: u64,
@@ -86,7 +86,7 @@ impl CapturedLaunch {
         Ok(())
     }
 
-    /// The files of the launch: names and contents. The launch file comes last, so one that is there is whole.
+    /// The files of the launch: names and contents. The launch file comes last: if it is there, all are.
     pub fn files(&self) -> Vec<(String, Vec<u8>)> {
         let (module, _) = ptx::read(&self.ptx);
         let signature = Signature::all(&module).into_iter().find(|s| s.name == self.kernel);
@@ -202,7 +202,7 @@ fn buffer(
     shared: &BTreeMap<u64, u64>,
 ) -> Vec<(String, Vec<u8>)> {
     let guess = used.element.unwrap_or(Scalar::U32);
-    let whole = |bytes: u64| bytes % element::size(guess) as u64 == 0;
+    let whole = |bytes: u64| bytes.is_multiple_of(element::size(guess) as u64);
     let offset = shared.get(&b.allocation).map(|base| b.address - base);
     let ty = if whole(b.before.len() as u64) && offset.is_none_or(whole) { guess } else { Scalar::U8 };
     let file = format!("{name}.npy");
@@ -277,7 +277,8 @@ mod tests {
 .version 8.0
 .target sm_80
 .address_size 64
-.visible .entry k(.param .u64 k_x, .param .u64 k_y, .param .align 8 .b8 k_s[16], .param .f32 k_f, .param .s64 k_n)
+.visible .entry k(.param .u64 k_x, .param .u64 k_y, .param .align 8 .b8 k_s[16], .param .f32 k_f,
+    .param .s64 k_n)
 {
     .reg .b64 %rd<4>; .reg .f32 %f<3>;
     ld.param.u64 %rd1, [k_x];
@@ -337,7 +338,7 @@ mod tests {
         assert_eq!(job.args[4].value, ArgValue::Scalar(Scalar::S64, -3i64 as u64));
         let ArgValue::Struct { bytes, pointers } = &job.args[2].value else { panic!("a struct") };
         assert_eq!((bytes[8], pointers.as_slice()), (7, &[(0, 5)][..]));
-        assert_eq!(files[&after_file("y")].ends_with(&[1; 8]), true);
+        assert!(files[&after_file("y")].ends_with(&[1; 8]));
         assert!(!files.contains_key(&after_file("x")));
     }
 }

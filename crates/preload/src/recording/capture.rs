@@ -22,9 +22,14 @@ pub(super) struct Capture {
 }
 
 impl Session {
-    /// Waits for the device and copies the memory of a launch that is about to go into a stream. `None` if the
-    /// session captures nothing, or the memory cannot be copied.
-    pub(super) fn begin_capture(&self, module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Capture> {
+    /// Waits for the device and copies the memory of a launch that is about to go into a stream. `None` if
+    /// the session captures nothing, or the memory cannot be copied.
+    pub(super) fn begin_capture(
+        &self,
+        module: &Module,
+        kernel: &Kernel,
+        launch: &Launch,
+    ) -> Option<Box<Capture>> {
         let (most, ptx) = (self.options.capture?, module.ptx.clone()?);
         let name = &module.plan.module.functions.get(kernel.function)?.name;
         let copied = Library::open().map_err(|e| e.message).and_then(|l| {
@@ -42,7 +47,7 @@ impl Session {
         };
         let (number, params) = (launch.number, launch.params.clone());
         let captured = CapturedLaunch { number, kernel: name.clone(), ptx, config, params, buffers };
-        Some(Capture { launch: captured, folder: capture_folder(&self.recording, number) })
+        Some(Box::new(Capture { launch: captured, folder: capture_folder(&self.recording, number) }))
     }
 }
 

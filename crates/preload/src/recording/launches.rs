@@ -92,7 +92,7 @@ pub struct RecordedLaunch {
     context: Arc<ContextRecorder>,
     number: u64,
     stream: *mut c_void,
-    capture: Option<Capture>,
+    capture: Option<Box<Capture>>,
 }
 
 /// What a launch's hidden parameter leads to.

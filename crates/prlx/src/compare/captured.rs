@@ -17,7 +17,7 @@ use prlx_driver::{Job, LAUNCH_FILE, Output, after_file, npy, short_name};
 use super::explain::{Origin, explain_launch};
 use super::launch_files::CompareOptions;
 use super::outputs::{compare_outputs, ignore_unchanged, with_common_outputs};
-use super::programs::Programs;
+use super::program_runs::Programs;
 use crate::Monitor;
 use crate::diff::match_processes;
 
@@ -25,10 +25,11 @@ use crate::diff::match_processes;
 const CAPTURE_BYTES: u64 = 256 << 20;
 
 /// What a report says if a launch got other memory, and nothing tells which launch left it.
-const EARLIER: &str = "an earlier launch, or the host, left other memory for this launch: --digest finds the first \
-     launch that does";
+const EARLIER: &str = "an earlier launch, or the host, left other memory for this launch: --digest finds the \
+     first launch that does";
 
-/// Explains the culprit if digests name one, and otherwise the first launch that differs. Programs that do not make the launch again get a warning.
+/// Explains the culprit if digests name one, and otherwise the first launch that differs. Programs that do
+/// not make the launch again get a warning.
 ///
 /// # Errors
 /// If a program cannot be run again, or the user interrupts.

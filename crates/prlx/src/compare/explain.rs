@@ -29,9 +29,9 @@ const GPU_CTA_STEPS: u64 = 1 << 16;
 const FROM_CPU: &str = "the cause comes from running both sides again on the CPU device";
 
 /// What a report says if the difference does not show on the CPU device.
-const ONLY_ON_GPU: &str = "run again on the CPU device, both sides leave equal outputs: the difference depends on the \
-     GPU, as on the order of its threads, on fused operations, or on approximate functions; `prlx run --check all` of \
-     both launches looks for races";
+const ONLY_ON_GPU: &str = "run again on the CPU device, both sides leave equal outputs: the difference depends on \
+     the GPU, as on the order of its threads, on fused operations, or on approximate functions; \
+     `prlx run --check all` of both launches looks for races";
 
 /// Where the launches ran that are explained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,6 +5,7 @@ mod captured;
 mod explain;
 mod launch_files;
 mod outputs;
+mod program_runs;
 mod programs;
 
 pub use launch_files::{

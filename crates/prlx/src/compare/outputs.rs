@@ -82,8 +82,8 @@ fn common_type([a, b]: [Scalar; 2]) -> Option<Scalar> {
     same.then_some(a)
 }
 
-/// Makes elements equal that neither launch changed: what lies there is not their work. Memory behind the last
-/// tensor of an allocation has chance contents.
+/// Makes elements equal that neither launch changed: what lies there is not their work. Memory behind the
+/// last tensor of an allocation has chance contents.
 pub(super) fn ignore_unchanged(jobs: &[Job; 2], outputs: [&mut [prlx_driver::Output]; 2]) {
     let [all_a, all_b] = outputs;
     for a in all_a {

@@ -1,9 +1,8 @@
 //! Compares two programs: records both, compares their sessions, and runs both again to see operands.
 
 use std::ffi::OsString;
-use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use prlx_analyze::Report;
 use prlx_analyze::view::ViewModel;
 use prlx_driver::session::{Options, Session, Zoom};
@@ -12,11 +11,10 @@ use prlx_trace::{Level, Trace};
 use super::captured::explain_programs;
 use super::launch_files::CompareOptions;
 use super::locates_visits;
+use super::program_runs::Programs;
 use crate::Monitor;
 use crate::diff::{diff_sessions, match_processes, read_file};
-use crate::record::{
-    self, LaunchSelection, ProgramOutput, RecordingFolder, Supervisor, patterns, session_options,
-};
+use crate::record::{LaunchSelection, RecordingFolder, Supervisor, patterns, session_options};
 
 /// A comparison of two programs.
 #[derive(Debug)]
@@ -59,43 +57,6 @@ pub fn compare_programs(
         explain_programs(&mut compared.report, &sides, &programs, &session, options, monitor)?;
     }
     Ok(ProgramComparison { report: compared.report, scene: compared.scene, sides, folder })
-}
-
-/// Two programs that run more than once.
-pub(super) struct Programs<'a> {
-    commands: [&'a [OsString]; 2],
-    /// Where recordings go.
-    folder: &'a Path,
-    /// Overwrite recordings that are there.
-    force: bool,
-    supervisor: Supervisor,
-}
-
-impl Programs<'_> {
-    /// Runs side `side` once more; the name of its recording ends in `suffix`.
-    pub(super) fn record(
-        &self,
-        side: usize,
-        suffix: &str,
-        options: &Options,
-        monitor: &Monitor<'_>,
-    ) -> Result<Session> {
-        monitor.check()?;
-        let name = ["a", "b"][side];
-        let options = Options { folder: self.folder.join(format!("{name}{suffix}.prlx")), ..options.clone() };
-        if self.force {
-            record::remove_recording(&options.folder)?;
-        }
-        let output = ProgramOutput::ToStderr;
-        let ended = record::run_program(self.commands[side], &options, output, &self.supervisor, monitor)?;
-        if ended.stopped {
-            bail!("stopped by a signal, while {} ran", name.to_uppercase());
-        }
-        if let Some(how) = ended.failure() {
-            monitor.warn(&format!("{} {how}", name.to_uppercase()));
-        }
-        Ok(Session::open(&options.folder)?)
-    }
 }
 
 /// Runs both programs again for all operands around the first finding of the first launch that differs. If a
