@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 
 use prlx_trace::Nanos;
 
-/// Which profiler wrote the buffer.
+/// The profiler that wrote a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
-    /// TVM's, and FlashInfer's before it wrote down multiprocessors.
+    /// The layout of TVM's profiler, and of FlashInfer's before it recorded SMs.
     #[default]
     CudaProfiler,
     /// The layout of FlashInfer's profiler.
     FlashInfer,
 }
 
-/// What an event says; the codes of the tag.
+/// Type of an event, as in the tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A region begins.
     Begin,
     /// The region ends.
     End,
-    /// A moment without duration.
+    /// A moment in time, without duration.
     Instant,
 }
 
@@ -32,63 +32,63 @@ pub struct Event {
     pub nanos: Nanos,
     /// Number of the region: an index into the user's event names.
     pub id: u16,
-    /// What it says.
+    /// Type of the event.
     pub kind: Kind,
 }
 
-/// What a (CTA, group) wrote.
+/// The events of one group of one CTA.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lane {
-    /// Which: `block * groups + group`.
+    /// Number of the lane: `block * groups + group`.
     pub number: u32,
-    /// The multiprocessor, where that is written down.
+    /// The SM, if the buffer records it.
     pub sm: Option<u32>,
-    /// Its events, in order.
+    /// Events of the lane, in order of time.
     pub events: Vec<Event>,
-    /// When it finalized.
+    /// When the lane finalized. `None` if it never did.
     pub end: Option<Nanos>,
-    /// Events that are not there; of a lane that ran out of the buffer at least this many.
+    /// Number of lost events. It is a lower bound if the lane wrote past the end of the buffer.
     pub lost: u64,
 }
 
-/// A decoded buffer.
+/// The contents of a buffer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Buffer {
-    /// CTAs of the grid.
+    /// Number of CTAs of the grid.
     pub blocks: u32,
-    /// Groups of a CTA.
+    /// Number of groups of a CTA.
     pub groups: u32,
-    /// Lanes that wrote something, ascending.
+    /// Lanes with events, in ascending order.
     pub lanes: Vec<Lane>,
-    /// What was repaired or is missing, and how often.
+    /// Repairs and losses, with their numbers.
     pub repairs: BTreeMap<Repair, u64>,
 }
 
-/// What is wrong with a buffer, and was mended or left out.
+/// A defect of a buffer that was repaired, or whose words were dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Repair {
     /// The header was never written.
     Header,
-    /// The timer's low half began anew.
+    /// The low half of the timer wrapped around.
     Wrap,
-    /// What an earlier launch left.
+    /// A word that an earlier launch wrote.
     Stale,
-    /// The word of a begin was 0, as an empty slot.
+    /// The word of a begin was 0, as in an empty slot.
     ZeroWord,
-    /// An empty slot between two of a lane.
+    /// An empty slot between two words of a lane.
     Hole,
     /// The lane wrote past the end of the buffer.
     Truncated,
     /// The lane never finalized.
     Unfinished,
-    /// Groups that the tag does not tell apart.
+    /// The tag does not distinguish the groups.
     Groups,
-    /// The CTA's number ran into the multiprocessor's.
+    /// The number of the CTA overflowed into the field of the SM.
     Carry,
 }
 
 impl Repair {
-    /// The name that scripts go by, and what it is of one and of several.
+    /// Name for scripts, and explanation for users.
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Repair::Header => ("header", "the header was never written: blocks and groups are as given"),
@@ -115,14 +115,14 @@ impl Repair {
     }
 }
 
-/// What a user says of a buffer.
+/// What the user states about a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Given {
-    /// CTAs of the grid: stands in for a header that was never written.
+    /// Number of CTAs of the grid, for buffers without a header.
     pub blocks: Option<u32>,
-    /// Groups of a CTA: the same.
+    /// Number of groups of a CTA, for buffers without a header.
     pub groups: Option<u32>,
-    /// How many events there are.
+    /// Number of event names.
     pub events: Option<usize>,
 }
 

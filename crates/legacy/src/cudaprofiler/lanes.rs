@@ -8,8 +8,8 @@ use prlx_trace::narrow::low32;
 use super::buffer::{Buffer, Event, Kind, Lane, Repair, add};
 use super::tag::Word;
 
-/// How far lanes move on: what most of them did from their first slot to their second, if most words are
-/// where that leads.
+/// The stride of lanes: the most frequent distance from a lane's first slot to its second. `None` if most
+/// words do not fit it.
 pub fn stride(found: &BTreeMap<u32, Vec<Word>>) -> Option<u64> {
     let mut votes: BTreeMap<u64, u64> = BTreeMap::new();
     for (lane, words) in found {
@@ -41,7 +41,7 @@ pub struct Places {
     pub finalizes: bool,
 }
 
-/// The events of one lane. Times count from a whole turn of the timer, which [`align`] finds.
+/// The events of one lane. Times lack a multiple of 2^32 ns, which [`align`] adds.
 pub fn lane(number: u32, words: Vec<Word>, places: &Places, repairs: &mut BTreeMap<Repair, u64>) -> Lane {
     let mut lane = Lane { number, ..Lane::default() };
     let mut now: Option<u64> = None;
@@ -102,7 +102,7 @@ pub fn lane(number: u32, words: Vec<Word>, places: &Places, repairs: &mut BTreeM
     lane
 }
 
-/// Brings lanes to one turn of the timer: they begin in the shortest time in which they can have begun.
+/// Adds a wrap of the timer to lanes that began after it, so that all lanes begin within the shortest time.
 pub fn align(buffer: &mut Buffer) {
     let begin = |l: &Lane| l.events.first().map_or(l.end, |e| Some(e.nanos)).unwrap_or_default();
     let mut begins: Vec<Nanos> = buffer.lanes.iter().map(begin).collect();

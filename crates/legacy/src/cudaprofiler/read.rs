@@ -12,7 +12,7 @@ use super::tag::{BLOCK_BITS, EVENT_BITS, LANE_BITS, Word, wrong};
 /// Reads a buffer.
 ///
 /// # Errors
-/// With the slot and the field, when a word can't be what its place says.
+/// If a word contradicts its slot. The error names slot and field.
 pub fn read(words: &[u64], format: Format, given: Given) -> Result<Buffer, Error> {
     let mut out = Buffer::default();
     let [blocks, groups] = header(words, [given.blocks, given.groups], &mut out.repairs)?;
@@ -77,8 +77,8 @@ fn header(
     Ok(sizes)
 }
 
-/// The words of each lane, in the order of their slots. What follows when all lanes have finalized is an
-/// earlier launch's.
+/// The words of each lane, in the order of their slots. Words after the last lane has finalized belong to an
+/// earlier launch.
 fn gather(
     words: &[u64],
     format: Format,

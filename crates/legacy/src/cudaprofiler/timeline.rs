@@ -13,7 +13,7 @@ use prlx_timeline::read::pairing::{Pairing, PairingFaults};
 use prlx_timeline::{Axis, Launch, Moment, Region, Timeline, Track};
 use prlx_trace::{Cycles, Nanos, Picos};
 
-/// What a buffer tells. Events without a name are called by their number.
+/// Converts a buffer to a timeline. Events without a name are called by their number.
 pub fn to_timeline(buffer: &Buffer, names: &[String]) -> Timeline {
     let events = || buffer.lanes.iter().flat_map(|l| &l.events);
     let most = events().map(|e| usize::from(e.id) + 1).max().unwrap_or(0).max(names.len());
@@ -70,11 +70,11 @@ fn track(lane: &Lane, groups: u32, first: Nanos) -> (Track, PairingFaults) {
     (track, found)
 }
 
-/// A timeline as a buffer of TVM's, and its events' names; what the buffer cannot hold is added to the
-/// timeline's notes.
+/// Converts a timeline to a buffer in TVM's format, and returns the names of its events. Notes are added to
+/// the timeline for what the buffer cannot hold.
 ///
 /// # Errors
-/// In words: when it is of several launches, or has more of something than the format has room for.
+/// If the timeline has several launches, or more CTAs, groups or regions than the format can number.
 pub fn from_timeline(timeline: &mut Timeline) -> Result<(Buffer, Vec<String>), String> {
     if timeline.launches.len() > 1 {
         return Err(format!("a buffer holds one launch, and there are {}", timeline.launches.len()));
@@ -150,7 +150,7 @@ pub fn from_timeline(timeline: &mut Timeline) -> Result<(Buffer, Vec<String>), S
     Ok((buffer, names))
 }
 
-/// Spans that begin while asynchronous work of their region runs, without lying in one another.
+/// Number of asynchronous spans that begin while another span of their region runs.
 fn overlaps(track: &Track) -> u64 {
     let mut ends: std::collections::HashMap<u32, Picos> = std::collections::HashMap::new();
     let mut found = 0;

@@ -5,10 +5,10 @@ use prlx_trace::Error;
 use super::buffer::Buffer;
 use super::tag::{EVENT_BITS, LANE_BITS, wrong};
 
-/// Writes a buffer of TVM's: lanes side by side, each with its finalize.
+/// Writes a buffer in TVM's format. Each lane ends with a finalize word.
 ///
 /// # Errors
-/// When a number has no room in its field, or an event's word would be that of an empty slot.
+/// If a number does not fit its field, or the word of an event would be 0, as in an empty slot.
 pub fn write(buffer: &Buffer) -> Result<Vec<u64>, Error> {
     let stride = u64::from(buffer.blocks) * u64::from(buffer.groups);
     if stride > 1 << LANE_BITS {

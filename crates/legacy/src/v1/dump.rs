@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use super::{Event, EventKind, File, Flags, Warp};
 
-/// Writes the header, and the parts of one warp or of all.
+/// Writes the header, and the parts of one warp or of all warps.
 ///
 /// # Errors
-/// Those of `out`; and of the file, as text of an [`io::Error`].
+/// If `out` fails. Errors of the file become an [`io::Error`] with their text.
 pub fn dump(out: &mut impl Write, file: &File<'_>, only: Option<u32>) -> io::Result<()> {
     let h = &file.header;
     writeln!(

@@ -11,31 +11,31 @@ use prlx_trace::Error;
 
 /// The first eight bytes, as a little-endian number: on disk they read `....XLRP`.
 pub const MAGIC: u64 = 0x5052_4C58_0000_0000;
-/// Bytes of the header.
+/// Size of the header in bytes.
 pub const HEADER: usize = 160;
-/// Bytes before a warp's events, and before the entries of a ring.
+/// Size in bytes of the head before a warp's events, and before the entries of a ring.
 const HEAD: u64 = 16;
-/// Bytes of one entry of a history.
+/// Size of a history entry in bytes.
 pub(super) const HISTORY: u64 = 16;
-/// Bytes of one snapshot.
+/// Size of a snapshot in bytes.
 pub(super) const SNAPSHOT: u64 = 288;
-/// What a zstd frame can make of one byte at the most: a run of 128 KiB takes four.
+/// Maximum expansion of a zstd frame: four bytes can become a run of 128 KiB.
 const MOST_PACKED: u64 = 1 << 15;
 
-/// What a file's flags say.
+/// Flags of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u32);
 
 impl Flags {
     /// Events have 8 bytes, not 16.
     pub const COMPACT: u32 = 1;
-    /// What follows the header is a zstd frame.
+    /// Everything after the header is one zstd frame.
     pub const PACKED: u32 = 2;
-    /// There is a history section.
+    /// The file has a history section.
     pub const HISTORY: u32 = 4;
-    /// Events were left out on purpose.
+    /// Events were sampled.
     pub const SAMPLED: u32 = 8;
-    /// There is a snapshot section.
+    /// The file has a snapshot section.
     pub const SNAPSHOT: u32 = 16;
 
     /// Whether a bit is set.
@@ -47,35 +47,35 @@ impl Flags {
 /// A version 1 header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// What the file holds, and how.
+    /// Flags that describe the contents.
     pub flags: Flags,
     /// A hash of the kernel's name, or a constant: writers do not agree.
     pub kernel_hash: u64,
     /// The kernel's name, padded with zeros.
     pub name: [u8; 64],
-    /// CTAs; zeros where the writer did not know.
+    /// Grid size in CTAs; zeros if the writer did not know it.
     pub grid: Dim3,
-    /// Threads in a CTA; zeros where the writer did not know.
+    /// CTA size in threads; zeros if the writer did not know it.
     pub block: Dim3,
-    /// Warps of a CTA.
+    /// Number of warps of a CTA.
     pub warps_per_block: u32,
-    /// Warps that have a place in the file.
+    /// Number of warps that have a part in the file.
     pub warps: u32,
-    /// Events that a warp has room for.
+    /// Maximum number of events of a warp.
     pub events_per_warp: u32,
-    /// When it was written: seconds or microseconds, by writer.
+    /// Time of writing, in seconds or microseconds; writers differ.
     pub timestamp: u64,
     /// The device's architecture: ten times its major number plus the minor one.
     pub arch: u32,
-    /// Entries of a warp's history ring.
+    /// Number of entries in the history ring of a warp.
     pub history_depth: u32,
-    /// Where histories begin; 0: after the events.
+    /// Offset of the histories; 0 if they follow the events.
     pub history_offset: u32,
-    /// One event of so many was recorded; 0 and 1 mean all.
+    /// One of this many events was recorded; 0 and 1 mean all events.
     pub sample_rate: u32,
-    /// Entries of a warp's snapshot ring.
+    /// Number of entries in the snapshot ring of a warp.
     pub snapshot_depth: u32,
-    /// Where snapshots begin; 0: after all else.
+    /// Offset of the snapshots; 0 if they follow everything else.
     pub snapshot_offset: u32,
 }
 
@@ -101,37 +101,37 @@ impl Default for Header {
     }
 }
 
-/// One section of equal parts, a part a warp.
+/// A section with one part for each warp. The parts have equal sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// Where it begins in the (unpacked) file.
+    /// Offset of the section in the decompressed file.
     pub at: u64,
-    /// Bytes of one warp's part.
+    /// Size of the part of one warp in bytes.
     pub stride: u64,
     /// Number of warps of the grid.
     pub warps: u32,
 }
 
 impl Section {
-    /// Where the parts of these warps lie.
+    /// Byte range of the parts of these warps.
     pub fn of(&self, warps: Range<u32>) -> Range<u64> {
         let at = |w: u32| self.at + u64::from(w.min(self.warps)) * self.stride;
         at(warps.start)..at(warps.end)
     }
-    /// Where it ends.
+    /// Offset of the end of the section.
     pub fn end(&self) -> u64 {
         self.of(0..self.warps).end
     }
 }
 
-/// Where everything lies in the unpacked file.
+/// Offsets of all sections in the decompressed file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// Heads and events.
+    /// Heads and events of the warps.
     pub events: Section,
-    /// Rings of values.
+    /// History rings of the warps.
     pub history: Option<Section>,
-    /// Rings of operands.
+    /// Snapshot rings of the warps.
     pub snapshots: Option<Section>,
 }
 
@@ -159,7 +159,7 @@ impl Header {
     /// Reads the first 160 bytes of `file`.
     ///
     /// # Errors
-    /// When they are no header of version 1.
+    /// If they are not a header of version 1.
     pub fn read(file: &[u8]) -> Result<Header, Error> {
         let Some(b) = file.first_chunk::<HEADER>() else {
             return Err(error(file.len() as u64, "magic", format!("cut off: a header has {HEADER} bytes")));
@@ -194,7 +194,7 @@ impl Header {
         })
     }
 
-    /// As a file's first bytes.
+    /// The bytes of the header, as in a file.
     pub fn bytes(&self) -> [u8; HEADER] {
         let mut out = [0; HEADER];
         let mut put = |at: usize, bytes: &[u8]| {
@@ -229,30 +229,30 @@ impl Header {
         out
     }
 
-    /// The kernel's name; bytes that are no UTF-8 are replaced.
+    /// Name of the kernel. Bytes that are not UTF-8 are replaced.
     pub fn kernel(&self) -> String {
         let name = self.name.split(|b| *b == 0).next().unwrap_or_default();
         String::from_utf8_lossy(name).into_owned()
     }
 
-    /// Sets the kernel's name, cut to the 63 bytes that there is room for, and its hash.
+    /// Sets the name of the kernel, truncated to 63 bytes, and its hash.
     pub fn set_kernel(&mut self, name: &str) {
         self.name = [0; 64];
         self.name.iter_mut().zip(name.bytes().take(63)).for_each(|(to, from)| *to = from);
         self.kernel_hash = super::kernel_hash(name);
     }
 
-    /// Bytes of one event.
+    /// Size of an event in bytes.
     pub fn event_bytes(&self) -> u64 {
         if self.flags.has(Flags::COMPACT) { 8 } else { 16 }
     }
 
-    /// Whether events were left out on purpose.
+    /// Whether the events were sampled.
     pub fn sampled(&self) -> bool {
         self.flags.has(Flags::SAMPLED) || self.sample_rate > 1
     }
 
-    /// The device in words.
+    /// Name of the device's architecture.
     pub fn device(&self) -> String {
         match self.arch {
             0 => "unknown device".into(),
@@ -261,10 +261,10 @@ impl Header {
         }
     }
 
-    /// Where everything lies in a file of `stored` bytes.
+    /// The layout of a file of `stored` bytes.
     ///
     /// # Errors
-    /// When sizes or places do not fit the file, or each other.
+    /// If sizes or offsets do not fit the file or each other.
     pub fn layout(&self, stored: u64) -> Result<Layout, Error> {
         let known = Flags::COMPACT | Flags::PACKED | Flags::HISTORY | Flags::SAMPLED | Flags::SNAPSHOT;
         if self.flags.0 & !known != 0 {

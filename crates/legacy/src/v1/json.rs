@@ -15,20 +15,20 @@ pub struct SessionEntry {
     pub launch: u32,
     /// Name of the kernel, as in the module.
     pub kernel: String,
-    /// Its recording, as the writer spelled it: often with the folder in front, or absolute.
+    /// Path of its recording, as the writer spelled it: often absolute or with the folder.
     pub file: String,
-    /// CTAs; zeros where the writer did not know.
+    /// Grid size in CTAs; zeros if the writer did not know it.
     pub grid: [u32; 3],
-    /// Threads in a CTA; zeros where the writer did not know.
+    /// CTA size in threads; zeros if the writer did not know it.
     pub block: [u32; 3],
 }
 
 impl SessionEntry {
-    /// Its recording's place below the session's folder, most likely first: as written if that stays inside,
-    /// else the file's name alone, which is where a session that was moved has it.
+    /// Possible paths of the recording below the session's folder, most likely first: the path as written if
+    /// it stays inside, then the file name alone, for a session that was moved.
     ///
     /// # Errors
-    /// In words, when it names no file.
+    /// If the path names no file.
     pub fn places(&self) -> Result<Vec<String>, String> {
         let parts: Vec<&str> = self.file.split(['/', '\\']).filter(|p| !p.is_empty() && *p != ".").collect();
         let Some(name) = parts.last().filter(|n| **n != ".." && !self.file.contains('\0')) else {
@@ -47,7 +47,7 @@ impl SessionEntry {
 /// A row of `prlx-sites.json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SiteEntry {
-    /// The id in events.
+    /// Site id in events.
     pub site_id: u32,
     /// Source file, as the compiler spelled it.
     pub filename: String,
@@ -57,9 +57,9 @@ pub struct SiteEntry {
     pub line: u32,
     /// Column, from 1; 0 if not known.
     pub column: u32,
-    /// Kind of event, by number.
+    /// Number of the event kind.
     pub event_type: u32,
-    /// Its number among sites without a place.
+    /// Number among the sites without a location.
     #[serde(default)]
     pub ordinal: u32,
 }

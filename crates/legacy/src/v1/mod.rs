@@ -34,29 +34,29 @@ pub use json::{SessionEntry, SiteEntry};
 pub use read::{Cursor, File, Ring, Warp, is_v1};
 pub use write::Writer;
 
-/// Bytes of one event in memory; compact events are widened to it.
+/// Bytes of one event in memory. Compact events are widened to this size.
 pub type EventBytes = [u8; 16];
 
-/// One event of a warp. `mask` holds the lanes that took part; what else there is was lane 0's (or the
-/// leader's) alone.
+/// One event of a warp. `mask` holds the active lanes; all other fields are those of lane 0 or of the leading
+/// lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Event {
-    /// Hash of the place in the source (in a compact file its low 16 bits).
+    /// Hash of the source location; its low 16 bits in a compact file.
     pub site: u32,
-    /// What happened; see [`EventKind`].
+    /// Number of the [`EventKind`].
     pub kind: u8,
-    /// A branch's direction, a switch's target.
+    /// Direction of a branch, or target of a switch.
     pub dir: u8,
-    /// An atomic's old value, its low 16 bits; else 0.
+    /// Low 16 bits of the old value of an atomic; 0 for other events.
     pub result: u16,
-    /// Lanes that took part.
+    /// Mask of the active lanes.
     pub mask: u32,
-    /// A branch's left operand, the value stored or added; 0 in a compact file.
+    /// Left operand of a branch, or the value that is stored or added; 0 in a compact file.
     pub value: u32,
 }
 
 impl Event {
-    /// From a file's 16 bytes.
+    /// Decodes the 16 bytes of an event in a file.
     #[inline]
     pub fn of(b: &EventBytes) -> Event {
         Event {
@@ -68,7 +68,7 @@ impl Event {
             value: u32::from_le_bytes([b[12], b[13], b[14], b[15]]),
         }
     }
-    /// As a file's 16 bytes.
+    /// Encodes the event as 16 bytes, as in a file.
     pub fn bytes(self) -> EventBytes {
         let mut out = [0; 16];
         out[..4].copy_from_slice(&self.site.to_le_bytes());
@@ -89,7 +89,7 @@ impl Event {
             ..Event::default()
         }
     }
-    /// As 8 bytes; `None` if it holds more than they can.
+    /// Encodes the event as 8 bytes. `None` if its values do not fit.
     pub fn compact(self) -> Option<[u8; 8]> {
         if self.kind > 15 || self.dir > 1 || self.result != 0 || self.value != 0 {
             return None;
@@ -103,18 +103,18 @@ impl Event {
 /// Declares the kinds of events: number, name in PRLX's tools, meaning.
 macro_rules! kinds {
     ($($name:ident = $n:literal $text:literal $doc:literal)*) => {
-        /// What an event is. Other numbers are kept as they are, and compared, but have no name.
+        /// Kind of an event. Events with other numbers are kept and compared, but have no name.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
         pub enum EventKind { $(#[doc = $doc] $name = $n,)* }
         impl EventKind {
-            /// All of them.
+            /// All kinds, in order of their numbers.
             pub const ALL: &[EventKind] = &[$(EventKind::$name,)*];
-            /// That of a number.
+            /// The kind with this number; `None` if there is none.
             pub const fn of(n: u8) -> Option<EventKind> {
                 match n { $($n => Some(EventKind::$name),)* _ => None }
             }
-            /// Its name in PRLX's tools.
+            /// Name of the kind in the tools of PRLX 0.x.
             pub const fn name(self) -> &'static str {
                 match self { $(EventKind::$name => $text,)* }
             }
@@ -131,40 +131,40 @@ kinds! {
     GlobalStore = 6 "GlobalStore" "A store to global memory."
 }
 
-/// What stands before a warp's events.
+/// Head of a warp's events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Head {
-    /// Where the next event would have gone; counts on when there is no room.
+    /// Index of the next event. It keeps counting when memory is full.
     pub write_idx: u32,
-    /// Events lost for want of room: the newest.
+    /// Number of events that were lost because memory was full; these are the newest.
     pub overflow: u32,
     /// Number of events that the warp recorded.
     pub events: u32,
-    /// Events met, with those that sampling left out; 0 where the writer did not count.
+    /// Number of executed events, including those that sampling dropped; 0 if the writer did not count.
     pub total: u32,
 }
 
-/// A value that a warp met: an entry of its history.
+/// An entry of a warp's history: a recorded value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HistoryEntry {
     /// Site id of the recorded value.
     pub site: u32,
-    /// The value's low 32 bits.
+    /// Low 32 bits of the value.
     pub value: u32,
-    /// Its number among all that were written to the ring.
+    /// Sequence number of the entry in its ring.
     pub seq: u32,
 }
 
-/// What all lanes of a warp compared at one visit.
+/// Operands of all lanes of a warp at one compare instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Snapshot {
     /// Site id of the compare instruction.
     pub site: u32,
-    /// Lanes that took part; the others' operands are 0.
+    /// Mask of the active lanes. Operands of other lanes are 0.
     pub mask: u32,
-    /// Its number among all that were written to the ring.
+    /// Sequence number of the entry in its ring.
     pub seq: u32,
-    /// How they were compared, as LLVM numbers predicates: 0 to 15 floating point, 32 to 41 integer.
+    /// Predicate of the comparison, with LLVM's numbers: 0 to 15 floating point, 32 to 41 integer.
     pub predicate: u32,
     /// Left operands, by lane.
     pub lhs: [u32; 32],

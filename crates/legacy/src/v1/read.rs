@@ -13,12 +13,12 @@ use prlx_trace::narrow::index;
 /// says.
 const STEP: u64 = 1 << 22;
 
-/// Whether `file` begins as one of version 1.
+/// Whether `file` begins like a file of version 1.
 pub fn is_v1(file: &[u8]) -> bool {
     file.first_chunk::<8>().is_some_and(|b| u64::from_le_bytes(*b) == MAGIC)
 }
 
-/// A version 1 file whose header and layout are sound.
+/// A version 1 file with a valid header and layout.
 #[derive(Clone, Debug)]
 pub struct File<'a> {
     /// The decoded header.
@@ -32,7 +32,7 @@ impl<'a> File<'a> {
     /// Reads the header of `bytes`, and checks that all sections fit.
     ///
     /// # Errors
-    /// When it is no version 1 file, is cut off, or its sizes and places are unsound.
+    /// If it is no version 1 file, is cut off, or has invalid sizes or offsets.
     pub fn open(bytes: &'a [u8]) -> Result<File<'a>, Error> {
         if bytes.starts_with(b"GDDBGGPU") {
             let what = "a file of GPU DiffDbg before PRLX 0.1; its layout was never published";
@@ -43,15 +43,15 @@ impl<'a> File<'a> {
         Ok(File { header, layout, bytes })
     }
 
-    /// Whether its sections are packed: then it can only be read from front to back.
+    /// Whether its sections are compressed. They can then only be read from front to back.
     pub fn packed(&self) -> bool {
         self.header.flags.has(Flags::PACKED)
     }
 
-    /// A reader of its sections, at the beginning.
+    /// A reader of the sections, positioned at the first one.
     ///
     /// # Errors
-    /// When the packed part can't be begun.
+    /// If decompression cannot begin.
     pub fn cursor(&self) -> Result<Cursor<'a>, Error> {
         let packed = match self.packed() {
             false => None,
@@ -70,24 +70,24 @@ impl<'a> File<'a> {
     }
 }
 
-/// Reads sections; of a packed file only forwards.
+/// Reads sections. A compressed file is read only forwards.
 pub struct Cursor<'a> {
     bytes: &'a [u8],
     layout: Layout,
     packed: Option<zstd::Decoder<'static, &'a [u8]>>,
-    /// Of a packed file: what was unpacked so far.
+    /// In a compressed file, the number of bytes that were decompressed so far.
     at: u64,
     window: Vec<u8>,
 }
 
-/// A ring of a warp: what was kept, oldest first.
+/// A ring of a warp with the entries that it still holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ring<T> {
-    /// Entries that were ever written.
+    /// Number of entries that were written.
     pub written: u32,
-    /// Those that are still there, by their number.
+    /// Entries that the ring holds, oldest first.
     pub entries: Vec<T>,
-    /// What its head says that its entries do not bear out: then they may be of other visits than they seem.
+    /// Contradiction between the head and the entries. With one, entries may belong to other visits.
     pub wrong: Option<Error>,
 }
 
@@ -100,14 +100,14 @@ impl<T> Default for Ring<T> {
 /// One warp's part of the events section.
 #[derive(Clone, Copy, Debug)]
 pub struct Warp<'a> {
-    /// What stands before its events.
+    /// Head of the warp's events.
     pub head: Head,
     bytes: &'a [u8],
     compact: bool,
 }
 
 impl<'a> Warp<'a> {
-    /// From its part of the section.
+    /// Reads a warp's part of the section.
     pub fn new(part: &'a [u8], compact: bool) -> Warp<'a> {
         let (head, bytes) = part.split_at_checked(16).unwrap_or_default();
         let head = Head {
@@ -118,7 +118,7 @@ impl<'a> Warp<'a> {
         };
         Warp { head, bytes, compact }
     }
-    /// Its events that were kept, as 16 bytes each; compact ones are widened into a copy.
+    /// The recorded events, 16 bytes each. Compact events are widened into a copy.
     pub fn events(&self) -> Cow<'a, [EventBytes]> {
         if self.compact {
             let all = self.bytes.as_chunks::<8>().0;
@@ -135,12 +135,11 @@ impl<'a> Warp<'a> {
     fn room(&self) -> usize {
         self.bytes.len() / if self.compact { 8 } else { 16 }
     }
-    /// Events that there are.
+    /// Number of recorded events.
     pub fn kept(&self) -> u64 {
         self.kept_of(self.room()) as u64
     }
-    /// Events that are known to be missing: for want of room, left out, or because the head counts more than
-    /// there are.
+    /// Number of missing events: lost because memory was full, sampled, or counted by the head only.
     pub fn lost(&self) -> u64 {
         let missing = |n: u32| u64::from(n).saturating_sub(self.kept());
         u64::from(self.head.overflow).max(missing(self.head.events)).max(missing(self.head.total))
