@@ -92,8 +92,9 @@ fn out_of_bounds_says_all() {
     assert_eq!(e.kind, ErrorKind::Fault);
     assert_eq!(
         e.message,
-        "`ld.global.u32 %r1, [%rd1+60];` at kernel.cu:8:5 in `k` reads at 0x7f2000001080, where nothing is allocated: \
-         the nearest allocation is `words` (380 bytes at 0x7f2000000000): 3844 bytes past its end; \
+        "`ld.global.u32 %r1, [%rd1+60];` at kernel.cu:8:5 in `k` reads at 0x7f2000001080, \
+         3844 bytes past the end of `words` (380 bytes): element 1056 of 95, \
+         with `%r63` = 17 (line 17 of the PTX); \
          kernel `k`, \
          CTA (0,0,0) thread (17,0,0)"
     );
