@@ -479,3 +479,17 @@ fn variables_of_a_function_have_their_initial_values() {
     let case = Case { words: vec![0], ..Case::new(body).shape(1, 1) };
     assert_eq!(case.words(), [605]);
 }
+
+#[test]
+fn vector_registers() {
+    let case = Case::new(
+        ".reg .v4 .b32 %v;\n.reg .v2 .f32 %w<3>;\nmov.u32 %v.x, 5;\nmov.u32 %v.y, %r0;\nadd.u32 %v.z, %v.x, %v.y;\n\
+         mov.b32 %v.w, 9;\nmov.v4.b32 {%r4, %r5, %r6, %r7}, %v;\nmov.v2.b32 {%r4, %r7}, {%r7, %r4};\n\
+         mov.v2.f32 %w2, {0f3F800000, 0f40000000};\nst.global.v4.b32 [%rd0], %v;\n\
+         st.global.v2.b32 [%rd0+16], {%r4, %r7};\n\
+         st.global.v2.f32 [%rd0+24], %w2;\nld.global.v4.b32 %v, [%rd0+16];\nst.global.u32 [%rd0+32], %v.w;",
+    )
+    .shape(1, 1);
+    let words = Case { words: vec![0; 9], ..case }.words();
+    assert_eq!(words, [5, 0, 5, 9, 9, 5, 0x3f80_0000, 0x4000_0000, 0x4000_0000]);
+}
