@@ -49,7 +49,7 @@ fn finding(out: &mut impl Write, f: &Finding, style: Style) -> io::Result<()> {
         .sides
         .iter()
         .filter_map(|s| s.place.as_ref())
-        .map(|p| p.source.first().map_or(p.module_line, |l| l.line));
+        .map(|p| p.source.get(p.own()).map_or(p.module_line, |l| l.line));
     let gutter = lines.max().unwrap_or(0).to_string().len();
     for s in &f.sides {
         side(out, s, gutter, ink, style)?;
@@ -74,7 +74,7 @@ fn side(out: &mut impl Write, s: &Side, gutter: usize, ink: Ink, style: Style) -
         return facts(out, s, &blank, style);
     };
     writeln!(out, "{blank}{} {}", style.ink(Ink::Faint, "-->"), style.ink(Ink::Location, &place(p)))?;
-    if let Some(line) = p.source.first()
+    if let Some(line) = p.source.get(p.own())
         && let Some(text) = &line.text
     {
         let text = clean(text);
@@ -94,7 +94,15 @@ fn side(out: &mut impl Write, s: &Side, gutter: usize, ink: Ink, style: Style) -
     }
     let code = clip(&clean(&p.instruction), style.width.saturating_sub(gutter + 20));
     writeln!(out, "{blank} {bar} {}", style.ink(Ink::Faint, &format!("PTX line {}: {code}", p.module_line)))?;
-    for outer in p.source.iter().skip(1).take(4) {
+    for inner in p.source.iter().take(p.own()).rev().take(4) {
+        let text = match inner.function.as_str() {
+            "" => format!("in {}", line(inner)),
+            name => format!("in {}, `{}`", line(inner), clean(&plain_name(name))),
+        };
+        let text = clip(&text, style.width.saturating_sub(gutter + 3)).to_string();
+        writeln!(out, "{blank} {} {text}", style.ink(Ink::Faint, "="))?;
+    }
+    for outer in p.source.iter().skip(p.own() + 1).take(4) {
         let text = outer.text.as_deref().map_or_else(String::new, |t| format!(": `{}`", clean(t.trim())));
         let text = format!("inlined at {}{text}", line(outer));
         writeln!(
@@ -151,7 +159,7 @@ fn at(m: &Memory) -> String {
 
 fn place(p: &Place) -> String {
     let function = clean(&plain_name(&p.function));
-    match p.source.first() {
+    match p.source.get(p.own()) {
         Some(l) if !l.function.is_empty() => {
             format!("{} in `{}`, part of `{function}`", line(l), clean(&plain_name(&l.function)))
         }

@@ -122,6 +122,8 @@ kinds! {
         BarrierCount "barrier-count" Error "a barrier that is given different thread counts, or one that is no multiple of 32";
         /// Waiting and reducing at once.
         MixedBarrier "mixed-barrier" Error "a barrier that some wait at and others reduce over";
+        /// Warps of a CTA at one barrier in two places.
+        BarrierMeets "barrier-meets" Note "a barrier of the CTA at which some warps wait in another line";
         /// All remaining threads wait.
         Deadlock "deadlock" Error "threads that wait for what can't come";
         /// A mask without the lane that gives it.
@@ -264,6 +266,13 @@ pub struct Place {
     /// Where its source is, innermost inlined function first, then where that was inlined, and so on; empty:
     /// not known.
     pub source: Vec<SourceLine>,
+}
+
+impl Place {
+    /// The index in `source` of the user's own line: the innermost line outside of libraries, or 0.
+    pub fn own(&self) -> usize {
+        self.source.iter().position(|l| !crate::names::is_library_file(&l.file)).unwrap_or(0)
+    }
 }
 
 /// A line of source.

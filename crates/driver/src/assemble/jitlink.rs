@@ -76,7 +76,10 @@ impl Library {
         // number.
         let created = unsafe { (self.create)(&mut handle, list.len() as u32, list.as_mut_ptr()) };
         if created != 0 {
-            return Err(format!("error {created} for {options:?}"));
+            return Err({
+                let given = options.iter().map(|o| o.to_string_lossy()).collect::<Vec<_>>().join(" ");
+                format!("error {created} for the options {given}")
+            });
         }
         // SAFETY: J3: the handle was created above. J2: the text lives until the end of this function, and
         // its length includes the NUL, as the header asks.

@@ -1,8 +1,10 @@
 //! Findings of the bounds check: accesses out of bounds, misaligned, to freed memory and to constants.
 
+use prlx_lanes::Planes;
 use prlx_trace::check::{Kind, Memory, Side, Space};
 
 use crate::exec::launch::Launch;
+use crate::exec::pointer;
 
 use super::accesses::{self, WarpAccess};
 use super::findings::{self, FindingLog, WarpStep};
@@ -10,21 +12,31 @@ use super::heap_blocks::HeapBlocks;
 
 /// Reports the accesses of lanes `bad`, which are invalid, and of lanes `outside`, which lie in the heap of
 /// `malloc` but in no live block.
+#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
 pub fn report(
     launch: &Launch<'_>,
     log: &mut FindingLog,
     blocks: &HeapBlocks,
+    planes: &Planes,
     t: &WarpAccess,
     bad: u32,
     outside: u32,
     here: WarpStep,
 ) {
     // Lanes with the same kind of error at the same allocation share a finding, in the words of the first.
+    // The allocation is the buffer of the pointer, if that is known: the nearest one may be another.
+    let first = (bad | outside).trailing_zeros() as usize & 31;
+    let buffer = log.pointer_buffer(here.step, || {
+        let origin = pointer::origin(launch, planes, here.step, first, t.addr.0[first])?;
+        Some(origin.buffer(launch)?.base)
+    });
     let about = |l: usize| {
         let m = findings::memory(launch, t, l);
         let block = blocks.near(t.addr.0[l]).map(|b| b.allocation());
         let m = Memory { allocation: block.or(m.allocation), ..m };
-        (kind(launch, blocks, t, l), m.allocation.as_ref().map_or(0, |a| a.base), m)
+        let kind = kind(launch, blocks, t, l);
+        let base = buffer.filter(|_| kind == Kind::OutOfBounds && m.space == Space::Global);
+        (kind, base.or(m.allocation.as_ref().map(|a| a.base)).unwrap_or(0), m)
     };
     let mut rest = bad | outside;
     while rest != 0 {
@@ -38,7 +50,18 @@ pub fn report(
         rest &= !same;
         let who = WarpStep { lanes: same, ..here };
         log.add(launch, kind, who, None, base, || {
-            let what = words(launch, blocks, t, l, kind, &memory);
+            let origin = (kind == Kind::OutOfBounds && memory.space == Space::Global)
+                .then(|| pointer::origin(launch, planes, who.step, l, t.addr.0[l]))
+                .flatten();
+            let (what, memory) = match origin {
+                Some(origin) => {
+                    let does = format!("{} {}", t.kind.verb(), count(t.bytes[l].into(), "byte"));
+                    let what = format!("{does}, {}", origin.words(launch, t.addr.0[l], t.bytes[l].into()));
+                    let buffer = origin.buffer(launch).map(findings::buffer);
+                    (what, Memory { allocation: buffer.or(memory.allocation), ..memory })
+                }
+                None => (words(launch, blocks, t, l, kind, &memory), memory),
+            };
             let role = format!("this {}", t.kind.noun());
             let mut sides = vec![Side { memory: Some(memory), ..findings::side(launch, role, who) }];
             if let Some(b) = blocks.near(t.addr.0[l]) {

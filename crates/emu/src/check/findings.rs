@@ -12,11 +12,12 @@ use rustc_hash::FxHashMap;
 
 use crate::exec::fault;
 use crate::exec::launch::Launch;
-use crate::mem::Owner;
+use crate::mem::{self, Owner};
 use prlx_lanes::LANES;
 
 use super::accesses::{self, WarpAccess};
 use super::facts::Facts;
+use super::reach::{self, Reach};
 
 /// The most findings that are kept; the others are only counted.
 const KEPT: usize = 1000;
@@ -54,6 +55,10 @@ pub type Spot = (FuncId, Option<LocId>, Option<InstId>);
 pub struct FindingLog {
     index: FxHashMap<(Kind, Spot, Option<Spot>, u64), Option<Seen>>,
     findings: Findings,
+    /// By index of a race: how far its threads are apart, at most.
+    reach: FxHashMap<usize, Reach>,
+    /// By step: the buffer that its pointer comes from, by address, if that is known.
+    buffers: FxHashMap<u32, Option<u64>>,
     /// Steps checked so far.
     now: u64,
 }
@@ -73,7 +78,7 @@ impl FindingLog {
     }
     /// Counts a visit of `who` at which something of this kind was seen, against the step `other` if there is
     /// another side, in the allocation that begins at `base` (0 where that is not the point). `make` is
-    /// called the first time.
+    /// called the first time. Returns the number of the finding if it is kept.
     pub fn add(
         &mut self,
         launch: &Launch<'_>,
@@ -82,7 +87,7 @@ impl FindingLog {
         other: Option<u32>,
         base: u64,
         make: impl FnOnce() -> Finding,
-    ) {
+    ) -> Option<usize> {
         let (mut first, mut second) = (spot(launch, who.step), other.map(|s| spot(launch, s)));
         // The schedule decides which side of a race comes first, so the key orders them.
         if let Some(other) = &mut second
@@ -102,14 +107,30 @@ impl FindingLog {
             list.push(make());
             Some(Seen { at: list.len() - 1, when: 0, lanes: 0 })
         });
-        let Some(seen) = seen else { return };
-        let Some(finding) = list.get_mut(seen.at) else { return };
+        let seen = seen.as_mut()?;
+        let finding = list.get_mut(seen.at)?;
         if seen.when != self.now {
             (seen.when, seen.lanes) = (self.now, 0);
             finding.visits += 1;
         }
         finding.lanes += u64::from((who.lanes & !seen.lanes).count_ones());
         seen.lanes |= who.lanes;
+        Some(seen.at)
+    }
+    /// A race was seen between threads that are so far apart. `make` describes it anew if all before were
+    /// closer.
+    pub fn widen(&mut self, at: usize, reach: Reach, make: impl FnOnce() -> Finding) {
+        let widest = self.reach.entry(at).or_insert(reach);
+        if *widest < reach
+            && let Some(f) = self.findings.list.get_mut(at)
+        {
+            *widest = reach;
+            *f = Finding { visits: f.visits, lanes: f.lanes, ..make() };
+        }
+    }
+    /// The address of the buffer that the pointer of a step comes from; `find` is called the first time.
+    pub fn pointer_buffer(&mut self, step: u32, find: impl FnOnce() -> Option<u64>) -> Option<u64> {
+        *self.buffers.entry(step).or_insert_with(find)
     }
     /// Notes once that something was not checked.
     pub fn unchecked(&mut self, what: &str) {
@@ -128,6 +149,7 @@ impl FindingLog {
     /// The findings of the launch. A value can be read before another thread writes it, or before a copy of
     /// another thread completes, because nothing orders the two. In that case only the race is reported.
     pub fn finish(mut self) -> Findings {
+        reach::widen(&mut self.findings.list, |i| self.reach.get(&i).copied());
         let races = self.findings.list.iter().filter(|f| f.kind == Kind::Race);
         let both = |f: &Finding| Some((f.sides.first()?.place.clone()?, f.sides.get(1)?.place.clone()?));
         let pairs: HashSet<(Place, Place)> =
@@ -209,18 +231,19 @@ pub fn memory(launch: &Launch<'_>, t: &WarpAccess, l: usize) -> Memory {
 /// The allocation or variable at an address, or the nearest one.
 pub fn allocation(launch: &Launch<'_>, space: Space, address: u64) -> Option<Allocation> {
     match space {
-        Space::Global => launch.memory.nearest(address).map(|a| Allocation {
-            name: match &a.owner {
-                Owner::User(name) => name.clone(),
-                Owner::Symbol(name, _) => name.clone(),
-            },
-            base: a.base,
-            bytes: a.region.len(),
-        }),
+        Space::Global => launch.memory.nearest(address).map(buffer),
         Space::Shared => shared_variable(launch, address),
         Space::Local => Some(Allocation { name: "local memory".into(), base: 0, bytes: launch.stride }),
         _ => Some(Allocation { name: "parameters".into(), base: 0, bytes: launch.params.len() }),
     }
+}
+
+/// An allocation of global memory.
+pub fn buffer(a: &mem::Allocation) -> Allocation {
+    let name = match &a.owner {
+        Owner::User(name) | Owner::Symbol(name, _) => name.clone(),
+    };
+    Allocation { name, base: a.base, bytes: a.region.len() }
 }
 
 /// The variable in shared memory that an address is in, or the last one before it.

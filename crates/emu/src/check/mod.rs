@@ -27,7 +27,9 @@ mod notes;
 mod polling;
 mod proxy;
 mod race;
+mod reach;
 mod registers;
+mod remedies;
 mod shadow;
 mod undefined;
 mod volatile;
@@ -325,7 +327,8 @@ impl Checker {
         let bad = t.faulting_lanes(&r, &mut warp.allocation_hint.clone());
         let outside = self.blocks.outside_blocks(t, t.lanes & !bad);
         if bad | outside != 0 {
-            bounds::report(launch, &mut self.log, &self.blocks, t, bad, outside, self.here);
+            let planes = &warp.planes;
+            bounds::report(launch, &mut self.log, &self.blocks, planes, t, bad, outside, self.here);
         }
         // An access to the heap outside every block has memory, so the lane may run it.
         bad

@@ -37,6 +37,8 @@ use super::accesses::{self, AccessKind, WarpAccess};
 use super::facts::{Facts, Order, Scope};
 use super::findings::{self, CheckContext, WarpStep};
 use super::happens_before::{CtaNumber, VectorClock, joined};
+use super::reach::Reach;
+use super::remedies;
 use super::shadow::{self, AccessRecord, ShadowCell, ShadowMemory};
 
 /// The most places in memory that can hold a release at a time.
@@ -622,8 +624,7 @@ fn conflict(
     }
     let before = cx.facts.at(old.step());
     let both = a.order.strong && before.order.strong;
-    let apart = old.cta != new.cta;
-    let narrow = apart && (a.order.scope == Scope::Cta || before.order.scope == Scope::Cta);
+    let narrow = old.cta != new.cta && (a.order.scope == Scope::Cta || before.order.scope == Scope::Cta);
     let l = new.lanes.trailing_zeros() as usize;
     let exchanged = both && exchanges(cx, warp, a, new, old, l);
     if both && !narrow && !exchanged {
@@ -640,43 +641,39 @@ fn conflict(
     let there = WarpStep { cta: old.cta.into(), warp: old.warp(), lanes: unordered, step: old.step() };
     let memory = findings::memory(launch, a.access, l);
     let base = memory.allocation.as_ref().map_or(0, |m| m.base);
-    cx.log.add(launch, kind, WarpStep { lanes: new.lanes, ..cx.who }, Some(old.step()), base, || {
+    let reach = Reach::of(new, old);
+    let here = WarpStep { lanes: new.lanes, ..cx.who };
+    let make = || {
         let (this, other) =
-            (noun(cx.launch, facts, cx.who.step, new.writes()), noun(cx.launch, facts, old.step(),
-                old.writes()));
+            (noun(launch, facts, here.step, new.writes()), noun(launch, facts, old.step(), old.writes()));
         let an = |what: &str| format!("{} {what}", if what.starts_with('a') { "an" } else { "a" });
         let name = memory.allocation.as_ref().map_or_else(String::new, |m| format!(" of `{}`", m.name));
-        let who = match (apart, old.warp() == new.warp()) {
-            (true, _) => "of another CTA",
-            (false, true) => "of another lane of the warp",
-            (false, false) => "of another warp",
-        };
+        let who = reach.who();
+        let (this_one, that_one) = (an(&this), an(&other));
         let what = match (same, both) {
             (true, _) => {
-                format!("a write{name} and {} {who} give the same value, and nothing orders them", an(&other))
+                format!("a write{name} and {that_one} {who} give the same value, and nothing orders them")
             }
             (_, true) if narrow => {
-                format!("{}{name} and {} {who} whose scope is only the CTA", an(&this), an(&other))
+                format!("{this_one}{name} and {that_one} {who} whose scope is only the CTA")
             }
-            _ => format!("{}{name} and {} {who} touch the same bytes, and nothing orders them", an(&this),
-                an(&other)),
+            _ => {
+                format!("{this_one}{name} and {that_one} {who} touch the same bytes, and nothing orders them")
+            }
         };
-        let mut first = findings::side(launch, format!("this {this}"), WarpStep { lanes: new.lanes,
-            ..cx.who });
-        first.memory = Some(memory);
+        let mut first = findings::side(launch, format!("this {this}"), here);
+        first.memory = Some(memory.clone());
         let second = findings::side(launch, format!("the {other} {who}"), there);
         let mut f = findings::finding(kind, what, vec![first, second]);
-        f.help = Some(match (both && narrow, apart, old.warp() == new.warp()) {
-            (true, ..) => "both need a scope that holds both threads: `.gpu` or `.sys`".into(),
-            (_, true, _) => {
-                "CTAs are ordered only by a release and an acquire (fences and atomics) or by the end of a launch"
-                    .into()
-            }
-            (_, _, true) => "a `__syncwarp()` or a barrier between the two would order them".into(),
-            _ => "a `__syncthreads()` between the two would order them".into(),
+        f.help = Some(match both && narrow {
+            true => "both need a scope that holds both threads: `.gpu` or `.sys`".into(),
+            false => remedies::remedy(launch, reach, new, old),
         });
         f
-    });
+    };
+    if let Some(at) = cx.log.add(launch, kind, here, Some(old.step()), base, make) {
+        cx.log.widen(at, reach, make);
+    }
 }
 
 /// Whether a volatile read of data meets a volatile write of another value. Which of the two comes first then

@@ -56,6 +56,23 @@ pub fn kind(ty: Type) -> PlaneKind {
     }
 }
 
+/// What an operand is, for messages.
+fn shape(operand: &Operand) -> &'static str {
+    match operand {
+        Operand::Reg(_) | Operand::Not(_) => "a register",
+        Operand::Int(_) | Operand::F32(_) | Operand::F64(_) => "a constant",
+        Operand::Special(_) => "a special register",
+        Operand::Symbol(..) => "a name",
+        Operand::Address(..) | Operand::Tensor(..) => "an address",
+        Operand::Vector(_) | Operand::List(_) => "a vector",
+        Operand::Pair(..) => "a pair",
+        Operand::Sink => "`_`",
+        Operand::Label(_) | Operand::Targets(_) => "a label",
+        Operand::Element(..) => "a part of a register",
+        Operand::Text(_) => "text that PRLX does not understand",
+    }
+}
+
 /// Whether values of the type extend by sign.
 pub fn signed(ty: Type) -> bool {
     ty.is_signed() && ty.is_integer()
@@ -207,7 +224,7 @@ impl<'a> Binder<'a> {
         self.code.steps.push(Step { op, guard, cost });
         self.code.origin.push((self.func, self.inst));
     }
-    fn alu(&mut self, run: LaneFn, dst: u16, src: u16, imm: u64) {
+    pub fn alu(&mut self, run: LaneFn, dst: u16, src: u16, imm: u64) {
         self.emit(Op::Alu(run, Args { dst: [dst, 0, 0, 0], src: [src, 0, 0, 0], imm }));
     }
     /// The 32-bit plane of a constant.
@@ -308,7 +325,8 @@ impl<'a> Binder<'a> {
                         t
                     }
                     _ => {
-                        return Err(unsupported(format!("a register of type {have:?} where {ty:?} is read")));
+                        let (have, ty) = (have.name(), ty.name());
+                        return Err(unsupported(format!("a register of type .{have} where .{ty} is read")));
                     }
                 }
             }
@@ -364,7 +382,7 @@ impl<'a> Binder<'a> {
             },
             Operand::Sink => self.constant(0, ty),
             other => {
-                return Err(unsupported(format!("an operand of this shape ({other:?}) is not supported")));
+                return Err(unsupported(format!("{} as a source is not supported", shape(other))));
             }
         })
     }
@@ -411,14 +429,15 @@ impl<'a> Binder<'a> {
                         (t, Some(ResultFixup { run: widen, dst: at, src: t, imm: from.into() }))
                     }
                     _ => {
+                        let (have, ty) = (have.name(), ty.name());
                         return Err(unsupported(format!(
-                            "a register of type {have:?} where {ty:?} is written"
+                            "a register of type .{have} where .{ty} is written"
                         )));
                     }
                 }
             }
             other => {
-                return Err(unsupported(format!("a destination of this shape ({other:?}) is not supported")));
+                return Err(unsupported(format!("{} as a destination is not supported", shape(other))));
             }
         })
     }

@@ -81,7 +81,10 @@ fn slot(b: &mut Binder<'_>, o: &Operand) -> Result<Slot, EmuError> {
 /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`.
 pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
     let f = &inst.form;
-    if !f.has("sync") {
+    // Targets before sm_70 have forms without a mask: the lanes that run them together take part. Hostile
+    // schedules may run lanes apart that such a target runs in step.
+    let together = !f.has("sync");
+    if together && !matches!(op, Ptx::Vote | Ptx::Shfl) {
         return Err(unsupported(
             "the form without `.sync` is not supported: it does not say which lanes take part",
         ));
@@ -102,8 +105,9 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
                 ("idx", WarpOpKind::Idx),
             ])
             .ok_or_else(|| unsupported("its mode is missing"))?;
-            if src.len() < 4 {
-                return Err(unsupported("it needs four sources"));
+            let needed = if together { 3 } else { 4 };
+            if src.len() < needed {
+                return Err(unsupported(format!("it needs {needed} sources")));
             }
             for (i, o) in src.iter().take(3).enumerate() {
                 out.src[i] = b.source(o, Type::B32)?;
@@ -162,7 +166,15 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
         // bar.warp.sync: the mask is its only operand.
         _ => members = dst.first().copied(),
     }
-    out.members = Some(b.source(members.ok_or_else(|| unsupported("its mask is missing"))?, Type::B32)?);
+    out.members = Some(match members.filter(|_| !together) {
+        Some(mask) => b.source(mask, Type::B32)?,
+        None if together => {
+            let mask = b.temp(PlaneKind::W32);
+            b.emit(Op::ActiveMask(mask));
+            mask
+        }
+        None => return Err(unsupported("its mask is missing")),
+    });
     b.code.warp_ops.push(out);
     let at = b.code.warp_ops.len() as u32 - 1;
     b.emit_main(Op::Exchange(at));

@@ -4,7 +4,7 @@ use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Class, FunctionKind, Inst, Operand, Space, Type};
 
 use super::address::address;
-use super::binder::{Binder, BranchFixup, PlaneKind, bits, bytes, leaves, signed};
+use super::binder::{Binder, BranchFixup, PlaneKind, bits, bytes, kind, leaves, signed};
 use super::{control, copies, matrix, wgmma};
 use crate::code::{
     AddrBase, AddrSpace, AsyncStore, AsyncStoreKind, Atomic, BranchTable, Clock, Correction, MemAccess, Op,
@@ -13,7 +13,8 @@ use crate::code::{
 use crate::decode::coverage::{Coverage, coverage};
 use crate::decode::select::select;
 use crate::error::{EmuError, unsupported};
-use prlx_lanes::{Args, LaneFn, Simd};
+use prlx_lanes::pack::Mov;
+use prlx_lanes::{Args, LaneFn, Simd, entry};
 use prlx_lanes::{LANES, Planes, V32, V64};
 
 /// Appends the steps of an instruction.
@@ -75,6 +76,9 @@ pub fn instruction(
             b.emit_main(Op::ActiveMask(at));
             b.finish(after);
         }
+        Ptx::Mov if matches!(inst.operands[..], [Operand::Vector(_), Operand::Vector(_)]) => {
+            return move_vector(b, inst, simd);
+        }
         Ptx::Ld | Ptx::Ldu => return load(b, inst),
         Ptx::St | Ptx::Red if f.has("async") => return send(b, inst, op),
         Ptx::St => return store(b, inst),
@@ -111,6 +115,36 @@ pub fn instruction(
             return data(b, inst, simd);
         }
         _ => return Err(unsupported("it is not implemented")),
+    }
+    Ok(())
+}
+
+/// `mov.v2`, `mov.v4`: all elements are read before one is written.
+fn move_vector(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), EmuError> {
+    let [Operand::Vector(to), Operand::Vector(from)] = &inst.operands[..] else { return Ok(()) };
+    if to.len() != from.len() {
+        return Err(unsupported("its two vectors have different numbers of elements"));
+    }
+    let ty = inst.form.ty(0).unwrap_or(Type::B32);
+    let copy = match kind(ty) {
+        PlaneKind::W32 => entry::<Mov<u32>>(simd),
+        PlaneKind::W64 => entry::<Mov<u64>>(simd),
+        PlaneKind::Pred | PlaneKind::W128 => return Err(unsupported("vectors of this type do not exist")),
+    };
+    let mut read = Vec::new();
+    for source in from {
+        let (source, value) = (b.source(source, ty)?, b.temp(kind(ty)));
+        b.alu(copy, value, source, 0);
+        read.push(value);
+    }
+    for (n, (target, &value)) in to.iter().zip(&read).enumerate() {
+        let (at, after) = b.dest(target, ty)?;
+        if n + 1 == to.len() {
+            b.emit_main(Op::Alu(copy, Args { dst: [at, 0, 0, 0], src: [value, 0, 0, 0], imm: 0 }));
+        } else {
+            b.alu(copy, at, value, 0);
+        }
+        b.finish(after);
     }
     Ok(())
 }
@@ -402,7 +436,9 @@ fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
         Space::Shared | Space::SharedCluster => (window::SHARED, window::LOCAL - window::SHARED),
         Space::Local => (window::LOCAL, window::PARAMS - window::LOCAL),
         Space::Param => (window::PARAMS, window::CODE - window::PARAMS),
-        space => return Err(unsupported(format!("addresses can't be asked whether they are in {space:?}"))),
+        Space::Generic | Space::Reg => {
+            return Err(unsupported("it names no space that addresses can lie in"));
+        }
     };
     let [to, from, ..] = inst.operands.as_slice() else { return Err(unsupported("it needs two operands")) };
     let at = b.source(from, Type::U64)?;

@@ -106,7 +106,12 @@ pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let want = [results, m * k / 32 / e, n * k / 32 / e, results];
     let have = planes.each_ref().map(|p| p.len() as u32);
     if want != have {
-        return Err(unsupported(format!("it names {have:?} registers where {want:?} are needed")));
+        let list = |n: [u32; 4]| n.map(|n| n.to_string()).join(", ");
+        return Err(unsupported(format!(
+            "it names {} registers for D, A, B and C where {} are needed",
+            list(have),
+            list(want)
+        )));
     }
     let op = Mma { m, n, k, types, planes, saturate: f.has("satfinite"), and: f.has("and"), linear: false };
     tile(b, MatrixOp::Mma(Box::new(op)));

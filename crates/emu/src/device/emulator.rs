@@ -312,10 +312,8 @@ fn check(
             ));
         }
         if name == "maxntid" && u64::from(v(0)) * u64::from(v(1)) * u64::from(v(2)) < block.volume() {
-            return wrong(format!(
-                "it may be launched with CTAs of at most {:?} threads, not {block}",
-                values
-            ));
+            let most = values.iter().map(u32::to_string).collect::<Vec<_>>().join(" x ");
+            return wrong(format!("it may be launched with CTAs of at most {most} threads, not {block}"));
         }
     }
     let shared = u64::from(code.static_shared) + u64::from(config.shared);

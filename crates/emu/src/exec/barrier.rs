@@ -68,10 +68,9 @@ impl Warp {
                 wrong = wrong.take().or(Some((l, text)));
             }
             if b.waiting && b.count != count {
-                let text = format!(
-                    "gives barrier {id} another thread count ({count:?}) than others did ({:?})",
-                    b.count
-                );
+                let words = |n: Option<u32>| n.map_or("all threads".to_owned(), |n| format!("{n} threads"));
+                let (this, others) = (words(count), words(b.count));
+                let text = format!("lets barrier {id} wait for {this}, where other lanes gave {others}");
                 wrong = wrong.take().or(Some((l, text)));
             }
             *arrived |= bit;

@@ -26,6 +26,7 @@ use crate::check::SharedChecker;
 use crate::code::Code;
 use crate::exec::deadlock::{self, PausedCta, WaitingLanes};
 use crate::exec::fault::{self, Fault};
+use crate::exec::pointer;
 use crate::exec::warp_state::Warp;
 use crate::hooks::probes::ProbeResults;
 use crate::hooks::recorder::Recorder;
@@ -221,8 +222,11 @@ impl Cta {
         PausedCta { state: &self.state, warps: &self.warps }
     }
     /// The error of a fault in a warp.
-    fn error(&self, launch: &Launch<'_>, (warp, f): (usize, Box<Fault>)) -> Error {
+    fn error(&self, launch: &Launch<'_>, (warp, mut f): (usize, Box<Fault>)) -> Error {
         let (cta, block) = (self.state.position, launch.config.block);
+        if let Some(text) = pointer::explained(launch, &self.warps[warp].planes, &f) {
+            f.text = text;
+        }
         fault::error(&f, launch.module, launch.source, launch.code, cta, block, warp as u32)
     }
     /// Advances asynchronous work: copies, products of warpgroups, and the waits for them.

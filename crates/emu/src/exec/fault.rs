@@ -1,8 +1,9 @@
 //! Faults of a kernel, and the text that locates them: instruction, source line, kernel, CTA and thread.
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_isa::view::{FuncId, InstId, Module, Span};
+use prlx_isa::view::{FuncId, InstId, Loc, LocId, Module, Span};
 use prlx_trace::Dim3;
+use prlx_trace::names::is_library_file;
 
 use crate::code::Code;
 
@@ -41,12 +42,20 @@ pub fn spot(module: &Module, source: &str, func: FuncId, inst: InstId) -> Option
     let i = module.functions.get(func.index())?.insts.get(inst.index())?;
     let text = i.span.of(source).split_whitespace().collect::<Vec<_>>().join(" ");
     let text = if text.is_empty() { i.form.text.clone() } else { text };
-    let at = match i.loc.and_then(|l| module.locs.get(l.index())) {
+    let path = |loc: &Loc| module.files.get(loc.file as usize).map_or("?", |f| f.path.as_str());
+    let words = |loc: &Loc| {
+        let column = if loc.column > 0 { format!(":{}", loc.column) } else { String::new() };
+        format!("{}:{}{column}", path(loc).rsplit('/').next().unwrap_or("?"), loc.line)
+    };
+    let of = |id: LocId| module.locs.get(id.index());
+    let at = match i.loc.and_then(of) {
         Some(loc) => {
-            let file = module.files.get(loc.file as usize).map_or("?", |f| f.path.as_str());
-            let file = file.rsplit('/').next().unwrap_or(file);
-            let column = if loc.column > 0 { format!(":{}", loc.column) } else { String::new() };
-            format!("{file}:{}{column}", loc.line)
+            // A location is stored after the one that it was inlined at, so chains end.
+            let mut chain = std::iter::successors(Some(loc), |l| l.inlined_at.and_then(of)).take(64);
+            match chain.find(|l| !is_library_file(path(l))) {
+                Some(own) if own != loc => format!("{} (in {})", words(own), words(loc)),
+                _ => words(loc),
+            }
         }
         None => line(source, i.span),
     };

@@ -284,7 +284,7 @@ fn refusals() {
         ("vadd.u32.u32.u32 %r1, %r2.b7, %r3", "part `.b7`"),
         ("vadd2.u32.u32.u32 %r1, %r2.b10, %r3, %r4", "part `.b10`"),
         ("vset.u32.u32 %r1, %r2, %r3", "comparison"),
-        ("vmad.s32.s32.s32 %r1, -%r2, %r3, %r4", "shape"),
+        ("vmad.s32.s32.s32 %r1, -%r2, %r3, %r4", "does not understand"),
         ("vadd4.u32.u32.u32.sat.add %r1, %r2, %r3, %r4", "saturated and summed"),
     ] {
         let e = Case::new(&format!("{text};")).error().to_string();

@@ -29,7 +29,7 @@ fn past_the_end_of_a_buffer() {
     says(
         &f,
         Kind::OutOfBounds,
-        "reads 4 bytes, right past the end of `words` (128 bytes)",
+        "reads 4 bytes, right past the end of `words` (128 bytes): element 32 of 32, with `%r63` = 31 (line 17 of the PTX)",
         "ld.global.u32 %r1, [%rd1+4];",
         1,
     );
@@ -38,12 +38,12 @@ fn past_the_end_of_a_buffer() {
     let f = one("ld.global.v2.u32 {%r1, %r2}, [%rd0+136];");
     assert_eq!(
         (f.what.as_str(), f.lanes),
-        ("reads 8 bytes, 8 bytes past the end of `words` (128 bytes)", 32)
+        ("reads 8 bytes, 8 bytes past the end of `words` (128 bytes): element 17 of 16", 32)
     );
     let f = one("mov.u32 %r1, 7;\nst.global.u32 [%rd0+-4], %r1;");
-    assert_eq!(f.what, "writes 4 bytes, right before `words` (128 bytes)");
+    assert_eq!(f.what, "writes 4 bytes, right before `words` (128 bytes): element -1 of 32");
     let f = one("red.global.add.u32 [%rd0+256], 1;");
-    assert_eq!(f.what, "updates 4 bytes, 128 bytes past the end of `words` (128 bytes)");
+    assert_eq!(f.what, "updates 4 bytes, 128 bytes past the end of `words` (128 bytes): element 64 of 32");
 }
 
 #[test]

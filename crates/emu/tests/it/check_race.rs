@@ -298,3 +298,32 @@ fn volatile_flags_are_polled() {
         ".shared .align 4 .b32 any;\nst.volatile.shared.u32 [any], %r0;\nbar.sync 0;\nld.volatile.shared.u32 %r1, [any];",
     ));
 }
+
+/// Thread 0 writes what all threads read.
+fn broadcast(location: &str) -> Case {
+    let body = format!(
+        ".shared .align 4 .b32 word;\n{location}\nsetp.ne.u32 %p1, %r0, 0;\n@%p1 bra READ;\nst.shared.u32 [word], 7;\n\
+         READ: ld.shared.u32 %r1, [word];\nst.global.u32 [%rd1], %r1;"
+    );
+    Case::new(&body).module(".file 1 \"k.py\"\n.file 2 \"k.cu\"")
+}
+
+#[test]
+fn the_widest_reach_decides_the_remedy() {
+    let help = |case: &Case| SEEDS.map(|seed| findings(case, seed).list[0].help.clone().unwrap());
+    let has = |all: [String; 4], what: &str| assert!(all.iter().all(|h| h.contains(what)), "{all:?}");
+    has(help(&broadcast("")), "`__syncwarp()`");
+    has(help(&broadcast("").shape(1, 64)), "`__syncthreads()`");
+    has(help(&broadcast(".loc 1 4 1").shape(1, 64)), "`tl.debug_barrier()`");
+    has(help(&broadcast(".loc 2 4 1").shape(1, 64)), "`__syncthreads()`");
+    let f = &findings(&broadcast("").shape(1, 64), 0).list[0];
+    assert!(f.what.contains("of another warp"), "{}", f.what);
+}
+
+#[test]
+fn a_barrier_does_not_wait_for_a_copy() {
+    let body = ".shared .align 16 .b8 tile[512];\nmul.lo.u32 %r1, %r0, 16;\nmov.u32 %r2, tile;\nadd.u32 %r1, %r1, %r2;\n\
+        cp.async.ca.shared.global [%r1], [%rd0], 16;\nld.shared.u32 %r3, [tile];\nst.global.u32 [%rd1], %r3;";
+    let f = racy(&Case::new(body));
+    assert!(f.help.as_ref().unwrap().starts_with("wait until the copy is complete"), "{:?}", f.help);
+}

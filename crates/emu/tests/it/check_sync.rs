@@ -3,7 +3,7 @@
 use crate::case::Case;
 use prlx_driver::ErrorKind;
 use prlx_emu::Checks;
-use prlx_trace::check::{Check, Findings, Kind};
+use prlx_trace::check::{Check, Findings, Grade, Kind};
 
 /// What is found under a seed, and how the launch ended.
 fn run(case: &Case, seed: u64) -> (Findings, Option<ErrorKind>) {
@@ -120,4 +120,54 @@ fn ctas_that_have_not_begun_may_help() {
         what,
         "no thread of the grid (44 CTAs have not begun) can continue: 256 groups of lanes wait for an event that never comes"
     );
+}
+
+/// What a shuffle finds whose lanes read from `from` lanes above, under a mask.
+fn shuffle(before: &str, mask: &str, threads: u32) -> Vec<String> {
+    let body = format!("{before}\nshfl.sync.down.b32 %r2, %r0, 8, 31, {mask};");
+    let (found, _) = run(&Case::new(&body).shape(1, threads), 0);
+    found.list.into_iter().filter(|f| f.kind == Kind::InactiveLane).map(|f| f.what).collect()
+}
+
+#[test]
+fn lanes_that_a_shuffle_cannot_read() {
+    assert_eq!(
+        shuffle("", "-1", 17),
+        ["lanes 9-16 read from lanes 17-24, which do not exist in a CTA of 17 threads"]
+    );
+    let leave = "setp.ge.u32 %p1, %r0, 16;\n@%p1 exit;";
+    assert_eq!(shuffle(leave, "-1", 32), ["lanes 8-15 read from lanes 16-23, which have ended"]);
+    let apart = "setp.ge.u32 %p1, %r0, 16;\n@%p1 bra OUT;";
+    let masked = format!("{apart}\nshfl.sync.down.b32 %r2, %r0, 8, 31, 0xffff;\nOUT: bar.sync 0;");
+    let (found, _) = run(&Case::new(&masked), 0);
+    assert_eq!(
+        found.list[0].what,
+        "lanes 8-15 read from lanes 16-23, which the mask 0x0000ffff does not include"
+    );
+    // Two reasons at once.
+    assert_eq!(
+        shuffle("setp.eq.u32 %p1, %r0, 16;\n@%p1 exit;", "-1", 20),
+        ["lanes 8, 12-15, 17-19 read from lanes 16, 20-23, 25-27: \
+             lanes 20-23, 25-27 do not exist in a CTA of 20 threads, lane 16 has ended"]
+    );
+    assert!(shuffle("", "-1", 32).is_empty());
+}
+
+#[test]
+fn a_barrier_in_two_lines() {
+    let meets = |line: u32, name: &str| {
+        let body = format!(
+            ".loc 1 3 1\nsetp.ge.u32 %p1, %r0, 32;\n@%p1 bra ELSE;\n.loc 1 8 5\nbar.sync {name};\nbra OUT;\n\
+             ELSE:\n.loc 1 {line} 5\nbar.sync {name};\nOUT:"
+        );
+        run(&Case::new(&body).module(".file 1 \"k.cu\"").shape(1, 64), 0).0.list
+    };
+    let found = meets(15, "0");
+    assert_eq!((found.len(), found[0].kind, found[0].kind.grade()), (1, Kind::BarrierMeets, Grade::Note));
+    assert_eq!(
+        found[0].what,
+        "barrier 0 in line 8 meets warps that wait in line 15: neither waits for all threads"
+    );
+    assert!(meets(8, "0").is_empty(), "one line that the compiler copied");
+    assert!(meets(15, "1, 64").is_empty(), "a named barrier is a handshake");
 }

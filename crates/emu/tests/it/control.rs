@@ -1,6 +1,9 @@
 //! Branches, loops, calls: every lane its own way, and together again.
 
 use crate::case::Case;
+use prlx_driver::{DevicePtr, Driver, LaunchConfig};
+use prlx_emu::Emulator;
+use prlx_trace::Dim3;
 
 #[test]
 fn nested_ifs_meet_again() {
@@ -286,5 +289,22 @@ fn what_stops_the_kernel() {
     for op in ["trap", "brkpt"] {
         let e = Case::new(&format!("setp.eq.u32 %p1, %r0, 9; @%p1 {op};")).error().to_string();
         assert!(e.contains(&format!("{op};` ")) && e.contains("thread (9,0,0)"), "{e}");
+    }
+}
+
+#[test]
+fn newer_targets_run_without_their_tensor_memory() {
+    let case = Case::new("st.global.u32 [%rd1], %r0;");
+    for target in ["sm_100a", "sm_103f", "sm_120", "sm_121a"] {
+        let mut e = Emulator::new(case.options.clone());
+        let text = case.text().replace(".target sm_80", &format!(".target {target}"));
+        let module = e.load(text.as_bytes()).unwrap();
+        let at = e.alloc(128, 4).unwrap();
+        let block = Dim3 { x: 32, y: 1, z: 1 };
+        let config = LaunchConfig { block, ..LaunchConfig::default() };
+        e.launch(module, "k", &config, &at.0.to_le_bytes()).unwrap_or_else(|e| panic!("{target}: {e}"));
+        let mut last = [0; 4];
+        e.read(DevicePtr(at.0 + 124), &mut last).unwrap();
+        assert_eq!(u32::from_le_bytes(last), 31, "{target}");
     }
 }

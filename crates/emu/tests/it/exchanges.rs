@@ -191,3 +191,13 @@ fn a_cta_is_a_cluster_of_its_own() {
         assert_eq!(w, 127 - i as u32 % 128);
     }
 }
+
+/// Targets before sm_70 have votes and shuffles without a mask. Their warps run in step, as under seed 0.
+#[test]
+fn votes_without_a_mask() {
+    let body = "mov.u32 %r3, 0;\nsetp.ge.u32 %p1, %r0, 5;\n@%p1 bra OUT;\nsetp.ne.u32 %p2, %r0, 3;\n\
+        vote.ballot.b32 %r3, %p2;\nvote.any.pred %p3, %p1;\n@%p3 add.u32 %r3, %r3, 1000;\n\
+        shfl.up.b32 %r4, %r0, 1, 0;\n\
+        mad.lo.u32 %r3, %r4, 100, %r3;\nOUT: st.global.u32 [%rd1], %r3;";
+    assert_eq!(Case::new(body).shape(1, 8).words(), [23, 23, 123, 223, 323, 0, 0, 0]);
+}

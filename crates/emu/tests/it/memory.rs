@@ -92,8 +92,9 @@ fn out_of_bounds_says_all() {
     assert_eq!(e.kind, ErrorKind::Fault);
     assert_eq!(
         e.message,
-        "`ld.global.u32 %r1, [%rd1+60];` at kernel.cu:8:5 in `k` reads at 0x7f2000001080, where nothing is allocated: \
-         the nearest allocation is `words` (380 bytes at 0x7f2000000000): 3844 bytes past its end; \
+        "`ld.global.u32 %r1, [%rd1+60];` at kernel.cu:8:5 in `k` reads at 0x7f2000001080, \
+         3844 bytes past the end of `words` (380 bytes): element 1056 of 95, \
+         with `%r63` = 17 (line 17 of the PTX); \
          kernel `k`, \
          CTA (0,0,0) thread (17,0,0)"
     );
@@ -477,4 +478,18 @@ fn variables_of_a_function_have_their_initial_values() {
          st.global.u32 [%rd0], %r1;";
     let case = Case { words: vec![0], ..Case::new(body).shape(1, 1) };
     assert_eq!(case.words(), [605]);
+}
+
+#[test]
+fn vector_registers() {
+    let case = Case::new(
+        ".reg .v4 .b32 %v;\n.reg .v2 .f32 %w<3>;\nmov.u32 %v.x, 5;\nmov.u32 %v.y, %r0;\nadd.u32 %v.z, %v.x, %v.y;\n\
+         mov.b32 %v.w, 9;\nmov.v4.b32 {%r4, %r5, %r6, %r7}, %v;\nmov.v2.b32 {%r4, %r7}, {%r7, %r4};\n\
+         mov.v2.f32 %w2, {0f3F800000, 0f40000000};\nst.global.v4.b32 [%rd0], %v;\n\
+         st.global.v2.b32 [%rd0+16], {%r4, %r7};\n\
+         st.global.v2.f32 [%rd0+24], %w2;\nld.global.v4.b32 %v, [%rd0+16];\nst.global.u32 [%rd0+32], %v.w;",
+    )
+    .shape(1, 1);
+    let words = Case { words: vec![0; 9], ..case }.words();
+    assert_eq!(words, [5, 0, 5, 9, 9, 5, 0x3f80_0000, 0x4000_0000, 0x4000_0000]);
 }

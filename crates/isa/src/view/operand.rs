@@ -39,8 +39,9 @@ pub enum Operand {
     List(Vec<Operand>),
     /// A table of labels declared by `.branchtargets`. Empty for `.calltargets` and `.callprototype`.
     Targets(Vec<BlockId>),
-    /// An element of a vector register, as `%v.x` (0 to 3). In video instructions: the parts of the register,
-    /// as [`VideoSelector::code`] numbers them.
+    /// In video instructions: parts of a register, as [`VideoSelector::code`] numbers them. The elements of a
+    /// vector register are registers of their own: `%v.x` is a [`Operand::Reg`], and `%v` a
+    /// [`Operand::Vector`].
     Element(Reg, u16),
     /// Text that the reader did not understand.
     Text(Span),

@@ -223,7 +223,14 @@ pub(crate) fn name(body: &Body<'_>, operand: &Operand) -> String {
         Operand::F32(b) => format!("0f{b:08X}"),
         Operand::F64(b) => format!("0d{b:016X}"),
         Operand::Special(s) => s.clone(),
-        other => format!("{other:?}"),
+        Operand::Sink => "_".to_owned(),
+        Operand::Vector(all) | Operand::List(all) => {
+            format!("{{{}}}", all.iter().map(|o| name(body, o)).collect::<Vec<_>>().join(", "))
+        }
+        Operand::Pair(a, b) => format!("{}|{}", name(body, a), name(body, b)),
+        Operand::Symbol(..) | Operand::Address(..) | Operand::Tensor(..) => "an address".to_owned(),
+        Operand::Label(_) | Operand::Targets(_) => "a label".to_owned(),
+        Operand::Text(_) => "an operand that PRLX does not understand".to_owned(),
     }
 }
 

@@ -81,8 +81,8 @@ fn stack(l: &LaunchReport, f: &Finding) -> Vec<String> {
     }
     if let Some(place) = f.location() {
         let frame = |l: &Location| match l.function.as_str() {
-            "" => words::short(l),
-            name => format!("{} {}", plain_name(name), words::short(l)),
+            "" => words::exact(l),
+            name => format!("{} {}", plain_name(name), words::exact(l)),
         };
         out.extend(place.inlined.iter().rev().map(frame));
         out.push(frame(place));

@@ -2,7 +2,7 @@
 
 use prlx_analyze::report::{Cause, CausePlace, Location, place};
 
-use super::names::short;
+use super::names::{exact, own, short};
 use crate::format::{clean, count};
 
 /// Most steps of the way from the output to the cause.
@@ -69,6 +69,9 @@ fn line(p: &CausePlace) -> String {
 /// The line of a place: in the source, with the inlined call, or else in the module's text.
 fn with_call(p: &CausePlace, call: Option<&Location>) -> String {
     match (&p.location, call) {
+        (Some(location), _) if !std::ptr::eq(own(location), location) => {
+            format!("{} (in {})", short(location), exact(location))
+        }
         (Some(location), Some(call)) => format!("{} (inlined at {})", short(location), short(call)),
         (Some(location), None) => short(location),
         (None, _) => format!("{}, line {} of the module", clean(&p.function), p.module_line),
@@ -85,7 +88,8 @@ fn full(p: &CausePlace) -> String {
     let coordinates = |v: [u32; 3]| format!("({},{},{})", v[0], v[1], v[2]);
     let thread = format!("CTA {}, thread {}", coordinates(p.cta), coordinates(p.thread));
     let nth = if p.trip > 0 { format!(", execution {}", p.trip + 1) } else { String::new() };
-    let source = p.location.as_ref().and_then(|l| l.code.as_deref()).map(str::trim).filter(|c| !c.is_empty());
+    let source =
+        p.location.as_ref().and_then(|l| own(l).code.as_deref()).map(str::trim).filter(|c| !c.is_empty());
     let line = with_call(p, call(p));
     format!("{line}, {thread}{nth}  `{}`", clean(source.unwrap_or(&p.text)))
 }

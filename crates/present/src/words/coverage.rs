@@ -4,7 +4,7 @@ use prlx_analyze::report::{Coverage, LaunchReport, Location, Sites, Uncompared, 
 use prlx_trace::kernel::Level;
 
 use super::headline::nothing_compared;
-use super::names::{noun, nouns, place, short};
+use super::names::{chain, noun, nouns, own, place, short};
 use crate::format::{clean, count, number, plain_name};
 
 /// The coverage of a launch as named rows; a row with an empty name continues the one before it.
@@ -116,7 +116,10 @@ fn uncompared(l: &LaunchReport) -> Vec<(&'static str, String)> {
 
 /// A place that is not compared: where it is, the calls that it was inlined by, and the instruction.
 fn code(u: &Uncompared) -> String {
-    let stack = |l: &Location| l.inlined.iter().fold(place(l), |at, by| format!("{at} < {}", short(by)));
+    let stack = |l: &Location| {
+        let around = chain(l).skip_while(|at| !std::ptr::eq(*at, own(l))).skip(1);
+        around.fold(place(l), |at, by| format!("{at} < {}", short(by)))
+    };
     let at = u.site.location.as_ref().map_or_else(|| clean(&plain_name(&u.site.function)), stack);
     match u.sites {
         1 => format!("{at}  {} {}", noun(u.site.class), clean(&u.site.text)),

@@ -22,6 +22,9 @@ pub(crate) use finding::{
     warp_shown,
 };
 pub(crate) use headline::{culprit, decisions_agree, headline, nothing_compared, suspect};
-pub(crate) use names::{findings_cut, kernel, lanes, launch, noun, place, short, stops, unmatched_launch};
+pub(crate) use names::{
+    chain, exact, exact_place, findings_cut, kernel, lanes, launch, noun, own, place, short, stops,
+    unmatched_launch,
+};
 pub(crate) use output::{OutputRow, differing, other_differences, rows as output_rows, shape};
 pub(crate) use slice::lead;

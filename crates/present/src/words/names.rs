@@ -3,6 +3,7 @@
 use prlx_analyze::report::{LaunchReport, Location, ProcessPair};
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::{FaultKind, SiteClass};
+use prlx_trace::names::is_library_file;
 
 use crate::format::{clean, count, plain_name};
 
@@ -68,11 +69,31 @@ pub(super) fn nouns(class: SiteClass) -> &'static str {
 
 /// `file:line:column`, without the folder of the file; without the column if it is not known.
 pub(crate) fn place(l: &Location) -> String {
-    if l.column > 0 { format!("{}:{}", short(l), l.column) } else { short(l) }
+    exact_place(own(l))
 }
 
-/// `file:line`, without the folder of the file.
+/// `file:line:column` of this very location, which may lie in a library.
+pub(crate) fn exact_place(l: &Location) -> String {
+    if l.column > 0 { format!("{}:{}", exact(l), l.column) } else { exact(l) }
+}
+
+/// `file:line` of the user's own line, without the folder of the file.
 pub(crate) fn short(l: &Location) -> String {
+    exact(own(l))
+}
+
+/// The user's own line: the location, or the innermost call around it that lies outside of libraries.
+pub(crate) fn own(l: &Location) -> &Location {
+    chain(l).find(|l| !is_library_file(&l.file)).unwrap_or(l)
+}
+
+/// A location and the calls that inlined it, innermost first.
+pub(crate) fn chain(l: &Location) -> impl Iterator<Item = &Location> {
+    std::iter::once(l).chain(&l.inlined)
+}
+
+/// `file:line` of this very location, which may lie in a library.
+pub(crate) fn exact(l: &Location) -> String {
     let file = clean(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));
     format!("{file}:{}", l.line)
 }

@@ -72,6 +72,7 @@ impl Barriers {
     /// instructions.
     pub fn complete(&mut self, launch: &Launch<'_>, log: &mut FindingLog, cta: u64, id: u32, warps: &[Warp]) {
         let arrivals = self.open.remove(&(cta, id)).unwrap_or_default();
+        mismatched(launch, log, id, &arrivals);
         for warp in warps {
             // By instruction: the lanes that arrived there.
             let mut groups: Vec<Arrival> = Vec::new();
@@ -110,6 +111,46 @@ impl Barriers {
     pub fn end(&mut self, cta: u64) {
         self.open.retain(|k, _| k.0 != cta);
     }
+}
+
+/// Reports warps that wait for all threads at one barrier in two lines of the source. They do meet, but
+/// usually each of the two was meant to order all threads.
+fn mismatched(launch: &Launch<'_>, log: &mut FindingLog, id: u32, arrivals: &[Arrival]) {
+    let line =
+        |a: &Arrival| findings::place(launch, a.who.step)?.source.last().map(|l| (l.file.clone(), l.line));
+    // A named barrier, or one of some threads, is often a handshake between two places.
+    let plain = |a: &Arrival| a.count.is_none() && a.kind == BarrierKind::Sync;
+    if id != 0 || !arrivals.iter().all(plain) {
+        return;
+    }
+    let Some(first) = arrivals.first() else { return };
+    let other = arrivals.iter().find(|a| {
+        let apart = a.who.warp != first.who.warp && a.who.step != first.who.step;
+        apart && line(a).is_some() && line(a) != line(first)
+    });
+    let Some(other) = other else { return };
+    let parts = |a: &Arrival| arrivals.iter().any(|b| a.who.warp == b.who.warp && a.who.step != b.who.step);
+    if arrivals.iter().any(parts) {
+        // A warp whose lanes wait at two barriers is an error of its own.
+        return;
+    }
+    // The schedule decides which warp comes first.
+    let (a, b) = if first.who.step < other.who.step { (first, other) } else { (other, first) };
+    log.add(launch, Kind::BarrierMeets, a.who, Some(b.who.step), 0, || {
+        let sides = vec![
+            findings::side(launch, "these threads wait here", a.who),
+            findings::side(launch, "warps of the same CTA wait here, and all continue together", b.who),
+        ];
+        let at = |a: &Arrival| line(a).map_or(0, |l| l.1);
+        let what = format!(
+            "barrier {id} in line {} meets warps that wait in line {}: neither waits for all threads",
+            at(a),
+            at(b)
+        );
+        let mut f = findings::finding(Kind::BarrierMeets, what, sides);
+        f.help = Some("move the barrier out of the branch, so that all threads reach the same one".into());
+        f
+    });
 }
 
 /// Whether all lanes of a warp must arrive together: `bar`, and `barrier` with `.aligned`.

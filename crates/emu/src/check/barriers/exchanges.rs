@@ -50,14 +50,37 @@ pub fn shuffled(launch: &Launch<'_>, log: &mut FindingLog, warp: &Warp, op: &War
     }
     let who = WarpStep { lanes: lost, ..here };
     log.add(launch, Kind::InactiveLane, who, None, 0, || {
-        let ended = absent & !warp.alive;
-        let why = match (ended == absent, ended == 0) {
-            (true, _) => "which have ended",
-            (_, true) => "which do not participate",
-            _ => "which do not participate or have ended",
+        let why = absence(launch, warp, op, absent, lost);
+        let lanes = |m: u32| LaneMask(m.into()).to_string();
+        let reads = if lost.count_ones() == 1 { "reads" } else { "read" };
+        let what = match &why[..] {
+            [(_, why)] => format!("{} {reads} from {}, which {why}", lanes(lost), lanes(absent)),
+            all => {
+                let parts: Vec<String> = all.iter().map(|(m, why)| format!("{} {why}", lanes(*m))).collect();
+                format!("{} {reads} from {}: {}", lanes(lost), lanes(absent), parts.join(", "))
+            }
         };
-        let what = format!("{} read from {}, {why}", LaneMask(lost.into()), LaneMask(absent.into()));
         findings::finding(Kind::InactiveLane, what, vec![findings::side(launch, "this exchange", who)])
     });
     lost
+}
+
+/// Why lanes take no part in an exchange: they were never there, have ended, are not in the mask of the lanes
+/// `readers`, or are elsewhere.
+fn absence(launch: &Launch<'_>, warp: &Warp, op: &WarpOp, absent: u32, readers: u32) -> Vec<(u32, String)> {
+    let threads = launch.config.block.volume();
+    let here = threads.saturating_sub(u64::from(warp.index) * LANES as u64);
+    let exist = if here >= LANES as u64 { u32::MAX } else { (1 << here) - 1 };
+    let mask = op.members.map(|p| warp.planes.w32[usize::from(p)].0[readers.trailing_zeros() as usize & 31]);
+    let (never, ended) = (absent & !exist, absent & exist & !warp.alive);
+    let rest = absent & !never & !ended;
+    let unnamed = rest & !mask.unwrap_or(u32::MAX);
+    let verb = |m: u32, one: &'static str, many: &'static str| if m.count_ones() == 1 { one } else { many };
+    let parts = [
+        (never, format!("{} not exist in a CTA of {threads} threads", verb(never, "does", "do"))),
+        (ended, format!("{} ended", verb(ended, "has", "have"))),
+        (unnamed, format!("the mask {:#010x} does not include", mask.unwrap_or(0))),
+        (rest & !unnamed, format!("{} not participate", verb(rest & !unnamed, "does", "do"))),
+    ];
+    parts.into_iter().filter(|(m, _)| *m != 0).collect()
 }

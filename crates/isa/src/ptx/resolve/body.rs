@@ -121,9 +121,9 @@ impl<'a> Builder<'_, 'a> {
         let scope = Span { start: statement.span.end, end: scope_end };
         for one in &d.declarators {
             match one.family {
-                Some(count) => self.names.family(one.name, count, d.ty, scope),
+                Some(count) => self.names.family(one.name, count, d.ty, d.lanes, scope),
                 None => {
-                    self.names.register(one.name, d.ty, scope);
+                    self.names.vector(one.name, d.ty, d.lanes, scope);
                 }
             }
         }

@@ -1,11 +1,12 @@
 //! Source locations: `.loc` with inlining, and the names of inlined functions in `.debug_str` (PTX ISA, 11.5
-//! Debugging Directives).
+//! Debugging Directives). Where `.loc` does not say where it was inlined, LLVM's comment after it does.
 //!
 //! # Invariants
 //! A location is stored after the one it was inlined at, so chains end.
 //!
 //! # Limitations
-//! Locations in `.debug_line` itself are not read.
+//! Locations in `.debug_line` and `.debug_info` themselves are not read. LLVM's comments do not name inlined
+//! functions.
 
 use rustc_hash::FxHashMap;
 
@@ -56,6 +57,7 @@ impl<'a> Builder<'_, 'a> {
                 _ => {}
             }
         }
+        let commented = if inlined_at.is_none() { self.commented_calls(at) } else { None };
         let inlined_at = inlined_at.map(|p| match self.places.get(&p) {
             Some(id) => *id,
             None => {
@@ -64,9 +66,27 @@ impl<'a> Builder<'_, 'a> {
                 id
             }
         });
-        let id = self.intern(here, function, inlined_at);
+        let id = self.intern(here, function, inlined_at.or(commented));
         self.places.insert(here, id);
         Some(id)
+    }
+
+    /// The calls that LLVM names in the comment after a `.loc` without `inlined_at`, as Triton's PTX has it:
+    /// `.loc 2 9 5 // f.py:9:5 @[ g.py:8:1 @[ h.py:7:2 ] ]`.
+    fn commented_calls(&mut self, at: Span) -> Option<LocId> {
+        let rest = self.m.source.get(at.end as usize..)?.lines().next()?;
+        let comment = rest.trim_start().strip_prefix("//")?;
+        let calls: Option<Vec<_>> =
+            comment.split("@[").skip(1).map(|call| self.commented_place(call)).collect();
+        calls?.into_iter().rev().fold(None, |outer, place| Some(self.intern(place, 0, outer)))
+    }
+
+    /// The file number, line and column of `g.py:8:1`. `None` if no file of the module has this name.
+    fn commented_place(&self, text: &str) -> Option<(u32, u32, u32)> {
+        let mut parts = text.trim_end_matches([']', ' ', '\t', '\r']).trim_start().rsplitn(3, ':');
+        let (column, line, name) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?);
+        let named = |f: &&File| f.path.rsplit(['/', '\\']).next() == Some(name);
+        Some((self.out.files.iter().find(named)?.number, line, column))
     }
 
     fn intern(

@@ -14,7 +14,7 @@ use crate::ptx::ops::Op;
 use crate::ptx::syntax::constant::{self, Constant};
 use crate::ptx::syntax::scan;
 use crate::ptx::syntax::tree::span;
-use crate::view::{Base, BlockId, Diagnostic, Operand, VideoSelector};
+use crate::view::{Base, BlockId, Diagnostic, Operand, Reg, VideoSelector};
 
 /// Maximum nesting of braces.
 const DEEPEST: u32 = 4;
@@ -133,6 +133,15 @@ impl<'a> Reader<'_, 'a> {
                 }
                 return Some((Operand::Reg(reg), end));
             }
+            Some(Meaning::Vector(first, lanes)) => {
+                let all = (0..u32::from(lanes)).map(|i| Reg(first.0 + i));
+                if b.get(end) != Some(&b'.') {
+                    return Some((Operand::Vector(all.map(Operand::Reg).collect()), end));
+                }
+                let stop = scan::name(b, end + 1);
+                let chosen = all.into_iter().nth(element(&b[end + 1..stop])?.into())?;
+                return Some((Operand::Reg(chosen), stop));
+            }
             Some(Meaning::Symbol(id)) => {
                 let (offset, end) = offset(b, end)?;
                 return Some((Operand::Symbol(id, offset), end));
@@ -180,6 +189,11 @@ impl<'a> Reader<'_, 'a> {
                 let end = scan::name(b, i);
                 match self.names.lookup(self.source.get(i..end)?)? {
                     Meaning::Reg(r) => (Base::Reg(r), end),
+                    Meaning::Vector(first, lanes) => {
+                        let stop = scan::name(b, end + 1);
+                        let at = element(b.get(end + 1..stop)?).filter(|i| *i < lanes.into())?;
+                        (Base::Reg(Reg(first.0 + u32::from(at))), stop)
+                    }
                     Meaning::Symbol(s) => (Base::Symbol(s), end),
                 }
             }

@@ -17,6 +17,8 @@ use crate::view::{Reg, RegInfo, Span, SymbolId, Type};
 pub enum Meaning {
     /// The name refers to a register.
     Reg(Reg),
+    /// A vector register: its first element, and the number of elements. Each element is a register.
+    Vector(Reg, u8),
     /// A variable, parameter or function.
     Symbol(SymbolId),
 }
@@ -26,8 +28,10 @@ struct Family {
     depth: u32,
     count: u64,
     ty: Type,
+    /// Elements of a member; 1 for a scalar.
+    lanes: u32,
     scope: Span,
-    members: FxHashMap<u64, Reg>,
+    members: FxHashMap<u64, Meaning>,
     /// An outer declaration of the same prefix with a larger count: its further members stay visible.
     outer: Option<usize>,
 }
@@ -112,8 +116,24 @@ impl<'a> Names<'a> {
         reg
     }
 
-    /// Declares a parameterised name: `head<count>`.
-    pub fn family(&mut self, head: &'a str, count: u64, ty: Type, scope: Span) {
+    /// Declares one register of `lanes` elements.
+    pub fn vector(&mut self, name: &'a str, ty: Type, lanes: u32, scope: Span) {
+        let meaning = self.new_registers(name, ty, lanes, scope);
+        self.bind(name, meaning);
+    }
+
+    /// A new scalar register, or the elements of a vector register: `%v.x`, `%v.y` and so on.
+    fn new_registers(&mut self, name: &str, ty: Type, lanes: u32, scope: Span) -> Meaning {
+        if lanes <= 1 {
+            return Meaning::Reg(self.new_reg(name, ty, scope));
+        }
+        let elements = ["x", "y", "z", "w"].iter().take(lanes as usize);
+        let all: Vec<Reg> = elements.map(|e| self.new_reg(&format!("{name}.{e}"), ty, scope)).collect();
+        Meaning::Vector(all[0], all.len() as u8)
+    }
+
+    /// Declares a parameterised name: `head<count>`, whose members have `lanes` elements.
+    pub fn family(&mut self, head: &'a str, count: u64, ty: Type, lanes: u32, scope: Span) {
         self.state += 1;
         self.head_lengths |= length_bit(head.len());
         let depth = self.depth();
@@ -121,7 +141,7 @@ impl<'a> Names<'a> {
         while let Some(o) = outer.filter(|o| self.families[*o].count <= count) {
             outer = self.families[o].outer;
         }
-        self.families.push(Family { depth, count, ty, scope, members: FxHashMap::default(), outer });
+        self.families.push(Family { depth, count, ty, lanes, scope, members: FxHashMap::default(), outer });
         let old = self.heads.insert(head, self.families.len() - 1);
         self.undo.push(Undo::Family(head, old));
     }
@@ -204,13 +224,13 @@ impl<'a> Names<'a> {
             (Some((depth, m)), Some(b)) if depth >= b.0 => Some(m),
             (Some((_, m)), None) => Some(m),
             (_, Some((_, family, n))) => {
-                if let Some(reg) = self.families[family].members.get(&n) {
-                    return Some(Meaning::Reg(*reg));
+                if let Some(meaning) = self.families[family].members.get(&n) {
+                    return Some(*meaning);
                 }
-                let (ty, scope) = (self.families[family].ty, self.families[family].scope);
-                let reg = self.new_reg(name, ty, scope);
-                self.families[family].members.insert(n, reg);
-                Some(Meaning::Reg(reg))
+                let Family { ty, lanes, scope, .. } = self.families[family];
+                let meaning = self.new_registers(name, ty, lanes, scope);
+                self.families[family].members.insert(n, meaning);
+                Some(meaning)
             }
             (None, None) => self.globals.get(name).map(|id| Meaning::Symbol(*id)),
         }

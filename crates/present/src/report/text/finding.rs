@@ -139,9 +139,17 @@ fn grid(style: Style, f: &Finding, size: u8) -> Vec<String> {
 /// The source line with a caret, and where it was inlined.
 fn source(out: &mut impl Write, style: Style, f: &Finding) -> io::Result<()> {
     let Some(l) = f.location() else { return Ok(()) };
-    show(out, style, l, "")?;
-    for at in &l.inlined {
-        show(out, style, at, "inlined at ")?;
+    let (inner, outer): (Vec<_>, Vec<_>) = {
+        let own = words::chain(l).position(|at| std::ptr::eq(at, words::own(l))).unwrap_or(0);
+        let mut lines = words::chain(l).enumerate();
+        let inner = lines.by_ref().take(own).map(|(_, at)| at).collect();
+        (inner, lines.map(|(_, at)| at).collect())
+    };
+    for (n, at) in outer.iter().enumerate() {
+        show(out, style, at, if n == 0 { "" } else { "inlined at " })?;
+    }
+    for at in inner.iter().rev() {
+        show(out, style, at, "in library code at ")?;
     }
     // Another build has its own line.
     if let [Some(a), Some(b)] = &f.site
@@ -149,7 +157,7 @@ fn source(out: &mut impl Write, style: Style, f: &Finding) -> io::Result<()> {
         && (a.file != b.file || a.line != b.line || a.code != b.code)
         && f.side != Some(1)
     {
-        show(out, style, b, "in B ")?;
+        show(out, style, words::own(b), "in B ")?;
     }
     Ok(())
 }
@@ -160,7 +168,7 @@ fn show(out: &mut impl Write, style: Style, l: &Location, how: &str) -> io::Resu
     } else {
         format!(" in {}", clean(&plain_name(&l.function)))
     };
-    writeln!(out, "   {how}{}{function}", style.ink(Ink::Location, &place(l)))?;
+    writeln!(out, "   {how}{}{function}", style.ink(Ink::Location, &words::exact_place(l)))?;
     let Some(code) = l.code.as_deref().filter(|c| !c.trim().is_empty()) else { return Ok(()) };
     let bar = style.ink(Ink::Faint, "│");
     let line = l.line.to_string();
