@@ -107,7 +107,8 @@ pub fn compare_launch_files(
     if let [launch] = &mut report.launches[..] {
         add_outputs(launch, outputs);
         if options.explain {
-            explain_launch(launch, jobs, device, options.tolerance, monitor)?;
+            let how = (options.tolerance, options.diff.strict);
+            explain_launch(launch, jobs, device, how, monitor)?;
         }
         report.conclude();
     }
