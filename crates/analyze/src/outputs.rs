@@ -305,6 +305,8 @@ pub fn add_outputs(launch: &mut LaunchReport, outputs: Vec<Output>) {
         launch.gaps.clear();
         launch.notes.push(if compared { SAME_THREADS } else { OTHER_GRID }.to_owned());
     }
+    let agree = launch.outputs_agree();
+    launch.accept_order_of_threads(agree);
     launch.conclude();
 }
 
@@ -353,8 +355,10 @@ impl LaunchReport {
         let n = self.uncompared.iter().filter(|u| u.hides).map(|u| u.sites).sum::<u64>();
         self.gaps.clear();
         self.notes.push(format!(
-            "two builds: the outputs agree and the checks found no error; {n} decisions have no counterpart and \
-             were not compared"
+            "two builds: the outputs agree and the checks found no error; {n} {} no counterpart and {} not \
+             compared",
+            if n == 1 { "decision has" } else { "decisions have" },
+            if n == 1 { "was" } else { "were" },
         ));
         self.conclude();
     }

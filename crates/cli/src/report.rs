@@ -20,7 +20,11 @@ const PAGE_FINDINGS: usize = 24;
 
 /// How to compare, so that the report has what the options show.
 pub fn diff_options(args: &ReportArgs) -> DiffOptions {
-    DiffOptions { findings: findings_kept(args, args.findings.max(1)), ..DiffOptions::default() }
+    DiffOptions {
+        findings: findings_kept(args, args.findings.max(1)),
+        strict: args.strict,
+        ..DiffOptions::default()
+    }
 }
 
 /// Findings of each launch that a comparison keeps if `shown` are shown: a Parquet table holds all of them.

@@ -31,6 +31,8 @@ pub(crate) struct Difference {
     pub masks: [LaneMask; 2],
     /// The number of A's visits before it, as far as the paths are aligned.
     pub position: u64,
+    /// At level `events`: the clock when it happened, on the side that has it.
+    pub clock: Option<u32>,
     /// The loops around it, outermost first.
     pub trips: Vec<TripPosition>,
     /// By side: visits, and whole trips, that only this side has.
@@ -50,6 +52,7 @@ impl Difference {
             values: [0; 2],
             masks: [LaneMask(0); 2],
             position: 0,
+            clock: None,
             trips: Vec::new(),
             extra_visits: [0; 2],
             extra_trips: [0; 2],

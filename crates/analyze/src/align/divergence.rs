@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use prlx_trace::{BlockId, LaneMask, LoopId, SiteId};
+use prlx_trace::{BlockId, Lane, LaneMask, LoopId, SiteId};
 
 use crate::builds::canonical_form::SiteRole;
 use crate::decode::is_decision as decides;
@@ -20,6 +20,7 @@ use crate::report::FindingKind;
 
 use super::build_pair::BuildPair;
 use super::difference::{Difference, FindingKey, LaneDiff, LaneFinding, TripPosition};
+use super::digests::JoinedDigests;
 use super::execution_tree::{self as tree, Entry, EntryKind, LaneTree};
 use super::step_recorder::StepRecorder;
 
@@ -49,6 +50,8 @@ struct LaneComparison<'a> {
     trees: [&'a LaneTree; 2],
     /// If set, lane masks are compared as well, except for these lanes.
     masks: Option<LaneMask>,
+    /// The lane's memory digests, if the schedules may have grouped lanes in different ways.
+    digests: Option<(&'a JoinedDigests, Lane)>,
     out: LaneDiff,
     trips: Vec<TripPosition>,
     position: u64,
@@ -81,6 +84,21 @@ pub(crate) fn compare_lanes(
     d.out
 }
 
+/// Compares a lane of two runs of one build. Its memory digests compare also where other lanes took part.
+pub(crate) fn compare_event_lanes(
+    sides: &BuildPair<'_>,
+    a: &LaneTree,
+    b: &LaneTree,
+    digests: (&JoinedDigests, Lane),
+) -> LaneDiff {
+    let mut d = LaneComparison { digests: Some(digests), ..differ(sides, [a, b], None) };
+    let [Some(x), Some(y)] = [a, b].map(|t| t.nodes.get(t.root as usize)) else { return d.out };
+    if x.hash != y.hash {
+        d.body([a.root, b.root], [!a.complete, !b.complete]);
+    }
+    d.out
+}
+
 /// Walks two lanes side by side and passes every step to `recorder`.
 pub(crate) fn record_steps(sides: &BuildPair<'_>, a: &LaneTree, b: &LaneTree, recorder: &mut StepRecorder) {
     if !a.nodes.is_empty() && !b.nodes.is_empty() {
@@ -98,6 +116,7 @@ fn differ<'a>(
         sides,
         trees,
         masks,
+        digests: None,
         out: LaneDiff { cut: trees.iter().any(|t| !t.complete), ..LaneDiff::default() },
         trips: Vec::new(),
         position: 0,
@@ -292,11 +311,18 @@ impl LaneComparison<'_> {
             self.count_uncertain(1, b);
             return false;
         }
+        let joined = self
+            .digests
+            .filter(|_| a.value != b.value && !decision && a.nth == b.nth)
+            .and_then(|(all, lane)| all.agree(self.common(0, site), a.nth, lane));
+        if joined == Some(true) {
+            return false;
+        }
         let kind = if a.value != b.value && decision {
             FindingKind::Branch
         } else if self.masks.is_some_and(|but| (masks[0].0 ^ masks[1].0) & !but.0 != 0) {
             FindingKind::ActiveMask
-        } else if a.value != b.value && masks[0] == masks[1] {
+        } else if a.value != b.value && (masks[0] == masks[1] || joined == Some(false)) {
             // A memory site records a digest over the lanes of the mask.
             FindingKind::Value
         } else {
@@ -645,7 +671,8 @@ impl LaneComparison<'_> {
 
     /// Whether two trips differ in one decision only, by which one side leaves the loop.
     fn differ_only_in_exit(&self, trips: [u32; 2]) -> bool {
-        let mut trial = differ(self.sides, self.trees, self.masks);
+        let mut trial =
+            LaneComparison { digests: self.digests, ..differ(self.sides, self.trees, self.masks) };
         let went = trial.body(trips, [false; 2]);
         let mut found = trial.out.found.values();
         let leaves = |f: &LaneFinding| self.sides.canonical.is_some() && f.first.kind == FindingKind::Branch;

@@ -3,6 +3,7 @@
 pub(crate) mod build_pair;
 pub(crate) mod canonical_path;
 pub(crate) mod difference;
+pub(crate) mod digests;
 pub(crate) mod divergence;
 pub(crate) mod execution_tree;
 pub(crate) mod step_recorder;

@@ -88,7 +88,7 @@ pub(crate) fn list(
                 SiteRole::Compared(_) if visits > 0 => WhyUncompared::Doubtful,
                 SiteRole::Compared(_) => continue,
             };
-            if !reportable(s, level, reach[side]) {
+            if !reportable(s, level, reach[side]) && visits == 0 {
                 continue;
             }
             let at = *places.entry((s.function, s.loc, s.class, why)).or_insert_with(|| {

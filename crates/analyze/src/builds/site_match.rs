@@ -125,12 +125,15 @@ fn kernels(m: &Module) -> BTreeSet<&str> {
 
 fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteKey>; 2]) -> Vec<u32> {
     let mut to: Vec<Option<u32>> = match_keys(keys_a, keys_b);
+    // Compilers give line 0 to code that merges values of several lines. It has no place in the source by
+    // which to match it.
+    let placed = |k: &SiteMatchKey| k.1.first().is_none_or(|at| at.0 as u32 != 0);
     // An edit of a line changes columns: match by line and class.
     let rest = |to: &[Option<u32>]| -> (Vec<u32>, Vec<u32>) {
         let taken: BTreeSet<u32> = to.iter().flatten().copied().collect();
-        let a = (0..a.sites.len() as u32).filter(|i| !taken.contains(i)).collect();
-        let b = (0..to.len() as u32).filter(|&i| to[i as usize].is_none()).collect();
-        (a, b)
+        let free_a = |i: &u32| !taken.contains(i) && placed(&keys_a[*i as usize]);
+        let free_b = |i: &u32| to[*i as usize].is_none() && placed(&keys_b[*i as usize]);
+        ((0..a.sites.len() as u32).filter(free_a).collect(), (0..to.len() as u32).filter(free_b).collect())
     };
     let (free_a, free_b) = rest(&to);
     let coarse = |k: &SiteKey| (k.function, k.line(), k.class);

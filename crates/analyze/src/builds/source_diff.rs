@@ -19,6 +19,9 @@ use super::common_ids::next;
 /// The first number of lines that only B has.
 const NEW: u32 = 1 << 24;
 
+/// The largest number of pairs of changed lines whose words are compared.
+const MAX_PAIRS: usize = 1 << 14;
+
 /// Maps B's files and lines to A's.
 pub(crate) struct LineMap {
     /// By B's file: A's file, and A's line by B's line (from 1). Lines beyond the list keep their number.
@@ -72,12 +75,13 @@ fn line_map(a: &str, b: &str) -> Vec<u32> {
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325, |h, c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3))
     };
-    let [a, b] = [a, b].map(|text| text.lines().map(hash).collect::<Vec<u64>>());
+    let texts = [a, b].map(|text| text.lines().collect::<Vec<&str>>());
+    let [a, b] = texts.each_ref().map(|lines| lines.iter().map(|l| hash(l)).collect::<Vec<u64>>());
     let mut map = Vec::with_capacity(b.len());
     let (mut i, mut j) = (0, 0);
     let ends = std::iter::once((a.len(), b.len()));
     for (x, y) in anchors(&a, &b).into_iter().chain(ends) {
-        between(&a[i..x], &b[j..y], i as u32, &mut map);
+        between([&a[i..x], &b[j..y]], [&texts[0][i..x], &texts[1][j..y]], i as u32, &mut map);
         if y < b.len() {
             map.push(x as u32 + 1);
         }
@@ -117,8 +121,8 @@ fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     chain
 }
 
-/// Maps the lines between two anchors. `first` lines of A precede `a`.
-fn between(a: &[u64], b: &[u64], first: u32, map: &mut Vec<u32>) {
+/// Maps the lines between two anchors, by their hashes and texts. `first` lines of A precede `a`.
+fn between([a, b]: [&[u64]; 2], texts: [&[&str]; 2], first: u32, map: &mut Vec<u32>) {
     let runs = edit_script::edits(a, b).unwrap_or_else(|| vec![Edit { a: 0..a.len(), b: 0..b.len() }]);
     let (start, mut at) = (map.len(), 0);
     for run in runs.iter().cloned().chain(std::iter::once(Edit { a: a.len()..a.len(), b: b.len()..b.len() }))
@@ -128,12 +132,60 @@ fn between(a: &[u64], b: &[u64], first: u32, map: &mut Vec<u32>) {
             map.push(first + at);
         }
         at = run.a.start as u32;
-        for i in 0..run.b.len() {
-            // A changed line maps to the line that it replaces.
-            map.push(if i < run.a.len() { first + at + 1 + i as u32 } else { NEW + map.len() as u32 });
+        // A changed line maps to the line that it replaces.
+        for replaced in replaced_lines(&texts[0][run.a.clone()], &texts[1][run.b.clone()]) {
+            map.push(replaced.map_or(NEW + map.len() as u32, |i| first + at + 1 + i as u32));
         }
         at = run.a.end as u32;
     }
+}
+
+/// For each line of `b`, the line of `a` that it replaces: in order if there are equally many, else the
+/// pairs in ascending order that have the most words in common.
+fn replaced_lines(a: &[&str], b: &[&str]) -> Vec<Option<usize>> {
+    let in_order = || (0..b.len()).map(|i| Some(i).filter(|i| *i < a.len())).collect();
+    if a.len() == b.len() || a.len() * b.len() > MAX_PAIRS {
+        return in_order();
+    }
+    let likeness: Vec<Vec<u32>> = b.iter().map(|y| a.iter().map(|x| common_words(x, y)).collect()).collect();
+    // The greatest sum for the first `j` lines of B and `i` lines of A.
+    let mut best = vec![vec![0u32; a.len() + 1]; b.len() + 1];
+    for j in 1..=b.len() {
+        for i in 1..=a.len() {
+            let pair = best[j - 1][i - 1] + likeness[j - 1][i - 1];
+            best[j][i] = pair.max(best[j - 1][i]).max(best[j][i - 1]);
+        }
+    }
+    let (mut i, mut j) = (a.len(), b.len());
+    let mut out = vec![None; b.len()];
+    while i > 0 && j > 0 {
+        if likeness[j - 1][i - 1] > 0 && best[j][i] == best[j - 1][i - 1] + likeness[j - 1][i - 1] {
+            out[j - 1] = Some(i - 1);
+            (i, j) = (i - 1, j - 1);
+        } else if best[j][i] == best[j][i - 1] {
+            i -= 1;
+        } else {
+            j -= 1;
+        }
+    }
+    out
+}
+
+/// How many words two lines have in common, in 1000ths of all their words.
+fn common_words(a: &str, b: &str) -> u32 {
+    let words = |line: &str| {
+        let mut words: Vec<String> = line
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .filter(|w| !w.is_empty())
+            .map(str::to_owned)
+            .collect();
+        words.sort_unstable();
+        words
+    };
+    let (a, mut b) = (words(a), words(b));
+    let all = a.len() + b.len();
+    let common = a.iter().filter(|w| b.iter().position(|x| x == *w).map(|at| b.remove(at)).is_some()).count();
+    (2000 * common / all.max(1)) as u32
 }
 
 #[cfg(test)]
@@ -149,6 +201,16 @@ mod tests {
         assert_eq!(line_map(a, ""), [0; 0]);
         assert_eq!(line_map("", a), [NEW, NEW + 1, NEW + 2, NEW + 3]);
         assert_eq!(line_map("}\n}\none\n}\n", "}\n  one\n}\n}\n"), [1, 3, 4, NEW + 3]);
+    }
+
+    #[test]
+    fn changed_lines_replace_lines_with_the_same_words() {
+        let a = "r = id(0) * BLOCK\ninside = r < rows\nv = load(x + r, inside)\nadd(sums + g, v, inside)\n\
+                 add(counts + g, 1, inside)\n";
+        let b = "row = id(0) * BLOCK\nw = load(x + row, row < rows)\nadd(sums + to, w, row < rows)\n\
+                 add(counts + to, 1, row < rows)\n";
+        assert_eq!(line_map(a, b), [1, 3, 4, 5]);
+        assert_eq!(line_map(b, a), [1, NEW + 1, 2, 3, 4]);
     }
 
     #[test]

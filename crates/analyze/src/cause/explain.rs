@@ -15,7 +15,7 @@ use super::place::place_of;
 use super::value::{Canonical, canonical};
 use super::walk::{Context, Found, Pair, Walk};
 use crate::outputs::index;
-use crate::report::{Cause, CauseClass, CausePlace, CauseStep};
+use crate::report::{Cause, CauseClass, CausePlace, CauseStep, ORDER_ADVICE};
 use crate::value::format_value;
 
 /// Elements of an output that are followed back.
@@ -182,7 +182,10 @@ fn cause(walk: &Walk<'_>, found: &Found, output: &DifferingOutput, element: u64)
         values,
         elements: 1,
         what,
-        advice: found.class.advice().to_owned(),
+        advice: match (found.class, found.other) {
+            (CauseClass::Order, Some(_)) => ORDER_ADVICE.to_owned(),
+            (class, _) => class.advice().to_owned(),
+        },
         places: [0, 1]
             .map(|s| found.places[s].and_then(|at| place(walk.flows[s], with_line(walk, &chain, s, at)))),
         other: found.other.and_then(|(side, at)| place(walk.flows[side], at)),

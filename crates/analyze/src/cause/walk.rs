@@ -345,8 +345,16 @@ impl<'a> Walk<'a> {
             return false;
         }
         let readers = self.pairs[pair].users;
-        let what = format!("{} reads the word before it is written", name(other));
-        self.find(pair, CauseClass::Stale, 1, readers.map(Some), what);
+        let atomic = |at: At, side: usize| {
+            self.flows[side].instruction(at).is_some_and(|i| i.opcode.starts_with("atom"))
+        };
+        // Two atomics need no barrier between them: which comes first may differ.
+        let order = atomic(there, other) && atomic(readers[other], other);
+        let (class, what) = match order {
+            true => (CauseClass::Order, "runs these two atomics in the opposite order"),
+            false => (CauseClass::Stale, "reads the word before it is written"),
+        };
+        self.find(pair, class, 1, readers.map(Some), format!("{} {what}", name(other)));
         if let Some(found) = self.found.last_mut() {
             found.other = Some((other, there));
         }

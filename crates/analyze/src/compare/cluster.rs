@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! Warps are added in ascending order, so the result does not depend on threads. The representative is the
-//! warp that diverges here earliest (fewest visits before), then the lowest.
+//! warp that diverges here earliest (by the clock of events, else by the number of visits before), then the
+//! lowest.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,14 @@ use prlx_trace::{Lane, LaneMask, SiteId, WarpId};
 
 use crate::align::difference::{Difference, FindingKey, LaneFinding};
 use crate::launches::filter::Filter;
-use crate::launches::gaps::Gaps;
+use crate::launches::gaps::{Gaps, plural};
 use crate::report::describe;
 use crate::report::{
     Coverage, Differing, Finding, FindingKind, HashInfo, LaneAt, Mask, TripInfo, WarpHit, WarpPlace,
 };
 
 use super::context::Context;
+use super::options::DiffOptions;
 use super::warp_diff::{WarpDiff, WarpFinding};
 
 /// All findings of a launch.
@@ -27,12 +29,17 @@ pub(crate) struct FindingClusters<'a> {
     warps: usize,
     /// The number of warps that have findings.
     differing: u64,
+    /// Whether lane masks that differ are findings.
+    strict: bool,
+    /// Lanes, and their warps, that ran with other active lanes only because of the schedule.
+    regrouped: [u64; 2],
     /// The user's selection.
     pub filter: &'a Filter,
 }
 
 struct Cluster {
-    /// Whether only lanes that had diverged before have it; the visits before it; the warp.
+    /// Whether only lanes that had diverged before have it; its clock, or else the visits before it; the
+    /// warp.
     rank: (bool, u64, u64),
     difference: Difference,
     lane: Lane,
@@ -49,8 +56,29 @@ struct Cluster {
 }
 
 impl FindingClusters<'_> {
-    pub fn new(warps: usize, filter: &Filter) -> FindingClusters<'_> {
-        FindingClusters { by_key: BTreeMap::new(), warps, differing: 0, filter }
+    pub fn new(options: &DiffOptions) -> FindingClusters<'_> {
+        let DiffOptions { warps, filter, strict, .. } = options;
+        FindingClusters {
+            by_key: BTreeMap::new(),
+            warps: *warps,
+            differing: 0,
+            strict: *strict,
+            regrouped: [0; 2],
+            filter,
+        }
+    }
+
+    /// A sentence about lanes that ran with other active lanes, although all of them took the same path.
+    pub fn note(&self) -> Option<String> {
+        let [lanes, warps] = self.regrouped;
+        (lanes > 0).then(|| {
+            format!(
+                "{lanes} {} in {warps} {} ran with other active lanes: the schedule decides which lanes \
+                 execute an instruction together (--strict counts it)",
+                plural(lanes, "thread", "threads"),
+                plural(warps, "warp", "warps"),
+            )
+        })
     }
 
     /// Removes what the filter rejects, and adds the gaps that this makes.
@@ -79,7 +107,14 @@ impl FindingClusters<'_> {
     }
 
     /// Adds one warp's findings. Warps must ascend.
-    pub fn add(&mut self, cx: &Context<'_>, warp: WarpDiff) {
+    pub fn add(&mut self, cx: &Context<'_>, mut warp: WarpDiff) {
+        if !self.strict {
+            let mut lanes = LaneMask(0);
+            let masks = warp.found.extract_if(.., |key, _| key.0 == FindingKind::ActiveMask);
+            masks.flat_map(|(_, found)| found.lanes).for_each(|(lane, _)| lanes.insert(lane));
+            self.regrouped[0] += u64::from(lanes.count());
+            self.regrouped[1] += u64::from(lanes.0 != 0);
+        }
         self.differing += u64::from(!warp.found.is_empty());
         for (key, found) in warp.found {
             let Some(mut new) = cluster(cx, warp.warp, &found) else { continue };
@@ -126,7 +161,7 @@ impl FindingClusters<'_> {
 /// The lanes of one warp that have the same finding.
 fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFinding) -> Option<Cluster> {
     let launch = cx.launches[0];
-    let rank = |f: &LaneFinding| (!f.root, f.first.position);
+    let rank = |f: &LaneFinding| (!f.root, f.first.clock.map_or(f.first.position, u64::from));
     let (lane, shown) = found.lanes.iter().min_by_key(|(l, f)| (rank(f), *l))?;
     let (mut lanes, mut all, mut roots) = (LaneMask(0), LaneMask(0), LaneMask(0));
     let same = |r: &Difference| (r.nth, r.trips.iter().map(|t| t.trip).collect::<Vec<_>>());

@@ -4,7 +4,9 @@ use prlx_trace::launch::Event;
 use prlx_trace::{LaneMask, WarpStream};
 
 use crate::align::difference::LaneFinding;
+use crate::align::digests::JoinedDigests;
 use crate::align::divergence;
+use crate::decode::is_decision;
 use crate::report::FindingKind;
 
 use super::canonical_lanes::compare_canonical;
@@ -42,6 +44,8 @@ pub(super) fn events(
         return;
     }
     let whole = complete_streams(cx, warps);
+    let decides = |side: usize, site| is_decision(cx.sides.programs[side].module, site);
+    let digests = JoinedDigests::new([&whole[0], &whole[1]], cx.sides.names, &decides);
     // First find the lanes that diverge, then compare masks without them.
     let mut diverged = LaneMask(0);
     let mut trees = Vec::new();
@@ -61,7 +65,7 @@ pub(super) fn events(
         for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
             add_counts(sum, t.counts);
         }
-        let diff = divergence::compare_lanes(&cx.sides, &ta, &tb, None);
+        let diff = divergence::compare_event_lanes(&cx.sides, &ta, &tb, (&digests, lane));
         if !diff.found.is_empty() {
             diverged.insert(lane);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use prlx_trace::kernel::Level;
+use prlx_trace::kernel::{Level, Site, SiteClass};
 use prlx_trace::{FuncId, Launch, Recording, Trace};
 
 use crate::builds::gaps::{self as uncompared, UncomparedVisits};
@@ -11,7 +11,7 @@ use crate::decode::CheckedModule;
 use crate::error::Error;
 use crate::launches::gaps::{Gaps, coverage_gaps, dilation, recorded_at_level, static_gaps};
 use crate::launches::kernel_names;
-use crate::launches::{culprit, differences};
+use crate::launches::{culprit, differences, order};
 use crate::report::{
     Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, Sites, Warps, WhyUncompared,
 };
@@ -118,7 +118,7 @@ fn compare_lanes(
         coverage.sites[side] = sites(program, l.level, reach, alone.unwrap_or_default());
         static_gaps(program.module, l, program, reach, side, &mut gaps);
     }
-    let mut clusters = FindingClusters::new(options.warps, &options.filter);
+    let mut clusters = FindingClusters::new(options);
     let mut uncompared = UncomparedVisits::default();
     streams(cx, recordings, equal_digests_suffice, coverage, &mut clusters, &mut uncompared, &mut gaps)?;
     coverage_gaps(coverage, cx.launches, &mut gaps);
@@ -129,10 +129,23 @@ fn compare_lanes(
         uncompared::gaps(&out.uncompared, &uncompared, &mut gaps);
     }
     out.differing = clusters.totals();
+    out.notes.extend(clusters.note());
     out.findings = clusters.findings(cx, cx.sides.programs.map(|p| p.module));
     out.findings_total = out.findings.len() as u64;
+    out.order = !options.strict && out.findings_total > 0 && order::decides(&out.findings, has_atomics(cx));
     out.findings.truncate(options.findings);
-    Ok((with_verdict(out, gaps), uncompared))
+    let mut out = with_verdict(out, gaps);
+    if cx.launches.iter().all(|l| culprit::digested(l)) {
+        out.accept_order_of_threads(!out.differences.iter().any(|d| d.what == LaunchPart::Output));
+    }
+    Ok((out, uncompared))
+}
+
+/// Whether both sides run one build, and it has atomics.
+fn has_atomics(cx: &Context<'_>) -> bool {
+    let [program, _] = cx.sides.programs;
+    let atomic = |s: &Site| s.class == SiteClass::Atomic && cx.reach[0].contains(&s.function);
+    cx.canonical.is_none() && program.module.sites.iter().any(atomic)
 }
 
 /// Why recordings that hash values in different ways cannot be compared. `None` if the level records no

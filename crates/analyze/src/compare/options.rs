@@ -23,6 +23,9 @@ pub struct DiffOptions {
     pub shard: Option<Shard>,
     /// Matches kernels without a match by name in the order of their first launches.
     pub force: bool,
+    /// Counts as differences also what only the schedule decides: active lanes, and decisions that follow
+    /// from the order of atomics although all outputs agree.
+    pub strict: bool,
 }
 
 /// One part of a divided comparison.
@@ -45,6 +48,7 @@ impl Default for DiffOptions {
             filter: Filter::default(),
             shard: None,
             force: false,
+            strict: false,
         }
     }
 }

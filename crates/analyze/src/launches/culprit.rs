@@ -27,6 +27,14 @@ pub(crate) fn undigested(l: &Launch) -> Option<String> {
     }
 }
 
+/// Whether the content of all of a launch's buffers after it is known.
+pub(crate) fn digested(l: &Launch) -> bool {
+    let mut buffers = l.args.iter().filter(|a| a.bytes.is_some()).map(|a| a.after).peekable();
+    let pointees = l.pointees.iter().all(|p| p.after.is_some() && p.digested == p.bytes);
+    let some = buffers.peek().is_some() || !l.pointees.is_empty();
+    some && buffers.all(|after| after.is_some()) && pointees && l.undigested.is_none()
+}
+
 /// Whether all inputs of a launch are known. Memory behind pointers inside buffers is never known, nor are
 /// module variables.
 fn known(l: &Launch) -> bool {

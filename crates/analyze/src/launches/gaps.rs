@@ -11,10 +11,21 @@ use crate::report::Coverage;
 /// The gaps of a launch as texts, sorted by keys that also prevent duplicates.
 pub(crate) type Gaps = BTreeMap<String, String>;
 
-/// Whether a recording level includes a site. Level `path` includes decisions only.
+/// Whether a recording level includes a site. Level `path` includes decisions only. Level `events` includes
+/// loads and barriers only if they were asked for by class.
 pub(crate) fn recorded_at_level(level: Level, s: &Site) -> bool {
-    use SiteClass::{Branch, Guard, Select, Switch};
-    level != Level::Path || matches!(s.class, Branch | Guard | Select | Switch)
+    use SiteClass::{Branch, Guard, Load, Select, Switch, Sync};
+    match level {
+        Level::Path => matches!(s.class, Branch | Guard | Select | Switch),
+        Level::Events => !matches!(s.class, Load | Sync),
+        _ => true,
+    }
+}
+
+/// Whether a site has a value only, which level `path` does not record either: an access to memory. Outputs
+/// are compared apart from it, so no value that could not be read is a gap.
+fn is_value(s: &Site) -> bool {
+    matches!(s.class, SiteClass::Load | SiteClass::Store | SiteClass::Atomic)
 }
 
 /// The work of the launch with recording, divided by the work without.
@@ -55,7 +66,7 @@ pub(crate) fn static_gaps(
         .filter(|(_, s)| reach.contains(&s.function) && recorded_at_level(l.level, s))
     {
         let why = hidden.get(&prlx_trace::SiteId(i as u32)).or(s.skipped.as_ref());
-        if let Some(why) = why {
+        if let Some(why) = why.filter(|why| !is_value(s) || why.contains("filter")) {
             *reasons.entry(why.clone()).or_default() += 1;
         }
     }
@@ -130,6 +141,6 @@ pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gap
     }
 }
 
-pub(super) fn plural<'a>(n: u64, one: &'a str, many: &'a str) -> &'a str {
+pub(crate) fn plural<'a>(n: u64, one: &'a str, many: &'a str) -> &'a str {
     if n == 1 { one } else { many }
 }

@@ -6,5 +6,6 @@ pub(crate) mod filter;
 pub(crate) mod gaps;
 pub(crate) mod kernel_names;
 pub mod launch_match;
+pub(crate) mod order;
 pub(crate) mod process_match;
 pub mod survey;

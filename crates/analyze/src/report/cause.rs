@@ -91,6 +91,10 @@ impl CauseClass {
     }
 }
 
+/// What to do where the order of atomics decides, and no sum is only rounded otherwise.
+pub const ORDER_ADVICE: &str =
+    "make the result independent of the order of the atomics, or compare what does not depend on it";
+
 data! {
     /// Why elements of an output differ.
     struct Cause {

@@ -25,7 +25,7 @@ mod plain_data;
 mod source;
 mod verdict;
 
-pub use cause::{Cause, CauseClass, CausePlace, CauseStep};
+pub use cause::{Cause, CauseClass, CausePlace, CauseStep, ORDER_ADVICE};
 pub use comparison::{ProcessPair, Report, UnmatchedLaunch, UnmatchedProcess};
 pub use coverage::{Coverage, Elements, Lanes, Sites, Visits, Warps};
 pub use evidence::{OperandCell, OperandColumn, OperandRow, Operands, SliceNode};

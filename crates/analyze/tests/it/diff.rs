@@ -804,7 +804,16 @@ fn events_show_masks_that_differ_on_their_own() {
     let (mut x, mut y) = (e[0], e[0]);
     (x.mask, y.mask) = (LaneMask(0xffff), LaneMask(0xffff_0000));
     e.splice(0..1, [x, y]);
-    let r = compare(&a, &make(split));
+    let split = make(split);
+    // The schedule decides it: a note, unless asked for.
+    let r = compare(&a, &split);
+    assert_eq!((r.verdict, findings(&r).len()), (Verdict::Same, 0));
+    let notes = &r.launches[0].notes;
+    assert!(
+        notes.iter().any(|n| n.contains("32 threads in 1 warp ran with other active lanes")),
+        "{notes:?}"
+    );
+    let r = diff(&a, &split, &DiffOptions { strict: true, ..DiffOptions::default() }).unwrap();
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
     assert_eq!((f.kind, id(f), f.lanes_total), (FindingKind::ActiveMask, Some(0), 32));
     // A lane that parts is a branch; the masks that lack it elsewhere follow.

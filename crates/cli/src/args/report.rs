@@ -14,6 +14,10 @@ pub struct ReportArgs {
     /// Show at most N findings
     #[arg(long, short = 'n', visible_alias = "max-shown", value_name = "N", default_value_t = 10)]
     pub findings: usize,
+    /// Also count as differences what only the schedule decides: active lanes, and decisions that follow from
+    /// the order of atomics although the outputs agree (docs/verdicts.md)
+    #[arg(long)]
+    pub strict: bool,
     /// Also write the report as an HTML page: source, threads over time, the path of both sides
     /// (docs/html.md)
     #[arg(long, value_name = "FILE")]

@@ -18,8 +18,8 @@ use crate::cuda::library::open::Library;
 use crate::launch_file::CapturedBuffer;
 
 /// Waits for the device and copies the memory behind a launch's pointers. `params` is the parameter buffer,
-/// and `places` has offset and size of each parameter. The launch's context must be the calling thread's current
-/// one, and no stream may be in capture.
+/// and `places` has offset and size of each parameter. The launch's context must be the calling thread's
+/// current one, and no stream may be in capture.
 ///
 /// # Errors
 /// If the driver refuses, as after a fault.

@@ -2,7 +2,7 @@
 //!
 //! All snippets of a function use the same states, so they are made once. Copies share their memory.
 
-use crate::verify::plan_facts::saved_at_most_once;
+use crate::verify::plan_facts::{has_warp_reductions, saved_at_most_once};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -481,6 +481,7 @@ fn lane(texts: &Inputs<'_>, f: &FunctionPair<'_>, sample: Sample, seed: u64, pla
             .collect(),
         hashes: [3, 4, 5, 6].map(|i| mix(seed + i)),
         finals: texts.plan.finals,
+        reduces: has_warp_reductions(texts),
         edges: (mix(seed) as u32) << 8 | if eager { 0xFF } else { 7 },
         first: if eager { 0 } else { (seed % 3) as u32 },
         span: if eager { u32::MAX } else { (seed % 4) as u32 },

@@ -38,6 +38,24 @@ fn cases_are_rewritten_as_written_down() {
     assert!(wrong.is_empty(), "not as written (look at them with BLESS=1): {wrong:#?}");
 }
 
+/// Before `sm_80` there are no reductions of a warp (`redux.sync`): every lane writes for itself.
+#[test]
+fn kernels_of_all_architectures_are_rewritten_at_every_level() {
+    let dir = crate::support::root().join("tests/cases/instrument");
+    for name in ["loops", "guards", "calls"] {
+        let source = fs::read_to_string(dir.join(name).with_extension("ptx")).unwrap();
+        for arch in ["sm_70", "sm_75", "sm_80", "sm_90a"] {
+            let source = source.replace("sm_80", arch);
+            assert!(source.contains(&format!(".target {arch}")), "{name} has another target");
+            for level in crate::support::LEVELS.into_iter().filter(|&l| l != Level::Operands) {
+                let rewrite =
+                    prlx_instrument::rewrite(&source, name, &crate::support::program(level), &|_| None);
+                assert!(rewrite.is_ok(), "{name} for {arch} at {}: {:?}", level.name(), rewrite.err());
+            }
+        }
+    }
+}
+
 /// Keywords of PTX are valid names of kernels too: `add` is an instruction, or a kernel.
 #[test]
 fn kernels_may_be_named_like_ptx_keywords() {

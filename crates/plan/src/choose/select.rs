@@ -40,7 +40,9 @@ pub(crate) fn kept(
     for (p, taken) in points.iter().zip(taken) {
         let Some(d) = p.decision else { continue };
         let needed = |at: &InstId| visited.contains(at) || body.callee(*at).is_some_and(recorded);
-        let asked = *taken && (level == Level::Path || wanted(filter, body, p));
+        // Level `events` knows every decision that level `path` knows, unless the filter names classes.
+        let every = level == Level::Path || filter.classes.is_empty();
+        let asked = *taken && (every || wanted(filter, body, p));
         kept[d] = asked
             || matches!(p.class, SiteClass::Branch | SiteClass::Switch)
             || body.decisions[d].steers.iter().any(|(at, _)| needed(at));

@@ -7,9 +7,9 @@ use prlx_analyze::cause::{DifferingOutput, ExplainedLaunch, add_check_findings, 
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::{Cause, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
-use prlx_driver::{Job, Output};
+use prlx_driver::{Job, LaunchConfig, Output};
 use prlx_emu::Checks;
-use prlx_trace::check::{Allocation, Check, Findings};
+use prlx_trace::check::{Allocation, Check, Findings, Grade};
 use prlx_trace::dataflow::DataFlow;
 
 use super::outputs::{compare_outputs, ignore_unchanged};
@@ -73,8 +73,9 @@ struct Side {
     stopped: Option<String>,
 }
 
-/// Explains the differences of a launch, and settles what outputs and checks alone can settle. Does nothing
-/// for a launch that is the same. These runs are on the CPU device, wherever the launch ran.
+/// Explains the differences of a launch, and settles what outputs and checks alone can settle: unless
+/// `strict`, decisions that only the schedule explains. Does nothing for a launch that is the same. These runs
+/// are on the CPU device, wherever the launch ran.
 ///
 /// # Errors
 /// If the device cannot be opened, or the user interrupts.
@@ -82,10 +83,10 @@ pub(super) fn explain_launch(
     launch: &mut LaunchReport,
     (jobs, origin): (&[Job; 2], Origin),
     device: &DeviceOptions,
-    tolerance: Option<Tolerance>,
+    (tolerance, strict): (Option<Tolerance>, bool),
     monitor: &Monitor<'_>,
 ) -> Result<()> {
-    if launch.verdict == Verdict::Same {
+    if launch.verdict == Verdict::Same && !launch.order {
         return Ok(());
     }
     let found = rerun((jobs, origin), device, tolerance, monitor)?;
@@ -101,10 +102,41 @@ pub(super) fn explain_launch(
         }
     }
     let errors = add_check_findings(launch, found.findings.each_ref());
+    let mut faults = found.findings.iter().flat_map(|f| &f.list).filter(|f| f.kind.grade() == Grade::Error);
+    let racy = faults.clone().any(|f| f.kind.check() == Check::Race);
+    if !strict && faults.next().is_none() && same_launch(jobs) && launch.findings_total > 0 {
+        settle_by_order(launch);
+    }
+    if racy && !errors && launch.order && launch.findings_total == 0 {
+        launch
+            .gaps
+            .push("threads behave differently, and a race that both sides have may be the reason".into());
+        launch.conclude();
+    }
     if !errors && launch.only_code_unmatched() {
         launch.accept_unmatched_code();
     }
     Ok(())
+}
+
+/// Whether both sides run the same code on the same inputs. Only the schedule can then explain a difference.
+fn same_launch([a, b]: &[Job; 2]) -> bool {
+    let seed = a.config.seed;
+    a.text == b.text
+        && a.kernel == b.kernel
+        && a.args == b.args
+        && a.config == LaunchConfig { seed, ..b.config.clone() }
+}
+
+/// Settles what two schedules of one launch did differently, in which the checks found no error: the order
+/// of threads decides. If the outputs agree, that is no difference. If they do not, and nothing else explains
+/// it, the order is the cause.
+fn settle_by_order(launch: &mut LaunchReport) {
+    if launch.outputs_agree() {
+        launch.accept_order("both sides run the same code on the same inputs, and the checks find no error");
+    } else if launch.causes.is_empty() {
+        launch.add_order_cause();
+    }
 }
 
 /// Runs both sides again.

@@ -110,7 +110,8 @@ pub fn compare_launch_files(
     if let [launch] = &mut report.launches[..] {
         add_outputs(launch, outputs);
         if options.explain {
-            explain_launch(launch, (jobs, Origin::of(device)), device, options.tolerance, monitor)?;
+            let how = (options.tolerance, options.diff.strict);
+            explain_launch(launch, (jobs, Origin::of(device)), device, how, monitor)?;
         }
         report.conclude();
     }

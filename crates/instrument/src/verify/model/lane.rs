@@ -26,6 +26,8 @@ pub(in crate::verify) struct LaneModel {
     pub trips: Vec<u64>,
     pub hashes: [u64; 4],
     pub finals: Finals,
+    /// Whether the lowest active lane writes the hashes of all. If not, each lane writes its own.
+    pub reduces: bool,
     pub edges: u32,
     pub first: u32,
     pub span: u32,
@@ -117,7 +119,7 @@ impl LaneModel {
                 let mut parts = Vec::new();
                 for i in (0..4).filter(|i| self.finals.used[*i]) {
                     let part = RollingHash::of_lane(self.hashes[i], self.lane);
-                    if self.leads() {
+                    if self.leads() || !self.reduces {
                         let at = at + self.finals.hash(i);
                         let of_warp = read(&self.memory, at, 4) ^ u64::from(part);
                         write(&mut self.memory, at, 4, of_warp);
