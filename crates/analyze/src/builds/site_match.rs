@@ -127,7 +127,7 @@ fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteKey>; 2]) -> Vec<u32>
     let mut to: Vec<Option<u32>> = match_keys(keys_a, keys_b);
     // Compilers give line 0 to code that merges values of several lines. It has no place in the source by
     // which to match it.
-    let placed = |k: &SiteMatchKey| k.1.first().is_none_or(|at| at.0 as u32 != 0);
+    let placed = |k: &SiteKey| k.line().is_none_or(|line| line as u32 != 0);
     // An edit of a line changes columns: match by line and class.
     let rest = |to: &[Option<u32>]| -> (Vec<u32>, Vec<u32>) {
         let taken: BTreeSet<u32> = to.iter().flatten().copied().collect();

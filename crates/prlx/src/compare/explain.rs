@@ -74,8 +74,8 @@ struct Side {
 }
 
 /// Explains the differences of a launch, and settles what outputs and checks alone can settle: unless
-/// `strict`, decisions that only the schedule explains. Does nothing for a launch that is the same. These runs
-/// are on the CPU device, wherever the launch ran.
+/// `strict`, decisions that only the schedule explains. Does nothing for a launch that is the same. These
+/// runs are on the CPU device, wherever the launch ran.
 ///
 /// # Errors
 /// If the device cannot be opened, or the user interrupts.
