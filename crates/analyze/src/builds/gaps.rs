@@ -88,7 +88,9 @@ pub(crate) fn list(
                 SiteRole::Compared(_) if visits > 0 => WhyUncompared::Doubtful,
                 SiteRole::Compared(_) => continue,
             };
-            if !reportable(s, level, reach[side]) && visits == 0 {
+            // Loads and barriers are recorded at level `events` if they were asked for.
+            let asked = visits > 0 && matches!(s.class, SiteClass::Load | SiteClass::Sync);
+            if !reportable(s, level, reach[side]) && !asked {
                 continue;
             }
             let at = *places.entry((s.function, s.loc, s.class, why)).or_insert_with(|| {
