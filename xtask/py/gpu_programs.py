@@ -51,9 +51,11 @@ class Programs:
     def build(self):
         """Compiles the programs; reports those that cannot be compiled."""
         both = "-gencode=arch=compute_90,code=[sm_90,compute_90]"
-        flags = {"": [both], "-shared": [both, "-cudart=shared"], "-sass": ["-gencode=arch=compute_90,code=sm_90"]}
+        flags = {"": [both], "-shared": [both, "-cudart=shared"], "-sass": ["-gencode=arch=compute_90,code=sm_90"],
+                 "-wrong": [both, "-DWRONG"]}
+        of = {"": None, "-shared": {"plain"}, "-sass": {"plain", "chain"}, "-wrong": {"window"}}
         wanted = [(source, kind) for source in sorted(self.options.programs.glob("*.cu")) for kind in flags]
-        wanted = [(s, k) for s, k in wanted if not k or s.stem == "plain" or (s.stem, k) == ("chain", "-sass")]
+        wanted = [(s, k) for s, k in wanted if of[k] is None or s.stem in of[k]]
 
         def one(job):
             source, kind = job
@@ -191,6 +193,39 @@ class Programs:
                 row["wrong"].append(f"{bare[2][-200:]}{got[2][-400:]}")
             yield row
 
+    def causes(self):
+        """Compares right programs with wrong ones: the report must end at the class, the line and the launch."""
+        for name, pair, kind, line in [
+            ("window", [["window"], ["window-wrong"]], "guard", "window.cu:16"),
+            ("Triton softmax", [["triton_rows.py", "softmax", side] for side in ("good", "bad")], "operation", ""),
+            ("Triton layernorm", [["triton_rows.py", "layernorm", side] for side in ("good", "bad")], "operation", ""),
+        ]:
+            row = {"program": f"cause: {name}", "wrong": []}
+            a, b = (" ".join(self.command(words)) for words in pair)
+            code, out, said, row["seconds"] = self.run([self.options.prlx, "compare", "--digest", "--json", "--a", a, "--b", b])
+            row["diff"] = {0: "same", 1: "differs", 3: "unknown"}.get(code, "fails")
+            try:
+                report = json.loads(out)
+                row["launches"] = len(report["launches"])
+                row["inputs"], row["outputs"], row["culprits"] = told(report)
+                causes = [c for l in report["launches"] for c in l["causes"]]
+                text = json.dumps(causes)
+                if code != 1 or not causes or causes[0]["class"] != kind or line.split(":")[0] not in text:
+                    row["wrong"].append(f"{row['diff']}, {[c['class'] for c in causes]}: {text[:600]}{said[-400:]}")
+                if line and f'"line": {line.split(":")[1]}' not in text:
+                    row["wrong"].append(f"not at {line}: {text[:600]}")
+            except (ValueError, KeyError) as e:
+                row["wrong"].append(f"{e!r}: {out[-200:]}{said[-400:]}")
+            yield row
+        # A captured launch gives on the CPU device what it gave here, and checks find nothing in it.
+        row = {"program": "capture: window", "wrong": []}
+        code, _, said, row["seconds"], out = self.recorded("capture", ["window"], ["--capture", "--launch", "3"])
+        files = list(out.glob("*/launch.toml"))
+        checked = self.run([self.options.prlx, "run", "--check", "all", "--json", *map(str, files)])
+        if code or len(files) != 1 or checked[0]:
+            row["wrong"].append(f"{code} {files} {checked[0]}: {said[-400:]}{checked[2][-400:]}")
+        yield row
+
     def costs(self):
         """Measures the overhead for a program that repeats one launch; nothing may be dropped."""
         for numbers, launches, waits in [(1000, 5000, 1), (1000, 5000, 0), (100000, 200, 1), (100000, 200, 0), (1000000, 20, 1)]:
@@ -315,7 +350,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--prlx", default=str(here / "prlx"), help="the binary")
     parser.add_argument("--programs", type=pathlib.Path, default=here / "programs", help="their sources")
-    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them; `digests`; `costs`; `probes`; `several`: what takes two GPUs")
+    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them; `digests`; `causes`; `costs`; `probes`; `several`: what takes two GPUs")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one run")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where programs.json goes")
     programs = Programs(parser.parse_args())
@@ -335,6 +370,7 @@ def main():
         show(rows[-1], columns)
     more = [programs.others] if not words else []
     more += [programs.digests] if not words or "digests" in words else []
+    more += [programs.causes] if not words or "causes" in words else []
     more += [programs.costs] if not words or "costs" in words else []
     more += [programs.probes] if not words or "probes" in words else []
     more += [programs.several] if "several" in words else []

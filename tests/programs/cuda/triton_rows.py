@@ -1,0 +1,45 @@
+"""Triton kernels over rows of 1000 elements in blocks of 1024: triton_rows.py KERNEL good|bad
+
+The bad one treats the 24 elements behind a row as elements of the row; no branch depends on them.
+"""
+
+import sys
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x, y, columns, stride, OTHER: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    values = tl.load(x + row * stride + i, mask=i < columns, other=OTHER)
+    powers = tl.exp(values - tl.max(values, axis=0))
+    tl.store(y + row * stride + i, powers / tl.sum(powers, axis=0), mask=i < columns)
+
+
+@triton.jit
+def layernorm(x, y, columns, stride, MASKED: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    values = tl.load(x + row * stride + i, mask=i < columns, other=0.0)
+    apart = values - tl.sum(values, axis=0) / columns
+    if MASKED:
+        apart = tl.where(i < columns, apart, 0.0)
+    variance = tl.sum(apart * apart, axis=0) / columns
+    tl.store(y + row * stride + i, apart * tl.rsqrt(variance + 1e-5), mask=i < columns)
+
+
+kernel, good = sys.argv[1], sys.argv[2] == "good"
+torch.manual_seed(0)
+x = torch.randn(64, 1000, device="cuda") - 5
+y, z = torch.empty_like(x), torch.empty_like(x)
+for _ in range(2):
+    if kernel == "softmax":
+        softmax[(64,)](x, y, 1000, x.stride(0), float("-inf") if good else 0.0, 1024)
+    else:
+        layernorm[(64,)](x, y, 1000, x.stride(0), good, 1024)
+    torch.add(y, 1.0, out=z)
+torch.cuda.synchronize()
+print(f"{z.double().sum().item():.6f}")
