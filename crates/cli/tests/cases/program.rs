@@ -294,7 +294,7 @@ fn programs_are_looked_at_closer() -> Result<(), Failed> {
     assert!(shown["differs"] == true && bits[0] != bits[1], "{operands}");
     let (launch, err) = compare(&["--no-zoom"])?;
     assert!(
-        launch["findings"][0]["operands"].is_null() && !err.contains("running both programs again"),
+        launch["findings"][0]["operands"].is_null() && !err.contains("again to record the operands"),
         "{err}"
     );
     Ok(())

@@ -94,7 +94,9 @@ pub fn run_program(
     let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
     // The program's exit code stays its own, even if the index cannot be written.
-    let processes = match conclude(folder, words, status, nanos, &options, monitor) {
+    // A caller that prints a report uses captured launches itself.
+    let announced = output == ProgramOutput::Inherited;
+    let processes = match conclude(folder, words, (status, nanos), (&options, announced), monitor) {
         Ok(processes) => processes,
         Err(e) => {
             monitor.warn(&format!("{e:#}"));
@@ -122,13 +124,12 @@ pub fn discard_empty_recording(folder: &Path, ended: &Ended) {
     }
 }
 
-/// Writes the index, and reports what was recorded. Returns the number of processes with a recording.
+/// Writes the index, and reports what was recorded; captured launches only if `announced`. Returns the number of processes with a recording.
 fn conclude(
     folder: &Path,
     command: Vec<String>,
-    status: ExitStatus,
-    nanos: u64,
-    options: &Options,
+    (status, nanos): (ExitStatus, u64),
+    (options, announced): (&Options, bool),
     monitor: &Monitor<'_>,
 ) -> Result<u64> {
     let write = |entries| {
@@ -169,7 +170,7 @@ fn conclude(
         processes,
         launches,
         recorded,
-        captured: captured(&session),
+        captured: if announced { captured(&session) } else { Vec::new() },
         survey,
     }));
     Ok(processes)
