@@ -124,7 +124,8 @@ pub fn discard_empty_recording(folder: &Path, ended: &Ended) {
     }
 }
 
-/// Writes the index, and reports what was recorded; captured launches only if `announced`. Returns the number of processes with a recording.
+/// Writes the index, and reports what was recorded; captured launches only if `announced`. Returns the number
+/// of processes with a recording.
 fn conclude(
     folder: &Path,
     command: Vec<String>,
