@@ -30,8 +30,8 @@ const SOURCES: [&str; 9] = [
 ];
 
 /// Whether everything that lanes first did differently follows from the order of threads or from time.
-/// `atomics`: both sides run one build, and it has atomics. Then stored values, and what was loaded from shared
-/// memory, can follow from an atomic of another thread.
+/// `atomics`: both sides run one build, and it has atomics. Then stored values, and what was loaded from
+/// shared memory, can follow from an atomic of another thread.
 pub(crate) fn decides(findings: &[Finding], atomics: bool) -> bool {
     let shared = |f: &Finding| f.slice.iter().any(|n| n.text.contains("ld.shared"));
     let follows =
