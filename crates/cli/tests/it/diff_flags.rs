@@ -102,7 +102,7 @@ fn kernels_of_other_names_compare_by_force() {
 fn a_table_has_all_findings() {
     let at = folder("findings");
     let sides = ["good", "bad"].map(|s| {
-        record(&example(&format!("index-overflow/{s}.toml")), "events", &at.join(format!("{s}.prlx")))
+        record(&example(&format!("missing-break/{s}.toml")), "events", &at.join(format!("{s}.prlx")))
     });
     let v1 =
         ["a", "b"].map(|s| format!("{}/../../tests/cases/cli/v1.in/{s}.prlx", env!("CARGO_MANIFEST_DIR")));
