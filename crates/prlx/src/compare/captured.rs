@@ -55,18 +55,9 @@ pub(super) fn explain_programs(
     let mut captured = [const { None }; 2];
     for (side, file) in [i, j].into_iter().enumerate() {
         let number = launch.launch[side];
-        let again = Options {
-            launches: vec![(number, number + 1)],
-            skip: 0,
-            count: None,
-            time: None,
-            digest: None,
-            capture: Some(CAPTURE_BYTES),
-            ..session.clone()
-        };
-        let made = programs.record(side, "-captured", &again, monitor)?;
-        let same = match_processes(&[sides[side].clone(), made.clone()]).pairs;
-        let now = same.into_iter().find(|(before, _)| *before == file).map(|(_, now)| now);
+        let again = Options { capture: Some(CAPTURE_BYTES), ..session.clone() };
+        let of = (&sides[side], file, number);
+        let (made, now) = programs.record_launch(side, "-captured", of, again, monitor)?;
         let folder = now.and_then(|now| made.files.get(now)).map(|f| capture_folder(&f.path, number));
         captured[side] = folder.and_then(|folder| CapturedSide::read(&folder).ok());
     }

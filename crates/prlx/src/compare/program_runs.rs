@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use prlx_driver::session::{Options, Session};
 
 use crate::Monitor;
+use crate::diff::match_processes;
 use crate::record::{self, ProgramOutput, Supervisor};
 
 /// Two programs that run more than once.
@@ -20,6 +21,25 @@ pub(super) struct Programs<'a> {
 }
 
 impl Programs<'_> {
+    /// Runs side `side` once more and records only the launch with this number, of the process with file
+    /// `file` of the session `before`. Returns the new session and the position of that process's file in it;
+    /// `None` if the process is not there.
+    pub(super) fn record_launch(
+        &self,
+        side: usize,
+        suffix: &str,
+        (before, file, number): (&Session, usize, u64),
+        options: Options,
+        monitor: &Monitor<'_>,
+    ) -> Result<(Session, Option<usize>)> {
+        let launches = vec![(number, number + 1)];
+        let options = Options { launches, skip: 0, count: None, time: None, digest: None, ..options };
+        let made = self.record(side, suffix, &options, monitor)?;
+        let same = match_processes(&[before.clone(), made.clone()]).pairs;
+        let now = same.into_iter().find(|(then, _)| *then == file).map(|(_, now)| now);
+        Ok((made, now))
+    }
+
     /// Runs side `side` once more; the name of its recording ends in `suffix`.
     pub(super) fn record(
         &self,

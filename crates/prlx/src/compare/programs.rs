@@ -87,20 +87,11 @@ fn attach_operands(
         let module = first.launches.iter().find(|r| r.launch.number == number).map(|r| r.launch.module);
         let module =
             module.and_then(|m| first.modules.get(m.index())).context("the launch has no module")?.digest;
-        let options = Options {
-            level: Level::Operands,
-            launches: vec![(number, number + 1)],
-            skip: 0,
-            count: None,
-            time: None,
-            digest: None,
-            zoom: Some(Zoom { module, window }),
-            ..options.clone()
-        };
-        let closer = programs.record(side, "-closer", &options, monitor)?;
-        let same = match_processes(&[sides[side].clone(), closer.clone()]).pairs;
-        let same = same.into_iter().find(|(before, _)| *before == file);
-        again[side] = same.map(|(_, now)| read_file(&closer, now)).transpose()?;
+        let options =
+            Options { level: Level::Operands, zoom: Some(Zoom { module, window }), ..options.clone() };
+        let of = (&sides[side], file, number);
+        let (closer, now) = programs.record_launch(side, "-closer", of, options, monitor)?;
+        again[side] = now.map(|now| read_file(&closer, now)).transpose()?;
     }
     if let [Some(a), Some(b)] = &again {
         prlx_analyze::attach_launch_operands(launch, a, b)?;
