@@ -35,6 +35,6 @@ pub mod testing;
 
 pub use calibration::Calibration;
 pub use check::Checks;
-pub use device::{Emulator, Options, Refusal, unsupported};
+pub use device::{Emulator, HOST_MEMORY, Options, Refusal, unsupported};
 pub use exec::time::EPOCH;
 pub use prlx_lanes::Simd;

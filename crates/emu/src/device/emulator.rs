@@ -124,6 +124,16 @@ impl Emulator {
     fn limit(&self) -> u64 {
         self.options.max_memory.saturating_sub(self.host_bytes)
     }
+    /// Fails unless the limit allows so many bytes more.
+    pub(super) fn require(&self, bytes: u64) -> Result<(), Error> {
+        match self.memory.used().checked_add(bytes) {
+            Some(used) if used <= self.limit() => Ok(()),
+            _ => Err(self.too_much(&format!("{bytes} bytes"), self.limit())),
+        }
+    }
+    pub(super) fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
     fn too_much(&self, what: &str, of: u64) -> Error {
         let left = of.saturating_sub(self.memory.used());
         let text = format!("{what} are more than the {left} left of {}", self.options.max_memory);

@@ -1,7 +1,9 @@
 //! The CPU device as a driver: modules, memory and launches.
 
 mod emulator;
+mod host_memory;
 mod unsupported;
 
 pub use emulator::{Emulator, Options};
+pub use host_memory::HOST_MEMORY;
 pub use unsupported::{Refusal, unsupported};

@@ -1,7 +1,8 @@
 //! The table of global allocations.
 //!
 //! # Invariants
-//! An address is never used for two allocations. Between two allocations there are bytes that belong to none.
+//! An address is never used for two allocations at the same time, and only memory of the host is mapped where
+//! something was before. Between two allocations there are bytes that belong to none.
 
 use super::region::Region;
 
@@ -58,6 +59,26 @@ impl Memory {
         self.used = used;
         self.allocations.push(Allocation { base, region: Region::new(bytes), owner, unwritten: Vec::new() });
         Some(base)
+    }
+    /// Maps a region at `base`; false if it lies in or next to an allocation, or above [`FIRST`].
+    pub fn map(&mut self, base: u64, region: Region, owner: Owner) -> bool {
+        let end = base.saturating_add(region.len()).saturating_add(GAP);
+        let i = self.allocations.partition_point(|a| a.base <= base);
+        let below = i.checked_sub(1).map(|i| &self.allocations[i]);
+        let free = below.is_none_or(|a| a.base + a.region.len() + GAP <= base)
+            && self.allocations.get(i).is_none_or(|a| end <= a.base)
+            && end <= FIRST;
+        if free {
+            self.used = self.used.saturating_add(region.len());
+            self.allocations.insert(i, Allocation { base, region, owner, unwritten: Vec::new() });
+        }
+        free
+    }
+    /// Removes what was mapped at exactly `base`; something else can be mapped there afterwards.
+    pub fn unmap(&mut self, base: u64) {
+        if let Ok(i) = self.allocations.binary_search_by_key(&base, |a| a.base) {
+            self.used = self.used.saturating_sub(self.allocations.remove(i).region.len());
+        }
     }
     /// All allocations, by address.
     pub fn all(&self) -> impl Iterator<Item = &Allocation> {
@@ -203,6 +224,19 @@ mod tests {
         assert_eq!(unwritten(&m), [(40, 50)]);
         m.mark_all_written();
         assert_eq!(unwritten(&m), []);
+    }
+
+    #[test]
+    fn mapped_regions_keep_their_distance() {
+        let mut m = Memory::default();
+        let owner = || Owner::User("x".into());
+        assert!(m.map(0x1000, Region::new(100), owner()));
+        assert!(!m.map(0x1064, Region::new(8), owner()) && !m.map(0xf00, Region::new(8), owner()));
+        assert!(m.map(0x2000, Region::new(8), owner()) && !m.map(FIRST, Region::new(8), owner()));
+        assert_eq!((m.used(), m.range(0x1000, 100).is_some()), (108, true));
+        m.unmap(0x1000);
+        assert!(m.used() == 8 && m.range(0x1000, 1).is_none() && !m.was_freed(0x1000));
+        assert!(m.map(0x1000, Region::new(100), owner()));
     }
 
     #[test]

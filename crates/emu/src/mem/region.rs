@@ -1,5 +1,7 @@
 //! A region of bytes: the storage behind every state space.
 //!
+//! A region owns its bytes, or borrows memory of the host, as an array of a Python program.
+//!
 //! # Invariants
 //! - Every access lies inside its [`Region`]; the caller checks that.
 //! - CTAs on several host threads use the same region at once. Every access is therefore a relaxed atomic
@@ -11,6 +13,7 @@
 
 #![allow(unsafe_code, reason = "atomic access of several widths to one buffer")]
 
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use std::sync::{Mutex, PoisonError};
@@ -19,8 +22,27 @@ use prlx_lanes::{LANES, V32, V64};
 
 /// A buffer of bytes that several threads may access.
 pub struct Region {
-    words: Box<[AtomicU64]>,
+    /// The first byte. Aligned to 8.
+    start: NonNull<AtomicU64>,
+    /// Whole words that may be accessed from `start` on. Owned regions are rounded up to words.
+    words: usize,
     len: u64,
+    owned: bool,
+}
+
+// SAFETY: all access to the memory is atomic, and the memory belongs to no thread.
+unsafe impl Send for Region {}
+// SAFETY: as above: several threads may access the memory, because every access is atomic.
+unsafe impl Sync for Region {}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if self.owned {
+            let words = std::ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.words);
+            // SAFETY: an owned region is made in `new` by `Box::into_raw` of a slice of this many words.
+            drop(unsafe { Box::from_raw(words) });
+        }
+    }
 }
 
 impl std::fmt::Debug for Region {
@@ -36,11 +58,10 @@ macro_rules! cells {
             const N: u64 = size_of::<$t>() as u64;
             assert!(off.is_multiple_of(N) && off < self.len && self.len - off >= N,
                 "access outside its region");
-            // SAFETY: `from_ptr` needs a valid, aligned pointer and only atomic access meanwhile. `words`
-            // holds
-            // `len` bytes (rounded up) and lives as long as `self`. The assertion keeps the offset in range
-            // and a multiple of the size, and the buffer is aligned to 8. The module only uses atomic access.
-            unsafe { <$a>::from_ptr(self.words.as_ptr().cast::<$t>().cast_mut().add((off / N) as usize)) }
+            // SAFETY: `from_ptr` needs a valid, aligned pointer and only atomic access meanwhile. From `start`
+            // on there are `len` bytes, which live as long as `self`. The assertion keeps the offset in range
+            // and a multiple of the size, and `start` is aligned to 8. The module only uses atomic access.
+            unsafe { <$a>::from_ptr(self.start.as_ptr().cast::<$t>().add((off / N) as usize)) }
         }
         /// Loads a value, little-endian.
         #[inline(always)]
@@ -54,12 +75,25 @@ macro_rules! cells {
 impl Region {
     /// A buffer of zeros.
     pub fn new(len: u64) -> Region {
-        let n = len.div_ceil(8) as usize;
-        let zeros = vec![0u64; n].into_boxed_slice();
-        // SAFETY: `AtomicU64` has the size, alignment and bit validity of `u64`, and `into_raw` gives up the
-        // only owner of the box.
-        let words = unsafe { Box::from_raw(Box::into_raw(zeros) as *mut [AtomicU64]) };
-        Region { words, len }
+        let zeros = vec![0u64; len.div_ceil(8) as usize].into_boxed_slice();
+        let words = zeros.len();
+        let start = Box::leak(zeros).as_mut_ptr().cast::<AtomicU64>();
+        // `AtomicU64` has the size, alignment and bit validity of `u64`.
+        Region { start: NonNull::new(start).unwrap_or(NonNull::dangling()), words, len, owned: true }
+    }
+    /// `len` bytes of the host's memory; `None` if `start` is not a multiple of 8.
+    ///
+    /// # Safety
+    /// The memory must stay allocated and writable as long as the region lives. If another thread of the
+    /// process accesses it meanwhile, what both see is undefined, as it is for memory that a GPU writes.
+    pub unsafe fn borrowed(start: NonNull<u8>, len: u64) -> Option<Region> {
+        let start = start.cast::<AtomicU64>();
+        start.is_aligned().then_some(Region { start, words: (len / 8) as usize, len, owned: false })
+    }
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: from `start` on there are so many words, which live as long as `self` and are only accessed
+        // atomically.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
     /// The size in bytes.
     pub fn len(&self) -> u64 {
@@ -67,7 +101,7 @@ impl Region {
     }
     /// A number that no other region has while this one lives.
     pub fn id(&self) -> usize {
-        self.words.as_ptr().addr()
+        self.start.addr().get()
     }
     cells! {
         load8 store8 cell8 u8, AtomicU8;
@@ -163,7 +197,7 @@ impl Region {
     }
     /// Sets all bytes from a generator of words.
     pub fn fill_words(&self, mut word: impl FnMut() -> u64) {
-        for w in &self.words {
+        for w in self.words() {
             w.store(word(), Relaxed);
         }
     }
@@ -260,7 +294,7 @@ impl CheckedLanes<'_> {
             size <= self.width && at <= self.width - size && at & (size - 1) == 0,
             "outside the place of a lane"
         );
-        let start = self.region.words.as_ptr().cast::<u8>().cast_mut();
+        let start = self.region.start.as_ptr().cast::<u8>();
         // The additions below stay inside the region: `Region::lanes` checked that every lane of the mask has
         // `width` bytes inside the region, at a multiple of `width`, and the assertion keeps `at` and `size`
         // inside those. In a row the places of all lanes follow each other.
@@ -295,7 +329,7 @@ impl CheckedLanes<'_> {
     pub fn load32(&self, at: u64, out: &mut V32) {
         if self.row && self.width == 4 && self.offset(0).is_multiple_of(8) {
             let first = self.offset(0) / 8;
-            for (i, w) in self.region.words[first as usize..][..LANES / 2].iter().enumerate() {
+            for (i, w) in self.region.words()[first as usize..][..LANES / 2].iter().enumerate() {
                 let v = w.load(Relaxed);
                 out.0[2 * i] = v as u32;
                 out.0[2 * i + 1] = (v >> 32) as u32;
@@ -313,7 +347,7 @@ impl CheckedLanes<'_> {
     pub fn store32(&self, at: u64, v: &V32) {
         if self.row && self.width == 4 && self.offset(0).is_multiple_of(8) {
             let first = self.offset(0) / 8;
-            for (i, w) in self.region.words[first as usize..][..LANES / 2].iter().enumerate() {
+            for (i, w) in self.region.words()[first as usize..][..LANES / 2].iter().enumerate() {
                 w.store(u64::from(v.0[2 * i]) | u64::from(v.0[2 * i + 1]) << 32, Relaxed);
             }
             return;
@@ -328,6 +362,21 @@ impl CheckedLanes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn borrowed_memory_is_the_hosts() {
+        let mut host = [1u64, 2, 3];
+        let start = NonNull::from(&mut host).cast::<u8>();
+        // SAFETY: `host` outlives both regions, and nothing else accesses it meanwhile.
+        let (r, odd) = unsafe { (Region::borrowed(start, 21).unwrap(), Region::borrowed(start.add(4), 8)) };
+        assert!(odd.is_none());
+        r.store32(16, 9);
+        r.store8(20, 7);
+        assert!(std::panic::catch_unwind(|| r.store8(21, 1)).is_err());
+        assert!(std::panic::catch_unwind(|| r.store64(16, 1)).is_err());
+        drop(r);
+        assert_eq!(host, [1, 2, 9 | 7 << 32]);
+    }
 
     #[test]
     fn widths_and_ranges() {
