@@ -19,6 +19,7 @@ mod rewritten;
 mod setup;
 mod stamps;
 mod tidy;
+mod wheel;
 
 use anyhow::{Context, Result, bail};
 use std::process::{Command, ExitCode};
@@ -73,6 +74,11 @@ const TASKS: &[Task] = &[
         "fuzz",
         fuzz::run,
         "fuzz every target for ten seconds (--seconds N; --keep: small inputs into fuzz/corpus; TARGET…)",
+    ),
+    (
+        "wheel",
+        wheel::run,
+        "build the Python package as a wheel (--check: a quick build, installed and tested)",
     ),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];
@@ -130,6 +136,7 @@ const CI: &[Step] = &[
     ("setup", || setup::run(&[])),
     ("lint", || lint(&[])),
     ("test", || sh("cargo", &["xtask", "test"])), // as README.md has it
+    ("wheel", || wheel::run(&["--check".into()])),
     ("doc", || docs(&[])),
     ("book", || book(&[])),
     ("deny", || deny(&[])),

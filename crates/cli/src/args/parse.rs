@@ -6,22 +6,12 @@ use std::time::Duration;
 use prlx::device::DeviceChoice;
 use prlx_analyze::Shard;
 use prlx_driver::session::KernelPattern;
-use prlx_emu::Checks;
 use prlx_isa::image::Target;
-use prlx_trace::check::Check;
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, Nanos};
 
 /// Maximum number of schedules of one call.
 const MAX_SEEDS: u64 = 1 << 20;
-
-/// A list of checks with commas.
-pub fn checks(text: &str) -> Result<Checks, String> {
-    text.split(',').try_fold(Checks::NONE, |all, word| match word.trim() {
-        "all" => Ok(Checks::all()),
-        word => named(Check::ALL, Check::name, word).map(|c| all.with(c)).map_err(|e| format!("{e}, all")),
-    })
-}
 
 /// A tolerance: a finite number that is not negative.
 pub fn tolerance(text: &str) -> Result<f64, String> {
@@ -148,6 +138,8 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prlx_emu::Checks;
+    use prlx_trace::check::Check;
 
     #[test]
     fn times_are_seconds() {
@@ -165,9 +157,9 @@ mod tests {
 
     #[test]
     fn checks_add_up() {
-        assert_eq!(checks("all"), Ok(Checks::all()));
-        assert_eq!(checks("bounds"), Ok(Checks::NONE.with(Check::Bounds)));
-        assert!(checks("bounds,bonds").is_err_and(|e| e.contains("bounds")));
+        assert_eq!("all".parse(), Ok(Checks::all()));
+        assert_eq!("bounds".parse(), Ok(Checks::NONE.with(Check::Bounds)));
+        assert!("bounds,bonds".parse::<Checks>().is_err_and(|e| e.contains("bounds")));
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod shadow;
 mod undefined;
 mod volatile;
 
+use std::str::FromStr;
 use std::sync::Mutex;
 
 use prlx_trace::check::{Check, Findings};
@@ -82,6 +83,20 @@ impl Checks {
     /// Whether the set has any check.
     pub fn any(self) -> bool {
         self != Checks::NONE
+    }
+}
+
+/// Reads a list of checks with commas; `all` means all of them.
+impl FromStr for Checks {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Checks, String> {
+        text.split(',').try_fold(Checks::NONE, |set, word| match word.trim() {
+            "all" => Ok(Checks::all()),
+            word => Check::ALL.iter().find(|c| c.name() == word).map(|c| set.with(*c)).ok_or_else(|| {
+                let names: Vec<&str> = Check::ALL.iter().map(|c| c.name()).collect();
+                format!("one of {}, all", names.join(", "))
+            }),
+        })
     }
 }
 

@@ -58,9 +58,9 @@ macro_rules! cells {
             const N: u64 = size_of::<$t>() as u64;
             assert!(off.is_multiple_of(N) && off < self.len && self.len - off >= N,
                 "access outside its region");
-            // SAFETY: `from_ptr` needs a valid, aligned pointer and only atomic access meanwhile. From `start`
-            // on there are `len` bytes, which live as long as `self`. The assertion keeps the offset in range
-            // and a multiple of the size, and `start` is aligned to 8. The module only uses atomic access.
+            // SAFETY: `from_ptr` needs a valid, aligned pointer and only atomic access meanwhile. `start` has
+            // `len` bytes behind it, which live as long as `self`. The assertion keeps the offset in range
+            // and a multiple of the size, and `start` is aligned to 8. All access is atomic.
             unsafe { <$a>::from_ptr(self.start.as_ptr().cast::<$t>().add((off / N) as usize)) }
         }
         /// Loads a value, little-endian.

@@ -1,0 +1,71 @@
+"""PRLX for Python: run, check, compare and record GPU kernels, with a GPU or without.
+
+    import prlx
+
+    with prlx.cpu(check="all"):
+        kernel[grid](x, y, n, BLOCK=128)      # a Triton or Numba kernel on NumPy arrays, no GPU
+
+    print(prlx.compare(lambda: f(x), lambda: g(x)))
+
+Names are imported when they are first used, so that ``import prlx`` is fast.
+"""
+
+from importlib import import_module
+
+from ._native import (
+    Error,
+    FileError,
+    KernelFault,
+    KernelStuck,
+    LaunchError,
+    MemoryLimitError,
+    ModuleError,
+    UnsupportedError,
+    __version__,
+)
+
+# The modules that define the public names.
+_NAMES = {
+    "against": "_compare",
+    "check": "_compare",
+    "compare": "_compare",
+    "diff": "_compare",
+    "CheckError": "_findings",
+    "Finding": "_findings",
+    "Findings": "_findings",
+    "Kernel": "_kernel",
+    "cpu": "_device",
+    "Recording": "_recording",
+    "read": "_recording",
+    "Report": "_report",
+    "convert": "_programs",
+    "probe": "_programs",
+    "profile": "_programs",
+    "record": "_programs",
+    "repeat": "_programs",
+}
+
+__all__ = [
+    "Error",
+    "FileError",
+    "KernelFault",
+    "KernelStuck",
+    "LaunchError",
+    "MemoryLimitError",
+    "ModuleError",
+    "UnsupportedError",
+    "__version__",
+    *_NAMES,
+]
+
+
+def __getattr__(name):
+    if name not in _NAMES:
+        raise AttributeError(f"module 'prlx' has no attribute {name!r}")
+    value = getattr(import_module(f".{_NAMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_NAMES])

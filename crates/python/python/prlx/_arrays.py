@@ -1,0 +1,117 @@
+"""Arrays of other libraries as memory that kernels access: NumPy arrays, CPU tensors of PyTorch, and every
+object with ``__array_interface__``.
+
+Invariants: no array is copied. All views of an array share one allocation, that of the memory's owner, so that
+checks know where an array ends.
+
+Limitations: an array in read-only memory is copied, and what a kernel writes to it is lost.
+"""
+
+import ctypes
+import sys
+
+from . import _native
+
+# Names of NumPy's and PyTorch's element types, and the types of PTX that reports show them as.
+SCALARS = {
+    "bool": "u8",
+    "int8": "s8",
+    "int16": "s16",
+    "int32": "s32",
+    "int64": "s64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+}
+
+
+def is_array(value):
+    """Whether a kernel can take ``value`` as a pointer."""
+    return hasattr(value, "__array_interface__") or is_tensor(value)
+
+
+def is_tensor(value):
+    """Whether ``value`` is a tensor of PyTorch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def describe(name, value):
+    """The array argument of a launch, and the object that owns its memory."""
+    if is_tensor(value):
+        return _tensor(name, value)
+    return _ndarray(name, value)
+
+
+def content(address, size):
+    """The bytes of memory that an array owns."""
+    return ctypes.string_at(address, size)
+
+
+def _scalar(name, size, shape):
+    """The type of PTX for an element type, and the shape in such elements."""
+    if name in SCALARS:
+        return SCALARS[name], shape
+    if name.startswith("complex"):
+        return {8: "f32", 16: "f64"}[size], [*shape, 2]
+    # Elements that PTX has no name for, as 8-bit floats and records, are shown as their bytes.
+    return "u8", [*shape, size]
+
+
+def _tensor(name, tensor):
+    if tensor.device.type != "cpu":
+        raise _native.LaunchError(
+            f"`{name}` is a tensor on {tensor.device}: the CPU device needs tensors on the CPU\n"
+            f"help: pass {name}.cpu()"
+        )
+    storage = tensor.untyped_storage()
+    first = storage.data_ptr()
+    offset = tensor.data_ptr() - first
+    size = tensor.element_size()
+    shape = list(tensor.shape)
+    if not tensor.is_contiguous():
+        last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride())) if tensor.numel() else -1
+        shape = [last + 1]
+    ty, shape = _scalar(str(tensor.dtype).rpartition(".")[2], size, shape)
+    return _native.Array(name, first, storage.nbytes(), offset, ty, shape), tensor
+
+
+def _ndarray(name, value):
+    import numpy as np
+
+    array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    if not array.flags.writeable:
+        array = array.copy()
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    first, end = _bounds(owner)
+    address = array.__array_interface__["data"][0]
+    shape = list(array.shape)
+    if not array.flags.c_contiguous:
+        shape = [(_bounds(array)[1] - address) // array.itemsize]
+    ty, shape = _scalar(array.dtype.name, array.itemsize, shape)
+    return _native.Array(name, first, end - first, address - first, ty, shape), array
+
+
+def _bounds(array):
+    """The first address of an array's elements, and the one past the last."""
+    first = end = array.__array_interface__["data"][0]
+    if array.size:
+        for n, stride in zip(array.shape, array.strides):
+            if stride < 0:
+                first += (n - 1) * stride
+            else:
+                end += (n - 1) * stride
+        end += array.itemsize
+    return first, end
+
+
+def put(address, content):
+    """Writes bytes to memory that an array owns."""
+    ctypes.memmove(address, content, len(content))

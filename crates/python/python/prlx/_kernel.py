@@ -1,0 +1,199 @@
+"""A kernel of PTX or CUDA source, launched as ``kernel[grid, block](arguments)``."""
+
+import os
+import re
+import struct
+
+from . import _arrays, _native
+from ._device import Launch, cpu, current
+
+_FORMATS = {
+    "u8": "<B",
+    "s8": "<b",
+    "u16": "<H",
+    "s16": "<h",
+    "u32": "<I",
+    "s32": "<i",
+    "u64": "<Q",
+    "s64": "<q",
+    "b8": "<B",
+    "b16": "<H",
+    "b32": "<I",
+    "b64": "<Q",
+    "f16": "<e",
+    "f32": "<f",
+    "f64": "<d",
+}
+
+
+class Kernel:
+    """A kernel, from PTX text, CUDA C++ text, the path of a ``.ptx``, ``.cubin`` or ``.cu`` file, or a
+    ``cupy.RawKernel``.
+
+    name: the kernel; code with a single kernel needs none. A name as in the source finds a mangled one.
+    options: of NVRTC, which compiles CUDA text (``("-DN=4",)``). It is found in the ``nvidia-cuda-nvrtc``
+    package or the CUDA toolkit; without it, ``nvcc`` compiles.
+
+    >>> import numpy as np, prlx
+    >>> ptx = '''
+    ... .version 7.0
+    ... .target sm_70
+    ... .address_size 64
+    ... .visible .entry inc(.param .u64 x, .param .u32 n)
+    ... {
+    ...     .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p;
+    ...     ld.param.u64 %rd1, [x]; ld.param.u32 %r1, [n];
+    ...     mov.u32 %r2, %tid.x; setp.ge.u32 %p, %r2, %r1;
+    ...     @%p ret;
+    ...     mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2;
+    ...     ld.global.u32 %r3, [%rd3]; add.u32 %r3, %r3, 1; st.global.u32 [%rd3], %r3;
+    ...     ret;
+    ... }'''
+    >>> inc = prlx.Kernel(ptx)
+    >>> x = np.arange(4, dtype=np.uint32)
+    >>> inc[1, 32](x, 4)
+    >>> x
+    array([1, 2, 3, 4], dtype=uint32)
+    """
+
+    def __init__(self, code, name=None, *, arch="sm_90", options=()):
+        name = name or getattr(code, "name", None)
+        self._module = _module(code, name, arch, options)
+        self.name = _find(self._module.kernels(), name)
+        self._params = self._module.params(self.name)
+        self._names = _parameter_names(code, name, self._params, self.name)
+
+    @property
+    def ptx(self):
+        """The PTX of the kernel's module."""
+        return self._module.ptx()
+
+    def __getitem__(self, shape):
+        """``kernel[grid, block]``, or ``kernel[grid, block, shared_bytes]``; sizes are numbers or tuples."""
+        if not isinstance(shape, tuple) or len(shape) not in (2, 3):
+            raise TypeError("launch as kernel[grid, block](…) or kernel[grid, block, shared_bytes](…)")
+        grid, block = (_dim(part) for part in shape[:2])
+        shared = shape[2] if len(shape) == 3 else 0
+        return lambda *args: self._launch(grid, block, shared, args)
+
+    def _launch(self, grid, block, shared, args):
+        if len(args) != len(self._params):
+            names = ", ".join(self._names)
+            raise _native.LaunchError(
+                f"`{self.name}` has {len(self._params)} parameters ({names}) and was given {len(args)}"
+            )
+        arguments = [
+            _argument(name, size, ty, value)
+            for name, (_, size, ty), value in zip(self._names, self._params, args)
+        ]
+        launch = Launch(self._module, self.name, grid, block, arguments, shared=shared)
+        device = current()
+        if device is not None:
+            device.run(launch, self.name)
+            return
+        with cpu() as device:
+            device.run(launch, self.name)
+
+
+def _find(kernels, name):
+    if name is None and len(kernels) == 1:
+        return kernels[0]
+    if name is None:
+        raise _native.ModuleError(f"name one of the kernels: {', '.join(kernels)}")
+    near = [k for k in kernels if k == name] or [k for k in kernels if name in k]
+    if len(near) == 1:
+        return near[0]
+    raise _native.ModuleError(f"there is no kernel `{name}`: it has {', '.join(kernels)}")
+
+
+def _parameter_names(code, name, params, kernel):
+    """Names for reports: those of the source, which compilers drop, or else of the PTX."""
+    source = getattr(code, "code", code)
+    if name and isinstance(source, str):
+        found = re.search(rf"__global__[^;{{}}]*?\b{re.escape(name)}\s*\(([^)]*)\)", source)
+        names = [re.findall(r"\w+", p)[-1:] for p in found.group(1).split(",")] if found else []
+        if len(names) == len(params) and all(names):
+            return [n[0] for n in names]
+    return [p.removeprefix(f"{kernel}_") for p, *_ in params]
+
+
+def _dim(size):
+    size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    return (*map(int, size), 1, 1, 1)[:3]
+
+
+def _argument(name, size, ty, value):
+    if _arrays.is_array(value) and getattr(value, "ndim", 1) > 0:
+        return _arrays.describe(name, value)
+    if value is None:
+        return _native.Scalar(name, bytes(size), None), None
+    if isinstance(value, (bytes, bytearray)):
+        return _native.Scalar(name, bytes(value), None), None
+    if hasattr(value, "dtype") and hasattr(value, "tobytes"):
+        raw = value.tobytes()  # A NumPy scalar knows its own type.
+        if len(raw) == size:
+            known = _arrays.SCALARS.get(value.dtype.name)
+            return _native.Scalar(name, raw, known), None
+        value = value.item()
+    return _native.Scalar(name, _pack(name, size, ty, value), ty), None
+
+
+def _pack(name, size, ty, value):
+    """A Python number as a parameter. PTX often declares parameters without a type, so a float becomes one of
+    the parameter's size."""
+    form = _FORMATS.get(ty)
+    if form is None:
+        raise _native.LaunchError(f"argument `{name}`: pass its {size} bytes, as struct.pack makes them")
+    if isinstance(value, float) and ty[0] != "f":
+        form = {2: "<e", 4: "<f", 8: "<d"}.get(size, form)
+    if isinstance(value, int) and value < 0:
+        form = form.lower()
+    try:
+        return struct.pack(form, value)
+    except struct.error as e:
+        raise _native.LaunchError(f"argument `{name}`: {value!r} does not fit a parameter `.{ty}`: {e}") from None
+
+
+def _module(code, name, arch, options):
+    if hasattr(code, "code") and hasattr(code, "options"):  # cupy.RawKernel
+        return _module(code.code, code.name, arch, (*code.options, *options))
+    if isinstance(code, os.PathLike) or (isinstance(code, str) and "\n" not in code and os.path.exists(code)):
+        path = os.fspath(code)
+        if path.endswith(".cu"):
+            with open(path) as file:
+                return _compile(file.read(), path, arch, options)
+        with open(path, "rb") as file:
+            return _native.Module(file.read(), path)
+    if isinstance(code, bytes):
+        return _native.Module(code, name or "kernel")
+    if any(line.lstrip().startswith(".version") for line in code.splitlines()):
+        return _native.Module(code.encode(), f"{name or 'kernel'}.ptx")
+    return _compile(code, _source_file(f"{name or 'kernel'}.cu", code), arch, options)
+
+
+_sources = None
+
+
+def _source_file(name, text):
+    """A file with source text, so that reports can show its lines; it lives as long as the process."""
+    global _sources
+    if _sources is None:
+        import tempfile
+
+        _sources = tempfile.TemporaryDirectory(prefix="prlx-")
+    folder = os.path.join(_sources.name, str(len(os.listdir(_sources.name))))
+    os.mkdir(folder)
+    path = os.path.join(folder, os.path.basename(name))
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+def _compile(source, path, arch, options):
+    from . import _nvrtc
+
+    if (library := _nvrtc.find()) is not None:
+        return _native.Module(_nvrtc.compile(library, source, path, arch, options), path)
+    if options:
+        raise _native.UnsupportedError("options need NVRTC\nhelp: pip install nvidia-cuda-nvrtc")
+    return _native.Module.compile(path)

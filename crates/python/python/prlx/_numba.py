@@ -1,0 +1,131 @@
+"""Runs launches of Numba-CUDA kernels (`@cuda.jit`) on the CPU device.
+
+Numba compiles a kernel to PTX, with its source lines; this needs libNVVM (`numba-cuda[cu13]`), no GPU. Arrays
+of the host are used in place. `cuda.to_device` and its relatives make copies that live in host memory.
+
+Limitations: structured arrays by record, cooperative groups of the whole grid, and libraries to link are
+refused. `NUMBA_CUDA_…` settings of debug builds are not looked at.
+"""
+
+import struct
+
+import numpy as np
+from numba import cuda, types
+from numba.cuda.dispatcher import CUDADispatcher
+
+from . import _arrays, _native
+from ._device import Launch, current
+
+_saved = []
+
+
+class DeviceArray(np.ndarray):
+    """An array that a program regards as one of a GPU."""
+
+    def copy_to_host(self, ary=None, stream=0):
+        if ary is None:
+            return np.array(self)
+        np.copyto(ary, self)
+        return ary
+
+    def copy_to_device(self, ary, stream=0):
+        np.copyto(self, ary)
+
+
+def enable():
+    """Replaces Numba's launches and transfers."""
+    _replace(CUDADispatcher, "configure", _configure)
+    _replace(CUDADispatcher, "forall", _for_all)
+    _replace(cuda, "to_device", lambda obj, *_, **__: np.array(obj).view(DeviceArray))
+    _replace(cuda, "device_array", lambda shape, dtype=np.float64, **_: np.empty(shape, dtype).view(DeviceArray))
+    _replace(cuda, "device_array_like", lambda ary, **_: np.empty_like(np.asarray(ary)).view(DeviceArray))
+    _replace(cuda, "synchronize", lambda: None)
+
+
+def disable():
+    """Puts everything back."""
+    while _saved:
+        _saved.pop()()
+
+
+def _replace(owner, name, value):
+    before = getattr(owner, name)
+    _saved.append(lambda: setattr(owner, name, before))
+    setattr(owner, name, value)
+
+
+def _configure(dispatcher, grid, block, stream=0, sharedmem=0):
+    return lambda *args: _launch(dispatcher, _dim(grid), _dim(block), sharedmem, args)
+
+
+def _for_all(dispatcher, ntasks, tpb=0, stream=0, sharedmem=0):
+    block = tpb or 128
+    return _configure(dispatcher, -(-ntasks // block), block, stream, sharedmem)
+
+
+def _dim(size):
+    size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    return (*map(int, size), 1, 1, 1)[:3]
+
+
+def _launch(dispatcher, grid, block, shared, args):
+    device = current()
+    if 0 in grid:
+        return
+    kinds = tuple(dispatcher.typeof_pyval(arg) for arg in args)
+    module, kernel = _compiled(dispatcher, kinds, device.arch)
+    out = []
+    names = dispatcher.py_func.__code__.co_varnames
+    for name, kind, value in zip(names, kinds, args):
+        _add(out, name, kind, value)
+    launch = Launch(module, kernel, grid, block, out, shared=shared)
+    device.run(launch, dispatcher.py_func.__name__)
+
+
+def _compiled(dispatcher, kinds, arch):
+    """The PTX of a kernel for arguments of these types; the dispatcher keeps it."""
+    cache = dispatcher.__dict__.setdefault("_prlx_modules", {})
+    key = (kinds, arch)
+    if key not in cache:
+        options = dispatcher.targetoptions
+        if options.get("link"):
+            raise _native.UnsupportedError(
+                f"`{dispatcher.py_func.__name__}` links other files, which the CPU device cannot run"
+            )
+        ptx, _ = cuda.compile_ptx(
+            dispatcher.py_func,
+            kinds,
+            cc=divmod(arch, 10),
+            lineinfo=True,
+            fastmath=options.get("fastmath", False),
+        )
+        module = _native.Module(ptx.encode(), f"{dispatcher.py_func.__name__}.ptx")
+        cache[key] = module, module.kernels()[0]
+    return cache[key]
+
+
+def _add(out, name, kind, value):
+    """Adds the parameters that an argument becomes, as Numba's own launches do."""
+    if isinstance(kind, types.Array):
+        array = np.asarray(value)
+        sizes = [0, 0, array.size, array.itemsize]
+        out += [_word(f"{name}.{what}", n) for what, n in zip(("meminfo", "parent", "size", "itemsize"), sizes)]
+        out.append(_arrays.describe(name, array))
+        out += [_word(f"{name}.shape[{i}]", n) for i, n in enumerate(array.shape)]
+        out += [_word(f"{name}.strides[{i}]", n) for i, n in enumerate(array.strides)]
+    elif isinstance(kind, types.BaseTuple):
+        for i, (inner, part) in enumerate(zip(kind, value)):
+            _add(out, f"{name}[{i}]", inner, part)
+    elif isinstance(kind, types.Complex):
+        form, ty = ("<f", "f32") if kind == types.complex64 else ("<d", "f64")
+        out += [(_native.Scalar(f"{name}.{part}", struct.pack(form, getattr(value, part)), ty), None)
+                for part in ("real", "imag")]
+    elif isinstance(kind, (types.Integer, types.Float, types.Boolean)):
+        dtype = np.dtype(str(kind) if kind != types.boolean else "uint8")
+        out.append((_native.Scalar(name, dtype.type(value).tobytes(), _arrays.SCALARS[dtype.name]), None))
+    else:
+        raise _native.UnsupportedError(f"argument `{name}` has Numba's type {kind}, which cannot be passed")
+
+
+def _word(name, number):
+    return _native.Scalar(name, struct.pack("<q", number), "s64"), None

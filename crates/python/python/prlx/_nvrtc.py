@@ -1,0 +1,78 @@
+"""Compiles CUDA C++ to PTX with NVRTC, NVIDIA's run-time compiler.
+
+It is looked for in the packages `nvidia-cuda-nvrtc` and `nvidia-cuda-nvrtc-cu12`, and where the system's loader
+finds it. It needs no GPU.
+"""
+
+import ctypes
+import glob
+import os
+import site
+import sys
+
+from . import _native
+
+
+def find():
+    """The loaded library, or ``None``."""
+    for path in _candidates():
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        # NVRTC opens this library by its bare name, which works if it is loaded already.
+        for builtins in glob.glob(os.path.join(os.path.dirname(path), "libnvrtc-builtins.so.*")):
+            ctypes.CDLL(builtins, ctypes.RTLD_GLOBAL)
+        return library
+    return None
+
+
+def _candidates():
+    for folder in [*site.getsitepackages(), site.getusersitepackages(), *sys.path]:
+        for pattern in ("nvidia/cu*/lib/libnvrtc.so.*", "nvidia/cuda_nvrtc/lib/libnvrtc.so.*"):
+            yield from sorted(glob.glob(os.path.join(folder, pattern)), reverse=True)
+    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if home:
+            yield from sorted(glob.glob(os.path.join(home, "lib64/libnvrtc.so.*")), reverse=True)
+    yield from ("libnvrtc.so.13", "libnvrtc.so.12")
+
+
+def compile(library, source, path, arch, options):
+    """PTX of CUDA source text, with source lines; ``path`` is its name in messages and reports."""
+    program = ctypes.c_void_p()
+    _check(
+        library,
+        library.nvrtcCreateProgram(
+            ctypes.byref(program), source.encode(), path.encode(), 0, None, None
+        ),
+    )
+    try:
+        flags = [f"--gpu-architecture=compute_{str(arch).removeprefix('sm_')}", "-lineinfo", *options]
+        flags += [f"-I{folder}" for folder in _includes(library)]
+        array = (ctypes.c_char_p * len(flags))(*(flag.encode() for flag in flags))
+        if library.nvrtcCompileProgram(program, len(flags), array):
+            log = _text(library, program, "ProgramLog").rstrip()
+            raise _native.ModuleError(f"{path} does not compile\n{log}")
+        return _text(library, program, "PTX").encode()
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _includes(library):
+    """The CUDA headers that lie beside the library."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(library._name)), "include")
+    return [folder] if os.path.isdir(folder) else []
+
+
+def _text(library, program, what):
+    size = ctypes.c_size_t()
+    _check(library, getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    text = ctypes.create_string_buffer(size.value)
+    _check(library, getattr(library, f"nvrtcGet{what}")(program, text))
+    return text.value.decode(errors="replace")
+
+
+def _check(library, code):
+    if code:
+        library.nvrtcGetErrorString.restype = ctypes.c_char_p
+        raise _native.Error(f"NVRTC: {library.nvrtcGetErrorString(code).decode()}")

@@ -1,0 +1,100 @@
+"""Commands on programs and files: the packaged `prlx` runs them, and its JSON is the result.
+
+Keyword arguments become options of the command line: ``digest=64`` is ``--digest 64``, ``force=True`` is
+``--force``, ``kernel=["a", "b"]`` is ``--kernel a --kernel b``.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+
+from . import _native
+from ._command import binary
+from ._findings import namespace
+
+# Exit codes of results; all others are errors.
+_RESULTS = (0, 1, 3)
+
+
+def record(command, output, **options):
+    """Records the launches of a program (``["python", "train.py"]``) or of a launch file. Returns the
+    :class:`prlx.Recording`."""
+    from ._recording import Recording
+
+    output = os.fspath(output)
+    _run(["record", *_before(command), "-o", output, *_flags(options), *_after(command)], json_output=False)
+    return Recording(output)
+
+
+def repeat(target, n=None, *, seeds=None, **options):
+    """Runs a program or a launch file many times and compares the outcomes, as ``prlx repeat`` does.
+
+    A function runs on the CPU device under the schedules ``seeds`` (by default ``range(n)``); if two leave
+    different results, the exception says which.
+    """
+    if callable(target):
+        from ._device import cpu
+
+        with cpu(seeds=seeds if seeds is not None else range(n or 10)) as device:
+            target()
+        return device
+    if n is not None:
+        options["runs"] = n
+    return namespace(_run(["repeat", *_before(target), *_flags(options), *_after(target)]))
+
+
+def probe(program, target, **options):
+    """Runs a probe program (``"inst:ld.global { @bytes[site] += size }"``) in a program or a launch file.
+    Returns its tables."""
+    return namespace(_run(["probe", program, *_before(target), *_flags(options), *_after(target)]))
+
+
+def profile(target, **options):
+    """Measures where the cycles of a program or a launch file go, as ``prlx profile`` does."""
+    return namespace(_run(["profile", *_before(target), *_flags(options), *_after(target)]))
+
+
+def convert(source, output, **options):
+    """Converts a recording to another format, as ``prlx convert`` does."""
+    _run(["convert", os.fspath(source), "-o", os.fspath(output), *_flags(options)], json_output=False)
+    return output
+
+
+def _before(target):
+    """A launch file stands among the options, a program after them."""
+    return [os.fspath(target)] if _is_file(target) else []
+
+
+def _after(target):
+    if _is_file(target):
+        return []
+    return ["--", *(shlex.split(target) if isinstance(target, str) else map(os.fspath, target))]
+
+
+def _is_file(target):
+    return isinstance(target, os.PathLike) or (isinstance(target, str) and target.endswith(".toml"))
+
+
+def _flags(options):
+    out = []
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        values = value if isinstance(value, (list, tuple)) else [value]
+        for one in values:
+            if one is True:
+                out.append(flag)
+            elif one is not None and one is not False:
+                out += [flag, str(one)]
+    return out
+
+
+def _run(words, json_output=True):
+    words = [binary("prlx"), *words]
+    if json_output:
+        at = words.index("--") if "--" in words else len(words)
+        words.insert(at, "--json")
+    done = subprocess.run(words, stdout=subprocess.PIPE if json_output else None, check=False, text=True)
+    if done.returncode not in _RESULTS:
+        raise _native.Error(f"`{shlex.join(words[1:])}` ended with {done.returncode}: see the message above")
+    return json.loads(done.stdout) if json_output else None

@@ -1,0 +1,89 @@
+"""Recordings as tables."""
+
+import os
+
+from . import _native
+
+
+def read(path):
+    """Opens a recording: a ``.prlx`` file, or the folder that ``prlx record -- ./app`` writes."""
+    return Recording(path)
+
+
+class Recording:
+    """A recording. Its tables are ``launches``, ``warps``, ``sites`` and ``visits`` (every decision of every
+    lane); ``docs/tables.md`` describes the columns."""
+
+    def __init__(self, path):
+        self.path = os.fspath(path)
+        self._native = _native.Recording(self.path)
+        self._tables = {}
+
+    @property
+    def files(self):
+        """Number of files: one for each process of a program."""
+        return self._native.files()
+
+    def table(self, name):
+        """A table as a dictionary of columns. Numbers are NumPy arrays without a copy, masked where a value
+        is missing; texts are lists."""
+        if name not in self._tables:
+            columns = self._native.table(name)
+            self._tables[name] = Table(name, {key: _column(*c) for key, c in columns.items()})
+        return self._tables[name]
+
+    def __getattr__(self, name):
+        if not name.startswith("_") and name in (table for table, _ in _native.Recording.tables()):
+            return self.table(name)
+        raise AttributeError(f"a recording has no {name!r}")
+
+    def kernels(self):
+        """Names of the kernels that were launched, in the order of their first launches."""
+        return list(dict.fromkeys(self.table("launches")["kernel"]))
+
+    def __repr__(self):
+        return f"<prlx.Recording {self.path}: {len(self.table('launches'))} launches>"
+
+
+class Table(dict):
+    """A table: a dictionary of its columns."""
+
+    def __init__(self, name, columns):
+        super().__init__(columns)
+        self.name = name
+
+    def __len__(self):
+        return len(next(iter(self.values()), ()))
+
+    def rows(self):
+        """The rows, as dictionaries; missing values are ``None``."""
+        columns = [c if isinstance(c, list) else c.tolist() for c in self.values()]
+        for row in zip(*columns):
+            yield dict(zip(self.keys(), row))
+
+    def to_pandas(self):
+        """The table as a data frame of pandas."""
+        import pandas
+
+        return pandas.DataFrame({k: _nullable(v) for k, v in self.items()})
+
+    def to_polars(self):
+        """The table as a data frame of Polars."""
+        import polars
+
+        return polars.DataFrame({k: v if isinstance(v, list) else v.tolist() for k, v in self.items()})
+
+
+def _nullable(column):
+    return column if isinstance(column, list) or not hasattr(column, "mask") else column.tolist()
+
+
+def _column(dtype, values, missing):
+    if dtype == "O":
+        return values
+    import numpy as np
+
+    array = np.frombuffer(values, dtype)
+    if missing is None:
+        return array
+    return np.ma.MaskedArray(array, np.frombuffer(missing, "|b1"))

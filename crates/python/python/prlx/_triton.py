@@ -1,0 +1,350 @@
+"""Runs launches of Triton and Gluon kernels on the CPU device.
+
+Triton compiles a kernel as for a GPU, up to PTX; its driver is replaced by one that runs PTX. This needs
+neither a GPU nor PyTorch. The parts of Triton that are replaced are the driver (`triton.runtime.driver`), two
+methods of its CUDA compiler, and `run` of kernels, which wraps NumPy arrays as tensors.
+
+Invariants:
+- What is replaced is put back by `disable`. Compiled kernels have cache entries of their own, in memory and on
+  disk: a GPU never sees PTX instead of a cubin, and the CPU device no cubin.
+- Nothing depends on the version of Triton; 3.4 to 3.9 are tested.
+
+Limitations: autotuning picks the configuration with the fewest executed instructions, not the fastest one on
+a GPU.
+"""
+
+import re
+import struct
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+from triton.backends.nvidia.compiler import CUDABackend
+from triton.runtime import autotuner, jit
+from triton.runtime.driver import driver as driver_config
+
+from . import _arrays, _native
+from ._device import Launch, current
+
+_saved = []
+
+
+def enable():
+    """Replaces Triton's driver."""
+    _save(CUDABackend, "add_stages", _add_stages)
+    _save(CUDABackend, "hash", _hash)
+    for owner in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics):
+        _save(owner, "run", _wrapping_run(owner.run))
+    state = dict(vars(driver_config))
+    _saved.append(lambda: vars(driver_config).update(state))
+    driver_config.set_active(Driver())
+
+
+def disable():
+    """Puts everything back."""
+    while _saved:
+        _saved.pop()()
+
+
+def _save(owner, name, replacement):
+    before = vars(owner)[name]
+    _saved.append(lambda: setattr(owner, name, before))
+    setattr(owner, name, replacement(before) if name in ("add_stages", "hash") else replacement)
+
+
+def _add_stages(before):
+    def add_stages(self, stages, *args, **kwargs):
+        before(self, stages, *args, **kwargs)
+        stages["cubin"] = lambda ptx, metadata: ptx.encode()
+
+    return add_stages
+
+
+def _hash(before):
+    # The original asks ptxas for its version. The hash is a part of the key of Triton's cache.
+    return lambda self: f"prlx-{_native.__version__}-{self.target.arch}"
+
+
+def _wrapping_run(before):
+    def run(self, *args, **kwargs):
+        args = tuple(map(_wrapped, args))
+        kwargs = {name: _wrapped(value) for name, value in kwargs.items()}
+        return before(self, *args, **kwargs)
+
+    return run
+
+
+def _wrapped(value):
+    if hasattr(value, "__array_interface__") and not hasattr(value, "data_ptr"):
+        return Tensor(value)
+    # Host-side tensor descriptors hold their tensor.
+    base = getattr(value, "base", None)
+    if hasattr(value, "block_shape") and hasattr(base, "__array_interface__"):
+        value.base = _wrapped(base)
+    return value
+
+
+class Tensor:
+    """A NumPy array with what Triton asks tensors for."""
+
+    def __init__(self, array):
+        import numpy as np
+
+        self.array = array if isinstance(array, np.ndarray) else np.asarray(array)
+        self.dtype = self.array.dtype
+        self.device = "cpu"
+
+    def data_ptr(self):
+        return self.array.__array_interface__["data"][0]
+
+    def element_size(self):
+        return self.array.itemsize
+
+    def numel(self):
+        return self.array.size
+
+    def stride(self, axis=None):
+        strides = tuple(s // self.array.itemsize for s in self.array.strides)
+        return strides if axis is None else strides[axis]
+
+    def size(self, axis=None):
+        return self.array.shape if axis is None else self.array.shape[axis]
+
+    def zero_(self):
+        self.array[...] = 0
+        return self
+
+    def clone(self):
+        return Tensor(self.array.copy())
+
+    def copy_(self, other):
+        self.array[...] = getattr(other, "array", other)
+        return self
+
+    def __getattr__(self, name):
+        return getattr(self.array, name)
+
+
+class Utils:
+    """What Triton asks of a device and of its loader."""
+
+    def get_device_properties(self, device):
+        return {
+            "max_shared_mem": 227 << 10,
+            "max_num_regs": 65536,
+            "multiprocessor_count": 132,
+            "warpSize": 32,
+            "sm_clock_rate": 1,
+            "mem_clock_rate": 1,
+            "mem_bus_width": 1,
+        }
+
+    def load_binary(self, name, binary, shared, device):
+        code = binary if isinstance(binary, bytes) else binary.encode()
+        return None, _native.Module(code, name), 0, 0, 1024
+
+
+class Driver(DriverBase):
+    """The CPU device as a driver of Triton."""
+
+    def __init__(self):
+        self.utils = Utils()
+        self.launcher_cls = Launcher
+
+    @staticmethod
+    def is_active():
+        return True
+
+    def map_python_to_cpp_type(self, ty):
+        return ty
+
+    def get_current_target(self):
+        return GPUTarget("cuda", _device().arch, 32)
+
+    def get_current_device(self):
+        # Triton keeps compiled kernels by this value.
+        return f"prlx-sm_{_device().arch}"
+
+    def set_current_device(self, device):
+        pass
+
+    def get_current_stream(self, device):
+        return 0
+
+    def get_active_torch_device(self):
+        return "cpu"
+
+    def get_device_interface(self):
+        raise _native.UnsupportedError("the CPU device has no interface of a GPU for PyTorch")
+
+    def get_benchmarker(self):
+        return _count_instructions
+
+
+def _device():
+    device = current()
+    if device is None:
+        raise _native.Error("Triton runs on the CPU device only inside of `with prlx.cpu()`")
+    return device
+
+
+def _count_instructions(kernel_call, *, quantiles=None, **_):
+    """Stands in for Triton's timing of a kernel: how many warp instructions one run executes, in millions."""
+    device = _device()
+    before = device.warp_instructions
+    kernel_call()
+    cost = (device.warp_instructions - before) / 1e6
+    return [cost] * len(quantiles) if quantiles else cost
+
+
+# How Triton passes scalars, by the names of its types: a format of `struct`, and the type of PTX.
+_SCALARS = {
+    "i1": ("<?", "u8"),
+    "i8": ("<b", "s8"),
+    "i16": ("<h", "s16"),
+    "i32": ("<i", "s32"),
+    "i64": ("<q", "s64"),
+    "u1": ("<?", "u8"),
+    "u8": ("<B", "u8"),
+    "u16": ("<H", "u16"),
+    "u32": ("<I", "u32"),
+    "u64": ("<Q", "u64"),
+    "fp16": ("<e", "f16"),
+    "fp32": ("<f", "f32"),
+    "f32": ("<f", "f32"),
+    "fp64": ("<d", "f64"),
+}
+
+
+class Launcher:
+    """Turns a call with Triton's arguments into a launch."""
+
+    def __init__(self, src, metadata):
+        self.metadata = metadata
+        self.signature = list(src.signature.values())
+        names = getattr(getattr(src, "fn", None), "arg_names", None)
+        self.names = names or [f"argument {i}" for i in range(len(self.signature))]
+        self.descriptors = getattr(metadata, "tensordesc_meta", None) or []
+
+    def __call__(self, grid_x, grid_y, grid_z, stream, module, packed, launch_metadata, enter, leave, *args):
+        if grid_x * grid_y * grid_z == 0:
+            return
+        if enter is not None:
+            enter(launch_metadata)
+        kernel = self.metadata.name
+        params = module.params(kernel)
+        arguments = self._arguments(args)
+        metadata = self.metadata
+        ctas = getattr(metadata, "num_ctas", 1)
+        grid = (grid_x * ctas, grid_y, grid_z)
+        self._add_scratch(arguments, params, grid)
+        block = (metadata.num_warps * 32, 1, 1)
+        launch = Launch(
+            module, kernel, grid, block, arguments, cluster=(ctas, 1, 1), shared=metadata.shared
+        )
+        _device().run(launch, kernel)
+        if leave is not None:
+            leave(launch_metadata)
+
+    def _arguments(self, args):
+        if len(args) != len(self.signature):
+            # Newer versions leave constants out.
+            constants = [ty for ty in self.signature if ty == "constexpr"]
+            if len(args) + len(constants) != len(self.signature):
+                raise _native.LaunchError(
+                    f"{len(args)} arguments do not fit the {len(self.signature)} of Triton's signature"
+                )
+            rest = iter(args)
+            args = [None if ty == "constexpr" else next(rest) for ty in self.signature]
+        out = []
+        descriptors = iter(self.descriptors)
+        for name, ty, value in zip(self.names, self.signature, args):
+            self._add(out, name, ty, value, descriptors)
+        return out
+
+    def _add(self, out, name, ty, value, descriptors):
+        if isinstance(ty, (tuple, list)):
+            for i, (inner, part) in enumerate(zip(ty, value)):
+                self._add(out, f"{name}.{i}", inner, part, descriptors)
+        elif ty == "constexpr":
+            pass
+        elif ty.startswith("*"):
+            out.append(_pointer(name, value))
+        elif ty.startswith("tensordesc"):
+            out.extend(_descriptor(name, ty, value, next(descriptors, None)))
+        elif ty == "bf16":
+            bits = struct.pack("<f", value)[2:]
+            out.append((_native.Scalar(name, bits, "bf16"), None))
+        elif ty in _SCALARS:
+            form, scalar = _SCALARS[ty]
+            out.append((_native.Scalar(name, struct.pack(form, value), scalar), None))
+        else:
+            raise _native.UnsupportedError(f"argument `{name}` has Triton's type {ty}, which is not known")
+
+    def _add_scratch(self, arguments, params, grid):
+        """Adds the parameters that Triton appends to every kernel: scratch memory of all CTAs, and of its
+        profiler."""
+        import numpy as np
+
+        sizes = [
+            (getattr(self.metadata, f"{kind}_scratch_size", 0) or 0, f"{kind} scratch")
+            for kind in ("global", "profile")
+        ]
+        for (name, bytes_of, _), (size, what) in zip(params[len(arguments) :], sizes):
+            total = size * grid[0] * grid[1] * grid[2]
+            if total:
+                arguments.append(_scratch(np, what, total))
+            else:
+                arguments.append((_native.Scalar(name, bytes(bytes_of), "u64"), None))
+
+
+def _scratch(np, name, size, align=256):
+    """Memory that only the kernel uses, as an argument."""
+    memory = np.empty(size + align, np.uint8)
+    address = memory.ctypes.data
+    address += -address % align
+    return _native.Array(name, address, size, 0, "u8", [size]), memory
+
+
+def _pointer(name, value):
+    if value is None:
+        return _native.Scalar(name, bytes(8), "u64"), None
+    if isinstance(value, Tensor):
+        return _arrays.describe(name, value.array)
+    if _arrays.is_array(value):
+        return _arrays.describe(name, value)
+    base = getattr(value, "base", None)  # `triton.reinterpret` wraps a tensor.
+    if base is not None:
+        return _pointer(name, base)
+    raise _native.LaunchError(
+        f"argument `{name}` is a {type(value).__name__}: the CPU device takes NumPy arrays and CPU tensors"
+    )
+
+
+def _descriptor(name, ty, value, meta):
+    """The parameters that a host-side tensor descriptor becomes."""
+    rank = len(value.shape)
+    sizes = [_number(f"{name}.shape", n, "i32") for n in value.shape]
+    strides = [_number(f"{name}.stride", n, "i64") for n in value.strides]
+    array, owner = _pointer(name, value.base)
+    if meta is None:
+        wide = [_number(f"{name}.shape", n, "i64") for n in value.shape]
+        nan = _number(f"{name}.padding", getattr(value, "padding", "zero") == "nan", "i1")
+        return [(array, owner), *wide, *strides, nan, *sizes, *strides]
+    element = int(re.search(r"(\d+)", ty.split("<")[1].split("[")[0]).group(1)) // 8
+    element = meta.get("elem_size", element)
+    tile = list(meta.get("block_size", value.block_shape))
+    tensor_map = _native.TensorMap(
+        array,
+        [int(n) for n in reversed(value.shape)],
+        [int(n) * element for n in reversed(value.strides[: rank - 1])],
+        [int(n) for n in reversed(tile)],
+        {0: 16, 1: 32, 2: 64, 3: 128}[meta.get("swizzle", 0)],
+        getattr(value, "padding", "zero") == "nan",
+    )
+    return [(tensor_map, owner), *sizes, *strides]
+
+
+def _number(name, value, ty):
+    form, scalar = _SCALARS[ty]
+    return _native.Scalar(name, struct.pack(form, value), scalar), None

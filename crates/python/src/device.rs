@@ -1,0 +1,214 @@
+//! The CPU device: runs launches on memory of Python arrays.
+
+#![allow(unsafe_code, reason = "kernels access the memory of Python arrays")]
+
+use std::collections::HashMap;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use prlx_driver::{DevicePtr, Driver, ModuleHandle};
+use prlx_emu::{Checks, Emulator, HOST_MEMORY, Options};
+use prlx_trace::check::Findings;
+use pyo3::prelude::*;
+
+use crate::errors::{self, Error};
+use crate::launch::Launch;
+use crate::module::source_text;
+
+/// A CPU device.
+#[pyclass]
+pub struct Device {
+    emulator: Emulator,
+    /// Modules that are loaded, by the address of their text, which the entry keeps.
+    loaded: HashMap<usize, (Arc<str>, ModuleHandle)>,
+    checks: bool,
+}
+
+/// What a launch left besides the content of its arrays.
+#[pyclass(frozen)]
+pub struct Run {
+    /// Number of warp instructions that the kernel executed.
+    #[pyo3(get)]
+    warp_instructions: u64,
+    /// Wall time of the kernel in nanoseconds.
+    #[pyo3(get)]
+    nanos: u64,
+    /// Text that the kernel printed.
+    #[pyo3(get)]
+    printed: String,
+    /// Sentence that text was dropped, if it was.
+    #[pyo3(get)]
+    printed_limit: Option<String>,
+    findings: Findings,
+    fault: Option<prlx_driver::Error>,
+}
+
+#[pymethods]
+impl Run {
+    /// What the checks found, as JSON.
+    fn findings(&self) -> String {
+        prlx_present::checks_json(&self.findings).to_string()
+    }
+    /// Number of errors among the findings.
+    fn errors(&self) -> usize {
+        self.findings.errors()
+    }
+    /// What the checks found, as text.
+    fn findings_text(&self, color: bool) -> PyResult<String> {
+        let mut out = Vec::new();
+        prlx_present::checks(&mut out, &self.findings, &crate::report::style(color))?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+    /// Raises the exception of the fault that stopped the kernel, if there was one.
+    fn raise_fault(&self) -> PyResult<()> {
+        self.fault.as_ref().map_or(Ok(()), |e| Err(errors::of_driver(e)))
+    }
+}
+
+#[pymethods]
+impl Device {
+    /// A device with these checks (`all`, or names with commas; `None`: no checks) and limits.
+    #[new]
+    #[pyo3(signature = (check=None, max_steps=None, max_memory=None, threads=None, max_printed=None))]
+    fn new(
+        check: Option<&str>,
+        max_steps: Option<u64>,
+        max_memory: Option<u64>,
+        threads: Option<usize>,
+        max_printed: Option<u64>,
+    ) -> PyResult<Device> {
+        let checks = match check {
+            Some(names) => names.parse::<Checks>().map_err(Error::new_err)?,
+            None => Checks::NONE,
+        };
+        let defaults = Options::default();
+        let emulator = Emulator::new(Options {
+            max_steps: max_steps.unwrap_or(defaults.max_steps),
+            max_memory: max_memory.unwrap_or(defaults.max_memory),
+            threads: threads.unwrap_or(defaults.threads),
+            max_printed: max_printed.unwrap_or(defaults.max_printed),
+            checks,
+            ..defaults
+        });
+        Ok(Device { emulator, loaded: HashMap::new(), checks: checks.any() })
+    }
+
+    /// Runs a launch under a schedule. A fault is part of the result.
+    fn run(&mut self, py: Python<'_>, launch: &Launch, seed: u64) -> PyResult<Run> {
+        let module = self.load(launch)?;
+        let mut mapped = Mapped { emulator: &mut self.emulator, at: Vec::new(), copies: Vec::new() };
+        let addresses = mapped.map(launch)?;
+        let params = launch.params(&addresses, mapped.emulator)?;
+        let config = launch.config(seed);
+        let emulator = &mut *mapped.emulator;
+        let ended = py.detach(|| emulator.launch(module, &launch.kernel, &config, &params));
+        let printed = emulator.take_printed();
+        let mut findings = emulator.take_findings();
+        drop(mapped);
+        findings.sources(&source_text);
+        let (stats, fault) = match ended {
+            Ok(stats) => (stats, None),
+            Err(e) => (Default::default(), Some(e)),
+        };
+        Ok(Run {
+            warp_instructions: stats.warp_instructions,
+            nanos: stats.nanos,
+            printed_limit: prlx_present::printed_limit(&printed),
+            printed: String::from_utf8_lossy(&printed.text).into_owned(),
+            findings,
+            fault,
+        })
+    }
+
+    /// Whether launches are checked.
+    fn checks(&self) -> bool {
+        self.checks
+    }
+}
+
+impl Device {
+    fn load(&mut self, launch: &Launch) -> PyResult<ModuleHandle> {
+        let text = launch.text();
+        let key = text.as_ptr().addr();
+        if let Some((_, handle)) = self.loaded.get(&key) {
+            return Ok(*handle);
+        }
+        let handle = self.emulator.load(text.as_bytes()).map_err(|e| errors::of_driver(&e))?;
+        self.loaded.insert(key, (text, handle));
+        Ok(handle)
+    }
+}
+
+/// Distance between two mapped arrays, at least.
+const GAP: u64 = 4096;
+/// The address of an array on the device is equal to its address in the process modulo this number: Triton
+/// looks for pointers that are multiples of 16. Otherwise arrays begin at multiples of [`GAP`], as good as
+/// those of a GPU's allocator, whatever the host's does.
+const ALIGN: u64 = 16;
+
+/// The arrays of a launch in the device's memory; dropping it unmaps them.
+struct Mapped<'a> {
+    emulator: &'a mut Emulator,
+    at: Vec<DevicePtr>,
+    /// Arrays that do not begin at a multiple of 8, which kernels cannot access in place: their address in
+    /// the process, their size, and the copy that is mapped instead.
+    copies: Vec<(NonNull<u8>, usize, Vec<u64>)>,
+}
+
+impl Mapped<'_> {
+    /// Maps the memory of all arrays. Returns the address of each.
+    fn map(&mut self, launch: &Launch) -> PyResult<Vec<DevicePtr>> {
+        let mut next = HOST_MEMORY.0;
+        let mut of_owner: HashMap<(u64, u64), u64> = HashMap::new();
+        let mut addresses = Vec::new();
+        for array in launch.arrays() {
+            let owner = (array.owner, array.bytes);
+            let base = match of_owner.get(&owner) {
+                Some(base) => *base,
+                None => {
+                    let base = next + array.owner % ALIGN;
+                    next = (base + array.bytes).next_multiple_of(GAP) + GAP;
+                    self.map_owner(base, array.owner, array.bytes, &array.name)?;
+                    of_owner.insert(owner, base);
+                    base
+                }
+            };
+            addresses.push(DevicePtr(base + array.offset));
+        }
+        Ok(addresses)
+    }
+
+    fn map_owner(&mut self, base: u64, owner: u64, bytes: u64, name: &str) -> PyResult<()> {
+        let Some(memory) = NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(owner as usize)) else {
+            return Ok(()); // An array without elements has no memory.
+        };
+        let start = if owner.is_multiple_of(8) { memory } else { self.copy_in(memory, bytes as usize) };
+        // SAFETY: `Array` has the address and size of memory of a Python object that `Launch` keeps alive,
+        // or of a copy that `self` keeps. The mapping ends when `self` is dropped, before both. Python
+        // threads that change an array while a kernel uses it race with the kernel, as on a GPU.
+        let mapped = unsafe { self.emulator.map_host(DevicePtr(base), start, bytes, name) };
+        mapped.map_err(|e| errors::of_driver(&e))?;
+        self.at.push(DevicePtr(base));
+        Ok(())
+    }
+
+    /// Copies memory to where kernels can access it.
+    fn copy_in(&mut self, memory: NonNull<u8>, bytes: usize) -> NonNull<u8> {
+        let mut copy = vec![0u64; bytes.div_ceil(8)];
+        // SAFETY: `memory` has so many bytes (see `map_owner`), and so has the copy, which is another object.
+        unsafe { memory.as_ptr().copy_to_nonoverlapping(copy.as_mut_ptr().cast(), bytes) };
+        let start = NonNull::from(copy.as_mut_slice()).cast();
+        self.copies.push((memory, bytes, copy));
+        start
+    }
+}
+
+impl Drop for Mapped<'_> {
+    fn drop(&mut self) {
+        self.at.iter().for_each(|at| self.emulator.unmap_host(*at));
+        for (memory, bytes, copy) in &self.copies {
+            // SAFETY: as in `copy_in`; `Launch` has kept the array alive.
+            unsafe { memory.as_ptr().copy_from_nonoverlapping(copy.as_ptr().cast(), *bytes) };
+        }
+    }
+}

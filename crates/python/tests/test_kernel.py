@@ -1,0 +1,88 @@
+"""`prlx.Kernel`: kernels of PTX and of CUDA source on the CPU device."""
+
+import io
+
+import numpy as np
+import prlx
+import pytest
+
+SAXPY = """
+extern "C" __global__ void saxpy(float *y, const float *x, float a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] += a * x[i];
+}
+template <int N> __global__ void fill(int *out) { out[threadIdx.x] = N; }
+template __global__ void fill<7>(int *);
+"""
+
+SHOUT = """
+extern "C" __global__ void shout(int *x) {
+    printf("thread %d\\n", threadIdx.x);
+    x[threadIdx.x] = 1;
+}
+"""
+
+
+def test_cuda_source(rng):
+    x, y = rng.standard_normal((2, 300)).astype(np.float32)
+    want = y + np.float32(2) * x
+    saxpy = prlx.Kernel(SAXPY, "saxpy")
+    with prlx.cpu(check="all") as device:
+        saxpy[3, 128](y, x, 2.0, 300)
+    np.testing.assert_allclose(y, want, rtol=1e-6)
+    assert device.findings == []
+
+
+def test_a_mangled_name_is_found_by_its_source_name():
+    out = np.zeros(4, np.int32)
+    prlx.Kernel(SAXPY, "fill")[1, 4](out)
+    assert out.tolist() == [7] * 4
+
+
+def test_errors_of_the_compiler_are_shown():
+    with pytest.raises(prlx.ModuleError, match="identifier .* is undefined"):
+        prlx.Kernel('extern "C" __global__ void k() { nothing(); }')
+
+
+def test_printed_text():
+    out = io.StringIO()
+    with prlx.cpu(stdout=out):
+        prlx.Kernel(SHOUT)[1, 2](np.zeros(2, np.int32))
+    assert out.getvalue() == "thread 0\nthread 1\n"
+
+
+def test_a_wrong_launch_says_what_is_wrong():
+    saxpy = prlx.Kernel(SAXPY, "saxpy")
+    y = np.zeros(4, np.float32)
+    with pytest.raises(prlx.LaunchError, match="has 4 parameters .*was given 2"):
+        saxpy[1, 4](y, y)
+    with pytest.raises(prlx.LaunchError, match="too large"):
+        saxpy[1, 2048](y, y, 1.0, 4)
+    with pytest.raises(prlx.ModuleError, match="there is no kernel `nope`"):
+        prlx.Kernel(SAXPY, "nope")
+
+
+def test_a_fault_without_checks_names_the_array():
+    saxpy = prlx.Kernel(SAXPY, "saxpy")
+    y = np.zeros(4, np.float32)
+    with pytest.raises(prlx.KernelFault, match="`x`|`y`"):
+        saxpy[1, 64](y, y.copy(), 1.0, 64)
+
+
+def test_a_deadlock_is_raised():
+    ptx = """
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry wait(.param .u64 flag)
+{
+    .reg .b32 %r<2>; .reg .b64 %rd<2>; .reg .pred %p;
+    ld.param.u64 %rd1, [flag];
+AGAIN:
+    ld.acquire.gpu.global.u32 %r1, [%rd1];
+    setp.eq.u32 %p, %r1, 0;
+    @%p bra AGAIN;
+    ret;
+}"""
+    with pytest.raises(prlx.KernelStuck):
+        prlx.Kernel(ptx)[1, 32](np.zeros(1, np.uint32))

@@ -1,0 +1,92 @@
+"""Launches of Numba-CUDA kernels on the CPU device."""
+
+import numpy as np
+import prlx
+import pytest
+
+cuda = pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+
+
+@cuda.jit
+def scale(x, factor, n):
+    i = cuda.grid(1)
+    if i < n:
+        x[i] *= factor
+
+
+@cuda.jit
+def transpose(out, x):
+    row, column = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        out[column, row] = x[row, column]
+
+
+@cuda.jit
+def block_sum(out, x):
+    part = cuda.shared.array(128, np.float32)
+    i = cuda.threadIdx.x
+    part[i] = x[cuda.grid(1)]
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        if i < step:
+            part[i] += part[i + step]
+        cuda.syncthreads()
+        step //= 2
+    if i == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+@cuda.jit
+def block_sum_racy(out, x):
+    part = cuda.shared.array(128, np.float32)
+    i = cuda.threadIdx.x
+    part[i] = x[cuda.grid(1)]
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        if i < step:
+            part[i] += part[i + step]
+        step //= 2
+    if i == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+def test_scalars_and_arrays_in_place():
+    x = np.arange(100, dtype=np.float64)
+    with prlx.cpu(check="all"):
+        scale[1, 128](x, 2.5, 100)
+    np.testing.assert_array_equal(x, np.arange(100) * 2.5)
+
+
+def test_two_dimensions_and_strides():
+    x = np.arange(6 * 8, dtype=np.int32).reshape(6, 8)
+    out = np.zeros((8, 6), np.int32, order="F")
+    with prlx.cpu(check="bounds,race"):
+        transpose[(1, 1), (8, 8)](out, x)
+    np.testing.assert_array_equal(out, x.T)
+
+
+def test_device_arrays():
+    with prlx.cpu(check="all"):
+        x = cuda.to_device(np.ones(256, np.float32))
+        out = cuda.device_array(2, np.float32)
+        block_sum[2, 128](out, x)
+        cuda.synchronize()
+        assert out.copy_to_host().tolist() == [128, 128]
+
+
+def test_for_all():
+    x = np.ones(1000)
+    with prlx.cpu():
+        scale.forall(1000)(x, 3.0, 1000)
+    assert (x == 3).all()
+
+
+def test_a_race_is_found_at_its_line():
+    x = np.ones(128, np.float32)
+    out = np.zeros(1, np.float32)
+    findings = prlx.check(lambda: block_sum_racy[1, 128](out, x))
+    races = [f for f in findings if f.kind == "race"]
+    source = open(__file__).read().splitlines()
+    assert races and "part[i] +=" in source[races[0].line - 1]

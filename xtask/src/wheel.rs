@@ -1,0 +1,108 @@
+//! `cargo xtask wheel`: the Python package as a wheel, and its tests.
+//!
+//! The wheel holds the native module, the programs `prlx` and `prlx-diff`, and the preload library. With
+//! `--check`, it is built with the development profile, installed into an empty environment, and its tests
+//! run there; `--triton VERSION` runs those of Triton with another version than that of `cargo xtask setup`.
+//!
+//! # Invariants
+//! The checked package finds nothing but what it installs, besides the packages that the tests need.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::setup::Tools;
+use crate::{root, sh, sh_with, text};
+
+/// The folder of the package.
+const PACKAGE: &str = "crates/python";
+/// What the package carries besides its native module.
+const PROGRAMS: [&str; 3] = ["prlx", "prlx-diff", "libprlx_preload.so"];
+
+/// Runs the task.
+pub fn run(args: &[String]) -> Result<()> {
+    let tools = Tools::find()?;
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => release(&tools),
+        ["--check"] => check(&tools),
+        _ => bail!("usage: cargo xtask wheel [--check]"),
+    }
+}
+
+/// Builds the wheel that users get, for Linux with glibc 2.28 and later.
+fn release(tools: &Tools) -> Result<()> {
+    let zig = tools.script("cargo-zigbuild");
+    let target = format!("{}-unknown-linux-gnu.2.28", std::env::consts::ARCH);
+    let path =
+        format!("{}:{}", tools.venv().join("bin").display(), std::env::var("PATH").unwrap_or_default());
+    if !zig.exists() {
+        let pip = ["-m", "pip", "install", "--quiet", "ziglang==0.15.2", "cargo-zigbuild==0.24.1"];
+        sh(text(&tools.python())?, &pip)?;
+    }
+    let build = ["zigbuild", "--profile", "dist", "--target", &target, "--package", "prlx-cli"];
+    let more = ["--package", "prlx-preload", "--features", "prlx-cli/full"];
+    sh_with(text(&zig)?, &[&build[..], &more[..]].concat(), &[("PATH", &path)])?;
+    let triple = target.trim_end_matches(".2.28");
+    carry(&crate::readme::target_dir().join(triple).join("dist"))?;
+    let wheel = ["--profile", "dist", "--zig", "--compatibility", "manylinux_2_28"];
+    println!("{}", maturin(tools, &wheel, &path)?.display());
+    Ok(())
+}
+
+/// Copies the programs into the package.
+fn carry(from: &Path) -> Result<()> {
+    let to = root().join(PACKAGE).join("python/prlx/bin");
+    fs::create_dir_all(&to)?;
+    for name in PROGRAMS {
+        let (from, to) = (from.join(name), to.join(name));
+        fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
+        sh("strip", &["--strip-debug", text(&to)?])?;
+    }
+    Ok(())
+}
+
+/// Builds the wheel. Returns its path.
+fn maturin(tools: &Tools, options: &[&str], path: &str) -> Result<PathBuf> {
+    let out = crate::readme::target_dir().join("wheels");
+    if out.exists() {
+        fs::remove_dir_all(&out)?;
+    }
+    let manifest = root().join(PACKAGE).join("Cargo.toml");
+    let build = ["build", "--manifest-path", text(&manifest)?, "--out", text(&out)?];
+    sh_with(text(&tools.script("maturin"))?, &[&build[..], options].concat(), &[("PATH", path)])?;
+    let wheel = fs::read_dir(&out)?.next().context("maturin wrote no wheel")??;
+    Ok(wheel.path())
+}
+
+/// Builds a wheel, installs it into an empty environment, and runs its tests.
+fn check(tools: &Tools) -> Result<()> {
+    carry(&crate::built()?)?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    let wheel = maturin(tools, &["--profile", "dev", "--compatibility", "linux"], &path)?;
+    let venv = crate::readme::target_dir().join("wheel-venv");
+    sh("python3", &["-m", "venv", "--clear", text(&venv)?])?;
+    let python = venv.join("bin/python");
+    sh(text(&python)?, &["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", text(&wheel)?])?;
+    // Without NumPy, as on a machine that has nothing else.
+    sh(text(&python)?, &["-c", "import prlx; print('import prlx', prlx.__version__)"])?;
+    sh(text(&venv.join("bin/prlx"))?, &["--version"])?;
+    sh(text(&venv.join("bin/prlx-diff"))?, &["--version"])?;
+    let tests = root().join(PACKAGE).join("tests");
+    lend(tools.venv(), &venv)?;
+    sh(text(&python)?, &["-m", "pytest", "--quiet", text(&tests)?])
+}
+
+/// Lets an environment import the packages of another one, after its own.
+fn lend(from: &Path, to: &Path) -> Result<()> {
+    let (from, to) = (site_packages(from)?, site_packages(to)?);
+    fs::write(to.join("lent.pth"), format!("{}\n", from.display()))?;
+    Ok(())
+}
+
+fn site_packages(venv: &Path) -> Result<PathBuf> {
+    let lib = venv.join("lib");
+    let entries = fs::read_dir(&lib).with_context(|| format!("cannot list {}", lib.display()))?;
+    let found = entries.filter_map(|e| Some(e.ok()?.path().join("site-packages"))).find(|p| p.is_dir());
+    found.with_context(|| format!("no packages in {}", lib.display()))
+}
