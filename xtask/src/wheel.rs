@@ -55,8 +55,14 @@ fn carry(from: &Path) -> Result<()> {
     let to = root().join(PACKAGE).join("python/prlx/bin");
     fs::create_dir_all(&to)?;
     for name in PROGRAMS {
-        let (from, to) = (from.join(name), to.join(name));
-        fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
+        // Tests build the library only as a dependency.
+        let places = [from.join(name), from.join("deps").join(name)];
+        let from = places.iter().find(|p| p.exists()).with_context(|| format!("{name} is not built"))?;
+        let to = to.join(name);
+        if to.exists() {
+            fs::remove_file(&to)?;
+        }
+        fs::copy(from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
         sh("strip", &["--strip-debug", text(&to)?])?;
     }
     Ok(())

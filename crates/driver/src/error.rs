@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Fault,
     /// The kernel did not end within its time limit, or it is deadlocked.
     Stuck,
+    /// The caller ended the launch.
+    Cancelled,
     /// A launch file, or a file that it names, is missing or wrong.
     File,
     /// The recording could not be made or read back.

@@ -1,4 +1,4 @@
-//! Comparisons: of two launches, and of two recordings.
+//! Recordings of launches, and comparisons: of two launches, and of two recordings.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use prlx::compare::{CompareOptions, compare_launch_files};
 use prlx::device::{DeviceChoice, DeviceOptions};
 use prlx::diff::{Compared, diff_sessions};
 use prlx::input::{open_session, require_recordings};
-use prlx::record::RecorderOptions;
+use prlx::record::{RecorderOptions, record as record_job, recorder_program, save, warps_per_cta};
 use prlx_analyze::DiffOptions;
 use prlx_analyze::outputs::Tolerance;
 use prlx_driver::session::KernelPattern;
@@ -118,5 +118,24 @@ fn level_of(name: Option<&str>) -> PyResult<Level> {
     Level::from_word(name).ok_or_else(|| {
         let names: Vec<&str> = Level::RECORDERS.iter().map(|level| level.label()).collect();
         Error::new_err(format!("`{name}` is no level: the levels are {}", names.join(", ")))
+    })
+}
+
+/// Records a launch on the CPU device, into a file.
+#[pyfunction]
+#[pyo3(signature = (launch, path, *, level=None, progress=None))]
+pub fn record(
+    py: Python<'_>,
+    launch: &Snapshot,
+    path: &str,
+    level: Option<&str>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<()> {
+    let recorder = RecorderOptions { level: level_of(level)?, ..RecorderOptions::default() };
+    let job = &launch.job;
+    monitor::run(py, progress, |monitor| {
+        let program = recorder_program(&recorder, warps_per_cta(job));
+        let recorded = record_job(job, &program, &recorder, &DeviceOptions::default(), monitor)?;
+        save(&recorded.trace, Path::new(path)).map(drop)
     })
 }

@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
+use std::time::Duration;
 
 use prlx_driver::{DevicePtr, Driver, ModuleHandle};
 use prlx_emu::{Checks, Emulator, HOST_MEMORY, Options};
@@ -22,6 +24,45 @@ pub struct Device {
     /// Modules that are loaded, by the address of their text, which the entry keeps.
     loaded: HashMap<usize, (Arc<str>, ModuleHandle)>,
     checks: bool,
+    /// Ends the launch that runs.
+    cancel: Arc<AtomicBool>,
+}
+
+/// How often a running launch looks for Ctrl-C.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// Runs `work` on another thread and without the GIL, so that this one can see signals. If a signal handler
+/// raises an exception, as that of Ctrl-C does, it sets `cancel` and returns the exception when `work` has
+/// ended.
+fn interruptible<T: Send>(
+    py: Python<'_>,
+    cancel: &AtomicBool,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let (caller, done) = (std::thread::current(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let result = work();
+            done.store(true, Release);
+            caller.unpark();
+            result
+        });
+        let mut raised = None;
+        while !done.load(Acquire) {
+            py.detach(|| std::thread::park_timeout(SIGNALS));
+            if raised.is_none() {
+                raised = py.check_signals().err();
+                cancel.store(raised.is_some(), Release);
+            }
+        }
+        let result = worker.join();
+        cancel.store(false, Release);
+        match (raised, result) {
+            (Some(e), _) => Err(e),
+            (None, Ok(result)) => Ok(result),
+            (None, Err(_)) => Err(Error::new_err("the CPU device failed: please report this")),
+        }
+    })
 }
 
 /// What a launch left besides the content of its arrays.
@@ -81,16 +122,17 @@ impl Device {
             Some(names) => names.parse::<Checks>().map_err(Error::new_err)?,
             None => Checks::NONE,
         };
-        let defaults = Options::default();
+        let (defaults, cancel) = (Options::default(), Arc::<AtomicBool>::default());
         let emulator = Emulator::new(Options {
             max_steps: max_steps.unwrap_or(defaults.max_steps),
             max_memory: max_memory.unwrap_or(defaults.max_memory),
             threads: threads.unwrap_or(defaults.threads),
             max_printed: max_printed.unwrap_or(defaults.max_printed),
             checks,
+            cancel: cancel.clone(),
             ..defaults
         });
-        Ok(Device { emulator, loaded: HashMap::new(), checks: checks.any() })
+        Ok(Device { emulator, loaded: HashMap::new(), checks: checks.any(), cancel })
     }
 
     /// Runs a launch under a schedule. A fault is part of the result.
@@ -101,10 +143,12 @@ impl Device {
         let params = launch.params(&addresses, mapped.emulator)?;
         let config = launch.config(seed);
         let emulator = &mut *mapped.emulator;
-        let ended = py.detach(|| emulator.launch(module, &launch.kernel, &config, &params));
+        let cancel = &self.cancel;
+        let ended = interruptible(py, cancel, || emulator.launch(module, &launch.kernel, &config, &params));
         let printed = emulator.take_printed();
         let mut findings = emulator.take_findings();
         drop(mapped);
+        let ended = ended?;
         findings.sources(&source_text);
         let (stats, fault) = match ended {
             Ok(stats) => (stats, None),

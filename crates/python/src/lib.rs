@@ -37,5 +37,6 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(compare::compare, m)?)?;
     m.add_function(wrap_pyfunction!(compare::diff, m)?)?;
     m.add_function(wrap_pyfunction!(compare::load, m)?)?;
+    m.add_function(wrap_pyfunction!(compare::record, m)?)?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The device: loads modules, allocates memory and runs launches, as a [`Driver`].
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use prlx_driver::signature::limit;
@@ -59,6 +60,8 @@ pub struct Options {
     pub first: u64,
     /// What `%globaltimer` shows at a launch's first step.
     pub epoch: u64,
+    /// Ends the launch that runs when it is set, with an error of kind `Cancelled`.
+    pub cancel: Arc<AtomicBool>,
 }
 
 impl Default for Options {
@@ -75,6 +78,7 @@ impl Default for Options {
             calibrations: Vec::new(),
             first: FIRST,
             epoch: EPOCH,
+            cancel: Arc::default(),
         }
     }
 }
@@ -242,6 +246,7 @@ impl Emulator {
             warps: config.block.volume().div_ceil(LANES as u64) as u32,
             max_steps: o.max_steps,
             epoch: o.epoch,
+            cancel: &o.cancel,
             observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
             printed: Mutex::default(),
             max_printed: o.max_printed,

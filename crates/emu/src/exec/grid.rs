@@ -216,7 +216,8 @@ impl Grid<'_> {
             let (index, begun) = (cluster.index, cluster.budget_used());
             let mut ran = cluster
                 .run(self.launch, check, share)
-                .and_then(|p| self.count_recorded(cluster.new_recorded_bytes()).map(|()| p));
+                .and_then(|p| self.count_recorded(cluster.new_recorded_bytes()).map(|()| p))
+                .and_then(|p| self.launch.check_cancelled().map(|()| p));
             let waits = matches!(ran, Ok(Progress::Paused { waits: true }));
             let used = cluster.budget_used() - begun;
             if ran.is_ok() {

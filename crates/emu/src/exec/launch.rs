@@ -1,8 +1,9 @@
 //! The data that all CTAs of a launch share.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use prlx_driver::LaunchConfig;
+use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::view::Module;
 use prlx_trace::{Dim3, Printed};
 
@@ -41,6 +42,8 @@ pub struct Launch<'a> {
     pub max_steps: u64,
     /// The value of `%globaltimer` at the first step, in nanoseconds.
     pub epoch: u64,
+    /// Whether the caller wants the launch to end.
+    pub cancel: &'a AtomicBool,
     /// The recording plan, if hooks run.
     pub observe: Option<Observe<'a>>,
     /// What its threads have printed.
@@ -52,6 +55,15 @@ pub struct Launch<'a> {
 }
 
 impl Launch<'_> {
+    /// Fails if the caller wants the launch to end.
+    pub fn check_cancelled(&self) -> Result<(), Error> {
+        match self.cancel.load(Relaxed) {
+            true => {
+                Err(Error::new(ErrorKind::Cancelled, format!("kernel `{}` was cancelled", self.code.name)))
+            }
+            false => Ok(()),
+        }
+    }
     /// The budget that a CTA, or a launch that only waits, may use up. It counts an atomic or a volatile
     /// access as many instructions, so that a long wait ends sooner than long work.
     pub fn max_wait(&self) -> u64 {

@@ -30,6 +30,7 @@ _NAMES = {
     "check": "_compare",
     "compare": "_compare",
     "diff": "_compare",
+    "record_launches": "_compare",
     "CheckError": "_findings",
     "Finding": "_findings",
     "Findings": "_findings",

@@ -61,6 +61,22 @@ def check(function, *, check="all", arch="sm_90", seed=0, seeds=None):
     return device.findings
 
 
+def record_launches(function, path, *, arch="sm_90", seed=0, level="path"):
+    """Records every launch that a function makes on the CPU device, into ``PATH.0.prlx``, ``PATH.1.prlx``, ….
+    Returns their paths."""
+    import pathlib
+
+    calls, _, restore = _record(function, arch, seed)
+    restore()
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files = []
+    for i, call in enumerate(calls):
+        files.append(path.with_name(f"{path.name}.{i}.prlx"))
+        _native.record(call.snapshot, os.fspath(files[-1]), level=level, progress=_progress.callback())
+    return files
+
+
 @dataclass
 class _Call:
     kernel: str

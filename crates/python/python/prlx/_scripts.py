@@ -4,7 +4,7 @@ import argparse
 import runpy
 import sys
 
-from ._device import cpu
+from ._device import cpu, current
 from ._findings import CheckError
 from ._native import Error
 
@@ -73,6 +73,8 @@ def start():
     import atexit
     import os
 
+    if current() is not None:
+        return  # Python may read the `.pth` file twice.
     check = os.environ.get("TRITON_PRLX_CHECK") or None
     device = cpu(os.environ.get("TRITON_PRLX_ARCH", "sm_90"), check=check, collect=True)
     device.__enter__()

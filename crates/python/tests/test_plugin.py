@@ -1,0 +1,85 @@
+"""The pytest plugin, in test runs of its own."""
+
+import pathlib
+import textwrap
+
+pytest_plugins = ["pytester"]
+
+KERNELS = pathlib.Path(__file__).parent
+
+TESTS = """
+import sys
+sys.path.insert(0, {folder!r})
+import kernels_triton as kernels
+import numpy as np
+
+x = np.random.default_rng(0).standard_normal((4, 100)).astype(np.float32)
+out = np.zeros_like(x)
+
+def go(kernel, **config):
+    kernel[(4,)](out, x, 100, **{{"BLOCK": 128, **config}})
+
+def test_same(prlx_same):
+    prlx_same(lambda: go(kernels.softmax), lambda: go(kernels.softmax, num_warps=8), rtol=1e-5)
+
+def test_differs(prlx_same):
+    prlx_same(lambda: go(kernels.softmax), lambda: go(kernels.softmax_zero))
+
+def test_clean(prlx_clean):
+    prlx_clean(lambda: go(kernels.softmax))
+
+def test_snapshot(prlx_golden):
+    prlx_golden(lambda: go(kernels.{golden}))
+"""
+
+
+def write(pytester, golden="softmax"):
+    pytester.makepyfile(textwrap.dedent(TESTS.format(folder=str(KERNELS), golden=golden)))
+
+
+def test_fixtures_pass_and_fail(pytester, monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    write(pytester)
+    done = pytester.runpytest_subprocess()
+    done.assert_outcomes(passed=3, failed=1)
+    done.stdout.fnmatch_lines(["*differs*softmax*", "*cause*out?0,0?*"])
+
+
+def test_golden_recordings(pytester, monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    write(pytester)
+    assert pytester.runpytest_subprocess("-k", "snapshot").ret == 0
+    assert list(pytester.path.glob("golden/test_snapshot.0.prlx"))
+    assert pytester.runpytest_subprocess("-k", "snapshot").ret == 0
+    write(pytester, "softmax_zero")
+    done = pytester.runpytest_subprocess("-k", "snapshot")
+    done.stdout.fnmatch_lines(["*If this is right: pytest --prlx-update*"])
+    assert done.ret == 1
+    assert pytester.runpytest_subprocess("-k", "snapshot", "--prlx-update").ret == 0
+    assert pytester.runpytest_subprocess("-k", "snapshot").ret == 0
+
+
+def test_a_missing_golden_recording_fails_in_ci(pytester, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    write(pytester)
+    done = pytester.runpytest_subprocess("-k", "snapshot")
+    assert done.ret == 1
+    done.stdout.fnmatch_lines(["*missing*--prlx-update*"])
+
+
+def test_all_tests_run_on_the_cpu_device(pytester):
+    pytester.makepyfile(
+        f"""
+        import sys
+        sys.path.insert(0, {str(KERNELS)!r})
+        import kernels_triton as kernels
+        import numpy as np
+
+        def test_plain():
+            x = np.zeros(50, np.float32)
+            kernels.softmax[(1,)](x, x, 64, BLOCK=64)
+        """
+    )
+    done = pytester.runpytest_subprocess("--prlx-check", "bounds")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*out-of-bounds*"])

@@ -1,0 +1,116 @@
+"""The commands: the packaged programs, scripts on the CPU device, Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import prlx
+import pytest
+
+SCRIPT = """
+import numpy as np, sys
+import triton, triton.language as tl
+
+@triton.jit
+def double(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at) * 2)
+
+x = np.arange(int(sys.argv[1]), dtype=np.float32)
+double[(1,)](x, len(x), BLOCK=128)
+print(x[:4].tolist())
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "double.py"
+    path.write_text(textwrap.dedent(SCRIPT))
+    return str(path)
+
+
+def run(*words, **env):
+    prlx_command = os.path.join(os.path.dirname(sys.executable), "prlx")
+    return subprocess.run([prlx_command, *words], capture_output=True, text=True, env={**os.environ, **env})
+
+
+def test_a_script_runs_without_a_gpu(script):
+    done = run("run", script, "128")
+    assert (done.returncode, done.stdout) == (0, "[0.0, 2.0, 4.0, 6.0]\n"), done.stderr
+
+
+def test_a_script_is_checked(script):
+    done = run("run", "--check", "bounds", script, "100")
+    assert done.returncode == 1 and "double.py:8" in done.stdout and "out-of-bounds" in done.stdout
+
+
+def test_a_fault_of_a_script_has_exit_code_4(script):
+    done = run("run", script, "100")
+    assert done.returncode == 4 and "right past the end of `x`" in done.stderr
+
+
+def test_an_environment_variable_switches_a_whole_process(script):
+    done = subprocess.run(
+        [sys.executable, script, "128"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TRITON_PRLX": "cpu", "TRITON_PRLX_CHECK": "all"},
+    )
+    assert done.stdout.startswith("[0.0, 2.0, 4.0, 6.0]\n"), done.stderr
+    assert "0 errors in 1 launches" in done.stderr
+
+
+def test_other_commands_are_the_packaged_program():
+    done = run("doctor")
+    assert "CPU device" in done.stdout
+    assert run("run", "nothing.toml").returncode == 2
+
+
+def test_ctrl_c_ends_a_kernel():
+    code = textwrap.dedent(
+        """
+        import numpy as np, prlx
+        ptx = '''
+        .version 7.0
+        .target sm_70
+        .address_size 64
+        .visible .entry spin(.param .u64 x)
+        {
+            .reg .b32 %r<2>; .reg .b64 %rd<2>; .reg .pred %p;
+            ld.param.u64 %rd1, [x];
+        AGAIN:
+            atom.global.add.u32 %r1, [%rd1], 1;
+            setp.ne.u32 %p, %r1, 4000000000;
+            @%p bra AGAIN;
+            ret;
+        }'''
+        print("started", flush=True)
+        with prlx.cpu(max_steps=10**12):
+            prlx.Kernel(ptx)[1, 1](np.zeros(1, np.uint32))
+        """
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "started\n"
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=20)
+    assert "KeyboardInterrupt" in errors
+
+
+def test_probes_of_a_launch_file(tmp_path):
+    file = os.path.join(os.path.dirname(__file__), "../../../examples/threshold/good.toml")
+    tables = prlx.probe("inst:st.global { @stores = count() }", file)
+    assert "stores" in str(tables)
+    with pytest.raises(prlx.Error, match="ended with 2"):
+        prlx.probe("nonsense {", file)
+
+
+def test_repeat_of_a_function_says_which_schedules_differ():
+    x = np.zeros(4, np.float32)
+    kernel = prlx.Kernel('extern "C" __global__ void last(float *x) { x[0] = blockIdx.x; }', "last")
+    with pytest.raises(prlx.Error, match="other results"):
+        prlx.repeat(lambda: kernel[64, 1](x), 10)
