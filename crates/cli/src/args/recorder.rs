@@ -126,6 +126,10 @@ pub struct LaunchSelectionArgs {
     /// Host memory of each process for recorded data that is not yet written, in MiB [default: 1024]
     #[arg(long, value_name = "MIB")]
     pub host_memory: Option<u64>,
+    /// Leave the environment of the program alone. By default, PRLX makes its compilers keep PTX and source
+    /// lines, which changes no instruction (docs/gpu.md)
+    #[arg(long)]
+    pub no_env: bool,
 }
 
 impl LaunchSelectionArgs {
@@ -138,6 +142,7 @@ impl LaunchSelectionArgs {
             time: self.time,
             digest: self.digest,
             host_memory: self.host_memory,
+            no_env: self.no_env,
         }
     }
 
@@ -150,6 +155,7 @@ impl LaunchSelectionArgs {
             ("--time", self.time.is_some()),
             ("--digest", self.digest.is_some()),
             ("--host-memory", self.host_memory.is_some()),
+            ("--no-env", self.no_env),
         ];
         match all.into_iter().find(|(_, given)| *given) {
             Some((name, _)) => bail!("{name} is for programs: a launch file has one launch"),

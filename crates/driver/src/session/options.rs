@@ -64,6 +64,8 @@ pub struct Options {
     /// Maximum bytes of memory per launch to copy, before and after it, into a launch file: the memory that
     /// its parameters point to. `None` means that no launch is captured.
     pub capture: Option<u64>,
+    /// Whether compilers that the program runs get options that keep PTX and source lines in their code.
+    pub keep_ptx: bool,
     /// Window to record in detail, at level `operands`.
     pub zoom: Option<Zoom>,
     /// Minimum time between two live copies of a probe program's tables.
@@ -97,6 +99,7 @@ impl Options {
             host_memory: 1 << 30,
             digest: None,
             capture: None,
+            keep_ptx: true,
             zoom: None,
             interval: Duration::from_secs(1),
         }
@@ -159,6 +162,7 @@ impl Options {
             host_memory: self.host_memory,
             digest: self.digest,
             capture: self.capture,
+            keep_ptx: self.keep_ptx,
             zoom: self.zoom.as_ref().map(|Zoom { module, window }| {
                 let sites = window.sites.iter().map(|s| s.0).collect();
                 (format!("{module:032x}"), sites, window.warps, window.visits)
@@ -228,6 +232,7 @@ impl Options {
             host_memory: w.host_memory,
             digest: w.digest,
             capture: w.capture,
+            keep_ptx: w.keep_ptx,
             zoom: w.zoom.map(zoom).transpose()?,
             interval: Duration::from_nanos(w.interval),
         })
@@ -263,6 +268,8 @@ struct SerializedOptions {
     digest: Option<u64>,
     #[serde(default)]
     capture: Option<u64>,
+    #[serde(default)]
+    keep_ptx: bool,
     #[serde(rename = "closer")]
     zoom: Option<SerializedZoom>,
     /// Nanoseconds between two live copies.

@@ -3,6 +3,7 @@
 //! A hook is named after its call. It gets the driver's own functions and the program's arguments, calls the
 //! driver exactly once for the program, and does its own work inside [`guard`](crate::panic_guard::guard).
 
+pub mod compilers;
 pub mod exit;
 pub mod graph;
 mod jit_options;

@@ -10,6 +10,7 @@ use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 
+use crate::hooks::compilers;
 use crate::interpose::driver_functions::{find, note_driver_function, real_dlsym};
 use crate::interpose::exports::address;
 use crate::panic_guard;
@@ -54,12 +55,23 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
 unsafe extern "C" fn choose(handle: *mut c_void, name: *const c_char) -> Choice {
     let jump = Choice { jump: real_dlsym(), answer: null_mut() };
     // SAFETY: the caller passes null or a string. The second byte is read only if the first is not NUL.
-    let driver = unsafe { !name.is_null() && *name == b'c' as c_char && *name.add(1) == b'u' as c_char };
-    if !driver || panic_guard::inside() {
+    let begins = |with: &[u8; 2]| unsafe {
+        !name.is_null() && *name == with[0] as c_char && *name.add(1) == with[1] as c_char
+    };
+    // Names of the driver's functions, and of compilers.
+    if !(begins(b"cu") || begins(b"nv") || begins(b"__")) || panic_guard::inside() {
         return jump;
     }
     // SAFETY: not null, so it is the caller's string.
     let text = unsafe { CStr::from_ptr(name) };
+    if text.to_str().is_ok_and(compilers::is_compiler) {
+        let mut real = find(handle, text);
+        if real == compilers::nvrtcCompileProgram as *const () as *mut c_void {
+            // The caller searches all libraries, and this one comes first.
+            real = find(libc::RTLD_NEXT, text);
+        }
+        return Choice { jump: null_mut(), answer: compilers::replacement(real) };
+    }
     let Some(hook) = text.to_str().ok().map(address).filter(|a| !a.is_null()) else { return jump };
     let mut real = find(handle, text);
     if real == hook {

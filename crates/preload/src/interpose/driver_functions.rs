@@ -4,7 +4,7 @@
 //! `dlvsym` is not intercepted.
 #![allow(unsafe_code, reason = "symbols of the dynamic loader")]
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -48,6 +48,36 @@ pub fn next_symbol(name: &CStr) -> *mut c_void {
     find(libc::RTLD_NEXT, name)
 }
 
+/// A symbol of a library that is loaded and whose file name begins with `file`; null if there is none.
+pub fn in_loaded_library(file: &CStr, symbol: &CStr) -> *mut c_void {
+    /// What is searched, and the path of the library.
+    struct Search<'a> {
+        file: &'a [u8],
+        path: Option<CString>,
+    }
+    /// # Safety
+    /// The loader's call: `info` describes a library, and `search` is a [`Search`].
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> i32 {
+        // SAFETY: the loader passes a description that lives for this call, and the pointer that it got.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
+        if info.dlpi_name.is_null() {
+            return 0;
+        }
+        // SAFETY: not null, so it is the library's path.
+        let path = unsafe { CStr::from_ptr(info.dlpi_name) };
+        let name = path.to_bytes().rsplit(|b| *b == b'/').next().unwrap_or_default();
+        search.path = name.starts_with(search.file).then(|| path.to_owned());
+        i32::from(search.path.is_some())
+    }
+    let mut search = Search { file: file.to_bytes(), path: None };
+    // SAFETY: `look` has the type that the loader calls, and `search` lives until the call returns.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    let Some(path) = search.path else { return null_mut() };
+    // SAFETY: the path is a string. Nothing is loaded that is not there.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() { null_mut() } else { find(handle, symbol) }
+}
+
 /// The driver library's handle from `dlopen`, as an address. 0 if it cannot be opened.
 static DRIVER: OnceLock<usize> = OnceLock::new();
 
@@ -73,7 +103,7 @@ pub(super) fn note_driver_function(function: *mut c_void) {
 
 /// Opens the driver by the environment's path or its usual name.
 fn open() -> usize {
-    let named = std::env::var_os(VARIABLE).and_then(|v| std::ffi::CString::new(v.into_encoded_bytes()).ok());
+    let named = std::env::var_os(VARIABLE).and_then(|v| CString::new(v.into_encoded_bytes()).ok());
     let name = named.filter(|n| !n.is_empty()).unwrap_or_else(|| c"libcuda.so.1".to_owned());
     // SAFETY: a `CString` ends in NUL. Loading runs the initialisers of the driver, or of the library that
     // the user named.
@@ -98,7 +128,7 @@ pub fn driver() -> &'static Functions {
 
 /// Address of the driver's function of that symbol; null if the driver lacks it.
 pub(super) fn driver_symbol(name: &str) -> *mut c_void {
-    let Ok(name) = std::ffi::CString::new(name) else { return null_mut() };
+    let Ok(name) = CString::new(name) else { return null_mut() };
     match *DRIVER.get_or_init(open) {
         0 => null_mut(),
         handle => find(std::ptr::with_exposed_provenance_mut(handle), &name),

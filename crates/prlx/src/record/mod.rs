@@ -1,5 +1,6 @@
 //! Records launch files and programs, and keeps the recordings.
 
+mod environment;
 mod file;
 mod filters;
 mod folder;

@@ -66,6 +66,8 @@ pub struct LaunchSelection {
     pub digest: Option<u64>,
     /// Host memory for data that is recorded and not yet written, in MiB.
     pub host_memory: Option<u64>,
+    /// Leave the environment of the program, and the options of its compilers, as they are.
+    pub no_env: bool,
 }
 
 /// The options that the recorder inside a program gets.
@@ -92,6 +94,7 @@ pub fn session_options(
         memory: recorder.memory.map_or(defaults.memory, |m| m.saturating_mul(1 << 20)),
         host_memory: selection.host_memory.map_or(defaults.host_memory, |m| m.saturating_mul(1 << 20)),
         digest: selection.digest.map(|m| m.saturating_mul(1 << 20)),
+        keep_ptx: !selection.no_env,
         ..defaults
     })
 }

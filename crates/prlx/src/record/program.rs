@@ -20,7 +20,7 @@ use prlx_driver::LAUNCH_FILE;
 use prlx_driver::session::{Options, ProcessEntry, Session, SessionIndex, VARIABLE, captured_launch};
 
 use super::supervisor::Supervisor;
-use super::{library, session_folder, start_error};
+use super::{environment, library, session_folder, start_error};
 use crate::Monitor;
 use crate::monitor::Event;
 use crate::summary::SessionSummary;
@@ -81,6 +81,16 @@ pub fn run_program(
     let options = Options { folder: std::path::absolute(folder)?, ..options.clone() };
     let mut child = Command::new(program);
     child.args(args).env("LD_PRELOAD", library::ld_preload(&library)?).env(VARIABLE, options.to_variable()?);
+    if options.keep_ptx {
+        let variables = environment::variables(&|name| std::env::var_os(name));
+        if output == ProgramOutput::Inherited && !variables.is_empty() {
+            let names: Vec<&str> = variables.iter().map(|(name, _)| *name).collect();
+            let what = "are set for the program, so that its compilers keep PTX (--no-env leaves them alone)";
+            monitor.note(&format!("{} {what}", names.join(", ")));
+        }
+        environment::make_folders(&variables);
+        child.envs(variables);
+    }
     if output == ProgramOutput::ToStderr {
         child.stdin(Stdio::null()).stdout(io::stderr());
     }
