@@ -14,8 +14,10 @@
 use prlx_trace::element;
 use prlx_trace::kernel::Scalar;
 
+pub use crate::report::Tolerance;
 use crate::report::{
-    DifferenceMap, ElementDifference, LaunchDifference, LaunchPart, LaunchReport, Output, Verdict, place,
+    DifferenceMap, ElementDifference, Finding, FindingKind, LaunchDifference, LaunchPart, LaunchReport,
+    Output, Verdict, place,
 };
 
 /// Most indices of differing elements that [`compare_output`] returns.
@@ -30,35 +32,7 @@ const OTHER_GRID: &str =
 /// The note on launches whose threads could be compared nevertheless.
 const SAME_THREADS: &str = "other grid or block: the results agree, and so do the decisions of all threads";
 
-/// How far elements may be apart and still be equal: by at most `atol + rtol * larger magnitude`, or by at
-/// most `ulp` representable numbers.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Tolerance {
-    /// Largest difference relative to the larger magnitude. It is added to `atol`.
-    pub rtol: f64,
-    /// Largest absolute difference. It is added to the relative one.
-    pub atol: f64,
-    /// Largest distance of two floating-point numbers in representable numbers.
-    pub ulp: u64,
-    /// Whether all NaNs are equal.
-    pub equal_nan: bool,
-}
-
 impl Tolerance {
-    /// Whether elements are equal only if their bits are.
-    pub fn is_exact(&self) -> bool {
-        *self == Tolerance::default()
-    }
-
-    /// The tolerance in words, such as `rtol 1e-5, atol 1e-8`; empty if elements must have equal bits.
-    pub fn words(&self) -> String {
-        let limit = |name: &str, x: f64| (x > 0.0).then(|| format!("{name} {x:?}"));
-        let ulp = (self.ulp > 0).then(|| format!("{} ulp", self.ulp));
-        let nan = self.equal_nan.then(|| "NaN equals NaN".to_owned());
-        let all = [limit("rtol", self.rtol), limit("atol", self.atol), ulp, nan];
-        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-
     /// Whether two elements with other bits are equal.
     fn accepts(&self, ty: Scalar, [a, b]: [u64; 2], apart: &Apart) -> bool {
         if has_number(ty) && element::is_float(ty) {
@@ -129,6 +103,63 @@ fn position(ty: Scalar, bits: u64) -> i64 {
     let sign = 1u64 << (ty.bits() - 1);
     let magnitude = (bits & (sign - 1)) as i64;
     if bits & sign == 0 { magnitude } else { -magnitude }
+}
+
+/// What one side left in an output.
+#[derive(Clone, Copy, Debug)]
+pub struct Contents<'a> {
+    ty: Scalar,
+    shape: &'a [u64],
+    bytes: &'a [u8],
+}
+
+impl<'a> Contents<'a> {
+    /// Elements of type `ty` in C order, little-endian, with the sizes of the dimensions, slowest first.
+    pub fn new(ty: Scalar, shape: &'a [u64], bytes: &'a [u8]) -> Contents<'a> {
+        Contents { ty, shape, bytes }
+    }
+}
+
+/// Compares one output of both sides, which A calls `name`, as [`compare_output`] does. Outputs whose types
+/// mean different numbers are not compared.
+pub fn compare_contents(name: &str, [a, b]: [Contents<'_>; 2], limits: &Tolerance) -> (Output, Vec<u64>) {
+    match common_type([a.ty, b.ty]) {
+        Some(ty) => compare_output(name, ty, a.shape, [a.bytes, b.bytes], limits),
+        None => {
+            let why = format!("A holds {}, B {}", a.ty.name(), b.ty.name());
+            let ty = format!("{}, {}", a.ty.name(), b.ty.name());
+            (Output { ty, uncompared: Some(why), ..only_one_side(name, a.ty, a.shape, 0) }, Vec::new())
+        }
+    }
+}
+
+/// The type as which the elements of both sides are compared: `None` if they mean different numbers.
+fn common_type([a, b]: [Scalar; 2]) -> Option<Scalar> {
+    let same =
+        a == b || element::size(a) == element::size(b) && !element::is_float(a) && !element::is_float(b);
+    same.then_some(a)
+}
+
+/// An output that only side `side` has.
+pub fn only_one_side(name: &str, ty: Scalar, shape: &[u64], side: usize) -> Output {
+    Output {
+        name: name.to_owned(),
+        ty: ty.name().to_owned(),
+        shape: shape.to_vec(),
+        elements: shape.iter().product(),
+        uncompared: Some(format!("only {} has it", ["A", "B"][side.min(1)])),
+        ..Output::default()
+    }
+}
+
+/// The other side's argument that corresponds to argument `i` of the first: the one of the same name, or the
+/// one at the same position if its name does not occur on the first side.
+pub fn partner([own, other]: [&[&str]; 2], i: usize) -> Option<usize> {
+    let name = own.get(i)?;
+    other.iter().position(|n| n == name).or_else(|| {
+        let there = other.get(i)?;
+        own.iter().all(|n| n != there).then_some(i)
+    })
 }
 
 /// Compares the elements of one output. `bytes` are side A's and B's in C order, little-endian, of the same
@@ -280,7 +311,11 @@ pub fn add_outputs(launch: &mut LaunchReport, outputs: Vec<Output>) {
         }
         kept.push(d);
     }
-    for o in outputs.iter().filter(|o| !o.agrees()) {
+    launch.gaps.extend(outputs.iter().filter(|o| o.unknown).map(|o| {
+        let why = o.uncompared.as_deref().unwrap_or("the elements are not known");
+        format!("output `{}` was not compared: {why}", o.name)
+    }));
+    for o in outputs.iter().filter(|o| o.differs()) {
         kept.push(LaunchDifference { what: LaunchPart::Output, name: o.name.clone(), values: values(o) });
     }
     launch.differences = kept;
@@ -290,21 +325,9 @@ pub fn add_outputs(launch: &mut LaunchReport, outputs: Vec<Output>) {
             o.name, o.tolerance, o.within_tolerance, o.elements
         ));
     }
-    launch.culprit = culprit && outputs.iter().any(|o| !o.agrees());
+    launch.culprit = culprit && outputs.iter().any(Output::differs);
     launch.outputs = outputs;
-    let other_geometry =
-        launch.differences.iter().any(|d| d.what == LaunchPart::Geometry && is_shape(&d.name));
-    let stopped = launch.faults[0].is_some() != launch.faults[1].is_some();
-    if (other_geometry || launch.reshaped.is_some())
-        && launch.outputs_agree()
-        && launch.findings_total == 0
-        && !stopped
-    {
-        // The gaps all say which decisions were not compared. The note says so in one sentence.
-        let compared = launch.reshaped.is_none() && launch.gaps.is_empty();
-        launch.gaps.clear();
-        launch.notes.push(if compared { SAME_THREADS } else { OTHER_GRID }.to_owned());
-    }
+    launch.accept_geometry();
     let agree = launch.outputs_agree();
     launch.accept_order_of_threads(agree);
     launch.conclude();
@@ -325,9 +348,36 @@ fn values(o: &Output) -> [String; 2] {
 }
 
 impl LaunchReport {
-    /// Whether the outputs were compared, and all are equal within the tolerance.
+    /// Whether the outputs were compared, and all are equal within the tolerance; of a launch that names no
+    /// outputs, whether all its memory is equal by digest.
     pub fn outputs_agree(&self) -> bool {
-        !self.outputs.is_empty() && self.outputs.iter().all(Output::agrees)
+        match self.outputs.is_empty() {
+            true => self.digests_agree,
+            false => self.outputs.iter().all(Output::agrees),
+        }
+    }
+
+    /// Accepts another grid or block if the outputs agree and nothing else differs: then it distributes the
+    /// same work among other threads. The gaps, which all say that decisions were not compared, become a
+    /// note.
+    pub(crate) fn accept_geometry(&mut self) {
+        let other = self.differences.iter().any(|d| d.what == LaunchPart::Geometry && is_shape(&d.name));
+        let stopped = self.faults[0].is_some() != self.faults[1].is_some();
+        let recorded = self.skipped == [None, None];
+        if !(other || self.reshaped.is_some())
+            || !self.outputs_agree()
+            || self.findings_total > 0
+            || stopped
+            || !recorded
+        {
+            return;
+        }
+        let compared = self.reshaped.is_none() && self.gaps.is_empty();
+        self.gaps.clear();
+        let note = if compared { SAME_THREADS } else { OTHER_GRID };
+        if !self.notes.iter().any(|n| n == note || n == OTHER_GRID) {
+            self.notes.push(note.to_owned());
+        }
     }
 
     /// The differences of the launch as a whole that make the verdict `differs`. Another grid or block does
@@ -363,6 +413,42 @@ impl LaunchReport {
         self.conclude();
     }
 
+    /// Removes findings of conditions that one build evaluates and the other does not, and from which nothing
+    /// follows, if that is all that was found and the outputs agree. Compilers leave out a test whose result
+    /// they know. A note says what there was. The verdict is computed again.
+    pub fn accept_tests_without_effect(&mut self) {
+        let without_effect = |f: &Finding| {
+            f.kind == FindingKind::ExtraEvents
+                && f.site.iter().flatten().count() == 1
+                && f.extra_visits.iter().sum::<u64>() == 1
+                && (f.extra_trips, f.follows) == ([0; 2], [0; 2])
+                && f.masks.is_none()
+        };
+        let listed = self.findings_total == self.findings.len() as u64;
+        let stopped = self.faults.iter().any(Option::is_some);
+        if self.findings.is_empty() || !listed || stopped || !self.outputs_agree() {
+            return;
+        }
+        if !self.findings.iter().all(without_effect) {
+            return;
+        }
+        let at = self.findings.first().and_then(Finding::location);
+        let at = at.map_or_else(String::new, |l| {
+            let file = l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file);
+            format!(", first at {file}:{}", l.line)
+        });
+        let n = self.differing.lanes;
+        self.notes.push(format!(
+            "two builds: {n} {} a condition on one side alone{at}, and nothing follows from it. The outputs \
+             agree, so it is no difference (--strict counts it)",
+            if n == 1 { "thread evaluates" } else { "threads evaluate" },
+        ));
+        self.findings.clear();
+        self.findings_total = 0;
+        self.differing = Default::default();
+        self.conclude();
+    }
+
     /// Computes the verdict from the findings, differences, faults and gaps.
     pub fn conclude(&mut self) {
         let differs = self.findings_total > 0
@@ -379,6 +465,7 @@ impl LaunchReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::SiteInfo;
 
     fn bytes(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|v| v.to_le_bytes()).collect()
@@ -401,6 +488,65 @@ mod tests {
         let two = Tolerance { ulp: 2, ..Tolerance::default() };
         let (out, at) = floats(&[tiny, 0.0, f32::MAX], &[-tiny, -0.0, f32::INFINITY], two);
         assert_eq!((out.within_tolerance, at, out.tolerance.as_str()), (2, vec![2], "2 ulp"));
+    }
+
+    fn report(findings: Vec<Finding>, outputs_differ: u64) -> LaunchReport {
+        LaunchReport {
+            findings_total: findings.len() as u64,
+            findings,
+            outputs: vec![Output { differing: outputs_differ, ..Output::default() }],
+            ..LaunchReport::default()
+        }
+    }
+
+    #[test]
+    fn a_test_without_effect_is_no_difference() {
+        let test = || Finding {
+            kind: FindingKind::ExtraEvents,
+            site: [None, Some(SiteInfo::default())],
+            extra_visits: [0, 1],
+            ..Finding::default()
+        };
+        let verdict = |findings: Vec<Finding>, differ| {
+            let mut l = report(findings, differ);
+            if differ > 0 {
+                let what = LaunchPart::Output;
+                l.differences.push(LaunchDifference { what, ..LaunchDifference::default() });
+            }
+            l.accept_tests_without_effect();
+            l.conclude();
+            (l.verdict, l.notes.len())
+        };
+        assert_eq!(verdict(vec![test(), test()], 0), (Verdict::Same, 1));
+        assert_eq!(verdict(vec![test()], 1), (Verdict::Differs, 0));
+        let branch = Finding { kind: FindingKind::Branch, ..test() };
+        assert_eq!(verdict(vec![test(), branch], 0), (Verdict::Differs, 0));
+        let iteration = Finding { extra_trips: [0, 1], ..test() };
+        assert_eq!(verdict(vec![iteration], 0), (Verdict::Differs, 0));
+        let enters = Finding { follows: [0, 3], ..test() };
+        assert_eq!(verdict(vec![enters], 0), (Verdict::Differs, 0));
+    }
+
+    #[test]
+    fn another_block_is_no_difference_if_all_memory_is_equal() {
+        let verdict = |digests_agree, skipped: Option<String>| {
+            let what = LaunchPart::Geometry;
+            let block = LaunchDifference { what, name: "block".into(), ..LaunchDifference::default() };
+            let mut l = LaunchReport {
+                differences: vec![block],
+                digests_agree,
+                skipped: [skipped.clone(), skipped],
+                gaps: vec!["threads do not correspond".into()],
+                ..LaunchReport::default()
+            };
+            l.accept_geometry();
+            l.accept_geometry();
+            l.conclude();
+            (l.verdict, l.notes.len())
+        };
+        assert_eq!(verdict(true, None), (Verdict::Same, 1));
+        assert_eq!(verdict(false, None), (Verdict::Differs, 0));
+        assert_eq!(verdict(true, Some("no PTX".into())), (Verdict::Unknown, 0));
     }
 
     #[test]

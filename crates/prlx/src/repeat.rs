@@ -5,10 +5,10 @@
 //! - One recording is kept for each outcome, so disk and memory are in proportion to the outcomes, not to the
 //!   runs.
 //! - On the CPU device, run `n` has the seed `n` after the launch file's, so that each run can be made again.
-//!   Both runs of a comparison are then made again to see the operands.
+//!   Both runs of a comparison are then made again to see the operands and to find the cause.
 //!
 //! # Limitations
-//! - A GPU and a program never run twice in the same way, so their findings have no operands.
+//! - A GPU and a program never run twice in the same way, so their findings have no operands and no cause.
 //! - Outcomes differ if the digests of their recordings differ. If two digests differ and decoding shows
 //!   equal behaviour, the outcomes are joined; this is noticed against the most frequent outcome only.
 
@@ -19,13 +19,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::runs::repeats::{Repeats, RunOutcome};
 use prlx_analyze::{DiffOptions, Report, Verdict};
 use prlx_driver::Job;
 use prlx_driver::session::Session;
 
 use crate::Monitor;
-use crate::compare::attach_operands;
+use crate::compare::{CompareOptions, compare_launch_files};
 use crate::device::{DeviceChoice, DeviceOptions};
 use crate::diff::diff_sessions;
 use crate::record::{
@@ -37,8 +38,6 @@ use crate::record::{
 const LISTED_RUNS: usize = 8;
 /// Outcomes that are compared with the most frequent one.
 const COMPARED_OUTCOMES: usize = 16;
-/// Findings of each comparison that get operands.
-const ZOOMED_FINDINGS: usize = 1;
 
 /// What to run.
 #[derive(Debug)]
@@ -62,6 +61,10 @@ pub struct RepeatOptions {
     pub device: DeviceOptions,
     /// Findings of each launch that a report holds.
     pub findings: usize,
+    /// Count as differences also what only the schedule decides ([`DiffOptions::strict`]).
+    pub strict: bool,
+    /// How far elements of outputs may be apart ([`CompareOptions::tolerance`]).
+    pub tolerance: Option<Tolerance>,
     /// Keep all recordings in this folder.
     pub keep: Option<PathBuf>,
     /// Overwrite the recordings of programs that are there. Files of launch files are always overwritten.
@@ -172,7 +175,8 @@ impl<'a> Runner<'a> {
                 let job = self.job_of_run(job, n);
                 let program = record::recorder_program(&options.recorder, record::warps_per_cta(&job));
                 let recorded = record::record(&job, &program, &options.recorder, &options.device, monitor)?;
-                let trace = recorded.trace;
+                let mut trace = recorded.trace;
+                record::store_outputs(&mut trace, &job, &recorded.outputs, &options.recorder)?;
                 record::save(&trace, recording)?;
                 let fault = trace.launches.iter().find_map(|l| l.launch.fault.as_ref());
                 Ok(fault.map(|f| f.kind.name().to_owned()))
@@ -211,22 +215,32 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// Compares the first runs of two outcomes. On the CPU device, both are made again, so that the report
+    /// has operands and causes. Otherwise their recordings are compared.
     fn diff(&self, a: &Group, b: &Group, monitor: &Monitor<'_>) -> Result<Report> {
+        let RepeatOptions { recorder, device, findings, strict, tolerance, .. } = self.options;
         let names = [a, b].map(|g| self.run_name(g.first_run()));
-        let sides = [Session::open(&a.recording)?, Session::open(&b.recording)?];
-        let options = DiffOptions { findings: self.options.findings.max(1), ..DiffOptions::default() };
-        Ok(diff_sessions(&sides, names, &[], options, None, monitor)?.report)
-    }
-
-    /// Attaches operands to a comparison of two runs that can be made again.
-    fn attach_operands(&self, report: &mut Report, runs: [u64; 2], monitor: &Monitor<'_>) -> Result<()> {
+        let (strict, tolerance) = (*strict, *tolerance);
+        let diff = DiffOptions { findings: (*findings).max(1), strict, tolerance, ..DiffOptions::default() };
         match &self.source {
-            Source::LaunchFile(job) if self.on_cpu_device() => {
-                let jobs = runs.map(|n| self.job_of_run(job, n));
-                let RepeatOptions { recorder, device, .. } = self.options;
-                attach_operands(report, &jobs, ZOOMED_FINDINGS, recorder, device, monitor)
+            Source::LaunchFile(job) if self.on_cpu_device() && a.first_run() != b.first_run() => {
+                let jobs = [a, b].map(|g| self.job_of_run(job, g.first_run()));
+                let (recorder, device) = (recorder.clone(), device.clone());
+                let options = CompareOptions {
+                    recorder,
+                    device,
+                    diff,
+                    tolerance,
+                    zoom: true,
+                    ..CompareOptions::default()
+                };
+                Ok(compare_launch_files(&jobs, names, &options, monitor)?.report)
             }
-            _ => Ok(()),
+            _ => {
+                let sides = [Session::open(&a.recording)?, Session::open(&b.recording)?];
+                Ok(diff_sessions(&sides, names, (&[], &self.options.selection.part), diff, None, monitor)?
+                    .report)
+            }
         }
     }
 
@@ -237,7 +251,7 @@ impl<'a> Runner<'a> {
         for mut g in groups {
             if compared < COMPARED_OUTCOMES {
                 monitor.check()?;
-                let mut report = self.diff(&first, &g, monitor)?;
+                let report = self.diff(&first, &g, monitor)?;
                 if report.verdict == Verdict::Same && g.key.failure == first.key.failure {
                     first.outcome.runs += g.outcome.runs;
                     first.outcome.first.extend(g.outcome.first);
@@ -246,7 +260,6 @@ impl<'a> Runner<'a> {
                     continue;
                 }
                 compared += 1;
-                self.attach_operands(&mut report, [first.first_run(), g.first_run()], monitor)?;
                 g.outcome.report = Some(report);
             }
             rest.push(g);

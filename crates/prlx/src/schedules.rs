@@ -7,7 +7,8 @@
 //! - Memory is in proportion to the number of outcomes, not of runs.
 //!
 //! # Limitations
-//! - An outcome is what the outputs hold at the end. Runs that take different paths to the same outputs count
+//! - An outcome is what the outputs hold at the end, by their bits. Outcomes within the tolerance of the most
+//!   frequent one are joined with it. Runs that take different paths to the same outputs count
 //!   as equal.
 //! - Stopped runs are grouped by how they were stopped (a fault, or stuck), not by where.
 
@@ -23,11 +24,12 @@ use prlx_analyze::Verdict;
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::Fault;
 use prlx_analyze::runs::schedules::{OutputContent, ScheduleOutcome, ScheduleRun, Schedules};
+use prlx_driver::job::ArgValue;
 use prlx_driver::{Error, ErrorKind, Job, Output, element};
 use prlx_trace::kernel::FaultKind;
 
 use crate::Monitor;
-use crate::compare::{CompareOptions, compare_launch_files};
+use crate::compare::{CompareOptions, compare_launch_files, compare_outputs};
 use crate::device::{Device, DeviceChoice, DeviceOptions};
 use crate::record::{load, with_seed};
 
@@ -55,6 +57,8 @@ struct Group {
     fault: Option<Fault>,
     /// What its outputs hold.
     outputs: Vec<OutputContent>,
+    /// Number of its runs whose outputs have other bits, within the tolerance.
+    within_tolerance: u64,
 }
 
 impl Group {
@@ -65,6 +69,14 @@ impl Group {
             (self.fault, self.outputs) = (result.fault, result.outputs);
         }
         self.first.insert(at, n);
+        self.first.truncate(LISTED_RUNS);
+    }
+
+    /// Adds the runs of a group whose outputs are equal to this one's within the tolerance.
+    fn join(&mut self, other: Group) {
+        self.runs += other.runs;
+        self.within_tolerance += other.runs;
+        self.first.extend(other.first);
         self.first.truncate(LISTED_RUNS);
     }
 }
@@ -93,20 +105,20 @@ pub fn explore(
         bail!("--seeds needs the CPU device: PRLX cannot choose the schedule of a GPU");
     }
     let jobs = files.iter().map(|f| load(f, device)).collect::<Result<Vec<Job>>>()?;
-    let groups = run_all(&jobs, seeds, device, monitor)?;
+    let mut groups = run_all(&jobs, seeds, device, monitor)?;
     let run = |n: u64| ScheduleRun {
         file: (n % files.len() as u64) as usize,
         seed: seeds.start + n / files.len() as u64,
     };
+    let job = |n: u64| with_seed(&jobs[run(n).file], run(n).seed);
+    join_within_tolerance(&mut groups, job, device, options.tolerance, monitor)?;
     let report = match &groups[..] {
         [(_, a), (_, b), ..] => {
             let runs = [run(a.first[0]), run(b.first[0])];
             let names = runs.map(|r| format!("{} --seed {}", files[r.file].display(), r.seed));
-            let jobs = runs.map(|r| with_seed(&jobs[r.file], r.seed));
+            let jobs = [a, b].map(|g| job(g.first[0]));
             let device = DeviceOptions { threads: Some(1), ..device.clone() };
-            // Outcomes are grouped by the bits of the outputs, so they are compared by bits here.
-            let tolerance = Some(Tolerance::default());
-            let options = CompareOptions { device, tolerance, ..options.clone() };
+            let options = CompareOptions { device, ..options.clone() };
             let report = compare_launch_files(&jobs, names, &options, monitor)?.report;
             if report.verdict == Verdict::Same {
                 // It would be a bug of the CPU device.
@@ -127,6 +139,7 @@ pub fn explore(
         first: g.first.iter().map(|n| run(*n)).collect(),
         fault: g.fault,
         outputs: g.outputs,
+        within_tolerance: g.within_tolerance,
     });
     Ok(Schedules {
         verdict,
@@ -167,7 +180,7 @@ fn run_all(
             }
             let job = with_seed(&jobs[(n % files) as usize], seeds.start + n / files);
             match monitor.check().and_then(|()| run_one(&job, device)) {
-                Ok(result) => {
+                Ok((result, _)) => {
                     if let Ok(mut groups) = groups.lock() {
                         groups.entry(result.ending.clone()).or_default().add(n, result);
                     }
@@ -200,7 +213,55 @@ fn run_all(
     Ok(all)
 }
 
-fn run_one(job: &Job, device: &DeviceOptions) -> Result<RunResult> {
+/// Joins outcomes whose outputs are equal within the tolerance to those of the most frequent outcome that
+/// has outputs. The first run of each is made again for its outputs. Does nothing without a tolerance.
+fn join_within_tolerance(
+    groups: &mut Vec<(Ending, Group)>,
+    job: impl Fn(u64) -> Job,
+    device: &DeviceOptions,
+    tolerance: Option<Tolerance>,
+    monitor: &Monitor<'_>,
+) -> Result<()> {
+    let ended = |(ending, _): &(Ending, Group)| matches!(ending, Ending::Outputs(_));
+    let Some(at) = groups.iter().position(ended) else { return Ok(()) };
+    let again = |group: &Group| -> Result<(Job, Vec<Output>)> {
+        monitor.check()?;
+        let job = job(group.first[0]);
+        let outputs = run_one(&job, device)?.1;
+        Ok((job, outputs))
+    };
+    let (a, kept) = (job(groups[at].1.first[0]), groups.split_off(at + 1));
+    let exact = tolerance.unwrap_or_default().is_exact() && !states_tolerance(&a);
+    let reference = if exact || kept.is_empty() { None } else { Some(again(&groups[at].1)?) };
+    for (ending, group) in kept {
+        let joined = match (&reference, &ending) {
+            (Some((a, x)), Ending::Outputs(_)) => {
+                let (b, y) = again(&group)?;
+                let compared = compare_outputs(&[a.clone(), b], [x, &y], tolerance);
+                !compared.is_empty() && compared.iter().all(|(output, _)| output.agrees())
+            }
+            _ => false,
+        };
+        if joined {
+            groups[at].1.join(group);
+        } else {
+            groups.push((ending, group));
+        }
+    }
+    groups.sort_by_key(|(_, g)| (Reverse(g.runs), g.first[0]));
+    Ok(())
+}
+
+/// Whether a launch file states a tolerance for one of its outputs.
+fn states_tolerance(job: &Job) -> bool {
+    job.args.iter().any(|arg| match &arg.value {
+        ArgValue::Buffer(buffer) => buffer.expect.as_ref().is_some_and(|e| e.rtol > 0.0 || e.atol > 0.0),
+        _ => false,
+    })
+}
+
+/// Runs a job. Also returns its outputs; empty if it was stopped.
+fn run_one(job: &Job, device: &DeviceOptions) -> Result<(RunResult, Vec<Output>)> {
     let mut device = Device::open(&DeviceOptions { threads: Some(1), ..device.clone() })?;
     match prlx_driver::run(device.driver(), job) {
         Ok(done) if done.outputs.is_empty() => {
@@ -210,14 +271,14 @@ fn run_one(job: &Job, device: &DeviceOptions) -> Result<RunResult> {
         Ok(done) => {
             let digests = done.outputs.iter().map(|o| (o.name.clone(), o.digest())).collect();
             let outputs = done.outputs.iter().map(content).collect();
-            Ok(RunResult { ending: Ending::Outputs(digests), fault: None, outputs })
+            Ok((RunResult { ending: Ending::Outputs(digests), fault: None, outputs }, done.outputs))
         }
         Err(e) => match e.kind {
             ErrorKind::Fault | ErrorKind::Stuck => {
                 let stuck = e.kind == ErrorKind::Stuck;
                 let kind = if stuck { FaultKind::Stuck } else { FaultKind::Fault };
                 let fault = Some(Fault { kind, text: e.message });
-                Ok(RunResult { ending: Ending::Stopped { stuck }, fault, outputs: Vec::new() })
+                Ok((RunResult { ending: Ending::Stopped { stuck }, fault, outputs: Vec::new() }, Vec::new()))
             }
             _ => Err(e.into()),
         },

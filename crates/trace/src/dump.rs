@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use crate::device::{COUNT_EVENT, COUNT_MORE, COUNT_WORD};
 use crate::kernel::{Arg, Block, End, Function, Guard, Module, Site, Source, Step};
 use crate::launch::{Host, Lanes, Launch, Origin, WarpStream};
+use crate::outputs::OutputContents;
 use crate::process::Process;
 use crate::trace::{Recording, Trace};
 
@@ -127,8 +128,18 @@ impl Trace {
             launch(out, i, &r.launch)?;
             streams(out, r)?;
         }
+        self.outputs.iter().try_for_each(|o| output(out, o))?;
         self.cut.iter().try_for_each(|cut| writeln!(out, "cut {cut}"))
     }
+}
+
+fn output(out: &mut dyn Write, o: &OutputContents) -> io::Result<()> {
+    let OutputContents { launch, name, ty, shape, tolerance, bytes, packed } = o;
+    let (ty, packed) = (ty.name(), packed.len());
+    writeln!(
+        out,
+        "output {name:?} of launch {launch} {ty} {shape:?} {tolerance:?} {bytes} bytes {packed} packed"
+    )
 }
 
 fn process(out: &mut dyn Write, p: &Process) -> io::Result<()> {

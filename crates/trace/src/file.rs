@@ -26,6 +26,7 @@ use crate::kernel::Module;
 use crate::launch::{Launch, WarpInfo};
 use crate::mark::Marks;
 use crate::narrow::{self, low32, saturated32};
+use crate::outputs::OutputContents;
 use crate::table::TableContents;
 use crate::trace::{Bytes, Packed, Part, Recording, Streams, Trace};
 use crate::{Error, frame, validate};
@@ -66,6 +67,11 @@ pub(crate) const KINDS: &[(u32, &str, &str)] = &[
     (LONE, "lone launch", "A `Launch` without streams. (Since version 3.)"),
     (TALLY, "tally", "A `TableContents`: what was in a table of a probe program. (Since version 5.)"),
     (MARKS, "marks", "A `Marks`: what the markers of a launch left. (Since version 6.)"),
+    (
+        OUTPUT,
+        "output",
+        "An `OutputContents`: what a launch left in one output. Comes after the launch. (Since version 12.)",
+    ),
     (END, "end", "The number of sections before it, as `u64`. Always last."),
 ];
 pub(crate) const META: u32 = 1;
@@ -78,6 +84,7 @@ pub(crate) const SKIPPED: u32 = 7;
 pub(crate) const LONE: u32 = 8;
 pub(crate) const TALLY: u32 = 9;
 pub(crate) const MARKS: u32 = 10;
+pub(crate) const OUTPUT: u32 = 11;
 pub(crate) const END: u32 = 0xffff_ffff;
 
 /// Most bytes that one section unpacks to (frames apart).
@@ -217,6 +224,13 @@ impl Trace {
                     validate::marks(&marks, &self.modules)
                         .map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
                     self.marks.push(marks);
+                }
+                OUTPUT => {
+                    let name = format!("Trace.outputs[{}]", self.outputs.len());
+                    let output: OutputContents = sections.value(&at, &name)?;
+                    validate::output(&output, &self.launches)
+                        .map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
+                    self.outputs.push(output);
                 }
                 _ if at.flags & SKIP != 0 => {}
                 kind => return Err(at.error(format!("sections of kind {kind} are not known, or not here"))),

@@ -12,6 +12,7 @@ use crate::kernel::{
 };
 use crate::launch::{ArgInfo, Fault, Host, Launch, Origin, Pointee, Totals, Window};
 use crate::mark::{Anchor, Mark, MarkKind, Marks, Sum, Track, Via};
+use crate::outputs::OutputContents;
 use crate::process::{Device, Process, Skipped};
 use crate::table::{Aggregate, Field, Row, Shown, Table, TableContents};
 
@@ -55,6 +56,7 @@ const STRUCTURES: &[Layout] = &[
     Track::LAYOUT,
     Anchor::LAYOUT,
     Sum::LAYOUT,
+    OutputContents::LAYOUT,
     Dim3::LAYOUT,
 ];
 const NAMES: &[Layout] = &[

@@ -33,6 +33,7 @@ pub mod launch;
 pub mod mark;
 pub mod names;
 pub mod narrow;
+pub mod outputs;
 pub mod parallel;
 mod printed;
 pub mod process;
@@ -53,6 +54,7 @@ pub use ids::{
 pub use kernel::Level;
 pub use launch::{Launch, WarpInfo, WarpStream};
 pub use mark::{Mark, Marks};
+pub use outputs::OutputContents;
 pub use printed::Printed;
 pub use process::Process;
 pub use table::{Table, TableContents};

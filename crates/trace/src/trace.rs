@@ -15,6 +15,7 @@ use crate::kernel::Module;
 use crate::launch::{Launch, WarpInfo, WarpStream};
 use crate::mark::Marks;
 use crate::narrow::saturated32;
+use crate::outputs::OutputContents;
 use crate::parallel::Workers;
 use crate::process::{Process, Skipped};
 use crate::table::TableContents;
@@ -38,6 +39,8 @@ pub struct Trace {
     pub tallies: Vec<TableContents>,
     /// Records of markers, launch by launch.
     pub marks: Vec<Marks>,
+    /// Contents of the outputs, launch by launch.
+    pub outputs: Vec<OutputContents>,
     /// Where the file was cut off. Later launches may be missing. `None` if the file is complete.
     pub cut: Option<Error>,
 }
@@ -330,6 +333,12 @@ impl Trace {
             launch: marks.launch + launches,
             ..marks
         }));
+        self.outputs.extend(
+            other
+                .outputs
+                .into_iter()
+                .map(|output| OutputContents { launch: output.launch + launches, ..output }),
+        );
     }
     /// A digest of what its launches did and left, in the order of their numbers: kernels, shapes, streams,
     /// what buffers hold afterwards, what stopped them, why they were not recorded. Equal digests, equal runs

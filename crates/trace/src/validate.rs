@@ -10,7 +10,9 @@ use crate::kernel::{Arg, Block, End, Function, Guard, Module, Site, Source, Step
 use crate::launch::Launch;
 use crate::mark::Marks;
 use crate::narrow::saturated32;
+use crate::outputs::OutputContents;
 use crate::table::{Aggregate, NO_LINE, STEPS, Shown, Table, TableContents};
+use crate::trace::Recording;
 
 /// The field, and what is wrong with it.
 type Wrong = (String, String);
@@ -92,6 +94,19 @@ pub fn marks(all: &Marks, modules: &[Module]) -> Result<(), Wrong> {
         for (j, s) in track.sums.iter().enumerate() {
             below(|| format!("tracks[{i}].sums[{j}].mark"), s.mark, known)?;
         }
+    }
+    Ok(())
+}
+
+/// Checks that the launch of an output is there, and that its shape fits its size.
+pub fn output(o: &OutputContents, launches: &[Recording]) -> Result<(), Wrong> {
+    if !launches.iter().any(|r| r.launch.number == o.launch) {
+        return wrong("launch", format!("there is no launch {}", o.launch));
+    }
+    let elements = o.shape.iter().try_fold(1u64, |n, size| n.checked_mul(*size));
+    let bytes = elements.and_then(|n| n.checked_mul(crate::element::size(o.ty) as u64));
+    if bytes != Some(o.bytes) {
+        return wrong("bytes", format!("{} bytes do not fit the shape {:?}", o.bytes, o.shape));
     }
     Ok(())
 }

@@ -10,14 +10,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::{Codec, VERSION, put_number};
 use crate::file::{
-    END, FRAMES, HEAD, INDEX, LAUNCH, LONE, MARKS, META, MODULE, PACKED, PROCESS, SKIPPED, TALLY, UNCHECKED,
-    header,
+    END, FRAMES, HEAD, INDEX, LAUNCH, LONE, MARKS, META, MODULE, OUTPUT, PACKED, PROCESS, SKIPPED, TALLY,
+    UNCHECKED, header,
 };
 use crate::frame;
 use crate::ids::ModuleId;
 use crate::kernel::Module;
 use crate::launch::Launch;
 use crate::mark::Marks;
+use crate::outputs::OutputContents;
 use crate::parallel::Workers;
 use crate::process::{Process, Skipped};
 use crate::table::TableContents;
@@ -109,6 +110,13 @@ impl<W: Write> Writer<W> {
         self.has(marks.module, "what markers left")?;
         self.value(MARKS, marks)
     }
+    /// Appends the content of an output. Its launch must have been appended before.
+    ///
+    /// # Errors
+    /// When `out` fails, or has failed before.
+    pub fn output(&mut self, output: &OutputContents) -> io::Result<()> {
+        self.value(OUTPUT, output)
+    }
     /// Writes the last section, which marks the file as complete.
     ///
     /// # Errors
@@ -192,6 +200,7 @@ impl Trace {
         self.launches.iter().try_for_each(|r| to.launch(&r.launch, &r.streams))?;
         self.tallies.iter().try_for_each(|t| to.tally(t))?;
         self.marks.iter().try_for_each(|m| to.marks(m))?;
+        self.outputs.iter().try_for_each(|o| to.output(o))?;
         if self.cut.is_none() { to.finish().map(drop) } else { Ok(()) }
     }
 }

@@ -11,6 +11,9 @@ use prlx_trace::check::Space;
 use prlx_trace::dataflow::{Access, AccessKind, Action, DataFlow, Instruction, Operand, Visit};
 use prlx_trace::kernel::Scalar;
 
+/// Bits of a place in the order that number the lanes of a visit.
+const LANE_BITS: u32 = 5;
+
 /// A visit of an instruction by one lane.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct At {
@@ -50,7 +53,7 @@ pub struct Word {
     pub address: u64,
     /// Number of bytes.
     pub bytes: u32,
-    /// The first visit that comes too late to have written it.
+    /// The first point in the order ([`Flow::order`]) that is too late to have written it.
     pub before: u64,
 }
 
@@ -128,7 +131,12 @@ impl<'a> Flow<'a> {
     }
     /// The place of a visit in the order of all visits.
     pub fn order(&self, at: At) -> u64 {
-        self.visit(at).map_or(u64::MAX, |v| v.order)
+        self.visit(at).map_or(u64::MAX, |v| v.order << LANE_BITS)
+    }
+    /// The point in this order at which a lane of an atomic acts: the lanes of a visit act one after the
+    /// other.
+    pub fn moment(&self, at: At) -> u64 {
+        self.order(at) | u64::from(at.lane)
     }
     fn index(&self, warp: u32) -> Option<&Index> {
         let flow = self.data.warps.get(warp as usize)?;
@@ -229,13 +237,14 @@ impl<'a> Flow<'a> {
                     if access.kind == AccessKind::Read || access.space == Space::Params {
                         continue;
                     }
-                    let order = flow.visits.get(access.visit as usize).map_or(0, |v| v.order);
+                    let order = flow.visits.get(access.visit as usize).map_or(0, |v| v.order << LANE_BITS);
                     for lane in (0..32).filter(|l| access.lanes >> l & 1 == 1) {
                         let Some(address) = flow.address(access, lane) else { continue };
                         let owner = owner(access, lane);
                         let last = address.saturating_add(u64::from(access.bytes.max(1)) - 1);
                         for granule in address >> 4..=last >> 4 {
                             let key = key(access.space, owner, granule << 4);
+                            let order = order | u64::from(lane);
                             out.push(Write { key, order, warp: warp as u32, access: i as u32, lane });
                         }
                     }
@@ -290,7 +299,7 @@ impl<'a> Flow<'a> {
             owner: owner(access, at.lane),
             address: address + n as u64 * u64::from(bytes),
             bytes: bytes.max(1),
-            before: self.order(at),
+            before: if instruction.action == Action::Atomic { self.moment(at) } else { self.order(at) },
         })
     }
     /// Where the bytes that a writer wrote to a word come from: the operand of a store, the source of a copy.

@@ -20,6 +20,7 @@
 
 mod checks;
 mod code_match;
+mod duplicates;
 mod explain;
 mod flow;
 mod lanes;

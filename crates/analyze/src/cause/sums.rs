@@ -13,7 +13,9 @@ use prlx_trace::element;
 use prlx_trace::kernel::Scalar;
 
 use super::code_match::alike;
+use super::duplicates::{collapse, loaded_element};
 use super::flow::{At, Flow, Source, Word};
+use super::value::Canonical;
 use super::walk::{Pair, Walk};
 use crate::report::CauseClass;
 
@@ -114,7 +116,7 @@ impl Sum {
         let name = instruction.opcode.split('.').next().unwrap_or_default();
         if instruction.action == Action::Atomic {
             let Source::Memory(word) = source else { return None };
-            add(Source::Memory(Word { before: flow.order(at), ..word }), at, sign);
+            add(Source::Memory(Word { before: flow.moment(at), ..word }), at, sign);
             let n =
                 flow.writer(&word).map_or(0, |w| (word.address - w.address) / u64::from(word.bytes.max(1)));
             add(operand(n as usize)?, at, sign);
@@ -334,8 +336,10 @@ impl Walk<'_> {
     }
     /// The same addends in another order: says how far such sums may be apart.
     fn order(&mut self, pair: usize, sums: [&Sum; 2]) {
-        let n = sums[0].terms.len();
-        let size: f64 = sums[0].terms.iter().map(|t| t.value.abs()).sum();
+        // What memory held before the launch is not known.
+        let known: Vec<f64> =
+            sums[0].terms.iter().map(|t| t.value.abs()).filter(|value| !value.is_nan()).collect();
+        let (n, size) = (known.len(), known.iter().sum::<f64>());
         let unit = match sums[0].ty {
             Scalar::F64 => 2f64.powi(-53),
             Scalar::F16 => 2f64.powi(-11),
@@ -344,7 +348,7 @@ impl Walk<'_> {
         };
         // Each of n - 1 additions rounds a partial sum of at most `size` (Higham, Accuracy and Stability of
         // Numerical Algorithms, section 4.2); the two sums may err in opposite directions.
-        let bound = 2.0 * n.saturating_sub(1) as f64 * unit * size;
+        let bound = 2.0 * sums[0].terms.len().saturating_sub(1) as f64 * unit * size;
         let what = format!(
             "the same {n} addends are added in another order; rounding can make such sums differ by up to {bound:.3e}"
         );
@@ -390,6 +394,9 @@ impl Walk<'_> {
         let extra = [(0, &a[rest..]), (1, &b[rest..])];
         for (side, list) in extra {
             let Some(term) = list.iter().min_by_key(|t| self.flows[side].order(t.at)) else { continue };
+            if self.added_twice(pair, side, list, sums) {
+                continue;
+            }
             let is_missing =
                 self.same_geometry && self.code.similar && self.missing(pair, side, term.at, None);
             if !is_missing {
@@ -406,8 +413,46 @@ impl Walk<'_> {
             }
         }
     }
+    /// Explains addends that only `side` has, if they come from an element that it adds more often than the
+    /// other side. Returns whether it found something.
+    fn added_twice(&mut self, pair: usize, side: usize, extra: &[&Term], sums: [&Sum; 2]) -> bool {
+        if !sums[side].atomic {
+            return false;
+        }
+        let element =
+            |side: usize, term: &Term| loaded_element(self.flows[side], sources(self.flows[side], term));
+        let elements = |side: usize| -> Vec<(At, Canonical)> {
+            sums[side].terms.iter().filter_map(|term| element(side, term)).collect()
+        };
+        let (here, there) = (elements(side), elements(1 - side));
+        let mut extra: Vec<&&Term> = extra.iter().collect();
+        extra.sort_by_key(|term| self.flows[side].order(term.at));
+        for term in extra.into_iter().take(MAX_FOLLOWED) {
+            let Some((load, which)) = element(side, term) else { continue };
+            let other = here.iter().find(|(at, w)| *w == which && *at != load);
+            let times = |list: &[(At, Canonical)]| list.iter().filter(|(_, w)| *w == which).count();
+            let (Some((first, _)), Canonical::Place(name, offset)) = (other, &which) else { continue };
+            let (n, m) = (times(&here), times(&there));
+            let Some(found) = collapse(self.flows[side], [*first, load]).filter(|_| m > 0 && n > m) else {
+                continue;
+            };
+            let size = self.flows[side].read_word(load, 0).map_or(1, |word| u64::from(word.bytes));
+            let what = format!(
+                "{} adds `{name}[{}]` {n} times, {} {m} times: {}",
+                super::walk::name(side),
+                offset / size.max(1),
+                super::walk::name(1 - side),
+                found.what
+            );
+            let mut places = [None, None];
+            places[side] = Some(found.at[1]);
+            self.find(pair, CauseClass::Address, 1, places, what);
+            return true;
+        }
+        false
+    }
     /// The element in global memory that an addend is loaded from.
-    fn origin(&self, side: usize, term: &Term) -> Option<super::value::Canonical> {
+    fn origin(&self, side: usize, term: &Term) -> Option<Canonical> {
         let flow = self.flows[side];
         let mut work = vec![term.source.clone()];
         if term.product {
@@ -417,7 +462,7 @@ impl Walk<'_> {
         for _ in 0..32 {
             let next = match work.pop()? {
                 Source::Memory(word) => match flow.writer(&word) {
-                    None => return Some(super::value::Canonical::of_address(flow, word.space, word.address)),
+                    None => return Some(Canonical::of_address(flow, word.space, word.address)),
                     Some(w) => vec![flow.written(&w, &word)?],
                 },
                 Source::Result(at, n) => {
@@ -436,6 +481,22 @@ impl Walk<'_> {
         }
         None
     }
+}
+
+/// What an addend comes from; of a constant, what the address comes from that it is added to.
+fn sources(flow: &Flow<'_>, term: &Term) -> Vec<Source> {
+    let addresses = flow.instruction(term.at).map_or(&[][..], |i| &i.addresses);
+    if constant(flow, &term.source) {
+        return addresses.iter().map(|a| flow.operand(&a.base, term.at)).collect();
+    }
+    vec![term.source.clone()]
+}
+
+/// Whether a source is a constant, also one that was moved into a register.
+fn constant(flow: &Flow<'_>, source: &Source) -> bool {
+    let Source::Result(at, _) = source else { return matches!(source, Source::Constant(_)) };
+    let Some(i) = flow.instruction(*at).filter(|i| i.action == Action::Move) else { return false };
+    i.operands.first().is_some_and(|o| matches!(flow.operand(o, *at), Source::Constant(_)))
 }
 
 /// How far a rounded product may be from the exact one, relative to it.

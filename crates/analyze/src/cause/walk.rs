@@ -525,7 +525,7 @@ impl<'a> Walk<'a> {
         let old = [0, 1].map(|s| Source::Result(at[s], 0));
         let known = [0, 1].map(|s| self.flows[s].value(&old[s], at[s]));
         if known[0].is_none() || known[0] != known[1] {
-            let before = [0, 1].map(|s| Word { before: self.flows[s].order(at[s]), ..words[s] });
+            let before = [0, 1].map(|s| Word { before: self.flows[s].moment(at[s]), ..words[s] });
             self.push(pair, before.map(Source::Memory), at, None);
         }
     }

@@ -16,12 +16,13 @@ use prlx_trace::kernel::Level;
 use crate::error::Error;
 use crate::glob::matches;
 use crate::launches::{launch_match::match_launches, process_match};
-use crate::report::{LaunchReport, ProcessPair, Report, UnmatchedLaunch, UnmatchedProcess};
+use crate::report::{FoldedLaunches, LaunchReport, ProcessPair, Report, UnmatchedLaunch, UnmatchedProcess};
 
 use super::launch_pair::compare_launches;
-use super::launch_selection::{SelectedLaunch, kernel_name, launch_keys, selected_launches};
+use super::launch_selection::{SelectedLaunch, fold_repeats, kernel_name, launch_keys, selected_launches};
 use super::module_cache::{ModuleCache, inline_modules};
 use super::options::DiffOptions;
+use super::recorded_outputs::add_recorded_outputs;
 
 /// Compares two recordings.
 ///
@@ -64,7 +65,13 @@ impl Report {
             names: traces.map(|t| t.process.as_ref().map_or_else(String::new, process_match::name)),
             cut: traces.map(|t| t.cut.as_ref().map(ToString::to_string)),
         });
-        let sides = traces.map(|t| selected_launches(t, options));
+        let mut sides = traces.map(|t| selected_launches(t, options));
+        if !options.strict {
+            for (side, (trace, launches)) in (0u8..).zip(traces.into_iter().zip(&mut sides)) {
+                let folded = fold_repeats(trace, launches);
+                self.folded.extend(folded.into_iter().map(|f| FoldedLaunches { process, side, ..f }));
+            }
+        }
         let [a, b] = launch_keys(traces, [&sides[0], &sides[1]], options.force);
         let pairs = match_launches(&a, &b);
         let selected = |w: &SelectedLaunch| {
@@ -83,7 +90,8 @@ impl Report {
                 continue;
             }
             if options.shard.is_none_or(|s| self.pairs % s.of.max(1) == s.index) {
-                let found = compare_launches(traces, both, &mut shared, options)?;
+                let mut found = compare_launches(traces, both, &mut shared, options)?;
+                add_recorded_outputs(&mut found, traces, launches_of(both), options)?;
                 self.launches.push(LaunchReport { process, ..found });
             }
             self.pairs += 1;

@@ -55,6 +55,8 @@ pub(super) fn compare_launches<'a>(
         out.differences.push(LaunchDifference { what: LaunchPart::Code, name: "kernel".into(), values });
     }
     out.culprit = culprit::culprit([la, lb], &out.differences);
+    out.digests_agree = [la, lb].into_iter().all(culprit::digested)
+        && !out.differences.iter().any(|d| d.what == LaunchPart::Output);
     out.padding = culprit::padding([ma, mb], [la, lb], &out.differences);
     out.undigested = [la, lb].map(culprit::undigested);
     if out.skipped.iter().any(Option::is_some) {
@@ -135,9 +137,7 @@ fn compare_lanes(
     out.order = !options.strict && out.findings_total > 0 && order::decides(&out.findings, has_atomics(cx));
     out.findings.truncate(options.findings);
     let mut out = with_verdict(out, gaps);
-    if cx.launches.iter().all(|l| culprit::digested(l)) {
-        out.accept_order_of_threads(!out.differences.iter().any(|d| d.what == LaunchPart::Output));
-    }
+    out.accept_order_of_threads(out.digests_agree);
     Ok((out, uncompared))
 }
 
@@ -213,6 +213,7 @@ fn not_compared(mut out: LaunchReport, launches: [&Launch; 2], why: Option<Strin
 /// Fills in the gaps and the verdict.
 fn with_verdict(mut out: LaunchReport, gaps: Gaps) -> LaunchReport {
     out.gaps = gaps.into_values().collect();
+    out.accept_geometry();
     out.conclude();
     out
 }

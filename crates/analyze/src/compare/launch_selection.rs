@@ -9,6 +9,8 @@ use prlx_trace::{Launch, Recording, Trace};
 use crate::glob::matches;
 use crate::launches::kernel_names;
 use crate::launches::launch_match::LaunchKey;
+use crate::launches::repeats::{Candidate, Repeats, repeats};
+use crate::report::FoldedLaunches;
 
 use super::options::DiffOptions;
 
@@ -47,6 +49,21 @@ pub(super) fn selected_launches(t: &Trace, options: &DiffOptions) -> Vec<Selecte
         .collect();
     all.sort_by_key(|w| (w.number, w.index));
     all
+}
+
+/// Removes launches of a program that repeat an earlier one. Returns what was removed.
+pub(super) fn fold_repeats(t: &Trace, launches: &mut Vec<SelectedLaunch>) -> Vec<FoldedLaunches> {
+    if t.process.is_none() {
+        return Vec::new();
+    }
+    let candidates: Vec<Candidate<'_>> = launches
+        .iter()
+        .map(|w| Candidate { number: w.number, kernel: &w.kernel, recording: &t.launches[w.index] })
+        .collect();
+    let Repeats { folded, groups } = repeats(t, &candidates);
+    let mut index = 0..;
+    launches.retain(|_| index.next().is_some_and(|i| !folded.contains(&i)));
+    groups
 }
 
 /// Matches the remaining kernels in the order of their first launches: A's name by B's name.

@@ -15,6 +15,7 @@ mod operand_evidence;
 mod operand_records;
 mod options;
 mod paths;
+mod recorded_outputs;
 mod warp_diff;
 mod warps;
 

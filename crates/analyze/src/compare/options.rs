@@ -2,9 +2,10 @@
 
 use crate::decode::DecodeLimits;
 use crate::launches::filter::Filter;
+use crate::outputs::Tolerance;
 
 /// The options of a comparison.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct DiffOptions {
     /// The kernels to compare, as names with `*` and `?`. Empty: all.
     pub kernels: Vec<String>,
@@ -26,6 +27,11 @@ pub struct DiffOptions {
     /// Counts as differences also what only the schedule decides: active lanes, and decisions that follow
     /// from the order of atomics although all outputs agree.
     pub strict: bool,
+    /// How far elements of recorded outputs may be apart. With `None`, what the launch files state counts;
+    /// other outputs must have equal bits.
+    pub tolerance: Option<Tolerance>,
+    /// Tolerances of single outputs, by name pattern; the first match counts, before `tolerance`.
+    pub output_tolerances: Vec<(String, Tolerance)>,
 }
 
 /// One part of a divided comparison.
@@ -49,6 +55,8 @@ impl Default for DiffOptions {
             shard: None,
             force: false,
             strict: false,
+            tolerance: None,
+            output_tolerances: Vec::new(),
         }
     }
 }

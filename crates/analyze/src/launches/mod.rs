@@ -8,4 +8,5 @@ pub(crate) mod kernel_names;
 pub mod launch_match;
 pub(crate) mod order;
 pub(crate) mod process_match;
+pub(crate) mod repeats;
 pub mod survey;

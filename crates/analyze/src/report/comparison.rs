@@ -27,6 +27,10 @@ data! {
         launches: Vec<LaunchReport>,
         /// Launches that the other side has no partner for.
         unpaired: Vec<UnmatchedLaunch>,
+        /// Launches that repeat an earlier launch of their process, and were not compared. They make no
+        /// difference.
+        #[cfg_attr(feature = "serde", serde(default))]
+        folded: Vec<FoldedLaunches>,
     }
     /// Two processes that belong together.
     struct ProcessPair {
@@ -46,6 +50,22 @@ data! {
         launches: u64,
         /// Where and how its file was cut off; `None` if it is whole.
         cut: Option<String>,
+    }
+    /// Launches of one side that repeat an earlier launch.
+    #[cfg_attr(feature = "schema", schemars(rename = "Folded"))]
+    struct FoldedLaunches {
+        /// Their process, by index.
+        process: u64,
+        /// Which side has them: 0 for A, 1 for B.
+        side: u8,
+        /// The name of their kernel.
+        kernel: String,
+        /// The number of the launch that they repeat.
+        launch: u64,
+        /// How many they are.
+        launches: u64,
+        /// Whether an autotuner made them. Otherwise the digests show that they changed no memory.
+        autotuner: bool,
     }
     /// A launch that only one side has.
     #[cfg_attr(feature = "schema", schemars(rename = "Unpaired"))]

@@ -15,13 +15,15 @@ use std::str::FromStr;
 use super::comparison::Report;
 use super::finding::Finding;
 use super::launch::LaunchReport;
+use super::output::Output;
 use super::plain_data::data;
 use super::source::{Location, SiteInfo};
+use super::tolerance::Tolerance;
 use super::verdict::{FindingKind, LaunchPart, Verdict};
 use crate::glob::matches;
 
 /// A rule that allows some differences.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Rule {
     /// Findings on these lines (first, last) of a file. The file matches by the end of its path.
     Lines(String, u32, u32),
@@ -33,8 +35,9 @@ pub enum Rule {
     Kind(FindingKind),
     /// Findings at the site with this number, as in recordings of PRLX 0.x.
     Site(u32),
-    /// The content of outputs with this name; `*` and `?` are wildcards.
-    Output(String),
+    /// The content of outputs with this name; `*` and `?` are wildcards. With a tolerance, only elements
+    /// within it.
+    Output(String, Option<Tolerance>),
 }
 
 impl fmt::Display for Rule {
@@ -46,7 +49,17 @@ impl fmt::Display for Rule {
             Rule::Kernel(name) => write!(f, "kernel={name}"),
             Rule::Kind(kind) => write!(f, "kind={}", kind.name()),
             Rule::Site(id) => write!(f, "site={id:#010x}"),
-            Rule::Output(name) => write!(f, "output={name}"),
+            Rule::Output(name, None) => write!(f, "output={name}"),
+            Rule::Output(name, Some(t)) => {
+                write!(f, "output={name}")?;
+                for (limit, x) in [("rtol", t.rtol), ("atol", t.atol)].into_iter().filter(|(_, x)| *x > 0.0) {
+                    write!(f, ",{limit}={x:?}")?;
+                }
+                if t.ulp > 0 {
+                    write!(f, ",ulp={}", t.ulp)?;
+                }
+                f.write_str(if t.equal_nan { ",equal-nan" } else { "" })
+            }
         }
     }
 }
@@ -55,8 +68,8 @@ impl FromStr for Rule {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Rule, String> {
-        const FORMS: &str =
-            "FILE:LINE, FILE:FIRST-LAST, function=NAME, kernel=NAME, kind=KIND, site=ID or output=NAME";
+        const FORMS: &str = "FILE:LINE, FILE:FIRST-LAST, function=NAME, kernel=NAME, kind=KIND, site=ID, output=NAME or \
+             output=NAME,rtol=X,atol=X,ulp=N,equal-nan";
         let text = text.trim();
         if let Some((what, value)) = text.split_once('=')
             && !value.is_empty()
@@ -64,7 +77,7 @@ impl FromStr for Rule {
             match what {
                 "function" => return Ok(Rule::Function(value.into())),
                 "kernel" => return Ok(Rule::Kernel(value.into())),
-                "output" => return Ok(Rule::Output(value.into())),
+                "output" => return output_rule(value),
                 "kind" => {
                     let all = [
                         FindingKind::Branch,
@@ -94,6 +107,45 @@ impl FromStr for Rule {
         };
         lines().ok_or_else(|| format!("`{text}` is none of {FORMS}"))
     }
+}
+
+/// `output C: 12 of 4,096 elements differ, first C[3,255]: 1.25 in A, 4.35 in B`.
+fn output_in_words(o: &Output) -> String {
+    match (&o.first, &o.uncompared) {
+        (_, Some(why)) => format!("output {}: {why}", o.name),
+        (None, None) => format!("output {}", o.name),
+        (Some(first), None) => {
+            let [a, b] = &first.values;
+            let place = first.place(&o.name);
+            format!(
+                "output {}: {} of {} elements differ, first {place}: {a} in A, {b} in B",
+                o.name, o.differing, o.elements
+            )
+        }
+    }
+}
+
+/// The rule `output=NAME`, with the limits of a tolerance behind commas.
+fn output_rule(value: &str) -> Result<Rule, String> {
+    let mut parts = value.split(',').map(str::trim);
+    let name = parts.next().unwrap_or_default();
+    let mut tolerance = None;
+    for part in parts {
+        let wrong = |what: &str| format!("`output={value}`: `{part}` {what}");
+        let limit: &mut Tolerance = tolerance.get_or_insert_default();
+        let number = |x: &str| {
+            let x: Option<f64> = x.parse().ok();
+            x.filter(|x| x.is_finite() && *x >= 0.0).ok_or_else(|| wrong("needs a number of at least 0"))
+        };
+        match part.split_once('=') {
+            Some(("rtol", x)) => limit.rtol = number(x)?,
+            Some(("atol", x)) => limit.atol = number(x)?,
+            Some(("ulp", n)) => limit.ulp = n.parse().map_err(|_| wrong("needs a whole number"))?,
+            None if part == "equal-nan" => limit.equal_nan = true,
+            _ => return Err(wrong("is none of rtol=X, atol=X, ulp=N and equal-nan")),
+        }
+    }
+    Ok(Rule::Output(name.to_owned(), tolerance))
 }
 
 /// How far a rule matches a finding.
@@ -134,7 +186,7 @@ impl Rule {
                     None => whole(f.place.as_ref().is_some_and(here)),
                 }
             }
-            Rule::Output(_) => RuleMatch::Nothing,
+            Rule::Output(..) => RuleMatch::Nothing,
         }
     }
 }
@@ -304,9 +356,14 @@ impl Judge<'_> {
     fn launch(&mut self, at: u64, l: &LaunchReport) {
         let (before, launch) = (self.items.len(), Some(at));
         for d in l.decisive_differences() {
-            let what = format!("{} {}: {} in A, {} in B", d.what.name(), d.name, d.values[0], d.values[1]);
+            let what = match l.outputs.iter().find(|o| d.what == LaunchPart::Output && o.name == d.name) {
+                Some(o) => output_in_words(o),
+                None => format!("{} {}: {} in A, {} in B", d.what.name(), d.name, d.values[0], d.values[1]),
+            };
             let matched = |r: &Rule| match r {
-                Rule::Output(n) if d.what == LaunchPart::Output && matches(n, &d.name) => RuleMatch::Allowed,
+                Rule::Output(n, None) if d.what == LaunchPart::Output && matches(n, &d.name) => {
+                    RuleMatch::Allowed
+                }
                 _ => RuleMatch::Nothing,
             };
             match self.rule(matched) {
@@ -315,6 +372,14 @@ impl Judge<'_> {
                 }
                 None => self.block(launch, what),
             }
+        }
+        for o in l.outputs.iter().filter(|o| o.agrees() && o.within_tolerance > 0) {
+            // The comparison applied the tolerance of the rule.
+            let within = |r: &Rule| match r {
+                Rule::Output(n, Some(_)) if matches(n, &o.name) => RuleMatch::Allowed,
+                _ => RuleMatch::Nothing,
+            };
+            self.rule(within);
         }
         match &l.faults {
             [Some(f), None] => self.block(launch, format!("only A was stopped: {}", f.text)),

@@ -67,6 +67,9 @@ data! {
         differences: Vec<LaunchDifference>,
         /// The outputs, compared as numbers, in the order of the arguments; empty if the launch names none.
         outputs: Vec<Output>,
+        /// Whether the digests of all memory that the launch can write are known and equal afterwards.
+        #[cfg_attr(feature = "serde", serde(default))]
+        digests_agree: bool,
         /// Why outputs differ, one cause for each group of elements that was followed back.
         causes: Vec<Cause>,
         /// What differs in the code's path, first things first.

@@ -23,10 +23,11 @@ mod output;
 mod path_view;
 mod plain_data;
 mod source;
+mod tolerance;
 mod verdict;
 
 pub use cause::{Cause, CauseClass, CausePlace, CauseStep, ORDER_ADVICE};
-pub use comparison::{ProcessPair, Report, UnmatchedLaunch, UnmatchedProcess};
+pub use comparison::{FoldedLaunches, ProcessPair, Report, UnmatchedLaunch, UnmatchedProcess};
 pub use coverage::{Coverage, Elements, Lanes, Sites, Visits, Warps};
 pub use evidence::{OperandCell, OperandColumn, OperandRow, Operands, SliceNode};
 pub use finding::{Finding, HashInfo, LaneAt, Mask, TripInfo, WarpHit, WarpPlace};
@@ -34,4 +35,5 @@ pub use launch::{Differing, Fault, LaunchDifference, LaunchReport, Uncompared};
 pub use output::{DifferenceMap, ElementDifference, Output, place};
 pub use path_view::{AlignedStep, LaneRow, OpenScope, PathView, Scope, StepMatch};
 pub use source::{Location, SiteInfo, SteeredInfo};
+pub use tolerance::Tolerance;
 pub use verdict::{FindingKind, LaunchPart, Verdict, WhyUncompared};

@@ -21,8 +21,12 @@ data! {
         /// The tolerance in words; empty if elements must have equal bits.
         tolerance: String,
         /// Why the elements were not compared, if they were not: the sides have different numbers of
-        /// elements, or types. The output then counts as different.
+        /// elements, or types, or a recording does not hold them. The output then counts as different, unless
+        /// it is `unknown`.
         uncompared: Option<String>,
+        /// Whether the elements were not compared because a recording does not hold them, and may be equal
+        /// within the tolerance. The output then makes the verdict `unknown`.
+        unknown: bool,
         /// The first element that differs by more than the tolerance.
         first: Option<ElementDifference>,
         /// The element that differs most: where only one side is a finite number, else by the largest
@@ -71,6 +75,11 @@ impl Output {
     /// Whether all elements are equal within the tolerance.
     pub fn agrees(&self) -> bool {
         self.differing == 0 && self.uncompared.is_none()
+    }
+
+    /// Whether the output makes the launches different.
+    pub fn differs(&self) -> bool {
+        !self.agrees() && !self.unknown
     }
 }
 

@@ -40,6 +40,9 @@ pub struct ScheduleOutcome {
     pub fault: Option<Fault>,
     /// The outputs. Empty if the runs were stopped.
     pub outputs: Vec<OutputContent>,
+    /// The number of these runs whose outputs have other bits than those of the first run, within the
+    /// tolerance.
+    pub within_tolerance: u64,
 }
 
 /// One run: a launch file under a seed.

@@ -516,8 +516,14 @@ fn arguments_and_outputs_are_compared() {
     );
     b.launches[0].launch.args[0].after = Some(3);
     assert_eq!(compare(&a, &b).verdict, Verdict::Differs);
-    b.launches[0].launch.args[0].after = Some(2);
     b.launches[0].launch.block.x = 16;
+    assert_eq!(compare(&a, &b).verdict, Verdict::Differs);
+    // Another block is no difference if all memory is known and equal.
+    b.launches[0].launch.args[0].after = Some(2);
+    let r = compare(&a, &b);
+    assert_eq!((r.verdict, r.launches[0].digests_agree), (Verdict::Same, true));
+    assert!(r.launches[0].notes[0].contains("other grid or block"), "{:?}", r.launches[0].notes);
+    b.launches[0].launch.args[0].after = None;
     assert_eq!(compare(&a, &b).verdict, Verdict::Differs);
 }
 

@@ -8,6 +8,8 @@ use prlx_analyze::gate::Rule;
 use prlx_driver::session::KernelPattern;
 
 use super::parse;
+use super::part::PartArgs;
+use super::tolerance::ToleranceArgs;
 
 /// `prlx assert`.
 #[derive(Args, Debug)]
@@ -41,6 +43,10 @@ pub struct AssertArgs {
     /// Recordings of PRLX 0.x: compare values too
     #[arg(long)]
     pub values: bool,
+    /// Also count as differences what only the schedule decides: active lanes, and decisions that follow from
+    /// the order of atomics although the outputs agree (docs/verdicts.md)
+    #[arg(long)]
+    pub strict: bool,
     /// Write JUnit XML into FILE, with a test case for each launch
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
@@ -56,6 +62,10 @@ pub struct AssertArgs {
     /// Also write the report as an HTML page (docs/html.md)
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub part: PartArgs,
+    #[command(flatten)]
+    pub tolerance: ToleranceArgs,
 }
 
 const RULES: &str = "\
@@ -66,6 +76,9 @@ Rules:
   kind=KIND                   findings of this kind: Branch, ActiveMask, Value, Path, ExtraEvents
   site=ID                     findings at this site, in recordings of PRLX 0.x
   output=NAME                 differences in outputs of this name
+  output=NAME,rtol=X,atol=X,ulp=N,equal-nan
+                              differences in these outputs within this tolerance, which replaces --rtol,
+                              --atol, --ulp and --equal-nan; any of the limits may be absent
 
 Exit codes: 0 passed, 1 failed, 2 wrong option or file, 3 unknown: what was recorded may pass, but not
 everything was recorded.

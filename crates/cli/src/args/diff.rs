@@ -8,7 +8,9 @@ use prlx_driver::session::KernelPattern;
 
 use super::legacy::LegacyArgs;
 use super::parse;
+use super::part::PartArgs;
 use super::report::ReportArgs;
+use super::tolerance::ToleranceArgs;
 
 /// `prlx diff`.
 #[derive(Args, Debug)]
@@ -32,6 +34,10 @@ pub struct DiffArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub report: ReportArgs,
+    #[command(flatten)]
+    pub part: PartArgs,
+    #[command(flatten)]
+    pub tolerance: ToleranceArgs,
     #[command(flatten)]
     pub legacy: LegacyArgs,
 }

@@ -14,6 +14,7 @@ mod instrument;
 mod legacy;
 mod new;
 mod parse;
+mod part;
 mod probe;
 mod profile;
 mod query;
@@ -24,6 +25,7 @@ mod report;
 mod run;
 mod small;
 mod timeline;
+mod tolerance;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -205,9 +207,10 @@ mod tests {
         let groups = [
             declared::<RecorderArgs>(),
             declared::<recorder::LaunchSelectionArgs>(),
+            declared::<part::PartArgs>(),
             declared::<device::DeviceArgs>(),
             declared::<ReportArgs>(),
-            declared::<compare::ToleranceArgs>(),
+            declared::<tolerance::ToleranceArgs>(),
             declared::<LegacyArgs>(),
             declared::<TableArgs>(),
             declared::<timeline::BufferArgs>(),

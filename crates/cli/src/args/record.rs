@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::device::DeviceArgs;
+use super::part::PartArgs;
 use super::recorder::{LaunchSelectionArgs, RecorderArgs};
 
 /// `prlx record`.
@@ -33,6 +34,8 @@ pub struct RecordArgs {
     pub capture: Option<u64>,
     #[command(flatten)]
     pub recorder: RecorderArgs,
+    #[command(flatten)]
+    pub part: PartArgs,
     #[command(flatten)]
     pub selection: LaunchSelectionArgs,
     #[command(flatten)]

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use prlx::device::DeviceChoice;
 use prlx::record::{LaunchSelection, RecorderOptions};
+use prlx_driver::session::LaunchPart;
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, Nanos};
 
@@ -49,6 +50,10 @@ pub struct RecorderArgs {
     /// program]
     #[arg(long, value_name = "MIB")]
     pub memory: Option<u64>,
+    /// Launch files: hold the outputs in the recording, up to MIB altogether, so that `diff` and `assert`
+    /// compare them as numbers [default: 16]
+    #[arg(long, value_name = "MIB")]
+    pub outputs: Option<u64>,
 }
 
 impl RecorderArgs {
@@ -65,6 +70,7 @@ impl RecorderArgs {
             ctas: self.ctas.clone(),
             rewritten: self.rewritten,
             memory: self.memory,
+            outputs: self.outputs,
         }
     }
 
@@ -86,6 +92,7 @@ impl RecorderArgs {
             ("--warps", !self.warps.is_empty()),
             ("--ctas", !self.ctas.is_empty()),
             ("--rewritten", self.rewritten),
+            ("--outputs", self.outputs.is_some()),
             ("--device", device.device != DeviceChoice::Cpu),
             ("--seed", device.seed.is_some()),
             ("--check", device.check.is_some()),
@@ -133,9 +140,10 @@ pub struct LaunchSelectionArgs {
 }
 
 impl LaunchSelectionArgs {
-    /// The options of the library.
-    pub fn options(&self) -> LaunchSelection {
+    /// The options of the library, for a part of the launches.
+    pub fn options(&self, part: LaunchPart) -> LaunchSelection {
         LaunchSelection {
+            part,
             launches: self.launch.clone(),
             skip: self.skip,
             count: self.count,

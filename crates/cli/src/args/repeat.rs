@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::device::DeviceArgs;
+use super::part::PartArgs;
 use super::recorder::{LaunchSelectionArgs, RecorderArgs};
+use super::tolerance::ToleranceArgs;
 
 /// `prlx repeat`.
 #[derive(Args, Debug)]
@@ -30,6 +32,10 @@ pub struct RepeatArgs {
     /// Show at most N findings
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub findings: usize,
+    /// Also count as differences what only the schedule decides: active lanes, and decisions that follow from
+    /// the order of atomics although the outputs agree (docs/verdicts.md)
+    #[arg(long)]
+    pub strict: bool,
     /// Keep all recordings in this directory, as run-0.prlx and so on
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
@@ -39,9 +45,13 @@ pub struct RepeatArgs {
     #[command(flatten)]
     pub recorder: RecorderArgs,
     #[command(flatten)]
+    pub part: PartArgs,
+    #[command(flatten)]
     pub selection: LaunchSelectionArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
+    #[command(flatten)]
+    pub tolerance: ToleranceArgs,
 }
 
 const EXAMPLES: &str = "\

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use clap::Args;
 use prlx_trace::Level;
 
-use super::compare::{CompareArgs, ToleranceArgs};
+use super::compare::CompareArgs;
 use super::device::DeviceArgs;
 use super::parse;
+use super::part::PartArgs;
 use super::recorder::{LaunchSelectionArgs, RecorderArgs};
 use super::report::ReportArgs;
+use super::tolerance::ToleranceArgs;
 
 /// `prlx run`.
 #[derive(Args, Debug)]
@@ -26,6 +28,8 @@ pub struct RunArgs {
     pub json: bool,
     #[command(flatten)]
     pub device: DeviceArgs,
+    #[command(flatten)]
+    pub tolerance: ToleranceArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -45,12 +49,13 @@ impl RunArgs {
             command_a: None,
             command_b: None,
             recorder,
+            part: PartArgs::default(),
             selection: LaunchSelectionArgs::default(),
             device: self.device.clone(),
             report: ReportArgs { json: self.json, findings: 1, ..ReportArgs::default() },
             seeds: self.seeds.clone(),
             no_zoom: false,
-            tolerance: ToleranceArgs::default(),
+            tolerance: self.tolerance.clone(),
             no_explain: false,
             printed: false,
             keep: None,

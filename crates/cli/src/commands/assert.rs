@@ -8,12 +8,22 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use prlx::gate::{JUDGED_FINDINGS, read_rules};
 use prlx::input::require_recordings;
-use prlx_analyze::gate::{GateLimits, judge};
+use prlx_analyze::gate::{GateLimits, Rule, judge};
+use prlx_analyze::outputs::Tolerance;
 
 use crate::args::{AssertArgs, DiffArgs, LegacyArgs, ReportArgs};
 use crate::commands::diff;
 use crate::report;
 use crate::ui::Ui;
+
+/// The tolerances that rules give to single outputs.
+fn output_tolerances(rules: &[Rule]) -> Vec<(String, Tolerance)> {
+    let tolerance = |rule: &Rule| match rule {
+        Rule::Output(name, Some(tolerance)) => Some((name.clone(), *tolerance)),
+        _ => None,
+    };
+    rules.iter().filter_map(tolerance).collect()
+}
 
 /// Compares the recordings, judges the report, and writes what the options ask for.
 pub fn run(args: &AssertArgs, ui: &Ui) -> Result<ExitCode> {
@@ -26,13 +36,20 @@ pub fn run(args: &AssertArgs, ui: &Ui) -> Result<ExitCode> {
         a: args.golden.clone(),
         b: args.new.clone(),
         kernel: args.kernel.clone(),
+        part: args.part.clone(),
         launch: args.launch.clone(),
-        report: ReportArgs { findings: JUDGED_FINDINGS, html: args.html.clone(), ..ReportArgs::default() },
+        report: ReportArgs {
+            findings: JUDGED_FINDINGS,
+            strict: args.strict,
+            html: args.html.clone(),
+            ..ReportArgs::default()
+        },
+        tolerance: args.tolerance.clone(),
         shard: None,
         output: None,
         legacy: LegacyArgs { values: args.values, ..LegacyArgs::default() },
     };
-    let (mut report, scene) = diff::compare(&as_diff, ui)?;
+    let (mut report, scene) = diff::compare(&as_diff, output_tolerances(&rules), ui)?;
     report::write_files(&mut report, &scene, JUDGED_FINDINGS, &as_diff.report)?;
     let most = GateLimits { findings: args.max_findings, visits: args.max_visits, lanes: args.max_lanes };
     let judgement = judge(&report, &rules, most);

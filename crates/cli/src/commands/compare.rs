@@ -27,6 +27,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
         return programs([a, b], args, ui);
     }
     args.selection.refuse_for_launch_file()?;
+    args.part.refuse_for_launch_file()?;
     let Some(a) = &args.a else { bail!("name two launch files, or two programs with --a and --b") };
     let files = [a, args.b.as_ref().unwrap_or(a)];
     require_launch_files(files.map(PathBuf::as_path))?;
@@ -55,7 +56,12 @@ fn programs(commands: [&CommandWords; 2], args: &CompareArgs, ui: &Ui) -> Result
     args.recorder.refuse_for_program(&args.device)?;
     args.tolerance.refuse_for_programs()?;
     let commands = commands.map(|c| c.0.as_slice());
-    let mut found = compare_programs(commands, &args.selection.options(), &options(args), &ui.monitor())?;
+    let mut found = compare_programs(
+        commands,
+        &args.selection.options(args.part.options()),
+        &options(args),
+        &ui.monitor(),
+    )?;
     report::write_files(&mut found.report, &found.scene, args.report.findings.max(1), &args.report)?;
     launch_timeline::write_sessions(&found.report, &found.sides, &args.report)?;
     let traces = diff::trace_pairs(&found.sides);

@@ -7,6 +7,7 @@ use prlx::diff::{Compared, diff_sessions, trace_pairs};
 use prlx::input;
 use prlx::record::out_of_range;
 use prlx_analyze::DiffOptions;
+use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::Report;
 use prlx_analyze::view::ViewModel;
 use prlx_driver::session::Session;
@@ -33,7 +34,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     }
     warn_without_effect(args, ui);
     let sides = open(args)?;
-    let Compared { mut report, scene } = diff(args, &sides, ui)?;
+    let Compared { mut report, scene } = diff(args, &sides, Vec::new(), ui)?;
     report::write_files(&mut report, &scene, args.report.findings.max(1), &args.report)?;
     launch_timeline::write_sessions(&report, &sides, &args.report)?;
     report::open_viewer(&report, &scene, trace_pairs(&sides), &args.report, ui)?;
@@ -48,13 +49,18 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     diff_legacy::finish(args, &report, divergences, ui)
 }
 
-/// Compares two recordings of this version or of PRLX 0.x.
-pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<(Report, ViewModel)> {
+/// Compares two recordings of this version or of PRLX 0.x. `output_tolerances` are those of single outputs,
+/// by name pattern.
+pub fn compare(
+    args: &DiffArgs,
+    output_tolerances: Vec<(String, Tolerance)>,
+    ui: &Ui,
+) -> Result<(Report, ViewModel)> {
     match diff_legacy::compare(args, ui)? {
         Some(found) => Ok((found.report, found.scene)),
         None => {
             warn_without_effect(args, ui);
-            let found = diff(args, &open(args)?, ui)?;
+            let found = diff(args, &open(args)?, output_tolerances, ui)?;
             Ok((found.report, found.scene))
         }
     }
@@ -65,17 +71,28 @@ fn open(args: &DiffArgs) -> Result<[Session; 2]> {
 }
 
 /// Compares two recordings of this version.
-fn diff(args: &DiffArgs, sides: &[Session; 2], ui: &Ui) -> Result<Compared> {
+fn diff(
+    args: &DiffArgs,
+    sides: &[Session; 2],
+    output_tolerances: Vec<(String, Tolerance)>,
+    ui: &Ui,
+) -> Result<Compared> {
     let names = [&args.a, &args.b].map(|p| p.display().to_string());
     let options = DiffOptions {
         launches: args.launch.clone(),
         shard: args.shard,
         filter: args.legacy.filter(),
         force: args.legacy.force,
+        tolerance: args.tolerance.options(),
+        output_tolerances,
         ..report::diff_options(&args.report)
     };
     let views = report::views(&args.report);
-    let found = diff_sessions(sides, names, &args.kernel, options, views, &ui.monitor())?;
+    let part = args.part.options();
+    let found = diff_sessions(sides, names, (&args.kernel, &part), options, views, &ui.monitor())?;
+    if args.tolerance.options().is_some() && found.report.launches.iter().all(|l| l.outputs.is_empty()) {
+        ui.warn("the tolerance has no effect: the recordings hold no outputs as numbers");
+    }
     let warps = found.report.launches.iter().map(|l| l.coverage.warps.total).max();
     if let Some(warps) = warps.filter(|_| args.shard.is_none()) {
         out_of_range("--warps", "warps", &args.legacy.warps, warps)?;

@@ -55,7 +55,11 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<LegacyComparison>> {
         float: p.float,
         session: p.session,
     };
-    diff_legacy(paths, &options, &ui.monitor())
+    let found = diff_legacy(paths, &options, &ui.monitor())?;
+    if found.is_some() && args.tolerance.options().is_some() {
+        ui.warn("the tolerance has no effect: recordings of PRLX 0.x hold no outputs");
+    }
+    Ok(found)
 }
 
 /// The number of a warp in a file of PRLX 0.x, which has 32 bits.

@@ -27,7 +27,7 @@ use futures::StreamExt;
 use prlx::Monitor;
 use prlx::diff::{diff_sessions, read_file};
 use prlx_analyze::DiffOptions;
-use prlx_driver::session::Session;
+use prlx_driver::session::{LaunchPart, Session};
 use prlx_present::legacy::csv_field;
 use prlx_present::safe;
 use prlx_present::tables::{self, Batch, Cell, ColumnKind, FINDINGS, RECORDING, RowSource, TableSchema};
@@ -148,8 +148,15 @@ impl PartitionStream for Source {
                 }),
                 Origin::Comparison(sides, names) => {
                     let options = DiffOptions { findings: FINDINGS_LISTED, ..DiffOptions::default() };
-                    diff_sessions(sides, names.clone(), &[], options, None, &Monitor::SILENT)
-                        .and_then(|found| Ok(tables::findings(&found.report, &mut sink)?))
+                    diff_sessions(
+                        sides,
+                        names.clone(),
+                        (&[], &LaunchPart::default()),
+                        options,
+                        None,
+                        &Monitor::SILENT,
+                    )
+                    .and_then(|found| Ok(tables::findings(&found.report, &mut sink)?))
                 }
             };
             match made {

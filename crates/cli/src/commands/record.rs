@@ -26,7 +26,11 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
             let folder = output.clone().unwrap_or_else(|| default_folder(&args.program));
             let options = with_capture(
                 args,
-                session_options(&args.recorder.options(), &args.selection.options(), &folder)?,
+                session_options(
+                    &args.recorder.options(),
+                    &args.selection.options(args.part.options()),
+                    &folder,
+                )?,
             )?;
             if args.force {
                 remove_recording(&folder)?;
@@ -63,6 +67,7 @@ fn default_folder(program: &[OsString]) -> PathBuf {
 /// Records a launch. If it was stopped, the recording is kept, and that is an error.
 fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
     args.selection.refuse_for_launch_file()?;
+    args.part.refuse_for_launch_file()?;
     if args.capture.is_some() {
         bail!("--capture is for programs: this is a launch file already");
     }
@@ -70,8 +75,9 @@ fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result
     let (recorder, device) = (args.recorder.options(), args.device.options());
     let job = record::load(file, &device)?;
     let program = recorder_program(&recorder, warps_per_cta(&job));
-    let RecordedLaunch { trace, findings: found, printed, .. } =
+    let RecordedLaunch { mut trace, findings: found, printed, outputs } =
         record::record(&job, &program, &recorder, &device, &ui.monitor())?;
+    record::store_outputs(&mut trace, &job, &outputs, &recorder)?;
     report::print_text(&printed, ui)?;
     let bytes = record::save(&trace, output)?;
     let totals = trace.launches.iter().map(|l| l.launch.totals).next().unwrap_or_default();
@@ -81,6 +87,12 @@ fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result
         totals.recorded,
         totals.dropped
     ));
+    for o in trace.outputs.iter().filter(|o| o.packed.is_empty() && o.bytes > 0) {
+        ui.note(&format!(
+            "output {} is not in the recording: it has {} bytes (--outputs MIB)",
+            o.name, o.bytes
+        ));
+    }
     let code = report::print_checks(args.device.check.map(|_| &found), ui)?;
     match trace.launches.iter().find_map(|l| l.launch.fault.as_ref()) {
         None => Ok(code),

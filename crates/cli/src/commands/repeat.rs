@@ -14,20 +14,24 @@ pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
     let subject = match &args.file {
         Some(file) => {
             args.selection.refuse_for_launch_file()?;
+            args.part.refuse_for_launch_file()?;
             args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
             Subject::LaunchFile(file.clone())
         }
         None => {
             args.recorder.refuse_for_program(&args.device)?;
+            args.tolerance.refuse_for_programs()?;
             Subject::Program(args.program.clone())
         }
     };
     let options = RepeatOptions {
         runs: args.runs,
         recorder: args.recorder.options(),
-        selection: args.selection.options(),
+        selection: args.selection.options(args.part.options()),
         device: args.device.options(),
         findings: args.findings,
+        strict: args.strict,
+        tolerance: args.tolerance.options(),
         keep: args.keep.clone(),
         force: args.force,
     };

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use prlx::device::Device;
 use prlx::record::load;
 use prlx::schedules;
@@ -27,6 +27,12 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
         let found = compare::explore(&args.under_seeds(), ui)?;
         let wrong = schedules::unexpected(&found);
         return Ok(ExitCode::from(if wrong { 1 } else { found.verdict.exit_code() }));
+    }
+    if args.tolerance.options().is_some() {
+        bail!(
+            "--rtol, --atol, --ulp and --equal-nan compare the outcomes of --seeds; `expect` in the launch file \
+             states the tolerance of one run"
+        );
     }
     let options = args.device.options();
     let job = load(&args.launch, &options)?;

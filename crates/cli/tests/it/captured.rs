@@ -52,3 +52,34 @@ fn captured_launches_run_and_are_replaced() {
     assert!(code == Some(2) && err.contains("notes.txt is not part of a recording"), "{err}");
     assert!(notes.is_file());
 }
+
+#[test]
+fn a_part_of_the_launches_is_compared() {
+    let folder = folder("captured", "part");
+    let Some(chain) = program(&folder, "chain") else { return };
+    let (good, bad) = (format!("{chain} -1 one new"), format!("{chain} 3 one new"));
+    let compare = |more: &[&str]| {
+        let words = [&["compare", "--digest", "--no-explain"], more, &["--a", &good, "--b", &bad]].concat();
+        prlx(&folder, &words, &[])
+    };
+    // Launch 3 is the first that differs.
+    let (code, out, err) = compare(&["--to", "2"]);
+    assert!(code == Some(0) && out.contains("3 launches are the same"), "{out}{err}");
+    let (code, out, err) = compare(&["--from", "saxpy#3", "--to", "saxpy"]);
+    assert!(code == Some(1) && out.contains("outputs differ"), "{out}{err}");
+    assert!(err.contains("5: it is not between --from and --to"), "{err}");
+    let (code, _, err) = compare(&["--from", "gemm*"]);
+    assert!(code == Some(2) && err.contains("no launch lies between --from and --to"), "{err}");
+    // Recordings of all launches are compared in part.
+    for (command, to) in [(&good, "a.prlx"), (&bad, "b.prlx")] {
+        let words: Vec<&str> =
+            ["record", "--digest", "-o", to, "--"].into_iter().chain(command.split(' ')).collect();
+        assert_eq!(prlx(&folder, &words, &[]).0, Some(0));
+    }
+    let diff = |more: &[&str]| prlx(&folder, &[&["diff", "a.prlx", "b.prlx"], more].concat(), &[]);
+    assert_eq!(diff(&[]).0, Some(1));
+    assert_eq!(diff(&["--to", "2"]).0, Some(0));
+    assert_eq!(diff(&["--from", "3", "--to", "3"]).0, Some(1));
+    let gate = prlx(&folder, &["assert", "a.prlx", "b.prlx", "--to", "saxpy#2"], &[]);
+    assert_eq!(gate.0, Some(0), "{}{}", gate.1, gate.2);
+}

@@ -19,6 +19,7 @@ mod programs;
 mod query;
 mod random;
 mod random_causes;
+mod recorded_outputs;
 #[path = "../../../../tests/tools.rs"]
 mod tools;
 mod v1_sources;

@@ -21,6 +21,7 @@ use prlx_trace::mark::Via;
 use prlx_trace::{Level, Nanos, SiteId};
 use serde::{Deserialize, Serialize};
 
+use super::part::LaunchPart;
 use super::pattern::KernelPattern;
 use crate::error::{Error, ErrorKind};
 
@@ -46,6 +47,8 @@ pub struct Options {
     pub elide: bool,
     /// Kernels to record; empty means all.
     pub kernels: Vec<KernelPattern>,
+    /// Part of each process's launches to record.
+    pub part: LaunchPart,
     /// Launch numbers to record in each process, as half-open ranges; empty means all.
     pub launches: Vec<(u64, u64)>,
     /// Number of launches to skip, among those that pass the other filters.
@@ -91,6 +94,7 @@ impl Options {
             markers: None,
             elide: true,
             kernels: Vec::new(),
+            part: LaunchPart::default(),
             launches: Vec::new(),
             skip: 0,
             count: None,
@@ -154,6 +158,7 @@ impl Options {
             }),
             elide: self.elide,
             kernels: self.kernels.iter().map(|p| p.text().to_owned()).collect(),
+            part: [&self.part.from, &self.part.to].map(|b| b.as_ref().map(ToString::to_string)),
             launches: self.launches.clone(),
             skip: self.skip,
             count: self.count,
@@ -210,6 +215,8 @@ impl Options {
         };
         let probe = w.script.map(|text| parse(&text)).transpose().map_err(not)?;
         let markers = w.marks.map(marks).transpose()?;
+        let bound = |text: Option<String>| text.map(|t| t.parse().map_err(not)).transpose();
+        let [from, to] = w.part;
         let probes = (probe.is_some() || markers.is_some()).then_some(Level::Probe);
         let level = Level::from_word(&w.level).or(probes.filter(|l| l.name() == w.level));
         Ok(Options {
@@ -224,6 +231,7 @@ impl Options {
                 .map(|p| KernelPattern::new(p))
                 .collect::<Result<_, String>>()
                 .map_err(not)?,
+            part: LaunchPart { from: bound(from)?, to: bound(to)? },
             launches: w.launches,
             skip: w.skip,
             count: w.count,
@@ -258,6 +266,9 @@ struct SerializedOptions {
     marks: Option<SerializedMarkers>,
     elide: bool,
     kernels: Vec<String>,
+    /// First and last launch, as the user wrote them.
+    #[serde(default)]
+    part: [Option<String>; 2],
     launches: Vec<(u64, u64)>,
     skip: u64,
     count: Option<u64>,
@@ -376,6 +387,7 @@ mod tests {
             level: Level::Events,
             elide: false,
             kernels: vec![KernelPattern::new("gemm*").unwrap(), KernelPattern::new("/^a|b$/").unwrap()],
+            part: LaunchPart { from: Some("gemm*#2".parse().unwrap()), to: Some("90".parse().unwrap()) },
             launches: vec![(3, 4), (7, u64::MAX)],
             skip: 5,
             count: Some(0),

@@ -1,5 +1,5 @@
-//! Compilers inside the program, NVRTC and nvJitLink: they get the option to keep the PTX and the source lines
-//! in the code that they make (`-lineinfo`).
+//! Compilers inside the program, NVRTC and nvJitLink: they get the option to keep the PTX and the source
+//! lines in the code that they make (`-lineinfo`).
 //!
 //! The option changes no instruction: code made with it is recorded because its PTX can be read back. A
 //! compiler that does not take the option gets the program's own options.

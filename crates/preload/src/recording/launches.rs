@@ -58,12 +58,13 @@ pub fn record_unchanged(
     let name = name.unwrap_or("?");
     launch.stream = session.stream_number(stream);
     let (number, start) = (launch.number, launch.start);
+    let in_part = session.in_part(name, number);
     let digesting_context = || {
         let selected = session.options.wants(name);
         let skipped = lock(&session.digest_filter).skip_reason(session.options, selected, number, start);
         if skipped.is_none() { session.current_context(real) } else { None }
     };
-    let context = session.options.digest.and_then(|_| digesting_context());
+    let context = session.options.digest.filter(|_| in_part).and_then(|_| digesting_context());
     let params = context.as_ref().and_then(|_| params());
     let params_known = params.is_some();
     let (bytes, layout) = params.unwrap_or_default();

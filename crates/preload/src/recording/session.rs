@@ -15,7 +15,7 @@ use prlx_driver::cuda::calls::stream;
 use prlx_driver::cuda::pointee_digest::Digests;
 use prlx_driver::cuda::recorder::{Finished, Recorder, RecorderMemory};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, pointee_digest};
-use prlx_driver::session::{LaunchFilterState, Options};
+use prlx_driver::session::{LaunchFilterState, LaunchPartState, Options};
 use prlx_isa::image::Target;
 use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Param, Scalar};
@@ -36,6 +36,9 @@ use crate::{log, rewrite};
 /// Bytes of the memory for recording that are kept free of probe tables, for launch contexts.
 const CONTEXT_BYTES: u64 = 1 << 20;
 
+/// Why launches outside of `--from` and `--to` are not recorded.
+const OUTSIDE: &str = "it is not between --from and --to";
+
 /// Offset and size in bytes of each of a kernel's parameters.
 pub type ParamLayout = Vec<(usize, usize)>;
 
@@ -46,6 +49,8 @@ pub(super) struct Session {
     pub(super) devices: Vec<Device>,
     /// `None` once the file is complete, or after a failed write.
     pub(super) file: Mutex<Option<Writer<File>>>,
+    /// Finds the launches between `--from` and `--to`.
+    pub(super) launch_part: Mutex<LaunchPartState>,
     /// Selects launches of rewritten kernels.
     pub(super) launch_filter: Mutex<LaunchFilterState>,
     /// Selects launches of unchanged kernels, which are only digested.
@@ -257,9 +262,19 @@ impl Session {
             ..launch
         };
         let selected = self.options.wants(&function.name);
-        let mut filter = lock(&self.launch_filter);
-        let skipped = filter.skip_reason(self.options, selected, launch.number, launch.start);
+        let skipped = match self.in_part(&function.name, launch.number) {
+            false => Some(OUTSIDE),
+            true => {
+                let mut filter = lock(&self.launch_filter);
+                filter.skip_reason(self.options, selected, launch.number, launch.start)
+            }
+        };
         Some((launch, skipped))
+    }
+
+    /// Whether a launch lies between `--from` and `--to`. Each launch is asked for once.
+    pub(super) fn in_part(&self, kernel: &str, number: u64) -> bool {
+        lock(&self.launch_part).takes(&self.options.part, kernel, number)
     }
 
     /// A module's index in the file. The first call writes the module.

@@ -106,6 +106,10 @@ fn outcome(s: &Schedules, o: &ScheduleOutcome, width: usize) -> Vec<String> {
             which.push(format!("{name}{noun} {}", seeds.join(", ")));
         }
     }
+    if o.within_tolerance > 0 {
+        let runs = count(o.within_tolerance, "run has", "runs have");
+        lines.push(format!("{runs} other bits, equal within the tolerance"));
+    }
     let more = if o.first.len() as u64 == o.runs { "" } else { ", …" };
     lines.push(format!("{}{more}", which.join("; ")));
     lines

@@ -1,11 +1,13 @@
 //! Names of the things a report is about: launches, kernels, sites, places in the source, lanes.
 
-use prlx_analyze::report::{LaunchReport, Location, ProcessPair};
+use std::collections::BTreeMap;
+
+use prlx_analyze::report::{LaunchReport, Location, ProcessPair, Report};
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::{FaultKind, SiteClass};
 use prlx_trace::names::is_library_file;
 
-use crate::format::{clean, count, plain_name};
+use crate::format::{clean, count, number, plain_name};
 
 /// `launch 3`, or `launch 3 of A, 2 of B` where the numbers differ; with the process if there are several.
 pub(crate) fn launch(processes: &[ProcessPair], l: &LaunchReport) -> String {
@@ -105,9 +107,75 @@ pub(crate) fn lanes(mask: LaneMask, size: u8) -> String {
 }
 
 /// A launch that only one side has; `what` is the rest of its name.
-pub(crate) fn unmatched_launch(number: u64, side: u8, what: &str) -> String {
+fn unmatched_launch(number: u64, side: u8, what: &str) -> String {
     let [here, there] = if side == 0 { ["A", "B"] } else { ["B", "A"] };
     format!("launch {number} of {here}{what}, has no match in {there}")
+}
+
+/// Most kernels whose launches a report lists.
+const KERNELS: usize = 6;
+/// Most numbers of launches that are listed for a kernel.
+const NUMBERS: usize = 4;
+
+/// The launches that only one side has: one line for each side and kernel.
+pub(crate) fn unmatched_launches(r: &Report) -> Vec<String> {
+    let mut groups: BTreeMap<(u64, u8, &str), Vec<u64>> = BTreeMap::new();
+    for u in &r.unpaired {
+        groups.entry((u.process, u.side, &u.kernel)).or_default().push(u.launch);
+    }
+    let line = |((process, side, name), numbers): (&(u64, u8, &str), &Vec<u64>)| {
+        let process = r.processes.get(*process as usize).filter(|_| r.processes.len() > 1);
+        let of =
+            process.map_or(String::new(), |p| format!(", {}", clean(&p.names[usize::from((*side).min(1))])));
+        let name = format!("{of}, {}", clean(&plain_name(name)));
+        match &numbers[..] {
+            [number] => unmatched_launch(*number, *side, &name),
+            _ => unmatched_numbers(numbers, *side, &name),
+        }
+    };
+    let mut lines: Vec<String> = groups.iter().take(KERNELS).map(line).collect();
+    let rest: usize = groups.values().skip(KERNELS).map(Vec::len).sum();
+    if rest > 0 {
+        let kernels = count((groups.len() - KERNELS) as u64, "more kernel", "more kernels");
+        let launches = count(rest as u64, "launch", "launches");
+        lines.push(format!("and {launches} of {kernels} have no match"));
+    }
+    lines
+}
+
+/// `launches 4, 9, 14 and 3 more of A, scale, have no match in B`.
+fn unmatched_numbers(numbers: &[u64], side: u8, what: &str) -> String {
+    let [here, there] = if side == 0 { ["A", "B"] } else { ["B", "A"] };
+    let listed: Vec<String> = numbers.iter().take(NUMBERS).map(u64::to_string).collect();
+    let more = numbers.len().saturating_sub(NUMBERS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("launches {}{more} of {here}{what}, have no match in {there}", listed.join(", "))
+}
+
+/// The launches that were folded: one line for each kernel.
+pub(crate) fn folded_launches(r: &Report) -> Vec<String> {
+    let mut groups: BTreeMap<(&str, bool), [u64; 2]> = BTreeMap::new();
+    for f in &r.folded {
+        groups.entry((&f.kernel, f.autotuner)).or_default()[usize::from(f.side.min(1))] += f.launches;
+    }
+    let line = |((name, autotuner), [a, b]): (&(&str, bool), &[u64; 2])| {
+        let name = clean(&plain_name(name));
+        let repeats = format!("{} in A, {} in B", number(*a), number(*b));
+        match autotuner {
+            true => format!(
+                "autotuner: repeated launches of {name}: {repeats}; they were not compared (--strict)"
+            ),
+            false => format!(
+                "repeated launches of {name} that changed no memory: {repeats} (--strict compares them)"
+            ),
+        }
+    };
+    let mut lines: Vec<String> = groups.iter().take(KERNELS).map(line).collect();
+    let rest = groups.len().saturating_sub(KERNELS) as u64;
+    if rest > 0 {
+        lines.push(format!("and repeated launches of {}", count(rest, "more kernel", "more kernels")));
+    }
+    lines
 }
 
 /// Findings that a report does not list.

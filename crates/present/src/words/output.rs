@@ -76,7 +76,7 @@ pub(crate) enum OutputRow {
 
 /// `` `C` differs in 12 of 4,096 elements ``, of the first output that differs; with how many others do.
 pub(crate) fn first_output(l: &LaunchReport) -> Option<String> {
-    let mut differ = l.outputs.iter().filter(|o| !o.agrees());
+    let mut differ = l.outputs.iter().filter(|o| o.differs());
     let first = differ.next()?;
     let name = clean(&first.name);
     let what = match &first.uncompared {

@@ -102,13 +102,22 @@ pub fn compare_launch_files(
     let (a, b) = (left.trace, right.trace);
     if let Some(folder) = &options.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        record::save(&a, &folder.join("a.prlx"))?;
-        record::save(&b, &folder.join("b.prlx"))?;
+        for (trace, job, outputs, name) in
+            [(&a, &jobs[0], &left.outputs, "a.prlx"), (&b, &jobs[1], &right.outputs, "b.prlx")]
+        {
+            // The comparison below takes the outputs themselves.
+            let mut kept = trace.clone();
+            record::store_outputs(&mut kept, job, outputs, recorder)?;
+            record::save(&kept, &folder.join(name))?;
+        }
     }
     let mut report = diff_traces(&a, &b, names, &options.diff, monitor)?;
     let outputs = compared.into_iter().map(|(output, _)| output).collect();
     if let [launch] = &mut report.launches[..] {
         add_outputs(launch, outputs);
+        if !options.diff.strict {
+            launch.accept_tests_without_effect();
+        }
         if options.explain {
             let how = (options.tolerance, options.diff.strict);
             explain_launch(launch, (jobs, Origin::of(device)), device, how, monitor)?;

@@ -10,11 +10,10 @@
 
 use std::borrow::Cow;
 
-use prlx_analyze::outputs::{Tolerance, compare_output};
+use prlx_analyze::outputs::{self, Contents, Tolerance, compare_contents, only_one_side};
 use prlx_analyze::report::Output;
 use prlx_driver::job::{ArgValue, Buffer};
 use prlx_driver::{Job, element};
-use prlx_trace::kernel::Scalar;
 
 /// The jobs with the same outputs on both sides.
 pub(super) fn with_common_outputs(jobs: &[Job; 2]) -> Cow<'_, [Job; 2]> {
@@ -36,7 +35,7 @@ pub(super) fn with_common_outputs(jobs: &[Job; 2]) -> Cow<'_, [Job; 2]> {
 
 /// Compares all outputs, in the order of A's arguments. The launch files' `expect` gives the tolerance of an
 /// output if `tolerance` is `None`. Also returns the positions of the differing elements
-/// ([`compare_output`]).
+/// ([`prlx_analyze::outputs::compare_output`]).
 ///
 /// `outputs` are what the two runs left. Without any, as after a fault, the result is empty.
 pub fn compare_outputs(
@@ -56,30 +55,20 @@ pub fn compare_outputs(
         let Some(a) = find(0, i) else { continue };
         let other = partner(jobs, 0, i);
         let Some(b) = other.and_then(|j| find(1, j)) else {
-            all.push((alone(a, "A"), Vec::new()));
+            all.push((only_one_side(&a.name, a.ty, &a.shape, 0), Vec::new()));
             continue;
         };
         let limits = tolerance.unwrap_or_else(|| expected(jobs, [Some(i), other]));
-        all.push(match common_type([a.ty, b.ty]) {
-            Some(ty) => compare_output(&a.name, ty, &a.shape, [&a.bytes, &b.bytes], &limits),
-            None => {
-                let why = format!("A holds {}, B {}", a.ty.name(), b.ty.name());
-                let ty = format!("{}, {}", a.ty.name(), b.ty.name());
-                (Output { ty, uncompared: Some(why), ..alone(a, "A") }, Vec::new())
-            }
-        });
+        let [x, y] = [a, b].map(|o| Contents::new(o.ty, &o.shape, &o.bytes));
+        all.push(compare_contents(&a.name, [x, y], &limits));
     }
     let unmatched =
         (0..jobs[1].args.len()).filter(|j| partner(jobs, 1, *j).and_then(|i| find(0, i)).is_none());
-    all.extend(unmatched.filter_map(|j| Some((alone(find(1, j)?, "B"), Vec::new()))));
+    all.extend(unmatched.filter_map(|j| find(1, j)).map(|b| {
+        let only = only_one_side(&b.name, b.ty, &b.shape, 1);
+        (only, Vec::new())
+    }));
     all
-}
-
-/// The type as which the elements of both sides are compared: `None` if they mean different numbers.
-fn common_type([a, b]: [Scalar; 2]) -> Option<Scalar> {
-    let same =
-        a == b || element::size(a) == element::size(b) && !element::is_float(a) && !element::is_float(b);
-    same.then_some(a)
 }
 
 /// Makes elements equal that neither launch changed: what lies there is not their work. Memory behind the
@@ -103,30 +92,10 @@ pub(super) fn ignore_unchanged(jobs: &[Job; 2], outputs: [&mut [prlx_driver::Out
     }
 }
 
-/// An output that only one side has.
-fn alone(o: &prlx_driver::Output, side: &str) -> Output {
-    Output {
-        name: o.name.clone(),
-        ty: o.ty.name().to_owned(),
-        shape: o.shape.clone(),
-        elements: o.shape.iter().product(),
-        uncompared: Some(format!("only {side} has it")),
-        ..Output::default()
-    }
-}
-
 /// The larger tolerances of what the launch files expect of an output.
 fn expected(jobs: &[Job; 2], at: [Option<usize>; 2]) -> Tolerance {
     let both = [0, 1].map(|side| buffer(&jobs[side], at[side]?)?.expect.as_ref());
-    both.into_iter().flatten().filter(|e| e.rtol > 0.0 || e.atol > 0.0).fold(
-        Tolerance::default(),
-        |limits, e| Tolerance {
-            rtol: limits.rtol.max(e.rtol),
-            atol: limits.atol.max(e.atol),
-            equal_nan: true,
-            ..limits
-        },
-    )
+    Tolerance::expected(both.into_iter().flatten().map(|e| [e.rtol, e.atol]))
 }
 
 fn buffer(job: &Job, i: usize) -> Option<&Buffer> {
@@ -142,10 +111,7 @@ fn is_output(job: &Job, i: usize) -> bool {
 
 /// The other side's argument that corresponds to argument `i` of `side`.
 fn partner(jobs: &[Job; 2], side: usize, i: usize) -> Option<usize> {
-    let (own, other) = (&jobs[side].args, &jobs[1 - side].args);
-    let name = &own.get(i)?.name;
-    other.iter().position(|arg| arg.name == *name).or_else(|| {
-        let there = other.get(i)?;
-        own.iter().all(|arg| arg.name != there.name).then_some(i)
-    })
+    let [own, other] =
+        [side, 1 - side].map(|s| jobs[s].args.iter().map(|arg| arg.name.as_str()).collect::<Vec<_>>());
+    outputs::partner([&own, &other], i)
 }

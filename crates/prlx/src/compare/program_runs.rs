@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use prlx_driver::session::{Options, Session};
+use prlx_driver::session::{LaunchPart, Options, Session};
 
 use crate::Monitor;
 use crate::diff::match_processes;
@@ -33,7 +33,8 @@ impl Programs<'_> {
         monitor: &Monitor<'_>,
     ) -> Result<(Session, Option<usize>)> {
         let launches = vec![(number, number + 1)];
-        let options = Options { launches, skip: 0, count: None, time: None, digest: None, ..options };
+        let part = LaunchPart::default();
+        let options = Options { part, launches, skip: 0, count: None, time: None, digest: None, ..options };
         let made = self.record(side, suffix, &options, monitor)?;
         let same = match_processes(&[before.clone(), made.clone()]).pairs;
         let now = same.into_iter().find(|(then, _)| *then == file).map(|(_, now)| now);

@@ -49,7 +49,14 @@ pub fn compare_programs(
     let sides = [programs.record(0, "", &session, monitor)?, programs.record(1, "", &session, monitor)?];
     let names = commands.map(|c| c.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
     let kernels = patterns(&options.recorder.kernels)?;
-    let mut compared = diff_sessions(&sides, names, &kernels, options.diff.clone(), options.views, monitor)?;
+    let mut compared = diff_sessions(
+        &sides,
+        names,
+        (&kernels, &selection.part),
+        options.diff.clone(),
+        options.views,
+        monitor,
+    )?;
     if options.zoom && locates_visits(session.level) {
         attach_operands(&mut compared.report, &sides, &programs, &session, monitor)?;
     }

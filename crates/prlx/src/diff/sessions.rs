@@ -6,7 +6,7 @@ use std::rc::Rc;
 use anyhow::{Context, Result, bail};
 use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_analyze::{DiffOptions, ProcessMatch, Report};
-use prlx_driver::session::{KernelPattern, Session};
+use prlx_driver::session::{KernelPattern, LaunchPart, LaunchPartState, Session};
 use prlx_trace::{Recording, Trace};
 
 use crate::Monitor;
@@ -39,15 +39,15 @@ pub fn diff_traces(
 
 /// Compares two sessions, or single recordings, process by process.
 ///
-/// Only launches whose kernel matches one of `kernels` count; an empty list means all. With `views`, the
-/// scene holds what viewers show of so many findings of each launch.
+/// Only launches of `part` whose kernel matches one of `kernels` count; an empty list means all kernels. With
+/// `views`, the scene holds what viewers show of so many findings of each launch.
 ///
 /// # Errors
 /// If a recording cannot be read or decoded, or no launch matches the filters.
 pub fn diff_sessions(
     sides: &[Session; 2],
     names: [String; 2],
-    kernels: &[KernelPattern],
+    (kernels, part): (&[KernelPattern], &LaunchPart),
     options: DiffOptions,
     views: Option<usize>,
     monitor: &Monitor<'_>,
@@ -61,7 +61,9 @@ pub fn diff_sessions(
     let mut scene = ViewModel::default();
     for (i, j) in &matching.pairs {
         monitor.check()?;
-        let (a, b) = (read_file(&sides[0], *i)?, read_file(&sides[1], *j)?);
+        let (mut a, mut b) = (read_file(&sides[0], *i)?, read_file(&sides[1], *j)?);
+        keep_part(&mut a, part);
+        keep_part(&mut b, part);
         let here: BTreeSet<String> =
             [&a, &b].into_iter().flat_map(kernel_names).filter(|n| wanted(n)).collect();
         let mut options = options.clone();
@@ -82,6 +84,7 @@ pub fn diff_sessions(
     for (side, all) in (0u8..).zip(&matching.alone) {
         for i in all {
             let mut trace = read_file(&sides[usize::from(side)], *i)?;
+            keep_part(&mut trace, part);
             let names: Vec<String> = kernel_names(&trace).collect();
             let mut names = names.iter();
             trace.launches.retain(|_| names.next().is_some_and(|n| wanted(n)));
@@ -94,10 +97,32 @@ pub fn diff_sessions(
         let all: Vec<&str> = kernels.iter().map(KernelPattern::text).collect();
         bail!("no launch of either side has a kernel that matches {}", all.join(" or "));
     }
+    if !part.is_all() && report.pairs == 0 && report.unpaired.is_empty() {
+        bail!("no launch lies between --from and --to");
+    }
     if !launches.is_empty() && report.pairs == 0 && report.unpaired.is_empty() {
         bail!("the launch filter matches no launch that both sides have");
     }
     Ok(Compared { report, scene })
+}
+
+/// Removes the launches of a trace outside of a part.
+fn keep_part(trace: &mut Trace, part: &LaunchPart) {
+    if part.is_all() {
+        return;
+    }
+    let mut state = LaunchPartState::default();
+    let kept: BTreeSet<u64> = launches_by_number(trace)
+        .into_iter()
+        .filter(|(number, r)| state.takes(part, &kernel_name(trace, r), *number))
+        .map(|(number, _)| number)
+        .collect();
+    let numbers: Vec<u64> = match &trace.process {
+        Some(_) => trace.launches.iter().map(|r| r.launch.number).collect(),
+        None => (0..trace.launches.len() as u64).collect(),
+    };
+    let mut numbers = numbers.into_iter();
+    trace.launches.retain(|_| numbers.next().is_some_and(|n| kept.contains(&n)));
 }
 
 /// Which files of two sessions are of the same process.

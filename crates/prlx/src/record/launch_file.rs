@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, Output, RecordOptions};
 use prlx_plan::RecordingRequest;
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
-use prlx_trace::{Printed, Trace};
+use prlx_trace::{OutputContents, Printed, Trace};
 
 use super::filters;
 use super::options::RecorderOptions;
@@ -57,6 +58,39 @@ pub fn recorder_program(recorder: &RecorderOptions, warps_per_cta: u64) -> Recor
 /// The same at level `operands`, in a window around a finding.
 pub fn zoomed(program: &RecordingRequest, window: Window) -> RecordingRequest {
     RecordingRequest { level: Level::Operands, window: Some(window), ..program.clone() }
+}
+
+/// Stores the outputs of a launch in its recording, up to the size that the options allow.
+///
+/// # Errors
+/// If an output cannot be compressed.
+pub fn store_outputs(
+    trace: &mut Trace,
+    job: &Job,
+    outputs: &[Output],
+    recorder: &RecorderOptions,
+) -> Result<()> {
+    let launch = trace.launches.first().map_or(0, |r| r.launch.number);
+    let mut room = recorder.outputs.unwrap_or(RecorderOptions::OUTPUTS).saturating_mul(1 << 20);
+    for o in outputs {
+        let arg = job.args.iter().find(|arg| arg.name == o.name).map(|arg| &arg.value);
+        let expect = if let Some(ArgValue::Buffer(buffer)) = arg { buffer.expect.as_ref() } else { None };
+        let mut stored = OutputContents {
+            launch,
+            name: o.name.clone(),
+            ty: o.ty,
+            shape: o.shape.clone(),
+            tolerance: expect.map(|e| (e.rtol.to_bits(), e.atol.to_bits())),
+            bytes: o.bytes.len() as u64,
+            packed: Vec::new(),
+        };
+        if let Some(left) = room.checked_sub(stored.bytes) {
+            room = left;
+            stored.pack(&o.bytes).with_context(|| format!("cannot store output {}", o.name))?;
+        }
+        trace.outputs.push(stored);
+    }
+    Ok(())
 }
 
 /// A recorded launch.

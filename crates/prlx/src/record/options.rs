@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use prlx_driver::session::{KernelPattern, Options};
+use prlx_driver::session::{KernelPattern, LaunchPart, Options};
 use prlx_plan::Filter;
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, Nanos};
@@ -32,6 +32,14 @@ pub struct RecorderOptions {
     pub rewritten: bool,
     /// Device memory for recorded streams, in MiB.
     pub memory: Option<u64>,
+    /// Size in MiB up to which a recording of a launch file holds the outputs. `None` is
+    /// [`RecorderOptions::OUTPUTS`].
+    pub outputs: Option<u64>,
+}
+
+impl RecorderOptions {
+    /// Size in MiB up to which a recording of a launch file holds the outputs by default.
+    pub const OUTPUTS: u64 = 16;
 }
 
 impl RecorderOptions {
@@ -54,6 +62,8 @@ impl RecorderOptions {
 /// Which launches of each process of a program are recorded.
 #[derive(Clone, Debug, Default)]
 pub struct LaunchSelection {
+    /// Part of the launches, by its first and last launch.
+    pub part: LaunchPart,
     /// Half-open ranges of launch numbers, counted from 0; empty means all.
     pub launches: Vec<(u64, u64)>,
     /// Number of launches to skip, of those that match the other filters.
@@ -87,6 +97,7 @@ pub fn session_options(
         level: recorder.level,
         elide: !recorder.no_elide,
         kernels: patterns(&recorder.kernels)?,
+        part: selection.part.clone(),
         launches: selection.launches.clone(),
         skip: selection.skip,
         count: selection.count,

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use crate::made::{Random, trace, warp};
 use prlx_trace::ids::Nanos;
-use prlx_trace::kernel::{End, Level, Module, Source};
+use prlx_trace::kernel::{End, Level, Module, Scalar, Source};
 use prlx_trace::launch::{Lanes, Pointee};
 use prlx_trace::mark::{Marks, Record, Records, Sum, Track};
+use prlx_trace::outputs::OutputContents;
 use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::table::{Aggregate, Field, Row, TableContents};
 use prlx_trace::{
@@ -245,6 +246,7 @@ fn nothing_follows_a_section_that_is_not_whole() {
         made.launches.iter().for_each(|r| drop(to.launch(&r.launch, &r.streams)));
         made.tallies.iter().for_each(|t| drop(to.tally(t)));
         made.marks.iter().for_each(|m| drop(to.marks(m)));
+        made.outputs.iter().for_each(|o| drop(to.output(o)));
         assert!(to.finish().is_err());
         assert!(Trace::read_cut(&full.bytes).is_ok_and(|t| t.cut.is_some()), "room for {room}");
     }
@@ -405,6 +407,47 @@ fn add_the_file_of_this_version() {
     fs::create_dir_all(old_files()).unwrap();
     fs::write(path.with_extension("txt"), text(&at_every_level())).unwrap();
     fs::write(path, file).unwrap();
+}
+
+/// An output reads back, is refused without its launch or with another shape, and never unpacks to more than
+/// its size.
+#[test]
+fn outputs_are_of_their_launch() {
+    let elements: Vec<u8> = (0u8..32).collect();
+    let launch = Launch { warp_size: 32, number: 3, ..Launch::default() };
+    let made = |change: fn(&mut OutputContents)| {
+        let mut output = OutputContents {
+            launch: 3,
+            name: "c".into(),
+            ty: Scalar::F32,
+            shape: vec![2, 4],
+            ..OutputContents::default()
+        };
+        output.pack(&elements).unwrap();
+        change(&mut output);
+        Trace {
+            modules: vec![small().modules[0].clone()],
+            launches: vec![Recording { launch: launch.clone(), streams: Streams::default() }],
+            outputs: vec![output],
+            ..Trace::default()
+        }
+    };
+    let read = Trace::read(&bytes(&made(|_| ()))).unwrap();
+    assert_eq!(read.outputs[0].unpack().unwrap(), Some(elements.clone()));
+    let absent = Trace::read(&bytes(&made(|o| o.packed.clear()))).unwrap();
+    assert_eq!(absent.outputs[0].unpack().unwrap(), None);
+    let refused = |change| Trace::read(&bytes(&made(change))).unwrap_err().field;
+    assert_eq!(refused(|o| o.launch = 4), "Trace.outputs[0].launch");
+    assert_eq!(refused(|o| o.shape = vec![2, 5]), "Trace.outputs[0].bytes");
+    assert_eq!(refused(|o| o.shape = vec![u64::MAX, 2]), "Trace.outputs[0].bytes");
+    let longer = Trace::read(&bytes(&made(|o| (o.shape, o.bytes) = (vec![7], 28)))).unwrap();
+    assert!(longer.outputs[0].unpack().is_err(), "32 bytes come out");
+    let appended = {
+        let mut all = made(|_| ());
+        all.append(made(|_| ()), 10);
+        all.outputs.iter().map(|o| o.launch).collect::<Vec<_>>()
+    };
+    assert_eq!(appended, [3, 13]);
 }
 
 /// What a marker left that is not the module's is refused.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use prlx::profile::profile_program;
 use prlx::record::{RecorderOptions, RecordingFolder, remove_recording, session_options};
-use prlx_driver::session::Options;
+use prlx_driver::session::{LaunchPart, Options};
 use prlx_trace::Level;
 
 use crate::args::{ProfileArgs, ProfileFormat, RecorderArgs};
@@ -31,7 +31,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
             memory: Some(args.memory.unwrap_or(MEMORY)),
             ..RecorderOptions::default()
         };
-        let options = session_options(&recorder, &args.selection.options(), &folder)?;
+        let options = session_options(&recorder, &args.selection.options(LaunchPart::default()), &folder)?;
         let profile = args.options();
         let markers = Some(profile.marking());
         let options = Options { level: Level::Probe, markers, ..options };

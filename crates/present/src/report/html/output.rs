@@ -14,7 +14,7 @@ const STRIP: u64 = 24;
 /// The outputs that differ, and the causes; empty if all outputs agree.
 pub(super) fn outputs(l: &LaunchReport) -> String {
     let mut out = String::new();
-    for o in l.outputs.iter().filter(|o| !o.agrees()) {
+    for o in l.outputs.iter().filter(|o| o.differs()) {
         let name = format!("Output {} ", esc(&o.name));
         let title = name + &el("small", "faint", esc(&words::shape(o)));
         let rows = words::output_rows(o).into_iter().map(|(name, row)| (name.to_owned(), cell(row)));

@@ -14,8 +14,8 @@ use prlx_analyze::report::{LaunchReport, Report, Verdict};
 use prlx_analyze::view::ViewModel;
 
 use super::{finding, output};
+use crate::format::count;
 use crate::format::html::{el, esc, esc_lines, pairs};
-use crate::format::{count, plain_name};
 use crate::words;
 
 /// Launches that differ and are shown in full.
@@ -92,17 +92,10 @@ impl ReportPage<'_> {
         if let Some([what, why]) = words::suspect(r) {
             out += &el("p", "", el("b", "doubt", "suspect") + " " + &esc(&format!("{what} {why}")));
         }
-        let unpaired: String = r
-            .unpaired
+        let unpaired: String = words::unmatched_launches(r)
             .iter()
-            .take(ROWS)
-            .map(|u| {
-                el(
-                    "li",
-                    "",
-                    esc(&words::unmatched_launch(u.launch, u.side, &format!(", {}", plain_name(&u.kernel)))),
-                )
-            })
+            .chain(&words::folded_launches(r))
+            .map(|line| el("li", "", esc(line)))
             .collect();
         if !unpaired.is_empty() {
             out += &el("ul", "gaps", unpaired);

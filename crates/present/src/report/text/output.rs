@@ -12,7 +12,7 @@ const FULL: usize = 4;
 
 /// Writes the outputs that differ.
 pub(super) fn outputs(out: &mut impl Write, style: Style, l: &LaunchReport) -> io::Result<()> {
-    let differ: Vec<&Output> = l.outputs.iter().filter(|o| !o.agrees()).collect();
+    let differ: Vec<&Output> = l.outputs.iter().filter(|o| o.differs()).collect();
     for o in differ.iter().take(FULL) {
         let what = style.ink(Ink::Bad, &words::differing(o));
         writeln!(out, "  output {}  {}: {what}", clean(&o.name), style.ink(Ink::Faint, &words::shape(o)))?;

@@ -127,16 +127,8 @@ impl ReportText<'_> {
                 side(1 - p.side.min(1))
             )?;
         }
-        for u in r.unpaired.iter().take(BRIEF) {
-            let process = self.processes.get(u.process as usize).filter(|_| self.processes.len() > 1);
-            let of = process
-                .map_or(String::new(), |p| format!(", {}", clean(&p.names[usize::from(u.side.min(1))])));
-            let kernel = clean(&plain_name(&u.kernel));
-            writeln!(out, "  {}", words::unmatched_launch(u.launch, u.side, &format!("{of}, {kernel}")))?;
-        }
-        if r.unpaired.len() > BRIEF {
-            let more = count((r.unpaired.len() - BRIEF) as u64, "more launch has", "more launches have");
-            writeln!(out, "  and {more} no match")?;
+        for line in words::unmatched_launches(r).iter().chain(&words::folded_launches(r)) {
+            writeln!(out, "  {line}")?;
         }
         Ok(())
     }

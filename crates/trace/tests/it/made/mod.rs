@@ -9,6 +9,7 @@ use prlx_trace::launch::{
     ArgInfo, Event, Fault, Host, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
 };
 use prlx_trace::mark::{Anchor, Anchors, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
+use prlx_trace::outputs::OutputContents;
 use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::table::{Aggregate, Field, Row, Shown, Table, TableContents};
 use prlx_trace::{
@@ -360,13 +361,35 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
     Recording { launch, streams: Streams::new(streams) }
 }
 
+/// An output of a launch, with or without its elements.
+fn output(r: &mut Random, launch: u64) -> OutputContents {
+    let elements: Vec<u8> = (0..4 * r.below(9)).map(|_| r.bits() as u8).collect();
+    let mut out = OutputContents {
+        launch,
+        name: r.text(),
+        ty: Scalar::F32,
+        shape: vec![elements.len() as u64 / 4],
+        tolerance: r.maybe(|r| (r.bits(), 0)),
+        bytes: elements.len() as u64,
+        packed: Vec::new(),
+    };
+    if r.below(2) == 0 {
+        out.pack(&elements).unwrap();
+    }
+    out
+}
+
 /// A trace of up to that many launches, with up to that many warps each, of up to `most` elements a lane.
 pub fn trace(seed: u64, launches: usize, warps: u64, most: usize) -> Trace {
     let mut r = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let modules = vec![module(&mut r), module(&mut r)];
+    let launches: Vec<Recording> =
+        (0..r.below(launches + 1)).map(|_| recording(&mut r, 2, warps, most)).collect();
+    let outputs = launches.iter().map(|l| output(&mut r, l.launch.number)).collect();
     Trace {
         producer: "prlx 0.1.0".into(),
-        launches: (0..r.below(launches + 1)).map(|_| recording(&mut r, 2, warps, most)).collect(),
+        launches,
+        outputs,
         modules,
         process: r.maybe(process),
         skipped: r.some(2, |r| Skipped { module: r.text(), kernel: r.maybe(Random::text), reason: r.text() }),

@@ -1,0 +1,35 @@
+//! Options for a part of a program's launches.
+
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use prlx_driver::session::{LaunchBound, LaunchPart};
+
+/// The first and the last launch of a part.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Program options")]
+pub struct PartArgs {
+    /// Only from this launch of each process on: its number, its kernel's NAME (`*` and `?` match), or
+    /// NAME#N, the N-th launch of such a kernel, counted from 0
+    #[arg(long, value_name = "LAUNCH", value_parser = LaunchBound::from_str)]
+    pub from: Option<LaunchBound>,
+    /// Only up to this launch, named as for --from; NAME is the first such launch after the begin
+    #[arg(long, value_name = "LAUNCH", value_parser = LaunchBound::from_str)]
+    pub to: Option<LaunchBound>,
+}
+
+impl PartArgs {
+    /// The part; all launches without an option.
+    pub fn options(&self) -> LaunchPart {
+        LaunchPart { from: self.from.clone(), to: self.to.clone() }
+    }
+
+    /// Fails if an option is given, because a launch file has one launch.
+    pub fn refuse_for_launch_file(&self) -> Result<()> {
+        if !self.options().is_all() {
+            bail!("--from and --to are for programs: a launch file has one launch");
+        }
+        Ok(())
+    }
+}
