@@ -9,7 +9,7 @@ use prlx::input::{open_session, require_recordings};
 use prlx::record::{RecorderOptions, record as record_job, recorder_program, save, warps_per_cta};
 use prlx_analyze::DiffOptions;
 use prlx_analyze::outputs::Tolerance;
-use prlx_driver::session::KernelPattern;
+use prlx_driver::session::{KernelPattern, LaunchPart};
 use prlx_emu::Checks;
 use prlx_trace::Level;
 use pyo3::prelude::*;
@@ -99,7 +99,14 @@ pub fn diff(
     let Compared { report, scene } = monitor::run(py, progress, |monitor| {
         require_recordings([Path::new(a), Path::new(b)], false)?;
         let sides = [open_session(Path::new(a))?, open_session(Path::new(b))?];
-        diff_sessions(&sides, [a.to_owned(), b.to_owned()], &patterns, options, Some(VIEWS), monitor)
+        diff_sessions(
+            &sides,
+            [a.to_owned(), b.to_owned()],
+            (&patterns, &LaunchPart::default()),
+            options,
+            Some(VIEWS),
+            monitor,
+        )
     })?;
     Ok(Report { report, scene, sides: None })
 }
