@@ -2,7 +2,7 @@
 //!
 //! The wheel holds the native module, the programs `prlx` and `prlx-diff`, and the preload library. With
 //! `--check`, it is built with the development profile, installed into an empty environment, and its tests
-//! run there; `--triton VERSION` runs those of Triton with another version than that of `cargo xtask setup`.
+//! run there. `--triton` then runs the tests of Triton with every supported version of it.
 //!
 //! # Invariants
 //! The checked package finds nothing but what it installs, besides the packages that the tests need.
@@ -17,6 +17,8 @@ use crate::{root, sh, sh_with, text};
 
 /// The folder of the package.
 const PACKAGE: &str = "crates/python";
+/// Versions of Triton that are tested, besides that of `cargo xtask setup`.
+const TRITON: [&str; 5] = ["3.4.0", "3.5.1", "3.7.1", "3.8.0", "3.9.0"];
 /// What the package carries besides its native module.
 const PROGRAMS: [&str; 3] = ["prlx", "prlx-diff", "libprlx_preload.so"];
 
@@ -26,7 +28,8 @@ pub fn run(args: &[String]) -> Result<()> {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => release(&tools),
         ["--check"] => check(&tools),
-        _ => bail!("usage: cargo xtask wheel [--check]"),
+        ["--triton"] => versions(&tools),
+        _ => bail!("usage: cargo xtask wheel [--check|--triton]"),
     }
 }
 
@@ -95,8 +98,33 @@ fn check(tools: &Tools) -> Result<()> {
     sh(text(&venv.join("bin/prlx"))?, &["--version"])?;
     sh(text(&venv.join("bin/prlx-diff"))?, &["--version"])?;
     let tests = root().join(PACKAGE).join("tests");
+    let numba = tests.join("test_numba.py");
     lend(tools.venv(), &venv)?;
-    sh(text(&python)?, &["-m", "pytest", "--quiet", text(&tests)?])
+    let pytest = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider"];
+    let others = [text(&tests)?, "--ignore", text(&numba)?];
+    sh(text(&python)?, &[&pytest[..], &others[..]].concat())?;
+    // Numba looks for libNVVM in its own environment.
+    let site = site_packages(&venv)?;
+    let words = [&pytest[..], &[text(&numba)?]].concat();
+    sh_with(text(&tools.python())?, &words, &[("PYTHONPATH", text(&site)?)])
+}
+
+/// Runs the tests of Triton with every version that the package supports.
+fn versions(tools: &Tools) -> Result<()> {
+    let site = site_packages(&crate::readme::target_dir().join("wheel-venv"))?;
+    let tests = root().join(PACKAGE).join("tests/test_triton.py");
+    println!("| Triton | tests |\n|---|---|");
+    for version in TRITON {
+        let folder = crate::readme::target_dir().join(format!("triton-{version}"));
+        let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", text(&folder)?];
+        sh(text(&tools.python())?, &[&pip[..], &[&format!("triton=={version}")]].concat())?;
+        let path = format!("{}:{}", site.display(), folder.display());
+        let pytest = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider", text(&tests)?];
+        sh_with(text(&tools.python())?, &pytest, &[("PYTHONPATH", &path)])?;
+        println!("| {version} | passed |");
+        fs::remove_dir_all(&folder)?;
+    }
+    Ok(())
 }
 
 /// Lets an environment import the packages of another one, after its own.

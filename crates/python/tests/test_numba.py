@@ -2,9 +2,7 @@
 
 import numpy as np
 import prlx
-import pytest
-
-cuda = pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+from numba import cuda
 
 
 @cuda.jit

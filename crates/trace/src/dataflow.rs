@@ -112,6 +112,16 @@ pub enum Operand {
     Symbol(String, i64),
 }
 
+impl Operand {
+    /// The register, if it is one.
+    pub fn register(&self) -> Option<u32> {
+        match self {
+            Operand::Register(r) => Some(*r),
+            _ => None,
+        }
+    }
+}
+
 /// The address operand of a memory access.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Address {
@@ -144,6 +154,13 @@ pub struct Instruction {
     pub results: Vec<u32>,
     /// The basic block, numbered over all functions.
     pub block: u32,
+}
+
+impl Instruction {
+    /// The registers among the operands, in order.
+    pub fn registers_read(&self) -> impl Iterator<Item = u32> + '_ {
+        self.operands.iter().filter_map(Operand::register)
+    }
 }
 
 /// What one warp did.

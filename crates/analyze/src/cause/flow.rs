@@ -359,25 +359,36 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// The types of registers: as declared, or for untyped bits, that of the arithmetic they take part in.
+/// The types of registers: as declared, or for untyped bits, that of the arithmetic they take part in, directly
+/// or through copies.
 fn register_types(data: &DataFlow) -> Vec<Scalar> {
-    use Scalar::{B8, B16, B32, B64, F16, F32, F64, S32, S64};
+    use Scalar::{B8, B16, B32, B64, S32, S64};
     let mut types: Vec<Scalar> = data.registers.iter().map(|r| r.ty).collect();
     let arithmetic = |i: &&Instruction| {
         matches!(i.action, Action::Compute | Action::Compare | Action::Atomic)
             && !matches!(i.ty, B8 | B16 | B32 | B64)
+            && copied(i) == 0
     };
     let mut used: Vec<Option<Scalar>> = vec![None; types.len()];
     for i in data.instructions.iter().filter(arithmetic) {
-        let read = i.operands.iter().filter_map(|o| match o {
-            Operand::Register(r) => Some(*r),
-            _ => None,
-        });
         let written = i.results.iter().copied().filter(|_| i.action == Action::Compute);
-        for r in read.chain(written) {
-            let Some(seen) = used.get_mut(r as usize) else { continue };
-            if matches!(i.ty, F16 | F32 | F64 | Scalar::Bf16) || seen.is_none() {
-                *seen = Some(i.ty);
+        for r in i.registers_read().chain(written) {
+            if let Some(seen) = used.get_mut(r as usize) {
+                prefer(seen, Some(i.ty));
+            }
+        }
+    }
+    for _ in 0..COPIES {
+        for i in &data.instructions {
+            let sources = i.operands.iter().take(copied(i)).filter_map(Operand::register);
+            let all: Vec<usize> =
+                sources.chain(i.results.iter().copied().take(copied(i).min(1))).map(|r| r as usize).collect();
+            let mut known = None;
+            all.iter().for_each(|r| prefer(&mut known, used.get(*r).copied().flatten()));
+            for r in all {
+                if let Some(seen) = used.get_mut(r) {
+                    prefer(seen, known);
+                }
             }
         }
     }
@@ -392,6 +403,27 @@ fn register_types(data: &DataFlow) -> Vec<Scalar> {
         }
     }
     types
+}
+
+/// Copies in a row through which the type of a register is followed.
+const COPIES: usize = 4;
+
+/// How many of the first operands of an instruction its first result has the bits of; 0: the instruction computes
+/// or is no copy. The type in the name of a copy says nothing.
+fn copied(i: &Instruction) -> usize {
+    match i.opcode.split('.').next() {
+        Some("mov" | "shfl") => 1,
+        Some("selp") => 2,
+        _ => 0,
+    }
+}
+
+/// Takes a type over if none is known, or if it is one of floating-point numbers.
+fn prefer(seen: &mut Option<Scalar>, new: Option<Scalar>) {
+    use Scalar::{Bf16, F16, F32, F64};
+    if seen.is_none() || matches!(new, Some(F16 | F32 | F64 | Bf16)) {
+        *seen = new.or(*seen);
+    }
 }
 
 /// The owner of the memory that a lane accesses.

@@ -36,6 +36,10 @@ _NAMES = {
     "Findings": "_findings",
     "Kernel": "_kernel",
     "cpu": "_device",
+    "ScheduleError": "_device",
+    "Configurations": "_compare",
+    "Outcome": "_compare",
+    "Table": "_recording",
     "Recording": "_recording",
     "read": "_recording",
     "Report": "_report",
@@ -44,6 +48,15 @@ _NAMES = {
     "profile": "_programs",
     "record": "_programs",
     "repeat": "_programs",
+    # Names of PRLX 0.5.
+    "TraceData": "_v1",
+    "TraceEvent": "_v1",
+    "TraceHeader": "_v1",
+    "WarpData": "_v1",
+    "diff_traces": "_v1",
+    "display_trace_summary": "_v1",
+    "find_differ_binary": "_v1",
+    "read_trace": "_v1",
 }
 
 __all__ = [
