@@ -59,7 +59,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
         text(&mut io::stdout().lock(), ui, &job, &done, &name)?;
         report::print_checks(found, ui)?;
         if done.stats.warp_instructions > 0 {
-            let seconds = done.stats.nanos as f64 / 1e9;
+            let seconds = done.stats.nanos.0 as f64 / 1e9;
             let rate = done.stats.warp_instructions as f64 / seconds.max(1e-9) / 1e6;
             ui.timing(&format!("{:.3} ms, {rate:.1} M warp instructions/s", seconds * 1e3));
         }
@@ -128,7 +128,7 @@ fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run, device: &str) -> i
     }
     match done.stats {
         LaunchStats { warp_instructions: 0, nanos } => {
-            writeln!(out, "{dim}{:.3} ms{off}", nanos as f64 / 1e6)
+            writeln!(out, "{dim}{:.3} ms{off}", nanos.0 as f64 / 1e6)
         }
         LaunchStats { warp_instructions, .. } => {
             writeln!(out, "{dim}{warp_instructions} warp instructions{off}")
@@ -233,7 +233,7 @@ fn as_json(job: &Job, done: &Run, device: &str) -> Value {
         .collect();
     let dims = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
     let (cost, amount) = match done.stats {
-        LaunchStats { warp_instructions: 0, nanos } => ("nanos", nanos),
+        LaunchStats { warp_instructions: 0, nanos } => ("nanos", nanos.0),
         LaunchStats { warp_instructions, .. } => ("warp_instructions", warp_instructions),
     };
     json!({
