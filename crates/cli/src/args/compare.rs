@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use prlx_analyze::outputs::Tolerance;
 
-use super::device::DeviceArgs;
+use super::device::{ContractArgs, DeviceArgs};
 use super::parse;
 use super::recorder::{LaunchSelectionArgs, RecorderArgs};
 use super::report::ReportArgs;
@@ -56,6 +56,8 @@ pub struct CompareArgs {
     pub selection: LaunchSelectionArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
+    #[command(flatten)]
+    pub contract: ContractArgs,
     #[command(flatten)]
     pub report: ReportArgs,
     #[command(flatten)]

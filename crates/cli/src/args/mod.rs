@@ -31,6 +31,7 @@ pub use assert::AssertArgs;
 pub use compare::{CommandWords, CompareArgs};
 pub use convert::{ConvertArgs, ConvertFormat};
 pub use cost::CostArgs;
+pub use device::ContractChoice;
 pub use diff::DiffArgs;
 pub use inspect::{InspectArgs, Show};
 pub use instrument::InstrumentArgs;
@@ -206,6 +207,7 @@ mod tests {
             declared::<RecorderArgs>(),
             declared::<recorder::LaunchSelectionArgs>(),
             declared::<device::DeviceArgs>(),
+            declared::<device::ContractArgs>(),
             declared::<ReportArgs>(),
             declared::<compare::ToleranceArgs>(),
             declared::<LegacyArgs>(),

@@ -7,7 +7,7 @@ use clap::Args;
 use prlx_trace::Level;
 
 use super::compare::{CompareArgs, ToleranceArgs};
-use super::device::DeviceArgs;
+use super::device::{ContractArgs, DeviceArgs};
 use super::parse;
 use super::recorder::{LaunchSelectionArgs, RecorderArgs};
 use super::report::ReportArgs;
@@ -26,6 +26,8 @@ pub struct RunArgs {
     pub json: bool,
     #[command(flatten)]
     pub device: DeviceArgs,
+    #[command(flatten)]
+    pub contract: ContractArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -47,6 +49,7 @@ impl RunArgs {
             recorder,
             selection: LaunchSelectionArgs::default(),
             device: self.device.clone(),
+            contract: self.contract,
             report: ReportArgs { json: self.json, findings: 1, ..ReportArgs::default() },
             seeds: self.seeds.clone(),
             no_zoom: false,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use prlx::device::Device;
+use prlx::device::{Device, DeviceOptions};
 use prlx::record::load;
 use prlx::schedules;
 use prlx_driver::element;
@@ -15,7 +15,7 @@ use prlx_trace::check::Findings;
 use prlx_trace::kernel::Scalar;
 use serde_json::{Value, json};
 
-use crate::args::RunArgs;
+use crate::args::{ContractChoice, RunArgs};
 use crate::commands::compare;
 use crate::failure;
 use crate::report;
@@ -28,7 +28,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
         let wrong = schedules::unexpected(&found);
         return Ok(ExitCode::from(if wrong { 1 } else { found.verdict.exit_code() }));
     }
-    let options = args.device.options();
+    let options = DeviceOptions { contract: args.contract.option(), ..args.device.options() };
     let job = load(&args.launch, &options)?;
     let mut device = Device::open(&options)?;
     let name = device.driver().info().name;
@@ -63,6 +63,9 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
             let rate = done.stats.warp_instructions as f64 / seconds.max(1e-9) / 1e6;
             ui.timing(&format!("{:.3} ms, {rate:.1} M warp instructions/s", seconds * 1e3));
         }
+    }
+    if args.contract.contract == ContractChoice::Both {
+        report::print_contraction(&job, &options, ui)?;
     }
     let wrong = done.outputs.iter().any(|o| o.expect.as_ref().is_some_and(|c| c.wrong > 0));
     Ok(ExitCode::from(u8::from(wrong || found.is_some_and(|f| f.errors() > 0))))

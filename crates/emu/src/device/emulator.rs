@@ -54,6 +54,9 @@ pub struct Options {
     pub dataflow: Option<u64>,
     /// Maximum number of bytes that a launch may print. The text of later calls is dropped.
     pub max_printed: u64,
+    /// Whether multiplications and additions without a rounding mode are fused, as the assembler does by
+    /// default.
+    pub contract: bool,
     /// Corrections that make approximate operations agree with a GPU, at most one for each operation.
     pub calibrations: Vec<Arc<Calibration>>,
     /// Lowest address of global memory. Devices of one process must not overlap.
@@ -73,6 +76,7 @@ impl Default for Options {
             checks: Checks::NONE,
             dataflow: None,
             max_printed: 1 << 20,
+            contract: true,
             calibrations: Vec::new(),
             first: FIRST,
             epoch: EPOCH,
@@ -190,6 +194,7 @@ impl Emulator {
             plan,
             stack: o.stack,
             simd: o.simd.min(Simd::detect()),
+            contract: o.contract,
             calibrations: &o.calibrations,
         };
         Ok(match (plan, m.code.get(kernel)) {
