@@ -223,7 +223,10 @@ fn products_are_fused_as_in_machine_code() {
     let Some(assembler) = Assembler::new("corpus") else { return };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (mut agree, mut all) = (0, 0);
-    for path in ["tests/kernels", "tests/field"].iter().flat_map(|f| modules(&root.join(f))) {
+    // One target of each kernel, and no second builds: assembling takes half a second for each.
+    let once = |p: &PathBuf| !p.ends_with("sm_90a.ptx") && !p.parent().is_some_and(|f| f.ends_with("x"));
+    let folders = ["tests/kernels", "tests/field"];
+    for path in folders.iter().flat_map(|f| modules(&root.join(f))).filter(once) {
         let source = fs::read_to_string(&path).unwrap();
         if let Some((right, candidates, differ)) = agreement(&assembler, &source) {
             agree += right;
@@ -234,8 +237,8 @@ fn products_are_fused_as_in_machine_code() {
         }
     }
     println!("{agree} of {all} products are fused as in machine code");
-    assert!(all > 500, "{all}");
-    assert!(agree * 1000 >= all * 985, "{agree} of {all}");
+    assert!(all > 300, "{all}");
+    assert!(agree * 1000 >= all * 995, "{agree} of {all}");
 }
 
 /// How many additions are fused in a kernel with these instructions.
