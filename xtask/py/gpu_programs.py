@@ -241,7 +241,7 @@ class Programs:
                 for key in ("launches", "recorded", "dropped"):
                     row[key] = sum(f[key] for f in files)
                 row["seconds"] = round(got[3], 2)
-                apart, packed = re.search(r"; ([0-9.]+) ms to take streams apart, ([0-9.]+) to pack", log.read_text()).groups()
+                apart, packed = re.search(r"; ([0-9.]+) ms to decode streams, ([0-9.]+) to compress", log.read_text()).groups()
                 row["apart_ms"], row["pack_ms"] = (round(float(t) / row["launches"], 2) for t in (apart, packed))
                 if row["recorded"] < launches or row["dropped"] or bare[1] != got[1]:
                     row["wrong"].append(f"{bare[1]} {got[1]} {got[2][-400:]}")

@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
+use prlx::device::DeviceOptions;
 use prlx_analyze::view::ViewModel;
 use prlx_analyze::{DiffOptions, Report};
+use prlx_driver::Job;
 use prlx_present::Sides;
 use prlx_trace::check::Findings;
 use prlx_trace::{Printed, Trace};
@@ -151,4 +153,12 @@ pub fn print_checks(found: Option<&Findings>, ui: &Ui) -> Result<ExitCode> {
     prlx_present::checks(&mut out, found, &ui.style())?;
     out.flush()?;
     Ok(ExitCode::from(u8::from(found.errors() > 0)))
+}
+
+/// Runs a launch without fused operations, too, and says which outputs depend on them.
+pub fn print_contraction(job: &Job, device: &DeviceOptions, ui: &Ui) -> Result<()> {
+    for sentence in prlx::contract::outputs_without_fusing(job, device, &ui.monitor())? {
+        ui.note(&format!("{}: {sentence}", prlx_present::safe(&job.name)));
+    }
+    Ok(())
 }

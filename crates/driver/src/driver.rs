@@ -8,7 +8,7 @@
 
 use prlx_plan::Plan;
 use prlx_trace::mark::Track;
-use prlx_trace::{Dim3, LaneMask, TableContents, WarpId, WarpStream};
+use prlx_trace::{Dim3, LaneMask, Nanos, TableContents, WarpId, WarpStream};
 
 use crate::error::{Error, ErrorKind};
 use crate::tensor_map::{BYTES, TensorMap};
@@ -70,7 +70,7 @@ pub struct LaunchStats {
     /// Number of executed warp instructions; 0 if the device does not count them.
     pub warp_instructions: u64,
     /// Wall time of the kernel.
-    pub nanos: u64,
+    pub nanos: Nanos,
 }
 
 /// What a device saw of a launch while it ran a plan's actions itself.

@@ -12,10 +12,11 @@ use prlx_trace::Printed;
 
 use crate::error::{EmuError, invalid};
 
-/// Bytes that one call may print: as many as CUDA's whole buffer holds by default.
+/// Maximum number of bytes that one call may print: the default size of CUDA's whole buffer.
 const CALL: usize = 1 << 20;
 
-/// Keeps the text of one call, or drops it if the whole text exceeded `limit` bytes.
+/// Appends the text of one call to `printed`. Drops it, and all later calls, once the whole text would exceed
+/// `limit` bytes.
 pub fn keep(printed: &mut Printed, text: &[u8], limit: u64) {
     if printed.dropped > 0 || (printed.text.len() + text.len()) as u64 > limit {
         printed.dropped += 1;
@@ -27,17 +28,17 @@ pub fn keep(printed: &mut Printed, text: &[u8], limit: u64) {
 /// Reads a byte of the thread's memory.
 type Byte<'a> = &'a dyn Fn(u64) -> Option<u8>;
 
-/// The text at an address, up to its zero.
+/// Reads the zero-terminated string at an address, at most 64 KiB of it.
 ///
 /// # Errors
-/// When it runs out of memory that can be read.
+/// If the string runs into memory that cannot be read.
 pub fn text(byte: Byte<'_>, at: u64) -> Result<String, EmuError> {
     let mut out = Vec::new();
     for i in 0..1 << 16 {
         match byte(at.wrapping_add(i)) {
             Some(0) => break,
             Some(b) => out.push(b),
-            None => return Err(invalid(format!("is given a text at {at:#x}, which can't be read"))),
+            None => return Err(invalid(format!("gets a string at {at:#x}, which can't be read"))),
         }
     }
     Ok(String::from_utf8_lossy(&out).into_owned())
@@ -54,10 +55,11 @@ struct Spec {
     precision: Option<usize>,
 }
 
-/// Appends the formatted text; gives the number of arguments.
+/// Formats the string at address `format` with the packed arguments at `args`, and appends the text to `out`.
+/// Returns the number of arguments that it used.
 ///
 /// # Errors
-/// When a pointer can't be read.
+/// If a string or an argument cannot be read, the text exceeds [`CALL`], or a conversion is not supported.
 pub fn format(out: &mut Vec<u8>, byte: Byte<'_>, format: u64, args: u64) -> Result<u32, EmuError> {
     let format = text(byte, format)?;
     let (mut at, mut n) = (args, 0);

@@ -1,5 +1,6 @@
 //! Parts of the device that tests and benchmarks of this crate reach into. No other crate uses them.
 
+pub use crate::decode::contract::{Contraction, Fusion, contraction};
 pub use crate::decode::coverage::{Coverage, coverage, tests};
 pub use crate::decode::select::{AluOp, select};
 pub use crate::error::EmuError;

@@ -24,6 +24,16 @@ pub enum DeviceChoice {
     Auto,
 }
 
+/// Whether the CPU device fuses multiplications and additions that name no rounding mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Contract {
+    /// Round twice, as code that is assembled with `--fmad=false`.
+    Off,
+    /// Fuse what the assembler fuses by default.
+    #[default]
+    On,
+}
+
 /// How launch files run. `None` and empty lists mean the device's defaults.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceOptions {
@@ -45,6 +55,8 @@ pub struct DeviceOptions {
     pub max_printed: Option<u64>,
     /// CPU device: host threads.
     pub threads: Option<usize>,
+    /// CPU device: whether multiplications and additions are fused.
+    pub contract: Contract,
     /// CPU device: files that calibrate approximate operations (`docs/calibration.md`).
     pub calibration: Vec<PathBuf>,
 }
@@ -125,9 +137,11 @@ impl Device {
 fn open_gpu(ordinal: u32, options: &DeviceOptions) -> Result<Device> {
     let limits = [options.max_steps, options.max_memory, options.max_printed];
     let limits = limits.iter().any(Option::is_some) || options.threads.is_some();
-    if limits || options.check.is_some() || !options.calibration.is_empty() {
+    let unfused = options.contract == Contract::Off;
+    if limits || unfused || options.check.is_some() || !options.calibration.is_empty() {
         bail!(
-            "--max-steps, --max-memory, --max-printed, --threads, --check and --calibration need the CPU device"
+            "--max-steps, --max-memory, --max-printed, --threads, --contract, --check and --calibration need the \
+             CPU device"
         );
     }
     let mut cuda = Cuda::new(ordinal)?;
@@ -160,6 +174,7 @@ fn open_cpu(options: &DeviceOptions) -> Result<Device> {
     }
     emulator.checks = options.check.unwrap_or_default();
     emulator.dataflow = options.dataflow;
+    emulator.contract = options.contract == Contract::On;
     for path in &options.calibration {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -16,6 +16,7 @@
 
 pub mod code;
 pub mod compare;
+pub mod contract;
 pub mod convert;
 pub mod cost;
 pub mod device;

@@ -156,7 +156,7 @@ impl Device {
         };
         Ok(Run {
             warp_instructions: stats.warp_instructions,
-            nanos: stats.nanos,
+            nanos: stats.nanos.0,
             printed_limit: prlx_present::printed_limit(&printed),
             printed: String::from_utf8_lossy(&printed.text).into_owned(),
             findings,

@@ -76,7 +76,8 @@ pub struct Launch {
     pub clusters: Option<Clusters>,
     /// Whether the launch ended early.
     pub stopped: bool,
-    /// Duration of the launch, with instrumentation and without, if they were measured.
+    /// Duration of the launch, with instrumentation and without, if they were measured. The CPU device has
+    /// no time: it counts executed warp instructions here.
     pub took: [Option<Nanos>; 2],
 }
 

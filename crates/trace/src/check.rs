@@ -57,12 +57,12 @@ macro_rules! kinds {
     };
 }
 
-/// How bad a finding is.
+/// Severity of a finding. Only errors fail `prlx run --check`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Grade {
-    /// The kernel is wrong: what it does is not defined, or not what it can have meant.
+    /// The kernel is wrong: its behaviour is undefined, or cannot be what its author meant.
     Error,
-    /// It may be meant so.
+    /// The kernel may be correct: it is slow, or depends on something that the check cannot see.
     Note,
 }
 
@@ -178,36 +178,36 @@ pub struct Finding {
     pub lanes: u64,
 }
 
-/// One side of a finding.
+/// One of the accesses, threads or places that a finding is about.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Side {
-    /// What it is to the finding: `this load`, `the other write`, `allocated here`.
+    /// Role in the finding: `this load`, `the other write`, `allocated here`.
     pub role: String,
-    /// Where in the code; `None`: nowhere, as a register that nothing sets.
+    /// The instruction; `None` if there is none, as for a register that no instruction sets.
     pub place: Option<Place>,
-    /// Who: those of the first visit.
+    /// The threads of the first execution at which the finding was made.
     pub threads: Option<Threads>,
     /// The memory that it accesses.
     pub memory: Option<Memory>,
 }
 
-/// Lanes of one warp.
+/// Some lanes of one warp, and where they are in the grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Threads {
     /// Position of their CTA in the grid.
     pub cta: Dim3,
-    /// Their warp in it.
+    /// Number of their warp in the CTA.
     pub warp: u32,
     /// The lanes of the warp that take part.
     pub lanes: LaneMask,
-    /// The first one's place in the CTA (`threadIdx`).
+    /// `threadIdx` of the lowest of these lanes.
     pub first: Dim3,
 }
 
-/// A space of memory, as threads see it.
+/// State space of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Space {
-    /// The device's, constants too.
+    /// Global memory and constant memory.
     #[default]
     Global,
     /// Shared memory of a CTA.
@@ -230,7 +230,7 @@ impl Space {
     }
 }
 
-/// A place in memory.
+/// The memory that one lane accesses, and the allocation around it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memory {
     /// State space of the address.
@@ -243,7 +243,7 @@ pub struct Memory {
     pub allocation: Option<Allocation>,
 }
 
-/// A named allocation or variable.
+/// A range of memory with a name: a buffer of the launch, or a variable of the module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Allocation {
     /// The argument's or variable's name, or a description.
@@ -254,7 +254,7 @@ pub struct Allocation {
     pub bytes: u64,
 }
 
-/// A place in the code.
+/// An instruction, in the module's text and in the source.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Place {
     /// Function, as the module names it.
@@ -263,8 +263,8 @@ pub struct Place {
     pub instruction: String,
     /// Its line in the module's text, from 1.
     pub module_line: u32,
-    /// Where its source is, innermost inlined function first, then where that was inlined, and so on; empty:
-    /// not known.
+    /// Source lines: that of the innermost inlined function first, then those of its callers. Empty if the
+    /// module has no line table.
     pub source: Vec<SourceLine>,
 }
 
@@ -275,7 +275,7 @@ impl Place {
     }
 }
 
-/// A line of source.
+/// A line of source, with the function that it was inlined from.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SourceLine {
     /// The file, as the module names it.
@@ -284,16 +284,16 @@ pub struct SourceLine {
     pub line: u32,
     /// Column, from 1; 0 unknown.
     pub column: u32,
-    /// The inlined function that it belongs to; empty: the place's own.
+    /// The inlined function that the line belongs to; empty if the line is in the function itself.
     pub function: String,
-    /// The line's text, once somebody has looked.
+    /// Text of the line, once [`source_texts`] has read the file.
     pub text: Option<String>,
 }
 
-/// All findings of a launch.
+/// What the checks found in one launch or in several.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Findings {
-    /// Those that are kept.
+    /// Findings, one for each kind and pair of places.
     pub list: Vec<Finding>,
     /// How many pairs of places are not in the list, because it is full.
     pub dropped: u64,
@@ -302,13 +302,13 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Those of one more launch.
+    /// Appends the findings of another launch.
     pub fn add(&mut self, more: Findings) {
         self.list.extend(more.list);
         self.dropped += more.dropped;
         self.unchecked.extend(more.unchecked);
     }
-    /// How many are errors.
+    /// Number of findings of grade [`Grade::Error`].
     pub fn errors(&self) -> usize {
         self.list.iter().filter(|f| f.kind.grade() == Grade::Error).count()
     }

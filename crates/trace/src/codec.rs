@@ -138,7 +138,8 @@ impl Error {
     }
 }
 
-/// Appends a base-128 number.
+/// Appends an unsigned number in LEB128: seven bits a byte, lowest first, the top bit set on all but the
+/// last.
 pub fn put_number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(low8(value) | 0x80);
@@ -263,12 +264,12 @@ impl<A: Codec, B: Codec> Codec for (A, B) {
     }
 }
 
-/// A structure's rows in `docs/format.md`.
+/// Describes a structure or an enumeration for the tables of `docs/format.md`.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Name of the type.
     pub name: &'static str,
-    /// What it is.
+    /// Doc comment of the type.
     pub doc: &'static str,
     /// Number in files, name, type and meaning: of a structure's fields (without number), or an enumeration's
     /// values.

@@ -52,7 +52,7 @@ impl DataFlow {
     }
 }
 
-/// A register of a function.
+/// A virtual register, as a function declares it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Register {
     /// Its name in the function.
@@ -131,14 +131,14 @@ pub struct Address {
     pub offset: i64,
 }
 
-/// An instruction of the code.
+/// One instruction of the module, with its operands and results as indices.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Instruction {
-    /// Where it is.
+    /// Its line in the module and in the source.
     pub place: Place,
     /// Opcode with its modifiers, as `fma.rn.f32`.
     pub opcode: String,
-    /// What it does.
+    /// Kind of the operation.
     pub action: Action,
     /// The type of its operation (the last type of the opcode; of a comparison, of what it compares).
     pub ty: Scalar,
@@ -163,7 +163,7 @@ impl Instruction {
     }
 }
 
-/// What one warp did.
+/// All that one warp executed, in flat tables that refer to each other by index.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct WarpFlow {
     /// The instructions in the order in which the warp executed them.
@@ -195,7 +195,7 @@ pub struct Visit {
     pub uniform: u32,
 }
 
-/// How an access uses memory.
+/// Whether an access reads memory, writes it, or does both as one operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum AccessKind {
     /// It reads the bytes.
@@ -212,7 +212,7 @@ pub enum AccessKind {
 pub struct Access {
     /// The visit: an index into [`WarpFlow::visits`].
     pub visit: u32,
-    /// What it does.
+    /// Whether it reads or writes.
     pub kind: AccessKind,
     /// The space of the addresses.
     pub space: Space,

@@ -275,7 +275,7 @@ impl Section<'_> {
     }
 }
 
-/// The sections of a file.
+/// Iterates over the sections of a file and checks the head of each.
 struct Sections<'a> {
     bytes: &'a [u8],
     from: Reader<'a>,
@@ -407,7 +407,10 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// The warps of an index.
+/// Reads the numbers, digests and drop counts of a launch's warps from its index section.
+///
+/// # Errors
+/// If the section ends early, or names a warp that the launch does not have.
 pub(crate) fn take_infos(from: &mut Reader<'_>, launch: &Launch) -> Result<Vec<WarpInfo>, Error> {
     // Number, digest, dropped: 10 bytes at least.
     let n = from.count(10)?;

@@ -19,28 +19,28 @@ use crate::ids::{LaneMask, SiteId};
 use crate::launch::{Event, Lanes, OperandRecord, WarpInfo, WarpStream};
 use crate::{Error, Level};
 
-/// Most bytes of an unpacked frame: as much as the host is willing to hold for one.
+/// Maximum size of an unpacked frame in bytes. It bounds what a reader allocates for one frame.
 pub const MOST: u64 = 1 << 30;
-/// Compression level of zstd.
+/// Compression level of zstd: its default, since higher levels pack streams hardly better.
 const LEVEL: i32 = 3;
-/// Frames are cut when they have this many warps …
+/// Maximum number of warps in a frame. A frame ends at this limit or at [`ELEMENTS`].
 pub const WARPS: usize = 256;
-/// … or elements.
+/// Number of elements at which a frame ends. The last warp of a frame may exceed it.
 pub const ELEMENTS: u64 = 1 << 20;
 
-/// Most bytes of an unpacked frame that takes `packed` bytes: 128 MiB and 256 times these, at most [`MOST`].
-/// A small file then never needs much memory. [`pack`] makes longer what packs better than that.
+/// Maximum size in bytes of a frame that takes `packed` bytes in the file: 128 MiB plus 256 times `packed`,
+/// at most [`MOST`]. A small file then never needs much memory. [`pack`] pads frames that pack better.
 pub fn most(packed: usize) -> u64 {
     (packed as u64).saturating_mul(RATIO).saturating_add(128 << 20).min(MOST)
 }
 
-/// How many bytes each packed byte may become.
+/// Maximum number of unpacked bytes for each packed byte, beyond the first 128 MiB.
 const RATIO: u64 = 256;
 
 /// Head of a zstd frame that decoders skip (RFC 8878, section 3.1.2); its length follows in four bytes.
 const SKIPPED: [u8; 4] = 0x184D_2A50u32.to_le_bytes();
 
-/// What a warp's stream is: the level's number.
+/// The level at which a stream was recorded.
 fn kind(lanes: &Lanes) -> Level {
     match lanes {
         Lanes::Path { .. } => Level::Path,
@@ -50,7 +50,7 @@ fn kind(lanes: &Lanes) -> Level {
     }
 }
 
-/// Bytes of numbers, a plane for each byte of them.
+/// Appends numbers as planes: first the lowest byte of each number, then the next byte of each, and so on.
 fn put_column<const N: usize>(out: &mut Vec<u8>, values: &[[u8; N]]) {
     for plane in 0..N {
         out.extend(values.iter().map(|v| v.get(plane).copied().unwrap_or_default()));

@@ -14,16 +14,16 @@ use crate::outputs::OutputContents;
 use crate::table::{Aggregate, NO_LINE, STEPS, Shown, Table, TableContents};
 use crate::trace::Recording;
 
-/// The field, and what is wrong with it.
+/// The path of the field, and what is wrong with its value.
 type Wrong = (String, String);
 
-/// Most decoder registers of a function; a lane's state is that large.
+/// Maximum number of decoder registers of a function. A lane's state needs one word for each.
 const SLOTS: u32 = 1 << 20;
-/// Most words of a marker's record.
+/// Maximum number of payload words in a marker's record.
 const PAYLOAD: usize = 2;
-/// Most lanes of a warp.
+/// Maximum number of lanes in a warp, on any device that the format knows.
 const LANES: usize = 64;
-/// Most threads of a CTA: far more than any device has.
+/// Maximum number of threads in a CTA: far more than any device has, and enough to bound tables.
 const THREADS: u64 = 1 << 16;
 
 fn wrong<T>(field: impl Into<String>, what: impl Into<String>) -> Result<T, Wrong> {
@@ -83,7 +83,10 @@ fn table(t: &Table) -> Result<(), Wrong> {
     }
 }
 
-/// What markers left.
+/// Checks what markers recorded: lanes, and the numbers of markers.
+///
+/// # Errors
+/// The first field that is out of range.
 pub fn marks(all: &Marks, modules: &[Module]) -> Result<(), Wrong> {
     let known = entry("module", all.module.0, modules)?.marks.len();
     for (i, track) in all.tracks.iter().enumerate() {
@@ -111,7 +114,10 @@ pub fn output(o: &OutputContents, launches: &[Recording]) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// What was in a table.
+/// Checks the contents of a probe program's table against its declaration in the module.
+///
+/// # Errors
+/// The first row or cell that does not fit.
 pub fn tally(t: &TableContents, modules: &[Module]) -> Result<(), Wrong> {
     let m = entry("module", t.module.0, modules)?;
     let of = entry("table", t.table, &m.tables)?;

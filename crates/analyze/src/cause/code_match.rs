@@ -207,3 +207,16 @@ fn key(i: &Instruction, detail: Detail) -> u64 {
     matches!(i.action, Action::Branch | Action::Call).hash(&mut hash);
     hash.finish()
 }
+
+/// What differs if only one side lets the assembler fuse an addition with a multiplication.
+pub fn contracted([a, b]: [&Instruction; 2]) -> Option<String> {
+    let rounds = |i: &Instruction| i.opcode.split('.').any(|word| word == "rn");
+    let adds = |i: &Instruction| matches!(i.opcode.split('.').next(), Some("add" | "sub"));
+    if !adds(a) || !adds(b) || rounds(a) == rounds(b) {
+        return None;
+    }
+    let (fused, twice) = if rounds(b) { ("A", "B") } else { ("B", "A") };
+    Some(format!(
+        "{fused} fuses the addition with a multiplication and rounds once; {twice} rounds the product and the sum"
+    ))
+}

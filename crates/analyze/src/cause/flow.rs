@@ -359,8 +359,8 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// The types of registers: as declared, or for untyped bits, that of the arithmetic they take part in, directly
-/// or through copies.
+/// The types of registers: as declared, or for untyped bits, that of the arithmetic they take part in,
+/// directly or through copies.
 fn register_types(data: &DataFlow) -> Vec<Scalar> {
     use Scalar::{B8, B16, B32, B64, S32, S64};
     let mut types: Vec<Scalar> = data.registers.iter().map(|r| r.ty).collect();
@@ -408,8 +408,8 @@ fn register_types(data: &DataFlow) -> Vec<Scalar> {
 /// Copies in a row through which the type of a register is followed.
 const COPIES: usize = 4;
 
-/// How many of the first operands of an instruction its first result has the bits of; 0: the instruction computes
-/// or is no copy. The type in the name of a copy says nothing.
+/// How many of the first operands of an instruction its first result has the bits of; 0: the instruction
+/// computes or is no copy. The type in the name of a copy says nothing.
 fn copied(i: &Instruction) -> usize {
     match i.opcode.split('.').next() {
         Some("mov" | "shfl") => 1,

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use prlx_trace::check::Space;
 use prlx_trace::dataflow::{Action, Instruction, Operand};
 
-use super::code_match::{CodeMatch, alike};
+use super::code_match::{CodeMatch, alike, contracted};
 use super::flow::{At, Flow, Source, Word, Writer};
 use super::value::{Canonical, canonical};
 use crate::report::CauseClass;
@@ -707,7 +707,9 @@ impl<'a> Walk<'a> {
             }
         }
         if differing.is_empty() {
-            let what = format!("the operands of `{}` agree and its result does not", code[0].opcode);
+            let what = contracted(code).unwrap_or_else(|| {
+                format!("the operands of `{}` agree and its result does not", code[0].opcode)
+            });
             return self.find(pair, CauseClass::Operation, 1, at.map(Some), what);
         }
         let context = (code[0].action == Action::Compare).then_some(Context::Guard);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::device::DeviceArgs;
+use super::device::{ContractArgs, DeviceArgs};
 use super::parse;
 use super::part::PartArgs;
 use super::recorder::{LaunchSelectionArgs, RecorderArgs};
@@ -58,6 +58,8 @@ pub struct CompareArgs {
     pub selection: LaunchSelectionArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
+    #[command(flatten)]
+    pub contract: ContractArgs,
     #[command(flatten)]
     pub report: ReportArgs,
     #[command(flatten)]

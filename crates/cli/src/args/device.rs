@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use prlx::device::{DeviceChoice, DeviceOptions};
+use prlx::device::{Contract, DeviceChoice, DeviceOptions};
 use prlx_emu::Checks;
 
 use super::parse;
@@ -48,6 +48,35 @@ pub struct DeviceArgs {
     pub calibration: Vec<PathBuf>,
 }
 
+/// Whether multiplications and additions are fused.
+#[derive(Args, Debug, Clone, Copy, Default)]
+#[command(next_help_heading = "Device options (launch files)")]
+pub struct ContractArgs {
+    /// CPU device: fuse multiplications and additions without a rounding mode, as the assembler does (`on`),
+    /// round twice (`off`), or run both ways and say whether outputs differ (`both`) (docs/cpu.md)
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub contract: ContractChoice,
+}
+
+/// The values of `--contract`.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ContractChoice {
+    /// Round after the multiplication and after the addition.
+    Off,
+    /// Fuse what the assembler fuses.
+    #[default]
+    On,
+    /// Fuse, and run again without to compare the outputs.
+    Both,
+}
+
+impl ContractArgs {
+    /// What the device does in the first run.
+    pub fn option(&self) -> Contract {
+        if self.contract == ContractChoice::Off { Contract::Off } else { Contract::On }
+    }
+}
+
 impl DeviceArgs {
     /// The options of the library.
     pub fn options(&self) -> DeviceOptions {
@@ -60,6 +89,7 @@ impl DeviceArgs {
             max_printed: self.max_printed,
             check: self.check,
             dataflow: None,
+            contract: Contract::default(),
             threads: self.threads,
             calibration: self.calibration.clone(),
         }

@@ -33,6 +33,7 @@ pub use assert::AssertArgs;
 pub use compare::{CommandWords, CompareArgs};
 pub use convert::{ConvertArgs, ConvertFormat};
 pub use cost::CostArgs;
+pub use device::ContractChoice;
 pub use diff::DiffArgs;
 pub use inspect::{InspectArgs, Show};
 pub use instrument::InstrumentArgs;
@@ -209,6 +210,7 @@ mod tests {
             declared::<recorder::LaunchSelectionArgs>(),
             declared::<part::PartArgs>(),
             declared::<device::DeviceArgs>(),
+            declared::<device::ContractArgs>(),
             declared::<ReportArgs>(),
             declared::<tolerance::ToleranceArgs>(),
             declared::<LegacyArgs>(),

@@ -7,7 +7,7 @@ use clap::Args;
 use prlx_trace::Level;
 
 use super::compare::CompareArgs;
-use super::device::DeviceArgs;
+use super::device::{ContractArgs, DeviceArgs};
 use super::parse;
 use super::part::PartArgs;
 use super::recorder::{LaunchSelectionArgs, RecorderArgs};
@@ -30,6 +30,8 @@ pub struct RunArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub tolerance: ToleranceArgs,
+    #[command(flatten)]
+    pub contract: ContractArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -52,6 +54,7 @@ impl RunArgs {
             part: PartArgs::default(),
             selection: LaunchSelectionArgs::default(),
             device: self.device.clone(),
+            contract: self.contract,
             report: ReportArgs { json: self.json, findings: 1, ..ReportArgs::default() },
             seeds: self.seeds.clone(),
             no_zoom: false,

@@ -5,13 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use prlx::compare::{CompareOptions, compare_launch_files, compare_programs};
+use prlx::device::DeviceOptions;
 use prlx::input::require_launch_files;
 use prlx::record::load;
 use prlx::{diff, schedules};
 use prlx_analyze::runs::schedules::Schedules;
 use prlx_present::Sides;
 
-use crate::args::{CommandWords, CompareArgs};
+use crate::args::{CommandWords, CompareArgs, ContractChoice};
 use crate::launch_timeline;
 use crate::report;
 use crate::ui::Ui;
@@ -44,6 +45,11 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
         printed: Some(found.printed.each_ref()),
     };
     let code = report::print(&found.report, sides, &args.report, ui)?;
+    if args.contract.contract == ContractChoice::Both {
+        for job in &jobs[..if args.b.is_some() { 2 } else { 1 }] {
+            report::print_contraction(job, &options.device, ui)?;
+        }
+    }
     if !args.report.json {
         let printed = found.printed.each_ref();
         report::print_texts(printed, &found.report.names, args.printed, ui)?;
@@ -87,7 +93,7 @@ pub fn explore(args: &CompareArgs, ui: &Ui) -> Result<Schedules> {
 fn options(args: &CompareArgs) -> CompareOptions {
     CompareOptions {
         recorder: args.recorder.options(),
-        device: args.device.options(),
+        device: DeviceOptions { contract: args.contract.option(), ..args.device.options() },
         diff: report::diff_options(&args.report),
         views: report::views(&args.report),
         zoom: !args.no_zoom,

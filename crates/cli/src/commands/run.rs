@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use prlx::device::Device;
+use prlx::device::{Device, DeviceOptions};
 use prlx::record::load;
 use prlx::schedules;
 use prlx_driver::element;
@@ -15,7 +15,7 @@ use prlx_trace::check::Findings;
 use prlx_trace::kernel::Scalar;
 use serde_json::{Value, json};
 
-use crate::args::RunArgs;
+use crate::args::{ContractChoice, RunArgs};
 use crate::commands::compare;
 use crate::failure;
 use crate::report;
@@ -34,7 +34,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
              states the tolerance of one run"
         );
     }
-    let options = args.device.options();
+    let options = DeviceOptions { contract: args.contract.option(), ..args.device.options() };
     let job = load(&args.launch, &options)?;
     let mut device = Device::open(&options)?;
     let name = device.driver().info().name;
@@ -65,10 +65,13 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
         text(&mut io::stdout().lock(), ui, &job, &done, &name)?;
         report::print_checks(found, ui)?;
         if done.stats.warp_instructions > 0 {
-            let seconds = done.stats.nanos as f64 / 1e9;
+            let seconds = done.stats.nanos.0 as f64 / 1e9;
             let rate = done.stats.warp_instructions as f64 / seconds.max(1e-9) / 1e6;
             ui.timing(&format!("{:.3} ms, {rate:.1} M warp instructions/s", seconds * 1e3));
         }
+    }
+    if args.contract.contract == ContractChoice::Both {
+        report::print_contraction(&job, &options, ui)?;
     }
     let wrong = done.outputs.iter().any(|o| o.expect.as_ref().is_some_and(|c| c.wrong > 0));
     Ok(ExitCode::from(u8::from(wrong || found.is_some_and(|f| f.errors() > 0))))
@@ -134,7 +137,7 @@ fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run, device: &str) -> i
     }
     match done.stats {
         LaunchStats { warp_instructions: 0, nanos } => {
-            writeln!(out, "{dim}{:.3} ms{off}", nanos as f64 / 1e6)
+            writeln!(out, "{dim}{:.3} ms{off}", nanos.0 as f64 / 1e6)
         }
         LaunchStats { warp_instructions, .. } => {
             writeln!(out, "{dim}{warp_instructions} warp instructions{off}")
@@ -239,7 +242,7 @@ fn as_json(job: &Job, done: &Run, device: &str) -> Value {
         .collect();
     let dims = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
     let (cost, amount) = match done.stats {
-        LaunchStats { warp_instructions: 0, nanos } => ("nanos", nanos),
+        LaunchStats { warp_instructions: 0, nanos } => ("nanos", nanos.0),
         LaunchStats { warp_instructions, .. } => ("warp_instructions", warp_instructions),
     };
     json!({

@@ -37,7 +37,10 @@ fn captured_launches_run_and_are_replaced() {
         prlx(&folder, &words.concat(), &[])
     };
     let (code, _, err) = record(&[]);
-    assert!(code == Some(2) && err.contains("choose some with --launch or --count"), "{err}");
+    assert!(code == Some(2) && err.contains("choose single ones with --launch"), "{err}");
+    // One long range is enough to copy too much, whatever the others are.
+    let (code, _, err) = record(&["--launch", "2", "--launch", "0-900"]);
+    assert!(code == Some(2) && err.contains("choose single ones with --launch"), "{err}");
     let (code, _, err) = record(&["--launch", "2"]);
     assert!(code == Some(0) && err.contains("captured: prlx run r.prlx/"), "{err}");
     let file = err.lines().find_map(|l| l.strip_prefix("captured: prlx run ")).unwrap();

@@ -88,6 +88,22 @@ fn of_run(json: &Value) -> Answer {
     Answer { verdict: "finding".into(), class: class.into(), lines: lines.collect() }
 }
 
+/// What a probe names first: the first table with rows, and the lines of the places that are its keys.
+fn of_probe(json: &Value) -> Answer {
+    let rows = |t: &Value| t["rows"].as_array().cloned().unwrap_or_default();
+    let Some(table) = json["tables"].as_array().into_iter().flatten().find(|t| !rows(t).is_empty()) else {
+        return Answer { verdict: "empty".into(), ..Answer::default() };
+    };
+    let keys = rows(table).into_iter().map(|row| row["key"][0].clone());
+    let line = |key: Value| {
+        let place = key.as_str()?.split(' ').next()?;
+        let (file, line) = place.rsplit_once(':')?;
+        Some((file.to_owned(), line.parse().ok()?))
+    };
+    let class = table["name"].as_str().unwrap_or_default().into();
+    Answer { verdict: "values".into(), class, lines: keys.filter_map(line).collect() }
+}
+
 fn answer(folder: &Path, row: &Row) -> Answer {
     let mut prlx = Command::new(env!("CARGO_BIN_EXE_prlx"));
     prlx.current_dir(folder).env("NO_COLOR", "1").args(row.command.split(' ')).arg("--json");
@@ -97,6 +113,7 @@ fn answer(folder: &Path, row: &Row) -> Answer {
     let out = prlx.output().expect("prlx runs");
     match serde_json::from_slice::<Value>(&out.stdout) {
         Ok(json) if row.command.starts_with("run") => of_run(&json),
+        Ok(json) if row.command.starts_with("probe") => of_probe(&json),
         Ok(json) => of_comparison(&json),
         Err(_) => Answer { verdict: String::from_utf8_lossy(&out.stderr).into_owned(), ..Answer::default() },
     }

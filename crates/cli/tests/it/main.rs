@@ -12,6 +12,7 @@ mod machine_code;
 #[path = "../../../../tests/nvidia.rs"]
 mod nvidia;
 mod planted_causes;
+mod probe_constants;
 mod probe_program;
 mod profile_program;
 mod programs;

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use prlx_isa::image::{Target, is_binary};
 use prlx_plan::Plan;
+use prlx_trace::Nanos;
 use prlx_trace::kernel::Param;
 
 use crate::assemble;
@@ -442,7 +443,7 @@ impl Driver for Cuda {
         let nanos = ended.and_then(|()| library.synchronize()).and_then(|()| library.timer_elapsed(&timer));
         library.destroy_timer(timer);
         let nanos = nanos.map_err(|e| self.fault(e, kernel, config))?;
-        Ok(LaunchStats { warp_instructions: 0, nanos })
+        Ok(LaunchStats { warp_instructions: 0, nanos: Nanos(nanos) })
     }
 }
 

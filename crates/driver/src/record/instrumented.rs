@@ -428,5 +428,5 @@ fn started(ended: Result<LaunchStats, Error>) -> Result<Result<LaunchStats, Erro
 
 /// Warp instructions if the device counts them, nanoseconds otherwise.
 pub(super) fn amount(stats: &LaunchStats) -> u64 {
-    if stats.warp_instructions > 0 { stats.warp_instructions } else { stats.nanos }
+    if stats.warp_instructions > 0 { stats.warp_instructions } else { stats.nanos.0 }
 }

@@ -15,7 +15,7 @@ use prlx_plan::{Filter, FunctionPlan, Plan, RecordingRequest};
 use prlx_trace::device::{Context, EventRecord, Finals, HiddenParameter};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
-use prlx_trace::{Dim3, Level, SiteId, WarpId};
+use prlx_trace::{Dim3, Level, Nanos, SiteId, WarpId};
 
 fn job(ctas: u32, threads: u32) -> Job {
     let param = |name: &str, offset, ty: Scalar| Param { name: name.into(), ty, offset, size: ty.bits() / 8 };
@@ -80,7 +80,7 @@ fn recorded(level: Level, job: &Job, options: RecordOptions, body: Body) -> Resu
             assert_eq!(params.len(), 16 + HiddenParameter::SIZE, "the hidden parameter is aligned");
             body(&mut Lanes::new(memory, level, 32, params));
         }
-        Ok(LaunchStats { warp_instructions: if text == "bare" { 10 } else { 15 }, nanos: 1 })
+        Ok(LaunchStats { warp_instructions: if text == "bare" { 10 } else { 15 }, nanos: Nanos(1) })
     });
     let limit = device.limit;
     let result = record(&mut device, "instrumented", &plan(level), job, &options);

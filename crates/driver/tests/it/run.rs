@@ -4,6 +4,7 @@ use crate::fake::{self, Fake};
 use prlx_driver::job::Expect;
 use prlx_driver::run::compare;
 use prlx_driver::{Error, ErrorKind, Job, LaunchStats, npy, run};
+use prlx_trace::Nanos;
 use prlx_trace::kernel::Scalar;
 
 const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n
@@ -31,7 +32,7 @@ fn outputs_are_compared_and_saved() {
     let mut device = Fake::new(|memory, text, config, params| {
         assert_eq!((text, config.block.x, params.len()), (PTX, 32, 24));
         add(memory, params);
-        Ok(LaunchStats { warp_instructions: 12, nanos: 1 })
+        Ok(LaunchStats { warp_instructions: 12, nanos: Nanos(1) })
     });
     let mut job = job();
     job.folder = std::env::temp_dir().join(format!("prlx-run-{}", std::process::id()));

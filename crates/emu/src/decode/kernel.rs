@@ -19,6 +19,8 @@ use prlx_plan::{At, Plan};
 
 use super::binder::{Binder, BranchFixup, PlaneCounts};
 use super::call_graph::{is_recursive, reachable};
+use super::contract::{Contraction, contraction};
+use super::fused::Fused;
 use super::{hooks, instruction, layout};
 use crate::calibration::Calibration;
 use crate::code::{Code, FunctionEntry, Op};
@@ -42,6 +44,8 @@ pub struct Request<'a> {
     pub stack: u32,
     /// The instruction set that operations are compiled for.
     pub simd: Simd,
+    /// Whether multiplications and additions are fused as the assembler does.
+    pub contract: bool,
     /// Corrections of approximate operations.
     pub calibrations: &'a [Arc<Calibration>],
 }
@@ -169,6 +173,11 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Un
             }
         }
     };
+    let mut fused = Fused::new(if r.contract && !r.module.debug {
+        contraction(function)
+    } else {
+        Contraction::default()
+    });
     hook(b, At::Entry, InstId(0));
     let mut fixes = Vec::new();
     let mut starts = Vec::with_capacity(function.blocks.len());
@@ -180,7 +189,13 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Un
             let Some(inst) = function.insts.get(id.index()) else { continue };
             hook(b, At::Before(id), id);
             b.begin(id, inst.guard);
-            if let Err(why) = instruction::instruction(b, inst, r.simd, &mut fixes) {
+            let decoded = match fused.fusion(id) {
+                Some(fusion) => fused.emit(b, inst, fusion, r.simd),
+                None => fused
+                    .keep_factors(b, id, inst)
+                    .and_then(|()| instruction::instruction(b, inst, r.simd, &mut fixes)),
+            };
+            if let Err(why) = decoded {
                 refused.push(UnsupportedInst { function: f, inst: id, why });
             }
             hook(b, At::After(id), id);

@@ -3,14 +3,17 @@
 mod address;
 mod binder;
 mod call_graph;
+pub mod contract;
 mod control;
 mod copies;
 pub mod coverage;
+mod fused;
 mod hooks;
 mod instruction;
 mod kernel;
 mod layout;
 mod matrix;
+mod regions;
 pub mod select;
 mod wgmma;
 

@@ -12,7 +12,7 @@ use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_plan::Plan;
 use prlx_trace::check::Findings;
 use prlx_trace::dataflow::DataFlow;
-use prlx_trace::{Dim3, Printed};
+use prlx_trace::{Dim3, Nanos, Printed};
 use rustc_hash::FxHashMap;
 
 use crate::calibration::Calibration;
@@ -35,30 +35,34 @@ use prlx_lanes::Simd;
 /// Limits of the device.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Instructions that one CTA may execute before it counts as stuck. A CTA that only waits is stopped
-    /// earlier.
+    /// Warp instructions that one CTA may execute before the launch is stopped. A CTA whose threads all wait
+    /// for each other is stopped at once.
     pub max_steps: u64,
-    /// Bytes of global memory, of CTAs under way, of what checks note, and of what is recorded.
+    /// Maximum number of bytes for global memory, running CTAs, the checks' shadow memory and recordings
+    /// together.
     pub max_memory: u64,
-    /// Host threads under seed 0; 0: as many as there are processors, and one for a kernel in which
-    /// the order of CTAs can show (`cta_order::matters`). Under any other seed it is always one.
+    /// Host threads under seed 0. The value 0 means one for each processor, or a single one for a kernel
+    /// whose result may depend on the order of CTAs (`cta_order::matters`). Other seeds use a single thread.
     pub threads: usize,
-    /// Bytes of stack for a thread of a kernel whose calls recurse.
+    /// Stack size in bytes of a thread, for kernels with recursive calls.
     pub stack: u32,
-    /// What of the host's processor may be used.
+    /// Vector instructions of the host that the interpreter may use.
     pub simd: Simd,
-    /// What is checked; a launch with checks runs on one host thread.
+    /// Enabled checks. A launch with checks runs on one host thread.
     pub checks: Checks,
-    /// Bytes that the data flow of a launch may take; `None`: it is not recorded. A launch that records it
-    /// runs on one host thread.
+    /// Maximum size in bytes of a launch's data flow; `None` to record none. A launch that records its data
+    /// flow runs on one host thread.
     pub dataflow: Option<u64>,
-    /// Bytes of text that a launch may print; the device drops the text of later calls. CUDA's default.
+    /// Maximum number of bytes that a launch may print. The text of later calls is dropped.
     pub max_printed: u64,
-    /// Corrections of approximate operations: at most one for each.
+    /// Whether multiplications and additions without a rounding mode are fused, as the assembler does by
+    /// default.
+    pub contract: bool,
+    /// Corrections that make approximate operations agree with a GPU, at most one for each operation.
     pub calibrations: Vec<Arc<Calibration>>,
-    /// Where global memory begins: devices of one process have none in common.
+    /// Lowest address of global memory. Devices of one process must not overlap.
     pub first: u64,
-    /// What `%globaltimer` shows at a launch's first step.
+    /// Value of `%globaltimer` at the first step of a launch, in nanoseconds.
     pub epoch: u64,
     /// Ends the launch that runs when it is set, with an error of kind `Cancelled`.
     pub cancel: Arc<AtomicBool>,
@@ -75,6 +79,7 @@ impl Default for Options {
             checks: Checks::NONE,
             dataflow: None,
             max_printed: 1 << 20,
+            contract: true,
             calibrations: Vec::new(),
             first: FIRST,
             epoch: EPOCH,
@@ -83,9 +88,9 @@ impl Default for Options {
     }
 }
 
-/// Shared memory of a CTA, at most, as on an H200.
+/// Maximum shared memory of a CTA in bytes, as on an H200.
 const MAX_SHARED: u64 = 227 << 10;
-/// Threads of a CTA, at most.
+/// Maximum number of threads in a CTA.
 const MAX_THREADS: u64 = 1024;
 
 struct Loaded {
@@ -100,7 +105,7 @@ struct Loaded {
 pub struct Emulator {
     options: Options,
     memory: Memory,
-    /// Bytes that the host keeps for its launch.
+    /// Bytes of the memory limit that the caller uses itself, as for the recording of a launch.
     host_bytes: u64,
     modules: FxHashMap<u64, Loaded>,
     next: u64,
@@ -120,11 +125,11 @@ impl std::fmt::Debug for Emulator {
 }
 
 impl Emulator {
-    /// With these limits.
+    /// Creates a device without modules and allocations.
     pub fn new(options: Options) -> Emulator {
         Emulator { memory: Memory::from(options.first), options, ..Emulator::default() }
     }
-    /// Bytes that the device may use.
+    /// The memory limit in bytes, less what the caller uses itself.
     fn limit(&self) -> u64 {
         self.options.max_memory.saturating_sub(self.host_bytes)
     }
@@ -143,40 +148,41 @@ impl Emulator {
         let text = format!("{what} are more than the {left} left of {}", self.options.max_memory);
         Error::new(ErrorKind::Memory, text).help("raise the memory limit (--max-memory)")
     }
-    /// What `%globaltimer` shows at the first step of the launches that come.
+    /// Sets the value of `%globaltimer` at the first step of later launches, in nanoseconds.
     pub fn timer_shows(&mut self, nanos: u64) {
         self.options.epoch = nanos;
     }
-    /// Takes what the last launch has printed, also if the launch was stopped.
+    /// Takes the text that the last launch printed, also if the launch was stopped.
     pub fn take_printed(&mut self) -> Printed {
         std::mem::take(&mut self.printed)
     }
-    /// What the checks of launches have found since the last call.
+    /// Takes the findings of all launches since the last call.
     pub fn take_findings(&mut self) -> Findings {
         std::mem::take(&mut self.findings)
     }
-    /// The data flow of the last launch, if it was recorded.
+    /// Takes the data flow of the last launch, if it was recorded.
     pub fn take_dataflow(&mut self) -> Option<DataFlow> {
         self.dataflow.take()
     }
-    /// The address of a module's variable.
+    /// Returns the address of a module's variable, or `None` if the module has no such variable in memory.
     pub fn symbol(&self, module: ModuleHandle, name: &str) -> Option<DevicePtr> {
         let m = self.modules.get(&module.0)?;
         let i = m.module.symbols.iter().position(|s| s.name == name)?;
         m.addresses[i].map(DevicePtr)
     }
-    /// The allocation that holds an address, or the variable: where it begins, and its bytes.
+    /// Returns the first address and the size in bytes of the allocation or variable that contains `at`.
     pub fn allocation(&self, at: DevicePtr) -> Option<(DevicePtr, u64)> {
         self.memory.find(at.0, &mut 0).map(|a| (DevicePtr(a.base), a.region.len()))
     }
-    /// The module as it was read.
+    /// Returns a loaded module as the parser understood it.
     pub fn module(&self, module: ModuleHandle) -> Option<&Module> {
         self.modules.get(&module.0).map(|m| &m.module)
     }
-    /// Whether a launch can be started: what [`Driver::launch`] finds wrong before the first instruction.
+    /// Checks a launch as [`Driver::launch`] does before the first instruction, without running it.
     ///
     /// # Errors
-    /// When the kernel is not there or not supported, or the shape or the parameters do not fit it.
+    /// If the module has no such kernel, the kernel uses something unsupported, or the launch dimensions or
+    /// parameters do not fit it.
     pub fn fits(
         &mut self,
         module: ModuleHandle,
@@ -190,7 +196,7 @@ impl Emulator {
         check(&m.module, function, &code, config, params)?;
         cluster(function, config).map(drop)
     }
-    /// A kernel made ready; without a plan it is kept.
+    /// Decodes a kernel. Code without a plan is cached.
     fn code(&mut self, module: ModuleHandle, kernel: &str, plan: Option<&Plan>) -> Result<Arc<Code>, Error> {
         let o = &self.options;
         let m = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
@@ -202,6 +208,7 @@ impl Emulator {
             plan,
             stack: o.stack,
             simd: o.simd.min(Simd::detect()),
+            contract: o.contract,
             calibrations: &o.calibrations,
         };
         Ok(match (plan, m.code.get(kernel)) {
@@ -272,7 +279,7 @@ impl Emulator {
         }
         self.printed = launch.printed.into_inner().unwrap_or_default();
         self.memory.mark_all_written();
-        let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let nanos = Nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
         let stats = LaunchStats { warp_instructions: outcome.instructions, nanos };
         Ok((outcome, stats))
     }

@@ -45,6 +45,7 @@ pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> 
         plan: None,
         stack: Options::default().stack,
         simd: Simd::Base,
+        contract: false,
         calibrations: &[],
     };
     let (code, missing) = decode::attempt(&request, root);

@@ -80,6 +80,7 @@ mod tests {
             plan,
             stack,
             simd: Simd::Base,
+            contract: false,
             calibrations: &[],
         };
         matters(&decode(&r).unwrap())

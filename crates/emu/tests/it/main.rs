@@ -15,6 +15,7 @@ mod check_init;
 mod check_race;
 mod check_sync;
 mod cluster;
+mod contract;
 mod control;
 mod dataflow;
 mod exchanges;
@@ -25,3 +26,8 @@ mod order;
 mod tensor;
 mod time;
 mod wgmma;
+
+#[path = "../../../../tests/nvidia.rs"]
+mod nvidia;
+#[path = "../../../../tests/tools.rs"]
+mod tools;

@@ -20,11 +20,37 @@ pub(super) struct Calls {
     by_name: HashMap<String, usize>,
     /// Whether each function calls a recorded one.
     from: Vec<bool>,
-    /// Where a parameter is inserted: offset, whether it is the first, whether there is no list, and the
-    /// function.
-    lists: Vec<(usize, bool, bool, usize)>,
+    /// Where parameters are inserted: offset, kind of place, and the function.
+    lists: Vec<(usize, ListPlace, usize)>,
     /// Whether the parameters of each function are registers.
     pub(super) registers: Vec<bool>,
+    /// Whether each function is variadic: its last parameter is an array without a size.
+    pub(super) variadic: Vec<bool>,
+}
+
+/// Where an entry is inserted into a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ListPlace {
+    /// After the last entry.
+    Last,
+    /// Before the last entry, which is the array of variadic arguments.
+    BeforeLast,
+    /// Into an empty list.
+    Only,
+    /// Where there is no list.
+    NoList,
+}
+
+impl ListPlace {
+    /// The text that inserts an entry here.
+    pub fn text(self, entry: &str, separator: &str) -> String {
+        match self {
+            ListPlace::Last => format!("{separator}{entry}"),
+            ListPlace::BeforeLast => format!("{entry}{separator}"),
+            ListPlace::Only => entry.to_owned(),
+            ListPlace::NoList => format!("({entry})"),
+        }
+    }
 }
 
 impl Calls {
@@ -32,16 +58,24 @@ impl Calls {
     pub fn find(source: &str, module: &Module, recorded: &[bool]) -> Result<Calls, Error> {
         let by_name = module.functions.iter().enumerate().map(|(i, f)| (f.name.clone(), i)).collect();
         let registers = module.functions.iter().map(|f| register_list(source, f)).collect();
-        let mut calls =
-            Calls { recorded: recorded.to_vec(), by_name, from: Vec::new(), lists: Vec::new(), registers };
+        let list = |f: &Function| tokens(source, f.params_span.start as usize, f.params_span.end as usize);
+        let variadic = module.functions.iter().map(|f| is_variadic(&list(f))).collect();
+        let mut calls = Calls {
+            recorded: recorded.to_vec(),
+            by_name,
+            from: Vec::new(),
+            lists: Vec::new(),
+            registers,
+            variadic,
+        };
         calls.from =
             module.functions.iter().map(|f| f.insts.iter().any(|i| calls.recorded(module, i))).collect();
         for (i, f) in module.functions.iter().enumerate().filter(|(i, _)| recorded[*i]) {
             if f.kind == FunctionKind::Kernel {
                 parameters_fit(module, f)?;
             }
-            let list = tokens(source, f.params_span.start as usize, f.params_span.end as usize);
-            calls.lists.push(end_of_list(&list, f.params_span.start as usize, i));
+            let (at, place) = end_of_list(&list(f), f.params_span.start as usize);
+            calls.lists.push((at, place, i));
         }
         calls.mentions(source, module)?;
         Ok(calls)
@@ -85,7 +119,8 @@ impl Calls {
                             Some("(") => closing(&all, i).map_or(&[][..], |end| &all[i..=end]),
                             _ => &[],
                         };
-                        self.lists.push(end_of_list(list, t.end(), callee));
+                        let (at, place) = end_of_list(list, t.end());
+                        self.lists.push((at, place, callee));
                         true
                     }
                 }
@@ -111,7 +146,7 @@ impl Calls {
 
     /// Edits that extend the parameter lists.
     pub fn declarations(&self, prefix: &str, module: &Module) -> Vec<Edit> {
-        let edit = |&(at, first, none, index): &(usize, bool, bool, usize)| {
+        let edit = |&(at, place, index): &(usize, ListPlace, usize)| {
             let parameter = match (module.functions[index].kind, self.registers[index]) {
                 (FunctionKind::Kernel, _) => {
                     format!(".param .align 8 .b8 {prefix}context[{}]", HiddenParameter::SIZE)
@@ -119,12 +154,7 @@ impl Calls {
                 (FunctionKind::Device, false) => format!(".param .b64 {prefix}state"),
                 (FunctionKind::Device, true) => format!(".reg .b64 {prefix}state"),
             };
-            let text = match (first, none) {
-                (_, true) => format!("({parameter})"),
-                (true, false) => parameter,
-                (false, false) => format!(",\n\t{parameter}"),
-            };
-            Edit { at: span(at, at).start, text }
+            Edit { at: span(at, at).start, text: place.text(&parameter, ",\n\t") }
         };
         self.lists.iter().map(edit).collect()
     }
@@ -154,13 +184,26 @@ pub(super) fn register_list(source: &str, f: &Function) -> bool {
     list.windows(2).any(|w| w[0].text == "." && w[1].text == "reg")
 }
 
-/// Where a further entry of a parenthesised list is inserted; at `otherwise` if there is no list.
-fn end_of_list(list: &[Token<'_>], otherwise: usize, function: usize) -> (usize, bool, bool, usize) {
+/// Whether a list of parameters ends with an array without a size: `.param .align 8 .b8 %VAParam[]`.
+fn is_variadic(list: &[Token<'_>]) -> bool {
+    matches!(list, [.., open, close, _] if open.text == "[" && close.text == "]")
+}
+
+/// Where a further entry of a parenthesised list of parameters is inserted; at `otherwise` if there is no
+/// list.
+fn end_of_list(list: &[Token<'_>], otherwise: usize) -> (usize, ListPlace) {
     match list {
-        [open, .., last, _] if open.text == "(" && last.at != open.at => (last.end(), false, false, function),
-        [open, _] if open.text == "(" => (open.end(), true, false, function),
-        _ => (otherwise, true, true, function),
+        _ if is_variadic(list) => before_last(list),
+        [open, .., last, _] if open.text == "(" && last.at != open.at => (last.end(), ListPlace::Last),
+        [open, _] if open.text == "(" => (open.end(), ListPlace::Only),
+        _ => (otherwise, ListPlace::NoList),
     }
+}
+
+/// The begin of the last entry of a parenthesised list that is not empty.
+pub(super) fn before_last(list: &[Token<'_>]) -> (usize, ListPlace) {
+    let comma = list.iter().rposition(|t| t.text == ",").unwrap_or(0);
+    (list.get(comma + 1).or(list.first()).map_or(0, |t| t.at), ListPlace::BeforeLast)
 }
 
 /// Whether a `.func` or `.entry` declares the name at token `i`.

@@ -8,10 +8,11 @@ use prlx_isa::view::Inst;
 
 use crate::edit::Edit;
 use crate::error::Error;
+use crate::ptx::call_sites::{ListPlace, before_last};
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
 use crate::ptx::state_passing::unrecorded;
-use crate::tokens::{closing, tokens};
+use crate::tokens::{closing, span, tokens};
 
 impl Lowering<'_> {
     /// At a call of a recorded function: stores the state to the record, and passes its address as one more
@@ -52,8 +53,16 @@ impl Lowering<'_> {
             Some([comma, open]) if comma.text == "," && open.text == "(" => {
                 let close = closing(&list, at + 2)
                     .ok_or_else(|| self.wrong(inst, "an argument list does not end"))?;
-                let separator = if close == at + 3 { "" } else { ", " };
-                Edit { at: list[close].span().start, text: format!("{separator}{argument}") }
+                let arguments = &list[at + 2..=close];
+                let count = arguments.iter().filter(|t| t.text == ",").count() + 1;
+                let variadic =
+                    self.calls.variadic[callee] && count == self.module.functions[callee].params.len();
+                let (offset, place) = match close == at + 3 {
+                    true => (list[close].at, ListPlace::Only),
+                    false if variadic => before_last(arguments),
+                    false => (list[close].at, ListPlace::Last),
+                };
+                Edit { at: span(offset, offset).start, text: place.text(&argument, ", ") }
             }
             _ => Edit { at: list[at].span().end, text: format!(", ({argument})") },
         };

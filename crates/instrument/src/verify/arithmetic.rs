@@ -23,9 +23,11 @@ pub(super) fn compute(form: &Opcode, a: Option<u64>, b: Option<u64>, c: Option<u
         Op::Mul if form.has("lo") => x?.wrapping_mul(y?),
         Op::Mad if form.has("lo") => x?.wrapping_mul(y?).wrapping_add(c?),
         Op::Mad if form.has("wide") => x?.wrapping_mul(y?).wrapping_add(c?),
-        Op::Div if ty.is_signed() => x?.cast_signed().checked_div(y?.cast_signed())?.cast_unsigned(),
+        // The least value divided by -1 wraps. Inserted code must not divide by 0.
+        Op::Div | Op::Rem if y? == 0 => return None,
+        Op::Div if ty.is_signed() => x?.cast_signed().wrapping_div(y?.cast_signed()).cast_unsigned(),
         Op::Div => x?.checked_div(y?)?,
-        Op::Rem if ty.is_signed() => x?.cast_signed().checked_rem(y?.cast_signed())?.cast_unsigned(),
+        Op::Rem if ty.is_signed() => x?.cast_signed().wrapping_rem(y?.cast_signed()).cast_unsigned(),
         Op::Rem => x?.checked_rem(y?)?,
         Op::And => a? & b?,
         Op::Or => a? | b?,

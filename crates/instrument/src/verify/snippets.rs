@@ -219,7 +219,11 @@ impl Remaining<'_, '_> {
                 Some(end) if self.ours(0..end) => end,
                 _ => 0,
             },
-            _ => 0,
+            // Before another entry: the array of variadic arguments must stay the last one.
+            _ => match b.iter().position(|t| matches!(t.text, "," | ";" | "(" | ")" | "{" | "}")) {
+                Some(end) if b[end].text == "," && self.ours(0..end) => end + 1,
+                _ => 0,
+            },
         }
     }
 }

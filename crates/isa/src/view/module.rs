@@ -13,6 +13,8 @@ use super::types::{Space, Type};
 pub struct Module {
     /// Target architecture, as `sm_80`.
     pub target: String,
+    /// Whether the module is for debugging (`.target …, debug`): the assembler then does not optimise it.
+    pub debug: bool,
     /// Version of the PTX ISA, as `(8, 7)`.
     pub version: (u32, u32),
     /// Functions that have a body, in source order.

@@ -60,12 +60,12 @@ impl FindingKey {
     }
 }
 
-/// No key has it.
+/// A word that no key has: empty slots of the cache hold it.
 const NO_KEY: Word = (0, u32::MAX);
-/// Keys whose number is at hand.
+/// Number of slots of the cache of recent keys.
 const NEAR: usize = 256;
 
-/// The place of a key among those.
+/// Slot of a key in the cache.
 #[inline]
 fn near((sites, rest): Word) -> usize {
     ((sites ^ u64::from(rest)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
@@ -74,7 +74,7 @@ fn near((sites, rest): Word) -> usize {
 /// Where a difference is, and how large.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
-    /// By side: the event, or where it would be.
+    /// By side: index of the event, or the index at which it is missing.
     pub at: [u32; 2],
     /// Its lanes, where they are not those of the two events.
     pub lanes: Option<u32>,
@@ -82,7 +82,7 @@ pub(super) struct Place {
     pub extra_trips: [u64; 2],
 }
 
-/// A loop around a difference.
+/// Iteration of one loop around a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trip {
     pub site: u32,
@@ -102,7 +102,7 @@ pub(super) struct First {
     pub visits: [Option<(u32, u32)>; 2],
 }
 
-/// A finding of one warp.
+/// All differences of one warp with the same key.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     pub first: First,
@@ -113,7 +113,7 @@ pub(super) struct Finding {
     pub roots: u32,
 }
 
-/// One difference, as the lists of PRLX have it.
+/// One difference, as `prlx-diff` lists it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Divergence {
     /// Warp of the grid.
@@ -124,7 +124,7 @@ pub struct Divergence {
     pub kind: FindingKind,
     /// The events; for extra events and other paths the first of them.
     pub events: [Option<Event>; 2],
-    /// Events that only each side has.
+    /// By side: number of events that the other side does not have.
     pub extra: [u64; 2],
 }
 
@@ -140,7 +140,7 @@ pub(super) struct KnownFinding {
     pub full: bool,
 }
 
-/// Collects one warp's differences.
+/// Collects the differences of one warp, grouped by key, and counts them by kind.
 pub(super) struct Sink<'a> {
     options: &'a Options,
     warp: u32,
@@ -149,7 +149,7 @@ pub(super) struct Sink<'a> {
     /// Keys met last, each at a place that its sites give, and their number ([`u32::MAX`]: not kept).
     near: Vec<(Word, u32)>,
     pub found: Vec<(FindingKey, Finding)>,
-    /// Lanes that have parted.
+    /// Lanes that have already taken different paths.
     parted: u32,
     /// Differences in all, by kind.
     pub kinds: [u64; 5],

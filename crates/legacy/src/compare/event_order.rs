@@ -13,10 +13,10 @@ use crate::v1::EventBytes;
 
 use super::parallel::both;
 
-/// A stream in that order.
+/// The events of a warp in the order described above, and their original positions.
 pub(super) struct Stream<'a> {
     pub events: Cow<'a, [EventBytes]>,
-    /// Where each was recorded; `None`: where it is.
+    /// Original index of each event; `None` if the order did not change.
     at: Option<Vec<u32>>,
 }
 

@@ -26,7 +26,7 @@ const FINDINGS: usize = 4096;
 /// Warps of a finding that are listed.
 pub(super) const WARPS: usize = 64;
 
-/// All findings of a launch.
+/// Merges the findings of warps into clusters with one representative each.
 #[derive(Default)]
 pub(super) struct Gathered {
     pub known: HashMap<FindingKey, KnownFinding, FastHash>,
@@ -138,7 +138,7 @@ impl Gathered {
     }
 }
 
-/// A finding in words.
+/// Makes a cluster a finding of the report: names its site and source line, and shows its operands.
 pub(super) fn finding(key: FindingKey, c: Cluster, shape: &LaunchShape, tables: [&SiteTable; 2]) -> Finding {
     let first = &c.first;
     let events = first.events;

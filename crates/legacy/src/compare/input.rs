@@ -81,15 +81,15 @@ impl SiteTable {
     }
 }
 
-/// One of the two launches.
+/// One of the two launches to compare: its file, its sites, and how its site numbers map to the other side.
 pub struct Input<'a> {
     /// The file of the launch, in version 1 of the format.
     pub file: &'a File<'a>,
     /// The sites of the recording.
     pub sites: &'a SiteTable,
-    /// Ids that stand for others: this side's, and what they are called on the other.
+    /// Site numbers of this side that differ on the other side, with the number there.
     pub renamed: &'a HashMap<u32, u32>,
-    /// Called with the bytes of the file that are not needed any more.
+    /// Called with ranges of the file that are no longer needed, so that their pages can be released.
     pub done: &'a (dyn Fn(Range<u64>) + Sync),
 }
 

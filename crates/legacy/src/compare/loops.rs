@@ -20,16 +20,16 @@ use super::event_order::mask;
 use super::fast_hash::FastHash;
 use super::parallel::both;
 
-/// No loop; no node.
+/// Index that stands for no loop or no node.
 pub(super) const NONE: u32 = u32::MAX;
-/// Maximum depth of nested loops.
+/// Maximum nesting depth of loops. Deeper loops count as part of the loop around them.
 const DEEP: u32 = 32;
 
-/// The nest of two streams.
+/// Loop nest of the union of two streams' site graphs.
 pub(super) struct Loops {
     /// By node: its innermost loop.
     pub inner: Vec<u32>,
-    /// By loop: the one around it.
+    /// By loop: the loop that encloses it.
     parent: Vec<u32>,
     /// By loop: the node that it is entered at.
     pub header: Vec<u32>,

@@ -56,34 +56,34 @@ pub use input::{Input, SiteTable};
 pub use launch_match::{digest, pair};
 pub use options::Options;
 
-/// A pair of launches, compared.
+/// Result of comparing a pair of launches.
 #[derive(Debug)]
 pub struct Compared {
     /// Report of this pair of launches.
     pub launch: LaunchReport,
     /// The first differences, in order of warps.
     pub listed: Vec<Divergence>,
-    /// How many there are, by [`FindingKind`](prlx_analyze::report::FindingKind) in its order.
+    /// Number of differences by [`FindingKind`](prlx_analyze::report::FindingKind) in its order.
     pub kinds: [u64; 5],
-    /// Warps that have some.
+    /// Number of warps with at least one difference.
     pub warps: u64,
-    /// By side: events recorded.
+    /// By side: number of recorded events.
     pub events: [u64; 2],
     /// By finding and side: values before the visit that differs, oldest first.
     pub histories: Vec<[Vec<HistoryEntry>; 2]>,
 }
 
-/// What one warp gave.
+/// Result of comparing one warp, before the warps are merged.
 #[derive(Default)]
 struct WarpOut {
-    /// Left out by a filter.
+    /// A filter excludes the warp.
     skipped: bool,
     equal: bool,
     events: [u64; 2],
     lost: [u64; 2],
     /// By side: decisions, other events.
     seen: [[u64; 2]; 2],
-    /// Events at the same place with other values that do not count.
+    /// Events that differ only in values, while [`Options::values`] is off.
     values: u64,
     kinds: [u64; 5],
     filtered: u64,
@@ -93,13 +93,13 @@ struct WarpOut {
     met: u64,
 }
 
-/// What comparing a warp needs.
+/// Inputs and options that the comparison of every warp shares.
 struct Context<'a> {
     inputs: [&'a Input<'a>; 2],
     options: &'a Options,
-    /// One side's events are compact: the other is compared by what those hold.
+    /// Only one side's events are compact. Both are compared by the fields that compact events have.
     narrow: bool,
-    /// Parts of both sides have the same form.
+    /// Both sides have the same event format and site numbers, so equal bytes mean equal events.
     plain: bool,
 }
 
@@ -339,7 +339,7 @@ fn silent(file: &File<'_>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Sums over warps.
+/// Counts that are summed over all warps of the launch.
 #[derive(Default)]
 struct Sum {
     warps: Warps,
@@ -353,12 +353,12 @@ struct Sum {
     skipped: u64,
     differing: u64,
     met: u64,
-    /// By side: no event of it was recorded.
+    /// By side: whether no event was recorded.
     silent: [bool; 2],
 }
 
 impl Sum {
-    /// Takes back what was said of warps and lanes, but for those that were left out.
+    /// Counts all compared warps and lanes as missing instead. Filtered ones keep their count.
     fn unseen(&mut self) {
         let w = &mut self.warps;
         *w = Warps { missing: w.equal + w.compared + w.missing, ..Warps::default() };
@@ -399,7 +399,7 @@ impl Sum {
     }
 }
 
-/// The report without findings.
+/// Builds the launch's report with its totals and gaps, without findings.
 fn report(inputs: [&Input<'_>; 2], numbers: [u64; 2], sum: &mut Sum) -> LaunchReport {
     let headers = inputs.map(|i| &i.file.header);
     let [a, b] = headers;

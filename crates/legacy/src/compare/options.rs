@@ -2,22 +2,22 @@
 
 use prlx_analyze::report::FindingKind;
 
-/// How to compare.
+/// Options of the comparison of two 0.x launches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Values count too, not only the path.
+    /// Whether differing values are differences, not only differing paths.
     pub values: bool,
-    /// Compare kernels of different names.
+    /// Compare even if the kernels have different names.
     pub force: bool,
-    /// Only these warps, first to last; none: all.
+    /// Inclusive ranges of warps to compare; empty for all.
     pub warps: Vec<(u32, u32)>,
-    /// Only findings of these kinds; none: all.
+    /// Kinds of findings to keep; empty for all.
     pub kinds: Vec<FindingKind>,
-    /// Only findings at these sites; none: all.
+    /// Sites whose findings are kept; empty for all.
     pub sites: Vec<u32>,
-    /// Findings that are kept.
+    /// Maximum number of findings.
     pub findings: usize,
-    /// Single differences that are listed.
+    /// Maximum number of single differences to list.
     pub listed: usize,
     /// Show operands as floating point.
     pub float: bool,

@@ -34,7 +34,7 @@ pub struct Writer<W: Write> {
     out: Sink<W>,
     header: Header,
     layout: Layout,
-    /// Bytes written, of the unpacked file.
+    /// Offset in the unpacked file: the number of bytes written so far.
     at: u64,
 }
 
@@ -43,10 +43,10 @@ fn wrong(what: String) -> io::Error {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the header. Sections go where they go by default: offsets must be 0.
+    /// Writes the header. The writer chooses the offsets of sections, so those of the header must be 0.
     ///
     /// # Errors
-    /// Those of `out`; or when the header is unsound.
+    /// If `out` fails, if an offset is not 0, or if the header's fields contradict each other.
     pub fn new(mut out: W, header: &Header) -> io::Result<Writer<W>> {
         if header.history_offset != 0 || header.snapshot_offset != 0 {
             return Err(wrong("sections are written where they lie by default: offsets must be 0".into()));
@@ -60,10 +60,10 @@ impl<W: Write> Writer<W> {
         Ok(Writer { out, header: header.clone(), at: layout.events.at, layout })
     }
 
-    /// The next warp's head and events; what it has no events for is filled with zeros.
+    /// Writes the head and the events of the next warp, and fills the rest of its buffer with zeros.
     ///
     /// # Errors
-    /// Those of the file; when there are more events than room, or one that compact events can't hold.
+    /// If writing fails, if the events exceed the warp's buffer, or if a compact event cannot hold one.
     pub fn warp(&mut self, head: Head, events: &[Event]) -> io::Result<()> {
         let end = self.part(self.layout.events.at, self.layout.events.stride)?;
         if events.len() as u64 > u64::from(self.header.events_per_warp) {
@@ -87,10 +87,10 @@ impl<W: Write> Writer<W> {
         self.fill(end)
     }
 
-    /// The next warp's history.
+    /// Writes the history ring of the next warp: values before its latest events, oldest first.
     ///
     /// # Errors
-    /// Those of the file; when there is more than the ring holds.
+    /// If writing fails, if the header has no history, or if the ring has more entries than its depth.
     pub fn history(&mut self, ring: &Ring<HistoryEntry>) -> io::Result<()> {
         let Some(section) = self.layout.history else {
             return Err(wrong("the header has no history".into()));
@@ -103,10 +103,10 @@ impl<W: Write> Writer<W> {
         self.fill(end)
     }
 
-    /// The next warp's snapshots.
+    /// Writes the snapshot ring of the next warp: the operands of all lanes at its latest comparisons.
     ///
     /// # Errors
-    /// Those of the file; when there is more than the ring holds.
+    /// If writing fails, if the header has no snapshots, or if the ring has more entries than its depth.
     pub fn snapshots(&mut self, ring: &Ring<Snapshot>) -> io::Result<()> {
         let Some(section) = self.layout.snapshots else {
             return Err(wrong("the header has no snapshots".into()));
@@ -122,10 +122,10 @@ impl<W: Write> Writer<W> {
         self.fill(end)
     }
 
-    /// Ends the file and gives back what it was written to.
+    /// Finishes the file and returns `out`.
     ///
     /// # Errors
-    /// Those of the file; when parts are missing.
+    /// If writing fails, or if warps, histories or snapshots are missing.
     pub fn finish(self) -> io::Result<W> {
         let last = self.layout.snapshots.or(self.layout.history).unwrap_or(self.layout.events);
         if self.at != last.end() {

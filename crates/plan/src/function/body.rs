@@ -140,6 +140,10 @@ impl<'a> Body<'a> {
     pub fn defs(&self, at: InstId, reg: Reg) -> Vec<Def> {
         self.flow.defs(at, reg)
     }
+    /// Instructions that can read the value that `at` writes to a register, sorted.
+    pub fn uses(&self, at: InstId, reg: Reg) -> Vec<InstId> {
+        self.flow.uses(at, reg)
+    }
     /// Where control leaves the function: the part whose end it is, and the instruction, if there is one.
     pub fn leaves(&self) -> impl Iterator<Item = (BlockId, Option<InstId>, &PartEnd)> {
         self.parts.iter().enumerate().filter_map(|(i, p)| match p.end {

@@ -10,9 +10,8 @@ use std::io::{self, Write};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
-use super::model::{Bucket, Tallies, TallyKey, TallyRow, TallyTable, mean};
+use super::model::{Bucket, Tallies, TallyKey, TallyRow, TallyTable, below, mean};
 use super::names::{KeyNames, last_name};
-use super::text::below;
 use crate::format::html::{el, esc};
 use crate::format::percent;
 use crate::format::{count, number};

@@ -12,6 +12,7 @@
 
 mod flat;
 mod html;
+mod joined;
 mod json;
 mod merge;
 mod model;

@@ -6,7 +6,7 @@ use prlx_trace::device::tables::ordered;
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Field, Shown};
 
-use crate::format::number;
+use crate::format::{count, number};
 
 /// The tables that probe programs filled, over one or more recordings.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -88,6 +88,14 @@ impl Tallies {
         text.lines().nth((line as usize).checked_sub(1)?).map(str::trim).filter(|l| !l.is_empty())
     }
 
+    /// The trimmed text of the source line that is one of a row's keys.
+    pub(super) fn source_of(&self, keys: &[TallyKey]) -> Option<&str> {
+        keys.iter().find_map(|key| match key {
+            TallyKey::Line(path, line) => self.source(path, *line),
+            _ => None,
+        })
+    }
+
     /// The sentences about what a table lacks.
     pub(super) fn unavailable_for<'a>(&'a self, table: &'a TallyTable) -> impl Iterator<Item = &'a str> {
         self.missed.iter().filter(|m| m.tables.contains(&table.name)).map(|m| m.what.as_str())
@@ -145,10 +153,10 @@ impl TallyTable {
         adds.then(|| self.rest(0)).flatten().and_then(|(_, cells)| cells.first().copied())
     }
 
-    /// A row's share of the total, from 0 to 1, for counts and unsigned sums.
+    /// A row's share of the total, from 0 to 1, for counts and unsigned sums of several rows.
     pub(super) fn share(&self, row: &TallyRow, total: Option<u64>) -> Option<f64> {
         let positive = self.aggregate == Aggregate::Count || self.ty() == Scalar::U64;
-        let total = total.filter(|t| *t > 0 && positive)?;
+        let total = total.filter(|t| *t > 0 && positive && self.rows.len() > 1)?;
         Some(*row.cells.first()? as f64 / total as f64)
     }
 
@@ -344,4 +352,17 @@ pub(super) fn wide(ty: Scalar) -> Scalar {
         ty if ty.signed() => Scalar::S64,
         _ => Scalar::U64,
     }
+}
+
+/// The notes below a table: values that did not fit, and what it lacks.
+pub(super) fn below(tallies: &Tallies, table: &TallyTable) -> Vec<String> {
+    let mut said = Vec::new();
+    if table.lost > 0 && table.is_records() {
+        said.push(format!("{} discarded", count(table.lost, "further record was", "further records were")));
+    } else if table.lost > 0 {
+        let values = count(table.lost, "value", "values");
+        said.push(format!("{values} did not fit: rows are missing or too low"));
+    }
+    said.extend(tallies.unavailable_for(table).map(str::to_owned));
+    said
 }

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{Tallies, TallyKey, float};
 
+/// Widest text that a key has in its column.
+pub(super) const KEY: usize = 60;
+
 /// The paths that are shown in full because another path has the same file name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct KeyNames(BTreeSet<String>);

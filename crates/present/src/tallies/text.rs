@@ -2,15 +2,14 @@
 
 use std::io::{self, Write};
 
-use super::model::{Bucket, Tallies, TallyKey, TallyRow, TallyTable};
-use super::names::KeyNames;
+use super::joined::{JoinedText, joins};
+use super::model::{Bucket, Tallies, TallyKey, TallyRow, TallyTable, below};
+use super::names::{KEY, KeyNames};
 use crate::format::Style;
 use crate::format::{Grid, Ink, clean, clip, count, number, pad, percent};
 
 /// Widest bar of a histogram, in characters.
 const BAR: usize = 40;
-/// Widest text that a key has in its column.
-const KEY: usize = 60;
 
 /// Writes the tables of a program, with at most `top` rows of each.
 ///
@@ -18,12 +17,14 @@ const KEY: usize = 60;
 /// When `out` does.
 pub fn tallies(out: &mut impl Write, tallies: &Tallies, top: usize, style: &Style) -> io::Result<()> {
     let names = KeyNames::of(tallies);
-    for (i, table) in tallies.tables.iter().enumerate() {
+    for (i, group) in tallies.tables.chunk_by(joins).enumerate() {
         if i > 0 {
             writeln!(out)?;
         }
-        let page = TableText { tallies, table, names: &names, top, style: *style };
-        page.print(out)?;
+        match group {
+            [table] => TableText { tallies, table, names: &names, top, style: *style }.print(out)?,
+            tables => JoinedText { tallies, tables, names: &names, top, style: *style }.print(out)?,
+        }
     }
     // What is missed by a clause that has no table.
     for missed in tallies.missed.iter().filter(|m| m.tables.is_empty()) {
@@ -136,10 +137,7 @@ impl TableText<'_> {
 
     /// The source line that a row is of.
     fn source(&self, row: &TallyRow) -> Option<&str> {
-        row.keys.iter().find_map(|key| match key {
-            TallyKey::Line(path, line) => self.tallies.source(path, *line),
-            _ => None,
-        })
+        self.tallies.source_of(&row.keys)
     }
 
     /// Writes a histogram for each row.
@@ -181,17 +179,4 @@ impl TableText<'_> {
         }
         Ok(())
     }
-}
-
-/// The notes below a table: values that did not fit, and what it lacks.
-pub(super) fn below(tallies: &Tallies, table: &TallyTable) -> Vec<String> {
-    let mut said = Vec::new();
-    if table.lost > 0 && table.is_records() {
-        said.push(format!("{} discarded", count(table.lost, "further record was", "further records were")));
-    } else if table.lost > 0 {
-        let values = count(table.lost, "value", "values");
-        said.push(format!("{values} did not fit: rows are missing or too low"));
-    }
-    said.extend(tallies.unavailable_for(table).map(str::to_owned));
-    said
 }

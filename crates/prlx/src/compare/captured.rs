@@ -28,8 +28,9 @@ const CAPTURE_BYTES: u64 = 256 << 20;
 const EARLIER: &str = "an earlier launch, or the host, left other memory for this launch: --digest finds the \
      first launch that does";
 
-/// Explains the culprit if digests name one, and otherwise the first launch that differs. Programs that do
-/// not make the launch again get a warning.
+/// Explains the culprit if digests name one, and otherwise the first launch that differs. If a program
+/// does not make the launch again, or the captured launch cannot be read, a warning says so and no cause is
+/// looked for.
 ///
 /// # Errors
 /// If a program cannot be run again, or the user interrupts.
@@ -59,7 +60,16 @@ pub(super) fn explain_programs(
         let of = (&sides[side], file, number);
         let (made, now) = programs.record_launch(side, "-captured", of, again, monitor)?;
         let folder = now.and_then(|now| made.files.get(now)).map(|f| capture_folder(&f.path, number));
-        captured[side] = folder.and_then(|folder| CapturedSide::read(&folder).ok());
+        captured[side] = match folder.map(|folder| CapturedSide::read(&folder)).transpose() {
+            Ok(captured) => captured.flatten(),
+            Err(e) => {
+                let name = ["A", "B"][side];
+                monitor.warn(&format!(
+                    "the captured launch of {name} is damaged, so its cause is not known: {e:#}"
+                ));
+                return Ok(());
+            }
+        };
     }
     let [Some(a), Some(b)] = captured else {
         monitor.warn("the second runs did not make the launch again, so its cause is not known (--no-explain skips these runs)");
@@ -108,8 +118,16 @@ struct CapturedSide {
 }
 
 impl CapturedSide {
-    fn read(folder: &Path) -> Result<CapturedSide> {
-        let job = Job::load(&folder.join(LAUNCH_FILE))?;
+    /// Reads a captured launch. Returns `None` if the folder holds none: the program did not make the launch.
+    ///
+    /// # Errors
+    /// If a file of the launch is damaged.
+    fn read(folder: &Path) -> Result<Option<CapturedSide>> {
+        let file = folder.join(LAUNCH_FILE);
+        if !file.exists() {
+            return Ok(None);
+        }
+        let job = Job::load(&file)?;
         let mut outputs = Vec::new();
         for arg in &job.args {
             let ArgValue::Buffer(buffer) = &arg.value else { continue };
@@ -128,6 +146,22 @@ impl CapturedSide {
                 save: None,
             });
         }
-        Ok(CapturedSide { job, outputs })
+        Ok(Some(CapturedSide { job, outputs }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_launch_is_an_error_and_a_missing_one_is_not() {
+        let folder = std::env::temp_dir().join(format!("prlx-captured-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        assert!(CapturedSide::read(&folder).unwrap().is_none());
+        std::fs::write(folder.join(LAUNCH_FILE), "module = 7\n").unwrap();
+        let damaged = CapturedSide::read(&folder).err().map(|e| format!("{e:#}"));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(damaged.is_some_and(|e| e.contains("module")));
     }
 }

@@ -197,6 +197,9 @@ impl Workdir {
             bail!("the probe program matches no instruction in {kernel}\n  {}", unmatched.lines.join("\n  "));
         }
         let rewrite = prlx_instrument::rewrite(&text, "pruned.asm", &program, &|_| None)?;
+        if let Some(why) = matches::idle(script, &rewrite, kernel, &text, &found) {
+            bail!("the probe program does nothing in {kernel}\n  {}", why.join("\n  "));
+        }
         let of_kernel =
             rewrite.plan.functions.iter().zip(&rewrite.module.functions).find(|f| f.1.name == kernel);
         if let Some(why) = of_kernel.and_then(|f| f.0.skipped.as_ref()) {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use prlx_instrument::Rewrite;
 use prlx_isa::view::{FuncId, Module};
-use prlx_plan::{At, Filter, Unavailable};
+use prlx_plan::{At, Filter, ProbeProgram, UNPROBED, Unavailable};
 use prlx_present::tallies;
 use prlx_probe::ProbeMatch;
 use prlx_probe::alternatives;
@@ -100,4 +101,31 @@ pub(super) fn unmatched(
         all: matches.iter().all(|l| l.possible.is_empty()),
         lines: lines.into_iter().map(|((_, why), points)| format!("{}: {why}", points.join(", "))).collect(),
     }
+}
+
+/// Why a program does nothing in a kernel although it matches instructions there: what is not available, and
+/// which clauses have conditions that are never true. `None` if it does something.
+pub(super) fn idle(
+    script: &Script,
+    rewrite: &Rewrite,
+    kernel: &str,
+    source: &str,
+    matches: &[ProbeMatch],
+) -> Option<Vec<String>> {
+    let mut plans = rewrite.plan.functions.iter().zip(&rewrite.module.functions);
+    plans.find(|(plan, f)| f.name == kernel && plan.skipped.as_deref() == Some(UNPROBED))?;
+    let state = &rewrite.plan.probe_state;
+    let missed = unavailable(script, &rewrite.module, source, &state.unavailable);
+    let mut why: Vec<String> = missed.into_iter().map(|m| m.what).collect();
+    for clause in 0..script.clauses.len() {
+        let found: usize = matches.iter().filter(|l| l.clause == clause).map(|l| l.possible.len()).sum();
+        if found > 0 && !state.unavailable.iter().any(|m| m.clause == clause) {
+            let places = count(found, "place", "places");
+            why.push(format!(
+                "{}: found at {places}; no condition in it can be true there",
+                script.clause(clause)
+            ));
+        }
+    }
+    Some(why)
 }

@@ -6,7 +6,7 @@ use prlx_driver::{CostOptions, Error, Job, KernelVariant, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_plan::Filter;
 use prlx_timeline::Calibration;
-use prlx_trace::Cycles;
+use prlx_trace::{Cycles, Nanos};
 
 use super::kernel_resources::resources;
 use super::markers::ProfileOptions;
@@ -19,7 +19,7 @@ const EMPTY_LAUNCH: &str = include_str!("empty.toml");
 /// Runs of the kernel with and without markers; their medians count.
 const ROUNDS: u32 = 5;
 /// Nanoseconds; a kernel that runs longer is not run again.
-const MAX_REPEATED: u64 = 1_000_000_000;
+const MAX_REPEATED: Nanos = Nanos(1_000_000_000);
 /// MiB of tracks on a GPU, unless the options say otherwise.
 const GPU_MEMORY: u64 = 1024;
 /// MiB of tracks on the CPU device, unless the options say otherwise.
@@ -35,7 +35,7 @@ pub(super) fn track_memory(options: &ProfileOptions, device: &Device) -> u64 {
 pub(super) fn calibrate(
     job: &Job,
     rewrite: &Rewrite,
-    nanos: u64,
+    nanos: Nanos,
     options: &ProfileOptions,
     device: &mut Device,
 ) -> Calibration {

@@ -9,8 +9,8 @@ use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
 use prlx_plan::{Filter, Unavailable};
 use prlx_timeline::{Calibration, Note, Timeline};
-use prlx_trace::Trace;
 use prlx_trace::names::display_name;
+use prlx_trace::{Nanos, Trace};
 
 use super::calibrate::{calibrate, empty_region, track_memory};
 use super::kernel_resources::higher_occupancy;
@@ -138,7 +138,7 @@ impl Profiler<'_> {
     }
 
     /// Measures the overhead of a kernel's markers. `nanos` is the time of its launch.
-    fn calibrate(&mut self, job: &Job, rewrite: &Rewrite, nanos: u64, path: &Path, monitor: &Monitor<'_>) {
+    fn calibrate(&mut self, job: &Job, rewrite: &Rewrite, nanos: Nanos, path: &Path, monitor: &Monitor<'_>) {
         // The empty region belongs to the device, not to the kernel: one measurement is enough.
         let empty = match self.calibrations.first() {
             Some(first) => first.empty,

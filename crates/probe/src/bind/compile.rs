@@ -8,6 +8,7 @@ use prlx_trace::table::{Aggregate, NO_LINE, Shown};
 use super::site_facts::SiteFacts;
 use super::tables::Tables;
 use super::value::{Reason, Value};
+use crate::lang::constant::{self, Constant};
 use crate::lang::{self, Builtin, Expr, ExprKind, Script};
 use prlx_plan::VariableScope;
 use prlx_plan::code::{Binary, Code, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
@@ -452,9 +453,13 @@ impl<'a> ClauseCompiler<'a> {
     fn unary(&mut self, op: Unary, a: Value) -> Result<Value, Reason> {
         match (op, &a) {
             (Unary::Not, Value::Bool(b)) => return Ok(Value::Bool(!b)),
-            (Unary::Neg, Value::Int(n)) => return Ok(Value::Int(-n)),
             (Unary::Neg, Value::Float(x)) => return Ok(Value::Float(-x)),
             (Unary::Finite, Value::Int(_)) => return Ok(Value::Bool(true)),
+            (_, Value::Int(n)) => {
+                if let Some(n) = constant::unary(op, *n) {
+                    return Ok(Value::Int(n));
+                }
+            }
             _ => {}
         }
         let own = self.own_type(&a)?;
@@ -487,8 +492,10 @@ impl<'a> ClauseCompiler<'a> {
             };
         }
         if let (Value::Int(x), Value::Int(y)) = (&a, &b) {
-            return folded(op, *x, *y)
-                .ok_or_else(|| "this constant is too large, or a division by 0".to_owned());
+            return Ok(match constant::binary(op, *x, *y) {
+                Constant::Whole(n) => Value::Int(n),
+                Constant::Truth(b) => Value::Bool(b),
+            });
         }
         if let (Value::Bool(x), Value::Bool(y)) = (&a, &b) {
             match op {
@@ -562,32 +569,6 @@ pub(super) fn joined(a: Ty, b: Ty) -> Ty {
         (false, false) if [a, b].contains(&Ty::U32) => Ty::U32,
         (false, false) => Ty::S32,
     }
-}
-
-/// Folds an operation on two constants.
-fn folded(op: Binary, x: i128, y: i128) -> Option<Value> {
-    let small = u32::try_from(y).ok().filter(|n| *n < 64);
-    let value = match op {
-        Binary::Add => x.checked_add(y)?,
-        Binary::Sub => x.checked_sub(y)?,
-        Binary::Mul => x.checked_mul(y)?,
-        Binary::Div => x.checked_div(y)?,
-        Binary::Rem => x.checked_rem(y)?,
-        Binary::And => x & y,
-        Binary::Or => x | y,
-        Binary::Xor => x ^ y,
-        Binary::Shl => x.checked_shl(small?)?,
-        Binary::Shr => x.checked_shr(small?)?,
-        Binary::Min => x.min(y),
-        Binary::Max => x.max(y),
-        Binary::Eq => return Some(Value::Bool(x == y)),
-        Binary::Ne => return Some(Value::Bool(x != y)),
-        Binary::Lt => return Some(Value::Bool(x < y)),
-        Binary::Le => return Some(Value::Bool(x <= y)),
-        Binary::Gt => return Some(Value::Bool(x > y)),
-        Binary::Ge => return Some(Value::Bool(x >= y)),
-    };
-    (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value).then_some(Value::Int(value))
 }
 
 /// The value of a key, if it is a constant.

@@ -15,6 +15,7 @@ mod site_facts;
 mod sites;
 mod tables;
 mod value;
+mod value_type;
 
 use std::collections::HashSet;
 use std::sync::Arc;

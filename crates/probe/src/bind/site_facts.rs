@@ -1,18 +1,15 @@
 //! Facts about a site that are known before the kernel runs.
 
-use prlx_isa::dataflow;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
 
 use super::sites::{ProbeSite, writes};
 use super::value::{Reason, Value};
+use super::value_type::{is_untyped, type_read, type_written};
 use crate::lang::{Builtin, Side};
 use prlx_plan::code::Ty;
 use prlx_plan::function::body::{self, Body};
 use prlx_plan::function::wgmma::WgmmaHazards;
-
-/// Maximum number of register reads that the search for a value's type follows.
-const LOOKED_AT: usize = 64;
 
 /// A site, with its function.
 pub(super) struct SiteFacts<'a> {
@@ -288,8 +285,10 @@ impl SiteFacts<'_> {
         self.readable(at, operand)?;
         let ty = inst.form.types.last().copied();
         match operand {
-            Operand::Reg(r) if ty.is_some_and(|ty| untyped(ty) && self.reg_type(*r).bits() == ty.bits()) => {
-                Ok((operand.clone(), self.meant(at, *r)))
+            Operand::Reg(r)
+                if ty.is_some_and(|ty| is_untyped(ty) && self.reg_type(*r).bits() == ty.bits()) =>
+            {
+                Ok((operand.clone(), type_read(self.body, at, *r)))
             }
             _ => self.plain(operand, ty),
         }
@@ -309,7 +308,15 @@ impl SiteFacts<'_> {
             .get(usize::from(n))
             .ok_or_else(|| format!("the instruction has {} outputs", outputs.len()))?;
         self.readable(at, operand)?;
-        self.plain(operand, inst.form.types.first().copied())
+        let ty = inst.form.types.first().copied();
+        match operand {
+            Operand::Reg(r)
+                if ty.is_some_and(|ty| is_untyped(ty) && self.reg_type(*r).bits() == ty.bits()) =>
+            {
+                Ok((operand.clone(), type_written(self.body, at, *r)))
+            }
+            _ => self.plain(operand, ty),
+        }
     }
     /// An operand with a value, and its type: the register's own where that says more than the instruction.
     fn plain(&self, operand: &Operand, ty: Option<Type>) -> Result<(Operand, Type), Reason> {
@@ -326,7 +333,7 @@ impl SiteFacts<'_> {
         };
         Ok(match (own, ty) {
             (Some(Type::Pred), _) => (operand, Type::Pred),
-            (Some(own), Some(ty)) if own.bits() == ty.bits() && untyped(ty) => (operand, own),
+            (Some(own), Some(ty)) if own.bits() == ty.bits() && is_untyped(ty) => (operand, own),
             // Loads widen: the register holds more than the type says.
             (Some(own), Some(ty)) if own.bits() >= ty.bits() => (operand, ty),
             (Some(own), _) => (operand, own),
@@ -339,65 +346,25 @@ impl SiteFacts<'_> {
     /// none.
     fn value_type(&self, at: InstId) -> Option<Type> {
         let inst = self.body.inst(at);
-        let (role, ty) = match inst.class {
-            Class::Store => (Role::Use, inst.form.types.last()),
-            _ => (Role::Def, inst.form.types.first()),
+        let store = inst.class == Class::Store;
+        let (role, ty) = match store {
+            true => (Role::Use, inst.form.types.last()),
+            false => (Role::Def, inst.form.types.first()),
         };
         let ty = *ty?;
         Some(match body::in_role(inst, &[role, Role::UseDef]).first() {
             Some(Operand::Reg(r) | Operand::Element(r, _))
-                if untyped(ty) && self.reg_type(*r).bits() == ty.bits() =>
+                if is_untyped(ty) && self.reg_type(*r).bits() == ty.bits() =>
             {
-                self.meant(at, *r)
+                if store {
+                    type_read(self.body, at, *r)
+                } else {
+                    type_written(self.body, at, *r)
+                }
             }
             _ => ty,
         })
     }
-    /// What a register that is as wide as the instruction says holds there: what it is declared as, or if
-    /// that says only how wide it is, what everything that may have written it computes.
-    fn meant(&self, at: InstId, reg: Reg) -> Type {
-        let declared = self.reg_type(reg);
-        if !untyped(declared) {
-            return declared;
-        }
-        let (mut found, mut seen, mut left) = (None, vec![(at, reg)], vec![(at, reg)]);
-        while let Some((at, reg)) = left.pop() {
-            let defs = self.body.defs(at, reg);
-            if defs.is_empty() || seen.len() > LOOKED_AT {
-                return declared;
-            }
-            for def in defs {
-                let dataflow::Def::Inst(by) = def else { return declared };
-                let inst = self.body.inst(by);
-                let first = inst.form.types.first().copied().unwrap_or_default();
-                // What only moves says nothing of its own.
-                let moves = matches!(inst.class, Class::Move | Class::Select) && untyped(first);
-                match body::in_role(inst, &[Role::Use, Role::UseDef]).as_slice() {
-                    inputs if moves && !inputs.is_empty() => {
-                        for input in inputs {
-                            match input {
-                                Operand::Reg(r) if self.reg_type(*r) == Type::Pred => {}
-                                Operand::Reg(r) if self.reg_type(*r).bits() == declared.bits() => {
-                                    if !seen.contains(&(by, *r)) {
-                                        seen.push((by, *r));
-                                        left.push((by, *r));
-                                    }
-                                }
-                                // A constant goes with any type.
-                                Operand::Int(_) => {}
-                                _ => return declared,
-                            }
-                        }
-                    }
-                    _ if untyped(first) || first.bits() != declared.bits() => return declared,
-                    _ if found.is_some_and(|ty| ty != first) => return declared,
-                    _ => found = Some(first),
-                }
-            }
-        }
-        found.unwrap_or(declared)
-    }
-
     /// A kernel's parameter, by name or number: its offset and type.
     pub fn param(&self, name: &str) -> Result<(u32, Ty), Reason> {
         let f = self.body.function;
@@ -433,11 +400,6 @@ impl SiteFacts<'_> {
         };
         Ok((*offset, ty))
     }
-}
-
-/// Whether a type says only how wide a value is.
-fn untyped(ty: Type) -> bool {
-    matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64 | Type::B128)
 }
 
 /// `m16n8k16`.

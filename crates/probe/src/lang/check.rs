@@ -17,6 +17,7 @@ use prlx_trace::table::Aggregate;
 use super::ast::{Clause, Expr, ExprKind, Script, Span, Stmt, Tracepoint, Update};
 use super::availability::{NO_INSTRUCTION, at_inst, output_unavailable, unavailable};
 use super::builtin::Builtin;
+use super::constant::{self, Constant};
 use super::error::{MAX_ERRORS, ProbeError, nearest};
 use super::parse::assignment;
 use super::types::{alone, common, fits, promoted, range};
@@ -410,6 +411,7 @@ impl Checker<'_> {
             ExprKind::Arg(_) => Kind::Unknown,
             ExprKind::Local(number) => self.local(*number, &e.span),
             ExprKind::Var(number) => Kind::Is(self.script.vars[*number].ty),
+            ExprKind::Unary(..) if whole(e).is_some() => whole(e).map_or(Kind::Unknown, Kind::Int),
             ExprKind::Unary(op, a) => match op {
                 Unary::Neg | Unary::Abs => {
                     let kind = self.number(a, |ty| ty != Ty::Bool, "a number");
@@ -503,6 +505,11 @@ impl Checker<'_> {
     }
 
     fn binary(&mut self, op: Binary, a: &Expr, b: &Expr, span: &Span) -> Kind {
+        if let (Some(x), Some(y)) = (whole(a), whole(b))
+            && let Constant::Whole(n) = constant::binary(op, x, y)
+        {
+            return Kind::Int(n);
+        }
         if matches!(op, Binary::Eq | Binary::Ne) {
             let (left, right) = (self.expr(a), self.expr(b));
             return match (left == Kind::Text, right == Kind::Text) {
@@ -618,6 +625,19 @@ fn reads(e: &Expr, var: usize) -> bool {
         ExprKind::Builtin(_) | ExprKind::In(_) | ExprKind::Out(_) | ExprKind::Arg(_) | ExprKind::Local(_) => {
             false
         }
+    }
+}
+
+/// The value of an expression of whole numbers alone.
+fn whole(e: &Expr) -> Option<i128> {
+    match &e.kind {
+        ExprKind::Int(n) => Some(*n),
+        ExprKind::Unary(op, a) => constant::unary(*op, whole(a)?),
+        ExprKind::Binary(op, a, b) => match constant::binary(*op, whole(a)?, whole(b)?) {
+            Constant::Whole(n) => Some(n),
+            Constant::Truth(_) => None,
+        },
+        _ => None,
     }
 }
 

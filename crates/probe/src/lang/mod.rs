@@ -8,6 +8,7 @@ mod ast;
 mod availability;
 mod builtin;
 mod check;
+pub(crate) mod constant;
 mod error;
 mod function;
 mod parse;

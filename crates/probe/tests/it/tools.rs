@@ -236,6 +236,8 @@ fn coalescing_counts_sectors() {
         assert_eq!(sums["sectors"], sectors.len() as u64, "stride {stride}, mask {mask:#x}");
         assert_eq!(sums["needed"], u64::from(mask.count_ones() * 4).div_ceil(32));
         assert_eq!(sums["warps"], 1);
+        let ratio = sums["sectors"] as f32 / sums["needed"] as f32;
+        assert_eq!(sums["ratio"], f64::from(ratio).to_bits());
     }
 }
 
@@ -283,6 +285,8 @@ fn bank_conflicts_counts_what_banks_are_asked_for() {
                 [turns, needed, 1],
                 "{instruction} {addresses:?}"
             );
+            let ratio = turns as f32 / needed as f32;
+            assert_eq!(sums["ratio"], f64::from(ratio).to_bits(), "{instruction}");
             most = most.max(turns);
         }
         assert!(most > 10 || size == 1, "{instruction}: no conflict was tried");
@@ -355,4 +359,66 @@ fn places_under_one_guard_are_counted_together() {
             (None, vec![(5, 4)]),
         ]
     );
+}
+
+/// Whether a program does something in a kernel with these instructions, whose registers are all untyped.
+fn acts(program: &str, instructions: &str) -> bool {
+    let ptx = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.shared .align 4 .b8 s[256];\n.visible .entry k() {{\n\
+         .reg .b64 %rd<3>;\n.reg .b32 %r<9>;\n.reg .b16 %h<5>;\n.reg .pred %p<3>;\n{instructions}\nret;\n}}\n"
+    );
+    let plan = plan(program, &ptx, &ptx::read(&ptx).0);
+    plan.functions[0].insertions.iter().any(|i| matches!(i.action, Action::Probe(_) | Action::Count { .. }))
+}
+
+#[test]
+fn untyped_values_have_the_type_in_which_they_are_used() {
+    let load = "ld.global.b32 %r1, [%rd1];";
+    let vector = "ld.global.v2.b32 {%r1, %r2}, [%rd1];";
+    let loads = [
+        // Used as a float, as an integer, not at all.
+        (load, "mul.f32 %r3, %r1, %r1;", true),
+        (load, "setp.lt.f32 %p1, %r1, 0f00000000;", true),
+        (load, "add.s32 %r3, %r1, 1;", false),
+        (load, "cvt.rn.f32.s32 %r3, %r1;", false),
+        (load, "st.global.b32 [%rd2], %r1;", false),
+        // Through moves, shuffles and selects, and as one element of a vector.
+        (load, "mov.b32 %r2, %r1;\nshfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;\nadd.f32 %r4, %r3, %r3;", true),
+        (load, "selp.b32 %r2, %r1, 0, %p1;\nfma.rn.f32 %r4, %r2, %r2, %r2;", true),
+        (vector, "sub.f32 %r4, %r2, %r2;", true),
+        // Halves that are taken apart.
+        (load, "mov.b32 {%h1, %h2}, %r1;\ncvt.f32.f16 %r2, %h2;", true),
+        (load, "mov.b32 {%h1, %h2}, %r1;\nadd.s16 %h3, %h2, 1;", false),
+        // Its lane index is no value.
+        (load, "shfl.sync.idx.b32 %r3, %r4, %r1, 31, -1;\nadd.f32 %r4, %r3, %r3;", false),
+    ];
+    for (load, used, float) in loads {
+        let text = format!("{load}\n{used}");
+        let program = "inst:ld.global:end /type == \"*f*\"/ { @loaded++; }";
+        assert_eq!(acts(program, &text), float, "{text}");
+    }
+    let store = "st.global.b32 [%rd2], %r5;";
+    let stores = [
+        ("add.f32 %r1, %r2, %r3;\nmov.b32 %r5, %r1;", true),
+        ("add.s32 %r1, %r2, %r3;\nmov.b32 %r5, %r1;", false),
+        ("mov.u32 %r5, 7;\n@%p1 mul.f32 %r5, %r2, %r3;", true),
+        // Through shared memory.
+        ("mul.f32 %r1, %r2, %r3;\nst.shared.b32 [s], %r1;\nld.shared.b32 %r5, [s];", true),
+        ("st.shared.f32 [s], %r1;\nld.shared.b32 %r5, [s+4];", true),
+        ("add.u32 %r1, %r2, %r3;\nst.shared.b32 [s], %r1;\nld.shared.b32 %r5, [s];", false),
+        // Two meanings there: not known.
+        (
+            "mul.f32 %r1, %r2, %r3;\nst.shared.b32 [s], %r1;\nst.shared.u32 [s+8], %r4;\nld.shared.b32 %r5, [s];",
+            false,
+        ),
+        // What a loop carries through shared memory.
+        (
+            "L:\nld.shared.b32 %r1, [s];\nadd.f32 %r5, %r1, %r1;\nst.shared.b32 [s], %r5;\n@%p1 bra L;\nld.shared.b32 %r5, [s];",
+            true,
+        ),
+    ];
+    for (before, float) in stores {
+        let program = TOOLS.iter().find(|t| t.0 == "stored-range").unwrap().2;
+        assert_eq!(acts(program, &format!("{before}\n{store}")), float, "{before}");
+    }
 }

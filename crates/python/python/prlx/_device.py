@@ -25,7 +25,7 @@ def current():
 class cpu:
     """Runs kernel launches on the CPU device.
 
-    arch: the GPU that compilers are told of, as ``"sm_90"``.
+    arch: the GPU to compile for, as ``"sm_90"``.
     check: ``"all"``, or names of checks with commas (``"race,bounds"``; see ``prlx run --help``).
     seed: the schedule. Seed 0 runs warps in order; every other seed interleaves them differently.
     seeds: run every launch under all of these schedules (as ``range(20)``) and compare what they leave.

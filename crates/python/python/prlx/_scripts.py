@@ -20,7 +20,7 @@ def run(words):
         epilog="Example:\n  prlx run --check all script.py",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--arch", default="sm_90", help="the GPU that compilers are told of (default sm_90)")
+    parser.add_argument("--arch", default="sm_90", help="the GPU to compile for (default sm_90)")
     parser.add_argument("--check", metavar="LIST", help="checks to make, as all or race,bounds")
     parser.add_argument("--seed", type=int, default=0, help="the schedule (default 0)")
     parser.add_argument("--max-steps", type=int, metavar="N", help="instructions of a CTA before it is stuck")

@@ -24,7 +24,7 @@ def pytest_addoption(parser):
         metavar="LIST",
         help="check all kernels, as with all or race,bounds (implies --prlx-cpu)",
     )
-    group.addoption("--prlx-arch", default="sm_90", help="the GPU that compilers are told of (default sm_90)")
+    group.addoption("--prlx-arch", default="sm_90", help="the GPU to compile for (default sm_90)")
     group.addoption("--prlx-update", action="store_true", help="write golden recordings anew")
 
 

@@ -23,42 +23,43 @@ use crate::statistics::{add, total};
 
 /// Maximum number of regions that are replayed faster.
 const TRIED: usize = 16;
-/// How much faster, in percent.
+/// Percentage by which a replay shortens every visit of the region.
 const FASTER: f64 = 10.0;
 /// Maximum number of segments of a launch that is replayed.
 const MOST: usize = 8_000_000;
-/// Maximum number of jumps between tracks at one moment: more would be a circle.
+/// Maximum number of jumps between tracks at one moment. More jumps mean that the waits form a circle.
 const JUMPS: usize = 16;
 
 /// The part of the critical path that one region and role take.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct CriticalPathPart {
-    /// The region, or what else took the time: `between regions`, `between CTAs`, `before the first`.
+    /// Name of the region, or of the time outside of regions: `between regions`, `between CTAs`, `before the
+    /// first`.
     pub name: String,
-    /// Which of [`Timeline::regions`], if it is one.
+    /// Index in [`Timeline::regions`], if it is a region.
     pub region: Option<u32>,
-    /// Role of the tracks whose time it is.
+    /// Role of the tracks that the path runs through.
     pub role: String,
-    /// Picoseconds on the path, of all launches.
+    /// Time on the path, summed over all launches.
     pub time: Picos,
-    /// The share of the launches' time.
+    /// `time` as a fraction of the launches' time, 0 to 1.
     pub share: f64,
-    /// By how many percent the launches would be shorter if the region took a tenth less, whoever visits it.
-    /// `None`: not tried.
+    /// Percentage by which the launches would be shorter if every visit of the region took a tenth less time.
+    /// `None` if no replay was made.
     pub what_if: Option<f64>,
 }
 
-/// What a part of the path is of.
+/// Region, role and name by which parts of the path are summed.
 type Key = (Option<u32>, Role, &'static str);
 
-/// A launch's tracks, as lines of segments.
+/// The tracks of a launch, each as a list of segments in time order.
 struct Graph<'a> {
     timeline: &'a Timeline,
     waits: &'a Waits,
-    /// Which of [`Timeline::tracks`].
+    /// Indices in [`Timeline::tracks`].
     tracks: Vec<usize>,
     lines: Vec<Vec<Segment>>,
-    /// By place in `tracks`: who was on the multiprocessor before.
+    /// For each of `tracks`: the track that the multiprocessor ran before it.
     before: Vec<Option<usize>>,
     place: HashMap<usize, usize>,
 }

@@ -63,30 +63,31 @@ pub(crate) struct Moment {
 /// What is known of the rate before any moment is looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
-    /// Nanoseconds in a cycle.
+    /// Most likely length of a cycle in nanoseconds.
     pub middle: f64,
-    /// How far from that it may be (one standard deviation).
+    /// Standard deviation of `middle`.
     pub width: f64,
 }
 
-/// Nanoseconds by cycles.
+/// A piecewise linear function from cycles to nanoseconds, with knots at equal distances.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Curve {
-    /// The first knot's and the distance between knots, in cycles.
+    /// Clock at the first knot, in cycles.
     first: f64,
+    /// Distance between knots, in cycles.
     step: f64,
-    /// Nanoseconds at each knot; two at least.
+    /// Nanoseconds at each knot. There are at least two.
     at: Vec<f64>,
-    /// The standard error of a time at a moment: a root mean square.
+    /// Standard error of times at the moments themselves (root mean square).
     pub error: f64,
-    /// The worst of a time anywhere between the first and the last.
+    /// Largest standard error anywhere between the first moment and the last.
     pub between: f64,
-    /// What the line misses the moments by beyond what the timer's steps explain: a root mean square, or 0.
+    /// Deviation of the moments from the curve beyond the timer's tick (root mean square), or 0.
     pub misfit: f64,
 }
 
 impl Curve {
-    /// The line of some moments, one at least, ascending.
+    /// Fits the curve to moments, which must be in ascending order. There must be at least one.
     pub fn new(moments: &[Moment], rate: Rate) -> Curve {
         let mut kept = moments.to_vec();
         let mut curve = Curve::through(&kept, rate);

@@ -38,39 +38,41 @@ const RATES: [f64; 2] = [0.01, 1000.0];
 const JITTER: [f64; 2] = [0.12, 0.16];
 /// What the rates of two clocks may differ by, as a share (one standard deviation).
 const APART: f64 = 0.05;
-/// Cycles within which two anchors tell whether their clocks are one.
+/// Maximum distance of two anchors that are compared to decide whether two multiprocessors share a clock.
 const NEAR: Cycles = Cycles(4096);
-/// One of so many may tell otherwise: it, or that beside it, was not read at once.
+/// One in this many comparisons may disagree: an interrupted read makes an anchor late.
 const FEW: u32 = 5;
-/// One of so many timers answers as soon as it can, and who takes so many times as long did not answer at
-/// once, or was not read at once: who knows.
+/// The fastest one in this many reads of the timer gives the time that a prompt read takes.
 const PROMPT: usize = 4;
+/// A read that takes more than this many times the prompt time is not used: it may have been delayed before
+/// or after the moment that it reports.
 const SLOW: u32 = 2;
 
-/// How clocks become times.
+/// Conversion of the clocks of all multiprocessors of a launch to nanoseconds, with its errors.
 #[derive(Default)]
 pub struct Fit {
-    /// Nanoseconds in a cycle, in the mean.
+    /// Mean length of a cycle in nanoseconds.
     rate: f64,
-    /// Clocks that show the same.
+    /// Groups of multiprocessors that share a clock.
     groups: Vec<Group>,
-    /// By multiprocessor: its group.
+    /// Index of each multiprocessor's group.
     of: BTreeMap<u32, usize>,
     /// Time between ticks of the timer.
     pub tick: Picos,
-    /// By how much times near anchors may be wrong; 95 of 100 are not.
+    /// Error of a time near an anchor; 95 % of the times are within it.
     pub single: Picos,
-    /// The same of two times of two multiprocessors against each other.
+    /// Error of the difference between times on two multiprocessors, with the same confidence.
     pub error: Picos,
-    /// The same between anchors that are far apart.
+    /// Error of a time between anchors that are far apart, with the same confidence.
     pub between: Picos,
-    /// Nanoseconds by which anchors miss their line beyond what ticks explain.
+    /// Deviation of the anchors from their curve in nanoseconds, beyond the length of a tick.
     pub slack: f64,
-    /// Whether the rate is known.
+    /// Whether the anchors determine the rate; otherwise it is a guess.
     pub rated: bool,
 }
 
-/// The time between ticks of a timer that showed these times, since any of them.
+/// The time between ticks of a timer, from times that it showed: their greatest common divisor. Returns the
+/// usual tick if that is out of range.
 pub fn tick(nanos: impl Iterator<Item = Nanos>) -> Nanos {
     let tick = nanos.fold(0, |tick, at| gcd(tick, at.0));
     Some(Nanos(tick)).filter(|tick| (Nanos(1)..=LONGEST).contains(tick)).unwrap_or(TICK)
@@ -83,14 +85,15 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Multiprocessors whose clocks show the same.
+/// Multiprocessors that share a clock.
 struct Group {
     /// The clock of its first anchor.
     clock: Cycles,
     curve: Curve,
 }
 
-/// The rate that anchors of single multiprocessors tell, all together, if they do: least squares.
+/// The common rate of all multiprocessors, by least squares over their anchors. `None` if the anchors do not
+/// determine a plausible rate.
 fn rate(anchors: &BTreeMap<u32, Vec<Anchor>>, noise: f64) -> Option<Rate> {
     let (mut square, mut product) = (0.0, 0.0);
     for all in anchors.values() {
@@ -109,14 +112,14 @@ fn rate(anchors: &BTreeMap<u32, Vec<Anchor>>, noise: f64) -> Option<Rate> {
     known.then(|| Rate { middle, width: (APART * middle).hypot(noise / square.sqrt()) })
 }
 
-/// An anchor, and its multiprocessor.
+/// An anchor together with the number of the multiprocessor that read it.
 #[derive(Clone, Copy)]
 struct Own {
     sm: u32,
     anchor: Anchor,
 }
 
-/// The most cycles that a timer takes that answers at once.
+/// Maximum number of cycles of a prompt read of the timer, see [`PROMPT`] and [`SLOW`].
 fn prompt<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> u32 {
     let mut took: Vec<u32> = anchors.filter_map(|a| a.took).collect();
     let at = took.len() / PROMPT;

@@ -13,31 +13,32 @@ use crate::model::Span;
 /// Numbers of records before the first: of ends whose begins are lost.
 const FIRST: u64 = 1 << 32;
 
-/// The spans of a track in the making.
+/// Builds the spans of one track from its records, which are added in the order of the track.
 #[derive(Default)]
 pub struct Pairing {
     halves: Vec<Half>,
-    /// Those that are open, by begin.
+    /// Indices in `halves` of the spans without an end so far, in the order of their begins.
     open: Vec<usize>,
     records: u64,
-    /// Ends whose begins are lost, in order.
+    /// End records without a begin, in the order of the track.
     orphans: Vec<Half>,
 }
 
-/// A span, and the numbers of its records; the end's is `u64::MAX` while it is open.
+/// A span, and the numbers of its begin and end records. The end's number is `u64::MAX` while the span is
+/// open.
 struct Half {
     span: Span,
     ends: [u64; 2],
 }
 
-/// What pairing found wrong.
+/// Counts of records that could not be paired cleanly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PairingFaults {
-    /// Ends without begin.
+    /// End records without a begin. They are dropped.
     pub orphans: u64,
-    /// Begins without end.
+    /// Begin records without an end. Their spans are cut at the end of the track or of the enclosing region.
     pub open: u64,
-    /// Spans that lie across others.
+    /// Spans that overlap another span without being nested in it.
     pub across: u64,
 }
 

@@ -109,6 +109,7 @@ impl<'a> Builder<'_, 'a> {
             let b = rest.as_bytes();
             let at = scan::trivia(b, 0);
             self.out.target = rest.get(at..scan::name(b, at)).unwrap_or_default().to_owned();
+            self.out.debug = rest.split(',').any(|word| word.trim() == "debug");
         }
     }
 

@@ -1,0 +1,244 @@
+//! Infers the type of values in untyped registers, as Triton's compiler declares all of them.
+//!
+//! The search goes back from a value to the instructions that may have computed it: through moves, selects,
+//! shuffles and shared memory. A typed instruction decides. A value that was loaded has no such instruction.
+//! It counts as a float if an instruction reads it as one.
+//!
+//! # Invariants
+//! A type is returned only if all instructions that may have computed the value agree on it.
+//!
+//! # Limitations
+//! - A value in shared memory may come from any store of that width to shared memory in the function. If a
+//!   function stores integers and floats of one width there, loads of that width have no type.
+//! - The search does not follow calls, matrix operations and asynchronous copies.
+
+use prlx_isa::dataflow::Def;
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{Class, Inst, InstId, Operand, Reg, Role, Space, Type};
+use prlx_plan::function::body::{self, Body};
+
+/// Maximum number of instructions that a search visits.
+const VISITED: usize = 256;
+
+/// Whether a type gives only the width of a value.
+pub(super) fn is_untyped(ty: Type) -> bool {
+    matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64 | Type::B128)
+}
+
+/// The type of the value of `reg` that instruction `at` reads: the declared type, or if the declaration is
+/// untyped, the type in which the value was computed. An element of a vector that has none has the type of
+/// the other elements.
+pub(super) fn type_read(body: &Body<'_>, at: InstId, reg: Reg) -> Type {
+    of_vector(body, at, reg, &[Role::Use], |search, reg| search.read(at, reg))
+}
+
+/// The type of the value that instruction `at` writes to `reg`, likewise.
+pub(super) fn type_written(body: &Body<'_>, at: InstId, reg: Reg) -> Type {
+    of_vector(body, at, reg, &[Role::Def], |search, reg| {
+        search.written(at, reg);
+        Some(())
+    })
+}
+
+/// The type of an element, or else of another element of the same vector.
+fn of_vector(
+    body: &Body<'_>,
+    at: InstId,
+    reg: Reg,
+    roles: &[Role],
+    begin: impl Fn(&mut Search<'_>, Reg) -> Option<()>,
+) -> Type {
+    let known = |reg: Reg| {
+        let mut search = Search::new(body, reg);
+        begin(&mut search, reg).and_then(|()| search.run())
+    };
+    let inst = body.inst(at);
+    let vector = matches!(inst.class, Class::Load | Class::Store);
+    let others = || body::regs(&body::in_role(inst, roles)).into_iter().filter(|r| vector && *r != reg);
+    known(reg).or_else(|| others().find_map(known)).unwrap_or(declared(body, reg))
+}
+
+/// A search for the instructions that compute a value. Methods return `None` where its type is not known.
+struct Search<'a> {
+    body: &'a Body<'a>,
+    declared: Type,
+    /// Instructions that may have computed the value, with the register that they write.
+    seen: Vec<(InstId, Reg)>,
+    /// Those of `seen` that are still to visit.
+    left: Vec<(InstId, Reg)>,
+    /// The type that the visited instructions agree on.
+    found: Option<Type>,
+    /// Whether the stores to shared memory are in `seen`.
+    shared: bool,
+}
+
+impl<'a> Search<'a> {
+    fn new(body: &'a Body<'a>, reg: Reg) -> Search<'a> {
+        let declared = declared(body, reg);
+        Search { body, declared, seen: Vec::new(), left: Vec::new(), found: None, shared: false }
+    }
+
+    fn written(&mut self, at: InstId, reg: Reg) {
+        if !self.seen.contains(&(at, reg)) {
+            self.seen.push((at, reg));
+            self.left.push((at, reg));
+        }
+    }
+
+    /// Adds what may have written a register that `at` reads.
+    fn read(&mut self, at: InstId, reg: Reg) -> Option<()> {
+        let defs = self.body.defs(at, reg);
+        if defs.is_empty() || defs.contains(&Def::Entry) {
+            return None;
+        }
+        for def in defs {
+            if let Def::Inst(by) = def {
+                self.written(by, reg);
+            }
+        }
+        Some(())
+    }
+
+    fn agree(&mut self, ty: Type) -> Option<()> {
+        let same = ty.bits() == self.declared.bits() && self.found.is_none_or(|found| found == ty);
+        self.found = same.then_some(ty);
+        self.found.map(drop)
+    }
+
+    fn run(&mut self) -> Option<Type> {
+        if !is_untyped(self.declared) {
+            return Some(self.declared);
+        }
+        while let Some((by, reg)) = self.left.pop() {
+            if self.seen.len() > VISITED {
+                return None;
+            }
+            let inst = self.body.inst(by);
+            let first = inst.form.types.first().copied().unwrap_or_default();
+            if copies(inst) {
+                for input in copied(inst) {
+                    match input {
+                        Operand::Reg(r) if declared(self.body, r) == Type::Pred => {}
+                        Operand::Reg(r) if declared(self.body, r).bits() == self.declared.bits() => {
+                            self.read(by, r)?;
+                        }
+                        // A constant goes with any type.
+                        Operand::Int(_) => {}
+                        _ => return None,
+                    }
+                }
+            } else if inst.class == Class::Load && is_untyped(first) {
+                match used_as_float(self.body, by, reg) {
+                    Some(ty) => self.agree(ty)?,
+                    None if inst.space == Space::Shared => self.stored_to_shared(first)?,
+                    None => return None,
+                }
+            } else if is_untyped(first) {
+                return None;
+            } else {
+                self.agree(first)?;
+            }
+        }
+        self.found
+    }
+
+    /// Adds the values of this width that the function stores to shared memory.
+    fn stored_to_shared(&mut self, width: Type) -> Option<()> {
+        if std::mem::replace(&mut self.shared, true) {
+            return Some(());
+        }
+        for at in (0..self.body.function.insts.len() as u32).map(InstId) {
+            let inst = self.body.inst(at);
+            let ty = inst.form.types.last().copied().unwrap_or_default();
+            if !matches!(inst.space, Space::Shared) || ty.bits() != width.bits() {
+                continue;
+            }
+            match inst.class {
+                Class::Store if !is_untyped(ty) => self.agree(ty)?,
+                Class::Store if inst.form.op == Some(Op::St) => {
+                    for value in body::in_role(inst, &[Role::Use]) {
+                        match value {
+                            Operand::Reg(r) if !is_untyped(declared(self.body, r)) => {
+                                self.agree(declared(self.body, r))?;
+                            }
+                            Operand::Reg(r) => self.read(at, r)?,
+                            Operand::Int(_) => {}
+                            _ => return None,
+                        }
+                    }
+                }
+                Class::Store | Class::Atomic | Class::AsyncCopy => return None,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+}
+
+fn declared(body: &Body<'_>, reg: Reg) -> Type {
+    body.function.regs.get(reg.index()).map_or(Type::B32, |r| r.ty)
+}
+
+/// Whether an instruction only passes a value on. `mov.u32` says nothing of the value: compilers write it for
+/// floats, too.
+fn copies(inst: &Inst) -> bool {
+    let first = inst.form.types.first().copied().unwrap_or_default();
+    match inst.class {
+        Class::Move | Class::Select => !first.is_float() && !copied(inst).is_empty(),
+        _ => inst.form.op == Some(Op::Shfl),
+    }
+}
+
+/// The operands that a copy may take its value from.
+fn copied(inst: &Inst) -> Vec<Operand> {
+    let mut inputs = body::in_role(inst, &[Role::Use, Role::UseDef]);
+    if inst.form.op == Some(Op::Shfl) {
+        inputs.truncate(1);
+    }
+    inputs
+}
+
+/// The float type in which instructions read a value, if one does and all that do agree.
+fn used_as_float(body: &Body<'_>, by: InstId, reg: Reg) -> Option<Type> {
+    let bits = declared(body, reg).bits();
+    let (mut seen, mut left, mut found) = (vec![(by, reg)], vec![(by, reg)], None);
+    while let Some((by, reg)) = left.pop() {
+        for at in body.uses(by, reg) {
+            let inst = body.inst(at);
+            let reads = copied(inst).contains(&Operand::Reg(reg));
+            let ty = inst.form.types.last().copied().unwrap_or_default();
+            if !reads || seen.len() > VISITED || matches!(inst.class, Class::Matrix | Class::Call) {
+                continue;
+            }
+            if copies(inst) {
+                let results = body::written(inst).into_iter().filter(|r| declared(body, *r).bits() == bits);
+                for result in results.map(|r| (at, r)) {
+                    if !seen.contains(&result) {
+                        seen.push(result);
+                        left.push(result);
+                    }
+                }
+            }
+            let ty = if copies(inst) { halves(body, at, bits) } else { Some(ty).filter(|t| t.is_float()) };
+            match (ty.filter(|t| t.bits() == bits), found) {
+                (Some(ty), Some(found)) if ty != found => return None,
+                (Some(ty), _) => found = Some(ty),
+                (None, _) => {}
+            }
+        }
+    }
+    found
+}
+
+/// The packed type of a value whose halves a move takes apart, if they are used as floats.
+fn halves(body: &Body<'_>, at: InstId, bits: u32) -> Option<Type> {
+    let parts = body::written(body.inst(at));
+    if bits != 32 || parts.len() != 2 || parts.iter().any(|r| declared(body, *r).bits() != 16) {
+        return None;
+    }
+    match parts.iter().find_map(|r| used_as_float(body, at, *r))? {
+        Type::F16 => Some(Type::F16x2),
+        Type::Bf16 => Some(Type::Bf16x2),
+        _ => None,
+    }
+}
