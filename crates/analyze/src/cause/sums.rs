@@ -255,6 +255,12 @@ impl Walk<'_> {
             let apart = (x.value - y.value).abs();
             same(x, y) || x.product != y.product && apart <= close * x.value.abs().max(y.value.abs())
         };
+        if atomic {
+            let only = unmatched(&a, &b, &equal);
+            if [1, 0].into_iter().any(|side| self.added_twice(pair, side, &only[side], [&a, &b])) {
+                return true;
+            }
+        }
         if a.terms.len() == b.terms.len() {
             let apart: Vec<usize> =
                 (0..a.terms.len()).filter(|&i| !equal(&a.terms[i], &b.terms[i])).collect();
@@ -394,9 +400,6 @@ impl Walk<'_> {
         let extra = [(0, &a[rest..]), (1, &b[rest..])];
         for (side, list) in extra {
             let Some(term) = list.iter().min_by_key(|t| self.flows[side].order(t.at)) else { continue };
-            if self.added_twice(pair, side, list, sums) {
-                continue;
-            }
             let is_missing =
                 self.same_geometry && self.code.similar && self.missing(pair, side, term.at, None);
             if !is_missing {
@@ -415,8 +418,8 @@ impl Walk<'_> {
     }
     /// Explains addends that only `side` has, if they come from an element that it adds more often than the
     /// other side. Returns whether it found something.
-    fn added_twice(&mut self, pair: usize, side: usize, extra: &[&Term], sums: [&Sum; 2]) -> bool {
-        if !sums[side].atomic {
+    fn added_twice(&mut self, pair: usize, side: usize, extra: &[usize], sums: [&Sum; 2]) -> bool {
+        if extra.is_empty() {
             return false;
         }
         let element =
@@ -425,7 +428,7 @@ impl Walk<'_> {
             sums[side].terms.iter().filter_map(|term| element(side, term)).collect()
         };
         let (here, there) = (elements(side), elements(1 - side));
-        let mut extra: Vec<&&Term> = extra.iter().collect();
+        let mut extra: Vec<&Term> = extra.iter().map(|&i| &sums[side].terms[i]).collect();
         extra.sort_by_key(|term| self.flows[side].order(term.at));
         for term in extra.into_iter().take(MAX_FOLLOWED) {
             let Some((load, which)) = element(side, term) else { continue };
@@ -438,10 +441,12 @@ impl Walk<'_> {
             };
             let size = self.flows[side].read_word(load, 0).map_or(1, |word| u64::from(word.bytes));
             let what = format!(
-                "{} adds `{name}[{}]` {n} times, {} {m} times: {}",
+                "{} adds `{name}[{}]` {}, {} {}: {}",
                 super::walk::name(side),
                 offset / size.max(1),
+                in_words(n),
                 super::walk::name(1 - side),
+                in_words(m),
                 found.what
             );
             let mut places = [None, None];
@@ -490,6 +495,15 @@ fn sources(flow: &Flow<'_>, term: &Term) -> Vec<Source> {
         return addresses.iter().map(|a| flow.operand(&a.base, term.at)).collect();
     }
     vec![term.source.clone()]
+}
+
+/// A number of times in words.
+fn in_words(times: usize) -> String {
+    match times {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    }
 }
 
 /// Whether a source is a constant, also one that was moved into a register.
