@@ -37,6 +37,21 @@ struct Term {
     value: f64,
 }
 
+impl Term {
+    /// What it comes from: the addend, or both factors of a product.
+    fn sources(&self, flow: &Flow<'_>) -> Vec<Source> {
+        match flow.instruction(self.at) {
+            Some(i) if self.product => i.operands.iter().take(2).map(|o| flow.operand(o, self.at)).collect(),
+            _ => vec![self.source.clone()],
+        }
+    }
+    /// What the address comes from that it is added to.
+    fn addresses(&self, flow: &Flow<'_>) -> Vec<Source> {
+        let addresses = flow.instruction(self.at).map_or(&[][..], |i| &i.addresses);
+        addresses.iter().map(|a| flow.operand(&a.base, self.at)).collect()
+    }
+}
+
 /// The addends of a value, and the last instruction that adds.
 struct Sum {
     terms: Vec<Term>,
@@ -422,8 +437,11 @@ impl Walk<'_> {
         if extra.is_empty() {
             return false;
         }
-        let element =
-            |side: usize, term: &Term| loaded_element(self.flows[side], sources(self.flows[side], term));
+        let element = |side: usize, term: &Term| {
+            let flow = self.flows[side];
+            let found = loaded_element(flow, term.sources(flow), term.at);
+            found.or_else(|| loaded_element(flow, term.addresses(flow), term.at))
+        };
         let elements = |side: usize| -> Vec<(At, Canonical)> {
             sums[side].terms.iter().filter_map(|term| element(side, term)).collect()
         };
@@ -459,42 +477,8 @@ impl Walk<'_> {
     /// The element in global memory that an addend is loaded from.
     fn origin(&self, side: usize, term: &Term) -> Option<Canonical> {
         let flow = self.flows[side];
-        let mut work = vec![term.source.clone()];
-        if term.product {
-            let i = flow.instruction(term.at)?;
-            work = i.operands.iter().take(2).map(|o| flow.operand(o, term.at)).collect();
-        }
-        for _ in 0..32 {
-            let next = match work.pop()? {
-                Source::Memory(word) => match flow.writer(&word) {
-                    None => return Some(Canonical::of_address(flow, word.space, word.address)),
-                    Some(w) => vec![flow.written(&w, &word)?],
-                },
-                Source::Result(at, n) => {
-                    let i = flow.instruction(at)?;
-                    match i.action {
-                        Action::Load => flow.read_word(at, n).map(Source::Memory).into_iter().collect(),
-                        Action::Compute | Action::Move | Action::Convert => {
-                            i.operands.iter().map(|o| flow.operand(o, at)).collect()
-                        }
-                        _ => Vec::new(),
-                    }
-                }
-                _ => Vec::new(),
-            };
-            work.extend(next);
-        }
-        None
+        loaded_element(flow, term.sources(flow), term.at).map(|(_, element)| element)
     }
-}
-
-/// What an addend comes from; of a constant, what the address comes from that it is added to.
-fn sources(flow: &Flow<'_>, term: &Term) -> Vec<Source> {
-    let addresses = flow.instruction(term.at).map_or(&[][..], |i| &i.addresses);
-    if constant(flow, &term.source) {
-        return addresses.iter().map(|a| flow.operand(&a.base, term.at)).collect();
-    }
-    vec![term.source.clone()]
 }
 
 /// A number of times in words.
@@ -504,13 +488,6 @@ fn in_words(times: usize) -> String {
         2 => "twice".to_owned(),
         n => format!("{n} times"),
     }
-}
-
-/// Whether a source is a constant, also one that was moved into a register.
-fn constant(flow: &Flow<'_>, source: &Source) -> bool {
-    let Source::Result(at, _) = source else { return matches!(source, Source::Constant(_)) };
-    let Some(i) = flow.instruction(*at).filter(|i| i.action == Action::Move) else { return false };
-    i.operands.first().is_some_and(|o| matches!(flow.operand(o, *at), Source::Constant(_)))
 }
 
 /// How far a rounded product may be from the exact one, relative to it.
