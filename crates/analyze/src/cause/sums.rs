@@ -271,7 +271,7 @@ impl Walk<'_> {
             same(x, y) || x.product != y.product && apart <= close * x.value.abs().max(y.value.abs())
         };
         if atomic {
-            let only = unmatched(&a, &b, &equal);
+            let only = unmatched(&a, &b, equal);
             if [1, 0].into_iter().any(|side| self.added_twice(pair, side, &only[side], [&a, &b])) {
                 return true;
             }
