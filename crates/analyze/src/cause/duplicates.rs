@@ -16,6 +16,7 @@ use prlx_trace::dataflow::Action;
 use prlx_trace::element;
 
 use super::flow::{At, Flow, Source};
+use super::lanes::source_lane;
 use super::value::Canonical;
 
 /// The most instructions of a slice that are looked at.
@@ -29,25 +30,38 @@ pub(super) struct Collapse {
     pub what: String,
 }
 
-/// The load of an element that nothing in the kernel wrote, from which one of these sources comes.
-pub(super) fn loaded_element(flow: &Flow<'_>, sources: Vec<Source>) -> Option<(At, Canonical)> {
-    let mut work = sources;
+/// The access of an element of global memory that nothing in the kernel wrote, from which one of the sources
+/// of `user` comes: a load, or a copy to shared memory.
+pub(super) fn loaded_element(flow: &Flow<'_>, sources: Vec<Source>, user: At) -> Option<(At, Canonical)> {
+    let mut work: Vec<(Source, At)> = sources.into_iter().map(|source| (source, user)).collect();
     for _ in 0..MAX_STEPS {
-        let Source::Result(at, n) = work.pop()? else { continue };
-        let instruction = flow.instruction(at)?;
-        match instruction.action {
-            Action::Load => {
-                let word = flow.read_word(at, n)?;
+        let (at, n) = match work.pop()? {
+            (Source::Result(at, n), _) => (at, n),
+            (Source::Memory(word), user) => {
                 match flow.writer(&word) {
                     None if word.space == Space::Global => {
-                        return Some((at, Canonical::of_address(flow, word.space, word.address)));
+                        return Some((user, Canonical::of_address(flow, word.space, word.address)));
                     }
                     None => {}
-                    Some(writer) => work.extend(flow.written(&writer, &word)),
+                    Some(writer) => {
+                        work.extend(flow.written(&writer, &word).map(|source| (source, writer.at)));
+                    }
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        let instruction = flow.instruction(at)?;
+        match instruction.action {
+            Action::Load => work.extend(flow.read_word(at, n).map(|word| (Source::Memory(word), at))),
+            Action::Exchange => {
+                if let (Some(lane), Some(o)) = (source_lane(flow, at), instruction.operands.first()) {
+                    let user = At { lane, ..at };
+                    work.push((flow.operand(o, user), user));
                 }
             }
             Action::Compute | Action::Move | Action::Convert | Action::Select => {
-                work.extend(instruction.operands.iter().map(|o| flow.operand(o, at)));
+                work.extend(instruction.operands.iter().map(|o| (flow.operand(o, at), at)));
             }
             _ => {}
         }
@@ -55,12 +69,14 @@ pub(super) fn loaded_element(flow: &Flow<'_>, sources: Vec<Source>) -> Option<(A
     None
 }
 
-/// The nearest instruction, from the addresses of two loads back, whose results agree although its operands
-/// do not.
+/// The nearest instruction, from the addresses of two accesses back, whose results agree although its
+/// operands do not.
 pub(super) fn collapse(flow: &Flow<'_>, loads: [At; 2]) -> Option<Collapse> {
     let addresses = &flow.instruction(loads[0])?.addresses;
+    let sources = addresses.iter().map(|a| loads.map(|at| flow.operand(&a.base, at)));
+    // A copy has another destination in each thread.
     let mut work: VecDeque<[Source; 2]> =
-        addresses.iter().map(|a| loads.map(|at| flow.operand(&a.base, at))).collect();
+        sources.filter(|pair| flow.value(&pair[0], loads[0]) == flow.value(&pair[1], loads[1])).collect();
     for _ in 0..MAX_STEPS {
         let [Source::Result(x, n), Source::Result(y, m)] = work.pop_front()? else { continue };
         let instruction = flow.instruction(x)?;

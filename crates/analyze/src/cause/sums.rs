@@ -37,6 +37,21 @@ struct Term {
     value: f64,
 }
 
+impl Term {
+    /// What it comes from: the addend, or both factors of a product.
+    fn sources(&self, flow: &Flow<'_>) -> Vec<Source> {
+        match flow.instruction(self.at) {
+            Some(i) if self.product => i.operands.iter().take(2).map(|o| flow.operand(o, self.at)).collect(),
+            _ => vec![self.source.clone()],
+        }
+    }
+    /// What the address comes from that it is added to.
+    fn addresses(&self, flow: &Flow<'_>) -> Vec<Source> {
+        let addresses = flow.instruction(self.at).map_or(&[][..], |i| &i.addresses);
+        addresses.iter().map(|a| flow.operand(&a.base, self.at)).collect()
+    }
+}
+
 /// The addends of a value, and the last instruction that adds.
 struct Sum {
     terms: Vec<Term>,
@@ -255,6 +270,12 @@ impl Walk<'_> {
             let apart = (x.value - y.value).abs();
             same(x, y) || x.product != y.product && apart <= close * x.value.abs().max(y.value.abs())
         };
+        if atomic {
+            let only = unmatched(&a, &b, equal);
+            if [1, 0].into_iter().any(|side| self.added_twice(pair, side, &only[side], [&a, &b])) {
+                return true;
+            }
+        }
         if a.terms.len() == b.terms.len() {
             let apart: Vec<usize> =
                 (0..a.terms.len()).filter(|&i| !equal(&a.terms[i], &b.terms[i])).collect();
@@ -394,9 +415,6 @@ impl Walk<'_> {
         let extra = [(0, &a[rest..]), (1, &b[rest..])];
         for (side, list) in extra {
             let Some(term) = list.iter().min_by_key(|t| self.flows[side].order(t.at)) else { continue };
-            if self.added_twice(pair, side, list, sums) {
-                continue;
-            }
             let is_missing =
                 self.same_geometry && self.code.similar && self.missing(pair, side, term.at, None);
             if !is_missing {
@@ -415,17 +433,20 @@ impl Walk<'_> {
     }
     /// Explains addends that only `side` has, if they come from an element that it adds more often than the
     /// other side. Returns whether it found something.
-    fn added_twice(&mut self, pair: usize, side: usize, extra: &[&Term], sums: [&Sum; 2]) -> bool {
-        if !sums[side].atomic {
+    fn added_twice(&mut self, pair: usize, side: usize, extra: &[usize], sums: [&Sum; 2]) -> bool {
+        if extra.is_empty() {
             return false;
         }
-        let element =
-            |side: usize, term: &Term| loaded_element(self.flows[side], sources(self.flows[side], term));
+        let element = |side: usize, term: &Term| {
+            let flow = self.flows[side];
+            let found = loaded_element(flow, term.sources(flow), term.at);
+            found.or_else(|| loaded_element(flow, term.addresses(flow), term.at))
+        };
         let elements = |side: usize| -> Vec<(At, Canonical)> {
             sums[side].terms.iter().filter_map(|term| element(side, term)).collect()
         };
         let (here, there) = (elements(side), elements(1 - side));
-        let mut extra: Vec<&&Term> = extra.iter().collect();
+        let mut extra: Vec<&Term> = extra.iter().map(|&i| &sums[side].terms[i]).collect();
         extra.sort_by_key(|term| self.flows[side].order(term.at));
         for term in extra.into_iter().take(MAX_FOLLOWED) {
             let Some((load, which)) = element(side, term) else { continue };
@@ -438,10 +459,12 @@ impl Walk<'_> {
             };
             let size = self.flows[side].read_word(load, 0).map_or(1, |word| u64::from(word.bytes));
             let what = format!(
-                "{} adds `{name}[{}]` {n} times, {} {m} times: {}",
+                "{} adds `{name}[{}]` {}, {} {}: {}",
                 super::walk::name(side),
                 offset / size.max(1),
+                in_words(n),
                 super::walk::name(1 - side),
+                in_words(m),
                 found.what
             );
             let mut places = [None, None];
@@ -454,49 +477,17 @@ impl Walk<'_> {
     /// The element in global memory that an addend is loaded from.
     fn origin(&self, side: usize, term: &Term) -> Option<Canonical> {
         let flow = self.flows[side];
-        let mut work = vec![term.source.clone()];
-        if term.product {
-            let i = flow.instruction(term.at)?;
-            work = i.operands.iter().take(2).map(|o| flow.operand(o, term.at)).collect();
-        }
-        for _ in 0..32 {
-            let next = match work.pop()? {
-                Source::Memory(word) => match flow.writer(&word) {
-                    None => return Some(Canonical::of_address(flow, word.space, word.address)),
-                    Some(w) => vec![flow.written(&w, &word)?],
-                },
-                Source::Result(at, n) => {
-                    let i = flow.instruction(at)?;
-                    match i.action {
-                        Action::Load => flow.read_word(at, n).map(Source::Memory).into_iter().collect(),
-                        Action::Compute | Action::Move | Action::Convert => {
-                            i.operands.iter().map(|o| flow.operand(o, at)).collect()
-                        }
-                        _ => Vec::new(),
-                    }
-                }
-                _ => Vec::new(),
-            };
-            work.extend(next);
-        }
-        None
+        loaded_element(flow, term.sources(flow), term.at).map(|(_, element)| element)
     }
 }
 
-/// What an addend comes from; of a constant, what the address comes from that it is added to.
-fn sources(flow: &Flow<'_>, term: &Term) -> Vec<Source> {
-    let addresses = flow.instruction(term.at).map_or(&[][..], |i| &i.addresses);
-    if constant(flow, &term.source) {
-        return addresses.iter().map(|a| flow.operand(&a.base, term.at)).collect();
+/// A number of times in words.
+fn in_words(times: usize) -> String {
+    match times {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
     }
-    vec![term.source.clone()]
-}
-
-/// Whether a source is a constant, also one that was moved into a register.
-fn constant(flow: &Flow<'_>, source: &Source) -> bool {
-    let Source::Result(at, _) = source else { return matches!(source, Source::Constant(_)) };
-    let Some(i) = flow.instruction(*at).filter(|i| i.action == Action::Move) else { return false };
-    i.operands.first().is_some_and(|o| matches!(flow.operand(o, *at), Source::Constant(_)))
 }
 
 /// How far a rounded product may be from the exact one, relative to it.

@@ -182,3 +182,44 @@ pub(crate) fn folded_launches(r: &Report) -> Vec<String> {
 pub(crate) fn findings_cut(n: u64) -> String {
     count(n, "more finding that is not listed", "more findings that are not listed")
 }
+
+#[cfg(test)]
+mod tests {
+    use prlx_analyze::report::{FoldedLaunches, Report, UnmatchedLaunch};
+
+    use super::{folded_launches, unmatched_launches};
+
+    #[test]
+    fn launches_without_a_match_are_listed_by_kernel() {
+        let of = |kernel: &str, side, launch| UnmatchedLaunch {
+            kernel: kernel.into(),
+            side,
+            launch,
+            ..UnmatchedLaunch::default()
+        };
+        let mut all: Vec<UnmatchedLaunch> = (0..300).map(|n| of("gemm", 1, 2 * n)).collect();
+        all.push(of("scan", 0, 7));
+        all.extend((0..7u64).map(|n| of(&format!("z{n}"), 1, 900 + n)));
+        let lines = unmatched_launches(&Report { unpaired: all, ..Report::default() });
+        assert_eq!(lines.len(), 7);
+        assert_eq!(lines[0], "launch 7 of A, scan, has no match in B");
+        assert_eq!(lines[1], "launches 0, 2, 4, 6 and 296 more of B, gemm, have no match in A");
+        assert_eq!(lines[6], "and 3 launches of 3 more kernels have no match");
+    }
+
+    #[test]
+    fn folded_launches_are_counted_by_kernel() {
+        let of = |side, launches, autotuner| FoldedLaunches {
+            kernel: "gemm".into(),
+            side,
+            launches,
+            autotuner,
+            ..FoldedLaunches::default()
+        };
+        let folded = vec![of(0, 100, true), of(0, 50, true), of(1, 149, true), of(1, 2, false)];
+        let lines = folded_launches(&Report { folded, ..Report::default() });
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].starts_with("repeated launches of gemm that changed no memory: 0 in A, 2 in B"));
+        assert!(lines[1].starts_with("autotuner: repeated launches of gemm: 150 in A, 149 in B"));
+    }
+}

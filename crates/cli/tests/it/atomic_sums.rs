@@ -1,0 +1,89 @@
+//! Atomic sums to which one side adds an element more often: the cause is the instruction that gives two
+//! threads the same element, in whatever way.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Adds `x[i]` for each thread. `INDEX` computes `i` in line 10, and a guard in line 11 skips threads past
+/// the end.
+const TOTAL: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry total(.param .u64 x, .param .u64 out, .param .u32 n) {
+    .reg .pred %p<2>;
+    .reg .b32 %r<9>;
+    .reg .f32 %f<2>;
+    .reg .b64 %rd<5>;
+    .file 1 \"total.cu\"
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [out];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    .loc 1 9 1
+    mad.lo.u32 %r5, %r2, %r3, %r4;
+    .loc 1 10 1
+    INDEX
+    .loc 1 11 1
+    setp.ge.u32 %p1, %r6, %r1;
+    @%p1 bra DONE;
+    .loc 1 12 1
+    mul.wide.u32 %rd3, %r6, 4;
+    add.s64 %rd4, %rd1, %rd3;
+    ld.global.f32 %f1, [%rd4];
+    .loc 1 13 1
+    red.global.add.f32 [%rd2], %f1;
+DONE:
+    ret;
+}
+";
+
+fn launch(folder: &Path, name: &str, index: &str, [grid, block]: [u32; 2]) {
+    fs::write(folder.join(format!("{name}.ptx")), TOTAL.replace("INDEX", index)).unwrap();
+    let text = format!(
+        "module = \"{name}.ptx\"\nkernel = \"total\"\ngrid = {grid}\nblock = {block}\n\
+         [[arg]]\nname = \"x\"\ntype = \"f32\"\nrandom = [1, 2]\nlen = 200\n\
+         [[arg]]\nname = \"out\"\ntype = \"f32\"\nfill = 0\nlen = 1\nout = true\n\
+         [[arg]]\nname = \"n\"\nvalue = 200\n"
+    );
+    fs::write(folder.join(format!("{name}.toml")), text).unwrap();
+}
+
+/// The verdict and the first cause of a comparison with the right kernel.
+fn cause(folder: &Path, bad: &str) -> (String, Value) {
+    let words = ["-q", "compare", "--json", "--rtol", "1e-5", "good.toml", bad];
+    let out = Command::new(env!("CARGO_BIN_EXE_prlx")).args(words).current_dir(folder).output().unwrap();
+    let json: Value = serde_json::from_slice(&out.stdout).unwrap();
+    (json["verdict"].as_str().unwrap().to_owned(), json["launches"][0]["causes"][0].clone())
+}
+
+#[test]
+fn an_element_that_is_added_twice_names_its_index() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("atomic_sums");
+    fs::create_dir_all(&folder).unwrap();
+    launch(&folder, "good", "mov.u32 %r6, %r5;", [4, 64]);
+    launch(&folder, "same", "mov.u32 %r6, %r5;", [2, 128]);
+    let (verdict, _) = cause(&folder, "same.toml");
+    assert_eq!(verdict, "same");
+    for (name, index) in [
+        ("wrapped", "rem.u32 %r6, %r5, %r1;"),
+        ("clamped", "sub.u32 %r7, %r1, 1; min.u32 %r6, %r5, %r7;"),
+        ("overlapping", "mad.lo.u32 %r6, %r2, 100, %r4;"),
+        ("masked", "and.b32 %r6, %r5, 127;"),
+    ] {
+        launch(&folder, name, index, [2, 128]);
+        let (verdict, cause) = cause(&folder, &format!("{name}.toml"));
+        assert_eq!(
+            (verdict.as_str(), cause["class"].as_str()),
+            ("differs", Some("address")),
+            "{name}: {cause}"
+        );
+        let what = cause["what"].as_str().unwrap();
+        assert!(what.contains("B adds `x[") && what.contains(", A once: `"), "{name}: {what}");
+        assert_eq!(cause["places"][1]["location"]["line"], 10, "{name}: {cause}");
+    }
+}
