@@ -37,6 +37,11 @@ pub fn call(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
                 (None, "__assertfail") => Callee::Builtin(Builtin::AssertFail),
                 (None, "malloc") => Callee::Builtin(Builtin::Malloc),
                 (None, "free") => Callee::Builtin(Builtin::Free),
+                _ if symbol.launches_kernels() => {
+                    return Err(unsupported(
+                        "it launches a kernel from a kernel, which the CPU device cannot do",
+                    ));
+                }
                 (None, name) => return Err(unsupported(format!("`{name}` has no body in this module"))),
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::tokens;
 use crate::tokens::span;
-use prlx_isa::view::{Function, Module, Operand};
+use prlx_isa::view::{Function, Module, Operand, Symbol};
 use prlx_plan::code::{Op, Stmt};
 use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd, Word};
 use prlx_trace::device::WORD_BITS;
@@ -110,11 +110,7 @@ pub(super) fn supported(source: &str, module: &Module, plan: &Plan) -> Result<u3
     if module.version < (6, 2) {
         return no(format!("PTX {}.{} is older than 6.2", module.version.0, module.version.1));
     }
-    if module
-        .symbols
-        .iter()
-        .any(|s| s.name.starts_with("cudaLaunchDevice") || s.name.starts_with("cudaGetParameterBuffer"))
-    {
+    if module.symbols.iter().any(Symbol::launches_kernels) {
         return no("kernels of this module launch kernels, whose parameters can't be extended".to_owned());
     }
     let head = tokens::tokens(source, 0, module.functions.first().map_or(0, |f| f.span.start as usize));

@@ -106,3 +106,19 @@ fn a_parameter_is_not_global_memory() {
     let asks = |version| probed(probe, version, "sm_70").unwrap().matches("isspacep.param").count();
     assert_eq!((asks("7.6"), asks("7.7")), (0, 1));
 }
+
+/// A kernel that launches a kernel would have to pass the hidden parameter itself.
+#[test]
+fn kernels_that_launch_kernels_are_refused() {
+    for name in ["cudaLaunchDeviceV2", "__cudaCDP2LaunchDeviceV2", "__cudaCDP2GetParameterBufferV2"] {
+        let source = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.extern .func {name};\n\
+             .visible .entry child()\n{{\nret;\n}}\n\
+             .visible .entry k()\n{{\n.reg .b64 %rd<2>;\nmov.u64 %rd1, child;\ncall {name};\nret;\n}}\n"
+        );
+        let program = crate::support::program(Level::Path);
+        let error = prlx_instrument::rewrite(&source, "k", &program, &|_| None).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Unsupported, "{name}");
+        assert!(error.message.contains("launch kernels"), "{name}: {}", error.message);
+    }
+}

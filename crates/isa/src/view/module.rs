@@ -128,3 +128,12 @@ pub struct Symbol {
     /// Text of the declaration.
     pub span: Span,
 }
+
+impl Symbol {
+    /// Whether it is a function of CUDA's device runtime that launches a kernel from a kernel, or that gets
+    /// memory for the parameters of one: of the first version or of the second (CDP2).
+    pub fn launches_kernels(&self) -> bool {
+        let name = self.name.strip_prefix("__cudaCDP2").or_else(|| self.name.strip_prefix("cuda"));
+        name.is_some_and(|name| name.starts_with("LaunchDevice") || name.starts_with("GetParameterBuffer"))
+    }
+}

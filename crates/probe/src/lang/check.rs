@@ -411,7 +411,9 @@ impl Checker<'_> {
             ExprKind::Arg(_) => Kind::Unknown,
             ExprKind::Local(number) => self.local(*number, &e.span),
             ExprKind::Var(number) => Kind::Is(self.script.vars[*number].ty),
-            ExprKind::Unary(..) if whole(e).is_some() => whole(e).map_or(Kind::Unknown, Kind::Int),
+            ExprKind::Unary(..) if whole(e).is_some() => {
+                whole(e).map_or(Kind::Unknown, |n| Kind::Is(alone(n)))
+            }
             ExprKind::Unary(op, a) => match op {
                 Unary::Neg | Unary::Abs => {
                     let kind = self.number(a, |ty| ty != Ty::Bool, "a number");
@@ -505,10 +507,11 @@ impl Checker<'_> {
     }
 
     fn binary(&mut self, op: Binary, a: &Expr, b: &Expr, span: &Span) -> Kind {
-        if let (Some(x), Some(y)) = (whole(a), whole(b))
-            && let Constant::Whole(n) = constant::binary(op, x, y)
-        {
-            return Kind::Int(n);
+        if let (Some(x), Some(y)) = (whole(a), whole(b)) {
+            return Kind::Is(match constant::binary(op, x, y) {
+                Constant::Whole(n) => alone(n),
+                Constant::Truth(_) => Ty::Bool,
+            });
         }
         if matches!(op, Binary::Eq | Binary::Ne) {
             let (left, right) = (self.expr(a), self.expr(b));
