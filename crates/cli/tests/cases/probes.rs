@@ -29,7 +29,7 @@ const SEEDS: &[u64] = &[0, 7];
 const TOGETHER: &str = "// Lanes that are together";
 /// Kernels whose lanes go through loops at paces of their own: which of them meet depends on how long a
 /// loop's trip is.
-const PARTED: [&str; 2] = ["cuda/levenshtein", "cuda/quicksort_local"];
+const PARTED: [&str; 3] = ["cuda/levenshtein", "cuda/quicksort_local", "cuda/state_machine"];
 /// Tools that compare lanes.
 const COMPARE: [&str; 3] = ["bank-conflicts", "coalescing", "transactions"];
 

@@ -142,6 +142,8 @@ fn a_recording_is_a_folder() -> Result<(), Failed> {
     let here = folder("folder");
     let (code, out, err) = said(&record(&here, &["-o", "a.prlx"], "k:1 j:2 k:3").output()?);
     assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    let (note, err) = err.split_once('\n').ok_or("there is no note on the environment")?;
+    assert!(note.starts_with("XLA_FLAGS, ") && note.contains("(--no-env leaves them alone)"), "{note}");
     assert_eq!(
         err,
         "a.prlx: 1 process, 3 launches, 0 recorded\n  \
@@ -181,7 +183,7 @@ fn streams_and_exit_codes_are_the_programs() -> Result<(), Failed> {
     let (code, out, err) = said(&child.wait_with_output()?);
     let library = library().canonicalize()?.display().to_string();
     assert_eq!((code, out.trim()), (Some(7), format!("in and {library}:{library}").as_str()));
-    assert!(err.starts_with("to the error stream\n"), "{err}");
+    assert!(err.contains("\nto the error stream\n"), "{err}");
     assert_eq!(Session::open(&here.join("a"))?.index.and_then(|i| i.code), Some(7));
     Ok(())
 }
