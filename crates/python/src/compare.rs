@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use prlx::compare::{CompareOptions, compare_launch_files};
-use prlx::device::{DeviceChoice, DeviceOptions};
+use prlx::device::{Contract, DeviceChoice, DeviceOptions};
 use prlx::diff::{Compared, diff_sessions};
 use prlx::input::{open_session, require_recordings};
 use prlx::record::{RecorderOptions, record as record_job, recorder_program, save, warps_per_cta};
@@ -54,6 +54,7 @@ pub fn compare(
         device: DeviceOptions {
             device: if gpu { DeviceChoice::Cuda(0) } else { DeviceChoice::Cpu },
             check: check.map(str::parse::<Checks>).transpose().map_err(Error::new_err)?,
+            contract: if a.contract && b.contract { Contract::On } else { Contract::Off },
             max_memory: max_memory.map(|bytes| bytes.div_ceil(1 << 20)),
             ..DeviceOptions::default()
         },
@@ -117,7 +118,7 @@ pub fn diff(
 pub fn load(path: &str, seed: Option<u64>) -> PyResult<Snapshot> {
     let options = DeviceOptions { seed, ..DeviceOptions::default() };
     let job = prlx::record::load(Path::new(path), &options).map_err(|e| errors::of_library(&e))?;
-    Ok(Snapshot { job })
+    Ok(Snapshot { job, contract: true })
 }
 
 fn level_of(name: Option<&str>) -> PyResult<Level> {

@@ -21,8 +21,9 @@ use crate::module::source_text;
 #[pyclass]
 pub struct Device {
     emulator: Emulator,
-    /// Modules that are loaded, by the address of their text, which the entry keeps.
-    loaded: HashMap<usize, (Arc<str>, ModuleHandle)>,
+    /// Modules that are loaded, by the address of their text, which the entry keeps, and by whether their
+    /// multiplications and additions may be fused.
+    loaded: HashMap<(usize, bool), (Arc<str>, ModuleHandle)>,
     checks: bool,
     /// Ends the launch that runs.
     cancel: Arc<AtomicBool>,
@@ -173,7 +174,8 @@ impl Device {
 impl Device {
     fn load(&mut self, launch: &Launch) -> PyResult<ModuleHandle> {
         let text = launch.text();
-        let key = text.as_ptr().addr();
+        let key = (text.as_ptr().addr(), launch.contract);
+        self.emulator.set_contract(launch.contract);
         if let Some((_, handle)) = self.loaded.get(&key) {
             return Ok(*handle);
         }

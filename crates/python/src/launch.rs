@@ -164,6 +164,8 @@ pub struct Launch {
     config: LaunchConfig,
     params: Vec<Param>,
     arguments: Vec<Argument>,
+    /// Whether the assembler may fuse multiplications and additions.
+    pub contract: bool,
     /// The objects that own the memory of the arrays.
     _owners: Vec<Py<PyAny>>,
 }
@@ -171,7 +173,8 @@ pub struct Launch {
 #[pymethods]
 impl Launch {
     /// `arguments` has one `Array`, `Scalar` or `TensorMap` for each parameter; `owners` are the objects that
-    /// own the memory of the arrays. `grid` counts CTAs.
+    /// own the memory of the arrays. `grid` counts CTAs. `contract`: the assembler may fuse multiplications
+    /// and additions.
     #[new]
     #[allow(clippy::too_many_arguments, reason = "the parts of a launch; Python names them")]
     fn new(
@@ -183,6 +186,7 @@ impl Launch {
         shared: u32,
         arguments: Vec<Argument>,
         owners: Vec<Py<PyAny>>,
+        contract: bool,
     ) -> PyResult<Launch> {
         let params = module.kernel(&kernel)?.params.clone();
         if params.len() != arguments.len() {
@@ -213,6 +217,7 @@ impl Launch {
             config,
             params,
             arguments,
+            contract,
             _owners: owners,
         })
     }
@@ -228,7 +233,7 @@ impl Launch {
             }
         }
         let job = self.job(&memory, name, seed)?;
-        Ok(Snapshot { job })
+        Ok(Snapshot { job, contract: self.contract })
     }
 }
 
@@ -327,6 +332,8 @@ impl Launch {
 pub struct Snapshot {
     /// The launch, as a launch file describes one.
     pub job: Job,
+    /// Whether the assembler may fuse multiplications and additions.
+    pub contract: bool,
 }
 
 #[pymethods]

@@ -114,3 +114,25 @@ def test_repeat_of_a_function_says_which_schedules_differ():
     kernel = prlx.Kernel('extern "C" __global__ void last(float *x) { x[0] = blockIdx.x; }', "last")
     with pytest.raises(prlx.Error, match="other results"):
         prlx.repeat(lambda: kernel[64, 1](x), 10)
+
+
+NVRTC = """
+import ctypes, prlx._nvrtc as nvrtc
+library = nvrtc.find()
+program = ctypes.c_void_p()
+source = b'extern "C" __global__ void k(float *x) { x[threadIdx.x] += 1; }'
+library.nvrtcCreateProgram(ctypes.byref(program), source, b"k.cu", 0, None, None)
+options = (ctypes.c_char_p * 1)(b"--gpu-architecture=sm_90")
+assert library.nvrtcCompileProgram(program, 1, options) == 0
+size = ctypes.c_size_t()
+library.nvrtcGetCUBINSize(program, ctypes.byref(size))
+cubin = ctypes.create_string_buffer(size.value)
+library.nvrtcGetCUBIN(program, cubin)
+print(b".nv_debug_ptx_txt" in cubin.raw)
+"""
+
+
+@pytest.mark.parametrize("options, kept", [([], "True"), (["--no-env"], "False")])
+def test_recorded_programs_keep_the_ptx_of_nvrtc(options, kept, tmp_path):
+    done = run("record", *options, "-o", str(tmp_path / "r"), "--", sys.executable, "-c", NVRTC)
+    assert done.stdout.strip() == kept, done.stderr

@@ -172,3 +172,13 @@ def test_seeds_find_a_result_that_depends_on_the_schedule():
     out = np.zeros(1, np.float32)
     with pytest.raises(ScheduleError, match="seed"), prlx.cpu(seeds=range(8)):
         kernels.last_one[(64,)](out)
+
+
+@pytest.mark.parametrize("fusion", [True, False])
+def test_products_and_sums_are_fused_as_triton_asks(fusion, rng):
+    x, y, z = rng.standard_normal((3, 128)).astype(np.float32)
+    out = np.zeros_like(x)
+    with prlx.cpu():
+        kernels.multiply_add[(1,)](x, y, z, out, BLOCK=128, enable_fp_fusion=fusion)
+    exact = x.astype(np.float64) * y + z
+    np.testing.assert_array_equal(out, exact.astype(np.float32) if fusion else x * y + z)

@@ -152,6 +152,11 @@ impl Emulator {
     pub fn timer_shows(&mut self, nanos: u64) {
         self.options.epoch = nanos;
     }
+    /// Whether kernels that run for the first time from now on fuse multiplications and additions, as
+    /// [`Options::contract`] says.
+    pub fn set_contract(&mut self, on: bool) {
+        self.options.contract = on;
+    }
     /// Takes the text that the last launch printed, also if the launch was stopped.
     pub fn take_printed(&mut self) -> Printed {
         std::mem::take(&mut self.printed)

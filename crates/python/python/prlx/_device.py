@@ -150,7 +150,7 @@ class ScheduleError(_native.Error):
 class Launch:
     """A launch of a kernel on arrays: what the integrations make of a call."""
 
-    def __init__(self, module, kernel, grid, block, arguments, *, cluster=(1, 1, 1), shared=0):
+    def __init__(self, module, kernel, grid, block, arguments, *, cluster=(1, 1, 1), shared=0, contract=True):
         # Objects that own memory, by the names of the arguments.
         self.owners = [owner for _, owner in arguments if owner is not None]
         natives = [native for native, _ in arguments]
@@ -158,7 +158,9 @@ class Launch:
             getattr(n, "array", n) for n in natives if isinstance(n, (_native.Array, _native.TensorMap))
         ]
         self.kernel = kernel
-        self.native = _native.Launch(module, kernel, grid, block, cluster, shared, natives, self.owners)
+        self.native = _native.Launch(
+            module, kernel, grid, block, cluster, shared, natives, self.owners, contract
+        )
 
     def snapshot(self, name, seed):
         """The launch with what its arrays hold now."""

@@ -55,6 +55,7 @@ class Launch:
         shared: int,
         arguments: list[Array | Scalar | TensorMap],
         owners: list[Any],
+        contract: bool,
     ) -> None: ...
     def snapshot(self, content: Callable[[int, int], bytes], name: str, seed: int) -> Snapshot: ...
 

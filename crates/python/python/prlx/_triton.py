@@ -240,7 +240,14 @@ class Launcher:
         self._add_scratch(arguments, params, grid)
         block = (metadata.num_warps * 32, 1, 1)
         launch = Launch(
-            module, kernel, grid, block, arguments, cluster=(ctas, 1, 1), shared=metadata.shared
+            module,
+            kernel,
+            grid,
+            block,
+            arguments,
+            cluster=(ctas, 1, 1),
+            shared=metadata.shared,
+            contract=getattr(metadata, "enable_fp_fusion", True),
         )
         _device().run(launch, kernel)
         if leave is not None:
