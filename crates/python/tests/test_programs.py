@@ -73,7 +73,9 @@ def test_other_commands_are_the_packaged_program():
 def test_ctrl_c_ends_a_kernel():
     code = textwrap.dedent(
         """
-        import numpy as np, prlx
+        import numpy as np, prlx, signal
+        # A process in the background of a script ignores this signal.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         ptx = '''
         .version 7.0
         .target sm_70
