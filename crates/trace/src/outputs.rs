@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - Contents stay compressed until [`OutputContents::unpack`] is called.
-//! - A frame unpacks to at most [`frame::most`] bytes, so a small file never needs much memory.
+//! - A frame unpacks to at most `frame::most` bytes, so a small file never needs much memory.
 //!
 //! # Limitations
 //! Only recordings of launch files have outputs, and only up to the size that the user allows.
