@@ -41,7 +41,7 @@ const TOOLS: &[Shown] = &[
 /// Width and height of a picture, in pixels.
 const SIZE: (u32, u32) = (960, 400);
 /// Maximum size of a picture, in bytes.
-const BYTES: u64 = 60_000;
+const BYTES: u64 = 80_000;
 /// Number of browsers that run at a time.
 const BROWSERS: usize = 2;
 /// Style that hides the parts of a page that a picture does not need.
