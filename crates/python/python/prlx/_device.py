@@ -180,6 +180,12 @@ class Launch:
         return list(dict.fromkeys(x.name for x in self.arrays if a[x.memory] != b[x.memory]))
 
 
+def dim(size):
+    """The three sizes of a grid or a CTA, given as a number or as up to three."""
+    size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    return (*map(int, size), 1, 1, 1)[:3]
+
+
 def _architecture(arch):
     """The number in ``"sm_90"``, ``"sm_90a"`` or ``90``."""
     digits = str(arch).removeprefix("sm_").rstrip("af")

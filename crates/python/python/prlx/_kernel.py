@@ -5,7 +5,7 @@ import re
 import struct
 
 from . import _arrays, _native
-from ._device import Launch, cpu, current
+from ._device import Launch, cpu, current, dim
 
 _FORMATS = {
     "u8": "<B",
@@ -72,7 +72,7 @@ class Kernel:
         """``kernel[grid, block]``, or ``kernel[grid, block, shared_bytes]``; sizes are numbers or tuples."""
         if not isinstance(shape, tuple) or len(shape) not in (2, 3):
             raise TypeError("launch as kernel[grid, block](…) or kernel[grid, block, shared_bytes](…)")
-        grid, block = (_dim(part) for part in shape[:2])
+        grid, block = (dim(part) for part in shape[:2])
         shared = shape[2] if len(shape) == 3 else 0
         return lambda *args: self._launch(grid, block, shared, args)
 
@@ -115,11 +115,6 @@ def _parameter_names(code, name, params, kernel):
         if len(names) == len(params) and all(names):
             return [n[0] for n in names]
     return [p.removeprefix(f"{kernel}_") for p, *_ in params]
-
-
-def _dim(size):
-    size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
-    return (*map(int, size), 1, 1, 1)[:3]
 
 
 def _argument(name, size, ty, value):

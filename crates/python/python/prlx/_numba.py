@@ -14,7 +14,7 @@ from numba import cuda, types
 from numba.cuda.dispatcher import CUDADispatcher
 
 from . import _arrays, _native
-from ._device import Launch, current
+from ._device import Launch, current, dim
 
 _saved = []
 
@@ -55,17 +55,12 @@ def _replace(owner, name, value):
 
 
 def _configure(dispatcher, grid, block, stream=0, sharedmem=0):
-    return lambda *args: _launch(dispatcher, _dim(grid), _dim(block), sharedmem, args)
+    return lambda *args: _launch(dispatcher, dim(grid), dim(block), sharedmem, args)
 
 
 def _for_all(dispatcher, ntasks, tpb=0, stream=0, sharedmem=0):
     block = tpb or 128
     return _configure(dispatcher, -(-ntasks // block), block, stream, sharedmem)
-
-
-def _dim(size):
-    size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
-    return (*map(int, size), 1, 1, 1)[:3]
 
 
 def _launch(dispatcher, grid, block, shared, args):
