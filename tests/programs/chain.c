@@ -1,6 +1,6 @@
 // A chain of launches, each from what the one before left. argv: which of them is another kernel of the same name, how the
 // parameters come (one, buffer; padded: in a structure, for which what lies in its padding comes last), whether its module can
-// be rewritten (new, old), and what else is launched (graph).
+// be rewritten (new, old), what else is launched (graph), and how many of them there are.
 #include "cu.h"
 
 static void replace(char *text, const char *from, const char *to) {
@@ -13,6 +13,7 @@ int main(int argc, char **argv) {
     int wrong = argc > 1 ? atoi(argv[1]) : -1, buffers = argc > 2 && !strcmp(argv[2], "buffer");
     int padded = argc > 2 && !strcmp(argv[2], "padded"), padding = padded && argc > 4 ? atoi(argv[4]) : 0;
     int old = argc > 3 && !strcmp(argv[3], "old"), graphs = argc > 4 && !strcmp(argv[4], "graph");
+    int launches = argc > 5 ? atoi(argv[5]) : 6;
     CUmodule modules[2];
     CUfunction functions[2];
     CUstream stream;
@@ -40,7 +41,7 @@ int main(int argc, char **argv) {
     data += 32;
     for (int i = 0; i < 256; i++) host[i] = i * 3;
     OK(cuMemcpyHtoD_v2(data, host, sizeof host));
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < launches; i++) {
         struct { unsigned n, a; CUdeviceptr x, y; } all = {n, 3, data + 256 * (i % 4), data + 256 * ((i + 1) % 4)};
         size_t length = sizeof all;
         void *params[] = {&all.n, &all.a, &all.x, &all.y}, *extra[] = {(void *)1, &all, (void *)2, &length, 0};

@@ -1,5 +1,6 @@
 //! Fuzzes every target of `fuzz/`: `cargo xtask fuzz [--seconds N] [--keep] [TARGET…]`, ten seconds each by
-//! default.
+//! default. Without arguments, it does so only if the fuzzed code, the targets or their inputs changed
+//! ([stamps](crate::stamps)).
 //!
 //! libFuzzer is built with the stable compiler, without a sanitizer: the fuzzed code has hardly any `unsafe`
 //! and fails by panicking. A target starts with its inputs in `fuzz/corpus` and with [`SEEDS`]. New inputs go
@@ -19,6 +20,8 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
+
+use crate::stamps::{self, Inputs};
 
 /// Seconds of a target, unless `--seconds` says otherwise. A release is fuzzed with `--seconds 60` or more.
 const SECONDS: u64 = 10;
@@ -42,8 +45,40 @@ const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
+/// What targets are built from and start with, besides the crates.
+const INPUTS: &[&str] = &[
+    "fuzz/Cargo.toml",
+    "fuzz/Cargo.lock",
+    "fuzz/fuzz_targets",
+    "fuzz/corpus",
+    "tests/cases",
+    "tests/images",
+    "tests/traces",
+];
+
 /// Runs the task.
 pub fn run(args: &[String]) -> Result<()> {
+    if !args.is_empty() {
+        return fuzz_targets(args);
+    }
+    let mut inputs = Inputs::new(&format!("{SECONDS} {LONGEST} {LIMITS:?} {FLAGS}"));
+    INPUTS.iter().try_for_each(|path| inputs.path(Path::new(path)))?;
+    for folder in crates()? {
+        inputs.program(&folder)?;
+    }
+    stamps::unless_passed("fuzz", &inputs, || fuzz_targets(&[]))
+}
+
+/// The folders of the crates that the targets fuzz.
+fn crates() -> Result<Vec<String>> {
+    let dependencies = manifest()?.remove("dependencies");
+    let dependencies = dependencies.as_ref().and_then(toml::Value::as_table);
+    let path =
+        |(_, how): (_, &toml::Value)| how.get("path")?.as_str()?.strip_prefix("../").map(str::to_owned);
+    Ok(dependencies.into_iter().flatten().filter_map(path).collect())
+}
+
+fn fuzz_targets(args: &[String]) -> Result<()> {
     let (mut seconds, mut keep, mut names) = (SECONDS, false, Vec::new());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -87,10 +122,14 @@ pub fn run(args: &[String]) -> Result<()> {
 
 /// The names of the targets: the programs of `fuzz/Cargo.toml`.
 fn targets() -> Result<Vec<String>> {
-    let manifest: toml::Table = fs::read_to_string(home().join("Cargo.toml"))?.parse()?;
+    let manifest = manifest()?;
     let bins =
         manifest.get("bin").and_then(toml::Value::as_array).context("fuzz/Cargo.toml has no programs")?;
     Ok(bins.iter().filter_map(|b| b.get("name")?.as_str()).map(str::to_owned).collect())
+}
+
+fn manifest() -> Result<toml::Table> {
+    Ok(fs::read_to_string(home().join("Cargo.toml"))?.parse()?)
 }
 
 fn home() -> PathBuf {

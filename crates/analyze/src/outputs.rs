@@ -327,6 +327,7 @@ pub fn add_outputs(launch: &mut LaunchReport, outputs: Vec<Output>) {
     }
     launch.culprit = culprit && outputs.iter().any(Output::differs);
     launch.outputs = outputs;
+    launch.memory_was_compared();
     launch.accept_geometry();
     let agree = launch.outputs_agree();
     launch.accept_order_of_threads(agree);
@@ -354,6 +355,14 @@ impl LaunchReport {
         match self.outputs.is_empty() {
             true => self.digests_agree,
             false => self.outputs.iter().all(Output::agrees),
+        }
+    }
+
+    /// Records that what the launch left in memory was compared after all. The caller computes the verdict
+    /// again.
+    pub fn memory_was_compared(&mut self) {
+        if let Some(gap) = self.unseen_memory.take() {
+            self.gaps.retain(|g| *g != gap);
         }
     }
 

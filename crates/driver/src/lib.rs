@@ -40,6 +40,7 @@ pub mod session;
 pub mod signature;
 mod temporary;
 pub mod tensor_map;
+pub mod triton_cache;
 pub mod workers;
 
 pub use driver::{
@@ -48,8 +49,8 @@ pub use driver::{
 pub use error::{Error, ErrorKind};
 pub use job::Job;
 pub use launch_file::{
-    CapturedBuffer, CapturedLaunch, Files, LAUNCH_FILE, ParamUse, after_file, compile_cuda, param_uses,
-    quoted, short_name,
+    CapturedBuffer, CapturedLaunch, Files, LAUNCH_FILE, ParamUse, after_file, compile_cuda, is_partial,
+    param_uses, quoted, short_name,
 };
 pub use prlx_trace::element;
 pub use record::{

@@ -9,7 +9,7 @@ use crate::builds::gaps::{self as uncompared, UncomparedVisits};
 use crate::builds::site_match::ModuleMatch;
 use crate::decode::CheckedModule;
 use crate::error::Error;
-use crate::launches::gaps::{Gaps, coverage_gaps, dilation, recorded_at_level, static_gaps};
+use crate::launches::gaps::{Gaps, coverage_gaps, dilation, recorded_at_level, static_gaps, unseen_memory};
 use crate::launches::kernel_names;
 use crate::launches::{culprit, differences, order};
 use crate::report::{
@@ -71,6 +71,11 @@ pub(super) fn compare_launches<'a>(
     let cx = shared.context([la, lb], options.limits);
     let hashing_differs = (ma.hashing != mb.hashing).then(|| hashing_differs(la.level)).flatten();
     out.reshaped = work_distribution_differs(pairing, &cx);
+    // A launch that was stopped has a gap of its own.
+    let completed = out.faults == [None, None];
+    if completed && ![la, lb].into_iter().all(culprit::digested) {
+        out.unseen_memory = unseen_memory([ma, mb], cx.reach, la.level).map(str::to_owned);
+    }
     let unlike = || needs_one_build(la.level, pairing, &cx).or_else(|| out.reshaped.clone());
     if let Some(why) = hashing_differs.or_else(unlike) {
         return Ok(not_compared(out, [la, lb], Some(why)));
@@ -213,6 +218,7 @@ fn not_compared(mut out: LaunchReport, launches: [&Launch; 2], why: Option<Strin
 /// Fills in the gaps and the verdict.
 fn with_verdict(mut out: LaunchReport, gaps: Gaps) -> LaunchReport {
     out.gaps = gaps.into_values().collect();
+    out.gaps.extend(out.unseen_memory.clone());
     out.accept_geometry();
     out.conclude();
     out

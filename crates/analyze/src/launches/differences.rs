@@ -85,10 +85,21 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     out
 }
 
-/// The parameters with zeros for addresses whose target is known. Such an address means nothing between runs.
+/// The parameters with zeros for addresses, which mean nothing between runs: words whose target is known, or,
+/// if neither launch tells its pointers, words of eight bytes that may be addresses in both.
 pub(super) fn masked(launches: [&Launch; 2]) -> [Vec<u8>; 2] {
     let both = |offset: u32| launches.iter().all(|l| l.pointees.iter().any(|p| p.offset == offset));
-    let known: Vec<u32> = launches[0].pointees.iter().map(|p| p.offset).filter(|o| both(*o)).collect();
+    let word = |l: &Launch, offset: u32| {
+        l.params.get(offset as usize..).and_then(|p| p.first_chunk()).map(|word| u64::from_le_bytes(*word))
+    };
+    let tells = |l: &Launch| !l.pointees.is_empty() || l.args.iter().any(|arg| arg.bytes.is_some());
+    let known: Vec<u32> = if launches.into_iter().any(tells) {
+        launches[0].pointees.iter().map(|p| p.offset).filter(|o| both(*o)).collect()
+    } else {
+        let end = launches[0].params.len() as u32;
+        let address = |offset: u32| launches.iter().all(|l| word(l, offset).is_some_and(may_be_address));
+        (0..end).step_by(8).filter(|o| address(*o)).collect()
+    };
     launches.map(|l| {
         let mut params = l.params.clone();
         for at in &known {
@@ -96,6 +107,12 @@ pub(super) fn masked(launches: [&Launch; 2]) -> [Vec<u8>; 2] {
         }
         params
     })
+}
+
+/// Whether a word may be an address of device memory. Sizes and counts are smaller, and floating-point
+/// numbers of eight bytes larger.
+fn may_be_address(word: u64) -> bool {
+    (1 << 32..1 << 49).contains(&word)
 }
 
 /// Adds the differences in the memory behind pointers.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::{Level, Module, Site, SiteClass};
-use prlx_trace::{FuncId, Launch};
+use prlx_trace::{FuncId, Launch, element};
 
 use crate::decode::CheckedModule;
 use crate::report::Coverage;
@@ -26,6 +26,39 @@ pub(crate) fn recorded_at_level(level: Level, s: &Site) -> bool {
 /// are compared apart from it, so no value that could not be read is a gap.
 fn is_value(s: &Site) -> bool {
     matches!(s.class, SiteClass::Load | SiteClass::Store | SiteClass::Atomic)
+}
+
+/// Why a recording at this level does not tell what the kernel left in memory, unless it has digests or
+/// outputs. `None` if it does, or if the kernel stores nothing.
+///
+/// Levels `fingerprint` and `events` hash what each lane stores. This determines the content of memory, but
+/// for sums of floating-point numbers by atomics, which depend on the order of threads.
+///
+/// # Limitations
+/// Threads that store to one place without synchronisation, and exchanges, also leave a content that depends
+/// on their order.
+pub(crate) fn unseen_memory(
+    modules: [&Module; 2],
+    reach: [&BTreeSet<FuncId>; 2],
+    level: Level,
+) -> Option<&'static str> {
+    let any = |is: fn(&Site) -> bool| {
+        (0..2).any(|side| modules[side].sites.iter().any(|s| reach[side].contains(&s.function) && is(s)))
+    };
+    let stores = |s: &Site| matches!(s.class, SiteClass::Store | SiteClass::Atomic);
+    let sums_floats =
+        |s: &Site| s.class == SiteClass::Atomic && s.operands.iter().any(|o| element::is_float(o.ty));
+    match level {
+        Level::Path if any(stores) => Some(
+            "what the kernel stored was not compared: level path records decisions only (--digest compares \
+             memory, --level fingerprint stored values)",
+        ),
+        Level::Fingerprint | Level::Events if any(sums_floats) => Some(
+            "what the kernel's atomics left was not compared: sums of floating-point numbers depend on the order \
+             of threads (--digest compares memory)",
+        ),
+        _ => None,
+    }
 }
 
 /// The work of the launch with recording, divided by the work without.

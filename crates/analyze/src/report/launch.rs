@@ -70,6 +70,10 @@ data! {
         /// Whether the digests of all memory that the launch can write are known and equal afterwards.
         #[cfg_attr(feature = "serde", serde(default))]
         digests_agree: bool,
+        /// Why nothing tells whether both sides left the same in memory, in the words of the gap; `None` if
+        /// outputs, digests or hashes of the stored values do.
+        #[cfg_attr(feature = "serde", serde(default))]
+        unseen_memory: Option<String>,
         /// Why outputs differ, one cause for each group of elements that was followed back.
         causes: Vec<Cause>,
         /// What differs in the code's path, first things first.

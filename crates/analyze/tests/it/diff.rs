@@ -635,11 +635,33 @@ fn a_kernel_with_other_template_arguments_still_matches() {
     assert_eq!((r.launches.len(), r.unpaired.len()), (0, 3));
 }
 
+/// Level `path` does not tell what a kernel stores.
+#[test]
+fn memory_that_nothing_tells_is_a_gap() {
+    let [known, mut unknown] = [(); 2].map(|()| run(4, &[5, 3], |_, _, _| {}));
+    unknown.launches[0].launch.args.clear();
+    assert_eq!(compare(&known, &known).verdict, Verdict::Same);
+    let mut report = compare(&unknown, &unknown);
+    let launch = &mut report.launches[0];
+    assert_eq!(launch.verdict, Verdict::Unknown);
+    assert!(launch.gaps[0].contains("what the kernel stored was not compared"), "{:?}", launch.gaps);
+    launch.memory_was_compared();
+    launch.conclude();
+    assert_eq!(launch.verdict, Verdict::Same);
+    // A kernel that stores nothing leaves nothing.
+    for site in unknown.modules[0].sites.iter_mut().filter(|s| s.class == SiteClass::Store) {
+        site.class = SiteClass::Load;
+    }
+    assert_eq!(compare(&unknown, &unknown).verdict, Verdict::Same);
+}
+
 /// Two builds with other CTA sizes or grids distribute the work differently: lanes are not compared, and the
 /// report says why.
 #[test]
 fn lanes_with_other_shares_do_not_compare() {
-    let a = run(4, &[5, 3], |_, _, _| {});
+    let mut a = run(4, &[5, 3], |_, _, _| {});
+    // Equal memory would make them the same.
+    a.launches[0].launch.args.clear();
     let flipped = |w: u64, l: u8, h: &mut Hashed| {
         if (w, l) == (1, 2) {
             h.flips.push((SiteId(1), vec![2]));
@@ -681,15 +703,17 @@ fn lanes_with_other_shares_do_not_compare() {
     );
     check(&launched(true, 4, grid, block), 1, "nothing");
     // How much shared memory a build wants is part of how it was built.
-    let shared = |digest: u128| {
+    let known = run(4, &[5, 3], |_, _, _| {});
+    let shared = |a: &Trace, digest: u128| {
         let mut b = run(4, &[5, 3], |_, _, _| {});
         b.modules[0].digest = digest;
         b.launches[0].launch.shared = 4096;
-        let r = compare(&a, &b);
+        let r = compare(a, &b);
         (r.verdict, r.launches[0].differences[0].what)
     };
-    assert_eq!(shared(a.modules[0].digest), (Verdict::Differs, LaunchPart::Geometry));
-    assert_eq!(shared(a.modules[0].digest + 1), (Verdict::Same, LaunchPart::Code));
+    let digest = known.modules[0].digest;
+    assert_eq!(shared(&a, digest), (Verdict::Differs, LaunchPart::Geometry));
+    assert_eq!(shared(&known, digest + 1), (Verdict::Same, LaunchPart::Code));
 }
 
 /// Kernels with different names match if the user forces it. The verdict is then never `same`.

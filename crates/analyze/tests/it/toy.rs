@@ -505,6 +505,14 @@ pub fn trace(module: Module, warps: Vec<WarpStream>) -> Trace {
         warp_size: 32,
         device: "toy device".into(),
         level: Level::Path,
+        // A buffer that the launch leaves alone: its memory is known.
+        args: vec![ArgInfo {
+            name: "data".into(),
+            bytes: Some(4),
+            before: Some(1),
+            after: Some(1),
+            ..ArgInfo::default()
+        }],
         totals: Totals { recorded: warps.iter().map(elements).sum(), ..Totals::default() },
         ..Launch::default()
     };

@@ -41,6 +41,9 @@ pub struct CompareArgs {
     /// Do not run both sides again to find why outputs differ
     #[arg(long)]
     pub no_explain: bool,
+    /// Programs: do not run both sides again to compare what their launches stored
+    #[arg(long, requires = "command_a")]
+    pub no_outputs: bool,
     /// Launch files on the CPU device: show the text that both kernels print
     #[arg(long, conflicts_with_all = ["seeds", "command_a"])]
     pub printed: bool,

@@ -60,6 +60,7 @@ impl RunArgs {
             no_zoom: false,
             tolerance: self.tolerance.clone(),
             no_explain: false,
+            no_outputs: false,
             printed: false,
             keep: None,
             force: false,

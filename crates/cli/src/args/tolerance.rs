@@ -10,17 +10,17 @@ use super::parse;
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Output options")]
 pub struct ToleranceArgs {
-    /// Launch files: outputs may differ by X times the larger magnitude, plus --atol. With no tolerance
+    /// Outputs may differ by X times the larger magnitude, plus --atol. With no tolerance
     /// option, the tolerances of `expect` in the launch files hold; other outputs must have equal bits.
     #[arg(long, value_name = "X", value_parser = parse::tolerance, allow_negative_numbers = true)]
     pub rtol: Option<f64>,
-    /// Launch files: outputs may differ by X, plus --rtol
+    /// Outputs may differ by X, plus --rtol
     #[arg(long, value_name = "X", value_parser = parse::tolerance, allow_negative_numbers = true)]
     pub atol: Option<f64>,
-    /// Launch files: floating-point outputs may differ by N representable numbers
+    /// Floating-point outputs may differ by N representable numbers
     #[arg(long, value_name = "N")]
     pub ulp: Option<u64>,
-    /// Launch files: every NaN equals every other NaN. By default, two NaNs are equal if their bits are.
+    /// Every NaN equals every other NaN. By default, two NaNs are equal if their bits are.
     #[arg(long)]
     pub equal_nan: bool,
 }
@@ -38,15 +38,16 @@ impl ToleranceArgs {
         })
     }
 
-    /// Refuses the options for programs.
+    /// Refuses the options where outputs are compared by digest, which knows no tolerance.
     ///
     /// # Errors
-    /// If an option is set: outputs of programs are compared by digest, which knows no tolerance.
-    pub fn refuse_for_programs(&self) -> Result<()> {
+    /// If an option is set.
+    pub fn refuse_for_digests(&self) -> Result<()> {
         if self.options().is_some() {
             bail!(
-                "--rtol, --atol, --ulp and --equal-nan compare the outputs of launch files. PRLX compares the \
-                 memory of programs by digest (--digest): remove these options, or write launch files"
+                "--rtol, --atol, --ulp and --equal-nan need the numbers of outputs. --digest, --no-outputs and \
+                 `prlx repeat -- PROGRAM` know only their digests or nothing of them: remove these options, \
+                 or use `prlx compare --a … --b …` without --digest"
             );
         }
         Ok(())

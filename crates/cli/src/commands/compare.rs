@@ -60,7 +60,9 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
 /// Compares two programs.
 fn programs(commands: [&CommandWords; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     args.recorder.refuse_for_program(&args.device)?;
-    args.tolerance.refuse_for_programs()?;
+    if args.no_outputs || args.selection.digest.is_some() {
+        args.tolerance.refuse_for_digests()?;
+    }
     let commands = commands.map(|c| c.0.as_slice());
     let mut found = compare_programs(
         commands,
@@ -101,5 +103,6 @@ fn options(args: &CompareArgs) -> CompareOptions {
         force: args.force,
         tolerance: args.tolerance.options(),
         explain: !args.no_explain,
+        outputs: !args.no_outputs,
     }
 }

@@ -20,7 +20,7 @@ pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
         }
         None => {
             args.recorder.refuse_for_program(&args.device)?;
-            args.tolerance.refuse_for_programs()?;
+            args.tolerance.refuse_for_digests()?;
             Subject::Program(args.program.clone())
         }
     };

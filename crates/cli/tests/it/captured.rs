@@ -20,12 +20,53 @@ fn a_program_s_wrong_number_has_a_cause() {
     ] {
         assert!(out.contains(part), "{part}: {out}");
     }
-    // Without digests, the launch that takes another path is the first that differs.
-    let (_, out, err) = prlx(&folder, &["compare", "--a", &good, "--b", &bad], &[]);
-    assert!(out.contains("(class: input)") && out.contains("an earlier launch, or the host"), "{out}{err}");
-    let words = ["compare", "--no-explain", "--a", &good, "--b", &bad];
+    // Without digests, captured numbers find the same launch, though only a later one takes another path.
+    let (code, out, err) = prlx(&folder, &["compare", "--a", &good, "--b", &bad], &[]);
+    assert_eq!(code, Some(1), "{err}");
+    for part in ["launch 3", "(class: input)", "y[1]   A 10931   B 10932"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert!(err.contains("to compare what 5 launches stored"), "{err}");
+    let words = ["compare", "--no-outputs", "--a", &good, "--b", &bad];
     let (_, out, err) = prlx(&folder, &words, &[]);
-    assert!(!out.contains("  cause  ") && !err.contains("again to capture"), "{out}{err}");
+    assert!(out.contains("(class: input)") && out.contains("an earlier launch, or the host"), "{out}{err}");
+    let words = ["compare", "--no-explain", "--no-outputs", "--a", &good, "--b", &bad];
+    let (_, out, err) = prlx(&folder, &words, &[]);
+    assert!(
+        !out.contains("  cause  ") && !err.contains("running both programs again to capture"),
+        "{out}{err}"
+    );
+}
+
+#[test]
+fn what_launches_store_is_compared_by_default() {
+    let folder = folder("captured", "stored");
+    let Some(chain) = program(&folder, "chain") else { return };
+    let compare = |a: &str, b: &str, more: &[&str]| {
+        let [a, b] = [a, b].map(|words| format!("{chain} {words}"));
+        prlx(&folder, &[&["compare", "--a", &a, "--b", &b], more].concat(), &[])
+    };
+    // The last launch decides nothing: level `path` sees no difference.
+    let (code, out, err) = compare("-1 one new", "5 one new", &[]);
+    assert!(code == Some(1) && out.contains("y[1] "), "{out}{err}");
+    let (code, out, err) = compare("-1 one new", "5 one new", &["--no-outputs"]);
+    assert!(code == Some(3) && out.contains("what the kernel stored was not compared"), "{out}{err}");
+    // Within a tolerance, the same; but not without numbers.
+    let (code, out, err) = compare("-1 one new", "5 one new", &["--atol", "1"]);
+    assert!(code == Some(0) && out.contains("no difference beyond the tolerance"), "{out}{err}");
+    let (code, _, err) = compare("-1 one new", "5 one new", &["--atol", "1", "--no-outputs"]);
+    assert!(code == Some(2) && err.contains("need the numbers of outputs"), "{err}");
+    let (code, out, err) = compare("-1 one new", "-1 one new", &[]);
+    assert!(code == Some(0) && err.contains("to compare what 6 launches stored"), "{out}{err}");
+    // Hashes choose among many launches.
+    let (code, out, err) = compare("-1 one new none 40", "39 one new none 40", &[]);
+    assert!(code == Some(1) && out.contains("launch 39") && out.contains("y[1] "), "{out}{err}");
+    assert!(err.contains("to hash what 40 launches stored") && err.contains("what 1 launch stored"), "{err}");
+    let (code, out, err) = compare("-1 one new none 40", "-1 one new none 40", &[]);
+    assert!(code == Some(0) && !err.contains("to compare what"), "{out}{err}");
+    // A graph's launch is not captured, and hashes tell that it is equal.
+    let (code, out, err) = compare("-1 one new graph", "-1 one new graph", &[]);
+    assert!(code == Some(0) && err.contains("to hash what 1 launch stored"), "{out}{err}");
 }
 
 #[test]

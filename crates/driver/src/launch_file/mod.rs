@@ -19,4 +19,4 @@ mod write;
 pub use compile::ptx as compile_cuda;
 pub use files::Files;
 pub use param_uses::{ParamUse, param_uses};
-pub use write::{CapturedBuffer, CapturedLaunch, LAUNCH_FILE, after_file, quoted, short_name};
+pub use write::{CapturedBuffer, CapturedLaunch, LAUNCH_FILE, after_file, is_partial, quoted, short_name};

@@ -68,6 +68,17 @@ pub struct CapturedBuffer {
     pub after: Option<Vec<u8>>,
 }
 
+/// How the line begins that says of a buffer that not all of it was copied.
+const PARTIAL: &str = "# The first ";
+
+/// Whether the launch file at `path`, of a captured launch, holds only a part of some buffer.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn is_partial(path: &Path) -> io::Result<bool> {
+    Ok(std::fs::read_to_string(path)?.lines().any(|line| line.starts_with(PARTIAL)))
+}
+
 /// Name of the NumPy file with the content of a buffer after a captured launch.
 pub fn after_file(buffer: &str) -> String {
     format!("{buffer}-after.npy")
@@ -211,7 +222,7 @@ fn buffer(
         let _ = write!(out, "allocation = \"{:#x}\"\noffset = {offset}\n", b.allocation);
     }
     if (b.before.len() as u64) < b.size {
-        let _ = writeln!(out, "# The first {} of {} bytes.", b.before.len(), b.size);
+        let _ = writeln!(out, "{PARTIAL}{} of {} bytes.", b.before.len(), b.size);
     }
     let changed = b.after.as_ref().is_some_and(|after| *after != b.before);
     if changed || used.written {

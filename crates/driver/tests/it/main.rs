@@ -1,6 +1,7 @@
 //! The integration tests of `prlx-driver`.
 
 mod assemble;
+mod cubin_lines;
 mod cuda_header;
 mod fake;
 mod lanes;

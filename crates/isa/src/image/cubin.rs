@@ -7,12 +7,12 @@
 //! Any bytes are accepted.
 //!
 //! # Limitations
-//! - The assembler blanks the `.loc` and `.file` lines of the stored PTX.
-//! - Machine code is not decoded.
+//! Machine code is not decoded.
 
 use super::elf::{CUDA, Elf};
 use super::error::Error;
 use super::little_endian::u32_at;
+use super::locations::with_locations;
 use super::target::Target;
 
 /// `STO_CUDA_ENTRY` in `st_other`: the symbol is a kernel.
@@ -44,7 +44,7 @@ pub struct Cubin {
     pub kernels: Vec<String>,
     /// Assembler options, as ` -lineinfo -arch sm_90a`; empty if they are not stored.
     pub options: String,
-    /// PTX that was assembled, if it is stored.
+    /// PTX that was assembled, if it is stored, with source locations made from the line tables.
     pub ptx: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub fn read(bytes: &[u8]) -> Result<Cubin, Error> {
     let kernels = elf.symbols().filter(|s| s.kind == FUNCTION && s.other & ENTRY != 0);
     let ptx = elf.section(PTX).map(|s| {
         let text = String::from_utf8_lossy(s.data);
-        text.trim_end_matches('\0').replace('\0', "\n") + "\n"
+        with_locations(&elf, text.trim_end_matches('\0').replace('\0', "\n").as_str())
     });
     Ok(Cubin { target, kernels: kernels.map(|s| s.name.to_owned()).collect(), options, ptx })
 }

@@ -4,7 +4,7 @@
 //! Any bytes are accepted. A range outside the file is an error or is omitted. Only names are copied.
 //!
 //! # Limitations
-//! Segments, relocations, 32-bit and big-endian files are not read.
+//! Segments, 32-bit and big-endian files are not read. Relocations are those of eight-byte addresses.
 
 use super::error::Error;
 use super::little_endian::{u16_at, u32_at, u64_at};
@@ -16,6 +16,8 @@ pub const MAGIC: &[u8] = b"\x7fELF";
 pub const CUDA: u16 = 190;
 const NOBITS: u32 = 8;
 const SYMTAB: u32 = 2;
+const RELA: u32 = 4;
+const REL: u32 = 9;
 const HEADER: usize = 64;
 const SYMBOL: usize = 24;
 
@@ -39,6 +41,7 @@ pub struct Section<'a> {
     pub name: &'a str,
     kind: u32,
     link: u32,
+    info: u32,
     /// Offset in the file, bytes.
     pub at: u64,
     /// Contents; empty for a section without bytes in the file.
@@ -54,6 +57,10 @@ pub struct Symbol<'a> {
     pub kind: u8,
     /// The field `st_other`.
     pub other: u8,
+    /// Position of the section that it lies in.
+    section: u16,
+    /// Its place in that section.
+    value: u64,
 }
 
 /// The string at `at`, up to its NUL.
@@ -121,9 +128,8 @@ impl<'a> Elf<'a> {
             let name = name(strings, u32_at(header, 0).unwrap_or_default());
             let data = data(header)
                 .ok_or_else(|| Error { at, what: format!("section `{name}` lies outside the file") })?;
-            let (kind, link) =
-                (u32_at(header, 4).unwrap_or_default(), u32_at(header, 40).unwrap_or_default());
-            elf.sections.push(Section { name, kind, link, at, data });
+            let word = |at: usize| u32_at(header, at).unwrap_or_default();
+            elf.sections.push(Section { name, kind: word(4), link: word(40), info: word(44), at, data });
         }
         Ok(elf)
     }
@@ -141,7 +147,30 @@ impl<'a> Elf<'a> {
                 name: name(strings, u32_at(symbol, 0).unwrap_or_default()),
                 kind: symbol[4] & 0xf,
                 other: symbol[5],
+                section: u16_at(symbol, 6).unwrap_or_default(),
+                value: u64_at(symbol, 8).unwrap_or_default(),
             })
         })
+    }
+
+    /// A copy of the first section with this name, with its relocated addresses: the number of the section in
+    /// the upper half, and the offset in it in the lower one, so that addresses in all sections differ.
+    pub(super) fn relocated(&self, name: &str) -> Option<Vec<u8>> {
+        let target = self.sections.iter().position(|s| s.name == name)?;
+        let mut data = self.sections[target].data.to_vec();
+        let symbols: Vec<Symbol<'_>> = self.symbols().collect();
+        let of_target = |s: &&Section<'_>| s.info as usize == target && matches!(s.kind, REL | RELA);
+        for table in self.sections.iter().filter(of_target) {
+            let size = if table.kind == RELA { 24 } else { 16 };
+            for entry in table.data.chunks_exact(size) {
+                let (Some(at), Some(symbol)) = (u64_at(entry, 0), u32_at(entry, 12)) else { continue };
+                let place = usize::try_from(at).ok().and_then(|at| data.get_mut(at..)?.first_chunk_mut());
+                let (Some(place), Some(symbol)) = (place, symbols.get(symbol as usize)) else { continue };
+                let addend = u64_at(entry, 16).unwrap_or_else(|| u64::from_le_bytes(*place));
+                let offset = symbol.value.wrapping_add(addend) & u64::from(u32::MAX);
+                *place = (u64::from(symbol.section) << 32 | offset).to_le_bytes();
+            }
+        }
+        Some(data)
     }
 }

@@ -26,7 +26,9 @@ mod elf;
 mod embedded;
 mod error;
 mod fatbin;
+mod line_table;
 mod little_endian;
+mod locations;
 mod lz4;
 mod target;
 

@@ -2,16 +2,17 @@
 //!
 //! The driver takes one image of a fatbin ([`prlx_isa::image::choose`]). If that image is PTX, it is the
 //! source. If it is machine code, the PTX is the first of: a PTX image of the fatbin for the same target; PTX
-//! inside the machine code, where `-lineinfo` puts it; a PTX image for an earlier target.
+//! inside the machine code, where `-lineinfo` puts it; a PTX image for an earlier target. PTX inside machine
+//! code has lost its comments; that of Triton is taken from [its cache](triton_cache) if it is there.
 //!
 //! # Invariants
 //! - An image without readable PTX has a reason.
 //! - Images are decompressed only when they are needed.
 //!
 //! # Limitations
-//! PTX outside of the image, as in a file, is not found.
+//! Other PTX outside of the image, as in a file, is not found.
 
-use prlx_driver::assemble;
+use prlx_driver::{assemble, triton_cache};
 use prlx_isa::image::{self, Image, Kind, Target, cubin};
 use prlx_trace::kernel::Fidelity;
 
@@ -54,6 +55,7 @@ pub fn find(bytes: &[u8], device: Target) -> Result<Source, String> {
     }
     let inside = cubin::read(&code).map_err(|e| e.to_string())?;
     if let Some(ptx) = inside.ptx {
+        let ptx = triton_cache::find(&inside.kernels, &ptx).unwrap_or(ptx);
         let (target, options) = (inside.target, assemble::code_options(&inside.options));
         return Ok(Source { ptx, target, options, code: Some(code), fidelity: Fidelity::Unproven });
     }

@@ -1,98 +1,104 @@
-//! Explains the first differing launch of two programs: runs both again, captures the launch as a launch file
-//! on each side, and looks for the cause on the CPU device.
+//! Launches of two programs, captured as launch files: both run again, and their launches' memory is copied
+//! before and after.
+//!
+//! # Invariants
+//! Memory that neither launch changed is equal on both sides: it is not their work.
 //!
 //! # Limitations
-//! - The second runs must make the launch again, with the same number.
+//! - The second runs must make the launches again, with the same numbers.
 //! - Launches of graphs, and kernels without PTX, are not captured.
+//! - Memory that only pointers in memory lead to, and variables of modules, are not captured.
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use prlx_analyze::outputs::add_outputs;
-use prlx_analyze::report::{CauseClass, LaunchPart, LaunchReport, Report, Verdict};
+use prlx_analyze::report::{LaunchPart, LaunchReport};
 use prlx_driver::job::ArgValue;
 use prlx_driver::session::{Options, Session, capture_folder};
-use prlx_driver::{Job, LAUNCH_FILE, Output, after_file, npy, short_name};
+use prlx_driver::{Job, LAUNCH_FILE, Output, after_file, is_partial, npy, short_name};
 
-use super::explain::{Origin, explain_launch};
 use super::launch_files::CompareOptions;
 use super::outputs::{compare_outputs, ignore_unchanged, with_common_outputs};
-use super::program_runs::Programs;
-use crate::Monitor;
-use crate::diff::match_processes;
+use super::program_runs::Recorded;
 
-/// Bytes of memory that are captured of a launch.
-const CAPTURE_BYTES: u64 = 256 << 20;
+/// Bytes of memory that are captured of a launch at most.
+const LAUNCH_BYTES: u64 = 256 << 20;
 
-/// What a report says if a launch got other memory, and nothing tells which launch left it.
-const EARLIER: &str = "an earlier launch, or the host, left other memory for this launch: --digest finds the \
-     first launch that does";
+/// Bytes of memory that are captured of all launches of a side together.
+const TOTAL_BYTES: u64 = 1 << 30;
 
-/// Explains the culprit if digests name one, and otherwise the first launch that differs. If a program
-/// does not make the launch again, or the captured launch cannot be read, a warning says so and no cause is
-/// looked for.
-///
-/// # Errors
-/// If a program cannot be run again, or the user interrupts.
-pub(super) fn explain_programs(
-    report: &mut Report,
-    sides: &[Session; 2],
-    programs: &Programs<'_>,
-    session: &Options,
-    options: &CompareOptions,
-    monitor: &Monitor<'_>,
-) -> Result<()> {
-    let digested = report.launches.iter().any(|l| l.culprit);
-    let differs = |l: &&mut LaunchReport| {
-        l.verdict == Verdict::Differs && l.skipped == [None, None] && l.culprit == digested
-    };
-    let Some(launch) = report.launches.iter_mut().find(differs) else { return Ok(()) };
-    let pair = match_processes(sides).pairs.get(launch.process as usize).copied();
-    let (i, j) = pair.context("no such process")?;
-    monitor.note(&format!(
-        "running both programs again to capture launches {} and {}, and to find the cause",
-        launch.launch[0], launch.launch[1]
-    ));
-    let mut captured = [const { None }; 2];
-    for (side, file) in [i, j].into_iter().enumerate() {
-        let number = launch.launch[side];
-        let again = Options { capture: Some(CAPTURE_BYTES), ..session.clone() };
-        let of = (&sides[side], file, number);
-        let (made, now) = programs.record_launch(side, "-captured", of, again, monitor)?;
-        let folder = now.and_then(|now| made.files.get(now)).map(|f| capture_folder(&f.path, number));
-        captured[side] = match folder.map(|folder| CapturedSide::read(&folder)).transpose() {
-            Ok(captured) => captured.flatten(),
-            Err(e) => {
-                let name = ["A", "B"][side];
-                monitor.warn(&format!(
-                    "the captured launch of {name} is damaged, so its cause is not known: {e:#}"
-                ));
-                return Ok(());
-            }
+/// What a report says of a launch with more memory than was copied.
+const PARTIAL: &str = "what the kernel stored was compared in part: not all memory behind its pointers was copied \
+     (--digest compares all)";
+
+/// A launch of both programs.
+pub(super) struct CapturedPair {
+    pub(super) jobs: [Job; 2],
+    outputs: [Vec<Output>; 2],
+    partial: bool,
+}
+
+/// Sessions in which launches of both programs were captured.
+pub(super) struct Captures<'a> {
+    recorded: &'a Recorded<'a>,
+    made: [Session; 2],
+}
+
+impl<'a> Captures<'a> {
+    /// Runs both programs again and captures these launches.
+    ///
+    /// # Errors
+    /// If a program cannot be run again, or the user interrupts.
+    pub(super) fn make(recorded: &'a Recorded<'a>, launches: &[[u64; 2]]) -> Result<Captures<'a>> {
+        let bytes = (TOTAL_BYTES / launches.len().max(1) as u64).min(LAUNCH_BYTES);
+        let make = |side: usize| {
+            let options = Options { capture: Some(bytes), ..recorded.session.clone() };
+            recorded.record_launches(side, "-captured", launches.iter().map(|pair| pair[side]), options)
         };
+        Ok(Captures { recorded, made: [make(0)?, make(1)?] })
     }
-    let [Some(a), Some(b)] = captured else {
-        monitor.warn("the second runs did not make the launch again, so its cause is not known (--no-explain skips these runs)");
-        return Ok(());
-    };
-    let jobs = [a.job, b.job];
-    let jobs = &*with_common_outputs(&jobs);
-    let mut outputs = [a.outputs, b.outputs];
-    let [left, right] = &mut outputs;
-    ignore_unchanged(jobs, [left, right]);
-    name_differences(launch, jobs);
-    let compared = compare_outputs(jobs, [&outputs[0], &outputs[1]], options.tolerance);
-    add_outputs(launch, compared.into_iter().map(|(output, _)| output).collect());
-    if !options.diff.strict {
-        launch.accept_tests_without_effect();
+
+    /// Reads a launch of both sides. Returns `None` if a program did not make it again, or if it could not be
+    /// captured; a damaged file gives a warning as well.
+    pub(super) fn read(&self, launch: &LaunchReport) -> Option<CapturedPair> {
+        let read = |side: usize| {
+            let made = &self.made[side];
+            let file = made.files.get(self.recorded.file_again(side, launch.process, made)?)?;
+            let side_read = CapturedSide::read(&capture_folder(&file.path, launch.launch[side]));
+            side_read.unwrap_or_else(|e| {
+                let (name, number) = (["A", "B"][side], launch.launch[side]);
+                self.recorded
+                    .monitor
+                    .warn(&format!("the captured launch {number} of {name} is damaged: {e:#}"));
+                None
+            })
+        };
+        let (a, b) = (read(0)?, read(1)?);
+        let jobs = [a.job, b.job];
+        let jobs = with_common_outputs(&jobs).into_owned();
+        let mut outputs = [a.outputs, b.outputs];
+        let [left, right] = &mut outputs;
+        ignore_unchanged(&jobs, [left, right]);
+        Some(CapturedPair { jobs, outputs, partial: a.partial || b.partial })
     }
-    let how = (options.tolerance, options.diff.strict);
-    explain_launch(launch, (jobs, Origin::Program), &options.device, how, monitor)?;
-    if !digested && launch.causes.first().is_some_and(|c| c.class == CauseClass::Input) {
-        launch.notes.push(EARLIER.to_owned());
+}
+
+impl CapturedPair {
+    /// Adds the outputs to the report of the launch, and computes its verdict again.
+    pub(super) fn add_to(&self, launch: &mut LaunchReport, options: &CompareOptions) {
+        name_differences(launch, &self.jobs);
+        let [a, b] = &self.outputs;
+        let compared = compare_outputs(&self.jobs, [a, b], options.tolerance);
+        add_outputs(launch, compared.into_iter().map(|(output, _)| output).collect());
+        if !options.diff.strict {
+            launch.accept_tests_without_effect();
+        }
+        if self.partial {
+            launch.gaps.push(PARTIAL.to_owned());
+            launch.conclude();
+        }
     }
-    report.conclude();
-    Ok(())
 }
 
 /// Gives the differences of a launch the names of the launch files. An address is no difference if the same
@@ -115,6 +121,8 @@ fn name_differences(launch: &mut LaunchReport, jobs: &[Job; 2]) {
 struct CapturedSide {
     job: Job,
     outputs: Vec<Output>,
+    /// Whether it had more memory than was copied.
+    partial: bool,
 }
 
 impl CapturedSide {
@@ -146,7 +154,7 @@ impl CapturedSide {
                 save: None,
             });
         }
-        Ok(Some(CapturedSide { job, outputs }))
+        Ok(Some(CapturedSide { job, outputs, partial: is_partial(&file)? }))
     }
 }
 

@@ -45,6 +45,8 @@ pub struct CompareOptions {
     pub tolerance: Option<Tolerance>,
     /// Run both sides again to find why outputs differ.
     pub explain: bool,
+    /// Programs: run both sides again to compare what launches stored, where their recordings do not tell.
+    pub outputs: bool,
 }
 
 impl Default for CompareOptions {
@@ -59,6 +61,7 @@ impl Default for CompareOptions {
             force: false,
             tolerance: None,
             explain: true,
+            outputs: true,
         }
     }
 }

@@ -7,6 +7,7 @@ mod launch_files;
 mod outputs;
 mod program_runs;
 mod programs;
+mod stored_values;
 
 pub use launch_files::{
     CompareOptions, LaunchComparison, ZOOMED_FINDINGS, attach_operands, compare_launch_files,

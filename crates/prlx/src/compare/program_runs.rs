@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use prlx_driver::session::{LaunchPart, Options, Session};
 
+use super::launch_files::CompareOptions;
 use crate::Monitor;
 use crate::diff::match_processes;
 use crate::record::{self, ProgramOutput, Supervisor};
@@ -20,27 +21,17 @@ pub(super) struct Programs<'a> {
     pub(super) supervisor: Supervisor,
 }
 
-impl Programs<'_> {
-    /// Runs side `side` once more and records only the launch with this number, of the process with file
-    /// `file` of the session `before`. Returns the new session and the position of that process's file in it;
-    /// `None` if the process is not there.
-    pub(super) fn record_launch(
-        &self,
-        side: usize,
-        suffix: &str,
-        (before, file, number): (&Session, usize, u64),
-        options: Options,
-        monitor: &Monitor<'_>,
-    ) -> Result<(Session, Option<usize>)> {
-        let launches = vec![(number, number + 1)];
-        let part = LaunchPart::default();
-        let options = Options { part, launches, skip: 0, count: None, time: None, digest: None, ..options };
-        let made = self.record(side, suffix, &options, monitor)?;
-        let same = match_processes(&[before.clone(), made.clone()]).pairs;
-        let now = same.into_iter().find(|(then, _)| *then == file).map(|(_, now)| now);
-        Ok((made, now))
-    }
+/// Two programs and their first recordings.
+pub(super) struct Recorded<'a> {
+    pub(super) programs: Programs<'a>,
+    pub(super) sides: [Session; 2],
+    /// How both were recorded.
+    pub(super) session: &'a Options,
+    pub(super) options: &'a CompareOptions,
+    pub(super) monitor: &'a Monitor<'a>,
+}
 
+impl Programs<'_> {
     /// Runs side `side` once more; the name of its recording ends in `suffix`.
     pub(super) fn record(
         &self,
@@ -64,5 +55,34 @@ impl Programs<'_> {
             monitor.warn(&format!("{} {how}", name.to_uppercase()));
         }
         Ok(Session::open(&options.folder)?)
+    }
+}
+
+impl Recorded<'_> {
+    /// Runs side `side` once more and records only the launches with these numbers, of every process.
+    pub(super) fn record_launches(
+        &self,
+        side: usize,
+        suffix: &str,
+        numbers: impl Iterator<Item = u64>,
+        options: Options,
+    ) -> Result<Session> {
+        let launches = numbers.map(|n| (n, n + 1)).collect();
+        let part = LaunchPart::default();
+        let options = Options { part, launches, skip: 0, count: None, time: None, digest: None, ..options };
+        self.programs.record(side, suffix, &options, self.monitor)
+    }
+
+    /// The position of the file of process `process` of the report, in the first recording of side `side`.
+    pub(super) fn file(&self, side: usize, process: u64) -> Option<usize> {
+        let (a, b) = *match_processes(&self.sides).pairs.get(usize::try_from(process).ok()?)?;
+        Some([a, b][side])
+    }
+
+    /// The position of the same file in `made`, a later recording of that side.
+    pub(super) fn file_again(&self, side: usize, process: u64, made: &Session) -> Option<usize> {
+        let first = self.file(side, process)?;
+        let same = match_processes(&[self.sides[side].clone(), made.clone()]).pairs;
+        same.into_iter().find(|(then, _)| *then == first).map(|(_, now)| now)
     }
 }

@@ -1,4 +1,5 @@
-//! Compares two programs: records both, compares their sessions, and runs both again to see operands.
+//! Compares two programs: records both, compares their sessions, and runs both again to see operands, to
+//! compare what they stored, and to find the cause of a difference.
 
 use std::ffi::OsString;
 
@@ -8,12 +9,12 @@ use prlx_analyze::view::ViewModel;
 use prlx_driver::session::{Options, Session, Zoom};
 use prlx_trace::{Level, Trace};
 
-use super::captured::explain_programs;
 use super::launch_files::CompareOptions;
 use super::locates_visits;
-use super::program_runs::Programs;
+use super::program_runs::{Programs, Recorded};
+use super::stored_values::compare_stored_values;
 use crate::Monitor;
-use crate::diff::{diff_sessions, match_processes, read_file};
+use crate::diff::{diff_sessions, read_file};
 use crate::record::{LaunchSelection, RecordingFolder, Supervisor, patterns, session_options};
 
 /// A comparison of two programs.
@@ -43,10 +44,10 @@ pub fn compare_programs(
         Some(folder) => RecordingFolder::new(Some(folder), "compare"),
         None => RecordingFolder::create(None, "compare")?,
     };
-    let session = session_options(&options.recorder, selection, &folder)?;
+    let session = &session_options(&options.recorder, selection, &folder)?;
     let supervisor = Supervisor::new()?;
     let programs = Programs { commands, folder: &folder, force: options.force, supervisor };
-    let sides = [programs.record(0, "", &session, monitor)?, programs.record(1, "", &session, monitor)?];
+    let sides = [programs.record(0, "", session, monitor)?, programs.record(1, "", session, monitor)?];
     let names = commands.map(|c| c.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
     let kernels = patterns(&options.recorder.kernels)?;
     let mut compared = diff_sessions(
@@ -57,54 +58,47 @@ pub fn compare_programs(
         options.views,
         monitor,
     )?;
+    let recorded = Recorded { programs, sides, session, options, monitor };
     if options.zoom && locates_visits(session.level) {
-        attach_operands(&mut compared.report, &sides, &programs, &session, monitor)?;
+        attach_operands(&mut compared.report, &recorded)?;
     }
-    if options.explain {
-        explain_programs(&mut compared.report, &sides, &programs, &session, options, monitor)?;
-    }
+    compare_stored_values(&mut compared.report, &recorded)?;
+    let sides = recorded.sides;
     Ok(ProgramComparison { report: compared.report, scene: compared.scene, sides, folder })
 }
 
 /// Runs both programs again for all operands around the first finding of the first launch that differs. If a
 /// program does not make that launch again, or takes another path there, the finding stays without operands.
-fn attach_operands(
-    report: &mut Report,
-    sides: &[Session; 2],
-    programs: &Programs<'_>,
-    options: &Options,
-    monitor: &Monitor<'_>,
-) -> Result<()> {
+fn attach_operands(report: &mut Report, recorded: &Recorded<'_>) -> Result<()> {
     let Some(launch) = report.launches.iter_mut().find(|l| !l.findings.is_empty()) else { return Ok(()) };
-    let pair = match_processes(sides).pairs.get(launch.process as usize).copied();
-    let (i, j) = pair.context("no such process")?;
-    monitor.note(&format!(
+    recorded.monitor.note(&format!(
         "running both programs again to record the operands of launches {} and {}",
         launch.launch[0], launch.launch[1]
     ));
     let mut again = [const { None }; 2];
-    for (side, file) in [i, j].into_iter().enumerate() {
+    for side in 0..2 {
         let Some(window) = prlx_analyze::operand_window(&launch.findings[0], side) else {
             // The finding's site exists on the other side only, which shows its operands alone.
             again[side] = Some(Trace::default());
             continue;
         };
         let number = launch.launch[side];
-        let first = read_file(&sides[side], file)?;
+        let file = recorded.file(side, launch.process).context("no such process")?;
+        let first = read_file(&recorded.sides[side], file)?;
         let module = first.launches.iter().find(|r| r.launch.number == number).map(|r| r.launch.module);
         let module =
             module.and_then(|m| first.modules.get(m.index())).context("the launch has no module")?.digest;
-        let options =
-            Options { level: Level::Operands, zoom: Some(Zoom { module, window }), ..options.clone() };
-        let of = (&sides[side], file, number);
-        let (closer, now) = programs.record_launch(side, "-closer", of, options, monitor)?;
+        let zoom = Some(Zoom { module, window });
+        let options = Options { level: Level::Operands, zoom, ..recorded.session.clone() };
+        let closer = recorded.record_launches(side, "-closer", [number].into_iter(), options)?;
+        let now = recorded.file_again(side, launch.process, &closer);
         again[side] = now.map(|now| read_file(&closer, now)).transpose()?;
     }
     if let [Some(a), Some(b)] = &again {
         prlx_analyze::attach_launch_operands(launch, a, b)?;
     }
     if launch.findings[0].operands.is_none() {
-        monitor.warn("the second runs did not reach the finding, so its operands are unknown (--no-zoom skips these runs)");
+        recorded.monitor.warn("the second runs did not reach the finding, so its operands are unknown (--no-zoom skips these runs)");
     }
     Ok(())
 }

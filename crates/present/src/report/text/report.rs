@@ -1,7 +1,7 @@
 //! A report as text.
 //!
 //! Order: the verdict; what differs before any code ran; the findings, the first few in full; coverage and
-//! cost. Launches without a difference share one line.
+//! cost. Launches without a difference share one line, and so do those of which only their memory is unknown.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -31,9 +31,13 @@ pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<
     t.alone(out, report)?;
     let one = report.launches.len() == 1;
     let unseen = |l: &LaunchReport| l.verdict == Verdict::Unknown && l.skipped.iter().any(Option::is_some);
+    let stored = |l: &LaunchReport| {
+        l.verdict == Verdict::Unknown && l.gaps.len() == 1 && l.unseen_memory.as_ref() == l.gaps.first()
+    };
     let agree = |l: &LaunchReport| l.verdict == Verdict::Same && l.differences.is_empty();
     let shown = |v: Verdict| {
-        report.launches.iter().filter(move |l| one || (l.verdict == v && !unseen(l) && !agree(l)))
+        let brief = move |l: &LaunchReport| unseen(l) || stored(l) || agree(l);
+        report.launches.iter().filter(move |l| one || (l.verdict == v && !brief(l)))
     };
     let mut told = 0;
     for v in [Verdict::Differs, Verdict::Unknown, Verdict::Same].into_iter().take(if one { 1 } else { 3 }) {
@@ -55,6 +59,7 @@ pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<
         return Ok(());
     }
     t.unseen(out, report.launches.iter().filter(|l| unseen(l)))?;
+    t.stored(out, report.launches.iter().filter(|l| stored(l)))?;
     let same: Vec<_> = report.launches.iter().filter(|l| agree(l)).collect();
     if !same.is_empty() {
         writeln!(out)?;
@@ -173,6 +178,26 @@ impl ReportText<'_> {
         }
         if groups.len() > BRIEF {
             writeln!(out, "  and {} more", count((groups.len() - BRIEF) as u64, "kernel", "kernels"))?;
+        }
+        Ok(())
+    }
+
+    /// Launches of which nothing differs and only their memory is unknown, by the reason.
+    fn stored<'r>(
+        &self,
+        out: &mut impl Write,
+        all: impl Iterator<Item = &'r LaunchReport>,
+    ) -> io::Result<()> {
+        let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
+        for gap in all.flat_map(|l| &l.gaps) {
+            *groups.entry(gap).or_default() += 1;
+        }
+        for (why, n) in groups {
+            let text = format!("{} alike, but {}", count(n, "launch decides", "launches decide"), clean(why));
+            writeln!(out)?;
+            for line in wrap(&text, self.style.width) {
+                writeln!(out, "{}", self.style.ink(Ink::Warning, &line))?;
+            }
         }
         Ok(())
     }

@@ -1,0 +1,190 @@
+//! Compares what the launches of two programs left in memory, and explains the first launch that differs.
+//!
+//! Level `path` records decisions only. So both programs run again, and the launches that are in doubt are
+//! captured: all before the first one that differs. Of many such launches, one more run of both at level
+//! `fingerprint` finds those that need it: the others read and store the same values.
+//!
+//! # Invariants
+//! - A launch is `same` only if its numbers are equal, or the hashes of all its decisions, loads and stores.
+//! - Captured numbers decide, not hashes: stored addresses and results of atomics differ in equal runs too.
+//!
+//! # Limitations
+//! - Hashes do not hold the places of stores. Launches whose scalar parameters differ are captured therefore.
+//! - At most [`MAX_CAPTURED`] launches are captured; more stay `unknown`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use prlx_analyze::report::{CauseClass, LaunchPart, LaunchReport, Report, Verdict};
+use prlx_driver::session::Options;
+use prlx_trace::Level;
+
+use super::captured::Captures;
+use super::explain::{Origin, explain_launch};
+use super::program_runs::Recorded;
+use crate::diff::{diff_sessions, match_processes};
+
+/// The number of launches that are captured at most.
+const MAX_CAPTURED: usize = 32;
+
+/// What a report says if a launch got other memory, and nothing tells which launch left it.
+const EARLIER: &str = "an earlier launch, or the host, left other memory for this launch: --digest finds the \
+     first launch that does";
+
+/// What a report says if a launch got other memory, and all earlier launches left the same.
+const HOST: &str = "all earlier launches that were recorded left the same memory, so the host, or a launch that \
+     was not recorded, left other memory for this launch";
+
+/// Compares the memory of launches whose recordings do not tell it, and explains the first launch that
+/// differs: the culprit, if digests name one. A launch that a program does not make again keeps its gap.
+///
+/// # Errors
+/// If a program cannot be run again, or the user interrupts.
+pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>) -> Result<()> {
+    let options = recorded.options;
+    let digested = report.launches.iter().any(|l| l.culprit);
+    let in_doubt = |l: &LaunchReport| {
+        options.outputs
+            && !digested
+            && l.unseen_memory.is_some()
+            && (l.verdict != Verdict::Differs || only_geometry(l))
+    };
+    let differs = |l: &LaunchReport| {
+        l.verdict == Verdict::Differs && l.skipped == [None, None] && l.culprit == digested && !in_doubt(l)
+    };
+    let first = report.launches.iter().position(differs);
+    let before = first.unwrap_or(report.launches.len());
+    let mut unseen: Vec<usize> = (0..before).filter(|i| in_doubt(&report.launches[*i])).collect();
+    let hashable = recorded.session.level == Level::Path;
+    let hashed = unseen.len() > MAX_CAPTURED && hashable;
+    if hashed {
+        keep_differing(&mut unseen, report, recorded)?;
+    }
+    let all_captured = unseen.len() <= MAX_CAPTURED;
+    unseen.truncate(MAX_CAPTURED);
+    let explained = first.filter(|_| options.explain);
+    let differing = match unseen.is_empty() && explained.is_none() {
+        true => None,
+        false => compare_captured(report, recorded, &mut unseen, explained)?,
+    };
+    if differing.is_none() && !unseen.is_empty() && !hashed && hashable {
+        keep_differing(&mut unseen, report, recorded)?;
+    }
+    if let Some(i) = explained {
+        let launch = &mut report.launches[i];
+        let other_input = launch.causes.first().is_some_and(|c| c.class == CauseClass::Input);
+        if other_input && !digested && differing.is_none() {
+            let compared = options.outputs && all_captured && unseen.is_empty();
+            launch.notes.push(if compared { HOST } else { EARLIER }.to_owned());
+        }
+    }
+    report.conclude();
+    Ok(())
+}
+
+/// Captures launches of both programs and compares them as numbers, up to the first of `unseen` that differs,
+/// which is returned. Explains this one and `explained`. `unseen` keeps those that were not captured.
+fn compare_captured(
+    report: &mut Report,
+    recorded: &Recorded<'_>,
+    unseen: &mut Vec<usize>,
+    explained: Option<usize>,
+) -> Result<Option<usize>> {
+    let (options, monitor) = (recorded.options, recorded.monitor);
+    let all: Vec<usize> = unseen.iter().copied().chain(explained).collect();
+    monitor.note(&match (all.as_slice(), explained) {
+        ([i], Some(_)) => {
+            let [a, b] = report.launches[*i].launch;
+            format!("running both programs again to capture launches {a} and {b}, and to find the cause")
+        }
+        (all, _) => format!(
+            "running both programs again to compare what {} stored (--no-outputs skips these runs)",
+            launches(all.len())
+        ),
+    });
+    let numbers: Vec<[u64; 2]> = all.iter().map(|i| report.launches[*i].launch).collect();
+    let captures = Captures::make(recorded, &numbers)?;
+    let mut differing = None;
+    let mut missing = Vec::new();
+    for i in all {
+        // After the first launch that differs, only the one with other decisions is of interest.
+        if differing.is_some() && Some(i) != explained {
+            continue;
+        }
+        let launch = &mut report.launches[i];
+        let Some(pair) = captures.read(launch) else {
+            missing.push(i);
+            continue;
+        };
+        pair.add_to(launch, options);
+        if launch.verdict == Verdict::Differs && Some(i) != explained {
+            differing = Some(i);
+        }
+        if options.explain && (launch.verdict == Verdict::Differs || Some(i) == explained) {
+            let how = (options.tolerance, options.diff.strict);
+            explain_launch(launch, (&pair.jobs, Origin::Program), &options.device, how, monitor)?;
+        }
+    }
+    if explained.is_some_and(|i| missing.contains(&i)) {
+        monitor.warn(
+            "the second runs did not make the launch again, so its cause is not known (--no-explain skips these runs)",
+        );
+    }
+    unseen.retain(|i| missing.contains(i));
+    Ok(differing)
+}
+
+/// Records both programs again at level `fingerprint`. Launches whose decisions, loads, stores and scalar
+/// parameters are all equal lose their gap; `unseen` keeps the others.
+fn keep_differing(unseen: &mut Vec<usize>, report: &mut Report, recorded: &Recorded<'_>) -> Result<()> {
+    recorded.monitor.note(&format!(
+        "running both programs again to hash what {} stored (--no-outputs skips these runs)",
+        launches(unseen.len())
+    ));
+    let options = Options { level: Level::Fingerprint, ..recorded.session.clone() };
+    let record = |side: usize| recorded.programs.record(side, "-hashed", &options, recorded.monitor);
+    let hashed = [record(0)?, record(1)?];
+    let compared = diff_sessions(
+        &hashed,
+        report.names.clone(),
+        (&options.kernels, &options.part),
+        recorded.options.diff.clone(),
+        None,
+        recorded.monitor,
+    )?;
+    let processes = match_processes(&hashed).pairs;
+    let equal: BTreeMap<(usize, [u64; 2]), &str> = compared
+        .report
+        .launches
+        .iter()
+        .filter(|l| l.verdict == Verdict::Same && l.unseen_memory.is_none())
+        .filter(|l| !l.differences.iter().any(|d| d.what == LaunchPart::Input))
+        .map(|l| ((l.process as usize, l.launch), l.kernel.as_str()))
+        .collect();
+    let mut agree = BTreeSet::new();
+    for i in unseen.iter().copied() {
+        let launch = &mut report.launches[i];
+        let file = |side: usize| recorded.file_again(side, launch.process, &hashed[side]);
+        let Some(pair) = file(0).zip(file(1)) else { continue };
+        let Some(process) = processes.iter().position(|p| *p == pair) else { continue };
+        if equal.get(&(process, launch.launch)).is_some_and(|kernel| *kernel == launch.kernel) {
+            launch.memory_was_compared();
+            launch.conclude();
+            agree.insert(i);
+        }
+    }
+    unseen.retain(|i| !agree.contains(i));
+    Ok(())
+}
+
+/// Whether a launch differs in its geometry alone: equal outputs then make it `same`.
+fn only_geometry(l: &LaunchReport) -> bool {
+    l.findings_total == 0
+        && l.faults.each_ref().map(Option::is_some) == [false, false]
+        && l.decisive_differences().all(|d| d.what == LaunchPart::Geometry)
+}
+
+/// A number of launches in words.
+fn launches(n: usize) -> String {
+    format!("{n} {}", if n == 1 { "launch" } else { "launches" })
+}
