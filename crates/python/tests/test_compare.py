@@ -43,6 +43,30 @@ def test_a_wrong_mask_value_is_the_cause_at_its_line(data):
     assert "cause" in str(report) and "softmax" in repr(report.launches[0])
 
 
+def test_arrays_that_a_kernel_only_reads_are_no_outputs(data):
+    out, x = data
+    report = prlx.compare(lambda: softmax(kernels.softmax, out, x), lambda: softmax(kernels.softmax, out, x))
+    assert [o.name for o in report.launches[0].outputs] == ["out"]
+    counts, at = np.zeros(4, np.int32), np.arange(100, dtype=np.int32) % 4
+
+    def histogram():
+        kernels.histogram[(1,)](at, counts, 100, BLOCK=128)
+
+    assert [o.name for o in prlx.compare(histogram, histogram).launches[0].outputs] == ["counts"]
+    # Two arguments of one array.
+    both = prlx.compare(lambda: softmax(kernels.softmax, x, x), lambda: softmax(kernels.softmax, x, x))
+    assert {o.name for o in both.launches[0].outputs} == {"out", "x"}
+
+
+def test_kernels_with_other_names_are_compared_and_named(data):
+    out, x = data
+    report = prlx.compare(
+        lambda: softmax(kernels.softmax, out, x), lambda: softmax(kernels.softmax_zero, out, x)
+    )
+    assert "`softmax` and `softmax_zero` have different names, and are compared as one kernel" in str(report.data)
+    assert "--force" not in str(report.data)
+
+
 def test_a_report_is_saved_and_shown(data, tmp_path, capsys):
     out, x = data
     report = prlx.compare(

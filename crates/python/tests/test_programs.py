@@ -116,6 +116,8 @@ def test_repeat_of_a_function_says_which_schedules_differ():
     kernel = prlx.Kernel('extern "C" __global__ void last(float *x) { x[0] = blockIdx.x; }', "last")
     with pytest.raises(prlx.Error, match="other results"):
         prlx.repeat(lambda: kernel[64, 1](x), 10)
+    same = prlx.repeat(lambda: kernel[1, 1](x), seeds=[3, 4, 5], check="all")
+    assert (same.verdict, same.runs, same.launches) == ("same", 3, 1)
 
 
 NVRTC = """
