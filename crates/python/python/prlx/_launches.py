@@ -6,6 +6,8 @@ import glob
 import json
 import os
 
+from . import _native
+
 
 def launch_count():
     """How many launches `prlx record` has seen in this process, which is the number of the next one; ``None``
@@ -26,10 +28,9 @@ def kernels(ranges):
     folder = json.loads(os.environ["PRLX_SESSION"])["folder"]
     names = {}
     for file in glob.glob(os.path.join(glob.escape(folder), f"*.{os.getpid()}.prlx")):
-        from ._recording import Recording
-
-        table = Recording(file).table("launches")
-        names.update(zip(table["launch"].tolist(), table["kernel"]))
+        # A `prlx.Recording` would need NumPy.
+        table = _native.Recording(file).table("launches")
+        names.update(zip(memoryview(table["launch"][1]).cast("Q"), table["kernel"][1]))
     return [[names.get(n, "?") for n in range(first, last + 1)] for first, last in ranges]
 
 
