@@ -34,7 +34,7 @@ class Observed:
     # The module's path (`""` is the model itself) and the number of its call in this step, from 0.
     path: str
     call: int
-    # `input`, `output` or `gradient of its output`.
+    # `input`, `output`, `gradient of its output` or `gradient of PARAMETER`.
     what: str
     tensors: list
     # The path and call of the module whose code makes the call; `None` outside of all.
@@ -49,9 +49,11 @@ class Run:
 
     name: str
     result: list = field(default_factory=list)
+    # Gradients of parameters, by name.
     gradients: dict = field(default_factory=dict)
     # Inputs and outputs of modules, in the order of time.
     passed: list = field(default_factory=list)
+    # Gradients, in the order of the backward pass.
     arrived: list = field(default_factory=list)
     # By the path and call of a module whose output it is: the modules that took the tensor as an input.
     consumers: dict = field(default_factory=dict)
@@ -227,6 +229,10 @@ class _Observer:
                 before, after = (partial(f, path) for f in (self._before, self._after))
             self._modules.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._modules.append(module.register_forward_hook(after))
+        for name, p in self.model.named_parameters() if self.on else ():
+            if p.requires_grad:
+                hook = partial(self._accumulated, *name.rpartition(".")[::2])
+                self._tensors.append(p.register_post_accumulate_grad_hook(hook))
 
     def __exit__(self, *_):
         for handle in self._modules:
@@ -286,6 +292,9 @@ class _Observer:
             self._alive.append(tensor)
             self._copies[key] = tensor.detach().clone()
         return self._copies[key]
+
+    def _accumulated(self, path, name, parameter):
+        self.run.arrived.append(Observed(path, 0, f"gradient of {name}", [parameter.grad.detach().clone()]))
 
     def _arrived(self, key, index, gradient):
         what = "gradient of its output" + (f" {index}" if index else "")

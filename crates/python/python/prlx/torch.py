@@ -283,39 +283,29 @@ def _passed(a, b, limits, notes):
 
 
 def _gradients(a, b, limits, notes):
-    """The gradients, in the order of the reference's backward pass: of outputs, and after each output those of
-    its module's parameters."""
+    """The gradients, in the order of the reference's backward pass."""
+    others = {(o.path, o.call, o.what): o.tensors[0] for o in b.arrived}
+    arrived = a.arrived
+    if a.compiled:
+        # Compiled code hides the order: that of the modules, from the last to the first, is close to it.
+        at = {name: i for i, name in enumerate(a.gradients)}
+        arrived = sorted(arrived, key=lambda o: -at.get(f"{o.path}.{o.what[12:]}".lstrip("."), 0))
+    for run in (a, b):
+        if run.compiled and run.trained:
+            notes.append(f"{run.name} is compiled: of its gradients, those of parameters are compared")
     rows = []
-    others = {(o.path, o.call, o.what): o for o in b.arrived}
-    waiting = {}
-    for name in a.gradients:
-        waiting.setdefault(name.rpartition(".")[0], []).append(name)
-    order = [(o.path, o) for o in a.arrived]
-    if not order:
-        order = [(o.path, None) for o in reversed(a.passed) if o.what == "output"]
-    elif not others and a.trained:
-        notes.append(f"{b.name} shows gradients of parameters only: it is compiled")
-    for path, x in order:
-        if x is not None and (y := others.get((path, x.call, x.what))) is not None:
-            row = _tensors("backward", path, x.call, x.what, *x.tensors, *y.tensors, limits)
+    for x in arrived:
+        if (y := others.get((x.path, x.call, x.what))) is not None:
+            row = _tensors("backward", x.path, x.call, x.what, x.tensors[0], y, limits)
             if row is not None:
                 rows.append(_blamed(row, a, x))
-        for name in waiting.pop(path, ()):
-            rows += _parameter(a, b, path, name, limits)
-    for path, names in waiting.items():
-        for name in names:
-            rows += _parameter(a, b, path, name, limits)
     return rows
-
-
-def _parameter(a, b, path, name, limits):
-    x, y = a.gradients[name], b.gradients.get(name)
-    row = y is not None and _tensors("backward", path, 0, f"gradient of {name[len(path) :].lstrip('.')}", x, y, limits)
-    return [row] if row else []
 
 
 def _blamed(row, run, arrived):
     """A gradient that arrives at an output was computed by the module that took this output."""
+    if not arrived.what.startswith("gradient of its output"):
+        return row
     consumers = run.consumers.get((arrived.path, arrived.call), [])
     # Of nested modules, the innermost one computes.
     paths = [c for c in consumers if not any(o[0].startswith(f"{c[0]}.") or not c[0] and o[0] for o in consumers)]
@@ -360,21 +350,22 @@ def _kernels(launches):
     return dict(zip(launches, kernels(ranges)))
 
 
-def _first_operation(a, b, other, limits):
-    """The first operation of `a` whose result differs, and those before it that only `b` runs."""
+def _first_operation(a, b, sides, limits):
+    """The first operation of `a` whose result differs in `b`, and those before it that only one side runs."""
     names = [[name for name, _ in side] for side in (a, b)]
     matcher = difflib.SequenceMatcher(None, *names, autojunk=False)
     alone = []
     for kind, a0, a1, b0, b1 in matcher.get_opcodes():
         if kind != "equal":
-            alone = names[1][b0:b1]
+            parts = zip(sides, (names[0][a0:a1], names[1][b0:b1]))
+            alone = [f"only {side} runs {', '.join(part)}" for side, part in parts if part]
             continue
         for (name, x), (_, y) in zip(a[a0:a1], b[b0:b1]):
             rows = [_tensors("forward", "", 0, name, p, q, limits) for p, q in zip(x, y)]
             if any(row and row.wrong for row in rows):
-                return f"{name}; before it, only {other} runs {', '.join(alone)}" if alone else name
+                return "; before it, ".join([name, " and ".join(alone)] if alone else [name])
             alone = []
-    return None
+    return " and ".join(alone) or None
 
 
 def _real(tensor):
@@ -404,6 +395,6 @@ def _operation(model, batch, setups, state, loss, first, rtol, atol):
             return None  # Some operations cannot be watched, as those of a nested compiled function.
     computing = [[op for op in run if op[0].rpartition(".")[2] not in _MOVES] for run in runs]
     if len(computing) == 2:
-        return _first_operation(*computing, setups[1].name, _Tolerance(model, rtol, atol))
+        return _first_operation(*computing, [setup.name for setup in setups], _Tolerance(model, rtol, atol))
     names = list(dict.fromkeys(name for name, _ in computing[0])) if computing else []
     return names[0] if len(names) == 1 else None

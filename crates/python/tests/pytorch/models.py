@@ -23,10 +23,12 @@ class Net(torch.nn.Module):
 
     def __init__(self, width=32, blocks=3):
         super().__init__()
+        self.places = torch.nn.Parameter(0.1 * torch.randn(7, width))
         self.blocks = torch.nn.ModuleList(Block(width) for _ in range(blocks))
         self.head = torch.nn.Linear(width, 5)
 
     def forward(self, x, y):
+        x = x + self.places
         for block in self.blocks:
             x = block(x)
         return torch.nn.functional.cross_entropy(self.head(x).mean(1), y)

@@ -58,7 +58,15 @@ def test_code_between_modules_is_its_caller(step):
 
     first = prlx.torch.compare_steps(*step, ["eager", shifted]).first
     assert (first.module, first.what) == ("blocks.1", "the input of blocks.1.down")
-    assert "aten.sub" in first.operation
+    assert first.operation == "aten.addmm; before it, only shifted runs aten.sub"
+
+    def scaled(model, *inputs):
+        act = model.blocks[1].act
+        with planted(act, "forward", lambda x: F.gelu(x) * 1.01):
+            return model(*inputs)
+
+    first = prlx.torch.compare_steps(*step, ["eager", scaled]).first
+    assert (first.module, first.operation) == ("blocks.1.act", "only scaled runs aten.mul")
 
 
 def test_a_wrong_backward_is_named(step):
@@ -79,6 +87,18 @@ def test_a_wrong_backward_is_named(step):
     first = prlx.torch.compare_steps(*step, ["eager", wrong]).first
     assert (first.phase, first.module) == ("backward", "blocks.1.act")
     assert first.what == "gradient of its input, the output of blocks.1.up"
+
+
+def test_a_wrong_gradient_of_a_parameter_is_named(step):
+    def wrong(model, *inputs):
+        loss = model(*inputs)
+        weight = model.blocks[1].down.weight
+        weight.register_hook(lambda gradient: gradient * 2)
+        return loss
+
+    model, batch = step
+    first = prlx.torch.compare_steps(model, batch, ["eager", wrong]).first
+    assert (first.phase, first.module, first.what) == ("backward", "blocks.1.down", "gradient of weight")
 
 
 def test_autocast_has_its_own_tolerance(step):
