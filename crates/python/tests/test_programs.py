@@ -68,6 +68,8 @@ def test_other_commands_are_the_packaged_program():
     done = run("doctor")
     assert "CPU device" in done.stdout
     assert run("run", "nothing.toml").returncode == 2
+    old = subprocess.run([sys.executable, "-m", "prlx", "triton", "--info"], capture_output=True, text=True)
+    assert "is now: prlx doctor" in old.stderr and "CPU device" in old.stdout
 
 
 def test_ctrl_c_ends_a_kernel():
