@@ -128,6 +128,45 @@ def test_launch_files_and_recordings(tmp_path):
         prlx.read(tmp_path / "nothing.prlx")
 
 
+def test_a_table_is_an_arrow_stream(tmp_path):
+    import nanoarrow
+
+    recording = prlx.record(str(examples() / "good.toml"), tmp_path / "a.prlx", level="events")
+    for name in ("launches", "warps", "sites", "visits"):
+        table = recording.table(name)
+        rows = nanoarrow.ArrayStream(table).read_all().to_pylist()
+        assert len(rows) == len(table) > 0 and rows == list(table.rows())
+    types = {f.name: f.type.name for f in nanoarrow.ArrayStream(recording.sites).schema.fields}
+    assert (types["class"], types["line"]) == ("LARGE_STRING", "UINT64")
+    unused = recording.sites.__arrow_c_stream__()
+    del unused  # Releases what nobody took.
+
+
+def test_progress_in_a_notebook(monkeypatch):
+    import sys
+    import types
+
+    from prlx import _progress
+
+    shown = []
+    handle = types.SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+
+    def display(data, raw, display_id):
+        shown.append(data["text/plain"])
+        return handle
+
+    shell = types.SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
+    folder = examples()
+    report = prlx.compare(folder / "good.toml", folder / "bad.toml")
+    assert report.verdict == "differs" and len(shown) > 2 and shown[-1] == ""
+    line = _progress.callback()
+    line("begin", "recording")
+    line("note", "something")
+    assert shown[-1] == "recording"
+
+
 def test_check_collects_findings():
     x = np.zeros(250, np.float32)
     out = np.zeros(256, np.float32)
