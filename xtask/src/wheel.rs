@@ -2,8 +2,8 @@
 //!
 //! The wheel holds the native module, the programs `prlx` and `prlx-diff`, and the preload library. With
 //! `--check`, it is built with the development profile, installed into an empty environment, and its tests
-//! run there. `--triton` then runs the tests of Triton with every supported version of it, and `--torch` those of
-//! PyTorch, which it installs first (3 GB; they need no GPU).
+//! run there. `--triton` then runs the tests of Triton with every supported version of it, and `--torch`
+//! those of PyTorch, which it installs first (3 GB; they need no GPU).
 //!
 //! # Invariants
 //! The checked package finds nothing but what it installs, besides the packages that the tests need.

@@ -1,9 +1,9 @@
-//! Tables as Arrow streams, by the C data interface and its PyCapsules: pandas, Polars, DuckDB and pyarrow read
-//! them without PRLX knowing of these libraries.
+//! Tables as Arrow streams, by the C data interface and its PyCapsules: pandas, Polars, DuckDB and pyarrow
+//! read them without PRLX knowing of these libraries.
 //!
-//! A stream has one batch with all rows. Its layout follows "The Arrow C data interface" and "The Arrow C stream
-//! interface": `uint64`, `int64`, `double`, `bool` and `large_utf8` columns, each with a bitmap of the rows that
-//! have a value, if some have none.
+//! A stream has one batch with all rows. Its layout follows "The Arrow C data interface" and "The Arrow C
+//! stream interface": `uint64`, `int64`, `double`, `bool` and `large_utf8` columns, each with a bitmap of the
+//! rows that have a value, if some have none.
 //!
 //! # Invariants
 //! - What a structure points to lives in its private data, which only its `release` frees, once.

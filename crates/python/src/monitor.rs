@@ -26,8 +26,8 @@ impl Activity {
     }
 }
 
-/// Runs `work` without the GIL. `progress` is called with a kind and a text: `begin` (also with the share that
-/// is done), `end`, `note`, `warning`.
+/// Runs `work` without the GIL. `progress` is called with a kind and a text: `begin` (also with the share
+/// that is done), `end`, `note`, `warning`.
 pub fn run<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,

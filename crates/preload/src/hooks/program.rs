@@ -4,8 +4,8 @@
 use crate::panic_guard::guard;
 use crate::recording;
 
-/// Returns how many launches the process has made so far, which is the number of the next one. Returns 0 before
-/// the first module is loaded.
+/// Returns how many launches the process has made so far, which is the number of the next one. Returns 0
+/// before the first module is loaded.
 #[unsafe(no_mangle)]
 pub extern "C" fn prlx_launch_count() -> u64 {
     guard(recording::launch_count).unwrap_or_default()

@@ -176,8 +176,8 @@ class Steps:
 def _lines(c, reference):
     forward = sum(r.phase == "forward" for r in c.rows)
     worst = max((r.relative for r in c.rows), default=0.0)
-    counts = f"{forward} inputs and outputs of modules, {len(c.rows) - forward} gradients"
-    yield f"{c.setup}: {c.verdict}  {counts}; largest difference {worst:.2g} of the root mean square"
+    counts = f"{forward} inputs and outputs, {len(c.rows) - forward} gradients"
+    yield f"{c.setup}: {c.verdict}  {counts}; largest difference {worst:.2g} of the RMS"
     if (f := c.first) is not None:
         name = f.module or "the model"
         call = f", call {f.call}" if f.call else ""
