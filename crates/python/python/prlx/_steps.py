@@ -240,8 +240,7 @@ class _Observer:
         self._leave_target()
         self._alive.clear()
         self._copies.clear()
-        if self.run.compiled:
-            self.run.passed = _numbered(self.run.passed)
+        self.run.passed = _numbered(self.run.passed)
 
     def close(self):
         """Removes the hooks of tensors: some tensors live longer than the step."""
@@ -254,6 +253,8 @@ class _Observer:
             self._mode = None
 
     def _before(self, path, module, args, kwargs):
+        if torch.compiler.is_compiling():
+            return _compiled_input(path, self.run.passed, module, args, kwargs)
         key = (path, self._calls[path])
         self._calls[path] += 1
         tensors = leaves([args, kwargs])
@@ -268,6 +269,8 @@ class _Observer:
             self._mode.__enter__()
 
     def _after(self, path, module, args, output):
+        if torch.compiler.is_compiling():
+            return _compiled_output(path, self.run.passed, module, args, output)
         key, first = self._running.pop()
         while key[0] != path:  # A call that raised an exception, which the program caught.
             key, first = self._running.pop()
@@ -312,11 +315,15 @@ def _compiled_output(path, passed, module, args, output):
 
 
 def _numbered(passed):
+    """What hooks saw, with the numbers of calls in compiled code."""
     calls = Counter()
     out = []
-    for path, what, tensors in passed:
-        out.append(Observed(path, calls[path, what], what, tensors))
-        calls[path, what] += 1
+    for seen in passed:
+        if not isinstance(seen, Observed):
+            path, what, tensors = seen
+            seen = Observed(path, calls[path, what], what, tensors)
+        calls[seen.path, seen.what] += 1
+        out.append(seen)
     return out
 
 

@@ -149,7 +149,10 @@ class Steps:
 
     @property
     def data(self):
-        """The report as dictionaries and lists."""
+        """The report as dictionaries and lists. Numbers that JSON lacks (NaN, infinities) are texts."""
+        return _plain(self._data())
+
+    def _data(self):
         return {
             "verdict": self.verdict,
             "model": self.model,
@@ -168,9 +171,17 @@ class Steps:
     def save(self, path):
         """Writes the report: as JSON (``.json``), or as text."""
         path = str(path)
-        text = json.dumps(self.data, indent=1) if path.endswith(".json") else f"{self}\n"
+        text = json.dumps(self.data, indent=1, allow_nan=False) if path.endswith(".json") else f"{self}\n"
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return value if not isinstance(value, float) or math.isfinite(value) else str(value)
 
 
 def _lines(c, reference):

@@ -117,6 +117,19 @@ def test_compiled_code_is_seen_module_by_module(step):
     assert any(row.phase == "backward" for row in found.comparisons[0].rows)
 
 
+def test_a_function_may_call_compiled_code(step):
+    model, batch = step
+    model.eval()
+
+    def first_block(model, x, y):
+        with planted(model.blocks[0], "forward", torch.compile(model.blocks[0].forward, backend="aot_eager")):
+            return model(x, y)
+
+    found = prlx.torch.compare_steps(model, batch, ["eager", first_block])
+    assert found.verdict == "same", str(found)
+    assert {"blocks.0.up", "blocks.1.up"} <= {row.module for row in found.comparisons[0].rows}
+
+
 def test_inference_and_other_shapes_of_batches():
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True))
     found = prlx.torch.compare_steps(model, torch.randn(2, 4), ["eager", "eager"])
@@ -127,7 +140,7 @@ def test_inference_and_other_shapes_of_batches():
         assert prlx.torch.compare_steps(model, torch.randn(2, 4), ["eager", "eager"]).verdict == "same"
 
 
-def test_nan_and_shapes_differ(step):
+def test_nan_and_shapes_differ(step, tmp_path):
     def nan(model, *inputs):
         with planted(model.head, "forward", lambda x: F.linear(x, model.head.weight) / 0 * 0):
             return model(*inputs)
@@ -139,7 +152,12 @@ def test_nan_and_shapes_differ(step):
         with planted(model.head, "forward", lambda x: F.linear(x, model.head.weight.repeat(2, 1))):
             return model(*inputs)
 
-    assert "shapes are" in prlx.torch.compare_steps(*step, ["eager", longer]).first.what
+    found = prlx.torch.compare_steps(*step, ["eager", longer])
+    assert "shapes are" in found.first.what
+    found.save(tmp_path / "steps.json")
+    found.save(tmp_path / "steps.txt")
+    assert json.loads((tmp_path / "steps.json").read_text()) == found.data
+    assert (tmp_path / "steps.txt").read_text().startswith("differs  one step of Net")
 
 
 def test_wrong_arguments_are_refused(step):
