@@ -78,7 +78,7 @@ const TASKS: &[Task] = &[
     (
         "wheel",
         wheel::run,
-        "build the Python package as a wheel (--check: a quick build, installed and tested; --triton)",
+        "build the Python package as a wheel (--check: a quick build, installed and tested; --triton; --torch)",
     ),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];

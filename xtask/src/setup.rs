@@ -31,6 +31,7 @@ const READERS: &[&str] = &[
     "maturin==1.16.0",
     "pytest==9.2.0",
     "numba-cuda[cu13]==0.30.4",
+    "nanoarrow==0.9.0",
 ];
 
 /// System programs: name, an argument with which they succeed, and their Debian package. pip and nvcc call

@@ -2,7 +2,8 @@
 //!
 //! The wheel holds the native module, the programs `prlx` and `prlx-diff`, and the preload library. With
 //! `--check`, it is built with the development profile, installed into an empty environment, and its tests
-//! run there. `--triton` then runs the tests of Triton with every supported version of it.
+//! run there. `--triton` then runs the tests of Triton with every supported version of it, and `--torch`
+//! those of PyTorch, which it installs first (3 GB; they need no GPU).
 //!
 //! # Invariants
 //! The checked package finds nothing but what it installs, besides the packages that the tests need.
@@ -19,6 +20,8 @@ use crate::{root, sh, sh_with, text};
 const PACKAGE: &str = "crates/python";
 /// Versions of Triton that are tested, besides that of `cargo xtask setup`.
 const TRITON: [&str; 5] = ["3.4.0", "3.5.1", "3.7.1", "3.8.0", "3.9.0"];
+/// The version of PyTorch that is tested.
+const TORCH: &str = "torch==2.11.0";
 /// What the package carries besides its native module.
 const PROGRAMS: [&str; 3] = ["prlx", "prlx-diff", "libprlx_preload.so"];
 
@@ -29,7 +32,8 @@ pub fn run(args: &[String]) -> Result<()> {
         [] => release(&tools),
         ["--check"] => check(&tools),
         ["--triton"] => versions(&tools),
-        _ => bail!("usage: cargo xtask wheel [--check|--triton]"),
+        ["--torch"] => torch(),
+        _ => bail!("usage: cargo xtask wheel [--check|--triton|--torch]"),
     }
 }
 
@@ -98,10 +102,10 @@ fn check(tools: &Tools) -> Result<()> {
     sh(text(&venv.join("bin/prlx"))?, &["--version"])?;
     sh(text(&venv.join("bin/prlx-diff"))?, &["--version"])?;
     let tests = root().join(PACKAGE).join("tests");
-    let numba = tests.join("test_numba.py");
+    let (numba, torch) = (tests.join("test_numba.py"), tests.join("pytorch"));
     lend(tools.venv(), &venv)?;
     let pytest = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider"];
-    let others = [text(&tests)?, "--ignore", text(&numba)?];
+    let others = [text(&tests)?, "--ignore", text(&numba)?, "--ignore", text(&torch)?];
     sh(text(&python)?, &[&pytest[..], &others[..]].concat())?;
     // Numba looks for libNVVM in its own environment.
     let site = site_packages(&venv)?;
@@ -125,6 +129,20 @@ fn versions(tools: &Tools) -> Result<()> {
         fs::remove_dir_all(&folder)?;
     }
     Ok(())
+}
+
+/// Runs the tests of PyTorch in an environment of their own, with the package that `--check` installed.
+fn torch() -> Result<()> {
+    let site = site_packages(&crate::readme::target_dir().join("wheel-venv"))?;
+    let venv = crate::readme::target_dir().join("torch-venv");
+    let python = venv.join("bin/python");
+    if !python.exists() {
+        sh("python3", &["-m", "venv", text(&venv)?])?;
+    }
+    sh(text(&python)?, &["-m", "pip", "install", "--quiet", TORCH, "numpy", "pytest"])?;
+    let tests = root().join(PACKAGE).join("tests/pytorch");
+    let pytest = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider", text(&tests)?];
+    sh_with(text(&python)?, &pytest, &[("PYTHONPATH", text(&site)?)])
 }
 
 /// Lets an environment import the packages of another one, after its own.

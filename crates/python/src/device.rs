@@ -24,7 +24,6 @@ pub struct Device {
     /// Modules that are loaded, by the address of their text, which the entry keeps, and by whether their
     /// multiplications and additions may be fused.
     loaded: HashMap<(usize, bool), (Arc<str>, ModuleHandle)>,
-    checks: bool,
     /// Ends the launch that runs.
     cancel: Arc<AtomicBool>,
 }
@@ -133,7 +132,7 @@ impl Device {
             cancel: cancel.clone(),
             ..defaults
         });
-        Ok(Device { emulator, loaded: HashMap::new(), checks: checks.any(), cancel })
+        Ok(Device { emulator, loaded: HashMap::new(), cancel })
     }
 
     /// Runs a launch under a schedule. A fault is part of the result.
@@ -163,11 +162,6 @@ impl Device {
             findings,
             fault,
         })
-    }
-
-    /// Whether launches are checked.
-    fn checks(&self) -> bool {
-        self.checks
     }
 }
 

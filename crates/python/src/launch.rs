@@ -1,15 +1,16 @@
 //! A launch: its kernel, shape and arguments; and a snapshot of it with the content of its arrays.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use prlx_driver::buffer_content::Content;
 use prlx_driver::job::{Arg, ArgValue, Buffer, Placement};
 use prlx_driver::tensor_map::Swizzle;
-use prlx_driver::{DevicePtr, Driver, Job, LaunchConfig, element, tensor_map};
+use prlx_driver::{DevicePtr, Driver, Job, LaunchConfig, element, param_uses, tensor_map};
 use prlx_emu::Emulator;
+use prlx_isa::ptx;
 use prlx_trace::Dim3;
 use prlx_trace::kernel::Param;
 use pyo3::prelude::*;
@@ -273,9 +274,22 @@ impl Launch {
         Ok(out)
     }
 
+    /// The owners of arrays that the kernel may write. A tensor map counts as written.
+    fn outputs(&self) -> HashSet<u64> {
+        let (module, _) = ptx::read(&self.text);
+        let function = module.functions.iter().find(|f| f.name == self.kernel);
+        let used = function.map(|f| param_uses(&module, f, &self.text)).unwrap_or_default();
+        let written = |(i, argument): (usize, &Argument)| match argument {
+            Argument::Array(_) if used.get(i).is_some_and(|u| u.only_read) => None,
+            other => other.array().map(|a| a.owner),
+        };
+        self.arguments.iter().enumerate().filter_map(written).collect()
+    }
+
     fn job(&self, memory: &HashMap<(u64, u64), Vec<u8>>, name: String, seed: u64) -> PyResult<Job> {
         let mut uses: HashMap<u64, usize> = HashMap::new();
         self.arrays().for_each(|a| *uses.entry(a.owner).or_default() += 1);
+        let outputs = self.outputs();
         let buffer = |array: &Array, map: Option<tensor_map::TensorMap>| -> PyResult<Buffer> {
             let all = memory.get(&(array.owner, array.bytes)).map_or(&[][..], Vec::as_slice);
             let size = (array.shape.iter().product::<u64>() * element::size(array.ty) as u64) as usize;
@@ -291,7 +305,7 @@ impl Launch {
                 shape: array.shape.clone(),
                 content: Content::Bytes(bytes.to_vec()),
                 random: (0, 0),
-                out: true,
+                out: outputs.contains(&array.owner),
                 save: None,
                 expect: None,
                 map,
@@ -334,30 +348,4 @@ pub struct Snapshot {
     pub job: Job,
     /// Whether the assembler may fuse multiplications and additions.
     pub contract: bool,
-}
-
-#[pymethods]
-impl Snapshot {
-    /// Name of the kernel.
-    #[getter]
-    fn kernel(&self) -> &str {
-        &self.job.kernel
-    }
-    /// Size of the grid in CTAs.
-    #[getter]
-    fn grid(&self) -> (u32, u32, u32) {
-        let grid = self.job.config.grid;
-        (grid.x, grid.y, grid.z)
-    }
-    /// Size of a CTA in threads.
-    #[getter]
-    fn block(&self) -> (u32, u32, u32) {
-        let block = self.job.config.block;
-        (block.x, block.y, block.z)
-    }
-    /// Names of the arguments.
-    #[getter]
-    fn arguments(&self) -> Vec<&str> {
-        self.job.args.iter().map(|a| a.name.as_str()).collect()
-    }
 }

@@ -8,6 +8,7 @@
 //! - Long calls release the GIL, and end soon after Ctrl-C.
 //! - Every error is an exception of `prlx`, with the words of the command line.
 
+mod arrow;
 mod compare;
 mod device;
 mod errors;

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use prlx::diff::read_file;
 use prlx::input::open_session;
 use prlx_driver::session::Session;
-use prlx_present::tables::{Batch, Cell, ColumnKind, RECORDING};
+use prlx_present::tables::{Batch, Cell, ColumnKind, RECORDING, TableSchema};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
+use crate::arrow;
 use crate::errors::{self, Error};
 
 /// A recording: a file, or the folder that `prlx record -- ./app` writes.
@@ -39,7 +40,7 @@ impl Recording {
     /// Names of the tables, with the names and meanings of their columns.
     #[staticmethod]
     fn tables() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
-        let columns = |t: &'static prlx_present::tables::TableSchema| {
+        let columns = |t: &'static TableSchema| {
             (t.name, t.columns.iter().map(|(name, _, meaning)| (*name, *meaning)).collect())
         };
         RECORDING.iter().map(|(table, _)| columns(table)).collect()
@@ -47,6 +48,25 @@ impl Recording {
 
     /// The columns of a table, by name.
     fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        let (schema, all) = self.rows(py, name)?;
+        let out = PyDict::new(py);
+        for ((name, kind, _), cells) in schema.columns.iter().zip(all) {
+            out.set_item(*name, column(py, *kind, &cells)?)?;
+        }
+        Ok(out)
+    }
+
+    /// A table as a capsule with an Arrow stream.
+    fn arrow<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyCapsule>> {
+        let (schema, all) = self.rows(py, name)?;
+        let columns = schema.columns.iter().zip(all).map(|((name, kind, _), cells)| (*name, *kind, cells));
+        PyCapsule::new_with_value(py, arrow::stream(columns.collect()), arrow::CAPSULE)
+    }
+}
+
+impl Recording {
+    /// All rows of a table.
+    fn rows(&self, py: Python<'_>, name: &str) -> PyResult<(&'static TableSchema, Batch)> {
         let (schema, rows) = RECORDING.iter().find(|(t, _)| t.name == name).ok_or_else(|| {
             let names: Vec<&str> = RECORDING.iter().map(|(t, _)| t.name).collect();
             Error::new_err(format!("a recording has no table `{name}`: the tables are {}", names.join(", ")))
@@ -63,12 +83,7 @@ impl Recording {
             }
             Ok(all)
         });
-        let all = all.map_err(|e| errors::of_library(&e))?;
-        let out = PyDict::new(py);
-        for ((name, kind, _), cells) in schema.columns.iter().zip(all) {
-            out.set_item(*name, column(py, *kind, &cells)?)?;
-        }
-        Ok(out)
+        Ok((schema, all.map_err(|e| errors::of_library(&e))?))
     }
 }
 

@@ -43,6 +43,30 @@ def test_a_wrong_mask_value_is_the_cause_at_its_line(data):
     assert "cause" in str(report) and "softmax" in repr(report.launches[0])
 
 
+def test_arrays_that_a_kernel_only_reads_are_no_outputs(data):
+    out, x = data
+    report = prlx.compare(lambda: softmax(kernels.softmax, out, x), lambda: softmax(kernels.softmax, out, x))
+    assert [o.name for o in report.launches[0].outputs] == ["out"]
+    counts, at = np.zeros(4, np.int32), np.arange(100, dtype=np.int32) % 4
+
+    def histogram():
+        kernels.histogram[(1,)](at, counts, 100, BLOCK=128)
+
+    assert [o.name for o in prlx.compare(histogram, histogram).launches[0].outputs] == ["counts"]
+    # Two arguments of one array.
+    both = prlx.compare(lambda: softmax(kernels.softmax, x, x), lambda: softmax(kernels.softmax, x, x))
+    assert {o.name for o in both.launches[0].outputs} == {"out", "x"}
+
+
+def test_kernels_with_other_names_are_compared_and_named(data):
+    out, x = data
+    report = prlx.compare(
+        lambda: softmax(kernels.softmax, out, x), lambda: softmax(kernels.softmax_zero, out, x)
+    )
+    assert "`softmax` and `softmax_zero` have different names, and are compared as one kernel" in str(report.data)
+    assert "--force" not in str(report.data)
+
+
 def test_a_report_is_saved_and_shown(data, tmp_path, capsys):
     out, x = data
     report = prlx.compare(
@@ -102,6 +126,45 @@ def test_launch_files_and_recordings(tmp_path):
     assert prlx.diff(tmp_path / "a.prlx", tmp_path / "a.prlx").same
     with pytest.raises(prlx.FileError, match="nothing.prlx"):
         prlx.read(tmp_path / "nothing.prlx")
+
+
+def test_a_table_is_an_arrow_stream(tmp_path):
+    import nanoarrow
+
+    recording = prlx.record(str(examples() / "good.toml"), tmp_path / "a.prlx", level="events")
+    for name in ("launches", "warps", "sites", "visits"):
+        table = recording.table(name)
+        rows = nanoarrow.ArrayStream(table).read_all().to_pylist()
+        assert len(rows) == len(table) > 0 and rows == list(table.rows())
+    types = {f.name: f.type.name for f in nanoarrow.ArrayStream(recording.sites).schema.fields}
+    assert (types["class"], types["line"]) == ("LARGE_STRING", "UINT64")
+    unused = recording.sites.__arrow_c_stream__()
+    del unused  # Releases what nobody took.
+
+
+def test_progress_in_a_notebook(monkeypatch):
+    import sys
+    import types
+
+    from prlx import _progress
+
+    shown = []
+    handle = types.SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+
+    def display(data, raw, display_id):
+        shown.append(data["text/plain"])
+        return handle
+
+    shell = types.SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
+    folder = examples()
+    report = prlx.compare(folder / "good.toml", folder / "bad.toml")
+    assert report.verdict == "differs" and len(shown) > 2 and shown[-1] == ""
+    line = _progress.callback()
+    line("begin", "recording")
+    line("note", "something")
+    assert shown[-1] == "recording"
 
 
 def test_check_collects_findings():

@@ -42,7 +42,8 @@ def test_doctests():
     import prlx._compare
     import prlx._device
     import prlx._kernel
+    import prlx._names05
 
-    for module in (prlx._compare, prlx._device, prlx._kernel):
+    for module in (prlx._compare, prlx._device, prlx._kernel, prlx._names05):
         failed, tried = doctest.testmod(module)
         assert failed == 0 and tried > 0, module

@@ -68,6 +68,8 @@ def test_other_commands_are_the_packaged_program():
     done = run("doctor")
     assert "CPU device" in done.stdout
     assert run("run", "nothing.toml").returncode == 2
+    old = subprocess.run([sys.executable, "-m", "prlx", "triton", "--info"], capture_output=True, text=True)
+    assert "is now: prlx doctor" in old.stderr and "CPU device" in old.stdout
 
 
 def test_ctrl_c_ends_a_kernel():
@@ -116,6 +118,8 @@ def test_repeat_of_a_function_says_which_schedules_differ():
     kernel = prlx.Kernel('extern "C" __global__ void last(float *x) { x[0] = blockIdx.x; }', "last")
     with pytest.raises(prlx.Error, match="other results"):
         prlx.repeat(lambda: kernel[64, 1](x), 10)
+    same = prlx.repeat(lambda: kernel[1, 1](x), seeds=[3, 4, 5], check="all")
+    assert (same.verdict, same.runs, same.launches) == ("same", 3, 1)
 
 
 NVRTC = """

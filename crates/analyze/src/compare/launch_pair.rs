@@ -81,7 +81,7 @@ pub(super) fn compare_launches<'a>(
         return Ok(not_compared(out, [la, lb], Some(why)));
     }
     let forced = forced_names([ma, mb], [la, lb])
-        .map(|[x, y]| format!("`{x}` and `{y}` are compared as one kernel because of --force"));
+        .map(|[x, y]| format!("`{x}` and `{y}` have different names, and are compared as one kernel"));
     let (plain, _) = compare_lanes(&cx, recordings, pairing.same, options, (out.clone(), forced.clone()))?;
     if hidden(&plain) == 0 || plain.findings_total > 0 {
         return Ok(plain);

@@ -741,7 +741,7 @@ fn kernels_of_other_names_compare_by_force() {
         };
         let r = force(&a, &other(false));
         assert_eq!((r.verdict, r.launches.len(), r.unpaired.len()), (Verdict::Unknown, 1, 0));
-        let gap = "`before` and `after` are compared as one kernel because of --force";
+        let gap = "`before` and `after` have different names, and are compared as one kernel";
         assert_eq!(
             (&r.launches[0].gaps[..], &r.launches[0].differences[0].values),
             (&[gap.to_owned()][..], &["before".into(), "after".into()])

@@ -28,6 +28,8 @@ pub struct ParamUse {
     pub read: bool,
     /// The kernel writes there.
     pub written: bool,
+    /// The kernel reads there, and cannot write there: each of its writes goes through another parameter.
+    pub only_read: bool,
 }
 
 /// How the kernel `function` uses each of its parameters.
@@ -61,8 +63,10 @@ pub fn param_uses(module: &Module, function: &Function, text: &str) -> Vec<Param
             }
         }
     }
+    let followed = function.insts.iter().all(|inst| flow.follows_writes(inst));
     for (i, used) in uses.iter_mut().enumerate() {
         used.pointer |= declared(i) || !any_declared && flow.converted.contains(&i);
+        used.only_read = used.read && !used.written && followed;
     }
     uses
 }
@@ -88,6 +92,16 @@ impl Flow {
             }
         }
         flow
+    }
+
+    /// Whether every address of global memory at which an instruction writes comes from a parameter.
+    fn follows_writes(&self, inst: &Inst) -> bool {
+        match inst.class {
+            Class::Opaque | Class::Call | Class::Texture => false,
+            // A tensor map is a parameter of its own. Other copies to global memory name both spaces.
+            Class::AsyncCopy if inst.form.has("tensor") || !inst.form.text.contains(".global.shared") => true,
+            _ => addresses(inst).iter().all(|(r, written)| !written || !self.params[r.index()].is_empty()),
+        }
     }
 
     /// Follows one instruction. Returns whether something new was found.

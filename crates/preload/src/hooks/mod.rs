@@ -13,5 +13,6 @@ pub mod link;
 pub(crate) mod link_inputs;
 pub mod modules;
 mod params;
+mod program;
 mod replacement;
 pub mod wait;

@@ -32,4 +32,4 @@ pub use graphs::{
 };
 pub use launches::{begin_launch, launch_queued, record_unchanged};
 pub use modules::{module_probed, module_skipped};
-pub use session::set_last_wait;
+pub use session::{launch_count, set_last_wait};

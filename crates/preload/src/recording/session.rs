@@ -358,6 +358,11 @@ fn table_bytes(options: &Options) -> u64 {
     }
 }
 
+/// The number of launches that the process has made; `None` before it has loaded a module.
+pub fn launch_count() -> Option<u64> {
+    Some(SESSION.get()?.as_ref()?.launches.load(Ordering::Relaxed))
+}
+
 /// Notes when this thread's last wait for a device began and ended, and when the hook returned.
 pub fn set_last_wait(times: [Instant; 3]) {
     LAST_WAIT.set(Some(times));

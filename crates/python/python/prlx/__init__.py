@@ -57,6 +57,17 @@ _NAMES = {
     "display_trace_summary": "_v1",
     "find_differ_binary": "_v1",
     "read_trace": "_v1",
+    "AnomalyRecord": "_monitor",
+    "AnomalyType": "_monitor",
+    "PrlxTrainingMonitor": "_monitor",
+    "StepContext": "_monitor",
+    "enable": "_names05",
+    "enable_pytorch": "_names05",
+    "integrate_with_triton": "_names05",
+    "pytorch_trace": "_names05",
+    "session": "_names05",
+    "plot_divergence_heatmap": "_plot",
+    "plot_warp_timeline": "_plot",
 }
 
 __all__ = [
@@ -74,6 +85,8 @@ __all__ = [
 
 
 def __getattr__(name):
+    if name == "torch":
+        return import_module(".torch", __name__)
     if name not in _NAMES:
         raise AttributeError(f"module 'prlx' has no attribute {name!r}")
     value = getattr(import_module(f".{_NAMES[name]}", __name__), name)

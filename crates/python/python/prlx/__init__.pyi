@@ -1,3 +1,4 @@
+from . import torch as torch
 from ._compare import Configurations as Configurations
 from ._compare import Outcome as Outcome
 from ._compare import against as against
@@ -11,6 +12,15 @@ from ._findings import CheckError as CheckError
 from ._findings import Finding as Finding
 from ._findings import Findings as Findings
 from ._kernel import Kernel as Kernel
+from ._monitor import AnomalyRecord as AnomalyRecord
+from ._monitor import AnomalyType as AnomalyType
+from ._monitor import PrlxTrainingMonitor as PrlxTrainingMonitor
+from ._monitor import StepContext as StepContext
+from ._names05 import enable as enable
+from ._names05 import enable_pytorch as enable_pytorch
+from ._names05 import integrate_with_triton as integrate_with_triton
+from ._names05 import pytorch_trace as pytorch_trace
+from ._names05 import session as session
 from ._native import Error as Error
 from ._native import FileError as FileError
 from ._native import KernelFault as KernelFault
@@ -20,6 +30,8 @@ from ._native import MemoryLimitError as MemoryLimitError
 from ._native import ModuleError as ModuleError
 from ._native import UnsupportedError as UnsupportedError
 from ._native import __version__ as __version__
+from ._plot import plot_divergence_heatmap as plot_divergence_heatmap
+from ._plot import plot_warp_timeline as plot_warp_timeline
 from ._programs import convert as convert
 from ._programs import probe as probe
 from ._programs import profile as profile

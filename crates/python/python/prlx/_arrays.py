@@ -1,10 +1,11 @@
 """Arrays of other libraries as memory that kernels access: NumPy arrays, CPU tensors of PyTorch, and every
 object with ``__array_interface__``.
 
-Invariants: no array is copied. All views of an array share one allocation, that of the memory's owner, so that
-checks know where an array ends.
+Invariants: a kernel works on the memory of an array. All views of an array share one allocation, that of the
+memory's owner, so that checks know where an array ends.
 
-Limitations: an array in read-only memory is copied, and what a kernel writes to it is lost.
+Limitations: a read-only NumPy array, and one whose memory does not begin at a multiple of 8, is copied. The
+device copies the second kind back; what a kernel writes to the first kind is lost.
 """
 
 import ctypes

@@ -1,11 +1,11 @@
 """The commands `prlx` and `prlx-diff`: they replace this process by the packaged programs. What needs Python is
-done here: `prlx run script.py` runs a script with its kernels on the CPU device."""
+done here: `prlx run script.py` runs a script with its kernels on the CPU device, and `prlx pytorch watch`,
+`diff-steps` and `report` use the training monitor."""
 
 import os
 import sys
 
 from ._native import FileError
-
 
 
 def binary(name):
@@ -29,6 +29,10 @@ def main():
         from ._scripts import run
 
         sys.exit(run(words[1:]))
+    if words[:1] == ["pytorch"] and words[1:2] in (["watch"], ["diff-steps"], ["report"]):
+        from ._pytorch_command import main as pytorch
+
+        sys.exit(pytorch(words[1:]))
     _become("prlx", words)
 
 

@@ -13,6 +13,28 @@ _LIBRARIES = {"triton": "_triton", "numba.cuda": "_numba"}
 _enabled = []
 
 
+class Replacements:
+    """Attributes of another library that are replaced, and can be put back."""
+
+    def __init__(self):
+        self._undo = []
+
+    def replace(self, owner, name, value):
+        """Sets an attribute of a class or a module."""
+        before = vars(owner)[name]
+        self._undo.append(lambda: setattr(owner, name, before))
+        setattr(owner, name, value)
+
+    def on_undo(self, function):
+        """Calls a function when everything is put back."""
+        self._undo.append(function)
+
+    def undo(self):
+        """Puts everything back, in reverse order."""
+        while self._undo:
+            self._undo.pop()()
+
+
 def enable():
     """Redirects launches. Calling it again changes nothing."""
     for library, name in _LIBRARIES.items():

@@ -15,8 +15,9 @@ from numba.cuda.dispatcher import CUDADispatcher
 
 from . import _arrays, _native
 from ._device import Launch, current, dim
+from ._integrations import Replacements
 
-_saved = []
+_replaced = Replacements()
 
 
 class DeviceArray(np.ndarray):
@@ -34,24 +35,18 @@ class DeviceArray(np.ndarray):
 
 def enable():
     """Replaces Numba's launches and transfers."""
-    _replace(CUDADispatcher, "configure", _configure)
-    _replace(CUDADispatcher, "forall", _for_all)
-    _replace(cuda, "to_device", lambda obj, *_, **__: np.array(obj).view(DeviceArray))
-    _replace(cuda, "device_array", lambda shape, dtype=np.float64, **_: np.empty(shape, dtype).view(DeviceArray))
-    _replace(cuda, "device_array_like", lambda ary, **_: np.empty_like(np.asarray(ary)).view(DeviceArray))
-    _replace(cuda, "synchronize", lambda: None)
+    replace = _replaced.replace
+    replace(CUDADispatcher, "configure", _configure)
+    replace(CUDADispatcher, "forall", _for_all)
+    replace(cuda, "to_device", lambda obj, *_, **__: np.array(obj).view(DeviceArray))
+    replace(cuda, "device_array", lambda shape, dtype=np.float64, **_: np.empty(shape, dtype).view(DeviceArray))
+    replace(cuda, "device_array_like", lambda ary, **_: np.empty_like(np.asarray(ary)).view(DeviceArray))
+    replace(cuda, "synchronize", lambda: None)
 
 
 def disable():
     """Puts everything back."""
-    while _saved:
-        _saved.pop()()
-
-
-def _replace(owner, name, value):
-    before = getattr(owner, name)
-    _saved.append(lambda: setattr(owner, name, before))
-    setattr(owner, name, value)
+    _replaced.undo()
 
 
 def _configure(dispatcher, grid, block, stream=0, sharedmem=0):

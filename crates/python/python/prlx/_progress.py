@@ -1,4 +1,5 @@
-"""Progress of long calls: one line on a terminal, nothing elsewhere. Warnings are Python warnings."""
+"""Progress of long calls: one line on a terminal or in a notebook, nothing elsewhere. Warnings are Python warnings.
+"""
 
 import sys
 import warnings
@@ -6,18 +7,56 @@ import warnings
 
 def callback():
     """A function that native calls report to."""
-    state = {"shown": False}
+    line = _Notebook() if _in_notebook() else _Terminal() if sys.stderr.isatty() else None
 
     def report(kind, text):
         if kind == "warning":
             warnings.warn(text, stacklevel=4)
-        elif not sys.stderr.isatty():
-            return
-        elif kind == "begin":
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-            state["shown"] = True
-        elif kind == "end" and state["shown"]:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-            state["shown"] = False
+        elif line is not None and kind == "begin":
+            line.show(text)
+        elif line is not None and kind == "end":
+            line.clear()
 
     return report
+
+
+def _in_notebook():
+    """Whether a kernel of Jupyter runs this process."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
+
+
+class _Terminal:
+    """The last line of a terminal."""
+
+    def __init__(self):
+        self._shown = False
+
+    def show(self, text):
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        self._shown = True
+
+    def clear(self):
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._shown = False
+
+
+class _Notebook:
+    """An output of a notebook's cell, which is replaced."""
+
+    def __init__(self):
+        self._handle = None
+
+    def show(self, text):
+        from IPython.display import display
+
+        data = {"text/plain": text}
+        if self._handle is None:
+            self._handle = display(data, raw=True, display_id=True)
+        else:
+            self._handle.update(data, raw=True)
+
+    def clear(self):
+        if self._handle is not None:
+            self._handle.update({"text/plain": ""}, raw=True)

@@ -29,7 +29,7 @@ class Recording:
         is missing; texts are lists."""
         if name not in self._tables:
             columns = self._native.table(name)
-            self._tables[name] = Table(name, {key: _column(*c) for key, c in columns.items()})
+            self._tables[name] = Table(name, {key: _column(*c) for key, c in columns.items()}, self._native)
         return self._tables[name]
 
     def __getattr__(self, name):
@@ -46,11 +46,17 @@ class Recording:
 
 
 class Table(dict):
-    """A table: a dictionary of its columns."""
+    """A table: a dictionary of its columns. Libraries that read Arrow streams take it as it is."""
 
-    def __init__(self, name, columns):
+    def __init__(self, name, columns, native):
         super().__init__(columns)
         self.name = name
+        self._native = native
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        """The table as the recording has it, as an Arrow stream in a capsule (Arrow PyCapsule interface). Its
+        types are those of the recording, whatever ``requested_schema`` asks for."""
+        return self._native.arrow(self.name)
 
     def __len__(self):
         return len(next(iter(self.values()), ()))

@@ -25,31 +25,25 @@ from triton.runtime.driver import driver as driver_config
 
 from . import _arrays, _native
 from ._device import Launch, current
+from ._integrations import Replacements
 
-_saved = []
+_replaced = Replacements()
 
 
 def enable():
     """Replaces Triton's driver."""
-    _save(CUDABackend, "add_stages", _add_stages)
-    _save(CUDABackend, "hash", _hash)
+    _replaced.replace(CUDABackend, "add_stages", _add_stages(CUDABackend.add_stages))
+    _replaced.replace(CUDABackend, "hash", _hash)
     for owner in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics):
-        _save(owner, "run", _wrapping_run(owner.run))
+        _replaced.replace(owner, "run", _wrapping_run(owner.run))
     state = dict(vars(driver_config))
-    _saved.append(lambda: vars(driver_config).update(state))
+    _replaced.on_undo(lambda: vars(driver_config).update(state))
     driver_config.set_active(Driver())
 
 
 def disable():
     """Puts everything back."""
-    while _saved:
-        _saved.pop()()
-
-
-def _save(owner, name, replacement):
-    before = vars(owner)[name]
-    _saved.append(lambda: setattr(owner, name, before))
-    setattr(owner, name, replacement(before) if name in ("add_stages", "hash") else replacement)
+    _replaced.undo()
 
 
 def _add_stages(before):
@@ -60,9 +54,9 @@ def _add_stages(before):
     return add_stages
 
 
-def _hash(before):
+def _hash(backend):
     # The original asks ptxas for its version. The hash is a part of the key of Triton's cache.
-    return lambda self: f"prlx-{_native.__version__}-{self.target.arch}"
+    return f"prlx-{_native.__version__}-{backend.target.arch}"
 
 
 def _wrapping_run(before):

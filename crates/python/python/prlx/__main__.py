@@ -1,0 +1,5 @@
+"""`python -m prlx`: the command `prlx`."""
+
+from ._command import main
+
+main()

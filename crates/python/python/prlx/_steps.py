@@ -1,0 +1,353 @@
+"""Runs one step of a PyTorch model, and keeps what went into its modules, what they returned, and gradients.
+
+A step is: forward, loss, backward. Forward hooks copy the inputs and outputs of every module; hooks of tensors
+copy the gradients that arrive at the outputs. Inside of compiled code, the copies become outputs of the compiled
+graph, and gradients of module outputs do not exist: there, gradients of parameters remain.
+
+Invariants:
+- Every step begins with the same parameters, buffers and states of random generators. Afterwards all of them,
+  gradients too, are as they were before.
+- Hooks only copy. Whether they changed the result is tested: each step also runs without them.
+
+Limitations: a step needs memory for a copy of every output, on the same device. Optimizers do not run.
+"""
+
+import contextlib
+import random
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import _native
+from ._launches import launch_count, launch_range
+from ._tensors import leaves
+
+
+@dataclass
+class Observed:
+    """The inputs or outputs of a module's call, or one gradient: copies of tensors."""
+
+    # The module's path (`""` is the model itself) and the number of its call in this step, from 0.
+    path: str
+    call: int
+    # `input`, `output`, `gradient of its output` or `gradient of PARAMETER`.
+    what: str
+    tensors: list
+    # The path and call of the module whose code makes the call; `None` outside of all.
+    caller: tuple | None = None
+    # The first and the last launch of the call, if the program is recorded.
+    launches: tuple | None = None
+
+
+@dataclass
+class Run:
+    """One step: the result, its gradients, and what hooks saw."""
+
+    name: str
+    result: list = field(default_factory=list)
+    # Gradients of parameters, by name.
+    gradients: dict = field(default_factory=dict)
+    # Inputs and outputs of modules, in the order of time.
+    passed: list = field(default_factory=list)
+    # Gradients, in the order of the backward pass.
+    arrived: list = field(default_factory=list)
+    # By the path and call of a module whose output it is: the modules that took the tensor as an input.
+    consumers: dict = field(default_factory=dict)
+    # Operations of PyTorch inside of one module: names and results.
+    operations: list = field(default_factory=list)
+    trained: bool = False
+    compiled: bool = False
+    launches: tuple | None = None
+
+
+class State:
+    """Parameters, buffers, gradients and random generators, to be put back."""
+
+    def __init__(self, model):
+        self.tensors = [*model.parameters(), *model.buffers()]
+        self.content = [t.detach().clone() for t in self.tensors]
+        self.parameters = list(model.parameters())
+        self.gradients = [p.grad for p in self.parameters]
+        self.random = random.getstate()
+        numpy = sys.modules.get("numpy")
+        self.numpy = numpy and numpy.random.get_state()
+        self.cpu = torch.get_rng_state()
+        self.cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+
+    def begin(self):
+        """Puts back everything, but for the gradients, which are none."""
+        self._put_back()
+        for p in self.parameters:
+            p.grad = None
+
+    def end(self):
+        """Puts back everything."""
+        self._put_back()
+        for p, gradient in zip(self.parameters, self.gradients):
+            p.grad = gradient
+
+    def _put_back(self):
+        with torch.no_grad():
+            for tensor, content in zip(self.tensors, self.content):
+                if not torch.equal(tensor, content):
+                    tensor.copy_(content)
+        random.setstate(self.random)
+        if self.numpy is not None:
+            sys.modules["numpy"].random.set_state(self.numpy)
+        torch.set_rng_state(self.cpu)
+        if self.cuda is not None:
+            torch.cuda.set_rng_state_all(self.cuda)
+
+
+class Setup:
+    """A way to call a model: a name, and a function of the model and its inputs."""
+
+    def __init__(self, spec):
+        self.compiled = self.autocast = False
+        if isinstance(spec, tuple):
+            self.name, self.call = spec
+        elif callable(spec):
+            self.name, self.call = getattr(spec, "__name__", repr(spec)), spec
+        else:
+            self._named(spec)
+
+    def _named(self, spec):
+        self.name = spec
+        kind, _, option = spec.partition(":")
+        if kind == "eager" and not option:
+            self.call = _eager
+        elif kind == "compile":
+            self.call, self.compiled = partial(_compiled, option or "default"), True
+        elif kind in ("autocast", "amp"):
+            dtype = getattr(torch, option or "bfloat16", None)
+            if not isinstance(dtype, torch.dtype):
+                raise ValueError(f"setups: {spec!r} names no type, as 'autocast:float16'")
+            self.call, self.autocast = _eager, dtype
+        else:
+            raise ValueError(
+                f"setups: {spec!r} is not known: use 'eager', 'compile', 'compile:MODE', 'autocast', "
+                "'autocast:TYPE', a function of the model and its inputs, or a pair of a name and a function"
+            )
+
+    def context(self, device):
+        """What surrounds forward and loss."""
+        if self.autocast:
+            return torch.autocast(device, self.autocast)
+        return contextlib.nullcontext()
+
+
+def _eager(model, *args, **kwargs):
+    return model(*args, **kwargs)
+
+
+def _compiled(mode, model, *args, **kwargs):
+    from torch._inductor import compile_fx, list_mode_options
+
+    # PyTorch keeps compiled code by its backend. A new one makes it compile the hooks, too.
+    options = {} if mode == "default" else list_mode_options(mode)
+    backend = partial(compile_fx.compile_fx, config_patches=options or None)
+    return torch.compile(model, backend=backend)(*args, **kwargs)
+
+
+def run(model, batch, setup, state, loss, *, hooks=False, target=None):
+    """Runs a step. `target` is a module's path and call whose operations are kept."""
+    state.begin()
+    done = Run(setup.name, compiled=setup.compiled)
+    args, kwargs = _inputs(batch)
+    device = next((t.device.type for t in leaves([*state.tensors, args, kwargs])), "cpu")
+    first = launch_count()
+    observer = _Observer(model, done, target, hooks or target is not None)
+    try:
+        with observer, setup.context(device):
+            output = setup.call(model, *args, **kwargs)
+            total = _loss(output, loss)
+        if total is not None:
+            done.trained = True
+            total.backward()
+    finally:
+        observer.close()
+    done.result = [t.detach().clone() for t in leaves(output)]
+    if total is not None:
+        done.result.append(total.detach().clone())
+    for name, p in model.named_parameters():
+        if p.grad is not None:
+            done.gradients[name] = p.grad.detach().clone()
+    done.launches = launch_range(first)
+    return done
+
+
+def _inputs(batch):
+    if isinstance(batch, dict):
+        return (), batch
+    if isinstance(batch, (list, tuple)):
+        return tuple(batch), {}
+    return (batch,), {}
+
+
+def _loss(output, loss):
+    """The number to differentiate, if there is one."""
+    if not torch.is_grad_enabled():
+        return None
+    if loss is not None:
+        total = loss(output)
+    else:
+        total = output if isinstance(output, torch.Tensor) else getattr(output, "loss", None)
+        if total is None and isinstance(output, dict):
+            total = output.get("loss")
+        if total is None or total.numel() != 1:
+            return None
+    return total if total.requires_grad else None
+
+
+class _Observer:
+    """Has hooks in all modules while it is entered, if it is on. Hooks of tensors stay until it is closed."""
+
+    def __init__(self, model, run, target, on):
+        self.model, self.run, self.target, self.on = model, run, target, on
+        self._calls = Counter()
+        self._modules, self._tensors = [], []
+        # Tensors by identity: the call whose output each is. They stay alive, so that identities are unique.
+        self._producers = {}
+        self._alive = []
+        # Copies of tensors that are alive, by identity and version.
+        self._copies = {}
+        # The calls that run, innermost last, and the number of the first launch of each.
+        self._running = []
+        self._mode = None
+
+    def __enter__(self):
+        for path, module in self.model.named_modules() if self.on else ():
+            if isinstance(module, torch.jit.ScriptModule):
+                continue
+            if self.run.compiled:
+                before, after = (partial(f, path, self.run.passed) for f in (_compiled_input, _compiled_output))
+            else:
+                before, after = (partial(f, path) for f in (self._before, self._after))
+            self._modules.append(module.register_forward_pre_hook(before, with_kwargs=True))
+            self._modules.append(module.register_forward_hook(after))
+        for name, p in self.model.named_parameters() if self.on else ():
+            if p.requires_grad:
+                hook = partial(self._accumulated, *name.rpartition(".")[::2])
+                self._tensors.append(p.register_post_accumulate_grad_hook(hook))
+
+    def __exit__(self, *_):
+        for handle in self._modules:
+            handle.remove()
+        self._leave_target()
+        self._alive.clear()
+        self._copies.clear()
+        self.run.passed = _numbered(self.run.passed)
+
+    def close(self):
+        """Removes the hooks of tensors: some tensors live longer than the step."""
+        for handle in self._tensors:
+            handle.remove()
+
+    def _leave_target(self):
+        if self._mode is not None:
+            self._mode.__exit__(None, None, None)
+            self._mode = None
+
+    def _before(self, path, module, args, kwargs):
+        if torch.compiler.is_compiling():
+            return _compiled_input(path, self.run.passed, module, args, kwargs)
+        key = (path, self._calls[path])
+        self._calls[path] += 1
+        tensors = leaves([args, kwargs])
+        for tensor in tensors:
+            if (producer := self._producers.get(id(tensor))) is not None:
+                self.run.consumers.setdefault(producer, []).append(key)
+        caller = self._running[-1][0] if self._running else None
+        self.run.passed.append(Observed(*key, "input", [self._copy(t) for t in tensors], caller))
+        self._running.append((key, launch_count()))
+        if key == self.target:
+            self._mode = _Operations(self.run.operations)
+            self._mode.__enter__()
+
+    def _after(self, path, module, args, output):
+        if torch.compiler.is_compiling():
+            return _compiled_output(path, self.run.passed, module, args, output)
+        key, first = self._running.pop()
+        while key[0] != path:  # A call that raised an exception, which the program caught.
+            key, first = self._running.pop()
+        if key == self.target:
+            self._leave_target()
+        tensors = leaves(output)
+        launches = launch_range(first)
+        caller = self._running[-1][0] if self._running else None
+        copies = [self._copy(t) for t in tensors]
+        self.run.passed.append(Observed(*key, "output", copies, caller, launches))
+        for i, tensor in enumerate(tensors):
+            self._producers.setdefault(id(tensor), key)
+            if tensor.requires_grad:
+                self._tensors.append(tensor.register_hook(partial(self._arrived, key, i)))
+
+    def _copy(self, tensor):
+        """A copy of a tensor; the same one if it did not change since."""
+        if tensor.is_inference():
+            return tensor.detach().clone()
+        key = (id(tensor), tensor._version)
+        if key not in self._copies:
+            self._alive.append(tensor)
+            self._copies[key] = tensor.detach().clone()
+        return self._copies[key]
+
+    def _accumulated(self, path, name, parameter):
+        self.run.arrived.append(Observed(path, 0, f"gradient of {name}", [parameter.grad.detach().clone()]))
+
+    def _arrived(self, key, index, gradient):
+        what = "gradient of its output" + (f" {index}" if index else "")
+        self.run.arrived.append(Observed(*key, what, [gradient.detach().clone()]))
+
+
+def _compiled_input(path, passed, module, args, kwargs):
+    """A hook that compiled code can contain."""
+    passed.append((path, "input", [t.detach().clone() for t in leaves([args, kwargs])]))
+
+
+def _compiled_output(path, passed, module, args, output):
+    """A hook that compiled code can contain."""
+    passed.append((path, "output", [t.detach().clone() for t in leaves(output)]))
+
+
+def _numbered(passed):
+    """What hooks saw, with the numbers of calls in compiled code."""
+    calls = Counter()
+    out = []
+    for seen in passed:
+        if not isinstance(seen, Observed):
+            path, what, tensors = seen
+            seen = Observed(path, calls[path, what], what, tensors)
+        calls[seen.path, seen.what] += 1
+        out.append(seen)
+    return out
+
+
+class _Operations(TorchDispatchMode):
+    """Keeps the names and results of PyTorch's operations."""
+
+    def __init__(self, operations):
+        super().__init__()
+        self._kept = operations
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        name = f"{function.namespace}.{function.overloadpacket.__name__}"
+        self._kept.append((name, [t.detach().clone() for t in leaves(result)]))
+        return result
+
+
+def check(model):
+    """The module whose hooks are installed.
+
+    Raises `TypeError` if it is no module."""
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"compare_steps: the model is a {type(model).__name__}, not a torch.nn.Module")
+    model = getattr(model, "_orig_mod", model)
+    if any(t.is_meta for t in [*model.parameters(), *model.buffers()]):
+        raise _native.UnsupportedError("compare_steps: the model has parameters on the device `meta`")
+    return model

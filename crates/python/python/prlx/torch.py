@@ -1,0 +1,411 @@
+"""For PyTorch: :func:`compare_steps` runs a step of a model in several set-ups, and names the first module
+whose output, or whose gradients, differ.
+
+    import prlx.torch
+
+    print(prlx.torch.compare_steps(model, batch, setups=["eager", "compile"]))
+
+Numbers are compared, not bits: element by element, ``|a - b| <= atol + rtol * max(|a|, s)``, where ``s`` is the
+root mean square of the reference's tensor. The default ``rtol`` is that of the least precise type of numbers
+so far in the step (``RTOL``), since later modules get what earlier ones rounded.
+
+Limitations: the state of an optimizer is not compared. Inside of compiled code, gradients of module outputs do
+not exist; gradients of parameters do. Dropout draws other random numbers in compiled code, unless
+``torch._inductor.config.fallback_random`` is set.
+"""
+
+import difflib
+import json
+import math
+from dataclasses import asdict, dataclass
+
+import torch
+
+from . import _steps
+from ._launches import kernels
+
+# Relative tolerances by type of number, where none is given.
+RTOL = {
+    torch.float64: 1e-9,
+    torch.complex128: 1e-9,
+    torch.float32: 1e-4,
+    torch.complex64: 1e-4,
+    torch.float16: 1e-2,
+    torch.bfloat16: 6e-2,
+}
+# The same for the 8-bit types, and for float32 where tensor cores may round it to TF32.
+_RTOL_8_BITS = 0.25
+_RTOL_TF32 = 4e-3
+# Operations that only move, convert or allocate.
+_MOVES = {"_to_copy", "t", "transpose", "view", "_unsafe_view", "detach", "alias", "clone", "expand", "permute"}
+_MOVES |= {"unsqueeze", "squeeze", "reshape", "slice", "select", "as_strided", "split", "unbind", "lift_fresh"}
+_MOVES |= {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
+# Launches of a module whose kernels a report names.
+_KERNELS = 8
+
+
+def compare_steps(model, batch, setups=("eager", "compile"), *, loss=None, rtol=None, atol=0.0):
+    """Runs a step of a model in several set-ups, and compares each with the first one.
+
+    A step is the forward pass, and if there is a loss, the backward pass. The model, its gradients and the
+    random generators are as before afterwards. Each set-up runs twice, with hooks and without, so that the
+    report can say whether the hooks changed something.
+
+    model: a ``torch.nn.Module``, on any device; in training or evaluation mode, as it is.
+    batch: its inputs: a tensor, a tuple of positional arguments, or a dictionary of keyword arguments.
+    setups: ``"eager"``, ``"compile"`` (or ``"compile:MODE"``), ``"autocast"`` (bfloat16; or
+        ``"autocast:float16"``), a function ``f(model, *inputs)`` that returns the model's output, or a pair of
+        a name and such a function.
+    loss: a function of the output that returns a number. Without it, the output itself or its ``loss`` is
+        differentiated if it is one number; else there is no backward pass.
+    rtol, atol: how far numbers may be apart.
+
+    Raises `TypeError` or `ValueError` for a wrong model or set-up. Returns :class:`Steps`.
+    """
+    model = _steps.check(model)
+    setups = [_steps.Setup(spec) for spec in setups]
+    if len(setups) < 2:
+        raise ValueError("setups: name at least two")
+    state = _steps.State(model)
+    compared = []
+    try:
+        reference = _observe(model, batch, setups[0], state, loss)
+        for setup in setups[1:]:
+            other = _observe(model, batch, setup, state, loss)
+            found = _compare(model, reference, other, rtol, atol)
+            if found.first is not None and found.first.phase == "forward":
+                both = (setups[0], setup)
+                found.first.operation = _operation(model, batch, both, state, loss, found.first, found.rtol, atol)
+            if found.first is not None and found.first.launches:
+                found.first.kernels = _kernels(found.first.launches)
+            compared.append(found)
+    finally:
+        state.end()
+    return Steps(model, setups[0].name, compared)
+
+
+@dataclass
+class Difference:
+    """Two tensors that should agree."""
+
+    # `forward` or `backward`.
+    phase: str
+    # The module's path, its class, and the number of its call in the step.
+    module: str
+    kind: str
+    call: int
+    # What of the module: `output`, `gradient of weight`, `gradient of its input`.
+    what: str
+    # Number of elements beyond the tolerance, and of all.
+    wrong: int
+    elements: int
+    # Largest absolute difference, and the same relative to the root mean square of the reference.
+    absolute: float
+    relative: float
+    # The index of the worst element, and both its values.
+    index: tuple
+    values: tuple
+    rtol: float
+    # The operation of PyTorch whose result differs first, as `aten.addmm`, if it is known.
+    operation: str | None = None
+    # The module's launches in `prlx record`, first and last, by set-up; and the kernels of the first of them.
+    launches: dict | None = None
+    kernels: dict | None = None
+
+
+@dataclass
+class Comparison:
+    """A set-up, compared with the reference."""
+
+    setup: str
+    verdict: str
+    # The first `Difference` beyond the tolerance, in the order of the step.
+    first: Difference | None
+    # Everything that was compared, in the order of the step.
+    rows: list
+    # What the reader should know: what was not compared, and why.
+    notes: list
+    rtol: float
+
+
+class Steps:
+    """What :func:`compare_steps` found: ``comparisons`` has a :class:`Comparison` for each set-up but the first,
+    ``first`` is the first difference of the first set-up that differs."""
+
+    def __init__(self, model, reference, comparisons):
+        self.model = type(model).__name__
+        self.reference = reference
+        self.comparisons = comparisons
+
+    @property
+    def verdict(self):
+        """``"differs"`` if a set-up does, else ``"unknown"`` if one is, else ``"same"``."""
+        verdicts = [c.verdict for c in self.comparisons]
+        return next((v for v in ("differs", "unknown") if v in verdicts), "same")
+
+    @property
+    def first(self):
+        return next((c.first for c in self.comparisons if c.first is not None), None)
+
+    @property
+    def data(self):
+        """The report as dictionaries and lists. Numbers that JSON lacks (NaN, infinities) are texts."""
+        return _plain(self._data())
+
+    def _data(self):
+        return {
+            "verdict": self.verdict,
+            "model": self.model,
+            "reference": self.reference,
+            "comparisons": [asdict(c) for c in self.comparisons],
+        }
+
+    def __str__(self):
+        lines = [f"{self.verdict}  one step of {self.model}, compared with {self.reference}"]
+        for c in self.comparisons:
+            lines += ["", *_lines(c, self.reference)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def save(self, path):
+        """Writes the report: as JSON (``.json``), or as text."""
+        path = str(path)
+        text = json.dumps(self.data, indent=1, allow_nan=False) if path.endswith(".json") else f"{self}\n"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return value if not isinstance(value, float) or math.isfinite(value) else str(value)
+
+
+def _lines(c, reference):
+    forward = sum(r.phase == "forward" for r in c.rows)
+    worst = max((r.relative for r in c.rows), default=0.0)
+    counts = f"{forward} inputs and outputs, {len(c.rows) - forward} gradients"
+    yield f"{c.setup}: {c.verdict}  {counts}; largest difference {worst:.2g} of the RMS"
+    if (f := c.first) is not None:
+        name = f.module or "the model"
+        call = f", call {f.call}" if f.call else ""
+        yield f"  first      {f.phase}: {name} ({f.kind}{call}), {f.what}"
+        yield f"             {f.wrong:,} of {f.elements:,} elements beyond rtol {f.rtol:g}"
+        index = ",".join(map(str, f.index))
+        a, b = f.values
+        yield f"  worst      [{index}]  {reference} {a:.8g}  {c.setup} {b:.8g}"
+        if f.operation:
+            yield f"  operation  {f.operation}"
+        for setup, (first, last) in (f.launches or {}).items():
+            names = ", ".join(dict.fromkeys((f.kernels or {}).get(setup, [])))
+            yield f"  launches   {setup}: {first} to {last} of this process  {names}".rstrip()
+        at = c.rows.index(f)
+        for row in c.rows[max(0, at - 3) : at]:
+            yield f"  before     {row.phase}: {row.module or 'the model'}, {row.what}: {row.relative:.2g}"
+    for note in c.notes:
+        yield f"  note       {note}"
+
+
+def _observe(model, batch, setup, state, loss):
+    """A step without hooks, and one with hooks."""
+    plain = _steps.run(model, batch, setup, state, loss)
+    return plain, _steps.run(model, batch, setup, state, loss, hooks=True)
+
+
+def _compare(model, reference, other, rtol, atol):
+    (plain_a, a), (plain_b, b) = reference, other
+    limits = _Tolerance(model, rtol, atol)
+    notes = []
+    rows = _passed(a, b, limits, notes)
+    rows += _gradients(a, b, limits, notes)
+    changed = [plain.name for plain, hooked in (reference, other) if not _equal(plain, hooked)]
+    total = [_tensors("forward", "", 0, "result", x, y, limits) for x, y in zip(plain_a.result, plain_b.result)]
+    rows += [row for row in total if row is not None]
+    for name in changed:
+        notes.append(f"{name} leaves other bits with hooks than without: what it leaves without is compared as well")
+    for name, x in plain_a.gradients.items() if changed else ():
+        if (y := plain_b.gradients.get(name)) is not None:
+            path, _, parameter = name.rpartition(".")
+            rows.append(_tensors("backward", path, 0, f"gradient of {parameter}, without hooks", x, y, limits))
+    if len(plain_a.result) != len(plain_b.result):
+        notes.append(f"the results have {len(plain_a.result)} and {len(plain_b.result)} tensors")
+    if not plain_a.trained:
+        notes.append("no backward pass: there is no loss. Pass loss=, a function of the output")
+    kinds = {path: type(module).__name__ for path, module in model.named_modules()}
+    for row in rows:
+        row.kind = kinds.get(row.module, "")
+    first = next((row for row in rows if row.wrong), None)
+    if first is not None and "Dropout" in first.kind and plain_a.compiled != plain_b.compiled:
+        notes.append(
+            "compiled dropout draws other random numbers, unless torch._inductor.config.fallback_random is set"
+        )
+    verdict = "differs" if first is not None else "same" if rows else "unknown"
+    return Comparison(b.name, verdict, first, rows, notes, limits.now)
+
+
+class _Tolerance:
+    """The tolerance at a place of the step: it grows with the first tensor of a less precise type."""
+
+    def __init__(self, model, rtol, atol):
+        self.atol = atol
+        self.now = rtol or 0.0
+        self._fixed = rtol is not None
+        convolves = any(isinstance(m, torch.nn.modules.conv._ConvNd) for m in model.modules())
+        self._tf32 = torch.get_float32_matmul_precision() != "highest"
+        self._tf32 |= convolves and torch.backends.cudnn.allow_tf32
+
+    def seen(self, *tensors):
+        for t in tensors:
+            if not self._fixed and (t.is_floating_point() or t.is_complex()):
+                self.now = max(self.now, self._of(t))
+
+    def _of(self, tensor):
+        if tensor.is_cuda and self._tf32 and tensor.dtype in (torch.float32, torch.complex64):
+            return _RTOL_TF32
+        return RTOL.get(tensor.dtype, _RTOL_8_BITS)
+
+
+def _passed(a, b, limits, notes):
+    """The inputs and outputs of modules, in the order of the reference's step."""
+    others = {(o.path, o.call, o.what): o for o in b.passed}
+    rows, missing = [], []
+    for x in a.passed:
+        y = others.get((x.path, x.call, x.what))
+        if y is None or len(x.tensors) != len(y.tensors):
+            missing.append(x.path or "the model")
+            continue
+        for i, (p, q) in enumerate(zip(x.tensors, y.tensors)):
+            place, what = (x.path, x.call), x.what
+            if x.what == "input" and x.caller is not None:
+                # Every earlier output agrees: the code of the caller made this value.
+                place, what = x.caller, f"the input of {x.path}"
+            row = _tensors("forward", *place, what + (f" {i}" if i else ""), p, q, limits)
+            if row is not None:
+                ranges = {a.name: x.launches, b.name: y.launches}
+                row.launches = {n: r for n, r in ranges.items() if r} or None
+                rows.append(row)
+    if missing:
+        shown = ", ".join(missing[:4]) + (", …" if len(missing) > 4 else "")
+        notes.append(f"{b.name} does not make {len(missing)} calls ({shown}), or with other tensors")
+    return rows
+
+
+def _gradients(a, b, limits, notes):
+    """The gradients, in the order of the reference's backward pass."""
+    others = {(o.path, o.call, o.what): o.tensors[0] for o in b.arrived}
+    arrived = a.arrived
+    if a.compiled:
+        # Compiled code hides the order: that of the modules, from the last to the first, is close to it.
+        at = {name: i for i, name in enumerate(a.gradients)}
+        arrived = sorted(arrived, key=lambda o: -at.get(f"{o.path}.{o.what[12:]}".lstrip("."), 0))
+    for run in (a, b):
+        if run.compiled and run.trained:
+            notes.append(f"{run.name} is compiled: of its gradients, those of parameters are compared")
+    rows = []
+    for x in arrived:
+        if (y := others.get((x.path, x.call, x.what))) is not None:
+            row = _tensors("backward", x.path, x.call, x.what, x.tensors[0], y, limits)
+            if row is not None:
+                rows.append(_blamed(row, a, x))
+    return rows
+
+
+def _blamed(row, run, arrived):
+    """A gradient that arrives at an output was computed by the module that took this output."""
+    if not arrived.what.startswith("gradient of its output"):
+        return row
+    consumers = run.consumers.get((arrived.path, arrived.call), [])
+    # Of nested modules, the innermost one computes.
+    paths = [c for c in consumers if not any(o[0].startswith(f"{c[0]}.") or not c[0] and o[0] for o in consumers)]
+    if len(paths) == 1:
+        row.module, row.call = paths[0]
+        row.what = f"gradient of its input, the output of {arrived.path or 'the model'}"
+    return row
+
+
+def _tensors(phase, path, call, what, a, b, limits):
+    """The difference of two tensors; ``None`` if they hold no numbers that can be compared."""
+    limits.seen(a, b)
+    if a.shape != b.shape:
+        whole = max(a.numel(), b.numel(), 1)
+        shapes = f"{what}: the shapes are {tuple(a.shape)} and {tuple(b.shape)}"
+        return Difference(
+            phase, path, "", call, shapes, whole, whole, math.inf, math.inf, (), (math.nan, math.nan), limits.now
+        )
+    if a.is_sparse or a.is_nested or a.is_quantized or a.numel() == 0:
+        return None
+    x, y = (_real(t).to(torch.float64) for t in (a, b.to(a.device)))
+    scale = x[torch.isfinite(x)].square().mean().sqrt().nan_to_num().item()
+    exact = not (a.is_floating_point() or a.is_complex())
+    apart = (x - y).abs()
+    apart = torch.where((x == y) | (x.isnan() & y.isnan()), 0.0, apart).nan_to_num(math.inf, math.inf)
+    allowed = 0.0 if exact else limits.atol + limits.now * x.abs().nan_to_num(0.0, 0.0, 0.0).clamp(min=scale)
+    worst = int(apart.argmax())
+    absolute = apart.flatten()[worst].item()
+    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(worst), x.shape))
+    values = (x.flatten()[worst].item(), y.flatten()[worst].item())
+    wrong = int((apart > allowed).sum())
+    relative = absolute / scale if scale else (math.inf if absolute else 0.0)
+    return Difference(
+        phase, path, "", call, what, wrong, x.numel(), absolute, relative, index, values, limits.now
+    )
+
+
+def _kernels(launches):
+    """The names of the first kernels of ranges of launches, by set-up."""
+    torch.cuda.synchronize()
+    ranges = [(first, min(last, first + _KERNELS - 1)) for first, last in launches.values()]
+    return dict(zip(launches, kernels(ranges)))
+
+
+def _first_operation(a, b, sides, limits):
+    """The first operation of `a` whose result differs in `b`, and those before it that only one side runs."""
+    names = [[name for name, _ in side] for side in (a, b)]
+    matcher = difflib.SequenceMatcher(None, *names, autojunk=False)
+    alone = []
+    for kind, a0, a1, b0, b1 in matcher.get_opcodes():
+        if kind != "equal":
+            parts = zip(sides, (names[0][a0:a1], names[1][b0:b1]))
+            alone = [f"only {side} runs {', '.join(part)}" for side, part in parts if part]
+            continue
+        for (name, x), (_, y) in zip(a[a0:a1], b[b0:b1]):
+            rows = [_tensors("forward", "", 0, name, p, q, limits) for p, q in zip(x, y)]
+            if any(row and row.wrong for row in rows):
+                return "; before it, ".join([name, " and ".join(alone)] if alone else [name])
+            alone = []
+    return " and ".join(alone) or None
+
+
+def _real(tensor):
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def _equal(a, b):
+    """Whether two steps have the same bits as results and gradients."""
+    a, b = ([*run.result, *run.gradients.values()] for run in (a, b))
+    return len(a) == len(b) and all(
+        x.shape == y.shape and torch.equal(x.nan_to_num(), y.nan_to_num()) and torch.equal(x.isnan(), y.isnan())
+        for x, y in zip(a, b)
+    )
+
+
+def _operation(model, batch, setups, state, loss, first, rtol, atol):
+    """The first operation of PyTorch inside a module's call whose result differs. Of a module with a single
+    operation that computes, that one."""
+    target = (first.module, first.call)
+    runs = []
+    for setup in setups:
+        if setup.compiled:
+            continue
+        try:
+            runs.append(_steps.run(model, batch, setup, state, loss, target=target).operations)
+        except RuntimeError:
+            return None  # Some operations cannot be watched, as those of a nested compiled function.
+    computing = [[op for op in run if op[0].rpartition(".")[2] not in _MOVES] for run in runs]
+    if len(computing) == 2:
+        return _first_operation(*computing, [setup.name for setup in setups], _Tolerance(model, rtol, atol))
+    names = list(dict.fromkeys(name for name, _ in computing[0])) if computing else []
+    return names[0] if len(names) == 1 else None
