@@ -50,10 +50,25 @@ pub struct CheckContext<'a, 'l> {
 /// A place by its source location or, where there is none, by its instruction.
 pub type Spot = (FuncId, Option<LocId>, Option<InstId>);
 
+/// What tells findings apart: the kind, the places of both sides, and the allocation.
+type Key = (Kind, Spot, Option<Spot>, u64);
+
+/// The key of a finding. The schedule decides which side of a race comes first, so the key orders them.
+fn key(launch: &Launch<'_>, kind: Kind, step: u32, other: Option<u32>, base: u64) -> Key {
+    let (mut first, mut second) = (spot(launch, step), other.map(|s| spot(launch, s)));
+    if let Some(other) = &mut second
+        && kind.check() == Check::Race
+        && *other < first
+    {
+        std::mem::swap(&mut first, other);
+    }
+    (kind, first, second, base)
+}
+
 /// The findings so far.
 #[derive(Debug, Default)]
 pub struct FindingLog {
-    index: FxHashMap<(Kind, Spot, Option<Spot>, u64), Option<Seen>>,
+    index: FxHashMap<Key, Option<Seen>>,
     findings: Findings,
     /// By index of a race: how far its threads are apart, at most.
     reach: FxHashMap<usize, Reach>,
@@ -88,15 +103,7 @@ impl FindingLog {
         base: u64,
         make: impl FnOnce() -> Finding,
     ) -> Option<usize> {
-        let (mut first, mut second) = (spot(launch, who.step), other.map(|s| spot(launch, s)));
-        // The schedule decides which side of a race comes first, so the key orders them.
-        if let Some(other) = &mut second
-            && kind.check() == Check::Race
-            && *other < first
-        {
-            std::mem::swap(&mut first, other);
-        }
-        let key = (kind, first, second, base);
+        let key = key(launch, kind, who.step, other, base);
         let list = &mut self.findings.list;
         let dropped = &mut self.findings.dropped;
         let seen = self.index.entry(key).or_insert_with(|| {
@@ -116,6 +123,10 @@ impl FindingLog {
         finding.lanes += u64::from((who.lanes & !seen.lanes).count_ones());
         seen.lanes |= who.lanes;
         Some(seen.at)
+    }
+    /// Whether [`FindingLog::add`] has been called with these arguments.
+    pub fn has(&self, launch: &Launch<'_>, kind: Kind, step: u32, other: u32, base: u64) -> bool {
+        self.index.contains_key(&key(launch, kind, step, Some(other), base))
     }
     /// A race was seen between threads that are so far apart. `make` describes it anew if all before were
     /// closer.

@@ -18,6 +18,7 @@ mod async_work;
 mod barriers;
 mod bit_rules;
 mod bounds;
+mod dropped;
 mod facts;
 pub mod findings;
 mod happens_before;
@@ -146,7 +147,7 @@ impl Checker {
                 polling: checks.has(Check::Sync).then(|| Polling::new(launch)),
                 async_work: checks.has(Check::Async).then(|| AsyncCheck::new(launch)),
                 notes: checks.has(Check::Notes).then(PerformanceNotes::default),
-                race: checks.has(Check::Race).then(|| RaceCheck::new(room)),
+                race: checks.has(Check::Race).then(|| RaceCheck::new(launch, room)),
                 flow: dataflow.map(|limit| FlowRecorder::new(launch, limit)),
                 here: WarpStep::default(),
             })
@@ -284,11 +285,10 @@ impl Checker {
             init.step(&mut cx, warp, cta, op, mask, good, &accesses);
             init.define_results(&cx, bad);
         }
-        if let Some(race) =
-            self.race.as_mut().filter(|_| good != 0 && !matches!(op, Op::Alu(..) | Op::Bra(_)))
-        {
+        let unchecked = |op: &Op| matches!(op, Op::Alu(..) | Op::Bra(_)) || good == 0 && !matches!(op, Op::St(_));
+        if let Some(race) = self.race.as_mut().filter(|_| !unchecked(op)) {
             let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
-            race.step(&mut cx, warp, cta, op, good, &accesses);
+            race.step(&mut cx, warp, cta, op, (mask, good), &accesses);
         }
         good
     }

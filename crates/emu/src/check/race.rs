@@ -11,6 +11,8 @@
 //! write of another value is therefore a race in shared memory, and a note in global memory, where programs
 //! may mean it. A volatile read that polls a flag is neither.
 //!
+//! A read whose value the thread drops is no race ([`super::dropped`]).
+//!
 //! Two writes of the same value are a kind of their own, a note. A copy counts as a write of the thread that
 //! began it.
 //!
@@ -20,9 +22,10 @@
 //! - Cluster scope counts as device scope. `fence.mbarrier_init` counts as a full fence. Order by `fence.sc`
 //! - Reads of `wgmma` and `wmma.load` are not checked.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use prlx_trace::check::{Kind, Side, Space};
+use prlx_trace::check::{Finding, Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{BarrierKind, MbarrierKind, MemAccess, Op, Plane, WarpOpKind};
@@ -34,6 +37,7 @@ use crate::mem::access::{VisibleMemory, each, value};
 use prlx_lanes::LANES;
 
 use super::accesses::{self, AccessKind, WarpAccess};
+use super::dropped::StoredOnly;
 use super::facts::{Facts, Order, Scope};
 use super::findings::{self, CheckContext, WarpStep};
 use super::happens_before::{CtaNumber, VectorClock, joined};
@@ -124,6 +128,23 @@ struct CtaClocks {
     threads: Vec<Thread>,
     /// By barrier: the knowledge of the threads that have arrived.
     arrived: Vec<Option<BarrierArrivals>>,
+    /// By warp and step of a load whose value is only stored: the lanes that have stored such a value.
+    used: FxHashMap<(u32, u32), u32>,
+    /// Races with reads of this CTA whose values nothing has stored so far.
+    pending: BTreeMap<PendingKey, Pending>,
+}
+
+/// The warp and the step of a read, the steps of both sides, and the address of the allocation.
+type PendingKey = (u32, u32, (u32, u32), u64);
+
+/// A race with a read. It is reported when the read's value is used.
+#[derive(Debug)]
+struct Pending {
+    /// The lanes that read.
+    readers: u32,
+    here: WarpStep,
+    reach: Reach,
+    finding: Finding,
 }
 
 /// The barrier of a cluster.
@@ -144,6 +165,7 @@ pub struct RaceCheck {
     /// What was released at each place in memory: region and offset.
     places: FxHashMap<(usize, u64), Published>,
     clusters: FxHashMap<u64, ClusterBarrier>,
+    stored_only: StoredOnly,
 }
 
 /// How a step orders its accesses.
@@ -178,8 +200,12 @@ impl RaceCheck {
         (left / 4).min(shadow::LIMIT as u64)
     }
     /// The check at the start of a launch, when `left` bytes are free.
-    pub fn new(left: u64) -> RaceCheck {
-        RaceCheck { cells: ShadowMemory::new(RaceCheck::room(left)), ..RaceCheck::default() }
+    pub fn new(launch: &Launch<'_>, left: u64) -> RaceCheck {
+        RaceCheck {
+            cells: ShadowMemory::new(RaceCheck::room(left)),
+            stored_only: StoredOnly::of(launch),
+            ..RaceCheck::default()
+        }
     }
     /// Forgets a CTA that has ended: its storage is reused.
     pub fn end(&mut self, launch: &Launch<'_>, cta: &CtaState) {
@@ -195,14 +221,15 @@ impl RaceCheck {
             }
         }
     }
-    /// Checks a step that the lanes `m` are about to run, with its accesses.
+    /// Checks a step that the lanes `m` of the group `mask` are about to run, with its accesses. For a store,
+    /// `m` may be empty.
     pub fn step(
         &mut self,
         cx: &mut CheckContext<'_, '_>,
         warp: &Warp,
         cta: &CtaState,
         op: &Op,
-        m: u32,
+        (mask, m): (u32, u32),
         accesses: &[WarpAccess],
     ) {
         let code = cx.launch.code;
@@ -219,7 +246,10 @@ impl RaceCheck {
             time: 1,
             threads: vec![Thread::default(); cx.launch.warps as usize * LANES],
             arrived: vec![None; CLUSTER],
+            used: FxHashMap::default(),
+            pending: BTreeMap::new(),
         });
+        self.use_values(cx, &mut clocks, warp, (mask, m));
         self.synchronise_step(cx, &mut clocks, warp, cta, op, m);
         let r = visible_memory(cx.launch, cta, &warp.local);
         for (i, t) in accesses.iter().enumerate() {
@@ -255,6 +285,34 @@ impl RaceCheck {
             );
         }
         self.ctas.insert(cta.index, clocks);
+    }
+    /// Reports the races with reads whose values a store uses.
+    fn use_values(
+        &self,
+        cx: &mut CheckContext<'_, '_>,
+        clocks: &mut CtaClocks,
+        warp: &Warp,
+        (mask, m): (u32, u32),
+    ) {
+        for flow in self.stored_only.of_store(cx.who.step) {
+            let lanes = match &flow.guard {
+                None => m,
+                Some(all) => all.iter().fold(mask, |m, &p| m & warp.planes.get_pred(p)),
+            };
+            let lanes = if flow.crosses && lanes != 0 { u32::MAX } else { lanes };
+            if lanes == 0 {
+                continue;
+            }
+            *clocks.used.entry((cx.who.warp, flow.load)).or_default() |= lanes;
+            let first = (cx.who.warp, flow.load, (0, 0), 0);
+            let last = (cx.who.warp, flow.load, (u32::MAX, u32::MAX), u64::MAX);
+            let ready = clocks.pending.range(first..=last).filter(|(_, p)| p.readers & lanes != 0);
+            let ready: Vec<PendingKey> = ready.map(|(&key, _)| key).collect();
+            for key in ready {
+                let Some(p) = clocks.pending.remove(&key) else { continue };
+                report(cx, p.finding.kind, p.here, key.2.1, key.3, p.reach, || p.finding.clone());
+            }
+        }
     }
     /// Orders accesses by a fence, a barrier or `bar.warp.sync` that the lanes `m` run.
     fn synchronise_step(
@@ -401,7 +459,7 @@ impl RaceCheck {
             cell.add(new);
             for old in copy.0.iter().filter(|old| old.lanes != 0 && old.bytes() & bytes != 0) {
                 if old.writes() || new.writes() {
-                    conflict(cx, clocks, warp, a, new, *old);
+                    conflict(cx, clocks, &self.stored_only, warp, a, new, *old);
                 }
             }
         }
@@ -528,10 +586,10 @@ impl CtaClocks {
         });
         self.time += u32::from(order.release);
     }
-    /// The lanes of `old` that are not ordered before some lane of `lanes` (of `warp`). A lane is always
-    /// ordered after itself.
-    fn unordered(&self, warp: u32, lanes: u32, old: AccessRecord) -> u32 {
-        let mut unordered = 0;
+    /// The lanes of `old` that are not ordered before some lane of `lanes` (of `warp`), and those lanes of
+    /// `lanes`. A lane is always ordered after itself.
+    fn unordered(&self, warp: u32, lanes: u32, old: AccessRecord) -> (u32, u32) {
+        let (mut unordered, mut after) = (0, 0);
         let mut last: Option<(*const VectorClock, u32)> = None;
         each(lanes, |l| {
             let known = &self.threads[warp as usize * LANES + l].known;
@@ -543,8 +601,9 @@ impl CtaClocks {
             last = Some((at, unknown));
             let own = if (old.cta, old.warp()) == (self.number, warp) { 1u32 << l } else { 0 };
             unordered |= unknown & !own;
+            after |= u32::from(unknown & !own != 0) << l;
         });
-        unordered
+        (unordered, after)
     }
 }
 
@@ -555,7 +614,7 @@ impl ShadowCell {
         for old in &mut self.0 {
             let covered =
                 old.lanes != 0 && old.bytes() & !new.bytes() == 0 && (new.writes() || !old.writes());
-            if covered && clocks.unordered(new.warp(), new.lanes, *old) == 0 {
+            if covered && clocks.unordered(new.warp(), new.lanes, *old).0 == 0 {
                 *old = AccessRecord::default();
             }
         }
@@ -609,16 +668,18 @@ fn noun(launch: &Launch<'_>, facts: &Facts, step: u32, writes: bool) -> String {
     }
 }
 
-/// Reports two accesses to a byte, one of which writes, if nothing orders them.
+/// Reports two accesses to a byte, one of which writes, if nothing orders them. If one of them reads a value
+/// that its thread has not used so far, the report waits until it is.
 fn conflict(
     cx: &mut CheckContext<'_, '_>,
-    clocks: &CtaClocks,
+    clocks: &mut CtaClocks,
+    stored_only: &StoredOnly,
     warp: &Warp,
     a: &Access<'_>,
     new: AccessRecord,
     old: AccessRecord,
 ) {
-    let unordered = clocks.unordered(new.warp(), new.lanes, old);
+    let (unordered, after) = clocks.unordered(new.warp(), new.lanes, old);
     if unordered == 0 {
         return;
     }
@@ -671,7 +732,33 @@ fn conflict(
         });
         f
     };
-    if let Some(at) = cx.log.add(launch, kind, here, Some(old.step()), base, make) {
+    let (reader, lanes) = if new.writes() { (old, unordered) } else { (new, after) };
+    let read = (reader.warp(), reader.step());
+    let used = if new.writes() { clocks.used.get(&read).copied().unwrap_or_default() } else { 0 };
+    let waits = reach != Reach::Ctas && !reader.writes() && stored_only.has(reader.step()) && used & lanes == 0;
+    if waits && !cx.log.has(launch, kind, here.step, old.step(), base) {
+        let pending = clocks.pending.entry((read.0, read.1, (here.step, old.step()), base));
+        let pending = pending.or_insert_with(|| Pending { readers: 0, here, reach, finding: make() });
+        pending.readers |= lanes;
+        if pending.reach < reach {
+            (pending.reach, pending.finding) = (reach, make());
+        }
+    } else {
+        report(cx, kind, here, old.step(), base, reach, make);
+    }
+}
+
+/// Counts a race between a step and the step `other`, in the allocation that begins at `base`.
+fn report(
+    cx: &mut CheckContext<'_, '_>,
+    kind: Kind,
+    here: WarpStep,
+    other: u32,
+    base: u64,
+    reach: Reach,
+    make: impl Fn() -> Finding,
+) {
+    if let Some(at) = cx.log.add(cx.launch, kind, here, Some(other), base, &make) {
         cx.log.widen(at, reach, make);
     }
 }

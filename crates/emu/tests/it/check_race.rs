@@ -327,3 +327,56 @@ fn a_barrier_does_not_wait_for_a_copy() {
     let f = racy(&Case::new(body));
     assert!(f.help.as_ref().unwrap().starts_with("wait until the copy is complete"), "{:?}", f.help);
 }
+
+/// 128 threads compute `words[tid % 32]` in place, as Triton compiles it. `stores` sets `%p1`: the threads
+/// that store.
+fn in_place(stores: &str, use_it: &str) -> Case {
+    let body = format!(
+        "and.b32 %r1, %r0, 31;\nmul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd2, %rd2, %rd0;\n\
+         ld.global.u32 %r2, [%rd2];\n{use_it}\nadd.u32 %r3, %r2, 1;\n{stores}\n@%p1 st.global.u32 [%rd2], %r3;"
+    );
+    Case::new(&body).shape(1, 128)
+}
+
+#[test]
+fn a_value_that_its_thread_drops_is_no_race() {
+    let first_warp = "and.b32 %r5, %r0, 96;\nsetp.eq.b32 %p1, %r5, 0;";
+    clean(&in_place(first_warp, ""));
+    let first_lanes = "setp.lt.u32 %p1, %r0, 32;";
+    clean(&in_place(first_lanes, ""));
+    // A reduction over the warp.
+    clean(&in_place(first_warp, "shfl.sync.bfly.b32 %r6, %r2, 16, 31, -1;\nadd.u32 %r2, %r2, %r6;"));
+    // A mask that the value decides, in the threads that may store.
+    let masked = "and.b32 %r5, %r0, 96;\nsetp.eq.b32 %p2, %r5, 0;\nsetp.lt.u32 %p3, %r2, 9;\n\
+                  and.pred %p4, %p2, %p3;\nsetp.lt.u32 %p5, %r0, 1000;\nand.pred %p1, %p5, %p4;";
+    clean(&in_place(masked, ""));
+}
+
+#[test]
+fn a_value_that_its_thread_uses_is_a_race() {
+    let first_warp = "and.b32 %r5, %r0, 96;\nsetp.eq.b32 %p1, %r5, 0;";
+    for use_it in [
+        // Another store, an address, a branch, a guard, an atomic, the carry flag.
+        "st.global.u32 [%rd1], %r2;",
+        "and.b32 %r6, %r2, 28;\ncvt.u64.u32 %rd3, %r6;\nadd.u64 %rd3, %rd3, %rd0;\nld.const.u32 %r7, [c];\n\
+         prefetch.global.L1 [%rd3];",
+        "setp.gt.u32 %p3, %r2, 1000;\n@%p3 bra AWAY;\nAWAY:",
+        "setp.lt.u32 %p3, %r2, 1000;\n@%p3 red.global.add.u32 [%rd1], 0;",
+        "setp.gt.u32 %p3, %r2, 1000;\n@%p3 st.global.u32 [%rd1], 0;",
+        "add.cc.u32 %r6, %r2, 1;",
+    ] {
+        let case = in_place(first_warp, use_it).module(".const .u32 c = 1;");
+        assert!(kinds(&case).contains(&Kind::Race), "{use_it}");
+    }
+    // Two warps store the value, one of them elsewhere.
+    let f = racy(&in_place(
+        "setp.lt.u32 %p1, %r0, 64;\nsetp.ge.u32 %p2, %r0, 32;\n@%p2 add.u64 %rd2, %rd2, 128;",
+        "",
+    ));
+    assert_eq!(f.what.matches("of another warp").count(), 1, "{f:#?}");
+    // Of the other half of a warp, exchanges bring the values to the half that stores.
+    let half = "and.b32 %r1, %r0, 15;\nmul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd2, %rd2, %rd0;\n\
+                ld.global.u32 %r2, [%rd2];\nshfl.sync.bfly.b32 %r3, %r2, 16, 31, -1;\nsetp.lt.u32 %p1, %r0, 16;\n\
+                @%p1 st.global.u32 [%rd2], %r3;";
+    racy(&Case::new(half));
+}
