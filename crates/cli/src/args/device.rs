@@ -30,9 +30,9 @@ pub struct DeviceArgs {
     /// (docs/checks.md)
     #[arg(long, value_name = "LIST", value_parser = Checks::from_str)]
     pub check: Option<Checks>,
-    /// CPU device: number of host threads under seed 0 (other seeds always use one); with --seeds, number of
-    /// schedules that run at the same time [default: one for each core; one if the order of CTAs can change
-    /// results]
+    /// CPU device: number of host threads under seed 0 (other seeds and recordings always use one); with
+    /// --seeds, number of schedules that run at the same time [default: one for each core; one if the order
+    /// of CTAs can change results]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
     /// CPU device: maximum memory for buffers, running CTAs, checks and recordings, in MiB [default: 16384]

@@ -4,6 +4,7 @@ mod atomic_sums;
 mod captured;
 mod cli;
 mod cuda;
+mod deterministic;
 mod diff_flags;
 mod engine;
 mod field;

@@ -285,7 +285,8 @@ impl Checker {
             init.step(&mut cx, warp, cta, op, mask, good, &accesses);
             init.define_results(&cx, bad);
         }
-        let unchecked = |op: &Op| matches!(op, Op::Alu(..) | Op::Bra(_)) || good == 0 && !matches!(op, Op::St(_));
+        let unchecked =
+            |op: &Op| matches!(op, Op::Alu(..) | Op::Bra(_)) || good == 0 && !matches!(op, Op::St(_));
         if let Some(race) = self.race.as_mut().filter(|_| !unchecked(op)) {
             let mut cx = CheckContext { launch, facts: &self.facts, log: &mut self.log, who: self.here };
             race.step(&mut cx, warp, cta, op, (mask, good), &accesses);

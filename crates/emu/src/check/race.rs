@@ -735,7 +735,8 @@ fn conflict(
     let (reader, lanes) = if new.writes() { (old, unordered) } else { (new, after) };
     let read = (reader.warp(), reader.step());
     let used = if new.writes() { clocks.used.get(&read).copied().unwrap_or_default() } else { 0 };
-    let waits = reach != Reach::Ctas && !reader.writes() && stored_only.has(reader.step()) && used & lanes == 0;
+    let waits =
+        reach != Reach::Ctas && !reader.writes() && stored_only.has(reader.step()) && used & lanes == 0;
     if waits && !cx.log.has(launch, kind, here.step, old.step(), base) {
         let pending = clocks.pending.entry((read.0, read.1, (here.step, old.step()), base));
         let pending = pending.or_insert_with(|| Pending { readers: 0, here, reach, finding: make() });

@@ -139,7 +139,9 @@ pub fn record(
         run_original: program.level != Level::Operands && on.check.is_none(),
         hooks: !recorder.rewritten,
     };
-    let mut device = Device::open(on)?;
+    // On several host threads, CTAs that race would leave another recording each time.
+    let threads = if on.is_gpu() { on.threads } else { Some(1) };
+    let mut device = Device::open(&DeviceOptions { threads, ..on.clone() })?;
     let mut recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot record {}", job.name))?;
     drop(activity);
