@@ -85,7 +85,7 @@ pub fn write_files(report: &mut Report, scene: &ViewModel, shown: usize, args: &
     }
     report.launches.iter_mut().for_each(|l| l.findings.truncate(shown));
     let write = |path: &Path, text: Vec<u8>| {
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+        prlx_driver::files::write(path, &text).with_context(|| format!("cannot write {}", path.display()))
     };
     if let Some(path) = &args.html {
         let mut page = Vec::new();

@@ -34,10 +34,13 @@ impl Content {
     /// Generates `len` elements of type `ty`; `random` is the argument's stream.
     pub fn bytes(&self, ty: Scalar, len: u64, mut random: SplitMix) -> Vec<u8> {
         let n = len as usize * element::size(ty);
+        if *self == Content::Fill(0) {
+            // The system provides zeros without writing them.
+            return vec![0; n];
+        }
         let mut out = Vec::with_capacity(n);
         match self {
             Content::Bytes(bytes) => out.extend_from_slice(bytes),
-            Content::Fill(0) => out.resize(n, 0),
             Content::Fill(bits) => (0..len).for_each(|_| element::put(ty, &mut out, *bits)),
             Content::Iota(start) => {
                 for i in 0..len {
@@ -73,6 +76,12 @@ impl Content {
         }
         out
     }
+}
+
+/// The pieces of so many bytes: where each begins, and its length.
+pub(crate) fn pieces(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
+    const PIECE: u64 = 1 << 20;
+    (0..bytes).step_by(PIECE as usize).map(move |from| (from, (bytes - from).min(PIECE) as usize))
 }
 
 fn as_float(n: Number) -> f64 {

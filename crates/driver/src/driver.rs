@@ -4,7 +4,7 @@
 //! [`Driver::launch`] returns when the kernel has ended.
 //!
 //! # Limitations
-//! A driver runs one launch at a time. The trait has no module variables, textures or streams.
+//! A driver runs one launch at a time. The trait has no textures or streams.
 
 use prlx_plan::Plan;
 use prlx_trace::mark::Track;
@@ -111,6 +111,15 @@ pub trait Driver {
     /// # Errors
     /// If the module does not exist.
     fn unload(&mut self, module: ModuleHandle) -> Result<(), Error>;
+    /// The address and the size in bytes of a module's global or constant variable.
+    ///
+    /// # Errors
+    /// If the module has no such variable.
+    fn variable(&mut self, module: ModuleHandle, name: &str) -> Result<(DevicePtr, u64), Error> {
+        let say =
+            format!("{} does not give the address of `{name}` in module {}", self.info().name, module.0);
+        Err(Error::new(ErrorKind::Unsupported, say))
+    }
     /// Allocates `bytes` bytes of device memory, aligned to at least `align` (a power of two). The content is
     /// undefined.
     ///

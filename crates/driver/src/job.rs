@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - A [`Job`] has one [`Arg`] for each parameter of the kernel, in order, of the parameter's size. Buffers
-//!   that only structures point to follow them.
+//!   that only structures point to and variables of the module follow them.
 //! - Every value fits its type. The grid, block and cluster keep to the limits of the hardware and of the
 //!   kernel.
 //! - Tensor maps lie inside their buffers.
@@ -14,10 +14,13 @@
 use std::path::{Path, PathBuf};
 
 use prlx_trace::kernel::{Param, Scalar};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::buffer_content::Content;
+use crate::buffer_content::{Content, pieces};
 use crate::driver::LaunchConfig;
 use crate::element;
+use crate::error::{Error, ErrorKind};
+use crate::files;
 use crate::random::SplitMix;
 use crate::tensor_map::TensorMap;
 
@@ -40,8 +43,33 @@ pub struct Job {
     pub config: LaunchConfig,
     /// Parameters that the kernel declares.
     pub params: Vec<Param>,
-    /// Values of the parameters, in the same order; then the buffers that only structures point to.
+    /// Values of the parameters, in the same order; then the buffers that only structures point to, and the
+    /// variables of the module.
     pub args: Vec<Arg>,
+    /// Launches that run before, in order, on the same memory. They are not recorded.
+    pub before: Vec<LaunchBefore>,
+}
+
+/// A launch of another kernel of the module, before the launch of the job.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LaunchBefore {
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Shape of the launch, and the schedule seed.
+    pub config: LaunchConfig,
+    /// Parameters that the kernel declares.
+    pub params: Vec<Param>,
+    /// Values of the parameters, in the same order.
+    pub values: Vec<ParamValue>,
+}
+
+/// The value of a parameter of a [`LaunchBefore`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParamValue {
+    /// What the argument at this position of [`Job::args`] is: its bits, or the address of its buffer.
+    Argument(usize),
+    /// A scalar: its type and its bits.
+    Scalar(Scalar, u64),
 }
 
 /// A named value for one parameter.
@@ -99,6 +127,8 @@ pub struct Buffer {
     pub map: Option<TensorMap>,
     /// Where the buffer lies in an allocation that it shares; `None` if it has an allocation of its own.
     pub place: Option<Box<Placement>>,
+    /// Whether the buffer is a variable of the module, which has the argument's name.
+    pub variable: bool,
 }
 
 /// The place of a buffer in an allocation that several buffers share.
@@ -136,6 +166,16 @@ impl Buffer {
     pub fn size(&self) -> u64 {
         self.len() * element::size(self.ty) as u64
     }
+    /// XXH3-64 of the content before the launch.
+    pub fn digest(&self) -> u64 {
+        if self.content != Content::Fill(0) {
+            return xxh3_64(&self.bytes());
+        }
+        let zeros = vec![0; pieces(self.size()).map(|p| p.1).max().unwrap_or(0)];
+        let mut hash = Xxh3::new();
+        pieces(self.size()).for_each(|(_, bytes)| hash.update(&zeros[..bytes]));
+        hash.digest()
+    }
     /// Content before the launch, element by element, little-endian.
     pub fn bytes(&self) -> Vec<u8> {
         let (seed, position) = self.random;
@@ -162,6 +202,42 @@ impl Job {
         total.saturating_add(largest)
     }
 
+    /// Checks the files that the job writes after a run. They must lie in the folder of the launch file or
+    /// below it, unless `outside` allows other folders. They must be neither the launch file nor its module.
+    ///
+    /// # Errors
+    /// If a file may not be written. The error names it.
+    pub fn check_saves(&self, launch_file: &Path, outside: bool) -> Result<(), Error> {
+        let real = |path: &Path| path.canonicalize().ok();
+        let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
+        for arg in &self.args {
+            let ArgValue::Buffer(Buffer { save: Some(save), .. }) = &arg.value else { continue };
+            let refuse = |why: &str| {
+                let say = format!("{}: the output `{}` {why}", self.name, arg.name);
+                Error::new(ErrorKind::File, say)
+            };
+            let path = folder.join(save);
+            // A file that is not there yet lies where its folder is.
+            let at = real(&path).or_else(|| Some(real(path.parent()?)?.join(path.file_name()?)));
+            let Some(at) = at else {
+                return Err(refuse(&format!(
+                    "would be written to {}, whose folder does not exist",
+                    save.display()
+                )));
+            };
+            let own = [launch_file.to_owned(), folder.join(&self.module)];
+            if own.iter().any(|own| real(own).is_some_and(|own| own == at)) {
+                return Err(refuse(&format!("would replace {}, which the launch needs", save.display())));
+            }
+            if !outside && !real(folder).is_some_and(|folder| at.starts_with(folder)) {
+                let say =
+                    format!("would be written to {}, outside of the launch file's folder", at.display());
+                return Err(refuse(&say).help("allow that with --allow-writes-outside"));
+            }
+        }
+        Ok(())
+    }
+
     /// Size of the parameter buffer in bytes.
     pub fn params_size(&self) -> u32 {
         self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0)
@@ -173,6 +249,6 @@ impl Job {
         let path = Path::new(path);
         let named = path.file_name().map(|n| self.source.join(n));
         let places = [Some(self.source.join(path)), named];
-        places.into_iter().flatten().find_map(|p| std::fs::read_to_string(p).ok())
+        places.into_iter().flatten().find_map(|p| files::read_text(&p).ok())
     }
 }

@@ -11,6 +11,7 @@
 //! | [`signature`] | parameters and launch limits that a kernel declares |
 //! | [`run`](mod@run) | runs a job's original kernel and compares its outputs |
 //! | `record` | runs a job's instrumented kernel, and measures what recording costs |
+//! | [`files`] | reads input files and writes output files |
 //! | [`decode`], [`digest`] | decodes what a kernel recorded into streams of warps, and digests them |
 //! | [`occupancy`] | how many threads of an SM fit into its register file |
 //! | [`workers`] | the worker threads of this process |
@@ -29,6 +30,7 @@ pub mod decode;
 pub mod digest;
 mod driver;
 mod error;
+pub mod files;
 pub mod job;
 mod launch_file;
 pub mod npy;

@@ -8,15 +8,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use prlx_trace::kernel::Scalar;
-use xxhash_rust::xxh3::xxh3_64;
+use prlx_trace::kernel::{Param, Scalar};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::buffer_content::Content;
+use crate::buffer_content::{Content, pieces};
 use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleHandle};
 use crate::error::{Error, ErrorKind};
-use crate::job::{ArgValue, Buffer, Expect, Job};
+use crate::job::{Arg, ArgValue, Buffer, Expect, Job, ParamValue};
 use crate::tensor_map::TensorMap;
-use crate::{element, npy};
+use crate::{element, files, npy};
 
 /// A job's data on a device: buffers, encoded tensor maps, and the parameter buffer.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -92,7 +92,7 @@ pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<PreparedJob, Error>
 fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut PreparedJob) -> Result<(), Error> {
     let shared = shared_allocations(driver, job, prepared)?;
     for arg in &job.args {
-        let ArgValue::Buffer(buffer) = &arg.value else {
+        let ArgValue::Buffer(buffer @ Buffer { variable: false, .. }) = &arg.value else {
             prepared.buffers.push(None);
             continue;
         };
@@ -104,31 +104,57 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut PreparedJob) -> Re
             None => allocate(driver, &arg.name, buffer.size(), prepared)?,
         };
         prepared.buffers.push(Some(at));
-        driver.write(at, &buffer.bytes())?;
-        if buffer.content == Content::Uninit {
-            driver.mark_uninitialized(at, buffer.size());
-        }
+        write(driver, at, buffer)?;
     }
-    for (i, (arg, param)) in job.args.iter().zip(&job.params).enumerate() {
-        let bytes = match &arg.value {
-            ArgValue::Scalar(ty, bits) => bits.to_le_bytes()[..element::size(*ty).min(8)].to_vec(),
-            ArgValue::Struct { bytes, pointers } => with_pointers(bytes.clone(), pointers, prepared),
-            ArgValue::Buffer(Buffer { map: Some(map), .. }) => {
-                map_bytes(driver, prepared, i, map, param.size)?
-            }
-            ArgValue::TensorMap { over, map } => map_bytes(driver, prepared, *over, map, param.size)?,
-            ArgValue::Buffer(_) => prepared.buffers[i].unwrap_or_default().0.to_le_bytes().to_vec(),
-        };
-        let place = param.offset as usize..(param.offset + param.size) as usize;
-        let place = prepared.params.get_mut(place).filter(|p| p.len() == bytes.len());
-        let place = place.ok_or_else(|| {
-            let say =
-                format!("argument `{}` has {} bytes, its parameter {}", arg.name, bytes.len(), param.size);
-            Error::new(ErrorKind::Launch, say)
-        })?;
-        place.copy_from_slice(&bytes);
+    let mut params = std::mem::take(&mut prepared.params);
+    for (i, param) in (0..job.args.len()).zip(&job.params) {
+        put(driver, job, prepared, i, param, &mut params)?;
+    }
+    prepared.params = params;
+    Ok(())
+}
+
+/// Gives a buffer its content.
+fn write(driver: &mut dyn Driver, at: DevicePtr, buffer: &Buffer) -> Result<(), Error> {
+    if buffer.content == Content::Fill(0) {
+        return driver.fill(at, buffer.size(), 0);
+    }
+    driver.write(at, &buffer.bytes())?;
+    if buffer.content == Content::Uninit {
+        driver.mark_uninitialized(at, buffer.size());
     }
     Ok(())
+}
+
+/// Writes argument `i` to the place of a parameter.
+fn put(
+    driver: &mut dyn Driver,
+    job: &Job,
+    prepared: &mut PreparedJob,
+    i: usize,
+    param: &Param,
+    params: &mut [u8],
+) -> Result<(), Error> {
+    let Some(arg) = job.args.get(i) else { return Ok(()) };
+    let bytes = match &arg.value {
+        ArgValue::Scalar(ty, bits) => bits.to_le_bytes()[..element::size(*ty).min(8)].to_vec(),
+        ArgValue::Struct { bytes, pointers } => with_pointers(bytes.clone(), pointers, prepared),
+        ArgValue::Buffer(Buffer { map: Some(map), .. }) => map_bytes(driver, prepared, i, map, param.size)?,
+        ArgValue::TensorMap { over, map } => map_bytes(driver, prepared, *over, map, param.size)?,
+        ArgValue::Buffer(_) => prepared.buffers[i].unwrap_or_default().0.to_le_bytes().to_vec(),
+    };
+    put_bytes(params, param, &bytes).ok_or_else(|| {
+        let say = format!("argument `{}` has {} bytes, its parameter {}", arg.name, bytes.len(), param.size);
+        Error::new(ErrorKind::Launch, say)
+    })
+}
+
+/// Writes bytes to the place of a parameter; `None` if they do not fit.
+fn put_bytes(params: &mut [u8], param: &Param, bytes: &[u8]) -> Option<()> {
+    let place = param.offset as usize..(param.offset + param.size) as usize;
+    let place = params.get_mut(place).filter(|p| p.len() == bytes.len())?;
+    place.copy_from_slice(bytes);
+    Some(())
 }
 
 /// Allocates and names memory of a job.
@@ -197,13 +223,60 @@ fn map_bytes(
 }
 
 impl PreparedJob {
+    /// Finds the variables of a loaded module, gives them their content, and runs the launches before the
+    /// job's. The buffers must have their first content. `hidden`: bytes that instrumented kernels take
+    /// beyond their parameters.
+    ///
+    /// # Errors
+    /// If the module has no such variable, or a launch fails.
+    pub fn begin(
+        &mut self,
+        driver: &mut dyn Driver,
+        job: &Job,
+        module: ModuleHandle,
+        hidden: usize,
+    ) -> Result<(), Error> {
+        for (i, arg) in job.args.iter().enumerate() {
+            let ArgValue::Buffer(buffer @ Buffer { variable: true, .. }) = &arg.value else { continue };
+            let (at, bytes) = driver.variable(module, &arg.name)?;
+            if bytes != buffer.size() {
+                let say = format!("variable `{}` has {bytes} bytes on the device", arg.name);
+                return Err(Error::new(ErrorKind::Launch, say));
+            }
+            self.buffers[i] = Some(at);
+            write(driver, at, buffer)?;
+        }
+        for launch in &job.before {
+            let end = launch.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize;
+            let mut params = vec![0; end];
+            for (value, param) in launch.values.iter().zip(&launch.params) {
+                match value {
+                    ParamValue::Argument(i) => put(driver, job, self, *i, param, &mut params)?,
+                    ParamValue::Scalar(ty, bits) => {
+                        let bytes = &bits.to_le_bytes()[..element::size(*ty).min(8)];
+                        put_bytes(&mut params, param, bytes).unwrap_or_default();
+                    }
+                }
+            }
+            if hidden > 0 {
+                params.resize(end.next_multiple_of(8) + hidden, 0);
+            }
+            let ran = driver.launch(module, &launch.kernel, &launch.config, &params);
+            ran.map_err(|e| Error {
+                message: format!("the launch of `{}` before: {}", launch.kernel, e.message),
+                ..e
+            })?;
+        }
+        Ok(())
+    }
+
     /// Restores the content that the buffers had before the launch.
     ///
     /// # Errors
     /// If the device fails.
     pub fn reset(&self, driver: &mut dyn Driver, job: &Job) -> Result<(), Error> {
         for (at, buffer) in self.each(job) {
-            driver.write(at, &buffer.bytes())?;
+            write(driver, at, buffer)?;
         }
         self.maps.iter().try_for_each(|(at, bytes)| driver.write(*at, bytes))
     }
@@ -222,6 +295,40 @@ impl PreparedJob {
     /// If the device fails.
     pub fn contents(&self, driver: &mut dyn Driver, job: &Job) -> Result<Vec<Option<Vec<u8>>>, Error> {
         (0..self.buffers.len()).map(|i| self.content(driver, job, i)).collect()
+    }
+
+    /// XXH3-64 of the current content of every buffer, read a piece at a time; `None` for arguments that are
+    /// not buffers.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn digests(&self, driver: &mut dyn Driver, job: &Job) -> Result<Vec<Option<u64>>, Error> {
+        let mut piece = Vec::new();
+        let mut each = Vec::new();
+        for (at, arg) in self.buffers.iter().zip(&job.args) {
+            let (Some(at), ArgValue::Buffer(buffer)) = (at, &arg.value) else {
+                each.push(None);
+                continue;
+            };
+            let mut hash = Xxh3::new();
+            for (from, bytes) in pieces(buffer.size()) {
+                piece.resize(bytes, 0);
+                driver.read(DevicePtr(at.0 + from), &mut piece)?;
+                hash.update(&piece);
+            }
+            each.push(Some(hash.digest()));
+        }
+        Ok(each)
+    }
+
+    /// Reads the current content of the buffers with `out` or `expect`; `None` for the others.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn reported(&self, driver: &mut dyn Driver, job: &Job) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let wanted = |arg: &Arg| matches!(&arg.value, ArgValue::Buffer(b) if b.out || b.expect.is_some());
+        let each = job.args.iter().enumerate();
+        each.map(|(i, arg)| if wanted(arg) { self.content(driver, job, i) } else { Ok(None) }).collect()
     }
 
     /// Reads the current content of the buffer of argument `i`; `None` if the argument is not a buffer.
@@ -316,7 +423,7 @@ impl Output {
     pub fn save(&self) -> Result<(), Error> {
         let Some(path) = &self.save else { return Ok(()) };
         let array = npy::Array { ty: self.ty, shape: self.shape.clone(), bytes: self.bytes.clone() };
-        std::fs::write(path, npy::write(&array))
+        files::write(path, &npy::write(&array))
             .map_err(|e| Error::new(ErrorKind::File, format!("cannot write {}: {e}", path.display())))
     }
 }
@@ -334,10 +441,11 @@ pub fn run(driver: &mut dyn Driver, job: &Job) -> Result<Run, Error> {
 }
 
 fn run_loaded(driver: &mut dyn Driver, job: &Job, module: ModuleHandle) -> Result<Run, Error> {
-    let prepared = prepare(driver, job)?;
-    let result = driver
-        .launch(module, &job.kernel, &job.config, &prepared.params)
-        .and_then(|stats| Ok(Run { outputs: outputs(job, prepared.contents(driver, job)?), stats }));
+    let mut prepared = prepare(driver, job)?;
+    let result = prepared
+        .begin(driver, job, module, 0)
+        .and_then(|()| driver.launch(module, &job.kernel, &job.config, &prepared.params))
+        .and_then(|stats| Ok(Run { outputs: outputs(job, prepared.reported(driver, job)?), stats }));
     let released = prepared.release(driver);
     let run = result?;
     released.map(|()| run)

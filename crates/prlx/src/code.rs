@@ -64,5 +64,5 @@ pub fn images<'a>(bytes: &'a [u8], path: &Path) -> Result<Vec<Image<'a>>> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    prlx_driver::files::read(path).with_context(|| format!("cannot read {}", path.display()))
 }

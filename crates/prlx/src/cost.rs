@@ -127,7 +127,8 @@ pub fn measure(
 
 /// Another module: its name and text.
 fn read_module(path: &Path) -> Result<(String, String)> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        prlx_driver::files::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), text))
 }
 

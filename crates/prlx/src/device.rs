@@ -177,7 +177,7 @@ fn open_cpu(options: &DeviceOptions) -> Result<Device> {
     emulator.contract = options.contract == Contract::On;
     for path in &options.calibration {
         let text =
-            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            prlx_driver::files::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
         let table = Calibration::read(&path.display().to_string(), &text)?;
         if emulator.calibrations.iter().any(|c| c.op == table.op) {
             bail!("{}: another file already calibrates `{}`", path.display(), table.op);

@@ -1,6 +1,5 @@
 //! Reads the rules of a gate from files; the gate itself is `prlx_analyze::gate`.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
@@ -14,7 +13,8 @@ pub const JUDGED_FINDINGS: usize = 4096;
 /// # Errors
 /// If the file cannot be read, or a line is no rule.
 pub fn read_rules(path: &Path) -> Result<Vec<Rule>> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        prlx_driver::files::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut rules = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let rule =

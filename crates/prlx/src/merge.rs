@@ -13,7 +13,7 @@ pub fn merge_reports(parts: &[PathBuf]) -> Result<Report> {
     let mut merged: Option<Report> = None;
     for path in parts {
         let name = path.display();
-        let text = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
+        let text = prlx_driver::files::read(path).with_context(|| format!("cannot read {name}"))?;
         let part =
             prlx_present::read_json(&text).map_err(|e| anyhow!("{name} is not a part of a report: {e}"))?;
         merged = Some(match merged {

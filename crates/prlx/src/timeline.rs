@@ -1,7 +1,6 @@
 //! Reads timelines from recordings with markers and from the buffers of other profilers, and writes such
 //! buffers.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -119,7 +118,7 @@ fn marked_traces(path: &Path) -> Result<Vec<(String, Trace)>> {
 }
 
 fn read_buffer(path: &Path, format: &BufferFormat) -> Result<Timeline> {
-    let array = npy::read(&fs::read(path)?).map_err(|e| anyhow!(e))?;
+    let array = npy::read(&prlx_driver::files::read(path)?).map_err(|e| anyhow!(e))?;
     if !matches!(array.ty, Scalar::U64 | Scalar::S64) {
         bail!("its elements are {}; a buffer has 64-bit words", array.ty.name());
     }
@@ -142,6 +141,7 @@ pub fn save_buffer(timeline: &mut Timeline, path: &Path) -> Result<Vec<String>> 
     let words = cudaprofiler::write(&buffer).map_err(|e| failed(e.to_string()))?;
     let bytes = words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let array = Array { ty: Scalar::U64, shape: vec![words.len() as u64], bytes };
-    fs::write(path, npy::write(&array)).with_context(|| format!("cannot write {}", path.display()))?;
+    prlx_driver::files::write(path, &npy::write(&array))
+        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(names)
 }

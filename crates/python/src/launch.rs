@@ -310,6 +310,7 @@ impl Launch {
                 expect: None,
                 map,
                 place: shared.then(|| Box::new(place)),
+                variable: false,
             })
         };
         let value = |(argument, param): (&Argument, &Param)| -> PyResult<Arg> {
@@ -337,6 +338,7 @@ impl Launch {
             config: self.config(seed),
             params: self.params.clone(),
             args: self.arguments.iter().zip(&self.params).map(value).collect::<PyResult<_>>()?,
+            before: Vec::new(),
         })
     }
 }

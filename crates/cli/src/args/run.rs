@@ -23,6 +23,9 @@ pub struct RunArgs {
     /// Run under the schedules FIRST to END-1, list the outcomes, and compare the two most frequent ones
     #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds, conflicts_with_all = ["seed", "check"])]
     pub seeds: Option<Range<u64>>,
+    /// Let the launch file write its outputs outside of its own folder
+    #[arg(long)]
+    pub allow_writes_outside: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,

@@ -1,7 +1,6 @@
 //! `prlx assert`: a gate for continuous integration. A new recording may differ from a golden one only where
 //! rules allow.
 
-use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -56,7 +55,8 @@ pub fn run(args: &AssertArgs, ui: &Ui) -> Result<ExitCode> {
     if let Some(path) = &args.junit {
         let mut file = Vec::new();
         prlx_present::junit(&mut file, &judgement, &report)?;
-        fs::write(path, file).with_context(|| format!("cannot write {}", path.display()))?;
+        prlx_driver::files::write(path, file.as_ref())
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut out = io::stdout().lock();
     if args.json {

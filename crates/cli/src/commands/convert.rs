@@ -91,7 +91,8 @@ fn export(args: &ConvertArgs, packing: Packing, ui: &Ui) -> Result<()> {
     let table = export_launch(&args.input, launch, &args.output, packing, &ui.monitor())?;
     if let Some(path) = &args.sites {
         let text = serde_json::to_string_pretty(&table)?;
-        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+        prlx_driver::files::write(path, (text + "\n").as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

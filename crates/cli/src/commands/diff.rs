@@ -41,7 +41,8 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     if let Some(path) = args.output.as_ref().filter(|_| args.shard.is_some()) {
         let mut file = Vec::new();
         prlx_present::json(&mut file, &report, Sides::default())?;
-        std::fs::write(path, file).with_context(|| format!("cannot write {}", path.display()))?;
+        prlx_driver::files::write(path, file.as_ref())
+            .with_context(|| format!("cannot write {}", path.display()))?;
         return Ok(ExitCode::from(report.verdict.exit_code()));
     }
     let counts: Vec<DivergenceCounts> = report.launches.iter().map(DivergenceCounts::of).collect();

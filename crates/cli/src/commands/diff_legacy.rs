@@ -1,7 +1,6 @@
 //! `prlx diff` of recordings of PRLX 0.x: files or sessions, with the flags, keys and columns that its
 //! scripts know.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -92,7 +91,7 @@ pub fn finish(args: &DiffArgs, report: &Report, divergences: Divergences<'_>, ui
     let file = |path: &Path, write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> Result<()> {
         let mut bytes = Vec::new();
         write(&mut bytes)?;
-        fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+        prlx_driver::files::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))
     };
     if let Some(path) = &p.csv {
         file(path, &|out| legacy_csv(out, counts))?;

@@ -23,7 +23,7 @@ pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     if args.output == Path::new("-") {
         std::io::stdout().lock().write_all(rewrite.text.as_bytes())?;
     } else {
-        std::fs::write(&args.output, &rewrite.text)
+        prlx_driver::files::write(&args.output, rewrite.text.as_bytes())
             .with_context(|| format!("cannot write {}", args.output.display()))?;
     }
     for (plan, function) in rewrite.plan.functions.iter().zip(&rewrite.plan.module.functions) {

@@ -36,6 +36,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     }
     let options = DeviceOptions { contract: args.contract.option(), ..args.device.options() };
     let job = load(&args.launch, &options)?;
+    job.check_saves(&args.launch, args.allow_writes_outside)?;
     let mut device = Device::open(&options)?;
     let name = device.driver().info().name;
     let activity = ui.monitor().activity(&format!("running {}", job.kernel));
@@ -53,6 +54,9 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     };
     for output in &done.outputs {
         output.save()?;
+        if let Some(path) = &output.save {
+            ui.note(&format!("wrote {}", path.display()));
+        }
     }
     if args.json {
         let mut value = as_json(&job, &done, &name);

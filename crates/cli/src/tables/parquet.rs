@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use prlx::diff::read_file;
 use prlx_analyze::Report;
+use prlx_driver::files::create;
 use prlx_driver::session::Session;
 use prlx_present::profile;
 use prlx_present::tables::parquet::Writer;
@@ -20,9 +21,11 @@ type Out = Writer<BufWriter<File>>;
 /// Writes the findings of a report into a file.
 pub fn write_findings(report: &Report, path: &Path) -> Result<()> {
     let all = || -> io::Result<()> {
-        let mut out = Writer::new(BufWriter::new(File::create(path)?), &FINDINGS)?;
+        let (file, unfinished) = create(path)?;
+        let mut out = Writer::new(BufWriter::new(file), &FINDINGS)?;
         tables::findings(report, &mut |_, batch| out.rows(&batch))?;
-        finish(out)
+        finish(out)?;
+        unfinished.finish()
     };
     all().with_context(|| format!("cannot write {}", path.display()))
 }
@@ -60,9 +63,11 @@ pub fn write_tables(tables: &[TallyTable], names: &[String], folder: &Path) -> R
         let flat = table.flat();
         let write = || -> io::Result<()> {
             let columns = flat.columns.iter().map(|(name, kind)| (name.as_str(), *kind));
-            let mut out = Writer::of(BufWriter::new(File::create(&path)?), name, columns)?;
+            let (file, unfinished) = create(&path)?;
+            let mut out = Writer::of(BufWriter::new(file), name, columns)?;
             out.rows(&flat.cells)?;
-            finish(out)
+            finish(out)?;
+            unfinished.finish()
         };
         write().with_context(|| format!("cannot write {}", path.display()))?;
     }
@@ -72,9 +77,11 @@ pub fn write_tables(tables: &[TallyTable], names: &[String], folder: &Path) -> R
 /// Writes the spans of a timeline into a file.
 pub fn write_spans(timeline: &Timeline, path: &Path) -> Result<()> {
     let all = || -> io::Result<()> {
-        let mut out = Writer::new(BufWriter::new(File::create(path)?), &profile::SPANS)?;
+        let (file, unfinished) = create(path)?;
+        let mut out = Writer::new(BufWriter::new(file), &profile::SPANS)?;
         profile::rows(timeline, &mut |batch| out.rows(&batch))?;
-        out.finish()?.flush()
+        out.finish()?.flush()?;
+        unfinished.finish()
     };
     all().with_context(|| format!("cannot write {}", path.display()))
 }

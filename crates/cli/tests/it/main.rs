@@ -10,6 +10,8 @@ mod engine;
 mod field;
 mod front_door;
 mod fuzz_corpus;
+mod hostile;
+mod launch_files;
 mod machine_code;
 #[path = "../../../../tests/nvidia.rs"]
 mod nvidia;

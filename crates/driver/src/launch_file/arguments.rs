@@ -1,22 +1,24 @@
 //! Reads the `[[arg]]` tables of a launch file, one for each parameter of the kernel, and the `[[buffer]]`
-//! tables: memory that only structures point to.
+//! tables (memory that only structures point to), and the `[[variable]]` tables (memory of the module).
 
+use prlx_isa::view::{Module, Space, Symbol};
 use prlx_trace::kernel::Param;
 
 use crate::element;
 use crate::error::Error;
-use crate::job::{Arg, ArgValue};
-use crate::launch_file::buffers::{buffer, scalar_type};
+use crate::job::{Arg, ArgValue, Buffer};
+use crate::launch_file::buffers::{self, buffer, scalar_type};
 use crate::launch_file::files::Files;
 use crate::launch_file::keys::{ARG_KEYS, BUFFER_KEYS, CONTENTS, MAP_KEYS, SCALARS};
 use crate::launch_file::table::{Table, Value};
 use crate::launch_file::tensor_map;
 use crate::signature::Signature;
 
-/// Reads all arguments. `seed` is the launch file's seed for random content.
+/// Reads all arguments. `module` has the variables, `seed` is the launch file's seed for random content.
 pub(super) fn arguments(
     file: &Table<'_>,
     kernel: &Signature,
+    module: &Module,
     seed: u64,
     files: &Files<'_>,
 ) -> Result<Vec<Arg>, Error> {
@@ -37,15 +39,18 @@ pub(super) fn arguments(
             .help(format!("parameters: {}; arguments: {}", list(takes), list(named))));
     }
     let mut more = self::tables(file, "buffer", "buffer")?;
+    let mut variables = self::tables(file, "variable", "variable")?;
     let mut names = Vec::new();
     for (position, (table, param)) in tables.iter_mut().zip(&kernel.params).enumerate() {
         let name = table.get("name").map_or(Ok(param.name.as_str()), |n| n.text())?.to_owned();
         table.what = format!("argument {} (`{name}`)", position + 1);
         names.push(name);
     }
-    for table in &mut more {
+    for (what, table) in
+        more.iter_mut().map(|t| ("buffer", t)).chain(variables.iter_mut().map(|t| ("variable", t)))
+    {
         let name = table.need("name")?.text()?.to_owned();
-        table.what = format!("buffer `{name}`");
+        table.what = format!("{what} `{name}`");
         names.push(name);
     }
     let mut values = Vec::new();
@@ -59,6 +64,10 @@ pub(super) fn arguments(
         let (kind, value) = content(table)?;
         let random = (seed, tables.len() + i);
         values.push(Some(ArgValue::Buffer(buffer(table, kind, value, random, files)?)));
+    }
+    for (i, table) in variables.iter().enumerate() {
+        let random = (seed, tables.len() + more.len() + i);
+        values.push(Some(ArgValue::Buffer(variable(table, module, random, files)?)));
     }
     // Tensor maps and pointers come last, because they need the buffers of other arguments.
     let mut args = Vec::new();
@@ -82,6 +91,29 @@ fn tables<'a>(file: &Table<'a>, key: &'static str, what: &str) -> Result<Vec<Tab
     let Some(list) = file.get(key) else { return Ok(Vec::new()) };
     let all = list.list().map_err(|_| list.error(format_args!("{what}s are tables, [[{key}]] each")))?;
     all.enumerate().map(|(i, value)| value.table(format!("{what} {}", i + 1), ARG_KEYS)).collect()
+}
+
+/// Reads a `[[variable]]`: memory that the module declares.
+fn variable(
+    table: &Table<'_>,
+    module: &Module,
+    random: (u64, usize),
+    files: &Files<'_>,
+) -> Result<Buffer, Error> {
+    let wrong = [SCALARS, MAP_KEYS, &["tensor_map", "pointers", "allocation", "offset"]].concat();
+    if let Some(key) = table.present(&wrong).first() {
+        return Err(table.need(key)?.error("a variable of the module has no such key"));
+    }
+    let name = table.need("name")?;
+    let text = name.text()?;
+    let global = |s: &&Symbol| !s.is_function && matches!(s.space, Space::Global | Space::Const);
+    let symbols = || module.symbols.iter().filter(global);
+    let Some(symbol) = symbols().find(|s| s.name == text) else {
+        return Err(name
+            .error(format_args!("the module has no global or constant variable `{text}`"))
+            .help(format!("it has: {}", list(symbols().map(|s| s.name.clone())))));
+    };
+    buffers::variable(table, symbol, random, files)
 }
 
 /// The key that says what is in a `[[buffer]]`, and its value.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use prlx_isa::view::Symbol;
 use prlx_trace::kernel::Scalar;
 
 use crate::buffer_content::Content;
@@ -9,6 +10,7 @@ use crate::element::{ELEMENTS, Number};
 use crate::error::Error;
 use crate::job::{Buffer, Expect, Placement};
 use crate::launch_file::files::{Files, load};
+use crate::launch_file::keys::CONTENTS;
 use crate::launch_file::table::{Table, Value};
 use crate::{element, npy};
 
@@ -37,9 +39,7 @@ pub(super) fn buffer(
     files: &Files<'_>,
 ) -> Result<Buffer, Error> {
     let asked = table.get("type").map(scalar_type).transpose()?;
-    let typed = || {
-        asked.ok_or_else(|| table.error("`type` is missing").help("as type = \"f32\": the buffer's elements"))
-    };
+    let typed = || element_type(table);
     let encode = |ty, v: Value<'_>| element::encode(ty, v.number()?).map_err(|e| v.error(e));
     let (ty, shape, content) = match kind {
         "array" => {
@@ -68,6 +68,60 @@ pub(super) fn buffer(
     if let Some(len) = table.get("len").filter(|_| matches!(kind, "array" | "npy")) {
         return Err(len.error(format_args!("`{kind}` has its own length")));
     }
+    let place = placement(table, ty)?;
+    finished(table, (ty, shape, content), random, place, files)
+}
+
+/// The type of the elements, which a table needs.
+fn element_type(table: &Table<'_>) -> Result<Scalar, Error> {
+    let missing = || table.error("`type` is missing").help("as type = \"f32\": the buffer's elements");
+    table.get("type").map(scalar_type).transpose()?.ok_or_else(missing)
+}
+
+/// Reads a variable of the module. Without a key for its content it keeps the module's own.
+pub(super) fn variable(
+    table: &Table<'_>,
+    symbol: &Symbol,
+    random: (u64, usize),
+    files: &Files<'_>,
+) -> Result<Buffer, Error> {
+    let kinds = table.present(CONTENTS);
+    let mut buffer = match kinds[..] {
+        [kind] => buffer(table, kind, table.need(kind)?, random, files)?,
+        [] => {
+            let ty = element_type(table)?;
+            if let Some(len) = table.get("len") {
+                return Err(len.error("the module gives the length of its variable"));
+            }
+            if !symbol.relocs.is_empty() {
+                return Err(table.error("the variable holds addresses, so its content must be given"));
+            }
+            let mut bytes = symbol.init.clone();
+            bytes.resize(symbol.size as usize, 0);
+            let content = (ty, vec![symbol.size / element::size(ty) as u64], Content::Bytes(bytes));
+            finished(table, content, random, None, files)?
+        }
+        [a, b, ..] => return Err(table.error(format_args!("`{a}` and `{b}` can't both be given"))),
+    };
+    if buffer.size() != symbol.size {
+        return Err(table.error(format_args!(
+            "it has {} bytes in the module, and {} here",
+            symbol.size,
+            buffer.size()
+        )));
+    }
+    buffer.variable = true;
+    Ok(buffer)
+}
+
+/// Reads what follows the content of a buffer: the output file and the expected result.
+fn finished(
+    table: &Table<'_>,
+    (ty, shape, content): (Scalar, Vec<u64>, Content),
+    random: (u64, usize),
+    place: Option<Box<Placement>>,
+    files: &Files<'_>,
+) -> Result<Buffer, Error> {
     let (out, save) = match table.get("out") {
         None => (false, None),
         Some(v) => match v.bool() {
@@ -78,8 +132,8 @@ pub(super) fn buffer(
             ),
         },
     };
-    let place = placement(table, ty)?;
-    let mut this = Buffer { ty, shape, content, random, out, save, expect: None, map: None, place };
+    let variable = false;
+    let mut this = Buffer { ty, shape, content, random, out, save, expect: None, map: None, place, variable };
     this.expect = expect(table, &this, files)?;
     Ok(this)
 }

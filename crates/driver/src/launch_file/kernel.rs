@@ -1,24 +1,33 @@
 //! Finds the kernel that a launch file names in its module.
 
 use prlx_isa::ptx;
+use prlx_isa::view::{Diagnostic, Module};
 
 use crate::error::Error;
 use crate::launch_file::table::{Table, Value, distance};
 use crate::signature::Signature;
 
-/// Finds the kernel. A module with one kernel needs no name.
-pub(super) fn kernel(
-    file: &Table<'_>,
-    module: Value<'_>,
-    module_name: &str,
-    text: &str,
-) -> Result<Signature, Error> {
+/// Reads a module.
+pub(super) fn module(module: Value<'_>, module_name: &str, text: &str) -> Result<ParsedModule, Error> {
     let (view, diagnostics) = ptx::read(text);
     if let Some((line, open)) = ptx::truncation(text, &diagnostics) {
         let what = format!("{module_name} is truncated, at line {line}: {}", open.message);
         return Err(module.error(what).help("write or compile the PTX again"));
     }
-    let mut all = Signature::all(&view);
+    Ok((view, diagnostics))
+}
+
+/// A module, and what its reader did not understand.
+pub(super) type ParsedModule = (Module, Vec<Diagnostic>);
+
+/// Finds the kernel that a table names. A module with one kernel needs no name.
+pub(super) fn kernel(
+    file: &Table<'_>,
+    module: Value<'_>,
+    module_name: &str,
+    (view, diagnostics): &ParsedModule,
+) -> Result<Signature, Error> {
+    let mut all = Signature::all(view);
     let names = all.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
     let Some(asked) = file.get("kernel") else {
         return match all.len() {

@@ -1,7 +1,12 @@
 //! The keys of launch files, explained in `docs/launch-file.md`.
 
-pub(super) const KEYS: &[&str] =
-    &["module", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg", "buffer"];
+pub(super) const KEYS: &[&str] = &[
+    "module", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg", "buffer", "variable",
+    "before",
+];
+
+/// Keys of a launch that runs before the one that the file describes.
+pub(super) const BEFORE_KEYS: &[&str] = &["kernel", "grid", "block", "cluster", "shared", "args"];
 
 pub(super) const ARG_KEYS: &[&str] = &[
     "name",

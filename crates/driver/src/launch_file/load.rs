@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 
 use prlx_isa::image;
 
-use crate::driver::LaunchConfig;
 use crate::error::{Error, ErrorKind};
+use crate::files;
 use crate::job::Job;
 use crate::launch_file;
 use crate::launch_file::arguments::arguments;
+use crate::launch_file::before;
 use crate::launch_file::compile;
 use crate::launch_file::files::{Files, load};
-use crate::launch_file::kernel::kernel;
+use crate::launch_file::kernel;
 use crate::launch_file::keys::KEYS;
-use crate::launch_file::shape::{BLOCK, SHARED, check_block, cluster, dims, grid};
+use crate::launch_file::shape::config;
 use crate::launch_file::table::{Source, Table};
 
 impl Job {
@@ -24,7 +25,7 @@ impl Job {
     /// do.
     pub fn load(path: &Path) -> Result<Job, Error> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
+        let text = files::read_text(path)
             .map_err(|e| Error::new(ErrorKind::File, format!("cannot read the launch file {name}: {e}")))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut job = Job::parse(&name, &text, &|file| {
@@ -32,7 +33,7 @@ impl Job {
             if file.extension().is_some_and(|e| e == "cu") {
                 return compile::ptx(&file);
             }
-            std::fs::read(&file)
+            files::read(&file)
                 .map_err(|e| Error::new(ErrorKind::File, format!("cannot read {}: {e}", file.display())))
         })?;
         job.folder = folder.to_owned();
@@ -63,25 +64,21 @@ pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
     } else {
         String::from_utf8(ptx).map_err(|_| named.error(format_args!("{module} is not text")))?
     };
-    let signature = kernel(&file, named, &module, &ptx)?;
+    let view = kernel::module(named, &module, &ptx)?;
+    let signature = kernel::kernel(&file, named, &module, &view)?;
     let size = signature.params.iter().map(|p| u64::from(p.offset) + u64::from(p.size)).max().unwrap_or(0);
     if size > PARAMS {
         let say =
             format!("kernel `{}` takes {size} bytes of parameters; {PARAMS} is the most", signature.name);
         return Err(named.error(say));
     }
-    let grid = grid(file.need("grid")?, &signature)?;
-    let config = LaunchConfig {
-        grid,
-        block: dims(file.need("block")?, BLOCK)?,
-        cluster: cluster(&file, grid, &signature)?,
-        shared: file.get("shared").map_or(Ok(0), |v| v.count(SHARED))? as u32,
-        seed: file.get("seed").map_or(Ok(0), |v| v.count(u64::MAX))?,
-    };
-    check_block(file.need("block")?, config.block, &signature)?;
+    let seed = file.get("seed").map_or(Ok(0), |v| v.count(u64::MAX))?;
+    let config = config(&file, &signature, seed)?;
     let folder = PathBuf::from(&module).parent().map_or_else(PathBuf::new, PathBuf::from);
     let sources = file.get("source").map_or(Ok(folder), |v| v.text().map(PathBuf::from))?;
-    let args = arguments(&file, &signature, config.seed, files)?;
+    let args = arguments(&file, &signature, &view.0, seed, files)?;
+    let kernel_of = |table: &Table<'_>| kernel::kernel(table, named, &module, &view);
+    let before = before::launches(&file, &args, seed, &kernel_of)?;
     Ok(Job {
         name: name.to_owned(),
         module,
@@ -92,6 +89,7 @@ pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
         config,
         params: signature.params,
         args,
+        before,
     })
 }
 

@@ -4,6 +4,7 @@
 //! `write` makes a launch file of a launch of a program.
 
 mod arguments;
+mod before;
 mod buffers;
 mod compile;
 mod files;

@@ -3,6 +3,7 @@
 
 use prlx_trace::Dim3;
 
+use crate::driver::LaunchConfig;
 use crate::error::Error;
 use crate::launch_file::table::{Table, Value};
 use crate::signature::{Signature, cluster_unit, limit};
@@ -39,6 +40,15 @@ pub(super) fn dims(value: Value<'_>, limits: [u64; 3]) -> Result<Dim3, Error> {
         sizes[axis] = one(v, axis)?;
     }
     Ok(Dim3 { x: sizes[0], y: sizes[1], z: sizes[2] })
+}
+
+/// Reads the shape of a launch.
+pub(super) fn config(table: &Table<'_>, kernel: &Signature, seed: u64) -> Result<LaunchConfig, Error> {
+    let grid = grid(table.need("grid")?, kernel)?;
+    let block = dims(table.need("block")?, BLOCK)?;
+    check_block(table.need("block")?, block, kernel)?;
+    let shared = table.get("shared").map_or(Ok(0), |v| v.count(SHARED))? as u32;
+    Ok(LaunchConfig { grid, block, cluster: cluster(table, grid, kernel)?, shared, seed })
 }
 
 /// Checks whether the kernel can be launched with CTAs of this size.

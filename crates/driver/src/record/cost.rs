@@ -16,8 +16,8 @@ use prlx_trace::mark::Track;
 use prlx_trace::{FuncId, Level};
 
 use crate::driver::{DevicePtr, Driver, ModuleHandle, ResourceUsage};
-use crate::error::Error;
-use crate::job::Job;
+use crate::error::{Error, ErrorKind};
+use crate::job::{ArgValue, Job};
 use crate::record::instrumented::{LaunchRecorder, amount, cursor, kernel, with_hidden_parameter};
 use crate::record::memory::DeviceAllocations;
 use crate::run::{PreparedJob, prepare};
@@ -92,6 +92,12 @@ pub fn cost(
     forms: &[KernelVariant<'_>],
     options: &CostOptions,
 ) -> Result<Vec<Cost>, Error> {
+    if !job.before.is_empty()
+        || job.args.iter().any(|a| matches!(&a.value, ArgValue::Buffer(b) if b.variable))
+    {
+        let say = "the cost of a launch with `[[variable]]` or `[[before]]` tables cannot be measured";
+        return Err(Error::new(ErrorKind::Unsupported, say));
+    }
     let mut held = DeviceAllocations::default();
     let mut modules = Vec::new();
     let prepared = prepare(driver, job)?;

@@ -16,7 +16,6 @@ use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
 use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId};
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::decode::{DecodedStreams, LaunchBuffers, Pool, decode_launch};
 use crate::digest;
@@ -53,10 +52,12 @@ pub fn record(
         ..e
     })?;
     let prepared = prepare(driver, job);
-    let recorded = prepared.and_then(|prepared| {
+    let hidden = if options.hooks { 0 } else { HiddenParameter::default().to_bytes().len() };
+    let recorded = prepared.and_then(|mut prepared| {
         let mut held = DeviceAllocations::default();
-        let result =
-            LaunchRecorder { driver, plan, job, prepared: &prepared, kernel }.run(module, options, &mut held);
+        let result = prepared.begin(driver, job, module, hidden).and_then(|()| {
+            LaunchRecorder { driver, plan, job, prepared: &prepared, kernel }.run(module, options, &mut held)
+        });
         let released = held.release(driver).and(prepared.release(driver));
         // After a fault the device may refuse every call. What was read before is still valid.
         result.and_then(|r| if r.fault.is_some() { Ok(r) } else { released.map(|()| r) })
@@ -103,15 +104,18 @@ impl LaunchRecorder<'_> {
             Ok(stats) => (stats, None),
             Err(e) => (LaunchStats::default(), Some(e)),
         };
-        let contents = match &fault {
-            None => self.prepared.contents(self.driver, self.job)?,
-            Some(_) => Vec::new(),
+        let (contents, digests) = match &fault {
+            None => (
+                self.prepared.reported(self.driver, self.job)?,
+                self.prepared.digests(self.driver, self.job)?,
+            ),
+            Some(_) => Default::default(),
         };
-        for (info, bytes) in launch.args.iter_mut().zip(&contents) {
-            info.after = bytes.as_ref().map(|b| xxh3_64(b));
+        for (info, digest) in launch.args.iter_mut().zip(&digests) {
+            info.after = *digest;
         }
         let original =
-            if options.run_original && fault.is_none() { Some(self.original(&contents)?) } else { None };
+            if options.run_original && fault.is_none() { Some(self.original(&digests)?) } else { None };
         launch.fault = fault.as_ref().map(|e| Fault {
             kind: if e.kind == ErrorKind::Stuck { FaultKind::Stuck } else { FaultKind::Fault },
             text: e.message.clone(),
@@ -212,7 +216,7 @@ impl LaunchRecorder<'_> {
                 ArgValue::Scalar(ty, _) => info(*ty),
                 ArgValue::Struct { .. } | ArgValue::TensorMap { .. } => info(Scalar::B8),
                 ArgValue::Buffer(b) => {
-                    ArgInfo { bytes: Some(b.size()), before: Some(xxh3_64(&b.bytes())), ..info(b.ty) }
+                    ArgInfo { bytes: Some(b.size()), before: Some(b.digest()), ..info(b.ty) }
                 }
             }
         });
@@ -370,18 +374,16 @@ impl LaunchRecorder<'_> {
     }
 
     /// Runs the original code on the same data and compares the buffers.
-    fn original(&mut self, instrumented: &[Option<Vec<u8>>]) -> Result<OriginalRun, Error> {
+    fn original(&mut self, instrumented: &[Option<u64>]) -> Result<OriginalRun, Error> {
         let (job, prepared) = (self.job, self.prepared);
         let module = self.driver.load(job.text.as_bytes())?;
-        let run = prepared.reset(self.driver, job).and_then(|()| {
+        let mut prepared = prepared.clone();
+        let reset = prepared.reset(self.driver, job);
+        let run = reset.and_then(|()| prepared.begin(self.driver, job, module, 0)).and_then(|()| {
             let stats = self.driver.launch(module, &job.kernel, &job.config, &prepared.params)?;
-            let mut changed = Vec::new();
-            // One buffer at a time, because the buffers of the instrumented run are in memory as well.
-            for (i, (arg, other)) in job.args.iter().zip(instrumented).enumerate() {
-                if prepared.content(self.driver, job, i)? != *other {
-                    changed.push(arg.name.clone());
-                }
-            }
+            let now = prepared.digests(self.driver, job)?;
+            let differs = job.args.iter().zip(now.iter().zip(instrumented)).filter(|(_, (a, b))| a != b);
+            let changed = differs.map(|(arg, _)| arg.name.clone()).collect();
             Ok(OriginalRun { stats, changed })
         });
         let unloaded = self.driver.unload(module);

@@ -10,6 +10,7 @@ use prlx_trace::ids::Nanos;
 use prlx_trace::{Bytes, Process, Trace};
 
 use crate::error::{Error, ErrorKind};
+use crate::files;
 
 /// Extension of the recording of a process.
 pub(super) const EXTENSION: &str = "prlx";
@@ -43,10 +44,10 @@ pub struct ProcessFile {
 /// If the file cannot be read.
 pub fn map_file(path: &Path) -> Result<Bytes, Error> {
     let mapped = || -> io::Result<Bytes> {
-        let file = File::open(path)?;
+        let file = files::open(path)?;
         // A pipe has no length and cannot be mapped.
         if !file.metadata()?.is_file() {
-            return Ok(Arc::new(fs::read(path)?));
+            return Ok(Arc::new(files::read(path)?));
         }
         #[allow(unsafe_code, reason = "mapping a file")]
         // SAFETY: A mapping is sound as long as nobody truncates the file. If another process writes to it,
@@ -69,7 +70,7 @@ pub(super) fn refuse(message: String) -> Error {
 /// Reads the description of the process from the start of a file.
 pub(super) fn process_of(path: &Path) -> Option<Process> {
     let mut front = Vec::new();
-    io::Read::read_to_end(&mut io::Read::take(File::open(path).ok()?, FRONT as u64), &mut front).ok()?;
+    io::Read::read_to_end(&mut io::Read::take(files::open(path).ok()?, FRONT as u64), &mut front).ok()?;
     Trace::read_index(&front).ok()?.process
 }
 

@@ -29,6 +29,7 @@ fn job(ctas: u32, threads: u32) -> Job {
         expect: None,
         map: None,
         place: None,
+        variable: false,
     };
     Job {
         name: "job.toml".into(),
@@ -47,6 +48,7 @@ fn job(ctas: u32, threads: u32) -> Job {
             Arg { name: "y".into(), value: ArgValue::Buffer(buffer) },
             Arg { name: "n".into(), value: ArgValue::Scalar(Scalar::S32, 5) },
         ],
+        before: Vec::new(),
     }
 }
 

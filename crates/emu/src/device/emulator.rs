@@ -90,6 +90,9 @@ impl Default for Options {
 
 /// Maximum shared memory of a CTA in bytes, as on an H200.
 const MAX_SHARED: u64 = 227 << 10;
+/// Bytes that are read from a buffer at a time.
+const PIECE: usize = 1 << 20;
+static ZEROS: [u8; PIECE] = [0; PIECE];
 /// Maximum number of threads in a CTA.
 const MAX_THREADS: u64 = 1024;
 
@@ -464,6 +467,13 @@ impl Driver for Emulator {
         Ok(())
     }
 
+    fn variable(&mut self, module: ModuleHandle, name: &str) -> Result<(DevicePtr, u64), Error> {
+        let found = self.symbol(module, name).and_then(|at| self.allocation(at));
+        found.ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("the module has no variable `{name}` in memory"))
+        })
+    }
+
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
         let owner = Owner::User("a buffer".into());
         let Some(at) = self.memory.alloc(bytes, align, self.limit(), owner) else {
@@ -512,12 +522,24 @@ impl Driver for Emulator {
             return Ok(());
         }
         let (region, off) = self.region(at, bytes.len() as u64)?;
-        region.read(off, bytes);
+        let pages = region.pages();
+        for (i, piece) in bytes.chunks_mut(PIECE).enumerate() {
+            let off = off + (i * PIECE) as u64;
+            if !pages.as_ref().is_some_and(|p| p.untouched(region, off, piece.len() as u64)) {
+                region.read(off, piece);
+            } else if *piece != ZEROS[..piece.len()] {
+                piece.fill(0);
+            }
+        }
         Ok(())
     }
 
     fn fill(&mut self, at: DevicePtr, bytes: u64, value: u8) -> Result<(), Error> {
         if bytes == 0 {
+            return Ok(());
+        }
+        if value == 0 && self.memory.renew(at.0, bytes) {
+            self.memory.mark_written(at.0, bytes);
             return Ok(());
         }
         let (region, off) = self.region(at, bytes)?;

@@ -96,6 +96,17 @@ impl Memory {
         self.freed.push((base, a.region.len()));
         true
     }
+    /// Makes a whole allocation zeros again, without writing them. False if the range is another one, or
+    /// memory of the host.
+    pub fn renew(&mut self, at: u64, bytes: u64) -> bool {
+        let Ok(i) = self.allocations.binary_search_by_key(&at, |a| a.base) else { return false };
+        let region = &mut self.allocations[i].region;
+        let whole = region.owned() && region.len() == bytes;
+        if whole {
+            *region = Region::new(bytes);
+        }
+        whole
+    }
     /// The allocation that holds `at`, and its index: a hint for the next call.
     #[inline(always)]
     pub fn find(&self, at: u64, hint: &mut usize) -> Option<&Allocation> {

@@ -13,12 +13,39 @@
 
 #![allow(unsafe_code, reason = "atomic access of several widths to one buffer")]
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use std::sync::{Mutex, PoisonError};
 
 use prlx_lanes::{LANES, V32, V64};
+
+/// Bytes from which on the system maps the memory of a region page by page.
+const LARGE: u64 = 16 << 20;
+/// Bytes of a page of the system.
+const PAGE: u64 = 4096;
+
+/// The system's list of the pages of this process.
+#[derive(Debug)]
+pub struct Pages(File);
+
+impl Pages {
+    /// `None` where the system has no such list, or pages of another size.
+    fn open() -> Option<Pages> {
+        if cfg!(target_arch = "x86_64") { File::open("/proc/self/pagemap").ok().map(Pages) } else { None }
+    }
+    /// Whether a range was never accessed since [`Region::new`]: it is zeros.
+    pub fn untouched(&self, region: &Region, off: u64, bytes: u64) -> bool {
+        let start = region.start.addr().get() as u64 + off;
+        let (first, end) = (start / PAGE, (start + bytes).div_ceil(PAGE));
+        let mut entries = vec![0; (end - first) as usize * 8];
+        // The two highest bits of an entry: the page is in memory, or swapped out.
+        self.0.read_exact_at(&mut entries, first * 8).is_ok()
+            && entries.iter().skip(7).step_by(8).all(|b| b >> 6 == 0)
+    }
+}
 
 /// A buffer of bytes that several threads may access.
 pub struct Region {
@@ -94,6 +121,14 @@ impl Region {
         // SAFETY: from `start` on there are so many words, which live as long as `self` and are only accessed
         // atomically.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
+    }
+    /// Whether the region owns its bytes.
+    pub fn owned(&self) -> bool {
+        self.owned
+    }
+    /// The pages of a large region that owns its bytes, if the system lists them.
+    pub fn pages(&self) -> Option<Pages> {
+        if self.owned && self.len >= LARGE { Pages::open() } else { None }
     }
     /// The size in bytes.
     pub fn len(&self) -> u64 {

@@ -376,7 +376,8 @@ fn a_value_that_its_thread_uses_is_a_race() {
     assert_eq!(f.what.matches("of another warp").count(), 1, "{f:#?}");
     // Of the other half of a warp, exchanges bring the values to the half that stores.
     let half = "and.b32 %r1, %r0, 15;\nmul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd2, %rd2, %rd0;\n\
-                ld.global.u32 %r2, [%rd2];\nshfl.sync.bfly.b32 %r3, %r2, 16, 31, -1;\nsetp.lt.u32 %p1, %r0, 16;\n\
+                ld.global.u32 %r2, [%rd2];\nshfl.sync.bfly.b32 %r3, %r2, 16, 31, -1;\n\
+                setp.lt.u32 %p1, %r0, 16;\n\
                 @%p1 st.global.u32 [%rd2], %r3;";
     racy(&Case::new(half));
 }

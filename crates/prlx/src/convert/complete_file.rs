@@ -1,10 +1,11 @@
 //! Writes files that appear under their names only when they are complete.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use prlx_driver::files;
 
 /// The writer of a file that is not complete yet.
 pub type Out = BufWriter<File>;
@@ -14,16 +15,12 @@ pub type Out = BufWriter<File>;
 /// # Errors
 /// If the file cannot be written, or `write` fails.
 pub fn write_complete<T>(path: &Path, write: impl FnOnce(Out) -> Result<(T, Out)>) -> Result<T> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let part = Path::new(&part);
     let all = || -> Result<T> {
-        let (value, mut out) = write(BufWriter::new(File::create(part)?))?;
+        let (file, unfinished) = files::create(path)?;
+        let (value, mut out) = write(BufWriter::new(file))?;
         out.flush()?;
-        fs::rename(part, path)?;
+        unfinished.finish()?;
         Ok(value)
     };
-    all()
-        .inspect_err(|_| drop(fs::remove_file(part)))
-        .with_context(|| format!("cannot write {}", path.display()))
+    all().with_context(|| format!("cannot write {}", path.display()))
 }

@@ -32,7 +32,8 @@ impl MappedFile {
     /// # Errors
     /// If the file cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<MappedFile> {
-        let file = fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file =
+            prlx_driver::files::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         #[allow(unsafe_code, reason = "mapping a file")]
         // SAFETY: `Mmap::map` requires that the file does not change while it is mapped. Another process may
         // change it: then a read sees old or new bytes, and every reader of these bytes checks them. If the
@@ -116,7 +117,8 @@ pub fn identify(path: &Path) -> Result<Input> {
         return Ok(Input::Session(entries));
     }
     let mut magic = [0; 8];
-    let mut file = fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut file =
+        prlx_driver::files::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(if file.read_exact(&mut magic).is_ok() && is_v1(&magic) { Input::File } else { Input::Other })
 }
 
@@ -164,7 +166,7 @@ pub fn ids_in_a(separate: bool, tables: [&SiteTable; 2]) -> HashMap<u32, u32> {
 }
 
 fn json(path: &Path) -> Result<Vec<u8>> {
-    let file = fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let file = prlx_driver::files::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut text = Vec::new();
     file.take(MAX_JSON).read_to_end(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(text)

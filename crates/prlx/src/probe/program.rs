@@ -83,7 +83,7 @@ fn watch(over: Receiver<()>, interval: Duration, folder: &Path, show: LiveTables
         files.sort();
         // A file may have gone by now.
         let traces = files.iter().filter_map(|path| {
-            let trace = Trace::read(&std::fs::read(path).ok()?).ok()?;
+            let trace = Trace::read(&prlx_driver::files::read(path).ok()?).ok()?;
             Some((path.display().to_string(), trace))
         });
         let tables = tables(&traces.collect::<Vec<_>>());

@@ -86,7 +86,8 @@ pub fn named(word: &OsStr, monitor: &Monitor<'_>) -> Result<NamedScript> {
 
 /// Reads a program of PRLX's language, or, if the file's name ends in `.toml`, of Neutrino's.
 fn from_file(path: &Path, monitor: &Monitor<'_>) -> Result<Arc<Script>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        prlx_driver::files::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let name = path.display().to_string();
     if path.extension() != Some(OsStr::new("toml")) {
         return from_text(&text, &name);

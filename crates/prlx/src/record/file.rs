@@ -1,10 +1,11 @@
 //! Writes recordings to files.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use prlx_driver::files;
 use prlx_driver::workers::WORKERS;
 use prlx_trace::Trace;
 
@@ -15,27 +16,18 @@ use prlx_trace::Trace;
 /// # Errors
 /// If the file cannot be written.
 pub fn save(trace: &Trace, path: &Path) -> Result<u64> {
-    let special = fs::metadata(path).is_ok_and(|m| !m.is_file());
-    let mut part = path.as_os_str().to_owned();
-    part.push(if special { "" } else { ".part" });
-    let part = Path::new(&part);
     let write = || -> Result<u64> {
-        let mut file = Counted { file: BufWriter::new(File::create(part)?), bytes: 0 };
+        let (file, unfinished) = files::create(path)?;
+        let mut file = Counted { file: BufWriter::new(file), bytes: 0 };
         trace.write_parallel(&mut file, &WORKERS)?;
         file.flush()?;
-        if !special {
+        if file.file.get_ref().metadata()?.is_file() {
             file.file.get_ref().sync_all()?;
-            fs::rename(part, path)?;
         }
+        unfinished.finish()?;
         Ok(file.bytes)
     };
-    write()
-        .inspect_err(|_| {
-            if !special {
-                drop(fs::remove_file(part));
-            }
-        })
-        .with_context(|| format!("cannot write {}", path.display()))
+    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A file that counts the bytes written to it.

@@ -12,7 +12,7 @@ use crate::ui::Ui;
 /// Prints tables, and writes the files that the options ask for.
 pub fn print(tallies: &Tallies, title: &str, args: &TableArgs, ui: &Ui) -> Result<()> {
     let write = |path: &Path, text: Vec<u8>| {
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+        prlx_driver::files::write(path, &text).with_context(|| format!("cannot write {}", path.display()))
     };
     if let Some(path) = &args.html {
         let mut page = Vec::new();
