@@ -36,7 +36,12 @@ def plot_warp_timeline(trace, warp_idx=None, save_path=None):
     warps = trace.warps() if warp_idx is None else [trace.warp(warp_idx)]
     shown = list(warps)[:_WARPS]
     cells = [
-        (x, y, _COLOURS[event.event_type % len(_COLOURS)], f"{event.event_type_name}, site {event.site_id:#x}")
+        (
+            x,
+            y,
+            _COLOURS[event.event_type % len(_COLOURS)],
+            f"{event.event_type_name}, site {event.site_id:#x}",
+        )
         for y, warp in enumerate(shown)
         for x, event in enumerate(warp.events[:_EVENTS])
     ]

@@ -25,7 +25,9 @@ def main(words):
     watch = commands.add_parser("watch", help="run a script with the training monitor")
     watch.add_argument("--output-dir", default="prlx-monitor", metavar="DIR", help="folder of the reports")
     watch.add_argument("--threshold", type=float, default=2.0, metavar="X", help="loss spike: times the mean")
-    watch.add_argument("--grad-threshold", type=float, default=100.0, metavar="X", help="largest gradient norm")
+    watch.add_argument(
+        "--grad-threshold", type=float, default=100.0, metavar="X", help="largest gradient norm"
+    )
     watch.add_argument("--window", type=int, default=50, metavar="N", help="steps of history")
     watch.add_argument("script")
     watch.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -132,7 +134,9 @@ def _diff_steps(options):
     steps = _kept(options.dir)
     for number in (options.step_a, options.step_b):
         if number not in steps:
-            raise ValueError(f"step {number} was not kept: {options.dir} has {', '.join(map(str, sorted(steps)))}")
+            raise ValueError(
+                f"step {number} was not kept: {options.dir} has {', '.join(map(str, sorted(steps)))}"
+            )
     a, b = steps[options.step_a], steps[options.step_b]
     print(f"loss       {a['loss']} in step {a['step']}, {b['loss']} in step {b['step']}")
     print(f"grad norm  {a['grad_norm']} and {b['grad_norm']}")

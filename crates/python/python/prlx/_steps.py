@@ -224,7 +224,9 @@ class _Observer:
             if isinstance(module, torch.jit.ScriptModule):
                 continue
             if self.run.compiled:
-                before, after = (partial(f, path, self.run.passed) for f in (_compiled_input, _compiled_output))
+                before, after = (
+                    partial(f, path, self.run.passed) for f in (_compiled_input, _compiled_output)
+                )
             else:
                 before, after = (partial(f, path) for f in (self._before, self._after))
             self._modules.append(module.register_forward_pre_hook(before, with_kwargs=True))
