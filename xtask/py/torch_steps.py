@@ -1,7 +1,7 @@
 """What `prlx.torch.compare_steps` and the training monitor do on a GPU: torch_steps.py WHEEL
 
-It needs PyTorch with a GPU. The wheel is unpacked into a temporary folder. The program prints one line for each
-case: what was expected, what came, and the time. It ends with 1 if a case failed. Cases run twice: as a plain
+It needs PyTorch with a GPU. The wheel is unpacked into a temporary folder. The program prints one line for
+each case: what was expected, what came, and the time. It ends with 1 if a case failed. Cases run twice: as a plain
 program, and under `prlx record`, where reports also name launches and their kernels.
 """
 

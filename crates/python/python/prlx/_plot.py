@@ -1,6 +1,8 @@
-"""Pictures of recordings of PRLX 0.x, with the names of PRLX 0.5: `plot_warp_timeline`, `plot_divergence_heatmap`.
+"""Pictures of recordings of PRLX 0.x, with the names of PRLX 0.5: `plot_warp_timeline`,
+`plot_divergence_heatmap`.
 
-A picture is SVG text, which notebooks show. Recordings of this version have `prlx timeline` and the report's page.
+A picture is SVG text, which notebooks show. Recordings of this version have `prlx timeline` and the report's
+page.
 """
 
 from html import escape

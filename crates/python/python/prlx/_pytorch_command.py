@@ -1,7 +1,8 @@
 """`prlx pytorch watch`, `diff-steps` and `report`: the training monitor for a script, and what it wrote.
 
-`watch` runs a script and watches the module that is called first with gradients, until the process ends. A step
-ends with `step()` of an optimizer. A result with one element of an outermost module call counts as the loss.
+`watch` runs a script and watches the module that is called first with gradients, until the process ends. A
+step ends with `step()` of an optimizer. A result with one element of an outermost module call counts as the
+loss.
 
 Limitations: losses from functions, as `torch.nn.functional.cross_entropy`, are not seen.
 """

@@ -5,12 +5,12 @@ whose output, or whose gradients, differ.
 
     print(prlx.torch.compare_steps(model, batch, setups=["eager", "compile"]))
 
-Numbers are compared, not bits: element by element, ``|a - b| <= atol + rtol * max(|a|, s)``, where ``s`` is the
-root mean square of the reference's tensor. The default ``rtol`` is that of the least precise type of numbers
-so far in the step (``RTOL``), since later modules get what earlier ones rounded.
+Numbers are compared, not bits: element by element, ``|a - b| <= atol + rtol * max(|a|, s)``, where ``s`` is
+the root mean square of the reference's tensor. The default ``rtol`` is that of the least precise type of
+numbers so far in the step (``RTOL``), since later modules get what earlier ones rounded.
 
-Limitations: the state of an optimizer is not compared. Inside of compiled code, gradients of module outputs do
-not exist; gradients of parameters do. Dropout draws other random numbers in compiled code, unless
+Limitations: the state of an optimizer is not compared. Inside of compiled code, gradients of module outputs
+do not exist; gradients of parameters do. Dropout draws other random numbers in compiled code, unless
 ``torch._inductor.config.fallback_random`` is set.
 """
 
@@ -75,8 +75,8 @@ def compare_steps(model, batch, setups=("eager", "compile"), *, loss=None, rtol=
     model: a ``torch.nn.Module``, on any device; in training or evaluation mode, as it is.
     batch: its inputs: a tensor, a tuple of positional arguments, or a dictionary of keyword arguments.
     setups: ``"eager"``, ``"compile"`` (or ``"compile:MODE"``), ``"autocast"`` (bfloat16; or
-        ``"autocast:float16"``), a function ``f(model, *inputs)`` that returns the model's output, or a pair of
-        a name and such a function.
+        ``"autocast:float16"``), a function ``f(model, *inputs)`` that returns the model's output, or a pair
+        of a name and such a function.
     loss: a function of the output that returns a number. Without it, the output itself or its ``loss`` is
         differentiated if it is one number; else there is no backward pass.
     rtol, atol: how far numbers may be apart.
@@ -152,8 +152,8 @@ class Comparison:
 
 
 class Steps:
-    """What :func:`compare_steps` found: ``comparisons`` has a :class:`Comparison` for each set-up but the first,
-    ``first`` is the first difference of the first set-up that differs."""
+    """What :func:`compare_steps` found: ``comparisons`` has a :class:`Comparison` for each set-up but the
+    first, ``first`` is the first difference of the first set-up that differs."""
 
     def __init__(self, model, reference, comparisons):
         self.model = type(model).__name__
