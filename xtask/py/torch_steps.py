@@ -1,7 +1,7 @@
 """What `prlx.torch.compare_steps` and the training monitor do on a GPU: torch_steps.py WHEEL
 
-It needs PyTorch with a GPU. The wheel is unpacked into a temporary folder. The program prints one line for each
-case: what was expected, what came, and the time. It ends with 1 if a case failed. Cases run twice: as a plain
+It needs PyTorch with a GPU. The wheel is unpacked into a temporary folder. The program prints one line for
+each case: what was expected, what came, and the time. It ends with 1 if a case failed. Cases run twice: as a plain
 program, and under `prlx record`, where reports also name launches and their kernels.
 """
 
@@ -93,7 +93,9 @@ class Cases:
     def row(self, name, expected, got, began, good=None):
         good = expected == got if good is None else good
         self.rows.append((name, str(expected), str(got), time.perf_counter() - began, good))
-        print(f"{'ok  ' if good else 'FAIL'} {name:<34} {time.perf_counter() - began:6.1f} s  {got}", flush=True)
+        print(
+            f"{'ok  ' if good else 'FAIL'} {name:<34} {time.perf_counter() - began:6.1f} s  {got}", flush=True
+        )
         if not good:
             print(f"     expected {expected}", flush=True)
 
@@ -123,7 +125,9 @@ class Cases:
         self.compare("eager, twice", ["eager", "eager"], "same")
         self.compare("compile", ["eager", "compile"], "same")
         self.compare("autocast bfloat16, float16", ["eager", "autocast", "autocast:float16"], "same")
-        self.compare("autocast within 1e-6", ["eager", "autocast"], "forward blocks.0.attention.qkv", rtol=1e-6)
+        self.compare(
+            "autocast within 1e-6", ["eager", "autocast"], "forward blocks.0.attention.qkv", rtol=1e-6
+        )
 
         def other_scale(model, words):
             attention = model.blocks[2].attention
@@ -186,7 +190,9 @@ class Cases:
         if recorded() and found is not None and found.first is not None:
             began = time.perf_counter()
             kernels = (found.first.kernels or {}).get("wrong", [])
-            self.row("its launch is named", "gelu_rows", next((k for k in kernels if "gelu" in k), kernels), began)
+            self.row(
+                "its launch is named", "gelu_rows", next((k for k in kernels if "gelu" in k), kernels), began
+            )
 
     def training(self, monitor=None, fault_at=None, steps=20):
         """Trains. Returns the losses and the milliseconds of a step."""
@@ -240,7 +246,13 @@ class Cases:
             got = first and f"{first.type.value} {first.phase} {first.module}"
             self.row("a planted NaN", "nan forward blocks.2.act", got, began)
             if recorded():
-                self.row("its launches", "a range", first and first.launches, began, good=bool(first and first.launches))
+                self.row(
+                    "its launches",
+                    "a range",
+                    first and first.launches,
+                    began,
+                    good=bool(first and first.launches),
+                )
             print("     " + json.dumps(monitor.report()["anomalies"][:1]), flush=True)
         began = time.perf_counter()
         with prlx.pytorch_trace("a part") as part:

@@ -76,6 +76,7 @@ pub fn diff_sessions(
         seen.extend(here);
         let process = report.processes.len() as u64;
         report.add([&a, &b], &options)?;
+        name_files(&mut report, [(&sides[0], *i), (&sides[1], *j)]);
         if let Some(views) = views {
             scene.add([&a, &b], &report, process, views, &PathViewOptions::default())?;
         }
@@ -104,6 +105,17 @@ pub fn diff_sessions(
         bail!("the launch filter matches no launch that both sides have");
     }
     Ok(Compared { report, scene })
+}
+
+/// Names the last pair of processes after its files, if these are recordings of launch files in a folder:
+/// they have no process.
+fn name_files(report: &mut Report, files: [(&Session, usize); 2]) {
+    let Some(pair) = report.processes.last_mut() else { return };
+    for (name, (session, i)) in pair.names.iter_mut().zip(files) {
+        if name.is_empty() && session.is_folder() {
+            *name = session.files[i].path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        }
+    }
 }
 
 /// Removes the launches of a trace outside of a part.

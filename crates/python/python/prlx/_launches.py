@@ -23,8 +23,8 @@ def launch_range(first):
 
 
 def kernels(ranges):
-    """Names of the kernels of each of these ranges of launches, from the recording that this process writes. A
-    launch that is not written yet has the name ``"?"``."""
+    """Names of the kernels of each of these ranges of launches, from the recording that this process writes.
+    A launch that is not written yet has the name ``"?"``."""
     folder = json.loads(os.environ["PRLX_SESSION"])["folder"]
     names = {}
     for file in glob.glob(os.path.join(glob.escape(folder), f"*.{os.getpid()}.prlx")):

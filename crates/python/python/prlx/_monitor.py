@@ -1,11 +1,11 @@
-"""The training monitor: watches loss, gradient norm, throughput and the outputs of modules, and names the first
-module whose numbers left their history.
+"""The training monitor: watches loss, gradient norm, throughput and the outputs of modules, and names the
+first module whose numbers left their history.
 
-Every step keeps one number for each module's output and each parameter's gradient: the largest magnitude, NaN if
-one element is NaN. They stay on the device until the step ends; then one transfer brings them to the host.
+Every step keeps one number for each module's output and each parameter's gradient: the largest magnitude, NaN
+if one element is NaN. They stay on the device until the step ends; then one transfer brings them to the host.
 
-Invariants: training computes the same numbers with and without the monitor, and draws the same random numbers.
-The monitor raises nothing because of what it sees.
+Invariants: training computes the same numbers with and without the monitor, and draws the same random
+numbers. The monitor raises nothing because of what it sees.
 
 Limitations: of a compiled module, only its output and the gradients of its parameters are seen. Each observed
 tensor costs one reduction, and each step waits for the device once. Gradients that overflow because a
@@ -210,8 +210,8 @@ class PrlxTrainingMonitor:
 
     @property
     def last_step(self):
-        """The last step: ``number``, ``seconds``, ``loss``, ``grad_norm``, ``values`` (the largest magnitudes by
-        phase and name) and ``anomalies``; `None` before the first."""
+        """The last step: ``number``, ``seconds``, ``loss``, ``grad_norm``, ``values`` (the largest magnitudes
+        by phase and name) and ``anomalies``; `None` before the first."""
         return self._history[-1] if self._history else None
 
     def close(self):
@@ -257,7 +257,8 @@ class PrlxTrainingMonitor:
         loss, norm, *values = _numbers([context._loss, norm, *self._values])
         named, counts = {}, {}
         for name, value, count in zip(self._names, values, self._counts):
-            # A module that is called many times, or a parameter of several passes, has the worst of its values.
+            # A module that is called many times, or a parameter of several passes, has the worst of its
+            # values.
             if name not in named or value > named[name] or math.isnan(value):
                 named[name], counts[name] = value, count
         if self._order is not None:
@@ -390,8 +391,8 @@ class PrlxTrainingMonitor:
         return "\n".join(lines) + "\n"
 
     def report(self):
-        """Writes `training_report.json`. Returns its content: number of steps, steps and items per second, the
-        last loss, and the anomalies."""
+        """Writes `training_report.json`. Returns its content: number of steps, steps and items per second,
+        the last loss, and the anomalies."""
         last = self.last_step
         data = {
             "steps": self._steps,

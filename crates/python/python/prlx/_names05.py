@@ -1,10 +1,12 @@
-"""Names of PRLX 0.5 for programs that record themselves: `enable`, `enable_pytorch`, `session`, `pytorch_trace`.
+"""Names of PRLX 0.5 for programs that record themselves: `enable`, `enable_pytorch`, `session`,
+`pytorch_trace`.
 
-PRLX 0.5 instrumented kernels from inside of the process. Now `prlx record` does, from outside: a process that it
-started is recorded from the beginning, and these names have little to do. Elsewhere, the CPU device records.
+PRLX 0.5 instrumented kernels from inside of the process. Now `prlx record` does, from outside: a process that
+it started is recorded from the beginning, and these names have little to do. Elsewhere, the CPU device
+records.
 
-Limitations: a process on a GPU that `prlx record` did not start cannot be recorded; the error says so. Ranges are
-not part of a recording: `Range.launches` has the numbers for `--launch`.
+Limitations: a process on a GPU that `prlx record` did not start cannot be recorded; the error says so. Ranges
+are not part of a recording: `Range.launches` has the numbers for `--launch`.
 """
 
 import contextlib
@@ -80,9 +82,11 @@ def pytorch_trace(name):
 
 @contextlib.contextmanager
 def session(path, *, arch="sm_90", level="path"):
-    """Records every launch inside, on the CPU device, into files of the folder ``path``: ``0.KERNEL.prlx``, ….
+    """Records every launch inside, on the CPU device, into files of the folder ``path``: ``0.KERNEL.prlx``
+    and so on.
 
-    Under `prlx record`, launches go to its recording, and nothing is written to ``path``. Gives a :class:`Range`.
+    Under `prlx record`, launches go to its recording, and nothing is written to ``path``. Gives a
+    :class:`Range`.
     """
     first = launch_count()
     part = Range(os.fspath(path))

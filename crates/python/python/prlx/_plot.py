@@ -1,6 +1,8 @@
-"""Pictures of recordings of PRLX 0.x, with the names of PRLX 0.5: `plot_warp_timeline`, `plot_divergence_heatmap`.
+"""Pictures of recordings of PRLX 0.x, with the names of PRLX 0.5: `plot_warp_timeline`,
+`plot_divergence_heatmap`.
 
-A picture is SVG text, which notebooks show. Recordings of this version have `prlx timeline` and the report's page.
+A picture is SVG text, which notebooks show. Recordings of this version have `prlx timeline` and the report's
+page.
 """
 
 from html import escape
@@ -36,7 +38,12 @@ def plot_warp_timeline(trace, warp_idx=None, save_path=None):
     warps = trace.warps() if warp_idx is None else [trace.warp(warp_idx)]
     shown = list(warps)[:_WARPS]
     cells = [
-        (x, y, _COLOURS[event.event_type % len(_COLOURS)], f"{event.event_type_name}, site {event.site_id:#x}")
+        (
+            x,
+            y,
+            _COLOURS[event.event_type % len(_COLOURS)],
+            f"{event.event_type_name}, site {event.site_id:#x}",
+        )
         for y, warp in enumerate(shown)
         for x, event in enumerate(warp.events[:_EVENTS])
     ]

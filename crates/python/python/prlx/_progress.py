@@ -1,5 +1,4 @@
-"""Progress of long calls: one line on a terminal or in a notebook, nothing elsewhere. Warnings are Python warnings.
-"""
+"""Progress of long calls: one line on a terminal or in a notebook, nothing elsewhere. Warnings are Python warnings."""
 
 import sys
 import warnings

@@ -1,7 +1,8 @@
 """`prlx pytorch watch`, `diff-steps` and `report`: the training monitor for a script, and what it wrote.
 
-`watch` runs a script and watches the module that is called first with gradients, until the process ends. A step
-ends with `step()` of an optimizer. A result with one element of an outermost module call counts as the loss.
+`watch` runs a script and watches the module that is called first with gradients, until the process ends. A
+step ends with `step()` of an optimizer. A result with one element of an outermost module call counts as the
+loss.
 
 Limitations: losses from functions, as `torch.nn.functional.cross_entropy`, are not seen.
 """
@@ -25,7 +26,9 @@ def main(words):
     watch = commands.add_parser("watch", help="run a script with the training monitor")
     watch.add_argument("--output-dir", default="prlx-monitor", metavar="DIR", help="folder of the reports")
     watch.add_argument("--threshold", type=float, default=2.0, metavar="X", help="loss spike: times the mean")
-    watch.add_argument("--grad-threshold", type=float, default=100.0, metavar="X", help="largest gradient norm")
+    watch.add_argument(
+        "--grad-threshold", type=float, default=100.0, metavar="X", help="largest gradient norm"
+    )
     watch.add_argument("--window", type=int, default=50, metavar="N", help="steps of history")
     watch.add_argument("script")
     watch.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -132,7 +135,9 @@ def _diff_steps(options):
     steps = _kept(options.dir)
     for number in (options.step_a, options.step_b):
         if number not in steps:
-            raise ValueError(f"step {number} was not kept: {options.dir} has {', '.join(map(str, sorted(steps)))}")
+            raise ValueError(
+                f"step {number} was not kept: {options.dir} has {', '.join(map(str, sorted(steps)))}"
+            )
     a, b = steps[options.step_a], steps[options.step_b]
     print(f"loss       {a['loss']} in step {a['step']}, {b['loss']} in step {b['step']}")
     print(f"grad norm  {a['grad_norm']} and {b['grad_norm']}")

@@ -1,8 +1,8 @@
 """Runs one step of a PyTorch model, and keeps what went into its modules, what they returned, and gradients.
 
-A step is: forward, loss, backward. Forward hooks copy the inputs and outputs of every module; hooks of tensors
-copy the gradients that arrive at the outputs. Inside of compiled code, the copies become outputs of the compiled
-graph, and gradients of module outputs do not exist: there, gradients of parameters remain.
+A step is: forward, loss, backward. Forward hooks copy the inputs and outputs of every module; hooks of
+tensors copy the gradients that arrive at the outputs. Inside of compiled code, the copies become outputs of
+the compiled graph, and gradients of module outputs do not exist: there, gradients of parameters remain.
 
 Invariants:
 - Every step begins with the same parameters, buffers and states of random generators. Afterwards all of them,
@@ -224,7 +224,9 @@ class _Observer:
             if isinstance(module, torch.jit.ScriptModule):
                 continue
             if self.run.compiled:
-                before, after = (partial(f, path, self.run.passed) for f in (_compiled_input, _compiled_output))
+                before, after = (
+                    partial(f, path, self.run.passed) for f in (_compiled_input, _compiled_output)
+                )
             else:
                 before, after = (partial(f, path) for f in (self._before, self._after))
             self._modules.append(module.register_forward_pre_hook(before, with_kwargs=True))

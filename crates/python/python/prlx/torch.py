@@ -5,12 +5,12 @@ whose output, or whose gradients, differ.
 
     print(prlx.torch.compare_steps(model, batch, setups=["eager", "compile"]))
 
-Numbers are compared, not bits: element by element, ``|a - b| <= atol + rtol * max(|a|, s)``, where ``s`` is the
-root mean square of the reference's tensor. The default ``rtol`` is that of the least precise type of numbers
-so far in the step (``RTOL``), since later modules get what earlier ones rounded.
+Numbers are compared, not bits: element by element, ``|a - b| <= atol + rtol * max(|a|, s)``, where ``s`` is
+the root mean square of the reference's tensor. The default ``rtol`` is that of the least precise type of
+numbers so far in the step (``RTOL``), since later modules get what earlier ones rounded.
 
-Limitations: the state of an optimizer is not compared. Inside of compiled code, gradients of module outputs do
-not exist; gradients of parameters do. Dropout draws other random numbers in compiled code, unless
+Limitations: the state of an optimizer is not compared. Inside of compiled code, gradients of module outputs
+do not exist; gradients of parameters do. Dropout draws other random numbers in compiled code, unless
 ``torch._inductor.config.fallback_random`` is set.
 """
 
@@ -37,8 +37,29 @@ RTOL = {
 _RTOL_8_BITS = 0.25
 _RTOL_TF32 = 4e-3
 # Operations that only move, convert or allocate.
-_MOVES = {"_to_copy", "t", "transpose", "view", "_unsafe_view", "detach", "alias", "clone", "expand", "permute"}
-_MOVES |= {"unsqueeze", "squeeze", "reshape", "slice", "select", "as_strided", "split", "unbind", "lift_fresh"}
+_MOVES = {
+    "_to_copy",
+    "t",
+    "transpose",
+    "view",
+    "_unsafe_view",
+    "detach",
+    "alias",
+    "clone",
+    "expand",
+    "permute",
+}
+_MOVES |= {
+    "unsqueeze",
+    "squeeze",
+    "reshape",
+    "slice",
+    "select",
+    "as_strided",
+    "split",
+    "unbind",
+    "lift_fresh",
+}
 _MOVES |= {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 # Launches of a module whose kernels a report names.
 _KERNELS = 8
@@ -54,8 +75,8 @@ def compare_steps(model, batch, setups=("eager", "compile"), *, loss=None, rtol=
     model: a ``torch.nn.Module``, on any device; in training or evaluation mode, as it is.
     batch: its inputs: a tensor, a tuple of positional arguments, or a dictionary of keyword arguments.
     setups: ``"eager"``, ``"compile"`` (or ``"compile:MODE"``), ``"autocast"`` (bfloat16; or
-        ``"autocast:float16"``), a function ``f(model, *inputs)`` that returns the model's output, or a pair of
-        a name and such a function.
+        ``"autocast:float16"``), a function ``f(model, *inputs)`` that returns the model's output, or a pair
+        of a name and such a function.
     loss: a function of the output that returns a number. Without it, the output itself or its ``loss`` is
         differentiated if it is one number; else there is no backward pass.
     rtol, atol: how far numbers may be apart.
@@ -75,7 +96,9 @@ def compare_steps(model, batch, setups=("eager", "compile"), *, loss=None, rtol=
             found = _compare(model, reference, other, rtol, atol)
             if found.first is not None and found.first.phase == "forward":
                 both = (setups[0], setup)
-                found.first.operation = _operation(model, batch, both, state, loss, found.first, found.rtol, atol)
+                found.first.operation = _operation(
+                    model, batch, both, state, loss, found.first, found.rtol, atol
+                )
             if found.first is not None and found.first.launches:
                 found.first.kernels = _kernels(found.first.launches)
             compared.append(found)
@@ -129,8 +152,8 @@ class Comparison:
 
 
 class Steps:
-    """What :func:`compare_steps` found: ``comparisons`` has a :class:`Comparison` for each set-up but the first,
-    ``first`` is the first difference of the first set-up that differs."""
+    """What :func:`compare_steps` found: ``comparisons`` has a :class:`Comparison` for each set-up but the
+    first, ``first`` is the first difference of the first set-up that differs."""
 
     def __init__(self, model, reference, comparisons):
         self.model = type(model).__name__
@@ -222,14 +245,20 @@ def _compare(model, reference, other, rtol, atol):
     rows = _passed(a, b, limits, notes)
     rows += _gradients(a, b, limits, notes)
     changed = [plain.name for plain, hooked in (reference, other) if not _equal(plain, hooked)]
-    total = [_tensors("forward", "", 0, "result", x, y, limits) for x, y in zip(plain_a.result, plain_b.result)]
+    total = [
+        _tensors("forward", "", 0, "result", x, y, limits) for x, y in zip(plain_a.result, plain_b.result)
+    ]
     rows += [row for row in total if row is not None]
     for name in changed:
-        notes.append(f"{name} leaves other bits with hooks than without: what it leaves without is compared as well")
+        notes.append(
+            f"{name} leaves other bits with hooks than without: what it leaves without is compared as well"
+        )
     for name, x in plain_a.gradients.items() if changed else ():
         if (y := plain_b.gradients.get(name)) is not None:
             path, _, parameter = name.rpartition(".")
-            rows.append(_tensors("backward", path, 0, f"gradient of {parameter}, without hooks", x, y, limits))
+            rows.append(
+                _tensors("backward", path, 0, f"gradient of {parameter}, without hooks", x, y, limits)
+            )
     if len(plain_a.result) != len(plain_b.result):
         notes.append(f"the results have {len(plain_a.result)} and {len(plain_b.result)} tensors")
     if not plain_a.trained:
@@ -319,7 +348,9 @@ def _blamed(row, run, arrived):
         return row
     consumers = run.consumers.get((arrived.path, arrived.call), [])
     # Of nested modules, the innermost one computes.
-    paths = [c for c in consumers if not any(o[0].startswith(f"{c[0]}.") or not c[0] and o[0] for o in consumers)]
+    paths = [
+        c for c in consumers if not any(o[0].startswith(f"{c[0]}.") or not c[0] and o[0] for o in consumers)
+    ]
     if len(paths) == 1:
         row.module, row.call = paths[0]
         row.what = f"gradient of its input, the output of {arrived.path or 'the model'}"
@@ -333,7 +364,18 @@ def _tensors(phase, path, call, what, a, b, limits):
         whole = max(a.numel(), b.numel(), 1)
         shapes = f"{what}: the shapes are {tuple(a.shape)} and {tuple(b.shape)}"
         return Difference(
-            phase, path, "", call, shapes, whole, whole, math.inf, math.inf, (), (math.nan, math.nan), limits.now
+            phase,
+            path,
+            "",
+            call,
+            shapes,
+            whole,
+            whole,
+            math.inf,
+            math.inf,
+            (),
+            (math.nan, math.nan),
+            limits.now,
         )
     if a.is_sparse or a.is_nested or a.is_quantized or a.numel() == 0:
         return None
@@ -387,7 +429,9 @@ def _equal(a, b):
     """Whether two steps have the same bits as results and gradients."""
     a, b = ([*run.result, *run.gradients.values()] for run in (a, b))
     return len(a) == len(b) and all(
-        x.shape == y.shape and torch.equal(x.nan_to_num(), y.nan_to_num()) and torch.equal(x.isnan(), y.isnan())
+        x.shape == y.shape
+        and torch.equal(x.nan_to_num(), y.nan_to_num())
+        and torch.equal(x.isnan(), y.isnan())
         for x, y in zip(a, b)
     )
 

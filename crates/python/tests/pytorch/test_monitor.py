@@ -53,7 +53,12 @@ def test_the_module_that_first_leaves_a_nan(tmp_path):
     monitor = prlx.PrlxTrainingMonitor(tmp_path, slow_threshold=1e9)
     train(monitor, fault=lambda m: planted(m.blocks[1].act, "forward", lambda x: torch.sqrt(x - 100)))
     first = monitor.anomalies[0]
-    assert (first.step, first.type, first.module, first.phase) == (8, prlx.AnomalyType.NAN, "blocks.1.act", "forward")
+    assert (first.step, first.type, first.module, first.phase) == (
+        8,
+        prlx.AnomalyType.NAN,
+        "blocks.1.act",
+        "forward",
+    )
     text = (tmp_path / "step_8" / "report.txt").read_text()
     assert text.startswith("step 8: forward: the output of blocks.1.act has NaN")
     assert (tmp_path / "step_8" / "after_9.json").exists()
@@ -73,7 +78,9 @@ def test_a_value_outside_of_its_history(tmp_path):
 def test_a_nan_of_the_backward_pass(tmp_path):
     def fault(model):
         # The derivative of a square root at zero is infinite, and times zero it is NaN.
-        return planted(model.blocks[2].act, "forward", lambda x: torch.sqrt(x * 0) + torch.nn.functional.gelu(x))
+        return planted(
+            model.blocks[2].act, "forward", lambda x: torch.sqrt(x * 0) + torch.nn.functional.gelu(x)
+        )
 
     monitor = prlx.PrlxTrainingMonitor(tmp_path, slow_threshold=1e9)
     train(monitor, fault=fault)

@@ -45,7 +45,12 @@ def test_a_module_with_another_output_is_the_first(step):
 
     found = prlx.torch.compare_steps(*step, ["eager", tanh])
     first = found.first
-    assert (first.phase, first.module, first.kind, first.what) == ("forward", "blocks.2.act", "GELU", "output")
+    assert (first.phase, first.module, first.kind, first.what) == (
+        "forward",
+        "blocks.2.act",
+        "GELU",
+        "output",
+    )
     assert first.operation == "aten.gelu" and 0 < first.wrong <= first.elements
     assert "blocks.2.act (GELU)" in str(found) and json.dumps(found.data)
 
