@@ -38,6 +38,7 @@ def test_a_session_has_a_file_for_each_launch(tmp_path):
         kernel[1, 4](x)
     assert part.launches == (0, 1) and x[0] == 4
     assert sorted(os.listdir(tmp_path / "a")) == ["0.twice.prlx", "1.twice.prlx"]
+    x[:] = 1
     with prlx.session(tmp_path / "b"):
         kernel[1, 4](x)
         kernel[1, 2](x)
