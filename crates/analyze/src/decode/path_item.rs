@@ -80,7 +80,7 @@ impl DecodeLimits {
     /// The limits of a lane if a launch of so many warps is decoded. All warps together then take bounded
     /// work, and what a warp may take does not depend on the others.
     pub(crate) fn shared_by(self, warps: u64) -> DecodeLimits {
-        let share = ((1 << 27) / warps.max(1)).max(1 << 16);
+        let share = ((1 << 27) / warps.max(1)).max(1 << 18);
         DecodeLimits { steps: self.steps.min(share), ..self }
     }
 }
