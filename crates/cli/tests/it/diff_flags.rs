@@ -93,7 +93,10 @@ fn kernels_of_other_names_compare_by_force() {
     let said = text(&done.stdout);
     assert_eq!(done.status.code(), Some(1), "{said}");
     assert!(said.contains("1 Branch  ") && !said.contains("has no match in "), "{said}");
-    assert!(said.contains("`triangular` and `product` are compared as one kernel"), "{said}");
+    assert!(
+        said.contains("`triangular` and `product` have different names, and are compared as one kernel"),
+        "{said}"
+    );
 }
 
 /// A table has all findings, however many are shown.

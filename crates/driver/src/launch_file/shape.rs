@@ -46,9 +46,10 @@ pub(super) fn dims(value: Value<'_>, limits: [u64; 3]) -> Result<Dim3, Error> {
 pub(super) fn config(table: &Table<'_>, kernel: &Signature, seed: u64) -> Result<LaunchConfig, Error> {
     let grid = grid(table.need("grid")?, kernel)?;
     let block = dims(table.need("block")?, BLOCK)?;
-    check_block(table.need("block")?, block, kernel)?;
+    let cluster = cluster(table, grid, kernel)?;
     let shared = table.get("shared").map_or(Ok(0), |v| v.count(SHARED))? as u32;
-    Ok(LaunchConfig { grid, block, cluster: cluster(table, grid, kernel)?, shared, seed })
+    check_block(table.need("block")?, block, kernel)?;
+    Ok(LaunchConfig { grid, block, cluster, shared, seed })
 }
 
 /// Checks whether the kernel can be launched with CTAs of this size.

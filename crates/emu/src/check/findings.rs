@@ -91,6 +91,11 @@ impl FindingLog {
     pub fn step(&mut self) {
         self.now += 1;
     }
+    /// The number of steps checked so far.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
     /// Counts a visit of `who` at which something of this kind was seen, against the step `other` if there is
     /// another side, in the allocation that begins at `base` (0 where that is not the point). `make` is
     /// called the first time. Returns the number of the finding if it is kept.

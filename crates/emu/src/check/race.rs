@@ -145,7 +145,12 @@ struct Pending {
     here: WarpStep,
     reach: Reach,
     finding: Finding,
+    /// The steps at which it was seen, by the count of the log, and their lanes of `here`.
+    visits: Vec<(u64, u32)>,
 }
+
+/// The number of visits of a pending race that are counted one by one.
+const PENDING_VISITS: usize = 64;
 
 /// The barrier of a cluster.
 #[derive(Debug, Default)]
@@ -310,7 +315,13 @@ impl RaceCheck {
             let ready: Vec<PendingKey> = ready.map(|(&key, _)| key).collect();
             for key in ready {
                 let Some(p) = clocks.pending.remove(&key) else { continue };
-                report(cx, p.finding.kind, p.here, key.2.1, key.3, p.reach, || p.finding.clone());
+                for (_, lanes) in p.visits {
+                    // Each is a visit of its own.
+                    cx.log.step();
+                    let here = WarpStep { lanes, ..p.here };
+                    report(cx, p.finding.kind, here, key.2.1, key.3, p.reach, || p.finding.clone());
+                }
+                cx.log.step();
             }
         }
     }
@@ -739,8 +750,16 @@ fn conflict(
         reach != Reach::Ctas && !reader.writes() && stored_only.has(reader.step()) && used & lanes == 0;
     if waits && !cx.log.has(launch, kind, here.step, old.step(), base) {
         let pending = clocks.pending.entry((read.0, read.1, (here.step, old.step()), base));
-        let pending = pending.or_insert_with(|| Pending { readers: 0, here, reach, finding: make() });
+        let pending = pending.or_insert_with(|| {
+            let (finding, visits) = (make(), Vec::new());
+            Pending { readers: 0, here, reach, finding, visits }
+        });
         pending.readers |= lanes;
+        let full = pending.visits.len() == PENDING_VISITS;
+        match pending.visits.last_mut().filter(|(when, _)| full || *when == cx.log.now()) {
+            Some((_, lanes)) => *lanes |= here.lanes,
+            None => pending.visits.push((cx.log.now(), here.lanes)),
+        }
         if pending.reach < reach {
             (pending.reach, pending.finding) = (reach, make());
         }
