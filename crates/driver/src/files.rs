@@ -95,18 +95,10 @@ pub fn create(path: &Path) -> io::Result<(File, Unfinished)> {
         .suffix(".part")
         .permissions(permissions)
         .tempfile_in(folder)
-        .map_err(without_path)?;
+        // Without the name of the unfinished file, which `tempfile` adds.
+        .map_err(|e| fs::metadata(folder).err().unwrap_or_else(|| e.kind().into()))?;
     let (file, part) = part.into_parts();
     Ok((file, Unfinished(Some((part, target)))))
-}
-
-/// The system's error, without the path of the unfinished file that `tempfile` adds.
-fn without_path(e: io::Error) -> io::Error {
-    let inner = e.get_ref().and_then(|e| e.source()).and_then(|e| e.downcast_ref::<io::Error>());
-    match inner.and_then(io::Error::raw_os_error) {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => e,
-    }
 }
 
 impl Unfinished {
