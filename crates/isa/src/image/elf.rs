@@ -156,8 +156,8 @@ impl<'a> Elf<'a> {
     /// A copy of the first section with this name, with its relocated addresses: the number of the section in
     /// the upper half, and the offset in it in the lower one, so that addresses in all sections differ.
     pub(super) fn relocated(&self, name: &str) -> Option<Vec<u8>> {
-        let target = self.sections.iter().position(|s| s.name == name)?;
-        let mut data = self.sections[target].data.to_vec();
+        let (target, section) = self.sections.iter().enumerate().find(|(_, s)| s.name == name)?;
+        let mut data = section.data.to_vec();
         let symbols: Vec<Symbol<'_>> = self.symbols().collect();
         let of_target = |s: &&Section<'_>| s.info as usize == target && matches!(s.kind, REL | RELA);
         for table in self.sections.iter().filter(of_target) {

@@ -51,6 +51,9 @@ pub(super) fn with_locations(elf: &Elf<'_>, ptx: &str) -> String {
     out
 }
 
+/// By file and line: how many rows of machine code have it, and the row of the source of the first of them.
+type Votes = BTreeMap<(Option<usize>, u32), (usize, usize)>;
+
 /// By blank line: the row that most machine code of the instructions after it comes from.
 fn rows_of_segments(lines: &[&str], sources: &LineTable, machine: &LineTable) -> BTreeMap<usize, usize> {
     // The blank line that begins the segment of each line. Only function bodies have segments.
@@ -69,16 +72,15 @@ fn rows_of_segments(lines: &[&str], sources: &LineTable, machine: &LineTable) ->
         depth = (depth + count('{')).saturating_sub(count('}'));
         begins.push(begin);
     }
-    let mut votes: BTreeMap<usize, BTreeMap<(Option<usize>, u32), (usize, usize)>> = BTreeMap::new();
+    let mut votes: BTreeMap<usize, Votes> = BTreeMap::new();
     for row in &machine.rows {
         let line = (row.line as usize).checked_sub(1).and_then(|i| *begins.get(i)?);
         let (Some(begin), Some(source)) = (line, sources.at(row.address)) else { continue };
         let Some(Row { file, line, .. }) = sources.rows.get(source).copied() else { continue };
         votes.entry(begin).or_default().entry((file, line)).or_insert((0, source)).0 += 1;
     }
-    let most = |votes: BTreeMap<_, (usize, usize)>| {
-        votes.into_values().reduce(|best, next| if next.0 > best.0 { next } else { best })
-    };
+    let most =
+        |votes: Votes| votes.into_values().reduce(|best, next| if next.0 > best.0 { next } else { best });
     votes.into_iter().filter_map(|(begin, votes)| Some((begin, most(votes)?.1))).collect()
 }
 
