@@ -76,10 +76,10 @@ fn attach_operands(report: &mut Report, recorded: &Recorded<'_>) -> Result<()> {
         launch.launch[0], launch.launch[1]
     ));
     let mut again = [const { None }; 2];
-    for side in 0..2 {
+    for (side, again) in again.iter_mut().enumerate() {
         let Some(window) = prlx_analyze::operand_window(&launch.findings[0], side) else {
             // The finding's site exists on the other side only, which shows its operands alone.
-            again[side] = Some(Trace::default());
+            *again = Some(Trace::default());
             continue;
         };
         let number = launch.launch[side];
@@ -92,7 +92,7 @@ fn attach_operands(report: &mut Report, recorded: &Recorded<'_>) -> Result<()> {
         let options = Options { level: Level::Operands, zoom, ..recorded.session.clone() };
         let closer = recorded.record_launches(side, "-closer", [number].into_iter(), options)?;
         let now = recorded.file_again(side, launch.process, &closer);
-        again[side] = now.map(|now| read_file(&closer, now)).transpose()?;
+        *again = now.map(|now| read_file(&closer, now)).transpose()?;
     }
     if let [Some(a), Some(b)] = &again {
         prlx_analyze::attach_launch_operands(launch, a, b)?;
