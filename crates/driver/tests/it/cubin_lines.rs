@@ -23,8 +23,8 @@ fn stack(module: &Module, mut loc: Option<LocId>) -> Vec<String> {
     out
 }
 
-/// How many instructions that can be sites a kernel has, and of how many the location is right in a cubin. With
-/// `again`, the assembler must accept the PTX with its locations.
+/// How many instructions that can be sites a kernel has, and of how many the location is right in a cubin.
+/// With `again`, the assembler must accept the PTX with its locations.
 fn right(ptxas: &Assembler, path: &Path, again: bool) -> (usize, usize) {
     let text = fs::read_to_string(path).unwrap();
     let name = path.file_stem().unwrap().to_str().unwrap();

@@ -25,6 +25,7 @@ mod happens_before;
 mod heap_blocks;
 mod init;
 mod notes;
+mod pending;
 mod polling;
 mod proxy;
 mod race;

@@ -22,10 +22,9 @@
 //! - Cluster scope counts as device scope. `fence.mbarrier_init` counts as a full fence. Order by `fence.sc`
 //! - Reads of `wgmma` and `wmma.load` are not checked.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use prlx_trace::check::{Finding, Kind, Side, Space};
+use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{BarrierKind, MbarrierKind, MemAccess, Op, Plane, WarpOpKind};
@@ -41,6 +40,7 @@ use super::dropped::StoredOnly;
 use super::facts::{Facts, Order, Scope};
 use super::findings::{self, CheckContext, WarpStep};
 use super::happens_before::{CtaNumber, VectorClock, joined};
+use super::pending::{PendingRaces, report};
 use super::reach::Reach;
 use super::remedies;
 use super::shadow::{self, AccessRecord, ShadowCell, ShadowMemory};
@@ -131,26 +131,8 @@ struct CtaClocks {
     /// By warp and step of a load whose value is only stored: the lanes that have stored such a value.
     used: FxHashMap<(u32, u32), u32>,
     /// Races with reads of this CTA whose values nothing has stored so far.
-    pending: BTreeMap<PendingKey, Pending>,
+    pending: PendingRaces,
 }
-
-/// The warp and the step of a read, the steps of both sides, and the address of the allocation.
-type PendingKey = (u32, u32, (u32, u32), u64);
-
-/// A race with a read. It is reported when the read's value is used.
-#[derive(Debug)]
-struct Pending {
-    /// The lanes that read.
-    readers: u32,
-    here: WarpStep,
-    reach: Reach,
-    finding: Finding,
-    /// The steps at which it was seen, by the count of the log, and their lanes of `here`.
-    visits: Vec<(u64, u32)>,
-}
-
-/// The number of visits of a pending race that are counted one by one.
-const PENDING_VISITS: usize = 64;
 
 /// The barrier of a cluster.
 #[derive(Debug, Default)]
@@ -252,7 +234,7 @@ impl RaceCheck {
             threads: vec![Thread::default(); cx.launch.warps as usize * LANES],
             arrived: vec![None; CLUSTER],
             used: FxHashMap::default(),
-            pending: BTreeMap::new(),
+            pending: PendingRaces::default(),
         });
         self.use_values(cx, &mut clocks, warp, (mask, m));
         self.synchronise_step(cx, &mut clocks, warp, cta, op, m);
@@ -309,20 +291,7 @@ impl RaceCheck {
                 continue;
             }
             *clocks.used.entry((cx.who.warp, flow.load)).or_default() |= lanes;
-            let first = (cx.who.warp, flow.load, (0, 0), 0);
-            let last = (cx.who.warp, flow.load, (u32::MAX, u32::MAX), u64::MAX);
-            let ready = clocks.pending.range(first..=last).filter(|(_, p)| p.readers & lanes != 0);
-            let ready: Vec<PendingKey> = ready.map(|(&key, _)| key).collect();
-            for key in ready {
-                let Some(p) = clocks.pending.remove(&key) else { continue };
-                for (_, lanes) in p.visits {
-                    // Each is a visit of its own.
-                    cx.log.step();
-                    let here = WarpStep { lanes, ..p.here };
-                    report(cx, p.finding.kind, here, key.2.1, key.3, p.reach, || p.finding.clone());
-                }
-                cx.log.step();
-            }
+            clocks.pending.report(cx, (cx.who.warp, flow.load), lanes);
         }
     }
     /// Orders accesses by a fence, a barrier or `bar.warp.sync` that the lanes `m` run.
@@ -749,37 +718,10 @@ fn conflict(
     let waits =
         reach != Reach::Ctas && !reader.writes() && stored_only.has(reader.step()) && used & lanes == 0;
     if waits && !cx.log.has(launch, kind, here.step, old.step(), base) {
-        let pending = clocks.pending.entry((read.0, read.1, (here.step, old.step()), base));
-        let pending = pending.or_insert_with(|| {
-            let (finding, visits) = (make(), Vec::new());
-            Pending { readers: 0, here, reach, finding, visits }
-        });
-        pending.readers |= lanes;
-        let full = pending.visits.len() == PENDING_VISITS;
-        match pending.visits.last_mut().filter(|(when, _)| full || *when == cx.log.now()) {
-            Some((_, lanes)) => *lanes |= here.lanes,
-            None => pending.visits.push((cx.log.now(), here.lanes)),
-        }
-        if pending.reach < reach {
-            (pending.reach, pending.finding) = (reach, make());
-        }
+        let now = cx.log.now();
+        clocks.pending.add((read, lanes), (here, old.step(), base), (reach, now), make);
     } else {
-        report(cx, kind, here, old.step(), base, reach, make);
-    }
-}
-
-/// Counts a race between a step and the step `other`, in the allocation that begins at `base`.
-fn report(
-    cx: &mut CheckContext<'_, '_>,
-    kind: Kind,
-    here: WarpStep,
-    other: u32,
-    base: u64,
-    reach: Reach,
-    make: impl Fn() -> Finding,
-) {
-    if let Some(at) = cx.log.add(cx.launch, kind, here, Some(other), base, &make) {
-        cx.log.widen(at, reach, make);
+        report(cx, kind, here, (old.step(), base), reach, make);
     }
 }
 
