@@ -1,6 +1,6 @@
 //! Fuzzes every target of `fuzz/`: `cargo xtask fuzz [--seconds N] [--keep] [TARGET…]`, ten seconds each by
 //! default. Without arguments, it does so only if the fuzzed code, the targets or their inputs changed
-//! ([stamps](crate::stamps)).
+//! ([`crate::stamps`]).
 //!
 //! libFuzzer is built with the stable compiler, without a sanitizer: the fuzzed code has hardly any `unsafe`
 //! and fails by panicking. A target starts with its inputs in `fuzz/corpus` and with [`SEEDS`]. New inputs go
