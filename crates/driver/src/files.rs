@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - An input never blocks or runs without end: named pipes, devices and sockets are refused. A pipe that the
-//!   shell opened for this process (`/dev/fd/63`, `/dev/stdin`) is read up to [`MOST_PIPED`] bytes.
+//!   shell opened for this process (`/dev/fd/63`, `/dev/stdin`) is read up to 1 GiB.
 //! - An output appears under its name only when it is complete. Until then an older file stays as it is. The
 //!   unfinished file has a name that no other process has, and is removed on every way out.
 //!

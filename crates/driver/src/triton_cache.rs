@@ -8,7 +8,7 @@
 //! A file is taken only if it is the PTX of the cubin, statement by statement.
 //!
 //! # Limitations
-//! At most [`MAX_FOLDERS`] folders of a cache are looked at.
+//! At most 20,000 folders of a cache are looked at.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
