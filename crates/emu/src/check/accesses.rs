@@ -5,7 +5,10 @@
 
 use prlx_trace::check::Space;
 
-use crate::code::{AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, TensorCopy, WarpOpKind, window};
+use crate::code::{
+    AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, TensorCopy, TensorOp, TensorWarpOp, WarpOpKind,
+    window,
+};
 use crate::exec::cta_state::CtaState;
 use crate::exec::grid_shape;
 use crate::exec::launch::Launch;
@@ -204,6 +207,25 @@ pub fn accesses(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<WarpAccess> {
                 MatrixOp::Store { mem, .. } => rows(warp, AccessKind::Write, mem, m),
                 _ => Vec::new(),
             },
+            WarpOpKind::Tensor(t) => match &code.tensor_warp_ops[t as usize] {
+                TensorWarpOp::Allocate { to, .. } => {
+                    vec![WarpAccess::new(warp, AccessKind::Write, to, 4, m & m.wrapping_neg())]
+                }
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        },
+        Op::Tensor(i) => match &code.tensor_ops[i as usize] {
+            TensorOp::Commit { mbarrier, .. } => {
+                let mut access = WarpAccess::new(warp, AccessKind::Update, mbarrier, 8, m);
+                // Compilers also give an address of shared memory where PTX has a generic one.
+                access.space = AddrSpace::Cluster;
+                each(m, |l| {
+                    let at = &mut access.addr.0[l];
+                    *at = at.checked_sub(window::SHARED).unwrap_or(*at);
+                });
+                vec![access]
+            }
             _ => Vec::new(),
         },
         _ => Vec::new(),

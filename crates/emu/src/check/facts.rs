@@ -211,6 +211,9 @@ fn order(i: &Inst) -> Order {
             let arrive = has(&["arrive", "arrive_drop", "complete_tx"]);
             Order { strong: !f.has("init"), release: arrive && !relaxed, acquire: wait && !relaxed, scope }
         }
+        Some(Ptx::Tcgen05) if f.has("commit") => {
+            Order { strong: true, release: true, acquire: false, scope: Scope::Cluster }
+        }
         // All barriers release and acquire, but a relaxed arrival at that of the cluster.
         Some(Ptx::Bar | Ptx::Barrier) => {
             let relaxed = f.has("relaxed");

@@ -166,6 +166,7 @@ impl InitCheck {
             Op::LaneCopy(_) => self.copy(cx, warp, r, None, m, accesses),
             Op::BulkCopy(i) => self.copy(cx, warp, r, code.bulks[i as usize].multicast, m, accesses),
             Op::TensorCopy(i) => self.tensor_copy(cx, warp, r, &code.tensors[i as usize], m, accesses),
+            Op::Tensor(_) => accesses.iter().for_each(|t| self.update(cx, r, t, m, false)),
             Op::Mbarrier(i) => {
                 let begins = code.mbarriers[i as usize].kind == MbarrierKind::Init;
                 accesses.iter().for_each(|t| self.update(cx, r, t, m, begins));
@@ -521,6 +522,10 @@ impl InitCheck {
                 }
             },
             WarpOpKind::Warp => {}
+            WarpOpKind::Tensor(_) => {
+                accesses.iter().for_each(|t| self.defines(r, t, m));
+                defs.iter().for_each(|&d| regs.set(d, m, 0, None));
+            }
             WarpOpKind::Wgmma(WgmmaStep::Begin(i)) => {
                 // Without `scale-d` the accumulators are only written.
                 let adds = warp.planes.get_pred(cx.launch.code.products[i as usize].scale_d) & m != 0;

@@ -103,6 +103,9 @@ impl Polling {
                 {
                     self.changed();
                 }
+                if matches!(code.warp_ops[i as usize].kind, WarpOpKind::Tensor(_)) {
+                    self.changed();
+                }
             }
             (
                 Op::St(_)
@@ -114,7 +117,8 @@ impl Polling {
                 | Op::BulkWait(..)
                 | Op::TensorCopy(_)
                 | Op::TensorMap(_)
-                | Op::AsyncStore(_),
+                | Op::AsyncStore(_)
+                | Op::Tensor(_),
                 _,
             ) => self.changed(),
             _ => {}
@@ -178,7 +182,8 @@ impl Polling {
         let mut first = u64::MAX;
         let mut last_arrival = 0;
         for part in parts {
-            if !part.state.transfers.is_empty() || part.warps.iter().any(|w| w.copies.any()) {
+            let engines = part.state.transfers.is_empty() && part.state.tensor_work.is_empty();
+            if !engines || part.warps.iter().any(|w| w.copies.any()) {
                 return None;
             }
             for w in part.warps.iter().filter(|w| w.alive != 0) {

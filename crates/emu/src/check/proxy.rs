@@ -59,7 +59,7 @@ impl Proxy {
     pub fn new(code: &Code) -> Proxy {
         let copies = code.bulks.iter().any(|b| b.src.space != AddrSpace::Global);
         let products = code.products.iter().any(|p| matches!(p.a, WgmmaA::Shared(_)) || p.n > 0);
-        Proxy { on: copies || products, ..Proxy::default() }
+        Proxy { on: copies || products || !code.tensor_ops.is_empty(), ..Proxy::default() }
     }
     /// Lanes write shared memory by an ordinary instruction.
     pub fn wrote(&mut self, launch: &Launch<'_>, cta: &CtaState, t: &WarpAccess, here: WarpStep) {

@@ -13,6 +13,7 @@ mod matrix;
 mod memory;
 mod program;
 mod sync;
+mod tensor_memory;
 pub mod window;
 
 pub use calls::{BranchTable, Builtin, Call, Callee, FunctionEntry, SavedRegisters, Slot};
@@ -26,3 +27,7 @@ pub use program::{
     Clock, Code, Correction, GuardBits, Hook, HookValue, NEGATE, NO_GUARD, Op, SpecialRegister, Step,
 };
 pub use sync::{BarrierKind, BarrierOp, MbarrierKind, MbarrierOp, WarpOp, WarpOpKind};
+pub use tensor_memory::{
+    ProductKind, TensorA, TensorAddress, TensorCopyShape, TensorFragment, TensorOp, TensorProduct,
+    TensorShape, TensorWarpOp, element_type,
+};

@@ -10,6 +10,7 @@ use super::copies::{AsyncStore, BulkCopy, LaneCopy, TensorCopy, TensorMapOp};
 use super::matrix::{MatrixOp, Wgmma};
 use super::memory::{Atomic, MemAccess, Plane};
 use super::sync::{BarrierOp, MbarrierOp, WarpOp};
+use super::tensor_memory::{TensorOp, TensorWarpOp};
 use crate::calibration::Calibration;
 
 /// A guard: bits 0 to 14 are a predicate plane, bit 15 negates it; [`NO_GUARD`] for no guard.
@@ -80,6 +81,8 @@ pub enum Op {
     TensorMap(u32),
     /// `st.async`, `red.async`
     AsyncStore(u32),
+    /// An instruction on tensor memory that a single thread issues (`tcgen05.mma`, `.cp`, `.commit`).
+    Tensor(u32),
     /// Applies a calibration to the result of an approximate operation.
     Correct(u32),
     /// An mbarrier operation.
@@ -217,6 +220,10 @@ pub struct Code {
     pub matrix: Vec<MatrixOp>,
     /// Table of `wgmma.mma_async` products.
     pub products: Vec<Wgmma>,
+    /// Table of instructions on tensor memory that warps run as a whole.
+    pub tensor_warp_ops: Vec<TensorWarpOp>,
+    /// Table of instructions on tensor memory that single threads issue.
+    pub tensor_ops: Vec<TensorOp>,
     /// Table of `cp.async` copies.
     pub copies: Vec<LaneCopy>,
     /// Table of bulk copies.
@@ -247,6 +254,10 @@ pub struct Code {
 }
 
 impl Code {
+    /// Whether the code uses tensor memory.
+    pub fn uses_tensor_memory(&self) -> bool {
+        !self.tensor_ops.is_empty() || !self.tensor_warp_ops.is_empty()
+    }
     /// The warp-level operation of a step; `None` if the step is another one.
     pub fn warp_op(&self, step: u32) -> Option<&WarpOp> {
         match self.steps.get(step as usize)?.op {

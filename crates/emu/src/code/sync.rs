@@ -57,6 +57,9 @@ pub enum WarpOpKind {
     Matrix(u32),
     /// A step of `wgmma`.
     Wgmma(WgmmaStep),
+    /// An instruction on tensor memory: index into
+    /// [`Code::tensor_warp_ops`](super::Code::tensor_warp_ops).
+    Tensor(u32),
 }
 
 /// The operation of an mbarrier instruction (PTX ISA, `mbarrier`).

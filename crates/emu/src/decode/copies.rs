@@ -154,7 +154,7 @@ fn places(inst: &Inst) -> impl Iterator<Item = AddrSpace> {
 }
 
 /// The access of an address operand in a state space. A symbol has a space of its own.
-fn mem(
+pub fn mem(
     b: &mut Binder<'_>,
     inst: &Inst,
     o: &Operand,

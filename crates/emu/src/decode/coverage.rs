@@ -40,8 +40,10 @@ pub const fn coverage(op: Op) -> Coverage {
         Wgmma => Runs("no `.sp`; sums of floating point within a tolerance"),
         Createpolicy => Runs("the policy has no effect"),
         Prefetch | Prefetchu | Applypriority | Discard | Griddepcontrol | Pmevent | Setmaxnreg => Hint,
-        Multimem | Tex | Tld4 | Txq | Istypep | Suld | Sust | Sured | Suq | Clusterlaunchcontrol
-        | Tcgen05 => Refused,
+        Tcgen05 => Runs(
+            "no `.sp`, `.ashift`, `.shift`, decompression, reducing loads, nor A in tensor memory of fewer than 8 bits; sums of floating point within a tolerance",
+        ),
+        Multimem | Tex | Tld4 | Txq | Istypep | Suld | Sust | Sured | Suq | Clusterlaunchcontrol => Refused,
         Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vset | Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2
         | Vmin2 | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4 | Vmin4 | Vmax4 | Vset4 => Runs(""),
         Vmad => Runs("no negated operands"),
@@ -136,6 +138,16 @@ pub const fn tests(op: Op) -> &'static [&'static str] {
         Mma => &["mma::every_mma", "mma::specials"],
         Wmma => &["mma::every_wmma"],
         Ldmatrix | Stmatrix | Movmatrix => &["mma::tiles"],
+        Tcgen05 => &[
+            "tcgen05::types",
+            "tcgen05::shapes",
+            "tcgen05::a_in_tensor_memory",
+            "tcgen05::swizzles_and_directions",
+            "tcgen05::scales",
+            "tcgen05::fragments",
+            "tcgen05::copies",
+            "tcgen05::missing_waits",
+        ],
         Wgmma => &["wgmma::types_and_where_a_is", "wgmma::every_width", "wgmma::swizzles_and_directions"],
         _ => &[],
     }

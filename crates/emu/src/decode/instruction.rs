@@ -5,7 +5,7 @@ use prlx_isa::view::{Class, FunctionKind, Inst, Operand, Space, Type};
 
 use super::address::address;
 use super::binder::{Binder, BranchFixup, PlaneKind, bits, bytes, kind, leaves, signed};
-use super::{control, copies, matrix, wgmma};
+use super::{control, copies, matrix, tensor_memory, wgmma};
 use crate::code::{
     AddrBase, AddrSpace, AsyncStore, AsyncStoreKind, Atomic, BranchTable, Clock, Correction, MemAccess, Op,
     Plane, Rmw, window,
@@ -87,6 +87,7 @@ pub fn instruction(
         Ptx::Mma => return matrix::mma(b, inst),
         Ptx::Wmma => return matrix::wmma(b, inst),
         Ptx::Wgmma => return wgmma::wgmma(b, inst),
+        Ptx::Tcgen05 => return tensor_memory::tcgen05(b, inst),
         Ptx::Cp => return copies::copy(b, inst),
         Ptx::Tensormap => return copies::tensor_map(b, inst),
         Ptx::Mbarrier => return copies::mbarrier(b, inst),

@@ -15,6 +15,7 @@ mod layout;
 mod matrix;
 mod regions;
 pub mod select;
+mod tensor_memory;
 mod wgmma;
 
 pub use binder::{PlaneKind, kind};

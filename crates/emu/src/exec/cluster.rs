@@ -18,7 +18,7 @@
 //! together; PTX promises it only after a barrier of the cluster.
 
 use crate::check::SharedChecker;
-use crate::mem::peers::Peers;
+use crate::mem::peers::{Peers, TENSOR_BYTES};
 use std::sync::Arc;
 
 use prlx_driver::Error;
@@ -70,7 +70,8 @@ impl Cluster {
     pub fn new(launch: &Launch<'_>) -> Cluster {
         let n = launch.cluster.volume() as usize;
         let bytes = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
-        let peers = Arc::new(Peers::new((0..n).map(|_| Arc::new(Region::new(bytes))).collect()));
+        let shared = (0..n).map(|_| Arc::new(Region::new(bytes))).collect();
+        let peers = Arc::new(Peers::new(shared, launch.code.uses_tensor_memory()));
         let ctas = (0..n).map(|rank| Cta::new(launch, rank as u32, &peers, &peers.shared[rank])).collect();
         Cluster {
             index: 0,
@@ -107,7 +108,8 @@ impl Cluster {
     pub fn bytes(launch: &Launch<'_>) -> u64 {
         let shared = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
         let warps = Warp::bytes(launch.code, launch.stride).saturating_mul(launch.warps.into());
-        warps.saturating_add(shared).saturating_mul(launch.cluster.volume())
+        let tensor = if launch.code.uses_tensor_memory() { TENSOR_BYTES } else { 0 };
+        warps.saturating_add(shared + tensor).saturating_mul(launch.cluster.volume())
     }
     /// Bytes that the cluster has recorded since the last call.
     pub fn new_recorded_bytes(&mut self) -> u64 {

@@ -14,6 +14,7 @@ use crate::exec::cta_state::CLUSTER;
 use crate::exec::cta_state::CtaState;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -30,6 +31,7 @@ use crate::exec::pointer;
 use crate::exec::warp_state::Warp;
 use crate::hooks::probes::ProbeResults;
 use crate::hooks::recorder::Recorder;
+use crate::matrix::tensor_state::TensorAllocations;
 use crate::matrix::wgmma_state::WARPS;
 use crate::mem::Region;
 use crate::mem::peers::Peers;
@@ -79,6 +81,8 @@ impl Cta {
                 rank,
                 barriers: Default::default(),
                 warpgroups: Vec::new(),
+                tensor_columns: TensorAllocations::default(),
+                tensor_work: VecDeque::new(),
                 transfers: Vec::new(),
                 clock: 0,
                 epoch: launch.epoch,
@@ -98,6 +102,8 @@ impl Cta {
         (b.clock, b.spins) = (0, 0);
         b.barriers = Default::default();
         b.warpgroups.clear();
+        b.tensor_columns = TensorAllocations::default();
+        b.tensor_work.clear();
         b.transfers.clear();
         let variables = launch.observe.as_ref().map_or(0, |o| o.plan.probe_state.shared_variables.len());
         b.probe_variables = std::iter::repeat_with(AtomicU64::default).take(variables).collect();
@@ -169,7 +175,15 @@ impl Cta {
             if idle >= self.warps.len() {
                 // No thread of this CTA waits for these copies, but another CTA of the cluster may.
                 self.state.finish_transfers(launch).map_err(|f| self.error(launch, f))?;
+                self.state.run_tensor_work(launch, usize::MAX).map_err(|f| self.error(launch, f))?;
                 if self.warps.iter().all(|w| w.alive == 0) {
+                    if let Some(a) = self.state.tensor_columns.live.first() {
+                        let text = format!(
+                            "allocates {} columns of tensor memory that are not freed when the CTA ends",
+                            a.columns
+                        );
+                        return Err(self.error(launch, (a.warp as usize, Fault::new(a.step, 0, text))));
+                    }
                     return Ok(CtaProgress::Done);
                 }
                 if self.at_cluster_barrier() {
@@ -244,6 +258,7 @@ impl Cta {
                 c.memory_may_change();
             }
             self.state.advance_transfers(launch, &mut self.rng)?;
+            self.state.advance_tensor_work(launch, &mut self.rng)?;
             for (at, w) in self.warps.iter_mut().enumerate() {
                 w.advance_copies(launch, &self.state, &mut self.rng).map_err(|f| (at, f))?;
                 if w.wgmma.any_hidden() {

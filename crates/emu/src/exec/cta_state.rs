@@ -1,5 +1,6 @@
 //! The state that the warps of a CTA share: shared memory, barriers, and asynchronous work in flight.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -7,6 +8,7 @@ use prlx_lanes::LANES;
 use prlx_trace::Dim3;
 
 use crate::copies::state::Transfer;
+use crate::matrix::tensor_state::{TensorAllocations, TensorWork};
 use crate::matrix::wgmma_state::WarpgroupProducts;
 use crate::mem::Region;
 use crate::mem::peers::Peers;
@@ -47,6 +49,10 @@ pub struct CtaState {
     pub barriers: [Barrier; BARRIERS],
     /// The products of each warpgroup; empty until a warp begins one.
     pub warpgroups: Vec<WarpgroupProducts>,
+    /// The allocated columns of tensor memory.
+    pub tensor_columns: TensorAllocations,
+    /// The instructions on tensor memory in flight, in the order in which they were issued.
+    pub tensor_work: VecDeque<TensorWork>,
     /// The bulk copies in flight.
     pub transfers: Vec<Transfer>,
     /// Warp instructions executed so far.

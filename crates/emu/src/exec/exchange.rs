@@ -68,7 +68,7 @@ pub fn exchange(p: &mut Planes, op: &WarpOp, m: u32) {
                 p.put_pred(d, m, m & m.wrapping_neg());
             }
         }
-        WarpOpKind::Warp | WarpOpKind::Matrix(_) | WarpOpKind::Wgmma(_) => {}
+        WarpOpKind::Warp | WarpOpKind::Matrix(_) | WarpOpKind::Wgmma(_) | WarpOpKind::Tensor(_) => {}
         _ => {
             let v = w32(p, 0);
             let mut acc = None;

@@ -301,6 +301,7 @@ impl Warp {
             Op::AsyncStore(i) => {
                 self.begin_async_stores(launch, cta, &code.async_stores[i as usize], m, pc)?
             }
+            Op::Tensor(i) => self.issue_tensor_op(launch, cta, i, m, pc)?,
             Op::Correct(i) => {
                 let Correction { table, planes: [src, got, dst] } = code.corrections[i as usize];
                 let (src, got) = (self.planes.get32(src), self.planes.get32(got));

@@ -8,7 +8,7 @@
 
 use crate::code::{MemAccess, Mma, WarpOp, Wgmma};
 use crate::exec::exchange;
-use crate::matrix::product::{self, ROWS};
+use crate::matrix::product::{self, MOST, ROWS, WIDE};
 use crate::mem::access::{self, AccessError, VisibleMemory};
 use prlx_lanes::Simd;
 use prlx_lanes::{LANES, Planes, V32};
@@ -18,6 +18,8 @@ pub type LaneValues = [u32; LANES];
 
 type Load = fn(&mut Planes, &VisibleMemory<'_>, &mut usize, &MemAccess, u32) -> Result<(), Box<AccessError>>;
 type Product = fn(&Wgmma, bool, &[product::Row; ROWS], &[product::Row], &mut [V32]);
+/// `c += a·b` for 16 rows and 8 columns.
+type Sums<T> = fn(&[[T; MOST]; ROWS], &[[T; WIDE]; MOST], &mut [[T; WIDE]; ROWS]);
 type Store = fn(&Planes, &VisibleMemory<'_>, &mut usize, &MemAccess, u32) -> Result<(), Box<AccessError>>;
 
 /// The hot functions for one instruction set.
@@ -37,6 +39,10 @@ pub struct SimdFunctions {
     pub mma: fn(&mut Planes, &Mma),
     /// The part of one warp in the product of a warpgroup.
     pub product: Product,
+    /// Products of `tcgen05.mma` in binary32.
+    pub float_sums: Sums<f32>,
+    /// Products of `tcgen05.mma` in integers.
+    pub integer_sums: Sums<i32>,
 }
 
 #[inline(always)]
@@ -103,8 +109,16 @@ macro_rules! level {
                 product::multiply(op, add, a, b, d);
             }
             $(#[$f])?
+            fn float_sums(a: &[[f32; MOST]; ROWS], b: &[[f32; WIDE]; MOST], c: &mut [[f32; WIDE]; ROWS]) {
+                product::sums(a, b, c, |c, a, b| c + a * b);
+            }
+            $(#[$f])?
+            fn integer_sums(a: &[[i32; MOST]; ROWS], b: &[[i32; WIDE]; MOST], c: &mut [[i32; WIDE]; ROWS]) {
+                product::sums(a, b, c, |c: i32, a, b| c.wrapping_add(a * b));
+            }
+            $(#[$f])?
             pub fn host() -> SimdFunctions {
-                SimdFunctions { lowest, put, load, store, exchange, mma, product }
+                SimdFunctions { lowest, put, load, store, exchange, mma, product, float_sums, integer_sums }
             }
         }
     };

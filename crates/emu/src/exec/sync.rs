@@ -110,6 +110,9 @@ impl Warp {
                         continue;
                     }
                 }
+                WarpOpKind::Tensor(t) => {
+                    self.tensor_warp_op(launch, cta, &code.tensor_warp_ops[t as usize], there, step)?
+                }
                 WarpOpKind::Matrix(t) => {
                     self.matrix_op(launch, cta, &code.matrix[t as usize], there, step)?
                 }

@@ -1,8 +1,10 @@
-//! The arithmetic of `wgmma`: reads matrices from shared memory and registers, and sums products.
+//! The arithmetic of `wgmma` and `tcgen05.mma`: reads matrices from shared memory and registers, and sums
+//! products.
 //!
 //! For every type, 32 bytes of a row of A or of a column of B take part in one instruction: a [`Row`].
 //! [`Matrix`] locates them by the rules of the matrix descriptor (PTX ISA, Asynchronous Warpgroup-Level
-//! Matrix Instructions: Shared Memory Matrix Layout, Strides, Swizzling Modes, Matrix Descriptor Format).
+//! Matrix Instructions: Shared Memory Matrix Layout, Strides, Swizzling Modes, Matrix Descriptor Format;
+//! TensorCore 5th Generation Family Instructions: Shared memory descriptor, Canonical Layouts).
 
 use prlx_isa::view::Type;
 
@@ -18,9 +20,9 @@ pub type Row = [u8; 32];
 /// Rows of A that a warp multiplies.
 pub const ROWS: usize = 16;
 /// The most elements of a row (single bits count as words of 32).
-const MOST: usize = 32;
+pub const MOST: usize = 32;
 /// Columns that are multiplied together: those of four accumulators.
-const WIDE: usize = 8;
+pub const WIDE: usize = 8;
 
 /// A matrix in shared memory, as its descriptor has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,18 +34,45 @@ pub struct Matrix {
     base: u64,
     /// Bytes of a swizzled row; 16: not swizzled.
     width: u64,
+    /// Whether pieces of 32 bytes are swizzled, not of 16.
+    wide: bool,
 }
 
 impl Matrix {
-    /// Decodes a descriptor.
+    /// Decodes a descriptor of `wgmma`.
     pub fn new(d: u64) -> Matrix {
         let field = |at: u32| (d >> at & 0x3fff) << 4;
         let width = [16, 128, 64, 32][(d >> 62) as usize];
-        Matrix { start: field(0), leading: field(16), stride: field(32), base: d >> 49 & 7, width }
+        let (start, leading, stride) = (field(0), field(16), field(32));
+        Matrix { start, leading, stride, base: d >> 49 & 7, width, wide: false }
+    }
+    /// Decodes a descriptor of `tcgen05`, whose swizzling mode has three bits.
+    ///
+    /// # Errors
+    /// It has another swizzling mode, or an absolute leading dimension.
+    pub fn of_tensor_core(d: u64) -> Result<Matrix, EmuError> {
+        if d >> 52 & 1 == 1 {
+            return Err(invalid(
+                "has a descriptor with an absolute leading dimension, which is not implemented",
+            ));
+        }
+        match d >> 61 {
+            0 | 2 | 4 | 6 => Ok(Matrix::new(d)),
+            1 => Ok(Matrix { width: 128, wide: true, ..Matrix::new(d) }),
+            mode => {
+                Err(invalid(format!("has a descriptor with swizzling mode {mode}, which PTX does not have")))
+            }
+        }
     }
     /// The address of 16 bytes: number `across` in the contiguous direction, in line `down`.
     fn place(&self, across: u64, down: u64, k_major: bool) -> u64 {
         let (per, w) = (self.width / 16, self.width);
+        if self.wide {
+            let plain =
+                across % per * 16 + across / per * self.leading + down % 4 * w + down / 4 * self.stride;
+            let at = self.start + plain;
+            return at ^ ((at >> 7).wrapping_sub(self.base) & 3) << 5;
+        }
         let plain = match (k_major, per) {
             (true, 1) => down % 8 * 16 + down / 8 * self.stride + across * self.leading,
             (true, _) => down % 8 * w + down / 8 * self.stride + across * 16,
@@ -56,14 +85,30 @@ impl Matrix {
         let phase = (at >> 7).wrapping_sub(self.base) & (per - 1);
         at ^ phase << 4
     }
-    /// The addresses of the pieces of 16 bytes that [`Matrix::read`] reads.
-    pub fn pieces(&self, first: usize, k_major: bool, rows: usize) -> Vec<u64> {
-        let (across, down) =
-            if k_major { (0..2, first..first + rows) } else { (first / 8..(first + rows) / 8, 0..16) };
+    /// The addresses of the pieces of 16 bytes that [`Matrix::read`] reads. `element`: bytes of an element.
+    pub fn pieces(&self, first: usize, k_major: bool, element: usize, rows: usize) -> Vec<u64> {
+        let per = 16 / element;
+        let (across, down) = if k_major {
+            (0..2, first..first + rows)
+        } else {
+            (first / per..(first + rows).div_ceil(per), 0..32 / element)
+        };
         across.flat_map(|a| down.clone().map(move |d| self.place(a as u64, d as u64, k_major))).collect()
     }
-    /// Reads rows from number `first` on; `k_major`: their bytes lie next to each other, else 2-byte elements
-    /// of one k do.
+    /// Reads the first `bytes` (16 or 32) of rows that lie next to each other.
+    ///
+    /// # Errors
+    /// The matrix does not lie inside shared memory.
+    pub fn read_part(&self, shared: &Region, bytes: usize, rows: &mut [Row]) -> Result<(), EmuError> {
+        for (i, row) in rows.iter_mut().enumerate() {
+            for (across, piece) in row[..bytes].chunks_mut(16).enumerate() {
+                piece.copy_from_slice(&load(shared, self.place(across as u64, i as u64, true))?);
+            }
+        }
+        Ok(())
+    }
+    /// Reads rows from number `first` on; `k_major`: their bytes lie next to each other, else elements (of
+    /// `element` bytes) of one k do.
     ///
     /// # Errors
     /// The matrix does not lie inside shared memory.
@@ -72,18 +117,10 @@ impl Matrix {
         shared: &Region,
         first: usize,
         k_major: bool,
+        element: usize,
         rows: &mut [Row],
     ) -> Result<(), EmuError> {
-        let load = |across: usize, down: usize| {
-            let at = self.place(across as u64, down as u64, k_major);
-            if at + 16 > shared.len() {
-                return Err(invalid(format!(
-                    "reads 16 bytes at {at:#x} of shared memory; there are {}",
-                    shared.len()
-                )));
-            }
-            Ok((u128::from(shared.load64(at)) | u128::from(shared.load64(at + 8)) << 64).to_le_bytes())
-        };
+        let load = |across: usize, down: usize| load(shared, self.place(across as u64, down as u64, k_major));
         if k_major {
             for (i, row) in rows.iter_mut().enumerate() {
                 row[..16].copy_from_slice(&load(0, first + i)?);
@@ -91,16 +128,28 @@ impl Matrix {
             }
             return Ok(());
         }
-        for (i, eight) in rows.chunks_mut(8).enumerate() {
-            for k in 0..16 {
-                let chunk = load(first / 8 + i, k)?;
-                for (row, element) in eight.iter_mut().zip(chunk.chunks_exact(2)) {
-                    row[2 * k..2 * k + 2].copy_from_slice(element);
+        let per = 16 / element;
+        for (i, some) in rows.chunks_mut(per).enumerate() {
+            for k in 0..32 / element {
+                let chunk = load(first / per + i, k)?;
+                for (row, bytes) in some.iter_mut().zip(chunk.chunks_exact(element)) {
+                    row[element * k..element * (k + 1)].copy_from_slice(bytes);
                 }
             }
         }
         Ok(())
     }
+}
+
+/// 16 bytes of shared memory.
+fn load(shared: &Region, at: u64) -> Result<[u8; 16], EmuError> {
+    if at + 16 > shared.len() {
+        return Err(invalid(format!(
+            "reads 16 bytes at {at:#x} of shared memory; there are {}",
+            shared.len()
+        )));
+    }
+    Ok((u128::from(shared.load64(at)) | u128::from(shared.load64(at + 8)) << 64).to_le_bytes())
 }
 
 /// A from registers: register `r` of lane `l` has 4 bytes of row `l / 4 + 8·(r % 2)`, from byte `16·(r / 2) +
@@ -118,7 +167,7 @@ pub fn fragment(planes: &Planes, registers: &[u16; 4]) -> [Row; ROWS] {
 
 /// The elements of a row as binary32, negated if `negate`.
 #[inline(always)]
-fn floats(ty: Type, row: &Row, negate: bool) -> [f32; MOST] {
+pub fn floats(ty: Type, row: &Row, negate: bool) -> [f32; MOST] {
     let mut out = [0.0; MOST];
     match ty {
         Type::F16 => elements(row, &mut out, |b| F16::widen(u16::from_le_bytes(b))),
@@ -136,7 +185,7 @@ fn floats(ty: Type, row: &Row, negate: bool) -> [f32; MOST] {
 
 /// The elements of a row as integers; single bits as words of 32.
 #[inline(always)]
-fn integers(ty: Type, row: &Row) -> [i32; MOST] {
+pub fn integers(ty: Type, row: &Row) -> [i32; MOST] {
     let mut out = [0; MOST];
     match ty {
         Type::S8 => elements(row, &mut out, |[b]| i32::from(b as i8)),
@@ -155,7 +204,7 @@ fn elements<T, const N: usize>(row: &Row, out: &mut [T; MOST], f: impl Fn([u8; N
 
 /// `c[i][j] = add(c[i][j], a[i][x], b[x][j])`, for x from 0 on.
 #[inline(always)]
-fn sums<T: Copy>(
+pub fn sums<T: Copy>(
     a: &[[T; MOST]; ROWS],
     b: &[[T; WIDE]],
     c: &mut [[T; WIDE]; ROWS],

@@ -164,13 +164,13 @@ impl Warp {
             WgmmaA::Registers(planes) => product::fragment(&self.planes, planes),
             WgmmaA::Shared(_) => {
                 let (mut rows, first) = ([Row::default(); ROWS], self.index as usize % WARPS * ROWS);
-                a.read(&cta.shared, first, !op.transpose[0], &mut rows).map_err(|e| fault("A", e))?;
+                a.read(&cta.shared, first, !op.transpose[0], 2, &mut rows).map_err(|e| fault("A", e))?;
                 rows
             }
         };
         let mut right = [Row::default(); 256];
         let right = &mut right[..(op.n as usize).min(256)];
-        b.read(&cta.shared, 0, !op.transpose[1], right).map_err(|e| fault("B", e))?;
+        b.read(&cta.shared, 0, !op.transpose[1], 2, right).map_err(|e| fault("B", e))?;
         let wgmma = &mut self.wgmma;
         let mut d: Vec<V32> =
             op.d.iter().map(|p| wgmma.hidden.get(p).map_or(self.planes.get32(*p), |h| h.value)).collect();

@@ -651,7 +651,7 @@ mod tests {
     fn runs_are_found_in_every_space() {
         let shared: Vec<_> = (0..2).map(|_| Arc::new(Region::new(64))).collect();
         let (local, params) = (Region::new(8 * LANES as u64), Region::new(16));
-        let (own, peers) = (shared[1].clone(), Peers::new(shared));
+        let (own, peers) = (shared[1].clone(), Peers::new(shared, false));
         let mut memory = Memory::default();
         let base = memory.alloc(32, 16, 1 << 20, Owner::User("x".into())).unwrap();
         let r = VisibleMemory {

@@ -1,4 +1,4 @@
-//! The shared memory of the CTAs of a cluster.
+//! The shared memory and the tensor memory of the CTAs of a cluster.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -10,18 +10,30 @@ use crate::error::{EmuError, invalid};
 /// The most CTAs of a cluster: the limit of an H100 for non-portable sizes.
 pub const MAX_CTAS: u64 = 16;
 
-/// The shared memory of the CTAs of a cluster, by rank.
+/// Bytes of the tensor memory of a CTA: 128 lanes of 512 columns of 4 bytes (PTX ISA, Tensor Memory).
+pub const TENSOR_BYTES: u64 = 128 * 512 * 4;
+
+/// The memory of the CTAs of a cluster, by rank.
 #[derive(Debug)]
 pub struct Peers {
     /// The shared memory of each CTA.
     pub shared: Vec<Arc<Region>>,
+    /// The tensor memory of each CTA; empty if the kernel uses none.
+    pub tensor: Vec<Region>,
     ended: AtomicU32,
 }
 
 impl Peers {
-    /// The peers of a cluster whose CTAs have these regions, in the order of their ranks.
-    pub fn new(shared: Vec<Arc<Region>>) -> Peers {
-        Peers { shared, ended: AtomicU32::new(0) }
+    /// The peers of a cluster whose CTAs have these regions, in the order of their ranks, and tensor memory
+    /// if `tensor` is set.
+    pub fn new(shared: Vec<Arc<Region>>, tensor: bool) -> Peers {
+        let count = if tensor { shared.len() } else { 0 };
+        let tensor = (0..count).map(|_| Region::new(TENSOR_BYTES)).collect();
+        Peers { shared, tensor, ended: AtomicU32::new(0) }
+    }
+    /// Whether the CTA of a rank exists and has not ended.
+    pub fn runs(&self, rank: u32) -> bool {
+        (rank as usize) < self.shared.len() && self.ended.load(Relaxed) >> rank & 1 == 0
     }
     /// A new cluster starts: all its CTAs run.
     pub fn begin(&self) {
@@ -62,7 +74,7 @@ mod tests {
 
     #[test]
     fn addresses_have_a_rank() {
-        let peers = Peers::new((0..2).map(|_| Arc::new(Region::new(64))).collect());
+        let peers = Peers::new((0..2).map(|_| Arc::new(Region::new(64))).collect(), false);
         peers.shared[1].store32(8, 7);
         let (own, base) = peers.find(1, 8).unwrap();
         assert_eq!((own.load32(8 - base), base), (7, 0));

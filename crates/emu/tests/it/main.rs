@@ -23,6 +23,7 @@ mod memory;
 mod mma;
 mod mutations;
 mod order;
+mod tcgen05;
 mod tensor;
 mod time;
 mod wgmma;

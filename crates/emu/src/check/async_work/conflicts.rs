@@ -68,7 +68,7 @@ impl AsyncOps {
                         }
                     }
                 }
-                None => {}
+                Some(Span::Tensor { .. }) | None => {}
             }
         });
         for (n, writes, lanes) in hits {
@@ -80,7 +80,7 @@ impl AsyncOps {
                     (WarpStep { lanes, ..here }, access.kind),
                     p,
                     writes,
-                    findings::memory(launch, access, first),
+                    Some(findings::memory(launch, access, first)),
                 );
             }
         }

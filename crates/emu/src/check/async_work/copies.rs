@@ -86,11 +86,11 @@ impl AsyncOps {
             };
             let n = self.track(AsyncOp {
                 updates,
-                phase: phase.map(|(_, (_, parity))| parity),
+                counted: phase.is_some(),
                 ..AsyncOp::new(by, writes, reads, group)
             });
-            if let Some((owner, (at, _))) = phase {
-                self.complete_with_phase((owner, at), n);
+            if let Some((owner, (at, parity))) = phase {
+                self.complete_with_phase((owner, at), n, parity);
             }
         });
     }
@@ -111,10 +111,10 @@ impl AsyncOps {
             let writes = Span::of(launch, cta, to, l).into_iter().collect();
             let n = self.track(AsyncOp {
                 updates: to.kind == AccessKind::Update,
-                phase: Some(parity),
+                counted: true,
                 ..AsyncOp::new(by, writes, Vec::new(), WaitGroup::Mbarrier)
             });
-            self.complete_with_phase((accesses::owner(launch, cta, counted, l), at), n);
+            self.complete_with_phase((accesses::owner(launch, cta, counted, l), at), n, parity);
         });
     }
     /// Completes the bulk copies of all groups of the lanes but the last `left`. With `read`, only their
@@ -154,11 +154,11 @@ impl AsyncOps {
                     // This phase also completes the copies that the lane has begun so far.
                     let mut so_far = self.warp_ops(here).in_flight.clone();
                     so_far.retain(|n| {
-                        let copy = self.in_flight.get_mut(n).filter(|p| p.phase.is_none());
+                        let copy = self.in_flight.get_mut(n).filter(|p| !p.counted);
                         let copy = copy.filter(|p| matches!(p.group, WaitGroup::LaneCopy(of, _) if of == l));
-                        copy.map(|p| p.phase = Some(parity)).is_some()
+                        copy.map(|p| p.counted = true).is_some()
                     });
-                    so_far.into_iter().for_each(|n| self.complete_with_phase(key, n));
+                    so_far.into_iter().for_each(|n| self.complete_with_phase(key, n, parity));
                 }
                 MbarrierKind::Test { .. } => {
                     let asked = mbarrier::phase(bar, &warp.planes, l);
@@ -167,12 +167,11 @@ impl AsyncOps {
                     }
                     self.proxy.synced(WarpStep { lanes: 1 << l, ..here });
                     let Some(mut waiting) = self.phases.remove(&key) else { return };
-                    waiting.retain(|n| {
-                        let phase = self.in_flight.get(n).map(|p| p.phase);
-                        if phase == Some(Some(asked)) {
-                            self.complete(*n);
+                    waiting.retain(|&(n, parity)| {
+                        if parity == asked {
+                            self.complete(n);
                         }
-                        phase.is_some() && phase != Some(Some(asked))
+                        self.in_flight.contains_key(&n)
                     });
                     if !waiting.is_empty() {
                         self.phases.insert(key, waiting);

@@ -19,6 +19,7 @@ mod copies;
 mod ops;
 mod products;
 mod report;
+mod tensor;
 
 use prlx_isa::ptx;
 use prlx_isa::view::Operand;
@@ -96,10 +97,16 @@ impl AsyncCheck {
             Op::Mbarrier(i) => ops.mbarrier_step(launch, warp, cta, i, accesses, here),
             Op::Exchange(i) => {
                 ops.proxy.synced(here);
-                if let WarpOpKind::Wgmma(what) = launch.code.warp_ops[i as usize].kind {
-                    ops.wgmma_step(launch, (facts, log), warp, cta, what, here);
+                match launch.code.warp_ops[i as usize].kind {
+                    WarpOpKind::Wgmma(what) => ops.wgmma_step(launch, (facts, log), warp, cta, what, here),
+                    WarpOpKind::Tensor(t) => {
+                        let op = &launch.code.tensor_warp_ops[t as usize];
+                        ops.tensor_warp_step(launch, log, warp, op, here);
+                    }
+                    _ => {}
                 }
             }
+            Op::Tensor(i) => ops.tensor_step(launch, log, warp, cta, i, here),
             _ => match self.roles[here.step as usize] {
                 StepRole::None => {}
                 StepRole::Commit => each(here.lanes, |l| ops.warp_ops(here).bulks[l] += 1),
@@ -123,7 +130,8 @@ impl AsyncCheck {
         ended.sort_unstable();
         for n in ended {
             let Some(p) = self.ops.in_flight.get(&n) else { continue };
-            let engine = matches!(p.group, WaitGroup::BulkCopy(..) | WaitGroup::Mbarrier);
+            let engine =
+                matches!(p.group, WaitGroup::BulkCopy(..) | WaitGroup::Tensor(_) | WaitGroup::Mbarrier);
             if let (true, Some(span)) = (engine, p.reads.iter().chain(&p.writes).find(|s| own(s))) {
                 report::unfinished(launch, log, p, *span);
             }
@@ -132,6 +140,7 @@ impl AsyncCheck {
         self.ops.warps.retain(|k, _| k.0 != cta);
         self.ops.phases.retain(|k, _| k.0 != cta);
         self.ops.shared.remove(&cta);
+        self.ops.tensor.remove(&cta);
         self.ops.proxy.end(cta);
     }
     /// A barrier of the CTA has completed, and these lanes waited at it.

@@ -33,6 +33,15 @@ pub enum Span {
         /// The length in bytes.
         bytes: u64,
     },
+    /// Cells of the tensor memory of a CTA.
+    Tensor {
+        /// Number of the CTA in the grid.
+        cta: u64,
+        /// The first cell: the lane by groups of 16, times the columns, plus the column.
+        at: u64,
+        /// The number of cells.
+        cells: u64,
+    },
     /// Bytes of global memory.
     Global {
         /// The first address.
@@ -80,6 +89,12 @@ pub enum WaitGroup {
     BulkCopy(usize, u32),
     /// A group of `wgmma`: the number of the group in the warp.
     Product(u32),
+    /// The instructions of a lane on tensor memory that `tcgen05.commit` tracks.
+    Tensor(usize),
+    /// The `tcgen05.ld` of a warp.
+    TensorLoad,
+    /// The `tcgen05.st` of a warp.
+    TensorStore,
     /// No group: only the phase of an mbarrier.
     Mbarrier,
 }
@@ -101,8 +116,8 @@ pub struct AsyncOp {
     pub operands: Vec<u32>,
     /// The group that completes it.
     pub group: WaitGroup,
-    /// The parity of the phase of its mbarrier that completes it.
-    pub phase: Option<bool>,
+    /// Whether a phase of an mbarrier completes it.
+    pub counted: bool,
     /// For a product: the warps of the warpgroup that have waited for it, one bit each.
     pub waited: u8,
 }
@@ -118,7 +133,7 @@ impl AsyncOp {
             registers: Vec::new(),
             operands: Vec::new(),
             group,
-            phase: None,
+            counted: false,
             waited: 0,
         }
     }
@@ -149,7 +164,7 @@ pub struct WarpOps {
     pub operands: FxHashMap<u32, u64>,
 }
 
-/// The marks on the words of a CTA's shared memory.
+/// The marks on the words of a CTA's shared memory, or on the cells of its tensor memory.
 #[derive(Clone, Debug, Default)]
 pub struct WordMarks {
     /// By word: the operation that still writes it; 0: none.
@@ -165,6 +180,8 @@ pub struct AsyncOps {
     pub in_flight: FxHashMap<u64, AsyncOp>,
     /// The marks on shared memory, by CTA.
     pub shared: FxHashMap<u64, WordMarks>,
+    /// The marks on tensor memory, by CTA.
+    pub tensor: FxHashMap<u64, WordMarks>,
     /// Operations with a source or destination in global memory.
     pub global: Vec<u64>,
     /// The ordinary writes that the asynchronous proxy may not see.
@@ -172,7 +189,8 @@ pub struct AsyncOps {
     /// The operations of each warp, by CTA and warp.
     pub warps: FxHashMap<(u64, u32), WarpOps>,
     /// The operations that wait for a phase, by CTA and address of the mbarrier.
-    pub phases: FxHashMap<(u64, u64), Vec<u64>>,
+    /// Each with the parity of the phase.
+    pub phases: FxHashMap<(u64, u64), Vec<(u64, bool)>>,
     last: u64,
 }
 
@@ -191,25 +209,29 @@ impl AsyncOps {
         let n = self.last;
         for (spans, written) in [(&p.writes, true), (&p.reads, false)] {
             for span in spans {
-                match *span {
+                let (words, first, end) = match *span {
                     Span::Shared { cta, at, bytes } => {
                         let words = self.shared.entry(cta).or_default();
-                        let (first, end) = ((at / WORD) as usize, (at + bytes).div_ceil(WORD) as usize);
-                        if words.written.len() < end {
-                            words.written.resize(end, 0);
-                            words.read.resize(end, (0, 0));
-                        }
-                        if written {
-                            words.written[first..end].fill(n);
-                        } else {
-                            words.read[first..end].iter_mut().for_each(|r| *r = (n, r.1 + 1));
-                        }
+                        (words, (at / WORD) as usize, (at + bytes).div_ceil(WORD) as usize)
+                    }
+                    Span::Tensor { cta, at, cells } => {
+                        (self.tensor.entry(cta).or_default(), at as usize, (at + cells) as usize)
                     }
                     Span::Global { .. } => {
                         if self.global.last() != Some(&n) {
                             self.global.push(n);
                         }
+                        continue;
                     }
+                };
+                if words.written.len() < end {
+                    words.written.resize(end, 0);
+                    words.read.resize(end, (0, 0));
+                }
+                if written {
+                    words.written[first..end].fill(n);
+                } else {
+                    words.read[first..end].iter_mut().for_each(|r| *r = (n, r.1 + 1));
                 }
             }
         }
@@ -222,21 +244,26 @@ impl AsyncOps {
         oldest.into_iter().for_each(|n| self.complete(n));
         n
     }
-    /// Notes that a phase of the mbarrier `key` completes operation `n`.
-    pub fn complete_with_phase(&mut self, key: (u64, u64), n: u64) {
+    /// Notes that the phase of the mbarrier `key` with this parity completes operation `n`.
+    pub fn complete_with_phase(&mut self, key: (u64, u64), n: u64, parity: bool) {
         let (waiting, pending) = (self.phases.entry(key).or_default(), &self.in_flight);
-        waiting.push(n);
+        waiting.push((n, parity));
         if waiting.len() > MAX_OPS {
-            waiting.retain(|n| pending.contains_key(n));
+            waiting.retain(|(n, _)| pending.contains_key(n));
         }
     }
     /// Removes the marks of an operation.
     pub fn unmark(&mut self, n: u64, spans: &[Span], written: bool) {
         for span in spans {
-            let Span::Shared { cta, at, bytes } = *span else { continue };
-            let Some(words) = self.shared.get_mut(&cta) else { continue };
-            let end = ((at + bytes).div_ceil(WORD) as usize).min(words.written.len());
-            let range = (at / WORD) as usize..end;
+            let (words, first, end) = match *span {
+                Span::Shared { cta, at, bytes } => {
+                    (self.shared.get_mut(&cta), at / WORD, (at + bytes).div_ceil(WORD))
+                }
+                Span::Tensor { cta, at, cells } => (self.tensor.get_mut(&cta), at, at + cells),
+                Span::Global { .. } => continue,
+            };
+            let Some(words) = words else { continue };
+            let range = first as usize..(end as usize).min(words.written.len());
             if written {
                 let marks = words.written.get_mut(range).into_iter().flatten();
                 marks.filter(|w| **w == n).for_each(|w| *w = 0);

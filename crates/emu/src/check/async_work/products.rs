@@ -52,11 +52,12 @@ impl AsyncOps {
             WgmmaStep::Begin(i) => {
                 let op = &launch.code.products[i as usize];
                 let matrix = |plane: u16| Matrix::new(warp.planes.w64[usize::from(plane)].0[0]);
-                let mut pieces = matrix(op.b).pieces(0, !op.transpose[1], op.n as usize);
+                let mut pieces = matrix(op.b).pieces(0, !op.transpose[1], 2, op.n as usize);
                 if let WgmmaA::Shared(a) = op.a {
                     pieces.extend(matrix(a).pieces(
                         warp.index as usize % WARPS * ROWS,
                         !op.transpose[0],
+                        2,
                         ROWS,
                     ));
                 }
@@ -80,7 +81,7 @@ impl AsyncOps {
         }
     }
     /// Reports a product that reads 16 bytes of shared memory at `at` while a copy may still write them.
-    fn check_product_source(&self, launch: &Launch<'_>, log: &mut FindingLog, here: WarpStep, at: u64) {
+    pub fn check_product_source(&self, launch: &Launch<'_>, log: &mut FindingLog, here: WarpStep, at: u64) {
         let words = self.shared.get(&here.cta).map_or(&[][..], |w| &w.written);
         let mark = words.iter().skip((at / WORD) as usize).take(4).find(|&&n| n != 0);
         if let Some(p) = mark.and_then(|n| self.in_flight.get(n)) {
@@ -91,7 +92,7 @@ impl AsyncOps {
                 (here, AccessKind::Read),
                 p,
                 true,
-                Memory { space: Space::Shared, address: at, bytes: 16, allocation },
+                Some(Memory { space: Space::Shared, address: at, bytes: 16, allocation }),
             );
         }
     }

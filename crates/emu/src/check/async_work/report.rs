@@ -7,6 +7,17 @@ use crate::check::accesses::AccessKind;
 use crate::check::findings::{self, FindingLog, WarpStep};
 use crate::exec::launch::Launch;
 
+/// The operation, as a noun.
+fn noun(p: &AsyncOp) -> &'static str {
+    match p.group {
+        WaitGroup::Product(_) => "product",
+        WaitGroup::Tensor(_) => "product or copy of the tensor core",
+        WaitGroup::TensorLoad => "`tcgen05.ld`",
+        WaitGroup::TensorStore => "`tcgen05.st`",
+        WaitGroup::LaneCopy(..) | WaitGroup::BulkCopy(..) | WaitGroup::Mbarrier => "copy",
+    }
+}
+
 /// An access to memory that an operation may still write (`writes`) or read.
 pub fn in_use(
     launch: &Launch<'_>,
@@ -14,17 +25,18 @@ pub fn in_use(
     (who, access): (WarpStep, AccessKind),
     p: &AsyncOp,
     writes: bool,
-    memory: Memory,
+    memory: Option<Memory>,
 ) {
     let kind = if writes { Kind::NotLanded } else { Kind::StillRead };
-    let base = memory.allocation.as_ref().map_or(0, |a: &Allocation| a.base);
+    let base = memory.as_ref().and_then(|m| m.allocation.as_ref()).map_or(0, |a: &Allocation| a.base);
     log.add(launch, kind, who, Some(p.by.step), base, || {
         let mut first = findings::side(launch, format!("this {}", access.noun()), who);
-        first.memory = Some(memory);
-        let by = if matches!(p.group, WaitGroup::Product(_)) { "product" } else { "copy" };
+        let place = if memory.is_some() { "memory" } else { "tensor memory" };
+        first.memory = memory;
+        let by = noun(p);
         let does = if writes { "write" } else { "read" };
         let role = format!("the {by} that has not finished");
-        let what = format!("{} memory that a {by} may still {does}", access.verb());
+        let what = format!("{} {place} that a {by} may still {does}", access.verb());
         let mut f = findings::finding(kind, what, vec![first, findings::side(launch, role, p.by)]);
         f.help = Some(
             match (p.group, writes) {
@@ -34,6 +46,11 @@ pub fn in_use(
                 (WaitGroup::BulkCopy(..), true) => "wait for it with `cp.async.bulk.wait_group`",
                 (WaitGroup::BulkCopy(..), false) => "wait for it with `cp.async.bulk.wait_group.read`",
                 (WaitGroup::Product(_), _) => "wait for it with `wgmma.wait_group`",
+                (WaitGroup::Tensor(_), _) => {
+                    "commit it with `tcgen05.commit`, and wait for the phase of that mbarrier"
+                }
+                (WaitGroup::TensorLoad, _) => "wait for it with `tcgen05.wait::ld`",
+                (WaitGroup::TensorStore, _) => "wait for it with `tcgen05.wait::st`",
                 (WaitGroup::Mbarrier, _) => "wait for the phase of its mbarrier",
             }
             .into(),
@@ -79,8 +96,10 @@ pub fn unfinished(launch: &Launch<'_>, log: &mut FindingLog, p: &AsyncOp, span: 
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         side.memory = Some(Memory { space: Space::Shared, address: at, bytes, allocation });
         let place = launch.config.grid.position(cta);
-        let what =
-            format!("CTA {place} ends while a copy that nothing waited for may still use its shared memory");
+        let what = format!(
+            "CTA {place} ends while a {} that nothing waited for may still use its shared memory",
+            noun(p)
+        );
         let mut f = findings::finding(Kind::LeftUnderWay, what, vec![side]);
         f.help = Some(
             match p.group {
