@@ -6,6 +6,7 @@
 //! tensor copy are not distinguished: the copy as a whole is the source.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 
 use prlx_trace::check::Space;
 use prlx_trace::dataflow::{Access, AccessKind, Action, DataFlow, Instruction, Operand, Visit};
@@ -165,6 +166,18 @@ impl<'a> Flow<'a> {
         let last = defs.iter().rev().find(|&&(visit, _)| visits[visit as usize].lanes >> at.lane & 1 == 1);
         last.map_or(Source::Nothing, |&(visit, n)| Source::Result(At { visit, ..at }, n as usize))
     }
+    /// The load that would have replaced the result of a visit, had its guard let it: how compilers give the
+    /// elements that a mask excludes another value.
+    pub fn skipped_load(&self, at: At) -> Option<At> {
+        let register = *self.instruction(at)?.results.first()?;
+        let visits = &self.data.warps[at.warp as usize].visits;
+        let defs = self.index(at.warp)?.defs.get(register as usize)?;
+        let later = defs[defs.partition_point(|&(visit, _)| visit <= at.visit)..].iter();
+        let here = |&&(visit, _): &&(u32, u32)| visits[visit as usize].group >> at.lane & 1 == 1;
+        let skipped = At { visit: later.clone().find(here)?.0, ..at };
+        let executed = visits[skipped.visit as usize].lanes >> at.lane & 1 == 1;
+        (!executed && self.instruction(skipped)?.action == Action::Load).then_some(skipped)
+    }
     /// The visits of an instruction that a lane came to, in order, executed or not.
     pub fn visits_of(&self, instruction: u32, warp: u32, lane: u32) -> Vec<u32> {
         let visits = self.index(warp).and_then(|i| i.visits.get(instruction as usize));
@@ -267,19 +280,18 @@ impl<'a> Flow<'a> {
             covers.then_some(Writer { at, access, address })
         })
     }
-    /// The words of a CTA's shared memory that were written before a point in the order, in the order of
-    /// writing.
-    pub fn shared_words(&self, owner: u64, before: u64) -> Vec<Word> {
+    /// The words of a CTA's shared memory that were written in a part of the order, in the order of writing.
+    pub fn shared_words(&self, owner: u64, when: Range<u64>) -> Vec<Word> {
         let (first, last) = (key(Space::Shared, owner, 0), key(Space::Shared, owner, 0x3f_ffff << 4));
         let writes = self.writes();
         let range = writes.partition_point(|w| w.key < first)..writes.partition_point(|w| w.key <= last);
-        let mut list: Vec<&Write> = writes[range].iter().filter(|w| w.order < before).collect();
+        let mut list: Vec<&Write> = writes[range].iter().filter(|w| when.contains(&w.order)).collect();
         list.sort_by_key(|w| w.order);
         let words = list.into_iter().filter_map(|w| {
             let flow = &self.data.warps[w.warp as usize];
             let access = flow.accesses[w.access as usize];
             let address = flow.address(&access, w.lane)?.max((w.key & 0x3f_ffff) << 4);
-            Some(Word { space: Space::Shared, owner, address, bytes: access.bytes.min(4), before })
+            Some(Word { space: Space::Shared, owner, address, bytes: access.bytes.min(4), before: when.end })
         });
         words.collect()
     }

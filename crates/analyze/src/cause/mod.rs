@@ -28,6 +28,7 @@ mod nan;
 mod paths;
 mod place;
 mod sums;
+mod tiles;
 mod value;
 mod walk;
 

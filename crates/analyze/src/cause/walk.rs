@@ -21,9 +21,6 @@ use crate::report::CauseClass;
 /// The most pairs of one walk.
 const MAX_PAIRS: usize = 50_000;
 
-/// The most words of tiles in shared memory that are followed from one product.
-const MAX_TILE_WORDS: usize = 8;
-
 /// Two values to follow.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
@@ -139,7 +136,7 @@ impl<'a> Walk<'a> {
         canonical(self.flows[side], source, user, bits)
     }
     /// Whether the values of two sources are known and differ.
-    fn differ(&self, sources: &[Source; 2], users: [At; 2], bits: u32) -> bool {
+    pub fn differ(&self, sources: &[Source; 2], users: [At; 2], bits: u32) -> bool {
         let [a, b] = [0, 1].map(|side| self.canonical(side, &sources[side], users[side], bits));
         match (a, b) {
             (Some(a), Some(b)) => a != b,
@@ -147,7 +144,7 @@ impl<'a> Walk<'a> {
             _ => true,
         }
     }
-    fn instructions(&self, at: [At; 2]) -> Option<[&'a Instruction; 2]> {
+    pub fn instructions(&self, at: [At; 2]) -> Option<[&'a Instruction; 2]> {
         Some([self.flows[0].instruction(at[0])?, self.flows[1].instruction(at[1])?])
     }
     fn step(&mut self, pair: usize, p: &Pair) {
@@ -190,6 +187,12 @@ impl<'a> Walk<'a> {
         {
             return;
         }
+        if let Some(skipped) = self.skipped_load(pair, p, 1 - side) {
+            let mut places = p.users.map(Some);
+            places[1 - side] = Some(skipped);
+            let what = format!("a guard turns this load off in {}", name(1 - side));
+            return self.find(pair, CauseClass::Guard, 1, places, what);
+        }
         if self.counterpart(pair, p) {
             return;
         }
@@ -200,6 +203,27 @@ impl<'a> Walk<'a> {
             false => format!("{} takes the value from memory, {} computes it", name(side), name(1 - side)),
         };
         self.find(pair, class, 3, p.users.map(Some), what);
+    }
+    /// The load whose result the value of one side replaces, because a guard turned the load off.
+    fn skipped_load(&self, pair: usize, p: &Pair, side: usize) -> Option<At> {
+        let flow = self.flows[side];
+        if let Source::Result(at, _) = p.sources[side]
+            && let Some(load) = flow.skipped_load(at)
+        {
+            return Some(load);
+        }
+        // The value can be a copy of a copy.
+        let mut copy = Some((pair, p.users[side]));
+        while let Some((pair, at)) = copy {
+            if !matches!(flow.instruction(at)?.action, Action::Move | Action::Convert) {
+                return None;
+            }
+            if let Some(load) = flow.skipped_load(at) {
+                return Some(load);
+            }
+            copy = self.pairs[pair].parent.map(|up| (up, self.pairs[up].users[side]));
+        }
+        None
     }
     /// At least one side is a constant, a special register or an unwritten register.
     fn leaves(&mut self, pair: usize, p: &Pair) {
@@ -646,41 +670,15 @@ impl<'a> Walk<'a> {
             }
         }
         if !pushed && a.opcode.starts_with("wgmma") {
-            pushed = self.tiles(pair, at);
+            pushed = self.tiles(pair, at, [0; 2]);
+        }
+        if !pushed && a.opcode.starts_with("tcgen05.ld") {
+            pushed = self.tensor_memory(pair, at);
         }
         if !pushed {
             let what = "the operands in registers agree and the product does not".into();
             self.find(pair, CauseClass::Operation, 2, at.map(Some), what);
         }
-    }
-    /// Follows words in shared memory that differ when a product of tiles begins. Returns whether there are
-    /// any.
-    fn tiles(&mut self, pair: usize, at: [At; 2]) -> bool {
-        let orders = [0, 1].map(|s| self.flows[s].order(at[s]));
-        let owners = at.map(|at| u64::from(at.warp) / self.flows[0].data.warps_per_cta.max(1));
-        let words = self.flows[0].shared_words(owners[0], orders[0]);
-        let mut pushed = 0;
-        for word in words {
-            let both = [word, Word { owner: owners[1], before: orders[1], ..word }];
-            let values = [0, 1].map(|s| {
-                let writer = self.flows[s].writer(&both[s])?;
-                let source = self.flows[s].written(&writer, &both[s])?;
-                match &source {
-                    Source::Memory(from) => {
-                        Some(Canonical::of_address(self.flows[s], from.space, from.address))
-                    }
-                    _ => self.canonical(s, &source, writer.at, 64),
-                }
-            });
-            if values[0] != values[1] {
-                self.push(pair, both.map(Source::Memory), at, None);
-                pushed += 1;
-            }
-            if pushed == MAX_TILE_WORDS {
-                break;
-            }
-        }
-        pushed > 0
     }
     /// Follows the operands that differ; if none does, the instruction itself is the difference.
     pub fn operands(
