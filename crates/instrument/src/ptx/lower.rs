@@ -66,7 +66,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
 }
 
 /// Most bits of a word in one basic block without anything between them.
-const CHAIN: usize = 4;
+const CHAIN: usize = 3;
 
 /// The decisions whose bits end a chain: every [`CHAIN`]-th of a basic block.
 fn chain_ends(function: &Function, plan: &FunctionPlan) -> HashSet<SiteId> {

@@ -183,8 +183,8 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
         (gathered, listed) = (Gathered::default(), Vec::new());
     }
     let mut out = report(inputs, numbers, &mut sum);
-    let absent = options.warps.iter().filter(|r| r.1 >= total);
-    out.gaps.extend(absent.map(|r| format!("--warps names warp {}; the launch has {total}", r.1)));
+    let absent = options.warps.iter().filter(|r| r.0 >= total);
+    out.notes.extend(absent.map(|r| format!("--warps names warp {}; the launch has {total}", r.0)));
     out.gaps.extend(gathered.gap(sum.kinds.iter().sum()));
     out.findings_total = gathered.len() as u64;
     out.differing = Differing { lanes: gathered.lanes(), warps: sum.differing, kinds: sum.kinds };
@@ -208,7 +208,7 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
 
 /// Refuses filters that can't match anything in a launch of `warps` warps.
 fn filters_fit(options: &Options, warps: u32) -> Result<(), Error> {
-    // A part that is out of range is named among the gaps, as long as another one is not.
+    // A part that is out of range is a note, as long as another one is not.
     if !options.warps.is_empty() && options.warps.iter().all(|r| r.0 >= warps) {
         let what = format!("warp {} of {warps}: the filter matches nothing", options.warps[0].0);
         return Err(Error::new("filter", what));

@@ -285,7 +285,11 @@ fn filters_leave_gaps_and_match_something() {
     assert!(refused.contains("event 2 of warp 0 in B has kind 7"), "{refused}");
     let partly = files(&a, &b, &Options { warps: vec![(0, 1), (9, 9)], ..Options::default() }).launch;
     assert_eq!(partly.verdict, Verdict::Differs);
-    assert!(partly.gaps.contains(&"--warps names warp 9; the launch has 2".to_owned()), "{:?}", partly.gaps);
+    assert!(
+        partly.notes.contains(&"--warps names warp 9; the launch has 2".to_owned()),
+        "{:?}",
+        partly.notes
+    );
 }
 
 /// What is shown is what was compared at the visit that differs, not at the site's last one.
