@@ -133,8 +133,9 @@ impl<'a> Warp<'a> {
     }
     /// The first event of an unknown kind: its number in the warp, and that kind.
     pub fn unknown_kind(&self) -> Option<(usize, u8)> {
-        let known = EventKind::ALL.len() as u8;
-        let first = |kinds: &mut dyn Iterator<Item = u8>| kinds.enumerate().find(|(_, kind)| *kind >= known);
+        let first = |kinds: &mut dyn Iterator<Item = u8>| {
+            kinds.enumerate().find(|(_, kind)| EventKind::of(*kind).is_none())
+        };
         match self.compact {
             true => {
                 let all = self.bytes.as_chunks::<8>().0;
