@@ -48,8 +48,9 @@ pub fn of_code(text: &str, name: &str) -> (Vec<Module>, DeviceNotes) {
 /// What the CPU device says about each kernel: that it runs, or why it is refused, each reason once.
 fn device_notes(view: &view::Module, text: &str) -> DeviceNotes {
     let mut notes = DeviceNotes::new();
-    for (i, kernel) in view.functions.iter().enumerate().filter(|(_, f)| f.kind == FunctionKind::Kernel) {
-        let refusals = prlx_emu::unsupported(view, text, FuncId(i as u32));
+    let of_kind = view.functions.iter().enumerate().filter(|(_, f)| f.kind == FunctionKind::Kernel);
+    let kernels: Vec<FuncId> = of_kind.map(|(i, _)| FuncId(i as u32)).collect();
+    for (kernel, refusals) in kernels.iter().zip(prlx_emu::unsupported(view, text, &kernels)) {
         let (mut seen, mut lines) = (BTreeSet::new(), Vec::new());
         for r in &refusals {
             let opcode =
@@ -64,7 +65,7 @@ fn device_notes(view: &view::Module, text: &str) -> DeviceNotes {
         if lines.is_empty() {
             lines.push("CPU device: runs".into());
         }
-        notes.insert(kernel.name.clone(), lines);
+        notes.insert(view.functions[kernel.index()].name.clone(), lines);
     }
     notes
 }

@@ -29,11 +29,12 @@ pub struct LegacyArgs {
     /// B's site table
     #[arg(long, value_name = "FILE", requires = "remap_a")]
     pub remap_b: Option<PathBuf>,
-    /// Print the events of this warp of A, instead of comparing; --kernel and --launch select launches
-    #[arg(long, value_name = "WARP", conflicts_with = "dump_b")]
+    /// Print what warp N of A did, instead of comparing; --kernel and --launch select launches. Of a recording
+    /// of PRLX 0.x: print its first N events, then compare
+    #[arg(long, value_name = "N")]
     pub dump_a: Option<u32>,
-    /// Print the events of this warp of B, instead of comparing
-    #[arg(long, value_name = "WARP")]
+    /// The same for B
+    #[arg(long, value_name = "N")]
     pub dump_b: Option<u32>,
     /// Print the values that warps read before their first differences
     #[arg(long)]

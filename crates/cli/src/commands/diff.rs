@@ -25,9 +25,12 @@ use crate::ui::Ui;
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     crate::features::require_viewer(args.report.tui)?;
     input::require_recordings([&args.a, &args.b], false)?;
-    let dumped = args.legacy.dump_a.map(|w| (&args.a, w)).or(args.legacy.dump_b.map(|w| (&args.b, w)));
-    if let Some((path, warp)) = dumped {
-        return dump::run(path, warp, args);
+    for (side, path, number) in [("A", &args.a, args.legacy.dump_a), ("B", &args.b, args.legacy.dump_b)] {
+        if let Some(number) = number
+            && !dump::first_events(side, path, number, args)?
+        {
+            return dump::run(path, number, args);
+        }
     }
     if let Some(code) = diff_legacy::run(args, ui)? {
         return Ok(code);

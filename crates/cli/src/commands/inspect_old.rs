@@ -31,7 +31,7 @@ fn file(args: &InspectArgs, recording: &MappedFile, out: &mut impl Write) -> Res
     match args.show {
         None | Some(Show::Kernels | Show::Launches) => {}
         Some(Show::Streams) => {
-            return dump(out, &file, None).with_context(|| recording.path.display().to_string());
+            return dump(out, &file).with_context(|| recording.path.display().to_string());
         }
         Some(Show::Cfg | Show::Loops | Show::Sites) => bail!(
             "{} is a recording of PRLX 0.x, which holds no code: use --show launches or --show streams",

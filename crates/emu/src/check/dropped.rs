@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
             });
         }
         let writer = writers.iter().map(|all| if let [one] = all[..] { Some(one) } else { None }).collect();
-        let planes = code.registers.get(func).map_or(&[][..], Vec::as_slice);
+        let planes = code.planes_of(FuncId(func as u32));
         Search { f, planes, cfg: Cfg::of(f), readers, writer, reached: vec![0; n], search: 0 }
     }
     /// The stores that use what an instruction loads; `None` if the value may be used otherwise, or not at

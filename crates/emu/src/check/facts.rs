@@ -89,7 +89,7 @@ impl Facts {
             let fact = match i {
                 Some(i) if step.cost > 0 => {
                     let mut fact = facts.fact(facts.first[func.index()], i);
-                    let planes = code.registers.get(func.index()).map_or(&[][..], Vec::as_slice);
+                    let planes = code.planes_of(func);
                     let function = &launch.module.functions[func.index()];
                     fact.polls = polls[func.index()].contains(&inst);
                     fact.bits = BitRule::of(i, function, facts.first[func.index()], planes).map(Box::new);

@@ -21,6 +21,7 @@
 //! - Reads of `wgmma`, `wmma.load`, tensor copies and `vprintf` are not checked.
 //! - What one launch leaves undefined counts as defined in the next.
 
+use prlx_isa::view::FuncId;
 use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
@@ -80,7 +81,7 @@ impl InitCheck {
         let n = cx.facts.registers as usize;
         let mut undefined = vec![u32::MAX; n];
         for (i, f) in cx.launch.module.functions.iter().enumerate() {
-            let entry = cx.launch.code.entries.get(i);
+            let entry = cx.launch.code.entries.get(&FuncId(i as u32));
             let all = cx.facts.of_function(i, f);
             if entry.is_some_and(|e| e.saved.is_some()) {
                 undefined[all.start as usize..all.end as usize].fill(0);
@@ -186,7 +187,7 @@ impl InitCheck {
                         Callee::Indirect(p) => warp.function_at(cx.launch, p, l),
                         Callee::Builtin(_) => None,
                     };
-                    match callee.and_then(|f| Some((f, code.entries.get(f.index())?))) {
+                    match callee.and_then(|f| Some((f, code.entries.get(&f)?))) {
                         Some((f, entry)) => {
                             regs.enter(cx, f, entry.saved.is_some(), 1 << l);
                             self.pass(r, &call.args, &entry.params, l);
@@ -198,7 +199,7 @@ impl InitCheck {
             }
             Op::Ret => each(m, |l| {
                 if let Some(frame) = warp.frames[l].last() {
-                    let entry = &code.entries[frame.func as usize];
+                    let entry = &code.entries[&FuncId(frame.func)];
                     self.pass(r, &entry.returns, &code.calls[frame.call as usize].rets, l);
                 }
             }),

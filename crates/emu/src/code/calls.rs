@@ -64,7 +64,7 @@ pub struct Call {
 /// A function of the decoded code.
 #[derive(Clone, Debug, Default)]
 pub struct FunctionEntry {
-    /// The first step; `u32::MAX`: the kernel cannot reach the function.
+    /// The first step.
     pub start: u32,
     /// Where the function receives its parameters.
     pub params: Vec<Slot>,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, InstId, SymbolId};
 use prlx_lanes::{Args, LaneFn};
+use rustc_hash::FxHashMap;
 
 use super::calls::{BranchTable, Call, FunctionEntry};
 use super::copies::{AsyncStore, BulkCopy, LaneCopy, TensorCopy, TensorMapOp};
@@ -181,8 +182,8 @@ pub struct Code {
     pub steps: Vec<Step>,
     /// The instruction of each step.
     pub origin: Vec<(FuncId, InstId)>,
-    /// The functions, by number in the module.
-    pub entries: Vec<FunctionEntry>,
+    /// The functions that the kernel can reach.
+    pub entries: FxHashMap<FuncId, FunctionEntry>,
     /// The kernel among the functions.
     pub kernel: FuncId,
     /// The number of 32-bit, 64-bit and predicate planes.
@@ -190,8 +191,8 @@ pub struct Code {
     /// Ranges of planes (first, one past the last) by kind, of variables that the code may read before it
     /// writes them. They are zero when a CTA begins.
     pub variable: [Vec<(u16, u16)>; 3],
-    /// By function: the plane of each register.
-    pub registers: Vec<Vec<u16>>,
+    /// By function that the kernel can reach: the plane of each register.
+    pub registers: FxHashMap<FuncId, Vec<u16>>,
     /// 32-bit planes that hold constants.
     pub const32: Vec<(u16, u32)>,
     /// 64-bit planes that hold constants.
@@ -257,6 +258,10 @@ impl Code {
     /// Whether the code uses tensor memory.
     pub fn uses_tensor_memory(&self) -> bool {
         !self.tensor_ops.is_empty() || !self.tensor_warp_ops.is_empty()
+    }
+    /// The plane of each register of a function; none if the kernel cannot reach it.
+    pub fn planes_of(&self, f: FuncId) -> &[u16] {
+        self.registers.get(&f).map_or(&[], Vec::as_slice)
     }
     /// The warp-level operation of a step; `None` if the step is another one.
     pub fn warp_op(&self, step: u32) -> Option<&WarpOp> {

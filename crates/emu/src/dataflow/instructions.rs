@@ -98,7 +98,7 @@ impl Reader<'_, '_> {
         self.first + r.index() as u32
     }
     fn plane(&self, r: Reg) -> Option<ResultPlane> {
-        let plane = *self.launch.code.registers.get(self.func.index())?.get(r.index())?;
+        let plane = *self.launch.code.planes_of(self.func).get(r.index())?;
         let ty = self.launch.module.functions.get(self.func.index())?.regs.get(r.index())?.ty;
         Some(match kind(ty) {
             PlaneKind::Pred => ResultPlane::Pred(plane),

@@ -97,10 +97,8 @@ pub struct Binder<'a> {
     pub addresses: &'a [Option<u64>],
     /// The code so far.
     pub code: Code,
-    /// By function: the plane of each register.
-    pub regs: Vec<Vec<u16>>,
     /// By function: planes of its trip counters, first and how many.
-    pub counters: Vec<(u16, u16)>,
+    pub counters: FxHashMap<FuncId, (u16, u16)>,
     /// Planes so far.
     pub count: PlaneCounts,
     /// Planes that hold registers of the code.
@@ -134,8 +132,7 @@ impl<'a> Binder<'a> {
             module,
             addresses,
             code: Code::default(),
-            regs: vec![Vec::new(); module.functions.len()],
-            counters: vec![(0, 0); module.functions.len()],
+            counters: FxHashMap::default(),
             // Nothing names plane 0 of each kind.
             count: PlaneCounts { w32: 1, w64: 1, pred: 1 },
             registers: PlaneCounts::default(),
@@ -203,7 +200,7 @@ impl<'a> Binder<'a> {
     }
     /// The plane of a register of this function.
     pub fn reg(&self, r: Reg) -> u16 {
-        self.regs[self.func.index()].get(r.index()).copied().unwrap_or(0)
+        self.code.planes_of(self.func).get(r.index()).copied().unwrap_or(0)
     }
     /// The declared type of a register.
     pub fn reg_type(&self, r: Reg) -> Type {

@@ -60,7 +60,7 @@ pub fn call(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
             if i < target { rets.push(slot) } else { args.push(slot) }
         }
     }
-    let frame = b.code.entries[b.func.index()].frame;
+    let frame = b.code.entries.get(&b.func).map_or(0, |e| e.frame);
     b.code.calls.push(Call { callee, args, rets, frame });
     let at = b.code.calls.len() as u32 - 1;
     b.emit_main(Op::Call(at));

@@ -15,15 +15,16 @@ use std::sync::Arc;
 
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::view::{BlockId, FuncId, FunctionKind, InstId, Module};
-use prlx_plan::{At, Plan};
+use prlx_plan::{At, Insertion, Plan};
+use rustc_hash::FxHashMap;
 
 use super::binder::{Binder, BranchFixup, PlaneCounts};
-use super::call_graph::{is_recursive, reachable};
+use super::call_graph::reachable;
 use super::contract::{Contraction, contraction};
 use super::fused::Fused;
 use super::{hooks, instruction, layout};
 use crate::calibration::Calibration;
-use crate::code::{Code, FunctionEntry, Op};
+use crate::code::{Code, Op};
 use crate::error::{EmuError, unsupported};
 use crate::exec::fault;
 use prlx_lanes::Simd;
@@ -36,6 +37,8 @@ pub struct Request<'a> {
     pub source: &'a str,
     /// By symbol: address of global and constant variables.
     pub addresses: &'a [Option<u64>],
+    /// The address range of the module's constant variables, from [`constants`].
+    pub constants: (u64, u64),
     /// The kernel's name.
     pub kernel: &'a str,
     /// Actions to run as hooks.
@@ -92,35 +95,29 @@ pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Unsupporte
     b.code.name = module.functions[root.index()].name.clone();
     b.code.kernel = root;
     b.code.calibrations = r.calibrations.to_vec();
-    b.code.constants = layout::constants(module, r.addresses);
-    b.code.entries =
-        vec![FunctionEntry { start: u32::MAX, ..FunctionEntry::default() }; module.functions.len()];
+    b.code.constants = r.constants;
     let calls = reachable(module, root);
-    let reached: Vec<FuncId> =
-        (0..module.functions.len() as u32).map(FuncId).filter(|f| calls[f.index()].is_some()).collect();
-    let recursive = |f: FuncId| is_recursive(&calls, f);
-    layout::memory(&mut b, module, root, &reached, &calls, r.stack);
+    let recursive = layout::memory(&mut b, module, root, &calls, r.stack);
     let mut missing = Vec::new();
-    for &f in &reached {
+    for &f in calls.keys() {
         let before = b.count;
         b.func = f;
         layout::registers(&mut b, module, r.plan, f);
         let after = b.count;
-        if recursive(f) {
+        if recursive.contains(&f) {
             layout::save(&mut b, f, before, after);
         }
     }
     b.registers = b.count;
-    for &f in &reached {
+    for &f in calls.keys() {
         function(&mut b, r, f, &mut missing);
     }
     // All registers lie before everything else.
     let PlaneCounts { w32, w64, pred } = b.registers;
     b.code.variable = [w32, w64, pred].map(|n| vec![(0, n as u16)]);
     let PlaneCounts { w32, w64, pred } = b.count;
-    b.code.registers.clone_from(&b.regs);
     b.code.planes = (w32 as u16, w64 as u16, pred as u16);
-    b.code.recursive = reached.iter().any(|&f| recursive(f));
+    b.code.recursive = !recursive.is_empty();
     (b, missing)
 }
 
@@ -162,11 +159,16 @@ pub struct UnsupportedInst {
 fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<UnsupportedInst>) {
     let function = &r.module.functions[f.index()];
     b.func = f;
-    b.code.entries[f.index()].start = b.code.steps.len() as u32;
+    let start = b.code.steps.len() as u32;
+    b.code.entries.entry(f).or_default().start = start;
     let plan = r.plan.and_then(|p| p.functions.get(f.index())).filter(|p| p.skipped.is_none());
-    let counters = b.counters[f.index()];
+    let counters = b.counters.get(&f).copied().unwrap_or_default();
+    let mut actions: FxHashMap<At, Vec<&Insertion>> = FxHashMap::default();
+    for insertion in plan.iter().flat_map(|p| &p.insertions) {
+        actions.entry(insertion.at).or_default().push(insertion);
+    }
     let mut hook = |b: &mut Binder<'_>, at: At, inst: InstId| {
-        for ins in plan.iter().flat_map(|p| &p.insertions).filter(|i| i.at == at) {
+        for ins in actions.get(&at).into_iter().flatten() {
             if let Err(why) = hooks::action(b, function, inst, ins, counters) {
                 let why = unsupported(format!("it can't be observed: {why}"));
                 missing.push(UnsupportedInst { function: f, inst, why });

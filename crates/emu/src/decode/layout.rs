@@ -1,49 +1,50 @@
 //! Where variables, parameters and registers of a kernel lie.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{FuncId, Module, Operand, Space, Symbol, SymbolId};
 use prlx_plan::Plan;
+use rustc_hash::FxHashMap;
 
 use super::binder::{Binder, PlaneCounts, SYSTEM_SHARED, kind};
-use super::call_graph::{depth, is_recursive, symbols};
+use super::call_graph::{Calls, recursion, symbols};
 use super::control;
-use crate::code::{SavedRegisters, Slot};
+use crate::code::{FunctionEntry, SavedRegisters, Slot};
 
 /// Bytes kept free at address 0 of a lane's local memory, so that no variable has address 0.
 const NULL: u32 = 16;
 
-/// Lays out shared memory, the parameters of calls, and stack frames.
+/// Lays out shared memory, the parameters of calls, and stack frames. Returns the functions that can call
+/// themselves. Variables that no reached function names take no memory and no time.
 pub fn memory(
     b: &mut Binder<'_>,
     module: &Module,
     kernel: FuncId,
-    reached: &[FuncId],
-    calls: &[Option<Vec<FuncId>>],
+    calls: &Calls,
     stack: u32,
-) {
+) -> BTreeSet<FuncId> {
     let main = &module.functions[kernel.index()];
     for (&s, &offset) in main.params.iter().zip(&main.param_offsets) {
         b.params.insert(s, offset);
     }
-    let mut used = vec![false; module.symbols.len()];
-    for &f in reached {
-        for inst in &module.functions[f.index()].insts {
-            for o in &inst.operands {
-                symbols(o, &mut |s| {
-                    if let Some(u) = used.get_mut(s.index()) {
-                        *u = true;
-                    }
-                });
-            }
+    let mut used: BTreeSet<SymbolId> = BTreeSet::new();
+    for f in calls.keys() {
+        for o in module.functions[f.index()].insts.iter().flat_map(|i| &i.operands) {
+            symbols(o, &mut |s| {
+                used.insert(s);
+            });
         }
     }
+    used.retain(|s| s.index() < module.symbols.len());
+    let symbol = |id: SymbolId| &module.symbols[id.index()];
     let mut shared = 0u32;
     let mut dynamic = (Vec::new(), 16u32);
-    for (i, s) in module.symbols.iter().enumerate() {
-        if !used[i] || !matches!(s.space, Space::Shared | Space::SharedCluster) {
+    for &id in &used {
+        let s = symbol(id);
+        if !matches!(s.space, Space::Shared | Space::SharedCluster) {
             continue;
         }
-        let id = SymbolId(i as u32);
         if s.size == 0 {
             dynamic.0.push(id);
             dynamic.1 = dynamic.1.max(s.align);
@@ -51,7 +52,7 @@ pub fn memory(
             b.shared.insert(id, lay_out(&mut shared, s));
         }
     }
-    if uses_reserved(module, reached) {
+    if uses_reserved(module, calls) {
         // Cooperative groups keep barriers there (PTX ISA, Special Registers: %reserved_smem_offset_<2>).
         shared = round(shared, 16);
         b.reserved = Some(shared);
@@ -68,23 +69,31 @@ pub fn memory(
     b.code.shared.sort_unstable();
 
     let mut params = NULL;
-    for (i, s) in module.symbols.iter().enumerate() {
-        // Variables of the module that live in local memory are every lane's own, for as long as it lives.
-        if used[i] && s.owner.is_none() && s.space == Space::Local {
-            let at = lay_out(&mut params, s);
-            b.local.insert(SymbolId(i as u32), (at, false));
+    let mut owned: BTreeMap<FuncId, Vec<SymbolId>> = BTreeMap::new();
+    for &id in &used {
+        let s = symbol(id);
+        match s.owner {
+            Some(owner) => owned.entry(owner).or_default().push(id),
+            // Variables of the module that live in local memory are every lane's own, for as long as it
+            // lives.
+            None if s.space == Space::Local => {
+                b.local.insert(id, (lay_out(&mut params, s), false));
+            }
+            None => {}
         }
     }
-    for &f in reached {
+    // By function: where its parameters lie.
+    let mut bytes = FxHashMap::default();
+    for &f in calls.keys() {
         let function = &module.functions[f.index()];
         let start = params;
         let mut frame = 0u32;
-        for (i, s) in module.symbols.iter().enumerate() {
-            let id = SymbolId(i as u32);
-            let formal = function.params.contains(&id) || function.returns.contains(&id);
-            if s.owner != Some(f) && !formal {
-                continue;
-            }
+        let mut ids = owned.remove(&f).unwrap_or_default();
+        ids.extend(function.params.iter().chain(&function.returns));
+        ids.sort_unstable();
+        ids.dedup();
+        for id in ids {
+            let s = symbol(id);
             if s.space == Space::Param && !b.params.contains_key(&id) {
                 let at = lay_out(&mut params, s);
                 b.local.insert(id, (at, false));
@@ -93,30 +102,32 @@ pub fn memory(
                 b.local.insert(id, (at, true));
             }
         }
-        b.code.entries[f.index()].frame = round(frame, 16);
-        if is_recursive(calls, f) {
-            b.code.entries[f.index()].saved =
-                Some(SavedRegisters { bytes: (start, params), ..SavedRegisters::default() });
+        bytes.insert(f, (start, params));
+        b.code.entries.insert(f, FunctionEntry { frame: round(frame, 16), ..FunctionEntry::default() });
+    }
+    let (recursive, depths) = recursion(calls, &|f| b.code.entries.get(&f).map_or(0, |e| e.frame));
+    for f in &recursive {
+        if let (Some(e), Some(&bytes)) = (b.code.entries.get_mut(f), bytes.get(f)) {
+            e.saved = Some(SavedRegisters { bytes, ..SavedRegisters::default() });
         }
     }
     let params = round(params, 16);
     b.code.params_bytes = params;
     let allocates =
         |f: &FuncId| module.functions[f.index()].insts.iter().any(|i| i.form.op == Some(Ptx::Alloca));
-    let deepest = if reached.iter().any(|&f| is_recursive(calls, f)) {
-        stack
-    } else {
-        let mut memo = vec![None; module.functions.len()];
-        depth(kernel, calls, &b.code.entries, &mut memo)
+    let deepest = match recursive.is_empty() {
+        true => depths.get(&kernel).copied().unwrap_or(0),
+        false => stack,
     };
-    let more = if reached.iter().any(allocates) { stack } else { 0 };
+    let more = if calls.keys().any(allocates) { stack } else { 0 };
     b.code.local_bytes = params.saturating_add(deepest).saturating_add(more);
+    recursive
 }
 
 /// Whether the code asks for the shared memory that is reserved for the system.
-fn uses_reserved(module: &Module, reached: &[FuncId]) -> bool {
+fn uses_reserved(module: &Module, calls: &Calls) -> bool {
     let named = |o: &Operand| matches!(o, Operand::Special(s) if s.starts_with("%reserved_smem"));
-    reached.iter().any(|f| module.functions[f.index()].insts.iter().any(|i| i.operands.iter().any(named)))
+    calls.keys().any(|f| module.functions[f.index()].insts.iter().any(|i| i.operands.iter().any(named)))
 }
 
 /// Rounds an address up to an alignment.
@@ -135,9 +146,10 @@ fn lay_out(end: &mut u32, s: &Symbol) -> u32 {
 /// Gives every register of a function a plane, and every parameter a slot.
 pub fn registers(b: &mut Binder<'_>, module: &Module, plan: Option<&Plan>, f: FuncId) {
     let function = &module.functions[f.index()];
-    b.regs[f.index()] = function.regs.iter().map(|r| b.plane(kind(r.ty))).collect();
+    let planes = function.regs.iter().map(|r| b.plane(kind(r.ty))).collect();
+    b.code.registers.insert(f, planes);
     let n = plan.and_then(|p| p.functions.get(f.index())).map_or(0, |p| p.trip_counters);
-    b.counters[f.index()] = (b.count.w64 as u16, n as u16);
+    b.counters.insert(f, (b.count.w64 as u16, n as u16));
     b.count.w64 += n;
     // Those declared `.reg`, parameters before returns.
     let mut in_regs = function.reg_params.iter();
@@ -153,14 +165,14 @@ pub fn registers(b: &mut Binder<'_>, module: &Module, plan: Option<&Plan>, f: Fu
             .collect()
     };
     let (params, returns) = (place(b, &function.params), place(b, &function.returns));
-    let e = &mut b.code.entries[f.index()];
+    let e = b.code.entries.entry(f).or_default();
     e.params = params;
     e.returns = returns;
 }
 
 /// Sets the planes that a recursive call of `f` saves.
 pub fn save(b: &mut Binder<'_>, f: FuncId, from: PlaneCounts, to: PlaneCounts) {
-    if let Some(s) = &mut b.code.entries[f.index()].saved {
+    if let Some(s) = b.code.entries.get_mut(&f).and_then(|e| e.saved.as_mut()) {
         s.w32 = (from.w32 as u16, to.w32 as u16);
         s.w64 = (from.w64 as u16, to.w64 as u16);
         s.pred = (from.pred as u16, to.pred as u16);

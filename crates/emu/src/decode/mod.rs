@@ -20,3 +20,4 @@ mod wgmma;
 
 pub use binder::{PlaneKind, kind};
 pub use kernel::{Request, UnsupportedInst, attempt, decode, limits};
+pub use layout::constants;

@@ -212,6 +212,7 @@ impl Emulator {
             module: &m.module,
             source: &m.source,
             addresses: &m.addresses,
+            constants: crate::decode::constants(&m.module, &m.addresses),
             kernel,
             plan,
             stack: o.stack,

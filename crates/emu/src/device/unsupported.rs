@@ -8,7 +8,7 @@
 //! Reasons that depend on the launch (its shape, its shared memory) are not listed, nor are modules that
 //! cannot be loaded.
 
-use prlx_isa::view::{FuncId, InstId, Module};
+use prlx_isa::view::{FuncId, Function, InstId, Module};
 
 use crate::decode::{self, Request, UnsupportedInst};
 use crate::device::emulator::{Options, in_memory};
@@ -31,24 +31,38 @@ pub struct Refusal {
     pub why: String,
 }
 
-/// The reasons why the device cannot run function `root` of the module (text `source`) or a function that it
-/// can reach, in source order.
-pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> {
-    let Some(main) = module.functions.get(root.index()) else { return Vec::new() };
+/// The reasons why the device cannot run each function of `roots` of the module (text `source`), or a
+/// function that it can reach, in source order.
+pub fn unsupported(module: &Module, source: &str, roots: &[FuncId]) -> Vec<Vec<Refusal>> {
     // Decoding only asks whether a variable has an address, not which.
     let addresses: Vec<_> = module.symbols.iter().map(|s| in_memory(s).then_some(4096)).collect();
-    let request = Request {
-        module,
-        source,
-        addresses: &addresses,
-        kernel: &main.name,
-        plan: None,
-        stack: Options::default().stack,
-        simd: Simd::Base,
-        contract: false,
-        calibrations: &[],
+    let constants = decode::constants(module, &addresses);
+    let of = |&root: &FuncId| match module.functions.get(root.index()) {
+        Some(main) => refusals(
+            &Request {
+                module,
+                source,
+                addresses: &addresses,
+                constants,
+                kernel: &main.name,
+                plan: None,
+                stack: Options::default().stack,
+                simd: Simd::Base,
+                contract: false,
+                calibrations: &[],
+            },
+            root,
+            main,
+        ),
+        None => Vec::new(),
     };
-    let (code, missing) = decode::attempt(&request, root);
+    roots.iter().map(of).collect()
+}
+
+/// The reasons why the device cannot run function `root`, which is `main`.
+fn refusals(request: &Request<'_>, root: FuncId, main: &Function) -> Vec<Refusal> {
+    let (module, source) = (request.module, request.source);
+    let (code, missing) = decode::attempt(request, root);
     let whole = |why: EmuError| Refusal {
         function: root,
         inst: None,

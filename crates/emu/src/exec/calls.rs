@@ -74,11 +74,10 @@ impl Warp {
     ) -> Result<(), EmuError> {
         let code = launch.code;
         let call = &code.calls[index as usize];
-        let entry = &code.entries[func.index()];
         let name = || launch.module.functions[func.index()].name.clone();
-        if entry.start == u32::MAX {
+        let Some(entry) = code.entries.get(&func) else {
             return Err(invalid(format!("calls `{}`, which was not seen to be called", name())));
-        }
+        };
         if entry.params.len() != call.args.len() {
             return Err(invalid(format!(
                 "gives `{}` {} arguments; it has {}",
@@ -118,7 +117,7 @@ impl Warp {
     pub(crate) fn return_lane(&mut self, code: &Code, l: usize) -> bool {
         let Some(frame) = self.frames[l].pop() else { return false };
         let call = &code.calls[frame.call as usize];
-        let entry = &code.entries[frame.func as usize];
+        let entry = &code.entries[&FuncId(frame.func)];
         let stride = self.local.len() / prlx_lanes::LANES as u64;
         self.stack_pointer[l] -= call.frame;
         self.alloca_bytes[l] = frame.alloca_bytes;
@@ -149,7 +148,7 @@ impl Warp {
         step: u32,
     ) -> Result<(), Box<Fault>> {
         let func = launch.code.origin.get(step as usize).map_or(FuncId(0), |o| o.0);
-        let frame = launch.code.entries[func.index()].frame;
+        let frame = launch.code.entries.get(&func).map_or(0, |e| e.frame);
         let mut fault = None;
         each(m, |l| {
             let bytes = self.planes.w64[usize::from(size)].0[l];

@@ -76,6 +76,7 @@ mod tests {
             module: &module,
             source: &source,
             addresses: &addresses,
+            constants: (0, 0),
             kernel: "k",
             plan,
             stack,

@@ -184,7 +184,7 @@ impl Search<'_, '_> {
         }
     }
     fn value(&self, reg: Reg, signed: bool) -> i64 {
-        let plane = self.launch.code.registers[self.func.index()][reg.index()];
+        let plane = self.launch.code.planes_of(self.func)[reg.index()];
         match kind(self.function.regs[reg.index()].ty) {
             PlaneKind::W32 => {
                 let v = access::value(self.planes, Plane::W32(plane), self.lane) as u32;

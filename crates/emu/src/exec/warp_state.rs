@@ -179,7 +179,7 @@ impl Warp {
         self.alive = alive;
         for l in 0..LANES {
             self.key[l] = if alive >> l & 1 == 1 {
-                key(0, launch.code.entries[launch.code.kernel.index()].start)
+                key(0, launch.code.entries[&launch.code.kernel].start)
             } else {
                 PARKED
             };

@@ -50,9 +50,10 @@ impl Corpus {
     fn module(&mut self, path: &Path) {
         let source = std::fs::read_to_string(path).expect("a module of the corpus");
         let (module, _) = read(&source);
-        let ids = (0..module.functions.len() as u32).map(FuncId);
-        let refusals: BTreeMap<(FuncId, InstId), String> = ids
-            .flat_map(|f| unsupported(&module, &source, f))
+        let ids: Vec<FuncId> = (0..module.functions.len() as u32).map(FuncId).collect();
+        let refusals: BTreeMap<(FuncId, InstId), String> = unsupported(&module, &source, &ids)
+            .into_iter()
+            .flatten()
             .filter_map(|r| Some(((r.function, r.inst?), r.why)))
             .collect();
         for (f, function) in module.functions.iter().enumerate() {
@@ -76,7 +77,7 @@ impl Corpus {
         let source = text.map_or(job.text, |p| std::fs::read_to_string(p).expect("a module of the corpus"));
         let (module, _) = read(&source);
         let root = module.functions.iter().position(|f| f.name == job.kernel).expect("the launch's kernel");
-        let refused = unsupported(&module, &source, FuncId(root as u32));
+        let refused = unsupported(&module, &source, &[FuncId(root as u32)]).concat();
         assert!(refused.is_empty(), "{name} is not in refused.txt, but: {refused:?}");
         self.kernels.insert(name.to_owned());
         let here = module.functions.iter().filter(|f| f.name == job.kernel || f.kind == FunctionKind::Device);

@@ -2,10 +2,11 @@
 
 use crate::tokens::prefix;
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use prlx_isa::view::{Class, FunctionKind, InstId, Module, Space};
+use prlx_isa::view::{BlockId, Class, Function, FunctionKind, InstId, Module, Space};
 use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan};
+use prlx_trace::SiteId;
 
 use crate::edit::Edit;
 use crate::error::Error;
@@ -55,12 +56,35 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
             visits: &visits,
             calls: &calls,
             constants: LoopConstants::new(module, plan, index),
+            chain_ends: chain_ends(function, of_plan),
             arch,
         };
         lowering.lower(&prefix, recorded[index], &number, &mut edits)?;
     }
     edits.sort_by_key(|e| e.at);
     Ok(edits)
+}
+
+/// Most bits of a word in one basic block without anything between them.
+const CHAIN: usize = 3;
+
+/// The decisions whose bits end a chain: every [`CHAIN`]-th of a basic block.
+fn chain_ends(function: &Function, plan: &FunctionPlan) -> HashSet<SiteId> {
+    let mut counts: HashMap<BlockId, usize> = HashMap::new();
+    let mut out = HashSet::new();
+    for insertion in &plan.insertions {
+        let (Action::Bits { site, .. }, At::Before(id) | At::After(id)) = (&insertion.action, insertion.at)
+        else {
+            continue;
+        };
+        let Some(inst) = function.insts.get(id.index()) else { continue };
+        let count = counts.entry(inst.block).or_default();
+        *count += 1;
+        if count.is_multiple_of(CHAIN) {
+            out.insert(*site);
+        }
+    }
+    out
 }
 
 impl Lowering<'_> {
@@ -206,7 +230,9 @@ impl Lowering<'_> {
                     self.take_back(s);
                 }
             }
-            Action::Bits { reg, bits, .. } => self.bits(s, *reg, *bits, guard),
+            Action::Bits { site, reg, bits } => {
+                self.bits(s, *reg, *bits, guard, self.chain_ends.contains(site));
+            }
             Action::TripBegin { counter } => self.trip_begin(s, *counter, guard),
             Action::TripAdd { counter } => self.trip_add(s, *counter, guard),
             Action::TripRead { counter, reg, less } => self.trip_read(s, *counter, *reg, *less),

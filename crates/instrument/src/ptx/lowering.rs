@@ -1,7 +1,10 @@
 //! The lowering of one function: the facts and helpers that every part of it needs.
 
+use std::collections::HashSet;
+
 use prlx_isa::view::{Function, FunctionKind, Guard, Inst, Module, Operand};
 use prlx_plan::{Action, FunctionPlan, Plan};
+use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
 
 use crate::error::{Error, ErrorKind};
@@ -27,6 +30,8 @@ pub(super) struct Lowering<'a> {
     /// Constants that the function's loops keep in registers.
     pub(super) constants: LoopConstants,
     /// Number of the target architecture: 80 for sm_80.
+    /// Decisions after whose bits the word is evaluated.
+    pub(super) chain_ends: HashSet<SiteId>,
     pub(super) arch: u32,
 }
 

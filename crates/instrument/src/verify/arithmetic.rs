@@ -73,7 +73,13 @@ pub(super) fn compute(form: &Opcode, a: Option<u64>, b: Option<u64>, c: Option<u
                 "gt" => less(y, x),
                 _ => !less(x, y),
             };
-            u64::from(holds)
+            let holds = u64::from(holds);
+            match form.one_of(&["and", "or", "xor"]) {
+                None => holds,
+                Some("and") => holds & c?,
+                Some("or") => holds | c?,
+                Some(_) => holds ^ c?,
+            }
         }
         _ => return None,
     })

@@ -16,7 +16,7 @@
 
 use super::mentions::{Mention, mentions};
 use super::phi;
-use super::values::{ENTRY, Values, id, walk};
+use super::values::{ENTRY, Value, Values, id, walk};
 use crate::cfg::Cfg;
 use crate::view::{Function, InstId, Reg};
 
@@ -27,6 +27,32 @@ pub enum Def {
     Entry,
     /// An instruction. A guarded one does not end earlier definitions.
     Inst(InstId),
+}
+
+/// What an instruction sees of a register.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Seen {
+    /// Nothing reaches it, or the instruction does not read the register.
+    Nothing,
+    /// What one instruction wrote.
+    Inst(InstId),
+    /// A value of [`DefUse::value`].
+    Value(u32),
+}
+
+/// A value that several definitions may give, and what depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueNode<'a> {
+    /// Whether the entry of the function may give it.
+    pub entry: bool,
+    /// Its own definitions.
+    pub defs: &'a [InstId],
+    /// Values whose definitions count too. They have lower numbers.
+    pub from: &'a [u32],
+    /// Instructions that see it.
+    pub users: &'a [InstId],
+    /// Values that include its definitions. They have higher numbers.
+    pub onward: &'a [u32],
 }
 
 /// Def-use chains of a function.
@@ -111,15 +137,25 @@ impl DefUse {
 
     /// Definitions that `inst` can see of a register that it reads, sorted. Empty if it does not read the
     /// register, or if nothing reaches it.
+    ///
+    /// The list can be as long as the function. Where many instructions are asked for, take
+    /// [`DefUse::seen`].
     pub fn defs(&self, inst: InstId, reg: Reg) -> Vec<Def> {
-        if let Some(def) = self.single(reg) {
-            return vec![Def::Inst(def)];
-        }
-        let Ok(at) = self.values.seen.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)) else {
-            return vec![];
+        self.some_defs(inst, reg, usize::MAX)
+    }
+
+    /// The same as [`DefUse::defs`], but only `most` of the definitions if there are more.
+    pub fn some_defs(&self, inst: InstId, reg: Reg, most: usize) -> Vec<Def> {
+        let value = match self.seen(inst, reg) {
+            Seen::Nothing => return vec![],
+            Seen::Inst(def) => return vec![Def::Inst(def)],
+            Seen::Value(value) => value,
         };
         let mut defs = vec![];
-        walk(self.values.seen[at].2, |v| {
+        walk(value, |v| {
+            if defs.len() >= most {
+                return &[];
+            }
             let (own, others) = self.values.node(v);
             defs.extend((v == ENTRY).then_some(Def::Entry));
             defs.extend(own.iter().map(|i| Def::Inst(*i)));
@@ -127,7 +163,42 @@ impl DefUse {
         });
         defs.sort_unstable();
         defs.dedup();
+        defs.truncate(most);
         defs
+    }
+
+    /// What `inst` sees of a register.
+    pub fn seen(&self, inst: InstId, reg: Reg) -> Seen {
+        if let Some(def) = self.single(reg) {
+            return Seen::Inst(def);
+        }
+        match self.values.seen.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)) {
+            Ok(at) => Seen::Value(self.values.seen[at].2),
+            Err(_) => Seen::Nothing,
+        }
+    }
+
+    /// How many values there are. The graph of all values has a size that is linear in the function's, while
+    /// the lists of definitions by use can be its square.
+    pub fn value_count(&self) -> usize {
+        self.values.count()
+    }
+
+    /// Value number `value`, below [`DefUse::value_count`].
+    pub fn value(&self, value: u32) -> ValueNode<'_> {
+        let (defs, from) = self.values.node(value);
+        let (users, onward) = self.values.users(value);
+        ValueNode { entry: value == ENTRY, defs, from, users, onward }
+    }
+
+    /// The definitions that belong to values, sorted by instruction: instruction, register, value.
+    pub fn made(&self) -> &[(InstId, Reg, Value)] {
+        &self.values.made
+    }
+
+    /// Instructions that read a register which has a single definition.
+    pub fn readers(&self, reg: Reg) -> impl Iterator<Item = InstId> {
+        self.of_reg(reg).iter().filter(|m| m.reads).map(|m| m.inst)
     }
 
     /// The only definition that any use of the register sees, if there is one.
@@ -138,8 +209,7 @@ impl DefUse {
     /// Instructions that can see the value that `inst` writes to a register, sorted.
     pub fn uses(&self, inst: InstId, reg: Reg) -> Vec<InstId> {
         if let Some(def) = self.single(reg) {
-            let readers = self.of_reg(reg).iter().filter(|m| m.reads && def == inst);
-            return readers.map(|m| m.inst).collect();
+            return if def == inst { self.readers(reg).collect() } else { vec![] };
         }
         let Ok(at) = self.values.made.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)) else {
             return vec![];

@@ -8,5 +8,5 @@ mod unread_params;
 mod values;
 
 pub use decisions::{Decision, SteerKind, decisions};
-pub use def_use::{Def, DefUse};
+pub use def_use::{Def, DefUse, Seen, ValueNode};
 pub use unread_params::unread_param_bytes;

@@ -54,6 +54,11 @@ impl Values {
         id(self.nodes.len() - 2)
     }
 
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        self.nodes.len() - 1
+    }
+
     /// Own definitions of a value, and the values whose definitions count too.
     pub fn node(&self, v: Value) -> (&[InstId], &[Value]) {
         split(&self.nodes, v, &self.own, &self.others)
@@ -68,7 +73,7 @@ impl Values {
     pub fn link(&mut self) {
         self.seen.sort_unstable();
         self.made.sort_unstable();
-        let n = self.nodes.len() - 1;
+        let n = self.count();
         let mut back = vec![Node::default(); n + 1];
         for v in &self.others {
             back[*v as usize + 1].others += 1;

@@ -258,3 +258,31 @@ fn time_and_memory_are_linear_in_depth_and_size() {
     let loops: String = (0..n / 10).map(|i| format!("L{i}: @%p1 bra L{i};\n")).collect();
     check(&format!("{head} {loops} ret; }}"));
 }
+
+/// What `n` ifs in a row leave of one register: the graph of values grows with `n`, though the last use sees
+/// `n` definitions.
+#[test]
+fn the_data_flow_of_many_ifs_is_linear() {
+    let size = |n: usize| {
+        let ifs: String = (0..n)
+            .map(|i| format!("@%p1 bra L{i}; add.s32 %r1, %r1, 1; L{i}: setp.lt.s32 %p1, %r1, 9;\n"))
+            .collect();
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {{ .reg .b32 %r<2>; .reg .pred %p<2>; \
+             mov.u32 %r1, 0; setp.lt.s32 %p1, %r1, 9; {ifs} ret; }}"
+        );
+        let (module, _) = prlx_isa::ptx::read(&text);
+        let function = &module.functions[0];
+        let flow = prlx_isa::dataflow::DefUse::of(function, &prlx_isa::cfg::Cfg::of(function));
+        let last = prlx_isa::view::InstId(function.insts.len() as u32 - 2);
+        let reg = function.insts[last.index()].uses().next().expect("the register that it compares");
+        assert_eq!(flow.defs(last, reg).len(), n + 1);
+        assert_eq!(flow.some_defs(last, reg, 64).len(), 64);
+        (0..flow.value_count() as u32)
+            .map(|v| flow.value(v))
+            .map(|v| v.defs.len() + v.from.len() + v.users.len() + v.onward.len())
+            .sum::<usize>()
+    };
+    let (few, many) = (size(500), size(4000));
+    assert!(many < 9 * few, "8 times the ifs make {few} entries {many}");
+}

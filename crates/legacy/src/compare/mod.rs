@@ -145,11 +145,18 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
         };
         let one = |w: u32| {
             if !options.warps.is_empty() && !options.warps.iter().any(|r| (r.0..=r.1).contains(&w)) {
-                return WarpOut { skipped: true, ..WarpOut::default() };
+                return Ok(WarpOut { skipped: true, ..WarpOut::default() });
             }
-            warp(&cx, w, [&a[part(a, 0, w)], &b[part(b, 1, w)]], known, room)
+            for (side, all) in [a, b].into_iter().enumerate() {
+                let part = Warp::new(&all[part(all, side, w)], inputs[side].compact());
+                if let Some((event, kind)) = part.unknown_kind() {
+                    let what = format!("event {event} of warp {w} in {} has kind {kind}", ["A", "B"][side]);
+                    return Err(Error::new("kind", format!("{what}; kinds are 0 to 6")));
+                }
+            }
+            Ok(warp(&cx, w, [&a[part(a, 0, w)], &b[part(b, 1, w)]], known, room))
         };
-        let results: Vec<WarpOut> = warps.clone().into_par_iter().map(one).collect();
+        let results = warps.clone().into_par_iter().map(one).collect::<Result<Vec<WarpOut>, Error>>()?;
         for (w, out) in warps.clone().zip(results) {
             sum.add(&out, shape.lanes(w), headers.iter().any(|h| h.sampled()));
             listed.extend(out.listed.into_iter().take(options.listed - listed.len()));
@@ -176,6 +183,8 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
         (gathered, listed) = (Gathered::default(), Vec::new());
     }
     let mut out = report(inputs, numbers, &mut sum);
+    let absent = options.warps.iter().filter(|r| r.0 >= total);
+    out.notes.extend(absent.map(|r| format!("--warps names warp {}; the launch has {total}", r.0)));
     out.gaps.extend(gathered.gap(sum.kinds.iter().sum()));
     out.findings_total = gathered.len() as u64;
     out.differing = Differing { lanes: gathered.lanes(), warps: sum.differing, kinds: sum.kinds };
@@ -199,8 +208,9 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
 
 /// Refuses filters that can't match anything in a launch of `warps` warps.
 fn filters_fit(options: &Options, warps: u32) -> Result<(), Error> {
-    if let Some(beyond) = options.warps.iter().find(|r| r.0 >= warps) {
-        let what = format!("warp {} of {warps}: the filter matches nothing", beyond.0);
+    // A part that is out of range is a note, as long as another one is not.
+    if !options.warps.is_empty() && options.warps.iter().all(|r| r.0 >= warps) {
+        let what = format!("warp {} of {warps}: the filter matches nothing", options.warps[0].0);
         return Err(Error::new("filter", what));
     }
     if options.sites.len() > 64 {
@@ -418,7 +428,6 @@ fn report(inputs: [&Input<'_>; 2], numbers: [u64; 2], sum: &mut Sum) -> LaunchRe
             out.differences.push(LaunchDifference { what, name: name.into(), values });
         }
     };
-    put(LaunchPart::Geometry, "kernel", headers.map(|h| h.kernel()));
     put(LaunchPart::Geometry, "grid", headers.map(|h| h.grid.to_string()));
     put(LaunchPart::Geometry, "block", headers.map(|h| h.block.to_string()));
     if sum.values > 0 {

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use super::{Event, EventKind, File, Flags, Warp};
 
-/// Writes the header, and the parts of one warp or of all warps.
+/// Writes the header, and the parts of all warps.
 ///
 /// # Errors
 /// If `out` fails. Errors of the file become an [`io::Error`] with their text.
-pub fn dump(out: &mut impl Write, file: &File<'_>, only: Option<u32>) -> io::Result<()> {
+pub fn dump(out: &mut impl Write, file: &File<'_>) -> io::Result<()> {
     let h = &file.header;
     writeln!(
         out,
@@ -29,7 +29,7 @@ pub fn dump(out: &mut impl Write, file: &File<'_>, only: Option<u32>) -> io::Res
     )?;
     writeln!(out, "device {} time {} sample rate {}", h.device(), h.timestamp, h.sample_rate)?;
     let bad = |e: prlx_trace::Error| io::Error::new(io::ErrorKind::InvalidData, e.to_string());
-    let warps = only.map_or(0..h.warps, |w| w..w.saturating_add(1).min(h.warps));
+    let warps = 0..h.warps;
     let mut cursor = file.cursor().map_err(bad)?;
     for w in warps.clone() {
         let warp = Warp::new(cursor.events(w..w + 1).map_err(bad)?, h.flags.has(Flags::COMPACT));
@@ -74,4 +74,52 @@ pub fn dump(out: &mut impl Write, file: &File<'_>, only: Option<u32>) -> io::Res
         }
     }
     Ok(())
+}
+
+/// Writes the header of side `side` (`A` or `B`), and the first `most` events of the file, warp by warp, as
+/// PRLX 0.5 did.
+///
+/// # Errors
+/// If `out` fails. Errors of the file become an [`io::Error`] with their text.
+pub fn first_events(out: &mut impl Write, side: &str, file: &File<'_>, most: u64) -> io::Result<()> {
+    let h = &file.header;
+    let bad = |e: prlx_trace::Error| io::Error::new(io::ErrorKind::InvalidData, e.to_string());
+    let compact = h.flags.has(Flags::COMPACT);
+    let (mut events, mut overflows) = (0, 0);
+    let mut cursor = file.cursor().map_err(bad)?;
+    for w in 0..h.warps {
+        let warp = Warp::new(cursor.events(w..w + 1).map_err(bad)?, compact);
+        events += warp.kept();
+        overflows += u64::from(warp.head.overflow);
+    }
+    let three = |d: prlx_trace::Dim3| format!("[{}, {}, {}]", d.x, d.y, d.z);
+    writeln!(out, "\n=== Trace {side} ===")?;
+    writeln!(out, "Kernel:     {}", h.kernel().escape_debug())?;
+    writeln!(out, "Hash:       {:#018x}", h.kernel_hash)?;
+    writeln!(out, "Grid:       {}\nBlock:      {}", three(h.grid), three(h.block))?;
+    writeln!(out, "Warps:      {}\nEvents:     {events}\nOverflows:  {overflows}", h.warps)?;
+    writeln!(out, "Timestamp:  {}\nCUDA Arch:  {}", h.timestamp, h.device().to_uppercase())?;
+    writeln!(out, "\n=== Events (first {most} events) ===")?;
+    let mut left = most;
+    let mut cursor = file.cursor().map_err(bad)?;
+    for w in 0..h.warps {
+        if left == 0 {
+            break;
+        }
+        let warp = Warp::new(cursor.events(w..w + 1).map_err(bad)?, compact);
+        if warp.kept() == 0 {
+            continue;
+        }
+        writeln!(out, "\nWarp {w} ({} events, {} overflows):", warp.kept(), warp.head.overflow)?;
+        for (i, bytes) in warp.events().iter().enumerate().take(left.try_into().unwrap_or(usize::MAX)) {
+            let e = Event::of(bytes);
+            writeln!(
+                out,
+                "  [{i}] site={:#010x} type={} branch={} active_mask={:#010x} value={}",
+                e.site, e.kind, e.dir, e.mask, e.value
+            )?;
+        }
+        left = left.saturating_sub(warp.kept());
+    }
+    writeln!(out)
 }

@@ -335,6 +335,13 @@ impl Header {
         if self.warps == 0 {
             return Err(error(at::WARPS, "total_warp_slots", "no warps"));
         }
+        // Writers have set the flag for events of 16 bytes.
+        let wider = end + u64::from(self.warps) * u64::from(self.events_per_warp) * 8;
+        if self.flags.has(Flags::COMPACT) && !self.flags.has(Flags::PACKED) && wider > end && stored == wider
+        {
+            let what = "it says that events have 8 bytes, but the file's size is that of events of 16 bytes";
+            return Err(error(at::FLAGS, "flags", what));
+        }
         Ok(Layout { events, history, snapshots })
     }
 }

@@ -28,7 +28,7 @@ mod json;
 mod read;
 mod write;
 
-pub use dump::dump;
+pub use dump::{dump, first_events};
 pub use header::{Flags, HEADER, Header, Layout, MAGIC, Section};
 pub use json::{SessionEntry, SiteEntry};
 pub use read::{Cursor, File, Ring, Warp, is_v1};
@@ -103,7 +103,7 @@ impl Event {
 /// Declares the kinds of events: number, name in PRLX's tools, meaning.
 macro_rules! kinds {
     ($($name:ident = $n:literal $text:literal $doc:literal)*) => {
-        /// Kind of an event. Events with other numbers are kept and compared, but have no name.
+        /// Kind of an event. Events with other numbers are kept, but not compared.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
         pub enum EventKind { $(#[doc = $doc] $name = $n,)* }

@@ -5,7 +5,9 @@ use std::io::Read;
 use std::ops::Range;
 
 use super::header::{HISTORY, SNAPSHOT, error, word};
-use super::{Event, EventBytes, Flags, HEADER, Head, Header, HistoryEntry, Layout, MAGIC, Section, Snapshot};
+use super::{
+    Event, EventBytes, EventKind, Flags, HEADER, Head, Header, HistoryEntry, Layout, MAGIC, Section, Snapshot,
+};
 use prlx_trace::Error;
 use prlx_trace::narrow::index;
 
@@ -127,6 +129,22 @@ impl<'a> Warp<'a> {
         } else {
             let all = self.bytes.as_chunks::<16>().0;
             Cow::Borrowed(all.get(..self.kept_of(all.len())).unwrap_or_default())
+        }
+    }
+    /// The first event of an unknown kind: its number in the warp, and that kind.
+    pub fn unknown_kind(&self) -> Option<(usize, u8)> {
+        let first = |kinds: &mut dyn Iterator<Item = u8>| {
+            kinds.enumerate().find(|(_, kind)| EventKind::of(*kind).is_none())
+        };
+        match self.compact {
+            true => {
+                let all = self.bytes.as_chunks::<8>().0;
+                first(&mut all.iter().take(self.kept_of(all.len())).map(|b| b[2] & 15))
+            }
+            false => {
+                let all = self.bytes.as_chunks::<16>().0;
+                first(&mut all.iter().take(self.kept_of(all.len())).map(|b| b[4]))
+            }
         }
     }
     fn kept_of(&self, room: usize) -> usize {

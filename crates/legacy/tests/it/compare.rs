@@ -278,7 +278,18 @@ fn filters_leave_gaps_and_match_something() {
     other.header.set_kernel("another");
     assert!(try_files(&a, &other, &Options::default(), [&none, &none]).unwrap_err().contains("--force"));
     let forced = Options { force: true, ..Options::default() };
-    assert_eq!(files(&a, &other, &forced).launch.verdict, Verdict::Differs);
+    let named = files(&a, &other, &forced).launch.verdict;
+    assert_eq!(named, Verdict::Same, "--force compares, whatever the names");
+    other.warps[0].1[2].kind = 7;
+    let refused = try_files(&a, &other, &forced, [&none, &none]).err().unwrap();
+    assert!(refused.contains("event 2 of warp 0 in B has kind 7"), "{refused}");
+    let partly = files(&a, &b, &Options { warps: vec![(0, 1), (9, 9)], ..Options::default() }).launch;
+    assert_eq!(partly.verdict, Verdict::Differs);
+    assert!(
+        partly.notes.contains(&"--warps names warp 9; the launch has 2".to_owned()),
+        "{:?}",
+        partly.notes
+    );
 }
 
 /// What is shown is what was compared at the visit that differs, not at the site's last one.

@@ -20,7 +20,7 @@ fn golden(name: &str) -> Vec<u8> {
 
 fn text(bytes: &[u8]) -> String {
     let mut out = Vec::new();
-    dump(&mut out, &File::open(bytes).unwrap(), None).unwrap();
+    dump(&mut out, &File::open(bytes).unwrap()).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -100,7 +100,7 @@ fn changed_bytes_are_read_or_refused() {
                 let mut bad = file.clone();
                 bad[i] ^= bit;
                 if let Ok(f) = File::open(&bad) {
-                    let _ = dump(&mut std::io::sink(), &f, None);
+                    let _ = dump(&mut std::io::sink(), &f);
                 }
             }
         }
@@ -131,6 +131,13 @@ fn hostile_headers_are_refused_with_their_field() {
         let e = File::open(&bad).expect_err(field);
         assert_eq!((e.offset, e.field.as_str()), (*offset, format!("Header.{field}").as_str()), "{e}");
     }
+    // The flag says that events have 8 bytes, and there is room for events of 16.
+    let mut wide = Header { warps: 1, events_per_warp: 4, ..File::open(&file).unwrap().header };
+    (wide.flags, wide.history_depth, wide.snapshot_depth) = (Flags(Flags::COMPACT), 0, 0);
+    let bytes = [&wide.bytes()[..], &[0; 16 + 4 * 16]].concat();
+    let e = File::open(&bytes).unwrap_err();
+    assert_eq!((e.offset, e.field.as_str()), (12, "Header.flags"), "{e}");
+    assert!(File::open(&bytes[..160 + 16 + 4 * 8]).is_ok());
     // Everything at its largest does not wrap around.
     let mut bad = file.clone();
     bad[116..124].fill(0xff);

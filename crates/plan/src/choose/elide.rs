@@ -21,14 +21,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_isa::dataflow::Def;
+use prlx_isa::dataflow::Seen;
 use prlx_isa::view::{InstId, Reg};
 use prlx_trace::kernel::{Alu, Scalar, Source};
 
 use crate::choose::choice::Choice;
 use crate::choose::lower::{self, DecoderPlace, Operation, Value};
 use crate::choose::trips;
-use crate::function::body::Body;
+use crate::function::body::{Body, written};
 use crate::function::spin_loops;
 
 /// Bits that decision `d` takes when it is recorded as it is.
@@ -49,23 +49,16 @@ pub(crate) fn choose(body: &Body<'_>, elide: bool, waits: bool, kept: &[bool]) -
     if !elide {
         return choice;
     }
-    let lowered = known(body, kept);
-    let mut needed: Vec<InstId> = Vec::new();
+    let known = Known::of(body, kept);
+    let mut computed: Vec<usize> = Vec::new();
     for (d, decision) in body.decisions.iter().enumerate() {
-        if !kept[d] {
-            continue;
-        }
-        let computed = match body.is_switch(d) {
-            false => lowered.contains_key(&decision.at),
-            true => is_known(body, kept, &lowered, decision.at, decision.reg),
+        let can = match body.is_switch(d) {
+            false => known.lowered.contains_key(&decision.at),
+            true => known.sees(body, kept, decision.at, decision.reg),
         };
-        if computed {
+        if kept[d] && can {
             choice.sources[d] = Source::Computed;
-            if body.is_switch(d) {
-                needed.extend(body.defs(decision.at, decision.reg).iter().filter_map(inst_of));
-            } else {
-                needed.push(decision.at);
-            }
+            computed.push(d);
         }
     }
     let recorded = |d: usize| matches!(choice.sources[d], Source::Bits(_));
@@ -73,7 +66,7 @@ pub(crate) fn choose(body: &Body<'_>, elide: bool, waits: bool, kept: &[bool]) -
     for exit in &exits {
         choice.sources[exit.decision] = Source::Computed;
     }
-    choice.lets = slices(body, kept, &choice.sources, lowered, needed);
+    choice.lets = slices(body, kept, &choice.sources, known.lowered, &computed);
     for exit in exits {
         // The decoder goes round once.
         let decision = &body.decisions[exit.decision];
@@ -85,13 +78,6 @@ pub(crate) fn choose(body: &Body<'_>, elide: bool, waits: bool, kept: &[bool]) -
     choice
 }
 
-fn inst_of(def: &Def) -> Option<InstId> {
-    match def {
-        Def::Inst(i) => Some(*i),
-        Def::Entry => None,
-    }
-}
-
 /// Whether `i` makes a wanted decision of `reg`: its value is known then, however it comes.
 fn decided(body: &Body<'_>, kept: &[bool], i: InstId, reg: Reg) -> bool {
     body.decided
@@ -101,48 +87,82 @@ fn decided(body: &Body<'_>, kept: &[bool], i: InstId, reg: Reg) -> bool {
         .any(|&d| kept[d] && body.decisions[d].reg == reg && !body.is_switch(d))
 }
 
-/// Whether every definition of `reg` that reaches `at` is known.
-fn is_known(
-    body: &Body<'_>,
-    kept: &[bool],
-    lowered: &BTreeMap<InstId, Vec<Operation>>,
-    at: InstId,
-    reg: Reg,
-) -> bool {
-    let defs = body.defs(at, reg);
-    !defs.is_empty()
-        && defs.iter().all(|def| match def {
-            Def::Entry => false,
-            Def::Inst(i) => decided(body, kept, *i, reg) || lowered.contains_key(i),
-        })
+/// The instructions that can be evaluated again.
+struct Known {
+    lowered: BTreeMap<InstId, Vec<Operation>>,
+    /// By value of the body's data flow: whether a definition in it is unknown.
+    unknown: Vec<bool>,
 }
 
-/// The greatest set of instructions that can be evaluated again.
-fn known(body: &Body<'_>, kept: &[bool]) -> BTreeMap<InstId, Vec<Operation>> {
-    let ids = (0..body.function.insts.len() as u32).map(InstId);
-    let mut lowered: BTreeMap<InstId, Vec<Operation>> =
-        ids.filter_map(|i| Some((i, lower::lower(body, body.inst(i))?))).collect();
-    // Who reads what an instruction gives: looked at again when it falls.
-    let mut users: BTreeMap<InstId, Vec<InstId>> = BTreeMap::new();
-    for (&at, operations) in &lowered {
-        for reg in inputs(body, at, operations) {
-            for def in body.defs(at, reg) {
-                if let Def::Inst(i) = def {
-                    users.entry(i).or_default().push(at);
+impl Known {
+    /// The greatest such set.
+    ///
+    /// Each value becomes unknown at most once, and its users are looked at again then. So the time is linear
+    /// in the data flow, where lists of definitions by use can be its square.
+    fn of(body: &Body<'_>, kept: &[bool]) -> Known {
+        let flow = &body.flow;
+        let ids = (0..body.function.insts.len() as u32).map(InstId);
+        let lowered: BTreeMap<InstId, Vec<Operation>> =
+            ids.filter_map(|i| Some((i, lower::lower(body, body.inst(i))?))).collect();
+        let mut known = Known { lowered, unknown: vec![false; flow.value_count()] };
+        for v in 0..flow.value_count() as u32 {
+            let node = flow.value(v);
+            if node.entry || node.defs.is_empty() && node.from.is_empty() {
+                known.forget(body, v, &mut Vec::new());
+            }
+        }
+        for &(at, reg, v) in flow.made() {
+            if !known.gives(body, kept, at, reg) {
+                known.forget(body, v, &mut Vec::new());
+            }
+        }
+        let mut queue: Vec<InstId> = known.lowered.keys().copied().collect();
+        while let Some(at) = queue.pop() {
+            let Some(operations) = known.lowered.get(&at) else { continue };
+            if inputs(body, at, operations).iter().all(|&reg| known.sees(body, kept, at, reg)) {
+                continue;
+            }
+            known.lowered.remove(&at);
+            for reg in written(body.inst(at)) {
+                if flow.single(reg) == Some(at) {
+                    queue.extend(flow.readers(reg));
+                }
+            }
+            let from = flow.made().partition_point(|m| m.0 < at);
+            for &(_, reg, v) in flow.made()[from..].iter().take_while(|m| m.0 == at) {
+                if !decided(body, kept, at, reg) {
+                    known.forget(body, v, &mut queue);
                 }
             }
         }
+        known
     }
-    let mut queue: Vec<InstId> = lowered.keys().copied().collect();
-    while let Some(at) = queue.pop() {
-        let Some(operations) = lowered.get(&at) else { continue };
-        let regs = inputs(body, at, operations);
-        if !regs.iter().all(|&reg| is_known(body, kept, &lowered, at, reg)) {
-            lowered.remove(&at);
-            queue.extend(users.get(&at).into_iter().flatten());
+
+    /// Whether what `at` writes to `reg` is known.
+    fn gives(&self, body: &Body<'_>, kept: &[bool], at: InstId, reg: Reg) -> bool {
+        decided(body, kept, at, reg) || self.lowered.contains_key(&at)
+    }
+
+    /// Whether every definition of `reg` that reaches `at` is known.
+    fn sees(&self, body: &Body<'_>, kept: &[bool], at: InstId, reg: Reg) -> bool {
+        match body.flow.seen(at, reg) {
+            Seen::Nothing => false,
+            Seen::Inst(def) => self.gives(body, kept, def, reg),
+            Seen::Value(v) => !self.unknown[v as usize],
         }
     }
-    lowered
+
+    /// Marks a value and all that include it as unknown, and adds who sees them to `users`.
+    fn forget(&mut self, body: &Body<'_>, value: u32, users: &mut Vec<InstId>) {
+        let mut work = vec![value];
+        while let Some(v) = work.pop() {
+            if !std::mem::replace(&mut self.unknown[v as usize], true) {
+                let node = body.flow.value(v);
+                users.extend(node.users);
+                work.extend(node.onward);
+            }
+        }
+    }
 }
 
 /// Everything that evaluating `at` reads, its guard included.
@@ -152,32 +172,54 @@ fn inputs(body: &Body<'_>, at: InstId, operations: &[Operation]) -> Vec<Reg> {
     regs
 }
 
-/// Of what can be evaluated, what `needed` needs.
+/// Of what can be evaluated, what computed decisions need: the instructions that make them, and for switches
+/// what gives the index.
 fn slices(
     body: &Body<'_>,
     kept: &[bool],
     sources: &[Source],
     mut lowered: BTreeMap<InstId, Vec<Operation>>,
-    mut needed: Vec<InstId>,
+    computed: &[usize],
 ) -> BTreeMap<InstId, Vec<Operation>> {
+    // A recorded decision is there already; evaluating it too would be wrong only in being idle.
+    let recorded = |i: InstId, reg: Reg| {
+        body.decided.get(&i).into_iter().flatten().any(|&d| {
+            kept[d] && body.decisions[d].reg == reg && sources[d] != Source::Computed && !body.is_switch(d)
+        })
+    };
+    let mut needed: Vec<InstId> = Vec::new();
+    let mut passed = vec![false; body.flow.value_count()];
+    // Adds the definitions that an instruction sees, each value once.
+    let mut need = |needed: &mut Vec<InstId>, at: InstId, reg: Reg| {
+        let mut work = match body.flow.seen(at, reg) {
+            Seen::Nothing => Vec::new(),
+            Seen::Inst(def) => {
+                needed.extend(Some(def).filter(|&i| !recorded(i, reg)));
+                Vec::new()
+            }
+            Seen::Value(v) => vec![v],
+        };
+        while let Some(v) = work.pop() {
+            if !std::mem::replace(&mut passed[v as usize], true) {
+                let node = body.flow.value(v);
+                needed.extend(node.defs.iter().filter(|&&i| !recorded(i, reg)));
+                work.extend(node.from);
+            }
+        }
+    };
+    for &d in computed {
+        let decision = &body.decisions[d];
+        match body.is_switch(d) {
+            true => need(&mut needed, decision.at, decision.reg),
+            false => needed.push(decision.at),
+        }
+    }
     let mut taken: BTreeSet<InstId> = BTreeSet::new();
     while let Some(at) = needed.pop() {
         let Some(operations) = lowered.get(&at) else { continue };
-        if !taken.insert(at) {
-            continue;
-        }
-        for reg in inputs(body, at, operations) {
-            for i in body.defs(at, reg).iter().filter_map(inst_of) {
-                // A recorded decision is there already; evaluating it too would be wrong only in being idle.
-                let recorded = body.decided.get(&i).into_iter().flatten().any(|&d| {
-                    kept[d]
-                        && body.decisions[d].reg == reg
-                        && sources[d] != Source::Computed
-                        && !body.is_switch(d)
-                });
-                if !recorded {
-                    needed.push(i);
-                }
+        if taken.insert(at) {
+            for reg in inputs(body, at, operations) {
+                need(&mut needed, at, reg);
             }
         }
     }

@@ -37,7 +37,7 @@ enum Key {
 pub(crate) fn slice(body: &Body<'_>, at: InstId, switch_on: Option<Reg>) -> Vec<Node> {
     let root = match switch_on {
         None => Key::Inst(at),
-        Some(reg) => key(reg, body.defs(at, reg)),
+        Some(reg) => seen(body, at, reg),
     };
     // Breadth first, so that the bound cuts the farthest.
     let mut found: Vec<Key> = vec![root.clone()];
@@ -103,7 +103,9 @@ fn order(inputs: &[Vec<usize>]) -> Vec<usize> {
     post
 }
 
-fn key(reg: Reg, defs: Vec<Def>) -> Key {
+/// What an instruction sees of a register: at most as many definitions as a slice has nodes.
+fn seen(body: &Body<'_>, at: InstId, reg: Reg) -> Key {
+    let defs = body.flow.some_defs(at, reg, MOST);
     match defs.as_slice() {
         [Def::Inst(i)] => Key::Inst(*i),
         [Def::Entry] | [] => Key::Entry(reg),
@@ -131,7 +133,7 @@ fn parents(body: &Body<'_>, key: &Key) -> Vec<Key> {
             from.extend(inst.guard.map(|g| g.reg));
             let mut out = Vec::new();
             for reg in from {
-                let next = self::key(reg, body.defs(*i, reg));
+                let next = seen(body, *i, reg);
                 if !out.contains(&next) {
                     out.push(next);
                 }
@@ -180,7 +182,10 @@ fn node(body: &Body<'_>, key: &Key, inputs: Vec<u32>) -> Node {
         }
         Key::Merge(reg, defs) => Node {
             kind: NodeKind::Merge,
-            text: format!("{}: one of {}", name(reg), defs.len()),
+            text: match defs.len() {
+                MOST => format!("{}: one of {MOST} or more", name(reg)),
+                n => format!("{}: one of {n}", name(reg)),
+            },
             loc: None,
             inputs,
         },

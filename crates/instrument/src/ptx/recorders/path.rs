@@ -18,11 +18,25 @@ impl Lowering<'_> {
     }
 
     /// Appends the bits of a decision, without a branch even if guarded.
-    pub(in crate::ptx) fn bits(&self, s: &mut Snippet<'_>, reg: Reg, bits: u8, guard: Option<Guard>) {
+    ///
+    /// The assembler evaluates a long chain of bits at its end, and then runs out of predicates ("Register
+    /// allocation failed with register count of '7'"), as in the radix sort of CUB. `ends_chain` makes it
+    /// evaluate the word here, by a test for 0 that never holds.
+    pub(in crate::ptx) fn bits(
+        &self,
+        s: &mut Snippet<'_>,
+        reg: Reg,
+        bits: u8,
+        guard: Option<Guard>,
+        ends_chain: bool,
+    ) {
         let name = register(self.function, reg);
         let ty = self.function.regs.get(reg.index()).map_or(Type::B32, |r| r.ty);
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
         if width(ty) == Width::Bit {
+            if ends_chain {
+                s.ptx("setp.eq.u32 %~r, %~word, 0;");
+            }
             match guard {
                 None => s.ptx(&format!("shl.b32 %~word, %~word, 1;\n@{name} or.b32 %~word, %~word, 1;")),
                 Some(g) => {
@@ -33,6 +47,9 @@ impl Lowering<'_> {
                     }
                     s.ptx(&format!("{at}shl.b32 %~word, %~word, 1;\n@%~q or.b32 %~word, %~word, 1;"));
                 }
+            }
+            if ends_chain {
+                s.ptx("@%~r mov.u32 %~word, 1;");
             }
             return;
         }

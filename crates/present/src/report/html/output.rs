@@ -11,7 +11,7 @@ const CELL: u64 = 8;
 /// Height of the row of a strip, in pixels.
 const STRIP: u64 = 24;
 
-/// The outputs that differ, and the causes; empty if all outputs agree.
+/// The outputs that differ; empty if all outputs agree.
 pub(super) fn outputs(l: &LaunchReport) -> String {
     let mut out = String::new();
     for o in l.outputs.iter().filter(|o| o.differs()) {
@@ -23,6 +23,12 @@ pub(super) fn outputs(l: &LaunchReport) -> String {
         out += &pairs(rows);
         out += &o.map.as_ref().map_or_else(String::new, |map| heat(o, map));
     }
+    out
+}
+
+/// The causes of outputs that differ.
+pub(super) fn causes(l: &LaunchReport) -> String {
+    let mut out = String::new();
     for c in &l.causes {
         let (place, [a, b]) = words::cause_element(c);
         let values = [("a", "A", a), ("b", "B", b)]

@@ -138,6 +138,7 @@ impl ReportPage<'_> {
         let shape =
             format!("grid {}, block {}, {}", l.grid, l.block, words::launch(&self.report.processes, l));
         let mut out = el("h2", "", esc(&words::kernel(l)) + " " + &el("small", "faint", esc(&shape)));
+        out += &output::causes(l);
         for (side, fault) in ["A", "B"].iter().zip(&l.faults) {
             if let Some(f) = fault {
                 out += &el("p", "bad", esc(&format!("{side} {}", words::stops(f.kind, 1))));
@@ -154,7 +155,7 @@ impl ReportPage<'_> {
                 })
                 .collect();
             let head = "<tr><th>of the launch</th><th></th><th class=\"a\">A</th><th class=\"b\">B</th></tr>";
-            out += &el("table", "list", format!("{head}{rows}"));
+            out += &el("div", "scroll", el("table", "list", format!("{head}{rows}")));
         }
         out += &output::outputs(l);
         for (j, f) in l.findings.iter().enumerate() {

@@ -14,9 +14,9 @@ const AROUND: usize = 40;
 /// Lines of a file that is shown whole.
 const WHOLE: usize = 2000;
 
-/// The files that the finding names, each once if both sides have the same text.
+/// The files that the finding names: A's and B's side by side, or one where both sides have the same text.
 pub(super) fn panels(scene: &ViewModel, f: &Finding) -> String {
-    let mut out = String::new();
+    let mut out = [String::new(), String::new()];
     let mut shown: Vec<(&str, &str)> = Vec::new();
     for side in 0..2 {
         for (file, marks) in marks(f, side) {
@@ -31,10 +31,15 @@ pub(super) fn panels(scene: &ViewModel, f: &Finding) -> String {
             let both = scene.sources[1 - side].get(file) == Some(text);
             let of = if both { String::new() } else { format!(" in {}", ["A", "B"][side]) };
             let name = el("h4", "", esc(&format!("{file}{of}")));
-            out += &el("div", "source", name + &panel(text, &marks));
+            out[side] += &el("div", "source", name + &panel(text, &marks));
         }
     }
-    out
+    match &out {
+        [a, b] if !a.is_empty() && !b.is_empty() => {
+            el("div", "sides", el("div", "", a.as_str()) + &el("div", "", b.as_str()))
+        }
+        _ => out.concat(),
+    }
 }
 
 /// What is to be said of a line.

@@ -28,6 +28,13 @@ const HELP: &[(&str, &str)] = &[
     ("q", "quit"),
 ];
 
+/// The keys in the last line: the longest text that fits is shown.
+const FOOT: [&str; 3] = [
+    " ? help  1-7 views  [ ] findings  n differs  / search  f filter  y copy  q quit",
+    " ? help  1-7 views  [ ] findings  n differs  q quit",
+    " ? help  q quit",
+];
+
 impl App<'_> {
     /// Draws the viewer.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
@@ -157,7 +164,11 @@ impl App<'_> {
             Mode::Search => format!(" /{}▏", self.search),
             Mode::Filter => format!(" filter: {}▏", self.filter),
             _ if !self.message.is_empty() => format!(" {}", self.message),
-            _ => " ? help  1-7 views  [ ] findings  n differs  / search  f filter  y copy  q quit".into(),
+            _ => {
+                let free = usize::from(area.width).saturating_sub(place.len());
+                let fits = FOOT.iter().find(|text| text.len() <= free);
+                fits.copied().unwrap_or_default().into()
+            }
         };
         let [left, right] =
             Layout::horizontal([Constraint::Min(0), Constraint::Length(place.len() as u16)]).areas(area);

@@ -2,6 +2,7 @@
 
 use prlx_analyze::report::{Finding, LaunchReport, Operands, SiteInfo};
 use prlx_analyze::view::{AlignedStep, PathView, Scope, StepMatch};
+use prlx_trace::names::is_library_file;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -196,10 +197,18 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Palette) -> Pane {
     let side = usize::from(f.site[0].is_none() && f.site[1].is_some());
     let Some(place) = f.location() else { return Pane::message("the source location is not known") };
     let mut shown = false;
+    // B's line, where the other side is at another one of the same text.
+    let other = f.site[1].as_ref().filter(|_| side == 0).and_then(|s| s.location.as_ref());
     let files: Vec<&str> = {
-        let mut all: Vec<&str> =
-            std::iter::once(place).chain(&place.inlined).map(|l| l.file.as_str()).collect();
-        all.dedup();
+        let places = std::iter::once(place).chain(&place.inlined).chain(other);
+        let mut all: Vec<&str> = Vec::new();
+        for l in places {
+            if !all.contains(&l.file.as_str()) {
+                all.push(&l.file);
+            }
+        }
+        // The user's own files come before those of libraries.
+        all.sort_by_key(|file| is_library_file(file));
         all
     };
     for file in files {
@@ -210,6 +219,9 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Palette) -> Pane {
             let n = n as u32 + 1;
             let here = place.file == file && place.line == n;
             let inlined = place.inlined.iter().any(|l| l.file == file && l.line == n);
+            let of_b = !here
+                && other.is_some_and(|l| l.file == file && l.line == n)
+                && subject.scene.sources[1].get(file) == Some(text);
             let input = f.slice.iter().find(|s| {
                 s.same == Some(false) && s.location.as_ref().is_some_and(|l| l.file == file && l.line == n)
             });
@@ -222,6 +234,8 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Palette) -> Pane {
             };
             let mark = if here {
                 ">"
+            } else if of_b {
+                "B"
             } else if inlined {
                 "^"
             } else {
