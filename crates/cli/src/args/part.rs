@@ -19,8 +19,8 @@ pub struct PartArgs {
     /// nvtx:RANGE the last launch in the first such range
     #[arg(long, value_name = "LAUNCH", value_parser = LaunchBound::from_str)]
     pub to: Option<LaunchBound>,
-    /// Only launches in NVTX ranges with this name: NAME (`*` and `?` match), NAME@DOMAIN, or NAME#N, the N-th
-    /// range of this name that contains a launch, counted from 0
+    /// Only launches in NVTX ranges with this name: NAME (`*` and `?` match), NAME@DOMAIN, or NAME#N, the
+    /// N-th range of this name that contains a launch, counted from 0
     #[arg(long, value_name = "NAME", value_parser = RangePattern::from_str)]
     pub range: Option<RangePattern>,
 }

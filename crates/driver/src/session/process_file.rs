@@ -103,9 +103,9 @@ pub fn captured_launch(folder: &Path) -> Option<u64> {
     folder.extension()?.to_str()?.strip_prefix(CAPTURE_PREFIX)?.parse().ok()
 }
 
-/// Creates the file of a process in a session's folder: `HOST.PID.prlx`, with `rankN.` before it for a process
-/// of a distributed run. An existing file is never overwritten: a process that
-/// replaces itself with `exec` has two files.
+/// Creates the file of a process in a session's folder: `HOST.PID.prlx`, with `rankN.` before it for a
+/// process of a distributed run. An existing file is never overwritten: a process that replaces itself with
+/// `exec` has two files.
 ///
 /// # Errors
 /// If the folder cannot be written to.

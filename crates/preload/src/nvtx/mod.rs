@@ -117,7 +117,10 @@ static USERS: [[AtomicPtr<c_void>; IDS]; CORE2 + 1] =
 /// Declares the callbacks. A row has the module, the number and the signature of the callback, and what this
 /// library does and returns, given the result of the user's own library.
 macro_rules! callbacks {
-    ($($module:ident $id:literal $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = |$theirs:pat_param| $own:expr;)*) => {
+    ($(
+        $module:ident $id:literal $name:ident($($arg:ident: $ty:ty),*) -> $result:ty
+            = |$theirs:pat_param| $own:expr;
+    )*) => {
         $(
             unsafe extern "C" fn $name($($arg: $ty),*) -> $result {
                 let theirs = USERS[$module][$id].load(Ordering::Acquire);

@@ -274,7 +274,8 @@ impl Session {
         Some((launch, skipped))
     }
 
-    /// Whether a launch lies between `--from` and `--to`, and in a range of `--range`. Each launch is asked for once.
+    /// Whether a launch lies between `--from` and `--to`, and in a range of `--range`. Each launch is asked for
+    /// once.
     pub(super) fn in_part(&self, kernel: &str, launch: &Launch) -> bool {
         let names = lock(&self.ranges);
         lock(&self.launch_part).takes(&self.options.part, (kernel, launch.number), launch, &names.0)

@@ -12,8 +12,8 @@ use crate::format::{clean, count, number, plain_name};
 /// Maximum number of ranges that are all shown of a launch.
 const RANGES: usize = 3;
 
-/// `launch 3`, or `launch 3 of A, 2 of B` where the numbers differ; with the process if there are several, and
-/// with the NVTX ranges around the launch.
+/// `launch 3`, or `launch 3 of A, 2 of B` where the numbers differ; with the process if there are several,
+/// and with the NVTX ranges around the launch.
 pub(crate) fn launch(processes: &[ProcessPair], l: &LaunchReport) -> String {
     let number = if l.launch[0] == l.launch[1] {
         format!("launch {}", l.launch[0])
@@ -39,8 +39,8 @@ pub(crate) fn ranges(l: &LaunchReport) -> Option<String> {
     }
 }
 
-/// The ranges of a list that has the innermost last: of many, the outermost and the innermost. `None` if it is
-/// empty.
+/// The ranges of a list that has the innermost last: of many, the outermost and the innermost. `None` if it
+/// is empty.
 pub(crate) fn innermost_ranges(names: &[impl ToString]) -> Option<String> {
     let all: Vec<String> = names.iter().map(|name| clean(&name.to_string())).collect();
     match &all[..] {
