@@ -42,6 +42,9 @@ const OUTSIDE: &str = "it is not in the part of --from, --to and --range";
 /// Offset and size in bytes of each of a kernel's parameters.
 pub type ParamLayout = Vec<(usize, usize)>;
 
+/// Names of NVTX ranges by id, and the ids by name.
+type RangeNames = (Vec<RangeName>, HashMap<Arc<RangeName>, RangeId>);
+
 /// The recording of this process.
 pub(super) struct Session {
     pub(super) options: &'static Options,
@@ -50,7 +53,7 @@ pub(super) struct Session {
     /// `None` once the file is complete, or after a failed write.
     pub(super) file: Mutex<Option<Writer<File>>>,
     /// Names of NVTX ranges in the file, and their ids.
-    pub(super) ranges: Mutex<(Vec<RangeName>, HashMap<Arc<RangeName>, RangeId>)>,
+    pub(super) ranges: Mutex<RangeNames>,
     /// Finds the launches between `--from` and `--to`.
     pub(super) launch_part: Mutex<LaunchPartState>,
     /// Selects launches of rewritten kernels.
@@ -274,8 +277,8 @@ impl Session {
         Some((launch, skipped))
     }
 
-    /// Whether a launch lies between `--from` and `--to`, and in a range of `--range`. Each launch is asked for
-    /// once.
+    /// Whether a launch lies between `--from` and `--to`, and in a range of `--range`. Each launch is asked
+    /// for once.
     pub(super) fn in_part(&self, kernel: &str, launch: &Launch) -> bool {
         let names = lock(&self.ranges);
         lock(&self.launch_part).takes(&self.options.part, (kernel, launch.number), launch, &names.0)
