@@ -13,6 +13,7 @@
 //! | `rewrite`, `rewritten_module` | from an image to its PTX, and to the code that is loaded instead |
 //! | `handles` | the modules and kernels behind the program's handles |
 //! | `recording` | the process's recording |
+//! | `nvtx` | the program's NVTX ranges |
 //! | `session_options`, `log` | the options from the environment; warnings, and the debug log |
 //!
 //! # Invariants
@@ -58,6 +59,7 @@ mod handles;
 mod hooks;
 mod interpose;
 mod log;
+mod nvtx;
 mod panic_guard;
 mod recording;
 mod rewrite;

@@ -39,6 +39,31 @@ def test_the_page_on_pytest(tmp_path):
     assert "3 passed" in done.stdout, done.stdout
 
 
+def test_the_cells_of_the_notebook():
+    """Runs the cells as Jupyter does: the value of a cell's last expression is what it shows."""
+    import ast
+    import json
+
+    notebook = json.loads((DOCS / "notebook.ipynb").read_text())
+    names, shown = {}, []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        assert cell["outputs"] == [] and cell["execution_count"] is None, "clear the outputs"
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "cell", "exec"), names)
+        if last is not None:
+            shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))
+    first, report, values, findings, table = shown
+    assert first.tolist() == [2, 4, 6, 8, 10]
+    page = report._repr_html_()
+    assert page.startswith("<iframe srcdoc=") and "n - 2" in page, "the page has the source"
+    assert values == ("differs", values[1], 4)
+    assert [line for _, line in findings] == [4]
+    assert table.verdict == "same" and "block=64" in str(table)
+
+
 def test_doctests():
     import doctest
 

@@ -124,6 +124,9 @@ impl Trace {
         for s in &self.skipped {
             writeln!(out, "skipped {:?} {}: {}", s.module, Or(&s.kernel), s.reason)?;
         }
+        for (i, name) in self.ranges.iter().enumerate() {
+            writeln!(out, "range{i} {:?}", name.to_string())?;
+        }
         for (i, r) in self.launches.iter().enumerate() {
             launch(out, i, &r.launch)?;
             streams(out, r)?;
@@ -270,6 +273,10 @@ fn launch(out: &mut dyn Write, i: usize, l: &Launch) -> io::Result<()> {
         let [called, waited] =
             [called, waited].map(|at| at.map_or("-".into(), |(a, b)| format!("{a} to {b}")));
         writeln!(out, "  thread {thread}: called {called}, seen {}, waited {waited} + {held}", Or(&seen))?;
+    }
+    if !l.ranges.is_empty() {
+        let ranges: Vec<String> = l.ranges.iter().map(|r| format!("{} of {}", r.instance, r.name)).collect();
+        writeln!(out, "  in {}", ranges.join(", "))?;
     }
     if let Some(why) = &l.undigested {
         writeln!(out, "  no digests: {why}")?;

@@ -72,6 +72,11 @@ pub(crate) const KINDS: &[(u32, &str, &str)] = &[
         "output",
         "An `OutputContents`: what a launch left in one output. Comes after the launch. (Since version 12.)",
     ),
+    (
+        RANGE,
+        "range",
+        "A `RangeName`; its number is its place among them. Comes before the launches that name it. (Since version 13.)",
+    ),
     (END, "end", "The number of sections before it, as `u64`. Always last."),
 ];
 pub(crate) const META: u32 = 1;
@@ -85,6 +90,7 @@ pub(crate) const LONE: u32 = 8;
 pub(crate) const TALLY: u32 = 9;
 pub(crate) const MARKS: u32 = 10;
 pub(crate) const OUTPUT: u32 = 11;
+pub(crate) const RANGE: u32 = 12;
 pub(crate) const END: u32 = 0xffff_ffff;
 
 /// Most bytes that one section unpacks to (frames apart).
@@ -191,10 +197,14 @@ impl Trace {
                     let name = format!("Trace.skipped[{}]", self.skipped.len());
                     self.skipped.push(sections.value(&at, &name)?);
                 }
+                RANGE => {
+                    let name = format!("Trace.ranges[{}]", self.ranges.len());
+                    self.ranges.push(sections.value(&at, &name)?);
+                }
                 LAUNCH | LONE => {
                     let name = format!("Trace.launches[{}]", self.launches.len());
                     let launch: Launch = sections.value(&at, &name)?;
-                    validate::launch(&launch, &self.modules)
+                    validate::launch(&launch, &self.modules, self.ranges.len())
                         .map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
                     let mut streams = Streams::default();
                     if at.kind == LAUNCH {

@@ -10,7 +10,7 @@ use crate::kernel::{
     Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind,
     Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step, ThreadResources,
 };
-use crate::launch::{ArgInfo, Fault, Host, Launch, Origin, Pointee, Totals, Window};
+use crate::launch::{ArgInfo, Fault, Host, Launch, LaunchRange, Origin, Pointee, RangeName, Totals, Window};
 use crate::mark::{Anchor, Mark, MarkKind, Marks, Sum, Track, Via};
 use crate::outputs::OutputContents;
 use crate::process::{Device, Process, Skipped};
@@ -43,6 +43,8 @@ const STRUCTURES: &[Layout] = &[
     Skipped::LAYOUT,
     Launch::LAYOUT,
     Host::LAYOUT,
+    LaunchRange::LAYOUT,
+    RangeName::LAYOUT,
     Origin::LAYOUT,
     ArgInfo::LAYOUT,
     Pointee::LAYOUT,

@@ -20,7 +20,7 @@ pub fn parts(data: &[u8]) {
         }
         1 => {
             if let Some(launch) = again::<Launch>(bytes)
-                && validate::launch(&launch, &[]).is_ok()
+                && validate::launch(&launch, &[], 0).is_ok()
             {
                 let _ = (launch.warps(), launch.lanes(WarpId(3)));
             }

@@ -37,6 +37,8 @@ macro_rules! ids {
 ids! {
     /// A module of a recording, an index into `Trace::modules`.
     ModuleId(u32) = "module";
+    /// A name of NVTX ranges, an index into `Trace::ranges`.
+    RangeId(u32) = "range";
     /// A function of a module, an index into `Module::functions`.
     FuncId(u32) = "func";
     /// A basic block of a function (never a CTA).

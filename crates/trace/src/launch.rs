@@ -4,7 +4,9 @@
 //! the static half. Streams of equal meaning have equal [`WarpStream::digest`]s, so equal warps are skipped
 //! without decoding.
 
-use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, SiteId, WarpId};
+use std::fmt;
+
+use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, RangeId, SiteId, WarpId};
 use crate::kernel::{FaultKind, Fidelity, Level, Scalar};
 
 structures! {
@@ -64,6 +66,28 @@ structures! {
         #[since(4)] pub undigested: Option<String>,
         /// What the host did to launch the kernel, and when. Only for launches of programs.
         #[since(9)] pub host: Option<Host>,
+        /// The NVTX ranges around the call that launched the kernel, in the order in which they began. Only
+        /// for launches of programs.
+        #[since(13)] pub ranges: Vec<LaunchRange>,
+    }
+
+    /// An NVTX range around a launch: one that the launching thread pushed and did not pop, or one that any
+    /// thread started and did not end.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct LaunchRange {
+        /// Its name: an index into [`Trace::ranges`](crate::Trace::ranges).
+        pub name: RangeId,
+        /// Number of the range among all ranges of the process, in the order in which they began, from 0.
+        pub instance: u64,
+    }
+
+    /// The name of NVTX ranges.
+    #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct RangeName {
+        /// Text of the range.
+        pub name: String,
+        /// Name of its NVTX domain; empty for the default domain.
+        pub domain: String,
     }
 
     /// What the host did to launch a kernel. Times count from the start of the process
@@ -136,6 +160,14 @@ impl Launch {
                 found.and_then(|i| known.get(i)).map_or(LaneMask(0), |w| w.1)
             }
         }
+    }
+}
+
+impl fmt::Display for RangeName {
+    /// `NAME`, or `NAME@DOMAIN` in a domain of its own.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if self.domain.is_empty() { Ok(()) } else { write!(f, "@{}", self.domain) }
     }
 }
 

@@ -4,15 +4,16 @@
 //! They are decompressed one frame at a time. [`WarpInfo`], which is needed to skip equal warps, is available
 //! without decompression. Frames are independent: any number of threads may decompress at a time.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::ids::{ModuleId, WarpId};
+use crate::ids::{ModuleId, RangeId, WarpId};
 use crate::kernel::Module;
-use crate::launch::{Launch, WarpInfo, WarpStream};
+use crate::launch::{Launch, RangeName, WarpInfo, WarpStream};
 use crate::mark::Marks;
 use crate::narrow::saturated32;
 use crate::outputs::OutputContents;
@@ -35,6 +36,8 @@ pub struct Trace {
     pub launches: Vec<Recording>,
     /// Code that was not instrumented.
     pub skipped: Vec<Skipped>,
+    /// Names of the NVTX ranges that launches lie in, each once.
+    pub ranges: Vec<RangeName>,
     /// Contents of the tables of probe programs.
     pub tallies: Vec<TableContents>,
     /// Records of markers, launch by launch.
@@ -318,9 +321,21 @@ impl Trace {
         }
         self.modules.extend(other.modules);
         self.skipped.extend(other.skipped);
+        let mut known: HashMap<RangeName, RangeId> =
+            (0..).map(RangeId).zip(&self.ranges).map(|(id, name)| (name.clone(), id)).collect();
+        let mut id = |name: RangeName| {
+            *known.entry(name).or_insert_with_key(|name| {
+                self.ranges.push(name.clone());
+                RangeId(saturated32(self.ranges.len() - 1))
+            })
+        };
+        let ranges: Vec<RangeId> = other.ranges.into_iter().map(&mut id).collect();
         self.launches.extend(other.launches.into_iter().map(|mut recording| {
             recording.launch.module = module(recording.launch.module);
             recording.launch.number += launches;
+            for range in &mut recording.launch.ranges {
+                range.name = ranges.get(range.name.index()).copied().unwrap_or(range.name);
+            }
             recording
         }));
         self.tallies.extend(other.tallies.into_iter().map(|tally| TableContents {
@@ -339,6 +354,10 @@ impl Trace {
                 .into_iter()
                 .map(|output| OutputContents { launch: output.launch + launches, ..output }),
         );
+    }
+    /// The names of the NVTX ranges around a launch of this recording, the innermost last.
+    pub fn range_names(&self, launch: &Launch) -> impl Iterator<Item = &RangeName> {
+        launch.ranges.iter().filter_map(|range| self.ranges.get(range.name.index()))
     }
     /// A digest of what its launches did and left, in the order of their numbers: kernels, shapes, streams,
     /// what buffers hold afterwards, what stopped them, why they were not recorded. Equal digests, equal runs

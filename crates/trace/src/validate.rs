@@ -272,7 +272,7 @@ fn site(s: &Site, m: &Module) -> Result<(), Wrong> {
 }
 
 /// Checks the ids and shapes of a launch.
-pub fn launch(l: &Launch, modules: &[Module]) -> Result<(), Wrong> {
+pub fn launch(l: &Launch, modules: &[Module], ranges: usize) -> Result<(), Wrong> {
     let m = entry("module", l.module.0, modules)?;
     below(|| "kernel".into(), l.kernel.0, m.functions.len())?;
     if !matches!(l.warp_size, 1..=64) {
@@ -287,6 +287,7 @@ pub fn launch(l: &Launch, modules: &[Module]) -> Result<(), Wrong> {
     if ctas >> 40 != 0 {
         return wrong("grid", format!("{ctas} CTAs are more than 2^40"));
     }
+    l.ranges.iter().try_for_each(|r| below(|| "ranges".into(), r.name.0, ranges))?;
     if let Some(unfinished) = l.fault.as_ref().and_then(|f| f.unfinished.as_ref()) {
         if !unfinished.is_sorted_by(|a, b| a.0 < b.0) {
             return wrong("fault.unfinished", "its warps do not ascend");

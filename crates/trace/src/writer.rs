@@ -10,13 +10,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::{Codec, VERSION, put_number};
 use crate::file::{
-    END, FRAMES, HEAD, INDEX, LAUNCH, LONE, MARKS, META, MODULE, OUTPUT, PACKED, PROCESS, SKIPPED, TALLY,
-    UNCHECKED, header,
+    END, FRAMES, HEAD, INDEX, LAUNCH, LONE, MARKS, META, MODULE, OUTPUT, PACKED, PROCESS, RANGE, SKIPPED,
+    TALLY, UNCHECKED, header,
 };
 use crate::frame;
-use crate::ids::ModuleId;
+use crate::ids::{ModuleId, RangeId};
 use crate::kernel::Module;
-use crate::launch::Launch;
+use crate::launch::{Launch, RangeName};
 use crate::mark::Marks;
 use crate::outputs::OutputContents;
 use crate::parallel::Workers;
@@ -33,6 +33,7 @@ pub struct Writer<W> {
     out: W,
     sections: u64,
     modules: u32,
+    ranges: u32,
     /// Whether a section was begun and not completed, because `out` failed.
     broken: bool,
     /// Threads that compress frames.
@@ -46,7 +47,8 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When `out` fails.
     pub fn new(out: W, producer: &str, process: Option<&Process>) -> io::Result<Writer<W>> {
-        let mut to = Writer { out, sections: 0, modules: 0, broken: false, workers: &Workers::SERIAL };
+        let mut to =
+            Writer { out, sections: 0, modules: 0, ranges: 0, broken: false, workers: &Workers::SERIAL };
         to.out.write_all(&header(VERSION))?;
         to.value(META, &producer.to_owned())?;
         if let Some(process) = process {
@@ -68,7 +70,16 @@ impl<W: Write> Writer<W> {
         self.modules += 1;
         Ok(ModuleId(self.modules - 1))
     }
-    /// Appends a launch. Its module must have been appended before.
+    /// Appends a name of NVTX ranges. Returns its number, by which launches refer to it.
+    ///
+    /// # Errors
+    /// When `out` fails, or has failed before.
+    pub fn range(&mut self, range: &RangeName) -> io::Result<RangeId> {
+        self.value(RANGE, range)?;
+        self.ranges += 1;
+        Ok(RangeId(self.ranges - 1))
+    }
+    /// Appends a launch. Its module and the names of its ranges must have been appended before.
     ///
     /// # Errors
     /// If its module is missing, a stream is too long for a frame (1 GiB for one warp), or `out` fails or has
@@ -197,6 +208,7 @@ impl Trace {
             to.module(module)?;
         }
         self.skipped.iter().try_for_each(|s| to.skipped(s))?;
+        self.ranges.iter().try_for_each(|name| to.range(name).map(drop))?;
         self.launches.iter().try_for_each(|r| to.launch(&r.launch, &r.streams))?;
         self.tallies.iter().try_for_each(|t| to.tally(t))?;
         self.marks.iter().try_for_each(|m| to.marks(m))?;

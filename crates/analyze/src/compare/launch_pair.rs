@@ -37,6 +37,10 @@ pub(super) fn compare_launches<'a>(
     let mut out = LaunchReport {
         kernel: kernel.clone(),
         launch: at.map(|w| w.number),
+        ranges: [0, 1].map(|side| {
+            let names = traces[side].range_names(&recordings[side].launch);
+            names.map(ToString::to_string).collect()
+        }),
         skipped: [la, lb].map(|l| l.skipped.clone()),
         fidelity: [la, lb].map(|l| l.fidelity.name().to_owned()),
         module: [ma.name.clone(), mb.name.clone()],

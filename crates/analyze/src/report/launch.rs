@@ -27,6 +27,10 @@ data! {
         process: u64,
         /// By side: the launch's number.
         launch: [u64; 2],
+        /// By side: the names of the NVTX ranges around the launch, the innermost last, as `NAME` or
+        /// `NAME@DOMAIN`.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "no_ranges"))]
+        ranges: [Vec<String>; 2],
         /// By side: why nothing of it was recorded; `None` when it was.
         skipped: [Option<String>; 2],
         /// By side: how sure it is that what was rewritten is what would have run, as `source`, `exact`.
@@ -136,6 +140,12 @@ data! {
         /// By side: its value in words.
         values: [String; 2],
     }
+}
+
+/// Whether a launch lies in no range on either side.
+#[cfg(feature = "serde")]
+fn no_ranges(ranges: &[Vec<String>; 2]) -> bool {
+    ranges.iter().all(Vec::is_empty)
 }
 
 impl LaunchDifference {

@@ -111,7 +111,7 @@ fn a_part_of_the_launches_is_compared() {
     assert!(code == Some(0) && out.contains("3 launches are the same"), "{out}{err}");
     let (code, out, err) = compare(&["--from", "saxpy#3", "--to", "saxpy"]);
     assert!(code == Some(1) && out.contains("outputs differ"), "{out}{err}");
-    assert!(err.contains("5: it is not between --from and --to"), "{err}");
+    assert!(err.contains("5: it is not in the part of --from, --to and --range"), "{err}");
     let (code, _, err) = compare(&["--from", "gemm*"]);
     assert!(code == Some(2) && err.contains("no launch lies between --from and --to"), "{err}");
     // Recordings of all launches are compared in part.

@@ -6,6 +6,7 @@ mod cli;
 mod cuda;
 mod deterministic;
 mod diff_flags;
+mod distributed;
 mod engine;
 mod field;
 mod front_door;

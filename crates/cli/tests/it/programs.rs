@@ -23,9 +23,18 @@ pub fn folder(group: &str, name: &str) -> PathBuf {
 
 /// Builds a program of `tests/programs`; `None` where there is no compiler.
 pub fn program(folder: &Path, name: &str) -> Option<String> {
+    program_with(folder, name, &[])
+}
+
+/// As [`program`], with more options for the compiler.
+pub fn program_with(folder: &Path, name: &str, options: &[&str]) -> Option<String> {
     let out = folder.join(name);
     let mut cc = Command::new("cc");
-    cc.args(["-w", "-DFIND=2", "-o"]).arg(&out).arg(format!("{ROOT}/tests/programs/{name}.c")).arg("-ldl");
+    cc.args(["-w", "-DFIND=2", "-o"])
+        .arg(&out)
+        .arg(format!("{ROOT}/tests/programs/{name}.c"))
+        .arg("-ldl")
+        .args(options);
     let built = cc.output().map_err(|_| crate::tools::skip("no cc")).ok()?;
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     Some(out.display().to_string())

@@ -21,8 +21,8 @@ mod process_file;
 
 pub use folder::Session;
 pub use index::{INDEX, ProcessEntry, SessionIndex};
-pub use options::{LaunchFilterState, Options, VARIABLE, Zoom};
-pub use part::{LaunchBound, LaunchPart, LaunchPartState};
+pub use options::{LaunchFilterState, NVTX_LIBRARY, Options, VARIABLE, Zoom};
+pub use part::{LaunchBound, LaunchPart, LaunchPartState, RangePattern};
 pub use pattern::KernelPattern;
 pub use process_file::{
     LIVE_EXTENSION, MODULE_NOT_REWRITTEN, ProcessFile, capture_folder, captured_launch, create_process_file,

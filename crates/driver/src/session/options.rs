@@ -31,6 +31,10 @@ pub type ParseProbe = dyn Fn(&str) -> Result<Arc<dyn ProbeProgram>, String>;
 /// Environment variable that holds the options. A process without it is not recorded.
 pub const VARIABLE: &str = "PRLX_SESSION";
 
+/// Environment variable that holds the user's own NVTX injection library. `NVTX_INJECTION64_PATH` names the
+/// recorder, which passes NVTX calls on to that library.
+pub const NVTX_LIBRARY: &str = "PRLX_NVTX_INJECTION64_PATH";
+
 /// What to record of a program, and where to write it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
@@ -159,6 +163,7 @@ impl Options {
             elide: self.elide,
             kernels: self.kernels.iter().map(|p| p.text().to_owned()).collect(),
             part: [&self.part.from, &self.part.to].map(|b| b.as_ref().map(ToString::to_string)),
+            range: self.part.range.as_ref().map(ToString::to_string),
             launches: self.launches.clone(),
             skip: self.skip,
             count: self.count,
@@ -231,7 +236,11 @@ impl Options {
                 .map(|p| KernelPattern::new(p))
                 .collect::<Result<_, String>>()
                 .map_err(not)?,
-            part: LaunchPart { from: bound(from)?, to: bound(to)? },
+            part: LaunchPart {
+                from: bound(from)?,
+                to: bound(to)?,
+                range: w.range.map(|t| t.parse().map_err(not)).transpose()?,
+            },
             launches: w.launches,
             skip: w.skip,
             count: w.count,
@@ -269,6 +278,9 @@ struct SerializedOptions {
     /// First and last launch, as the user wrote them.
     #[serde(default)]
     part: [Option<String>; 2],
+    /// The ranges of `--range`.
+    #[serde(default)]
+    range: Option<String>,
     launches: Vec<(u64, u64)>,
     skip: u64,
     count: Option<u64>,
@@ -387,7 +399,11 @@ mod tests {
             level: Level::Events,
             elide: false,
             kernels: vec![KernelPattern::new("gemm*").unwrap(), KernelPattern::new("/^a|b$/").unwrap()],
-            part: LaunchPart { from: Some("gemm*#2".parse().unwrap()), to: Some("90".parse().unwrap()) },
+            part: LaunchPart {
+                from: Some("gemm*#2".parse().unwrap()),
+                to: Some("90".parse().unwrap()),
+                range: Some("step#1".parse().unwrap()),
+            },
             launches: vec![(3, 4), (7, u64::MAX)],
             skip: 5,
             count: Some(0),

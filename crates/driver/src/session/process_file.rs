@@ -103,18 +103,20 @@ pub fn captured_launch(folder: &Path) -> Option<u64> {
     folder.extension()?.to_str()?.strip_prefix(CAPTURE_PREFIX)?.parse().ok()
 }
 
-/// Creates the file of a process in a session's folder. An existing file is never overwritten: a process that
-/// replaces itself with `exec` has two files.
+/// Creates the file of a process in a session's folder: `HOST.PID.prlx`, with `rankN.` before it for a
+/// process of a distributed run. An existing file is never overwritten: a process that replaces itself with
+/// `exec` has two files.
 ///
 /// # Errors
 /// If the folder cannot be written to.
 pub fn create_process_file(folder: &Path, process: &Process) -> io::Result<(File, PathBuf)> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let host: String = process.host.chars().take(64).map(plain).collect();
+    let rank = process.rank.or(process.local_rank).map_or_else(String::new, |rank| format!("rank{rank}."));
     let mut n = 0u32;
     loop {
         let again = if n == 0 { String::new() } else { format!(".{n}") };
-        let path = folder.join(format!("{host}.{}{again}.{EXTENSION}", process.pid));
+        let path = folder.join(format!("{rank}{host}.{}{again}.{EXTENSION}", process.pid));
         match File::options().write(true).create_new(true).open(&path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && n < 1000 => n += 1,
             file => return Ok((file?, path)),

@@ -58,7 +58,7 @@ pub fn record_unchanged(
     let name = name.unwrap_or("?");
     launch.stream = session.stream_number(stream);
     let (number, start) = (launch.number, launch.start);
-    let in_part = session.in_part(name, number);
+    let in_part = session.in_part(name, &launch);
     let digesting_context = || {
         let selected = session.options.wants(name);
         let skipped = lock(&session.digest_filter).skip_reason(session.options, selected, number, start);

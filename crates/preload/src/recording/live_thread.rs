@@ -53,7 +53,7 @@ fn write(session: &Session) -> Option<Duration> {
     let path = lock(&session.live.0);
     let contexts: Vec<_> = lock(&session.contexts).values().flatten().cloned().collect();
     let producer = concat!("prlx ", env!("CARGO_PKG_VERSION")).to_owned();
-    let mut trace = Trace { producer, ..Trace::default() };
+    let mut trace = Trace { producer, ranges: lock(&session.ranges).0.clone(), ..Trace::default() };
     // A profile has no tables.
     let with_tables = contexts.iter().filter(|_| !session.options.rings());
     let tables: Vec<_> = with_tables.flat_map(|c| c.recorder.tallies()).collect();

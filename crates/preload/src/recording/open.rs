@@ -59,6 +59,7 @@ impl Session {
             started: Instant::now(),
             devices,
             file: Mutex::new(Some(file)),
+            ranges: Mutex::default(),
             launch_part: Mutex::default(),
             launch_filter: Mutex::default(),
             digest_filter: Mutex::default(),

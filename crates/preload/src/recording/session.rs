@@ -17,9 +17,9 @@ use prlx_driver::cuda::recorder::{Finished, Recorder, RecorderMemory};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, pointee_digest};
 use prlx_driver::session::{LaunchFilterState, LaunchPartState, Options};
 use prlx_isa::image::Target;
-use prlx_trace::ids::Nanos;
+use prlx_trace::ids::{Nanos, RangeId};
 use prlx_trace::kernel::{Function, Param, Scalar};
-use prlx_trace::launch::{ArgInfo, Host};
+use prlx_trace::launch::{ArgInfo, Host, LaunchRange, RangeName};
 use prlx_trace::process::Device;
 use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Streams, Writer};
 
@@ -31,16 +31,19 @@ use crate::recording::launch_shape::Shape;
 use crate::recording::live_file::LiveFile;
 use crate::recording::lock::lock;
 use crate::rewritten_module::{Kernel, Module};
-use crate::{log, rewrite};
+use crate::{log, nvtx, rewrite};
 
 /// Bytes of the memory for recording that are kept free of probe tables, for launch contexts.
 const CONTEXT_BYTES: u64 = 1 << 20;
 
-/// Why launches outside of `--from` and `--to` are not recorded.
-const OUTSIDE: &str = "it is not between --from and --to";
+/// Why launches outside of `--from`, `--to` and `--range` are not recorded.
+const OUTSIDE: &str = "it is not in the part of --from, --to and --range";
 
 /// Offset and size in bytes of each of a kernel's parameters.
 pub type ParamLayout = Vec<(usize, usize)>;
+
+/// Names of NVTX ranges by id, and the ids by name.
+type RangeNames = (Vec<RangeName>, HashMap<Arc<RangeName>, RangeId>);
 
 /// The recording of this process.
 pub(super) struct Session {
@@ -49,6 +52,8 @@ pub(super) struct Session {
     pub(super) devices: Vec<Device>,
     /// `None` once the file is complete, or after a failed write.
     pub(super) file: Mutex<Option<Writer<File>>>,
+    /// Names of NVTX ranges in the file, and their ids.
+    pub(super) ranges: Mutex<RangeNames>,
     /// Finds the launches between `--from` and `--to`.
     pub(super) launch_part: Mutex<LaunchPartState>,
     /// Selects launches of rewritten kernels.
@@ -262,7 +267,7 @@ impl Session {
             ..launch
         };
         let selected = self.options.wants(&function.name);
-        let skipped = match self.in_part(&function.name, launch.number) {
+        let skipped = match self.in_part(&function.name, &launch) {
             false => Some(OUTSIDE),
             true => {
                 let mut filter = lock(&self.launch_filter);
@@ -272,9 +277,11 @@ impl Session {
         Some((launch, skipped))
     }
 
-    /// Whether a launch lies between `--from` and `--to`. Each launch is asked for once.
-    pub(super) fn in_part(&self, kernel: &str, number: u64) -> bool {
-        lock(&self.launch_part).takes(&self.options.part, kernel, number)
+    /// Whether a launch lies between `--from` and `--to`, and in a range of `--range`. Each launch is asked
+    /// for once.
+    pub(super) fn in_part(&self, kernel: &str, launch: &Launch) -> bool {
+        let names = lock(&self.ranges);
+        lock(&self.launch_part).takes(&self.options.part, (kernel, launch.number), launch, &names.0)
     }
 
     /// A module's index in the file. The first call writes the module.
@@ -299,8 +306,32 @@ impl Session {
             number: self.launches.fetch_add(1, Ordering::Relaxed),
             start: self.since(Instant::now()),
             host: Some(self.host()),
+            ranges: self.ranges(),
             ..Launch::default()
         }
+    }
+
+    /// The NVTX ranges around what this thread does now. Names that are new are written to the file.
+    fn ranges(&self) -> Vec<LaunchRange> {
+        let current = nvtx::current();
+        if current.is_empty() {
+            return Vec::new();
+        }
+        let mut ranges = lock(&self.ranges);
+        let (names, ids) = &mut *ranges;
+        let id = |(name, instance): (Arc<RangeName>, u64)| {
+            let id = match ids.get(&name) {
+                Some(id) => *id,
+                None => {
+                    let id = self.write(|file| file.range(&name))?;
+                    names.push(RangeName::clone(&name));
+                    ids.insert(name, id);
+                    id
+                }
+            };
+            Some(LaunchRange { name: id, instance })
+        };
+        current.into_iter().filter_map(id).collect()
     }
 
     /// Time since the process started recording.

@@ -9,10 +9,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use prlx_analyze::{DiffOptions, Verdict, diff};
-use prlx_driver::session::{KernelPattern, Options, Session, VARIABLE, capture_folder};
+use prlx_driver::session::{
+    KernelPattern, LaunchPart, NVTX_LIBRARY, Options, Session, VARIABLE, capture_folder,
+};
 use prlx_driver::{Job, LAUNCH_FILE, after_file, npy};
 use prlx_emu::Emulator;
-use prlx_trace::{Dim3, Trace};
+use prlx_trace::{Dim3, Launch, Trace};
 
 use crate::nvidia::nvidia;
 use crate::tools::skip;
@@ -34,8 +36,13 @@ impl Folder {
     }
     /// Builds a program of `tests/programs`; `None` where there is no compiler.
     fn program(&self, name: &str, how: How) -> Option<PathBuf> {
+        self.program_with(name, how, &[])
+    }
+    /// As [`Folder::program`], with more options for the compiler.
+    fn program_with(&self, name: &str, how: How, options: &[&str]) -> Option<PathBuf> {
         let out = self.0.join(format!("{name}-{how:?}"));
         let mut cc = Command::new("cc");
+        cc.args(options);
         cc.arg("-w").arg("-o").arg(&out).arg(format!("{ROOT}/tests/programs/{name}.c"));
         match how {
             How::Linked => cc.arg("-L").arg(&self.0).arg("-l:libcuda.so.1"),
@@ -272,6 +279,69 @@ fn graphs() {
         // built by hand.
         assert_eq!(recorded(&folder, true), (102 * 3 + 2 + 2 * 3, vec![]), "{log}");
         assert!(log.contains("module saxpy: 1 of 1 kernels rewritten"), "{log}");
+    }
+}
+
+#[test]
+fn launches_know_their_nvtx_ranges() {
+    let folder = Folder::new();
+    let Some(include) = nvidia("include/nvtx3/nvToolsExt.h") else { return };
+    let include = format!("-I{}", include.parent().unwrap().parent().unwrap().display());
+    let Some(program) = folder.program_with("ranges", How::Linked, &[&include, "-pthread"]) else { return };
+    let tool = folder.0.join("tool.so");
+    let built = Command::new("cc")
+        .args(["-w", "-shared", "-fPIC", "-DTOOL", &include, "-o"])
+        .arg(&tool)
+        .arg(format!("{ROOT}/tests/programs/ranges.c"))
+        .output();
+    assert!(built.unwrap().status.success());
+    let library = beside("libprlx_preload.so");
+    let injection = ("NVTX_INJECTION64_PATH", library.to_str().unwrap());
+    let read = || {
+        let session = Session::open(&folder.0).unwrap();
+        let trace = session.read(&session.files[0]).unwrap();
+        fs::remove_file(&session.files[0].path).unwrap();
+        let mut launches: Vec<_> = trace.launches.iter().map(|r| r.launch.clone()).collect();
+        launches.sort_by_key(|l| l.number);
+        let names =
+            |l: &Launch| trace.range_names(l).map(ToString::to_string).collect::<Vec<_>>().join(" > ");
+        let ranges: Vec<String> = launches.iter().map(names).collect();
+        (ranges, launches)
+    };
+    let want = [
+        "",
+        "step",
+        "step > inér",
+        "step > op@lib",
+        "op@lib",
+        "whole",
+        "whole > other",
+        "whole > step",
+        "step",
+        "",
+    ];
+
+    let (ran, log) = run(&folder, &program, &[], true, &[injection]);
+    assert_eq!((ran.code, &ran.out[..]), (Some(0), "levels 0 1 1 0\n"), "{ran:?} {log}");
+    let (ranges, launches) = read();
+    assert_eq!(ranges, want);
+    let instances: Vec<u64> = launches.iter().flat_map(|l| &l.ranges).map(|r| r.instance).collect();
+    assert_eq!(instances, [0, 0, 1, 0, 2, 2, 3, 3, 5, 3, 4, 4]);
+
+    // The user's own library gets every call, and its results are the program's.
+    let theirs = (NVTX_LIBRARY, tool.to_str().unwrap());
+    let (ran, log) = run(&folder, &program, &[], true, &[injection, theirs]);
+    assert_eq!(ran.out, "levels 100 1 0 1\ntool: 3 pushes, 4 pops\n", "{ran:?} {log}");
+    assert_eq!(read().0, want);
+
+    // Only launches in a range are recorded.
+    for (range, numbers) in [("step", &[1, 2, 3, 7, 8][..]), ("step#1", &[7, 8]), ("*@lib", &[3, 4])] {
+        let part = LaunchPart { range: Some(range.parse().unwrap()), ..LaunchPart::default() };
+        let options = Options { part, ..Options::new(folder.0.as_path()) }.to_variable().unwrap();
+        let (ran, log) = run(&folder, &program, &[], true, &[injection, (VARIABLE, &options)]);
+        assert_eq!(ran.code, Some(0), "{log}");
+        let recorded = read().1.into_iter().filter(|l| l.skipped.is_none()).map(|l| l.number);
+        assert_eq!(recorded.collect::<Vec<_>>(), numbers, "{range}");
     }
 }
 

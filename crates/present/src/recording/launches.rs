@@ -11,6 +11,7 @@ use prlx_trace::{Launch, Trace};
 
 use crate::format::Style;
 use crate::format::{Ink, clean, clip, count, number, pad, plain_name};
+use crate::words;
 
 /// Maximum width of a kernel's name.
 const NAME: usize = 48;
@@ -37,7 +38,7 @@ pub fn launches(
         .collect();
     all.sort_by_key(|(number, _)| *number);
     let devices = all.iter().any(|(_, l)| l.ordinal != all[0].1.ordinal);
-    let row = |(number, l): &(u64, &Launch)| -> [String; 6] {
+    let row = |(number, l): &(u64, &Launch)| -> [String; 7] {
         let on = if devices { format!(" on device {}", l.ordinal) } else { String::new() };
         let place = match l.origin {
             Origin::Direct => format!("{}{on}", l.stream),
@@ -61,10 +62,20 @@ pub fn launches(
             }
         };
         let name = clip(&clean(&plain_name(kernel(l))), NAME);
-        [number.to_string(), name, l.grid.to_string(), l.block.to_string(), place, what]
+        let names: Vec<_> = trace.range_names(l).collect();
+        let ranges = clip(&words::innermost_ranges(&names).unwrap_or_default(), NAME);
+        [number.to_string(), name, l.grid.to_string(), l.block.to_string(), place, ranges, what]
     };
-    let rows: Vec<[String; 6]> = all.iter().map(row).collect();
-    table(out, ["launch", "kernel", "grid", "block", "stream", "recorded"].map(String::from), &rows, style)
+    let rows: Vec<[String; 7]> = all.iter().map(row).collect();
+    let head = ["launch", "kernel", "grid", "block", "stream", "NVTX ranges", "recorded"].map(String::from);
+    if rows.iter().any(|row| !row[5].is_empty()) {
+        return table(out, head, &rows, style);
+    }
+    let without = |[launch, kernel, grid, block, stream, _, recorded]: [String; 7]| {
+        [launch, kernel, grid, block, stream, recorded]
+    };
+    let rows: Vec<[String; 6]> = rows.into_iter().map(without).collect();
+    table(out, without(head), &rows, style)
 }
 
 /// A time in nanoseconds with its unit.
@@ -135,13 +146,18 @@ pub fn kernels(out: &mut impl Write, kernels: &[KernelCounts], style: &Style) ->
 }
 
 /// Writes aligned columns.
-fn table(out: &mut impl Write, head: [String; 6], rows: &[[String; 6]], style: &Style) -> io::Result<()> {
+fn table<const N: usize>(
+    out: &mut impl Write,
+    head: [String; N],
+    rows: &[[String; N]],
+    style: &Style,
+) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     let wide = |i: usize| rows.iter().chain([&head]).map(|r| r[i].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(wide);
-    let line = |row: &[String; 6]| {
+    let widths: [usize; N] = std::array::from_fn(wide);
+    let line = |row: &[String; N]| {
         let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| pad(cell, width)).collect();
         format!("  {}", cells.join("  ")).trim_end().to_owned()
     };

@@ -31,6 +31,7 @@ fn launches(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> 
     for l in sorted(trace).into_iter().map(|r| &r.launch) {
         let function = trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
         let measured = Some(l.totals.instrumented).filter(|n| *n > 0 && l.skipped.is_none());
+        let ranges: Vec<String> = trace.range_names(l).map(ToString::to_string).collect();
         rows.push([
             process.into(),
             of.map(|p| p.pid).into(),
@@ -54,6 +55,8 @@ fn launches(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> 
             l.totals.dropped.into(),
             l.fault.as_ref().map(|f| f.text.as_str()).into(),
             l.skipped.as_deref().into(),
+            ranges.last().map(String::as_str).into(),
+            Some(ranges.join(" > ")).filter(|r| !r.is_empty()).as_deref().into(),
         ])?;
     }
     rows.flush()

@@ -33,6 +33,8 @@ pub const LAUNCHES: TableSchema = TableSchema {
         ("lost", Number, "elements that did not fit"),
         ("fault", Text, "what stopped it before its end"),
         ("skipped", Text, "why nothing of it was recorded"),
+        ("range", Text, "the innermost NVTX range around it"),
+        ("ranges", Text, "all NVTX ranges around it, the innermost last, with ` > ` between them"),
     ],
 };
 

@@ -23,8 +23,8 @@ pub(crate) use finding::{
 };
 pub(crate) use headline::{culprit, decisions_agree, headline, nothing_compared, suspect};
 pub(crate) use names::{
-    chain, exact, exact_place, findings_cut, folded_launches, kernel, lanes, launch, noun, own, place, short,
-    stops, unmatched_launches,
+    chain, exact, exact_place, findings_cut, folded_launches, innermost_ranges, kernel, lanes, launch, noun,
+    own, place, short, stops, unmatched_launches,
 };
 pub(crate) use output::{OutputRow, differing, other_differences, rows as output_rows, shape};
 pub(crate) use slice::lead;

@@ -9,16 +9,46 @@ use prlx_trace::names::is_library_file;
 
 use crate::format::{clean, count, number, plain_name};
 
-/// `launch 3`, or `launch 3 of A, 2 of B` where the numbers differ; with the process if there are several.
+/// Maximum number of ranges that are all shown of a launch.
+const RANGES: usize = 3;
+
+/// `launch 3`, or `launch 3 of A, 2 of B` where the numbers differ; with the process if there are several,
+/// and with the NVTX ranges around the launch.
 pub(crate) fn launch(processes: &[ProcessPair], l: &LaunchReport) -> String {
     let number = if l.launch[0] == l.launch[1] {
         format!("launch {}", l.launch[0])
     } else {
         format!("launch {} of A, {} of B", l.launch[0], l.launch[1])
     };
-    match processes.get(l.process as usize) {
+    let launch = match processes.get(l.process as usize) {
         Some(p) if processes.len() > 1 => format!("{number} of {}", clean(&p.names[0])),
         _ => number,
+    };
+    match ranges(l) {
+        Some(ranges) => format!("{launch}, in {ranges}"),
+        None => launch,
+    }
+}
+
+/// The innermost NVTX ranges around a launch, of both sides if these differ. `None` if there are none.
+pub(crate) fn ranges(l: &LaunchReport) -> Option<String> {
+    let [a, b] = l.ranges.each_ref().map(|names| innermost_ranges(names));
+    match (a, b) {
+        (Some(a), Some(b)) if a != b => Some(format!("{a} (A), {b} (B)")),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The ranges of a list that has the innermost last: of many, the outermost and the innermost. `None` if it
+/// is empty.
+pub(crate) fn innermost_ranges(names: &[impl ToString]) -> Option<String> {
+    let all: Vec<String> = names.iter().map(|name| clean(&name.to_string())).collect();
+    match &all[..] {
+        [] => None,
+        [first, .., last_but_one, last] if all.len() > RANGES => {
+            Some(format!("{first} > … > {last_but_one} > {last}"))
+        }
+        _ => Some(all.join(" > ")),
     }
 }
 

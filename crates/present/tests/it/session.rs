@@ -94,6 +94,7 @@ fn process(rank: u32, steps: &[Step<'_>]) -> Trace {
     launches.reverse();
     Trace {
         marks: Vec::new(),
+        ranges: Vec::new(),
         outputs: Vec::new(),
         tallies: vec![],
         producer: "prlx 0.1.0".into(),

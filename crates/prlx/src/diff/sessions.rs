@@ -99,7 +99,7 @@ pub fn diff_sessions(
         bail!("no launch of either side has a kernel that matches {}", all.join(" or "));
     }
     if !part.is_all() && report.pairs == 0 && report.unpaired.is_empty() {
-        bail!("no launch lies between --from and --to");
+        bail!("no launch lies between --from and --to, or in --range");
     }
     if !launches.is_empty() && report.pairs == 0 && report.unpaired.is_empty() {
         bail!("the launch filter matches no launch that both sides have");
@@ -126,7 +126,7 @@ fn keep_part(trace: &mut Trace, part: &LaunchPart) {
     let mut state = LaunchPartState::default();
     let kept: BTreeSet<u64> = launches_by_number(trace)
         .into_iter()
-        .filter(|(number, r)| state.takes(part, &kernel_name(trace, r), *number))
+        .filter(|(number, r)| state.takes(part, (&kernel_name(trace, r), *number), &r.launch, &trace.ranges))
         .map(|(number, _)| number)
         .collect();
     let numbers: Vec<u64> = match &trace.process {

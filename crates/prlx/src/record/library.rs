@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
+use prlx_driver::session::NVTX_LIBRARY;
 use prlx_driver::{Error, ErrorKind};
 
 /// File name of the recorder that is loaded into programs.
@@ -25,6 +27,19 @@ pub(super) fn find() -> Result<PathBuf> {
         let what = format!("{LIBRARY} is neither in {} nor in ../lib beside it", beside.display());
         Error::new(ErrorKind::Record, what).help(format!("put it there, or set {VARIABLE} to its path"))
     })?)
+}
+
+/// Environment variable that names the library to which NVTX reports a program's ranges.
+const INJECTION: &str = "NVTX_INJECTION64_PATH";
+
+/// Lets NVTX report the program's ranges to the recorder, which passes them on to the user's own library, if
+/// there is one.
+pub(super) fn receive_nvtx(child: &mut Command, library: &Path) {
+    let theirs = std::env::var_os(INJECTION).filter(|path| !path.is_empty() && Path::new(path) != library);
+    if let Some(theirs) = theirs {
+        child.env(NVTX_LIBRARY, theirs);
+    }
+    child.env(INJECTION, library);
 }
 
 /// The value of `LD_PRELOAD`: the recorder's library, then the user's own.

@@ -81,6 +81,7 @@ pub fn run_program(
     let options = Options { folder: std::path::absolute(folder)?, ..options.clone() };
     let mut child = Command::new(program);
     child.args(args).env("LD_PRELOAD", library::ld_preload(&library)?).env(VARIABLE, options.to_variable()?);
+    library::receive_nvtx(&mut child, &library);
     if options.keep_ptx {
         let variables = environment::variables(&|name| std::env::var_os(name));
         if output == ProgramOutput::Inherited && !variables.is_empty() {

@@ -58,6 +58,7 @@ class Range:
 @contextlib.contextmanager
 def pytorch_trace(name):
     """A named part of a program: a range of NVTX if PyTorch uses a GPU, and a range of PyTorch's profiler.
+    The range of NVTX includes launches of all threads, as those of the backward pass.
 
     Gives a :class:`Range`, whose launches are known when the part has ended.
 
@@ -72,8 +73,9 @@ def pytorch_trace(name):
     with contextlib.ExitStack() as stack:
         if torch is not None:
             stack.enter_context(torch.profiler.record_function(name))
-            if torch.cuda.is_available():
-                stack.enter_context(torch.cuda.nvtx.range(name))
+            from . import _ranges
+
+            stack.enter_context(_ranges.process_range(name))
         try:
             yield part
         finally:

@@ -6,8 +6,11 @@ whose output, or whose gradients, differ.
     print(prlx.torch.compare_steps(model, batch, setups=["eager", "compile"]))
 
 Numbers are compared, not bits: element by element, ``|a - b| <= atol + rtol * max(|a|, s)``, where ``s`` is
-the root mean square of the reference's tensor. The default ``rtol`` is that of the least precise type of
-numbers so far in the step (``RTOL``), since later modules get what earlier ones rounded.
+the root mean square of the reference's tensor. The default ``rtol`` is the probabilistic bound of rounding
+errors (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41(5),
+2019): k roundings with the unit u add up to at most ``L * sqrt(k) * u``, with a probability of at least
+``1 - 2 * exp(-L**2 / 2)``. L is chosen so that of all elements of a step together, one is beyond the tolerance
+by chance with a probability of 0.001. `_Tolerance` counts the roundings.
 
 Limitations: the state of an optimizer is not compared. Inside of compiled code, gradients of module outputs
 do not exist; gradients of parameters do. Dropout draws other random numbers in compiled code, unless
@@ -21,21 +24,18 @@ from dataclasses import asdict, dataclass
 
 import torch
 
-from . import _steps
+from . import _ranges, _steps
 from ._launches import kernels
 
-# Relative tolerances by type of number, where none is given.
-RTOL = {
-    torch.float64: 1e-9,
-    torch.complex128: 1e-9,
-    torch.float32: 1e-4,
-    torch.complex64: 1e-4,
-    torch.float16: 3e-2,
-    torch.bfloat16: 0.125,
-}
-# The same for the 8-bit types, and for float32 where tensor cores may round it to TF32.
-_RTOL_8_BITS = 0.25
-_RTOL_TF32 = 4e-3
+# The probability that rounding alone makes a step differ by the default tolerance.
+_FALSE_ALARM = 1e-3
+# A module's call rounds each operand of its sums, and its result, to the type of the tensor.
+_ROUNDINGS = 3
+# An elementary function (exp, tanh, erf) has an error of up to 2 units in the last place (CUDA C++ Programming
+# Guide, Mathematical Functions), which are 4 unit roundoffs: as much as 16 independent roundings.
+_FUNCTION = 16
+# Unit roundoff of TF32, to which tensor cores may round operands of float32: 10 bits after the binary point.
+_UNIT_TF32 = 2.0**-11
 # Operations that only move, convert or allocate.
 _MOVES = {
     "_to_copy",
@@ -97,7 +97,7 @@ def compare_steps(model, batch, setups=("eager", "compile"), *, loss=None, rtol=
             if found.first is not None and found.first.phase == "forward":
                 both = (setups[0], setup)
                 found.first.operation = _operation(
-                    model, batch, both, state, loss, found.first, found.rtol, atol
+                    model, batch, both, state, loss, found.first, found.first.rtol, atol
                 )
             if found.first is not None and found.first.launches:
                 found.first.kernels = _kernels(found.first.launches)
@@ -105,6 +105,32 @@ def compare_steps(model, batch, setups=("eager", "compile"), *, loss=None, rtol=
     finally:
         state.end()
     return Steps(model, setups[0].name, compared)
+
+
+def annotate(model, *, operators=False):
+    """Puts NVTX ranges around the launches of a model: the module's path, and forward or backward, as
+    ``layer3.conv1, forward``. A recording keeps them, and reports name launches by them.
+
+    model: a ``torch.nn.Module``. Of a compiled one, the whole call has a range.
+    operators: also name PyTorch's operators (``aten::mm``), by ``torch.autograd.profiler.emit_nvtx``.
+
+    Results, random numbers and memory stay as they are. Without a GPU, nothing happens. Returns an object whose
+    ``remove()`` takes the ranges away; it is a context manager, too. Raises `TypeError` if the model is no
+    module.
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"annotate: the model is a {type(model).__name__}, not a torch.nn.Module")
+    return _ranges.Annotation(model, operators)
+
+
+def step():
+    """A step of training: a context manager with the NVTX range ``step N``, counted from 0 in the process.
+
+    It is :func:`prlx.pytorch_trace` with that name.
+    """
+    from ._names05 import pytorch_trace
+
+    return pytorch_trace(_ranges.next_step())
 
 
 @dataclass
@@ -240,7 +266,8 @@ def _observe(model, batch, setup, state, loss):
 
 def _compare(model, reference, other, rtol, atol):
     (plain_a, a), (plain_b, b) = reference, other
-    limits = _Tolerance(model, rtol, atol)
+    elements = sum(t.numel() for seen in (*a.passed, *a.arrived) for t in seen.tensors)
+    limits = _Tolerance(model, rtol, atol, elements)
     notes = []
     rows = _passed(a, b, limits, notes)
     rows += _gradients(a, b, limits, notes)
@@ -276,25 +303,70 @@ def _compare(model, reference, other, rtol, atol):
 
 
 class _Tolerance:
-    """The tolerance at a place of the step: it grows with the first tensor of a less precise type."""
+    """The tolerance at a place of the step: it grows with each call of a module, on both sides.
 
-    def __init__(self, model, rtol, atol):
+    A call has `_ROUNDINGS` with the unit of the tensor's type. In the type of sums, which is float32 or
+    float64, it has a rounding for each addend of the longest sum, and the error of an elementary function.
+    Roundings count as independent, with mean 0, and calls as passing on errors as they are. Near zero, a rounding
+    has an absolute error, of up to half the smallest subnormal number (Higham, Accuracy and Stability of
+    Numerical Algorithms, 2nd edition, section 2.1): in float16, small gradients vanish.
+    """
+
+    def __init__(self, model, rtol, atol, elements):
         self.atol = atol
         self.now = rtol or 0.0
         self._fixed = rtol is not None
+        self._bound = math.sqrt(2 * math.log(2 * max(elements, 1) / _FALSE_ALARM))
+        # The sum over the roundings so far of the squares of their units.
+        self._squares = 0.0
+        # The same of their errors near zero.
+        self._underflow = 0.0
+        self._modules = dict(model.named_modules())
+        # By module: how many elements its output has.
+        self._outputs = {}
         convolves = any(isinstance(m, torch.nn.modules.conv._ConvNd) for m in model.modules())
         self._tf32 = torch.get_float32_matmul_precision() != "highest"
         self._tf32 |= convolves and torch.backends.cudnn.allow_tf32
 
-    def seen(self, *tensors):
-        for t in tensors:
-            if not self._fixed and (t.is_floating_point() or t.is_complex()):
-                self.now = max(self.now, self._of(t))
+    def seen(self, path, what, *tensors):
+        """A call of a module on both sides has made these tensors."""
+        if self._fixed:
+            return
+        tensors = [t for t in tensors if t.is_floating_point() or t.is_complex()]
+        parameter = what.startswith("gradient of ") and not what.startswith("gradient of its")
+        if what.startswith("output"):
+            self._outputs[path] = max([self._outputs.get(path, 0), *(t.numel() for t in tensors)])
+        made = sum(self._roundings(path, parameter, t) for t in tensors)
+        self.now = max(self.now, self._bound * math.sqrt(self._squares + made))
+        least = [torch.finfo(t.dtype).smallest_normal * torch.finfo(t.dtype).eps / 2 for t in tensors]
+        self._underflow += _ROUNDINGS * sum(x * x for x in least)
+        # What a caller computes from a call's output is in the caller's own output, and no later call gets
+        # the gradient of a parameter.
+        if not parameter and "input of" not in what:
+            self._squares += made
 
-    def _of(self, tensor):
-        if tensor.is_cuda and self._tf32 and tensor.dtype in (torch.float32, torch.complex64):
-            return _RTOL_TF32
-        return RTOL.get(tensor.dtype, _RTOL_8_BITS)
+    @property
+    def absolute(self):
+        """How far elements may be apart besides the relative tolerance."""
+        return self.atol + self._bound * math.sqrt(self._underflow)
+
+    def _roundings(self, path, parameter, tensor):
+        """The squares of the units of a call's roundings."""
+        unit = torch.finfo(tensor.dtype).eps / 2
+        sums = torch.finfo(torch.float64 if unit < 2.0**-24 else torch.float32).eps / 2
+        if tensor.is_cuda and self._tf32 and unit == sums:
+            unit = max(unit, _UNIT_TF32)
+        return _ROUNDINGS * unit**2 + (_FUNCTION + self._addends(path, parameter, tensor)) * sums**2
+
+    def _addends(self, path, parameter, tensor):
+        """The length of the longest sum in a call, as far as shapes show it."""
+        shape = tensor.shape or (1,)
+        if parameter:
+            # It sums over all elements of the output that a parameter has a part in.
+            return max(1, self._outputs.get(path, 0) // max(1, min(shape[0], shape[-1])))
+        module = self._modules.get(path)
+        own = module.parameters(recurse=False) if module is not None else ()
+        return max([*shape, *(p.numel() // p.shape[0] for p in own if p.dim() > 1)])
 
 
 def _passed(a, b, limits, notes):
@@ -359,7 +431,7 @@ def _blamed(row, run, arrived):
 
 def _tensors(phase, path, call, what, a, b, limits):
     """The difference of two tensors; ``None`` if they hold no numbers that can be compared."""
-    limits.seen(a, b)
+    limits.seen(path, what, a, b)
     if a.shape != b.shape:
         whole = max(a.numel(), b.numel(), 1)
         shapes = f"{what}: the shapes are {tuple(a.shape)} and {tuple(b.shape)}"
@@ -384,7 +456,7 @@ def _tensors(phase, path, call, what, a, b, limits):
     exact = not (a.is_floating_point() or a.is_complex())
     apart = (x - y).abs()
     apart = torch.where((x == y) | (x.isnan() & y.isnan()), 0.0, apart).nan_to_num(math.inf, math.inf)
-    allowed = 0.0 if exact else limits.atol + limits.now * x.abs().nan_to_num(0.0, 0.0, 0.0).clamp(min=scale)
+    allowed = 0.0 if exact else limits.absolute + limits.now * x.abs().nan_to_num(0.0, 0.0, 0.0).clamp(min=scale)
     worst = int((apart - allowed).argmax())
     absolute = apart.max().item()
     index = tuple(int(i) for i in torch.unravel_index(torch.tensor(worst), x.shape))
@@ -450,6 +522,7 @@ def _operation(model, batch, setups, state, loss, first, rtol, atol):
             return None  # Some operations cannot be watched, as those of a nested compiled function.
     computing = [[op for op in run if op[0].rpartition(".")[2] not in _MOVES] for run in runs]
     if len(computing) == 2:
-        return _first_operation(*computing, [setup.name for setup in setups], _Tolerance(model, rtol, atol))
+        limits = _Tolerance(model, rtol, atol, 0)
+        return _first_operation(*computing, [setup.name for setup in setups], limits)
     names = list(dict.fromkeys(name for name, _ in computing[0])) if computing else []
     return names[0] if len(names) == 1 else None

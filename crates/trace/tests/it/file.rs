@@ -243,6 +243,7 @@ fn nothing_follows_a_section_that_is_not_whole() {
             let _ = to.module(m);
         }
         made.skipped.iter().for_each(|s| drop(to.skipped(s)));
+        made.ranges.iter().for_each(|name| drop(to.range(name)));
         made.launches.iter().for_each(|r| drop(to.launch(&r.launch, &r.streams)));
         made.tallies.iter().for_each(|t| drop(to.tally(t)));
         made.marks.iter().for_each(|m| drop(to.marks(m)));

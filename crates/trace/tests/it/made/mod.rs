@@ -6,16 +6,20 @@ use prlx_trace::kernel::{
     Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step, ThreadResources,
 };
 use prlx_trace::launch::{
-    ArgInfo, Event, Fault, Host, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
+    ArgInfo, Event, Fault, Host, Lanes, Launch, LaunchRange, OperandRecord, Origin, Pointee, RangeName,
+    Totals, WarpStream, Window,
 };
 use prlx_trace::mark::{Anchor, Anchors, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
 use prlx_trace::outputs::OutputContents;
 use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::table::{Aggregate, Field, Row, Shown, Table, TableContents};
 use prlx_trace::{
-    BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams,
-    Trace, WarpId,
+    BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, RangeId, Recording, SiteId, Slot,
+    Streams, Trace, WarpId,
 };
+
+/// Number of range names in a trace.
+const RANGES: usize = 3;
 
 /// Pseudo-random numbers (xorshift64*).
 pub struct Random(pub u64);
@@ -356,6 +360,7 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
             waited: r.maybe(|r| (Nanos(7), Nanos(r.bits()))),
             held: Nanos(r.bits()),
         }),
+        ranges: r.some(3, |r| LaunchRange { name: RangeId(r.id(RANGES)), instance: r.bits() }),
     };
     let streams = (0..warps).filter_map(|w| r.maybe(|r| warp(r, w * 3, level, most))).collect();
     Recording { launch, streams: Streams::new(streams) }
@@ -395,6 +400,7 @@ pub fn trace(seed: u64, launches: usize, warps: u64, most: usize) -> Trace {
         skipped: r.some(2, |r| Skipped { module: r.text(), kernel: r.maybe(Random::text), reason: r.text() }),
         tallies: r.some(3, tally),
         marks: r.some(3, marks),
+        ranges: (0..RANGES).map(|_| RangeName { name: r.text(), domain: r.text() }).collect(),
         cut: None,
     }
 }
