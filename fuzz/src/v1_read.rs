@@ -6,7 +6,7 @@ use prlx_legacy::v1::{File, SessionEntry, SiteEntry, dump};
 /// Runs the target on one input.
 pub fn run(data: &[u8]) {
     if let Ok(file) = File::open(data) {
-        let _ = dump(&mut std::io::sink(), &file, None);
+        let _ = dump(&mut std::io::sink(), &file);
     }
     if let Ok(entries) = serde_json::from_slice::<Vec<SessionEntry>>(data) {
         for place in entries.iter().filter_map(|e| e.places().ok()).flatten() {

@@ -21,7 +21,7 @@ pub fn first_events(side: &str, path: &Path, most: u32, args: &DiffArgs) -> Resu
         Input::File => vec![MappedFile::open(path)?],
         Input::Session(entries) => {
             let asked = entries.iter().filter(|e| selected(args, &e.kernel, e.launch.into()));
-            asked.map(|e| Ok(legacy::open_launch(path, e)?)).collect::<Result<_>>()?
+            asked.map(|e| legacy::open_launch(path, e)).collect::<Result<_, _>>()?
         }
         Input::Other => return Ok(false),
     };
