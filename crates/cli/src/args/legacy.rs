@@ -29,8 +29,8 @@ pub struct LegacyArgs {
     /// B's site table
     #[arg(long, value_name = "FILE", requires = "remap_a")]
     pub remap_b: Option<PathBuf>,
-    /// Print what warp N of A did, instead of comparing; --kernel and --launch select launches. Of a recording
-    /// of PRLX 0.x: print its first N events, then compare
+    /// Print what warp N of A did, instead of comparing; --kernel and --launch select launches. Of a
+    /// recording of PRLX 0.x: print its first N events, then compare
     #[arg(long, value_name = "N")]
     pub dump_a: Option<u32>,
     /// The same for B

@@ -29,9 +29,9 @@ pub(super) struct Lowering<'a> {
     pub(super) calls: &'a Calls,
     /// Constants that the function's loops keep in registers.
     pub(super) constants: LoopConstants,
-    /// Number of the target architecture: 80 for sm_80.
     /// Decisions after whose bits the word is evaluated.
     pub(super) chain_ends: HashSet<SiteId>,
+    /// Number of the target architecture: 80 for sm_80.
     pub(super) arch: u32,
 }
 
