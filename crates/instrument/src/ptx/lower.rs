@@ -65,26 +65,23 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
     Ok(edits)
 }
 
-/// Most bits of a word in one basic block without anything between them.
+/// Bits that follow each other in a word, in a basic block with more than [`SHORT`].
 const CHAIN: usize = 3;
+/// The most bits of a basic block that are one chain.
+const SHORT: usize = 8;
 
-/// The decisions whose bits end a chain: every [`CHAIN`]-th of a basic block.
+/// The decisions whose bits end a chain: every [`CHAIN`]-th of a basic block with many.
 fn chain_ends(function: &Function, plan: &FunctionPlan) -> HashSet<SiteId> {
-    let mut counts: HashMap<BlockId, usize> = HashMap::new();
-    let mut out = HashSet::new();
+    let mut bits: HashMap<BlockId, Vec<SiteId>> = HashMap::new();
     for insertion in &plan.insertions {
-        let (Action::Bits { site, .. }, At::Before(id) | At::After(id)) = (&insertion.action, insertion.at)
-        else {
-            continue;
-        };
-        let Some(inst) = function.insts.get(id.index()) else { continue };
-        let count = counts.entry(inst.block).or_default();
-        *count += 1;
-        if count.is_multiple_of(CHAIN) {
-            out.insert(*site);
+        if let (Action::Bits { site, .. }, At::Before(id) | At::After(id)) = (&insertion.action, insertion.at)
+            && let Some(inst) = function.insts.get(id.index())
+        {
+            bits.entry(inst.block).or_default().push(*site);
         }
     }
-    out
+    let long = bits.into_values().filter(|sites| sites.len() > SHORT);
+    long.flat_map(|sites| sites.into_iter().skip(CHAIN - 1).step_by(CHAIN)).collect()
 }
 
 impl Lowering<'_> {
