@@ -4,7 +4,7 @@
 //! # Invariants
 //! Elements are small integers, so that the sums are exact in every format and must be met to the bit.
 
-use crate::case::Case;
+use crate::case::{Case, encode, half};
 use prlx_emu::Checks;
 use prlx_trace::check::{Check, Kind};
 
@@ -18,22 +18,6 @@ const COLUMNS: usize = 256;
 const DESCRIPTORS: usize = IMAGE / 4;
 const TENSOR: usize = DESCRIPTORS + 4;
 const WORDS: usize = TENSOR + 128 * COLUMNS;
-
-/// The bits of -3 … 3 in each type.
-fn encode(ty: &str, v: i64) -> u32 {
-    let (of, sign) = match ty {
-        "f16" => ([0, 0x3c00, 0x4000, 0x4200], 15),
-        "bf16" => ([0, 0x3f80, 0x4000, 0x4040], 15),
-        "tf32" | "f32" => ([0, 0x3f80_0000, 0x4000_0000, 0x4040_0000], 31),
-        "e4m3" => ([0, 0x38, 0x40, 0x44], 7),
-        "e5m2" => ([0, 0x3c, 0x40, 0x42], 7),
-        "e2m3" => ([0, 0x08, 0x10, 0x14], 5),
-        "e3m2" => ([0, 0x0c, 0x10, 0x12], 5),
-        "e2m1" => ([0, 0x2, 0x4, 0x5], 3),
-        _ => return v as u32 & 0xff,
-    };
-    of[v.unsigned_abs() as usize] | u32::from(v < 0) << sign
-}
 
 /// The number of a type in an instruction descriptor.
 fn number(kind: &str, ty: &str) -> u32 {
@@ -316,16 +300,6 @@ impl Test {
             self.check(&words).unwrap_or_else(|e| panic!("{self:?}, seed {seed}: {e}"));
         }
     }
-}
-
-/// A small integer as binary16.
-fn half(v: i64) -> u16 {
-    if v == 0 {
-        return 0;
-    }
-    let e = v.unsigned_abs().ilog2();
-    assert!(e <= 10);
-    u16::from(v < 0) << 15 | ((e + 15) << 10) as u16 | ((v.unsigned_abs() << (10 - e)) & 0x3ff) as u16
 }
 
 /// The thread that issues the tensor core's work runs this.

@@ -4,7 +4,7 @@
 //! # Invariants
 //! Elements are small integers, so that the sums are exact in every format and must be met to the bit.
 
-use crate::case::Case;
+use crate::case::{Case, encode, half};
 use prlx_driver::ErrorKind;
 
 /// Where things lie in the buffer, in words: what goes to shared memory, descriptors, A's registers,
@@ -14,20 +14,6 @@ const FRAGMENT: usize = DESCRIPTORS + 4;
 const SUMS: usize = FRAGMENT + 512;
 /// B's place in shared memory, bytes.
 const RIGHT: usize = 16384;
-
-/// The bits of -3 … 3 (or 0 … 3, 0 … 1) in each type.
-fn encode(ty: &str, v: i64) -> u32 {
-    let magnitude = v.unsigned_abs() as usize;
-    let (of, sign) = match ty {
-        "f16" => ([0, 0x3c00, 0x4000, 0x4200], 15),
-        "bf16" => ([0, 0x3f80, 0x4000, 0x4040], 15),
-        "tf32" => ([0, 0x3f80_0000, 0x4000_0000, 0x4040_0000], 31),
-        "e4m3" => ([0, 0x38, 0x40, 0x44], 7),
-        "e5m2" => ([0, 0x3c, 0x40, 0x42], 7),
-        _ => return v as u32 & 0xff,
-    };
-    of[magnitude] | u32::from(v < 0) << sign
-}
 
 fn bits(ty: &str) -> usize {
     match ty {
@@ -254,16 +240,6 @@ impl Test {
             assert!(words[SUMS..] == self.want(1), "{self:?}, seed {seed}");
         }
     }
-}
-
-/// A small integer as binary16.
-fn half(v: i64) -> u16 {
-    if v == 0 {
-        return 0;
-    }
-    let e = v.unsigned_abs().ilog2();
-    assert!(e <= 10);
-    u16::from(v < 0) << 15 | ((e + 15) << 10) as u16 | ((v.unsigned_abs() << (10 - e)) & 0x3ff) as u16
 }
 
 const TYPES: [(&str, &str, &str); 17] = [
