@@ -41,13 +41,8 @@ pub fn check(data: &[u8]) -> Result<(), String> {
             prlx_instrument::rewrite(&job.text, &job.module, &program(level, true, &job), &|_| None)
                 .map_err(|e| say(&e))?;
         let (view, _) = prlx_isa::ptx::read(&job.text);
-        let plan = Plan::resolve(
-            &program(level, level == Level::Fingerprint, &job),
-            &view,
-            &job.text,
-            &job.module,
-            &|_| None,
-        );
+        let plan =
+            Plan::resolve(&program(level, level == Level::Fingerprint, &job), &view, &job.module, &|_| None);
         job.config.seed = 0;
         let hooks = observe(&job, &plan).map_err(|e| say(&e))?;
         job.config.seed = hostile;

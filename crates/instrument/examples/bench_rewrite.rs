@@ -95,7 +95,7 @@ fn row(source: &str, program: &RecordingRequest) -> Row {
     let (module, plan, text) = (&whole.module, &whole.plan, &whole.text);
     let stages = [
         best(|| drop(black_box(prlx_isa::ptx::read(black_box(source))))),
-        best(|| drop(black_box(Plan::resolve(program, black_box(module), source, "bench", &|_| None)))),
+        best(|| drop(black_box(Plan::resolve(program, black_box(module), "bench", &|_| None)))),
         best(|| {
             drop(black_box(apply(
                 source,

@@ -84,7 +84,7 @@ fn programs() -> Vec<(String, RecordingRequest)> {
 /// Eight sites, spread over the module.
 fn sites(source: &str) -> Vec<SiteId> {
     let (module, _) = prlx_isa::ptx::read(source);
-    let plan = Plan::resolve(&support::program(Level::Operands), &module, source, "", &|_| None);
+    let plan = Plan::resolve(&support::program(Level::Operands), &module, "", &|_| None);
     let n = plan.module.sites.len() as u32;
     (0..8).map(|i| SiteId(i * n / 8)).collect()
 }

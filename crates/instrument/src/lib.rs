@@ -47,7 +47,7 @@ pub fn rewrite(
     sources: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Rewrite, Error> {
     let (module, _) = prlx_isa::ptx::read(source);
-    let plan = Plan::resolve(program, &module, source, name, sources);
+    let plan = Plan::resolve(program, &module, name, sources);
     let edits = ptx(source, &module, &plan)?;
     let text = apply(source, &edits);
     verify(source, &text, &module, &plan)?;

@@ -16,7 +16,6 @@ use prlx_isa::view::{self, Class, FuncId, FunctionKind, InstId, Operand, Role};
 use prlx_trace::SiteId;
 use prlx_trace::device::HASHING;
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
-use xxhash_rust::xxh3::xxh3_128;
 
 use crate::choose::{choice, convergence, elide, select};
 use crate::decode::{program, statics};
@@ -29,18 +28,12 @@ use crate::plan::{FunctionPlan, Insertion, Plan, RecordingRequest};
 use crate::probe::counters;
 use crate::probe::state::ProbeState;
 
-/// The digest of a module's text, which identifies the module.
-pub fn digest(source: &str) -> u128 {
-    xxh3_128(source.as_bytes())
-}
-
 impl Plan {
-    /// Resolves `program` against `module`, whose text is `source` and which the user calls `name`. `sources`
-    /// gives the text of a source file by its path in the debug information, if it is at hand.
+    /// Resolves `request` against `module`, which the user calls `name`. `sources` gives the text of a source
+    /// file by its path in the debug information, if it is at hand.
     pub fn resolve(
         request: &RecordingRequest,
         module: &view::Module,
-        source: &str,
         name: &str,
         sources: &dyn Fn(&str) -> Option<String>,
     ) -> Plan {
@@ -48,7 +41,7 @@ impl Plan {
         let mut statics = Module {
             name: name.to_owned(),
             target: module.target.clone(),
-            digest: digest(source),
+            digest: module.digest,
             files: statics::files(module, sources),
             locs: statics::locs(module),
             hashing: HASHING,
@@ -58,7 +51,7 @@ impl Plan {
         let mut prepared: Vec<Prepared<'_>> = Vec::with_capacity(module.functions.len());
         for id in (0..module.functions.len() as u32).map(FuncId) {
             let first = prepared.last().map_or(0, |p| p.points.last().map_or(0, |p| p.site.0 + 1));
-            let body = Body::of(module, id, source);
+            let body = Body::of(module, id);
             prepared.push(Prepared::of(
                 request,
                 &statics,

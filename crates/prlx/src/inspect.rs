@@ -41,7 +41,7 @@ pub fn modules(path: &Path, image: Option<usize>) -> Result<(Vec<Module>, Device
 pub fn of_code(text: &str, name: &str) -> (Vec<Module>, DeviceNotes) {
     let (view, _) = prlx_isa::ptx::read(text);
     let program = RecordingRequest::new(Level::Path);
-    let module = Plan::resolve(&program, &view, text, name, &|_| None).module;
+    let module = Plan::resolve(&program, &view, name, &|_| None).module;
     (vec![module], device_notes(&view, text))
 }
 

@@ -39,14 +39,14 @@ pub struct ProbeMatch {
 }
 
 impl ProbeMatch {
-    /// The sites of each tracepoint of `script` in `module`, whose text is `source`.
-    pub fn all(script: &Script, module: &Module, source: &str, filter: &Filter) -> Vec<ProbeMatch> {
+    /// The sites of each tracepoint of `script` in `module`.
+    pub fn all(script: &Script, module: &Module, filter: &Filter) -> Vec<ProbeMatch> {
         let mut all = Vec::new();
         for (number, clause) in script.clauses.iter().enumerate() {
             for (i, tracepoint) in clause.tracepoints.iter().enumerate() {
                 let at = |predicate: Option<Expr>| {
                     let probe = touch(script, clause, tracepoint, predicate);
-                    places(probe, module, source, filter)
+                    places(probe, module, filter)
                 };
                 let (found, mut missed) = at(None);
                 let possible = match &clause.predicate {
@@ -81,15 +81,10 @@ fn touch(script: &Script, clause: &Clause, tracepoint: &Tracepoint, predicate: O
     Script { tables: vec![table], records: Vec::new(), clauses: vec![clause], ..script.clone() }
 }
 
-fn places(
-    script: Script,
-    module: &Module,
-    source: &str,
-    filter: &Filter,
-) -> (Vec<(FuncId, At)>, Vec<Unavailable>) {
+fn places(script: Script, module: &Module, filter: &Filter) -> (Vec<(FuncId, At)>, Vec<Unavailable>) {
     let filter = filter.clone();
     let request = RecordingRequest { filter, ..RecordingRequest::of_probe(Arc::new(script)) };
-    let plan = Plan::resolve(&request, module, source, "", &|_| None);
+    let plan = Plan::resolve(&request, module, "", &|_| None);
     let mut found = Vec::new();
     for function in plan.functions.iter().filter(|f| f.skipped.is_none()) {
         let probes = function.insertions.iter().filter(|i| matches!(i.action, Action::Probe(_)));
@@ -122,7 +117,7 @@ pub fn alternatives(what: &What, module: &Module, filter: &Filter) -> String {
         What::Inst(words) => {
             let mut opcodes: BTreeMap<&str, u64> = BTreeMap::new();
             for inst in functions().flat_map(|f| &f.insts) {
-                *opcodes.entry(inst.form.text.as_str()).or_default() += 1;
+                *opcodes.entry(inst.semantics.opcode.as_str()).or_default() += 1;
             }
             let operation = words.first().map_or("*", String::as_str);
             let first = |opcode: &str| opcode.split('.').next().unwrap_or_default().to_owned();

@@ -35,7 +35,7 @@ pub fn program(level: Level, elide: bool, job: &Job) -> RecordingRequest {
             filter: Filter::default(),
             window: None,
         };
-        let plan = Plan::resolve(&all, &view, &job.text, &job.module, &|_| None);
+        let plan = Plan::resolve(&all, &view, &job.module, &|_| None);
         let sites = (0..plan.module.sites.len() as u32).map(SiteId).collect();
         window = Some(Window { sites, warps: (0, 2), visits: (0, 3) });
     }

@@ -74,7 +74,7 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
     // Hashes are not decoded: what they hold is what the plan says, and that computed decisions are right is
     // for `path` to show.
     let elide = level == Level::Fingerprint;
-    let reference = Plan::resolve(&program(level, elide, &job), &view, &job.text, &job.module, &|_| None);
+    let reference = Plan::resolve(&program(level, elide, &job), &view, &job.module, &|_| None);
     let mut hooks = Vec::new();
     let mut code = Vec::new();
     for &seed in SEEDS {

@@ -156,13 +156,8 @@ fn in_code((_, kernel, level, changes, oracle): &InCode) -> Result<(), Failed> {
     let mut job = load(kernel)?;
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(*level, true, &job), &|_| None)?;
     let (view, _) = prlx_isa::ptx::read(&job.text);
-    let reference = Plan::resolve(
-        &program(*level, *level == Level::Fingerprint, &job),
-        &view,
-        &job.text,
-        &job.module,
-        &|_| None,
-    );
+    let reference =
+        Plan::resolve(&program(*level, *level == Level::Fingerprint, &job), &view, &job.module, &|_| None);
     let bad = plant(&rewrite.text, changes)?;
     if let Some((by, what)) = noticed(&mut job, *level, &reference, &rewrite.text, &rewrite.plan)? {
         return Err(format!("the unchanged text does not pass ({by:?}): {what}").into());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::occupancy::{registers_per_thread, threads_per_sm};
 use prlx_isa::image::cubin;
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Function, FunctionKind, Module};
 use prlx_plan::Plan;
 use prlx_trace::Level;
@@ -89,7 +89,7 @@ pub fn uses_setmaxnreg(ptx: &str) -> bool {
 }
 
 fn has_setmaxnreg(module: &Module) -> bool {
-    module.functions.iter().flat_map(|f| &f.insts).any(|inst| inst.form.op == Some(Op::Setmaxnreg))
+    module.functions.iter().flat_map(|f| &f.insts).any(|inst| opcode(inst).op == Some(Op::Setmaxnreg))
 }
 
 /// Adds `.maxnreg` to the kernels in `limits`. Returns `None` if no kernel gets a limit, because each already

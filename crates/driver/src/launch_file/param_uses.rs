@@ -9,6 +9,7 @@
 //! - An access to integers or bits (`.u32`, `.b32`) gets the type of the first use of its value as a
 //!   floating-point number, if there is one within a few copies.
 
+use prlx_isa::ptx::opcode;
 use std::collections::BTreeSet;
 
 use prlx_isa::view::{Base, Class, Eval, Function, Inst, Module, Operand, Reg, Role, Space, Type};
@@ -99,14 +100,18 @@ impl Flow {
         match inst.class {
             Class::Opaque | Class::Call | Class::Texture => false,
             // A tensor map is a parameter of its own. Other copies to global memory name both spaces.
-            Class::AsyncCopy if inst.form.has("tensor") || !inst.form.text.contains(".global.shared") => true,
+            Class::AsyncCopy
+                if opcode(inst).has("tensor") || !inst.semantics.opcode.contains(".global.shared") =>
+            {
+                true
+            }
             _ => addresses(inst).iter().all(|(r, written)| !written || !self.params[r.index()].is_empty()),
         }
     }
 
     /// Follows one instruction. Returns whether something new was found.
     fn step(&mut self, function: &Function, inst: &Inst) -> bool {
-        let wide = inst.form.has("wide") || inst.form.types.iter().any(|t| t.bits() == 64);
+        let wide = opcode(inst).has("wide") || opcode(inst).types.iter().any(|t| t.bits() == 64);
         if !wide {
             return false;
         }
@@ -125,7 +130,7 @@ impl Flow {
             }
         }
         let before = self.converted.len();
-        if from.len() == 1 && inst.form.text.starts_with("cvta.to.") {
+        if from.len() == 1 && inst.semantics.opcode.starts_with("cvta.to.") {
             self.converted.extend(&from);
         }
         let mut more = self.converted.len() > before;
@@ -146,7 +151,7 @@ fn sources(inst: &Inst) -> &[Operand] {
         Some((Eval::Mad | Eval::MadWide, _)) => all.last().map_or(&[], std::slice::from_ref),
         Some((Eval::Mov | Eval::Add | Eval::Sub | Eval::Select, _)) => all,
         // Conversions between generic and global addresses.
-        _ if inst.form.text.starts_with("cvta.") => all,
+        _ if inst.semantics.opcode.starts_with("cvta.") => all,
         _ => &[],
     }
 }
@@ -170,7 +175,7 @@ fn addresses(inst: &Inst) -> Vec<(Reg, bool)> {
 
 /// The type of the elements that an access moves.
 fn element(function: &Function, inst: &Inst, touching: &[Vec<usize>]) -> Option<Scalar> {
-    let ty = *inst.form.types.last()?;
+    let ty = *opcode(inst).types.last()?;
     let typed = scalar(ty);
     let whole_number = typed.is_none_or(|s| !is_float_within(s, s.bits()));
     if inst.class == Class::AsyncCopy || !whole_number {
@@ -205,7 +210,7 @@ fn element(function: &Function, inst: &Inst, touching: &[Vec<usize>]) -> Option<
 
 /// The floating-point type in which an instruction reads or writes a value of at most `bits` bits.
 fn float_of(inst: &Inst, reads: bool, bits: u32) -> Option<Scalar> {
-    let types = &inst.form.types;
+    let types = &opcode(inst).types;
     // A conversion names the type of its result first, and that of its source last.
     let types = match (inst.class, reads) {
         (Class::Convert, true) => types.last().into_iter().collect::<Vec<_>>(),

@@ -1,5 +1,6 @@
 //! Source locations of the PTX that a cubin stores, against those of the PTX that was assembled.
 
+use prlx_isa::ptx::opcode;
 use std::fs;
 use std::path::Path;
 
@@ -42,7 +43,7 @@ fn right(ptxas: &Assembler, path: &Path, again: bool) -> (usize, usize) {
         for (i, j) in f.insts.iter().zip(&g.insts) {
             let branch = i.guard.is_some() && i.class == Class::Branch;
             let memory = matches!(i.class, Class::Load | Class::Store | Class::Atomic)
-                && i.form.space() != Space::Param;
+                && opcode(i).space() != Space::Param;
             // Line 0 means that there is none.
             let line = i.loc.map_or(0, |loc| a.locs[loc.index()].line);
             if !branch && !memory || line == 0 {

@@ -7,7 +7,7 @@
 //! Other operations have no rule: their result is undefined as a whole if a bit of a source is. Bits above
 //! the 64th of a register count as undefined if any bit is.
 
-use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::ptx::{Op as Ptx, opcode};
 use prlx_isa::view::{Function, Inst, Operand, Reg, Type};
 use prlx_lanes::Planes;
 
@@ -87,16 +87,16 @@ impl BitRule {
             _ => None,
         };
         let operands = i.operands.get(1..)?;
-        let ty = i.form.types.first().copied()?;
+        let ty = opcode(i).types.first().copied()?;
         let width = ty.bits();
         let mut sources: &[Operand] = operands;
         let parts;
-        let rule = match i.form.op? {
+        let rule = match opcode(i).op? {
             Ptx::And => Rule::Table(0xc0),
             Ptx::Or => Rule::Table(0xfc),
             Ptx::Xor => Rule::Table(0x3c),
             Ptx::Not => Rule::Table(0x0f),
-            Ptx::Lop3 if i.operands.len() == 5 && !i.form.has("and") && !i.form.has("or") => {
+            Ptx::Lop3 if i.operands.len() == 5 && !opcode(i).has("and") && !opcode(i).has("or") => {
                 let Some(Operand::Int(table)) = operands.get(3) else { return None };
                 sources = &operands[..3];
                 Rule::Table(*table as u8)
@@ -111,15 +111,16 @@ impl BitRule {
                 (Operand::Reg(_), Operand::Reg(_)) => Rule::Extend(width, false),
                 _ => return None,
             },
-            Ptx::Cvt if !i.form.has("sat") && i.form.types.iter().all(|t| t.is_integer()) => {
-                let from = *i.form.types.get(1)?;
+            Ptx::Cvt if !opcode(i).has("sat") && opcode(i).types.iter().all(|t| t.is_integer()) => {
+                let from = *opcode(i).types.get(1)?;
                 Rule::Extend(from.bits().min(width), from.is_signed() && from.bits() < width)
             }
             Ptx::Shl => Rule::ShiftLeft,
             Ptx::Shr => Rule::ShiftRight(ty.is_signed()),
             Ptx::Bfe if matches!(ty, Type::U32 | Type::U64) => Rule::Extract,
             Ptx::Prmt
-                if width == 32 && i.form.one_of(&["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"]).is_none() =>
+                if width == 32
+                    && opcode(i).one_of(&["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"]).is_none() =>
             {
                 Rule::Permute
             }

@@ -14,7 +14,7 @@
 //! - After an exchange, a store of any lane of the warp uses the values of all its lanes.
 
 use prlx_isa::cfg::Cfg;
-use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::ptx::{Op as Ptx, opcode};
 use prlx_isa::view::{Class, FuncId, Function, Inst, InstId, Operand, Reg, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
                 let reader = self.readers[reg.index()][at];
                 let inst = &self.f.insts[reader.index()];
                 match inst.class {
-                    Class::Store if inst.form.op == Some(Ptx::St) => stores.push(reader),
+                    Class::Store if opcode(inst).op == Some(Ptx::St) => stores.push(reader),
                     Class::Warp => {
                         crosses = true;
                         self.reach(reader, &mut rest);
@@ -190,8 +190,8 @@ impl<'a> Search<'a> {
             }
             if !self.has_reached(reg) {
                 planes.push(*self.planes.get(reg.index())?);
-            } else if from.form.op == Some(Ptx::And)
-                && from.form.types.first() == Some(&Type::Pred)
+            } else if opcode(from).op == Some(Ptx::And)
+                && opcode(from).types.first() == Some(&Type::Pred)
                 && from.guard.is_none()
             {
                 for operand in from.operands.get(1..)? {
@@ -210,6 +210,6 @@ impl<'a> Search<'a> {
 fn arithmetic(i: &Inst) -> bool {
     use Class::{Compare, Convert, Float, Integer, Move, Select};
     let plain = matches!(i.class, Move | Integer | Float | Convert | Compare | Select);
-    let carries = i.form.has("cc") || matches!(i.form.op, Some(Ptx::Addc | Ptx::Subc | Ptx::Madc));
-    plain && !carries && i.form.op != Some(Ptx::Alloca)
+    let carries = opcode(i).has("cc") || matches!(opcode(i).op, Some(Ptx::Addc | Ptx::Subc | Ptx::Madc));
+    plain && !carries && opcode(i).op != Some(Ptx::Alloca)
 }

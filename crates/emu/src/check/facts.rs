@@ -2,39 +2,14 @@
 
 use std::ops::Range;
 
-use prlx_isa::ptx::Op as Ptx;
-use prlx_isa::view::{Function, Inst, InstId, Operand, Reg, Role};
+use prlx_isa::ptx::{Op as Ptx, opcode};
+use prlx_isa::view::{Function, Inst, InstId, Operand, Order, Reg, Role};
 
 use crate::code::Code;
 use crate::exec::launch::Launch;
 
 use super::bit_rules::BitRule;
 use super::volatile;
-
-/// The threads that observe the effect of an operation in order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum Scope {
-    /// Threads of the CTA.
-    #[default]
-    Cta,
-    /// Threads of the cluster.
-    Cluster,
-    /// The device and beyond.
-    Gpu,
-}
-
-/// How an access or a fence orders others (PTX ISA, Memory Consistency Model).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Order {
-    /// The access is strong: atomic, volatile, relaxed or stronger. Two strong accesses do not race.
-    pub strong: bool,
-    /// The operation releases what came before it.
-    pub release: bool,
-    /// The operation acquires what was released with the value that it reads.
-    pub acquire: bool,
-    /// The threads that observe the order.
-    pub scope: Scope,
-}
 
 /// The facts of a step. Registers are numbered across all functions, one function after the other.
 #[derive(Clone, Debug, Default)]
@@ -116,8 +91,8 @@ impl Facts {
             });
         }
         let stored = match i.operands.last() {
-            Some(Operand::Vector(all)) if i.form.op == Some(Ptx::St) => all.as_slice(),
-            Some(one) if i.form.op == Some(Ptx::St) => std::slice::from_ref(one),
+            Some(Operand::Vector(all)) if opcode(i).op == Some(Ptx::St) => all.as_slice(),
+            Some(one) if opcode(i).op == Some(Ptx::St) => std::slice::from_ref(one),
             _ => &[],
         };
         let elements = stored.iter().map(|o| if let Operand::Reg(r) = o { number(*r) } else { u32::MAX });
@@ -130,10 +105,10 @@ impl Facts {
             defs: self.keep(defs),
             elements: self.keep(elements),
             bits: None,
-            volatile: matches!(i.form.op, Some(Ptx::Ld | Ptx::St)) && i.form.has("volatile"),
+            volatile: matches!(opcode(i).op, Some(Ptx::Ld | Ptx::St)) && opcode(i).has("volatile"),
             polls: false,
-            signed: i.form.types.first().is_some_and(|t| t.is_signed() && t.is_integer()),
-            order: order(i),
+            signed: opcode(i).types.first().is_some_and(|t| t.is_signed() && t.is_integer()),
+            order: i.semantics.order,
         }
     }
     fn keep(&mut self, regs: Vec<u32>) -> Range<u32> {
@@ -176,58 +151,5 @@ impl Facts {
         let func = self.first.partition_point(|&f| f <= reg).saturating_sub(1);
         let regs = launch.module.functions.get(func).map(|f| &f.regs);
         regs.and_then(|r| r.get((reg - self.first[func]) as usize)).map_or("?", |r| r.name.as_str())
-    }
-}
-
-/// The order of an instruction, from its modifiers.
-fn order(i: &Inst) -> Order {
-    let f = &i.form;
-    let has = |names: &[&str]| f.one_of(names).is_some();
-    let scope = match f.one_of(&["cta", "cluster", "gpu", "gl", "sys"]) {
-        Some("cta") => Scope::Cta,
-        Some("cluster") => Scope::Cluster,
-        _ => Scope::Gpu,
-    };
-    let atomic = matches!(f.op, Some(Ptx::Atom | Ptx::Red));
-    let acq_rel = has(&["acq_rel", "sc"]);
-    match f.op {
-        // A proxy fence orders one thread's accesses by different ways to memory, not threads.
-        Some(Ptx::Fence) if f.text.contains("proxy") && !has(&["acquire", "release"]) => Order::default(),
-        Some(Ptx::Fence) => {
-            let both = !has(&["acquire", "release"]);
-            Order {
-                strong: false,
-                release: both || has(&["release"]),
-                acquire: both || has(&["acquire"]),
-                scope,
-            }
-        }
-        Some(Ptx::Membar) => Order { strong: false, release: true, acquire: true, scope },
-        // The arrival releases and the wait acquires at the scope of the CTA, if nothing else is said.
-        Some(Ptx::Mbarrier) => {
-            let relaxed = f.has("relaxed");
-            let scope = if f.has("cluster") { Scope::Cluster } else { Scope::Cta };
-            let wait = has(&["test_wait", "try_wait"]);
-            let arrive = has(&["arrive", "arrive_drop", "complete_tx"]);
-            Order { strong: !f.has("init"), release: arrive && !relaxed, acquire: wait && !relaxed, scope }
-        }
-        Some(Ptx::Tcgen05) if f.has("commit") => {
-            Order { strong: true, release: true, acquire: false, scope: Scope::Cluster }
-        }
-        // All barriers release and acquire, but a relaxed arrival at that of the cluster.
-        Some(Ptx::Bar | Ptx::Barrier) => {
-            let relaxed = f.has("relaxed");
-            Order { strong: false, release: !relaxed, acquire: true, scope: Scope::Cluster }
-        }
-        // When the lane's copies so far are done, it arrives.
-        Some(Ptx::Cp) if f.has("mbarrier") => Order { strong: true, release: true, acquire: false, scope },
-        // Each element is updated as by `red.relaxed.gpu`.
-        Some(Ptx::Cp) if f.has("reduce") => Order { strong: true, scope: Scope::Gpu, ..Order::default() },
-        _ => Order {
-            strong: atomic || has(&["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"]),
-            release: acq_rel || f.has("release"),
-            acquire: acq_rel || f.has("acquire"),
-            scope,
-        },
     }
 }

@@ -24,6 +24,7 @@
 
 use std::sync::Arc;
 
+use prlx_isa::view::{Order, Scope};
 use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
@@ -37,7 +38,7 @@ use prlx_lanes::LANES;
 
 use super::accesses::{self, AccessKind, WarpAccess};
 use super::dropped::StoredOnly;
-use super::facts::{Facts, Order, Scope};
+use super::facts::Facts;
 use super::findings::{self, CheckContext, WarpStep};
 use super::happens_before::{CtaNumber, VectorClock, joined};
 use super::pending::{PendingRaces, report};

@@ -7,12 +7,12 @@
 //! Values are followed through registers only, without regard to the order of instructions.
 
 use prlx_isa::cfg::Cfg;
-use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::ptx::{Op as Ptx, opcode};
 use prlx_isa::view::{Class, Function, Inst, InstId, Reg};
 
 /// Whether an instruction is a volatile load.
 pub fn is_read(i: &Inst) -> bool {
-    i.form.op == Some(Ptx::Ld) && i.form.has("volatile")
+    opcode(i).op == Some(Ptx::Ld) && opcode(i).has("volatile")
 }
 
 /// The volatile reads of a function that poll.
@@ -27,7 +27,7 @@ pub fn polls(f: &Function) -> Vec<InstId> {
 }
 
 fn is_fence(i: &Inst) -> bool {
-    matches!(i.form.op, Some(Ptx::Fence | Ptx::Membar))
+    matches!(opcode(i).op, Some(Ptx::Fence | Ptx::Membar))
 }
 
 /// Whether a fence is the next memory operation in the block of a read.

@@ -1,5 +1,6 @@
 //! The instructions of a kernel as the data flow names them.
 
+use prlx_isa::ptx::opcode;
 use prlx_isa::view::{Base, Class, FuncId, Inst, InstId, Operand as View, Reg, Role, SymbolId, Type};
 use prlx_plan::function::body::scalar;
 use prlx_trace::check::Space;
@@ -66,12 +67,12 @@ struct Reader<'a, 'l> {
 
 impl Reader<'_, '_> {
     fn instruction(&self, i: &Inst, step: u32) -> (Instruction, Vec<ResultPlane>) {
-        let ty = i.form.types.first().copied().unwrap_or(Type::B32);
+        let ty = opcode(i).types.first().copied().unwrap_or(Type::B32);
         let compares = i.class == Class::Compare;
-        let ty = if compares { i.form.types.last().copied().unwrap_or(ty) } else { ty };
+        let ty = if compares { opcode(i).types.last().copied().unwrap_or(ty) } else { ty };
         let mut out = Instruction {
             place: place(self.launch, step).unwrap_or_default(),
-            opcode: i.form.text.clone(),
+            opcode: i.semantics.opcode.clone(),
             action: action(i),
             ty: scalar(ty),
             space: space(i),
@@ -164,7 +165,7 @@ fn space(i: &Inst) -> Space {
 }
 
 fn action(i: &Inst) -> Action {
-    let name = i.form.text.split('.').next().unwrap_or_default();
+    let name = i.semantics.opcode.split('.').next().unwrap_or_default();
     match i.class {
         _ if name == "ldmatrix" => Action::Load,
         _ if name == "stmatrix" => Action::Store,

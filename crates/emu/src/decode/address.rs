@@ -1,5 +1,6 @@
 //! Address operands.
 
+use prlx_isa::ptx::opcode;
 use prlx_isa::view::{Base, FunctionKind, Inst, Operand, Space};
 
 use super::binder::{Binder, bits};
@@ -16,7 +17,7 @@ pub fn address(
     inst: &Inst,
 ) -> Result<(AddrSpace, AddrBase, i64), EmuError> {
     let kernel = b.function().kind == FunctionKind::Kernel;
-    let params = if kernel && !inst.form.has("param::func") || inst.form.has("param::entry") {
+    let params = if kernel && !opcode(inst).has("param::func") || opcode(inst).has("param::entry") {
         AddrSpace::Params
     } else {
         AddrSpace::Local

@@ -29,7 +29,7 @@
 
 use prlx_isa::cfg::Cfg;
 use prlx_isa::dataflow::{Def, DefUse};
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Class, Function, Inst, InstId, Operand, Reg, Type};
 use rustc_hash::FxHashMap;
 
@@ -72,7 +72,7 @@ pub fn contraction(f: &Function) -> Contraction {
     let products: Vec<InstId> = ids(f).filter(|id| f.insts.get(id.index()).is_some_and(is_product)).collect();
     out.candidates = products.len();
     if products.is_empty()
-        || !f.insts.iter().any(|i| matches!(i.form.op, Some(Op::Add | Op::Sub)) && is_sum(i))
+        || !f.insts.iter().any(|i| matches!(opcode(i).op, Some(Op::Add | Op::Sub)) && is_sum(i))
     {
         return out;
     }
@@ -99,22 +99,22 @@ fn is_inserted(f: &Function, inst: &Inst) -> bool {
 
 /// The type of an operation, if it is one that ptxas fuses.
 fn fused_type(inst: &Inst) -> Option<Type> {
-    let [ty] = inst.form.types[..] else { return None };
+    let [ty] = opcode(inst).types[..] else { return None };
     matches!(ty, Type::F32 | Type::F64 | Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2).then_some(ty)
 }
 
 fn is_product(inst: &Inst) -> bool {
-    inst.form.op == Some(Op::Mul)
+    opcode(inst).op == Some(Op::Mul)
         && inst.guard.is_none()
         && fused_type(inst).is_some()
-        && inst.form.mods.iter().all(|m| m == "ftz")
+        && opcode(inst).mods.iter().all(|m| m == "ftz")
         && matches!(inst.operands[..], [Operand::Reg(_), _, _])
 }
 
 fn is_sum(inst: &Inst) -> bool {
-    matches!(inst.form.op, Some(Op::Add | Op::Sub))
+    matches!(opcode(inst).op, Some(Op::Add | Op::Sub))
         && fused_type(inst).is_some()
-        && inst.form.mods.iter().all(|m| m == "ftz" || m == "sat")
+        && opcode(inst).mods.iter().all(|m| m == "ftz" || m == "sat")
         && inst.operands.len() == 3
 }
 
@@ -168,7 +168,7 @@ impl Finder<'_> {
         let Operand::Reg(r) = operand else { return immediate(operand) };
         let [Def::Inst(by)] = self.flow.defs(at, *r)[..] else { return false };
         let constant = |i: &Inst| {
-            i.form.op == Some(Op::Mov) && i.guard.is_none() && i.operands.get(1).is_some_and(immediate)
+            opcode(i).op == Some(Op::Mov) && i.guard.is_none() && i.operands.get(1).is_some_and(immediate)
         };
         self.inst(by).is_some_and(constant)
     }
@@ -182,7 +182,7 @@ impl Finder<'_> {
         out: &mut Vec<Use>,
     ) -> Option<()> {
         let multiplication = self.inst(product)?;
-        let ftz = multiplication.form.has("ftz");
+        let ftz = opcode(multiplication).has("ftz");
         for user in self.flow.uses(by, reg) {
             let inst = self.inst(user)?;
             if self.inserted.get(user.index()) == Some(&true) || !self.has_effect(user, &mut USERS.clone()) {
@@ -191,16 +191,16 @@ impl Finder<'_> {
             if self.flow.defs(user, reg) != [Def::Inst(by)] || depth == 0 {
                 return None;
             }
-            let negation = inst.form.op == Some(Op::Neg) && fused_type(inst) == fused_type(multiplication);
+            let negation = opcode(inst).op == Some(Op::Neg) && fused_type(inst) == fused_type(multiplication);
             let alias = inst.guard.is_none()
-                && (inst.form.op == Some(Op::Mov) || negation && (ftz || !inst.form.has("ftz")));
+                && (opcode(inst).op == Some(Op::Mov) || negation && (ftz || !opcode(inst).has("ftz")));
             match inst.operands[..] {
                 [Operand::Reg(to), Operand::Reg(from)] if alias && from == reg => {
                     self.uses((user, to), (product, negated ^ negation), depth - 1, out)?;
                 }
                 _ if is_sum(inst)
                     && fused_type(inst) == fused_type(multiplication)
-                    && inst.form.has("ftz") == ftz
+                    && opcode(inst).has("ftz") == ftz
                     && self.position(user).region == self.position(product).region
                     && self.position(user) > self.position(product) =>
                 {
@@ -258,7 +258,7 @@ impl Finder<'_> {
                 let Some(&(p, operand, negated)) = operands.iter().find(|o| fits(&products[o.0])) else {
                     continue;
                 };
-                let subtracts = self.inst(*sum).is_some_and(|i| i.form.op == Some(Op::Sub));
+                let subtracts = self.inst(*sum).is_some_and(|i| opcode(i).op == Some(Op::Sub));
                 let fusion = Fusion {
                     product: products[p].at,
                     negate_product: negated ^ (subtracts && operand == 2),

@@ -1,6 +1,6 @@
 //! Decoding of calls, barriers and what lanes of a warp do together.
 
-use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::ptx::{Op as Ptx, opcode};
 use prlx_isa::view::{Inst, Operand, Reg, Role, Type};
 
 use super::binder::{Binder, PlaneKind, bits, kind, leaves};
@@ -85,7 +85,7 @@ fn slot(b: &mut Binder<'_>, o: &Operand) -> Result<Slot, EmuError> {
 
 /// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`.
 pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     // Targets before sm_70 have forms without a mask: the lanes that run them together take part. Hostile
     // schedules may run lanes apart that such a target runs in step.
     let together = !f.has("sync");
@@ -189,7 +189,7 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
 
 /// `bar`, `barrier`.
 pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     if f.has("cluster") {
         // A CTA that is launched without clusters is a cluster of its own.
         let kind = if f.has("arrive") { BarrierKind::ClusterArrive } else { BarrierKind::ClusterWait };
@@ -241,7 +241,7 @@ pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
 
 /// `alloca`, `stacksave`, `stackrestore`.
 pub fn stack(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
-    if inst.form.types.last() != Some(&Type::U64) {
+    if opcode(inst).types.last() != Some(&Type::U64) {
         return Err(unsupported("32-bit addresses are not supported"));
     }
     let first = inst.operands.first().ok_or_else(|| unsupported("it has too few operands"))?;

@@ -1,6 +1,6 @@
 //! Decoding of asynchronous copies, tensor maps and mbarriers.
 
-use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::ptx::{Op as Ptx, opcode};
 use prlx_isa::view::{Inst, Operand, Type};
 use prlx_trace::kernel::Scalar;
 
@@ -15,7 +15,7 @@ use crate::error::{EmuError, unsupported};
 
 /// `cp.async`, without tensors.
 pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     if f.has("bulk") {
         return bulk(b, inst);
     }
@@ -86,7 +86,7 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
 
 /// `cp.async.bulk` and `cp.reduce.async.bulk`.
 fn bulk(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     if f.has("prefetch") {
         // Caches are not simulated.
         b.emit_main(Op::Nop);
@@ -145,7 +145,7 @@ const UNKNOWN: [&str; 6] = ["im2col", "tile::", "cp_mask", "cta_group", "ignore_
 
 /// The state spaces in the order of the opcode: destination, source.
 fn places(inst: &Inst) -> impl Iterator<Item = AddrSpace> {
-    inst.form.text.split('.').filter_map(|m| match m {
+    inst.semantics.opcode.split('.').filter_map(|m| match m {
         "global" => Some(AddrSpace::Global),
         "shared::cta" => Some(AddrSpace::Shared),
         "shared::cluster" => Some(AddrSpace::Cluster),
@@ -180,7 +180,7 @@ fn receivers(
         return Ok((None, None));
     };
     let mbarrier = mem(b, inst, at, Some(AddrSpace::Cluster), 8)?;
-    let ranks = if inst.form.has("multicast::cluster") {
+    let ranks = if opcode(inst).has("multicast::cluster") {
         Some(b.source(rest.get(1).ok_or_else(|| unsupported("it does not say who receives it"))?, Type::B16)?)
     } else {
         None
@@ -191,13 +191,13 @@ fn receivers(
 /// The reduction of an instruction, if it is one.
 fn reduce(inst: &Inst) -> Result<Option<TensorReduction>, EmuError> {
     let found = || {
-        inst.form
+        opcode(inst)
             .mods
             .iter()
             .find_map(|m| TensorReduction::named(m))
             .ok_or_else(|| unsupported("its operation is missing"))
     };
-    Ok(if inst.form.has("reduce") { Some(found()?) } else { None })
+    Ok(if opcode(inst).has("reduce") { Some(found()?) } else { None })
 }
 
 /// `cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`.
@@ -211,7 +211,7 @@ fn tensor(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
         _ => return Err(unsupported("it names no tensor map")),
     };
     let dimensions = (1..=5)
-        .find(|n| inst.form.has(&format!("{n}d")))
+        .find(|n| opcode(inst).has(&format!("{n}d")))
         .ok_or_else(|| unsupported("its dimensions are missing"))?;
     if dimensions != coordinates.len() {
         return Err(unsupported(format!(
@@ -237,7 +237,7 @@ fn tensor(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
 /// `tensormap.replace` and `tensormap.cp_fenceproxy` (PTX ISA, Data Movement and Conversion Instructions:
 /// tensormap.replace).
 pub fn tensor_map(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     let [at, rest @ ..] = inst.operands.as_slice() else {
         return Err(unsupported("it has too few operands"));
     };
@@ -301,8 +301,8 @@ pub fn tensor_map(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
 
 /// `mbarrier`, and `cp.async.mbarrier.arrive`.
 pub fn mbarrier(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let f = &inst.form;
-    let copies = inst.form.op == Some(Ptx::Cp);
+    let f = opcode(inst);
+    let copies = opcode(inst).op == Some(Ptx::Cp);
     let k = match () {
         () if copies => MbarrierKind::ArriveCopies { counted: !f.has("noinc") },
         () if f.has("init") => MbarrierKind::Init,

@@ -1,6 +1,6 @@
 //! Decodes an addition that is fused with a multiplication, as one fused multiply-add.
 
-use prlx_isa::ptx::{Op as Ptx, Opcode};
+use prlx_isa::ptx::{self, Op as Ptx, Opcode, opcode};
 use prlx_isa::view::{Inst, InstId, Type};
 use prlx_lanes::{Args, LANES, LaneFn, Planes, Simd};
 use rustc_hash::FxHashMap;
@@ -35,7 +35,7 @@ impl Fused {
     /// If a factor cannot be read.
     pub fn keep_factors(&mut self, b: &mut Binder<'_>, id: InstId, inst: &Inst) -> Result<(), EmuError> {
         let Some(operands) = self.contraction.overwritten.get(&id) else { return Ok(()) };
-        let ty = inst.form.types.last().copied().unwrap_or_default();
+        let ty = opcode(inst).types.last().copied().unwrap_or_default();
         for &k in operands {
             let from = b.source(&inst.operands[k], ty)?;
             let to = b.plane(kind(ty));
@@ -50,15 +50,17 @@ impl Fused {
     /// # Errors
     /// If an operand cannot be read.
     pub fn emit(&self, b: &mut Binder<'_>, inst: &Inst, fusion: Fusion, simd: Simd) -> Result<(), EmuError> {
-        let ty = inst.form.types.last().copied().unwrap_or_default();
+        let ty = opcode(inst).types.last().copied().unwrap_or_default();
         let missing = || unsupported("its product is missing");
         let product = b.function().insts.get(fusion.product.index()).ok_or_else(missing)?;
         let [_, left, right] = &product.operands[..] else { return Err(missing()) };
-        let flag = |name: &'static str| if inst.form.has(name) { format!(".{name}") } else { String::new() };
+        let flag =
+            |name: &'static str| if opcode(inst).has(name) { format!(".{name}") } else { String::new() };
         let text = format!("{}.rn{}{}.{}", Ptx::Fma.mnemonic(), flag("ftz"), flag("sat"), ty.name());
         let addend = inst.operands[fusion.addend].clone();
         let operands = vec![inst.operands[0].clone(), left.clone(), right.clone(), addend];
-        let whole = Inst { form: Opcode::parse(&text).into(), operands: operands.clone(), ..inst.clone() };
+        let semantics = ptx::semantics(&Opcode::parse(&text).into()).into();
+        let whole = Inst { semantics, operands: operands.clone(), ..inst.clone() };
         let op = select(&whole, simd)?;
         let mut args = Args { imm: op.imm, ..Args::default() };
         for (i, operand) in operands[1..].iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Decoding of one instruction.
 
-use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::ptx::{Op as Ptx, opcode};
 use prlx_isa::view::{Class, FunctionKind, Inst, Operand, Space, Type};
 
 use super::address::address;
@@ -27,11 +27,13 @@ pub fn instruction(
     simd: Simd,
     fixes: &mut Vec<BranchFixup>,
 ) -> Result<(), EmuError> {
-    let Some(op) = inst.form.op else { return Err(unsupported("it is not an instruction that PRLX knows")) };
+    let Some(op) = opcode(inst).op else {
+        return Err(unsupported("it is not an instruction that PRLX knows"));
+    };
     if coverage(op) == Coverage::Refused {
         return Err(unsupported("it is not implemented"));
     }
-    let f = &inst.form;
+    let f = opcode(inst);
     match op {
         Ptx::Bra => {
             let Some(Operand::Label(to)) = inst.operands.first() else {
@@ -126,7 +128,7 @@ fn move_vector(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), EmuErr
     if to.len() != from.len() {
         return Err(unsupported("its two vectors have different numbers of elements"));
     }
-    let ty = inst.form.ty(0).unwrap_or(Type::B32);
+    let ty = opcode(inst).ty(0).unwrap_or(Type::B32);
     let copy = match kind(ty) {
         PlaneKind::W32 => entry::<Mov<u32>>(simd),
         PlaneKind::W64 => entry::<Mov<u64>>(simd),
@@ -167,7 +169,7 @@ fn clock(inst: &Inst) -> Option<Clock> {
 fn data(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), EmuError> {
     let op = select(inst, simd)?;
     let (dst, mut src) = leaves(inst);
-    if inst.form.op == Some(Ptx::Lop3) && src.len() > 3 {
+    if opcode(inst).op == Some(Ptx::Lop3) && src.len() > 3 {
         // The table.
         src.remove(3);
     }
@@ -181,7 +183,7 @@ fn data(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), EmuError> {
         args.dst[i] = at;
         afters.extend(after);
     }
-    if let Some(table) = b.code.calibrations.iter().position(|c| c.op == inst.form.text) {
+    if let Some(table) = b.code.calibrations.iter().position(|c| c.op == inst.semantics.opcode) {
         // The correction needs the operand after the result is written, and both may be the same register.
         let to = std::mem::replace(&mut args.dst[0], b.temp(PlaneKind::W32));
         let planes = [args.src[0], args.dst[0], to];
@@ -197,7 +199,7 @@ fn data(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), EmuError> {
 }
 
 fn is_strong(inst: &Inst) -> bool {
-    inst.form.one_of(&["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"]).is_some()
+    opcode(inst).one_of(&["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"]).is_some()
 }
 
 fn elements(b: &mut Binder<'_>, operand: &Operand, ty: Type) -> Result<Vec<Plane>, EmuError> {
@@ -208,7 +210,7 @@ fn elements(b: &mut Binder<'_>, operand: &Operand, ty: Type) -> Result<Vec<Plane
 }
 
 fn load(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let ty = inst.form.types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
+    let ty = opcode(inst).types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
     let [to, from, ..] = inst.operands.as_slice() else { return Err(unsupported("it needs two operands")) };
     let (place, base, offset) = address(b, from, inst)?;
     let mut afters = Vec::new();
@@ -239,7 +241,7 @@ fn load(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
 }
 
 fn store(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let ty = inst.form.types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
+    let ty = opcode(inst).types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
     let [to, from, ..] = inst.operands.as_slice() else { return Err(unsupported("it needs two operands")) };
     let (place, base, offset) = address(b, to, inst)?;
     let planes = elements(b, from, ty)?;
@@ -271,7 +273,7 @@ fn send(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
     };
     let sent = match op {
         Ptx::St => {
-            let ty = inst.form.types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
+            let ty = opcode(inst).types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
             let (at, base, offset) = address(b, to, inst)?;
             let planes = elements(b, value, ty)?;
             AsyncStoreKind::Store(place(MemAccess {
@@ -317,7 +319,7 @@ fn update(
     at: &Operand,
     operands: &[Operand],
 ) -> Result<Atomic, EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     let ty = f.types.last().copied().ok_or_else(|| unsupported("its type is missing"))?;
     let name = f
         .one_of(&["add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"])
@@ -388,11 +390,11 @@ fn cvta(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let base = window_of(b, inst)?;
     let [to, from, ..] = inst.operands.as_slice() else { return Err(unsupported("it needs two operands")) };
     let at = b.source(from, Type::U64)?;
-    let (dst, after) = b.dest(to, inst.form.types.last().copied().unwrap_or(Type::U64))?;
-    if after.is_some() || inst.form.ty(0) == Some(Type::U32) {
+    let (dst, after) = b.dest(to, opcode(inst).types.last().copied().unwrap_or(Type::U64))?;
+    if after.is_some() || opcode(inst).ty(0) == Some(Type::U32) {
         return Err(unsupported("32-bit generic addresses are not supported"));
     }
-    let imm = if inst.form.has("to") { 0u64.wrapping_sub(base) } else { base };
+    let imm = if opcode(inst).has("to") { 0u64.wrapping_sub(base) } else { base };
     b.emit_main(Op::Alu(add64, Args { dst: [dst, 0, 0, 0], src: [at, 0, 0, 0], imm }));
     Ok(())
 }
@@ -403,7 +405,7 @@ fn mapa(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
     let [to, from, rank, ..] = inst.operands.as_slice() else {
         return Err(unsupported("it needs three operands"));
     };
-    let ty = inst.form.types.last().copied().unwrap_or(Type::U32);
+    let ty = opcode(inst).types.last().copied().unwrap_or(Type::U32);
     let (at, rank) = (b.source(from, ty)?, b.source(rank, Type::U32)?);
     let (dst, after) = b.dest(to, ty)?;
     let args = Args { dst: [dst, 0, 0, 0], src: [at, rank, 0, 0], imm: shared_base(inst) };

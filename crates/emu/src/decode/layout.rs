@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::ptx::{Op as Ptx, opcode};
 use prlx_isa::view::{FuncId, Module, Operand, Space, Symbol, SymbolId};
 use prlx_plan::Plan;
 use rustc_hash::FxHashMap;
@@ -114,7 +114,7 @@ pub fn memory(
     let params = round(params, 16);
     b.code.params_bytes = params;
     let allocates =
-        |f: &FuncId| module.functions[f.index()].insts.iter().any(|i| i.form.op == Some(Ptx::Alloca));
+        |f: &FuncId| module.functions[f.index()].insts.iter().any(|i| opcode(i).op == Some(Ptx::Alloca));
     let deepest = match recursive.is_empty() {
         true => depths.get(&kernel).copied().unwrap_or(0),
         false => stack,

@@ -1,6 +1,6 @@
 //! Decoding of tile operations.
 
-use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::ptx::{Op as Ptx, opcode};
 use prlx_isa::view::{Inst, Operand, Type};
 
 use super::address::address;
@@ -26,7 +26,7 @@ pub fn list(o: &Operand) -> &[Operand] {
 
 /// `ldmatrix`, `stmatrix`, `movmatrix`.
 pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     if !f.has("m8n8") || f.ty(0) != Some(Type::B16) {
         return Err(unsupported("only 8x8 tiles of 16-bit elements are implemented"));
     }
@@ -71,7 +71,7 @@ fn operands(b: &mut Binder<'_>, inst: &Inst, types: [Type; 4]) -> Result<[Vec<u1
 
 /// `mma.sync`.
 pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     let (m, n, k) =
         f.mods.iter().find_map(|m| dimensions(m)).ok_or_else(|| unsupported("its shape is missing"))?;
     let [d, a, bt, c] = f.types[..] else { return Err(unsupported("this form is not implemented")) };
@@ -120,12 +120,12 @@ pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
 
 /// Whether the instruction says how bits are multiplied.
 fn popc(inst: &Inst) -> bool {
-    inst.form.has("popc") && (inst.form.has("and") || inst.form.has("xor"))
+    opcode(inst).has("popc") && (opcode(inst).has("and") || opcode(inst).has("xor"))
 }
 
 /// `wmma`.
 pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     let (m, n, k) =
         f.mods.iter().find_map(|m| dimensions(m)).ok_or_else(|| unsupported("its shape is missing"))?;
     use Type::{B1, Bf16, F16, F32, F64, S4, S8, S32, Tf32, U4, U8};

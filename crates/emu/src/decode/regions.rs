@@ -1,7 +1,7 @@
 //! Basic blocks as the assembler sees them: without the code that PRLX inserted, and with blocks joined that
 //! only follow each other.
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{BlockId, Class, Function, Inst};
 
 /// Maximum number of blocks without content on the way from one block to the next.
@@ -19,7 +19,7 @@ pub(super) struct Position {
 /// The position of each instruction. `inserted` says which instructions do not count.
 pub(super) fn positions(f: &Function, inserted: &[bool]) -> Vec<Position> {
     let content = |i: u32| {
-        let jump = |inst: &Inst| inst.form.op == Some(Op::Bra) && inst.guard.is_none();
+        let jump = |inst: &Inst| opcode(inst).op == Some(Op::Bra) && inst.guard.is_none();
         inserted.get(i as usize) != Some(&true) && !f.insts.get(i as usize).is_some_and(jump)
     };
     let filled: Vec<bool> = f.blocks.iter().map(|b| b.insts.clone().any(content)).collect();

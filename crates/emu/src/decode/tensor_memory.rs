@@ -4,6 +4,7 @@
 //! Sparse products, shifts of A, masks of zero columns, `tcgen05.shift`, decompression while copying, and
 //! loads that reduce are refused. The collector buffers of A and B only save reads, so they have no effect.
 
+use prlx_isa::ptx::opcode;
 use prlx_isa::view::{Inst, Operand, Type};
 
 use super::address::address;
@@ -18,7 +19,7 @@ use crate::error::{EmuError, unsupported};
 
 /// `tcgen05`.
 pub fn tcgen05(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     let has = |m: &str| f.text.split('.').any(|x| x == m);
     if f.mods.iter().any(|m| m.starts_with("fence::")) {
         // Products run in the order in which they are issued, and loads and stores at once.
@@ -101,8 +102,8 @@ fn warp(b: &mut Binder<'_>, op: TensorWarpOp) -> Result<(), EmuError> {
 /// Whether both CTAs of a pair take part.
 fn pair(inst: &Inst) -> Result<bool, EmuError> {
     match () {
-        () if inst.form.has("cta_group::1") => Ok(false),
-        () if inst.form.has("cta_group::2") => Ok(true),
+        () if opcode(inst).has("cta_group::1") => Ok(false),
+        () if opcode(inst).has("cta_group::2") => Ok(true),
         () => Err(unsupported("its `.cta_group` is missing")),
     }
 }
@@ -125,7 +126,7 @@ fn fragment(
     values: &Operand,
     load: bool,
 ) -> Result<TensorFragment, EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     let has = |m: &str| f.text.split('.').any(|x| x == m);
     let shape = match (split, ()) {
         (None, ()) if has("32x32b") => TensorShape::Lanes32,
@@ -156,7 +157,7 @@ fn fragment(
 }
 
 fn product(b: &mut Binder<'_>, inst: &Inst) -> Result<TensorProduct, EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     let has = |m: &str| f.text.split('.').any(|x| x == m);
     for (what, name) in [("sp", "sparse products are"), ("ashift", "shifts of A are")] {
         if has(what) {

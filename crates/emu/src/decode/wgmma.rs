@@ -1,5 +1,6 @@
 //! Decoding of `wgmma`.
 
+use prlx_isa::ptx::opcode;
 use prlx_isa::view::{Inst, Operand, Type};
 
 use super::binder::Binder;
@@ -9,7 +10,7 @@ use crate::error::{EmuError, unsupported};
 
 /// `wgmma` (PTX ISA, Asynchronous Warpgroup-Level Matrix Instructions).
 pub fn wgmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
-    let f = &inst.form;
+    let f = opcode(inst);
     let what = match () {
         () if f.has("fence") => WgmmaStep::Fence,
         () if f.has("commit_group") => WgmmaStep::Commit,
@@ -36,7 +37,7 @@ pub fn wgmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), EmuError> {
 
 fn product(b: &mut Binder<'_>, inst: &Inst) -> Result<Wgmma, EmuError> {
     use Type::{B1, Bf16, E4m3, E5m2, F16, F32, S8, S32, Tf32, U8};
-    let f = &inst.form;
+    let f = opcode(inst);
     let (m, n, k) =
         f.mods.iter().find_map(|m| dimensions(m)).ok_or_else(|| unsupported("its shape is missing"))?;
     let [d, a, bt] = f.types[..] else { return Err(unsupported("its types are not understood")) };

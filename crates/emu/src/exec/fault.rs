@@ -41,7 +41,7 @@ pub fn place(module: &Module, source: &str, func: FuncId, inst: InstId) -> Strin
 pub fn spot(module: &Module, source: &str, func: FuncId, inst: InstId) -> Option<(String, String)> {
     let i = module.functions.get(func.index())?.insts.get(inst.index())?;
     let text = i.span.of(source).split_whitespace().collect::<Vec<_>>().join(" ");
-    let text = if text.is_empty() { i.form.text.clone() } else { text };
+    let text = if text.is_empty() { i.semantics.opcode.clone() } else { text };
     let path = |loc: &Loc| module.files.get(loc.file as usize).map_or("?", |f| f.path.as_str());
     let words = |loc: &Loc| {
         let column = if loc.column > 0 { format!(":{}", loc.column) } else { String::new() };

@@ -11,7 +11,7 @@
 
 use prlx_isa::cfg::Cfg;
 use prlx_isa::dataflow::{Def, DefUse};
-use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::ptx::{Op as Ptx, opcode};
 use prlx_isa::view::{Base, FuncId, Function, Inst, InstId, Operand, Reg, Space};
 use prlx_lanes::Planes;
 
@@ -128,7 +128,7 @@ impl Search<'_, '_> {
     fn definition(&mut self, at: InstId) {
         let i = &self.function.insts[at.index()];
         let sources = i.operands.get(1..).unwrap_or_default();
-        match i.form.op {
+        match opcode(i).op {
             Some(Ptx::Ld) if i.space == Space::Param => self.parameter(i),
             Some(Ptx::Mov | Ptx::Cvta | Ptx::Add | Ptx::Sub | Ptx::Selp | Ptx::Cvt) => {
                 for source in sources {
@@ -137,7 +137,7 @@ impl Search<'_, '_> {
                             Some(term) => self.terms.push(term),
                             None => self.register(at, *r),
                         },
-                        Operand::Int(v) if i.form.op == Some(Ptx::Add) => {
+                        Operand::Int(v) if opcode(i).op == Some(Ptx::Add) => {
                             self.constant = self.constant.wrapping_add(*v);
                         }
                         _ => {}
@@ -146,7 +146,7 @@ impl Search<'_, '_> {
             }
             Some(Ptx::Mad) => {
                 if let [Operand::Reg(a), Operand::Int(scale), Operand::Reg(base)] = sources {
-                    let signed = i.form.types.first().is_some_and(|t| t.is_signed());
+                    let signed = opcode(i).types.first().is_some_and(|t| t.is_signed());
                     self.terms.push(Term { register: *a, scale: *scale, signed, inst: at });
                     self.register(at, *base);
                 }
@@ -159,12 +159,12 @@ impl Search<'_, '_> {
         let [Def::Inst(at)] = self.flow.defs(user, reg)[..] else { return None };
         let i = &self.function.insts[at.index()];
         let [Operand::Reg(a), Operand::Int(n)] = i.operands.get(1..)? else { return None };
-        let scale = match i.form.op? {
+        let scale = match opcode(i).op? {
             Ptx::Mul => *n,
             Ptx::Shl => 1i64.checked_shl(u32::try_from(*n).ok()?)?,
             _ => return None,
         };
-        let signed = i.form.types.first().is_some_and(|t| t.is_signed()) || i.form.op == Some(Ptx::Shl);
+        let signed = opcode(i).types.first().is_some_and(|t| t.is_signed()) || opcode(i).op == Some(Ptx::Shl);
         Some(Term { register: *a, scale, signed, inst: at })
     }
     /// A load of a parameter that is the address of an allocation, or null.
@@ -172,7 +172,7 @@ impl Search<'_, '_> {
         let Some(Operand::Address(Base::Symbol(s), offset)) = i.operands.get(1) else { return };
         let Some(n) = self.function.params.iter().position(|p| p == s) else { return };
         let at = u64::from(self.function.param_offsets[n]).wrapping_add_signed(*offset);
-        let bytes = i.form.types.first().map_or(8, |t| t.bits() / 8);
+        let bytes = opcode(i).types.first().map_or(8, |t| t.bits() / 8);
         let params = self.launch.params;
         if bytes != 8 || params.len().checked_sub(8).is_none_or(|last| at > last) {
             return;

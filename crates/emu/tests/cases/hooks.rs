@@ -96,7 +96,7 @@ fn case(k: &Kernel, launch: &Path, schedule: &Scheduled, level: Level, elide: bo
     let program =
         RecordingRequest { level, probe: None, markers: None, elide, filter: Filter::default(), window };
     let (view, _) = prlx_isa::ptx::read(&job.text);
-    let plan = prlx_plan::Plan::resolve(&program, &view, &job.text, name, &|_| None);
+    let plan = prlx_plan::Plan::resolve(&program, &view, name, &|_| None);
     let mut streams: Vec<(u64, Vec<WarpStream>)> = Vec::new();
     for seed in [0, 7] {
         job.config.seed = seed;

@@ -13,7 +13,7 @@ use libtest_mimic::Trial;
 use prlx_driver::Job;
 use prlx_emu::testing::{Coverage, coverage, tests};
 use prlx_emu::unsupported;
-use prlx_isa::ptx::{Op, read};
+use prlx_isa::ptx::{Op, opcode, read};
 use prlx_isa::view::{FuncId, FunctionKind, InstId};
 
 const WIDTH: usize = 116;
@@ -58,11 +58,12 @@ impl Corpus {
             .collect();
         for (f, function) in module.functions.iter().enumerate() {
             for (i, inst) in function.insts.iter().enumerate() {
-                let Some(op) = inst.form.op else {
-                    self.unknown.insert(inst.form.text.clone());
+                let Some(op) = opcode(inst).op else {
+                    self.unknown.insert(inst.semantics.opcode.clone());
                     continue;
                 };
-                let form = self.ops.entry(op).or_default().forms.entry(inst.form.text.clone()).or_default();
+                let form =
+                    self.ops.entry(op).or_default().forms.entry(inst.semantics.opcode.clone()).or_default();
                 match refusals.get(&(FuncId(f as u32), InstId(i as u32))) {
                     Some(why) => *form.refused.entry(why.clone()).or_default() += 1,
                     None => form.runs += 1,
@@ -82,10 +83,10 @@ impl Corpus {
         self.kernels.insert(name.to_owned());
         let here = module.functions.iter().filter(|f| f.name == job.kernel || f.kind == FunctionKind::Device);
         for inst in here.flat_map(|f| &f.insts) {
-            let Some(op) = inst.form.op else { continue };
+            let Some(op) = opcode(inst).op else { continue };
             let seen = self.ops.entry(op).or_default();
             seen.kernels.insert(name.to_owned());
-            seen.forms.entry(inst.form.text.clone()).or_default().tested = true;
+            seen.forms.entry(inst.semantics.opcode.clone()).or_default().tested = true;
         }
     }
     fn gather() -> Corpus {

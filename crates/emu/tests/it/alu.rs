@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "the examples include this file and use parts of it")]
 
 use prlx_emu::testing::{AluOp, EmuError, select};
-use prlx_isa::ptx::Opcode;
+use prlx_isa::ptx::{Opcode, semantics};
 use prlx_isa::view::{Inst, Operand, Reg, Type};
 use prlx_lanes::{Args, LANES, Planes, Simd, V32, V64};
 
@@ -20,7 +20,8 @@ pub fn regs(n: usize) -> Vec<Operand> {
 
 /// Selects the operation of an instruction with these operands, for a vector instruction set.
 pub fn choose(text: &str, operands: Vec<Operand>, level: Simd) -> Result<AluOp, EmuError> {
-    select(&Inst { form: Opcode::parse(text).into(), operands, ..Inst::default() }, level)
+    let semantics = semantics(&Opcode::parse(text).into()).into();
+    select(&Inst { semantics, operands, ..Inst::default() }, level)
 }
 
 /// Lanes of one operand, as bits.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use prlx_emu::testing::{Contraction, contraction};
-use prlx_isa::ptx::{self, Op};
+use prlx_isa::ptx::{self, Op, opcode};
 use prlx_isa::view::{Inst, InstId, Module};
 use prlx_plan::RecordingRequest;
 use prlx_trace::Level;
@@ -82,10 +82,10 @@ fn explicit(source: &str, module: &Module) -> (String, Vec<Contraction>) {
                     let product = &f.insts[fusion.product.index()];
                     let addend = operand(source, inst, fusion.addend);
                     let (a, b) = (operand(source, product, 1), operand(source, product, 2));
-                    let ty = inst.form.types[0].name();
+                    let ty = opcode(inst).types[0].name();
                     let flags =
-                        |name: &str| if inst.form.has(name) { format!(".{name}") } else { String::new() };
-                    let reg = match inst.form.types[0].bits() {
+                        |name: &str| if opcode(inst).has(name) { format!(".{name}") } else { String::new() };
+                    let reg = match opcode(inst).types[0].bits() {
                         64 => "f64",
                         16 => "b16",
                         _ => "b32",
@@ -109,18 +109,18 @@ fn explicit(source: &str, module: &Module) -> (String, Vec<Contraction>) {
                     );
                     edits.push((begin, end, text));
                 }
-                None if inst.form.op == Some(Op::Mul) && is_plain(inst) => {
+                None if opcode(inst).op == Some(Op::Mul) && is_plain(inst) => {
                     let kept = contraction.overwritten.get(&id).into_iter().flatten();
                     let copies = kept.map(|k| {
                         format!(
                             "mov.b{} {}, {};\n",
-                            inst.form.types[0].bits(),
+                            opcode(inst).types[0].bits(),
                             factor(contraction, id, *k, ""),
                             operand(source, inst, *k)
                         )
                     });
                     let text = inst.span.of(source);
-                    let op = inst.form.op.map_or("", Op::mnemonic);
+                    let op = opcode(inst).op.map_or("", Op::mnemonic);
                     edits.push((
                         begin,
                         end,
@@ -138,7 +138,7 @@ fn explicit(source: &str, module: &Module) -> (String, Vec<Contraction>) {
             .map(|(id, k)| {
                 format!(
                     ".reg .b{} {};\n",
-                    f.insts[id.index()].form.types[0].bits(),
+                    opcode(&f.insts[id.index()]).types[0].bits(),
                     factor(contraction, *id, *k, "")
                 )
             })
@@ -171,10 +171,10 @@ fn operand(source: &str, inst: &Inst, k: usize) -> String {
 
 /// Whether an instruction multiplies or adds floats without a rounding mode.
 fn is_plain(inst: &Inst) -> bool {
-    matches!(inst.form.op, Some(Op::Mul | Op::Add | Op::Sub))
-        && inst.form.types.len() == 1
-        && inst.form.types[0].is_float()
-        && inst.form.one_of(&["rn", "rz", "rm", "rp"]).is_none()
+    matches!(opcode(inst).op, Some(Op::Mul | Op::Add | Op::Sub))
+        && opcode(inst).types.len() == 1
+        && opcode(inst).types[0].is_float()
+        && opcode(inst).one_of(&["rn", "rz", "rm", "rp"]).is_none()
 }
 
 /// How many products the machine code of both texts has in common, and how many there are; and the functions
@@ -334,8 +334,8 @@ fn single_rules_are_those_of_ptxas() {
 fn numbered(module: &Module) -> BTreeMap<String, Vec<(usize, usize, bool, bool)>> {
     let of = |f: &prlx_isa::view::Function| {
         let float = |i: &Inst| {
-            matches!(i.form.op, Some(Op::Mul | Op::Add | Op::Sub))
-                && i.form.types.iter().all(|t| t.is_float())
+            matches!(opcode(i).op, Some(Op::Mul | Op::Add | Op::Sub))
+                && opcode(i).types.iter().all(|t| t.is_float())
         };
         let ids: Vec<usize> = (0..f.insts.len()).filter(|i| float(&f.insts[*i])).collect();
         let number = |id: InstId| ids.iter().position(|i| *i == id.index()).unwrap();

@@ -429,7 +429,7 @@ fn until_stopped(threads: usize, filter: Filter) -> Observed {
         filter,
         window: None,
     };
-    let plan = Plan::resolve(&program, &view, &text, "k.ptx", &|_| None);
+    let plan = Plan::resolve(&program, &view, "k.ptx", &|_| None);
     let mut e = Emulator::new(Options { threads, ..case.options });
     let module = e.load(text.as_bytes()).unwrap();
     let at = e.alloc(case.words.len() as u64 * 4, 4).unwrap();

@@ -98,7 +98,8 @@ impl Calls {
             let Some(&callee) = self.by_name.get(t.text).filter(|&&f| self.recorded[f]) else { continue };
             // A word after a dot, or at the beginning of an instruction, is a keyword of PTX. Kernels may be
             // named `add` or `wide`.
-            let begins = |x: &Inst| source.get(t.at..).is_some_and(|s| s.starts_with(x.form.text.as_str()));
+            let begins =
+                |x: &Inst| source.get(t.at..).is_some_and(|s| s.starts_with(x.semantics.opcode.as_str()));
             if word {
                 continue;
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Base, Function, Inst, Module, Operand, Reg, Space, Type};
 use rustc_hash::FxHashMap;
 
@@ -45,12 +45,13 @@ impl Machine {
             {
                 continue;
             }
-            if let (Some(Op::Bra), Some(Operand::Label(target))) = (inst.form.op, inst.operands.first()) {
+            if let (Some(Op::Bra), Some(Operand::Label(target))) = (opcode(inst).op, inst.operands.first()) {
                 let to = f.blocks[target.index()].insts.start as usize;
                 pc = to;
                 continue;
             }
-            self.step(module, f, inst).ok_or_else(|| format!("no meaning for `{}`", inst.form.text))?;
+            self.step(module, f, inst)
+                .ok_or_else(|| format!("no meaning for `{}`", inst.semantics.opcode))?;
         }
         Ok(())
     }
@@ -114,7 +115,7 @@ impl Machine {
     }
 
     fn step(&mut self, module: &Module, f: &Function, inst: &Inst) -> Option<()> {
-        let form = &inst.form;
+        let form = opcode(inst);
         let ty = form.ty(0).unwrap_or_default();
         let width = mask(ty);
         let one = |m: &Self, i: usize| m.value(module, f, inst.operands.get(i)?);
@@ -199,7 +200,7 @@ impl Machine {
             return Some(());
         }
         let from = self.values(module, f, from)?;
-        let whole = inst.form.ty(0)?;
+        let whole = opcode(inst).ty(0)?;
         match to {
             Operand::Reg(to) => {
                 let part = 64 / from.len() as u32;
@@ -232,7 +233,7 @@ impl Machine {
         }
         let at = self.address(module, f, inst.operands.get(1)?)?;
         let memory = if inst.space == Space::Local { &self.local } else { &self.global };
-        Some(read(memory, at + from, ty_bytes(inst.form.ty(0)?)))
+        Some(read(memory, at + from, ty_bytes(opcode(inst).ty(0)?)))
     }
 
     fn store(&mut self, space: Space, at: u64, size: u64, value: u64) {

@@ -1,6 +1,6 @@
 //! Invariants 4 to 6: the instructions, registers, memory, branches and masks that inserted code may use.
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Base, Class, Inst, Operand, Reg, Role, Space, SymbolId};
 use prlx_plan::At;
 use prlx_trace::kernel::Level;
@@ -55,7 +55,7 @@ impl FunctionPair<'_> {
                 masks.remove(&reg);
                 // The mask of the active lanes, or of those among them with the same value. All of the latter
                 // get the same mask.
-                if matches!(inst.form.op, Some(Op::Activemask | Op::Match)) {
+                if matches!(opcode(inst).op, Some(Op::Activemask | Op::Match)) {
                     masks.insert(reg);
                 }
                 if from_address {
@@ -121,7 +121,7 @@ enum AllowedKind {
 
 fn allowed(inst: &Inst) -> Option<AllowedKind> {
     use Op::*;
-    let form = &inst.form;
+    let form = opcode(inst);
     Some(match form.op? {
         Mov | Cvt | Add | Sub | Mul | Mad | Div | Rem | And | Or | Xor | Not | Neg | Abs | Shl | Shr
         | Min | Max | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => AllowedKind::Plain,

@@ -8,15 +8,15 @@ use prlx_trace::kernel::Level;
 
 #[test]
 fn the_corpus_is_rewritten_and_verified() {
-    each(&crate::support::corpus(), |source, module, level| {
+    each(&crate::support::corpus(), |_, module, level| {
         let mut program = crate::support::program(level);
         program.elide = true;
-        let mut plan = Plan::resolve(&program, module, source, "corpus", &|_| None);
+        let mut plan = Plan::resolve(&program, module, "corpus", &|_| None);
         if level == Level::Operands {
             // All sites at once: the window of a real run names a few.
             let sites = (0..plan.module.sites.len() as u32).map(prlx_trace::SiteId).collect();
             program.window = Some(prlx_trace::launch::Window { sites, warps: (0, 4), visits: (0, 8) });
-            plan = Plan::resolve(&program, module, source, "corpus", &|_| None);
+            plan = Plan::resolve(&program, module, "corpus", &|_| None);
         }
         plan
     });

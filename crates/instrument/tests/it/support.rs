@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Reg, Role, Type};
 use prlx_plan::{Action, At, Filter, FunctionPlan, Insertion, Plan, RecordingRequest, RollingHash};
 use prlx_trace::SiteId;
@@ -104,7 +104,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
                 if level == Level::Path {
                     add(At::Before(at), inst.guard, Action::TripEnd { counter: 0, room: 7 });
                 }
-                let trap = inst.form.op == Some(Op::Trap);
+                let trap = opcode(inst).op == Some(Op::Trap);
                 add(At::Before(at), inst.guard, Action::End { trap });
                 continue;
             }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::def_use::{Def, DefUse};
-use crate::ptx::Op;
-use crate::view::{Class, Function, InstId, Operand, Reg};
+use crate::view::{Class, Function, InstId, Operand, Reg, Type};
 
 /// How a predicate or index steers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -37,6 +36,7 @@ pub struct Decision {
 /// A predicate that comes from the entry (a register parameter, or never written) has no defining instruction
 /// and is in no decision.
 pub fn decisions(f: &Function, flow: &DefUse) -> Vec<Decision> {
+    let is_predicate = |reg: Reg| f.regs.get(reg.index()).is_some_and(|r| r.ty == Type::Pred);
     let mut found: BTreeMap<(InstId, Reg), Vec<(InstId, SteerKind)>> = BTreeMap::new();
     for (i, inst) in f.insts.iter().enumerate() {
         let at = InstId(u32::try_from(i).unwrap_or(u32::MAX));
@@ -51,9 +51,11 @@ pub fn decisions(f: &Function, flow: &DefUse) -> Vec<Decision> {
             let branches = matches!(inst.class, Class::Branch | Class::Switch | Class::Return | Class::Exit);
             steer(guard.reg, if branches { SteerKind::Branch } else { SteerKind::Guard });
         }
-        match (inst.form.op, inst.operands.first(), inst.operands.last()) {
-            (Some(Op::Selp), _, Some(Operand::Reg(p) | Operand::Not(p))) => steer(*p, SteerKind::Select),
-            (Some(Op::Brx), Some(Operand::Reg(index)), _) => {
+        match (inst.class, inst.operands.first(), inst.operands.last()) {
+            (Class::Select, _, Some(Operand::Reg(p) | Operand::Not(p))) if is_predicate(*p) => {
+                steer(*p, SteerKind::Select);
+            }
+            (Class::Switch, Some(Operand::Reg(index)), _) => {
                 found.entry((at, *index)).or_default().push((at, SteerKind::Switch));
             }
             _ => {}

@@ -14,8 +14,7 @@
 
 use std::ops::Range;
 
-use crate::ptx::Op;
-use crate::view::{Base, Function, FunctionKind, Inst, Module, Operand, Space, SymbolId};
+use crate::view::{Base, Class, Effect, Function, FunctionKind, Inst, Module, Operand, Space, SymbolId};
 
 /// Bytes of a kernel's parameter buffer that the kernel never reads, padding between parameters included,
 /// ascending. Empty for a device function.
@@ -68,13 +67,12 @@ pub fn unread_param_bytes(module: &Module, function: &Function) -> Vec<Range<u32
 /// anything else.
 fn loaded(inst: &Inst) -> Option<(SymbolId, i64, u32)> {
     let [_, Operand::Address(Base::Symbol(symbol), from)] = inst.operands.as_slice() else { return None };
-    let form = &inst.form;
-    if form.op != Some(Op::Ld) || form.space() != Space::Param || form.types.len() != 1 {
-        return None;
+    match inst.semantics.effect {
+        Effect::Access(access) if inst.class == Class::Load && inst.space == Space::Param => {
+            Some((*symbol, *from, access.element? * access.elements))
+        }
+        _ => None,
     }
-    let count =
-        [("v2", 2), ("v4", 4), ("v8", 8)].into_iter().find(|(name, _)| form.has(name)).map_or(1, |v| v.1);
-    Some((*symbol, *from, form.ty(0)?.bytes() * count))
 }
 
 /// Calls `symbol` for every symbol that an operand names. Returns whether the operand is fully understood.

@@ -10,9 +10,9 @@ mod prune;
 mod resolve;
 mod syntax;
 
-pub use opcode::Opcode;
+pub use opcode::{Opcode, opcode};
 pub use ops::{Op, TableClass};
 pub use prune::{Pruned, prune};
-pub use resolve::{read, view, view_of};
+pub use resolve::{read, semantics, view, view_of};
 pub use syntax::parser::{parse, truncation};
 pub use syntax::tree::{FunctionSyntax, Item, ItemKind, Statement, StatementKind, SyntaxTree};

@@ -1,6 +1,6 @@
 //! An opcode with its modifiers, split: `ld.global.nc.L1::no_allocate.v4.f32`.
 
-use crate::view::{Class, Space, Type};
+use crate::view::{Class, Inst, Space, Type};
 
 use super::ops::{Op, TableClass};
 
@@ -18,6 +18,12 @@ pub struct Opcode {
     pub types: Vec<Type>,
     /// Every other modifier, without its dot, sorted: `["L1::no_allocate", "global", "nc", "v4"]`.
     pub mods: Vec<String>,
+}
+
+/// The opcode of an instruction of PTX; of another instruction set, one without an operation.
+pub fn opcode(inst: &Inst) -> &Opcode {
+    static NONE: Opcode = Opcode { text: String::new(), op: None, types: Vec::new(), mods: Vec::new() };
+    inst.semantics.native.get().unwrap_or(&NONE)
 }
 
 impl Opcode {

@@ -3,7 +3,7 @@
 //! A new operation is one new row. The emulator's decoder then does not compile until it implements or
 //! refuses the operation, and `docs/ops.md` is stale until it is generated again.
 
-use crate::view::{Class, Role};
+use crate::view::{Class, OperandOrder, Role};
 
 /// The rows: `mnemonic = Variant Class (roles of the operands in order)`. A role list's last entry repeats
 /// for further operands. `Arith` classes become `Integer` or `Float` by the instruction's type.
@@ -375,3 +375,23 @@ macro_rules! define { (
     }
 } }
 for_each_ptx_op!(define);
+
+impl Op {
+    /// How the operands of the operation are ordered.
+    pub fn operand_order(self) -> OperandOrder {
+        match (self, self.class()) {
+            (Op::Ldmatrix | Op::Stmatrix | Op::Multimem, _) => OperandOrder::Lists,
+            (_, TableClass::Is(class)) => match class {
+                Class::AsyncCopy => OperandOrder::TwoAddresses,
+                Class::Branch | Class::Switch | Class::Return | Class::Exit => OperandOrder::Target,
+                Class::Call | Class::Matrix | Class::Sync | Class::Texture => OperandOrder::Lists,
+                Class::Load | Class::Store | Class::Atomic => match self.roles().first() {
+                    Some(Role::Addr) => OperandOrder::Address,
+                    _ => OperandOrder::ResultAddress,
+                },
+                _ => OperandOrder::Result,
+            },
+            (_, TableClass::Arith) => OperandOrder::Result,
+        }
+    }
+}

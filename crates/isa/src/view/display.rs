@@ -147,7 +147,7 @@ impl Shown<'_> {
         if let Some(g) = inst.guard {
             let _ = write!(s, "@{}{} ", if g.negate { "!" } else { "" }, self.reg(g.reg));
         }
-        let _ = write!(s, "{}", inst.form.text);
+        let _ = write!(s, "{}", inst.semantics.opcode);
         for (i, (operand, role)) in inst.operands.iter().zip(&inst.roles).enumerate() {
             let _ = write!(s, "{} {role:?} {}", if i > 0 { "," } else { "" }, self.operand(operand));
         }

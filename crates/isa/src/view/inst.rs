@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::class::{Class, Eval, Role};
 use super::ids::{BlockId, LocId, Reg};
 use super::operand::Operand;
+use super::semantics::Semantics;
 use super::span::Span;
 use super::types::{Space, Type};
-use crate::ptx::Opcode;
 
 /// The predicate that guards an instruction: `@p` or `@!p`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,9 +27,8 @@ pub struct Inst {
     pub class: Class,
     /// Guard, if the instruction has one.
     pub guard: Option<Guard>,
-    /// The opcode of the instruction set: operation, types, modifiers. Instructions that are written alike
-    /// share it.
-    pub form: Arc<Opcode>,
+    /// What its opcode says. Instructions with the same opcode share it.
+    pub semantics: Arc<Semantics>,
     /// Operands, in source order.
     pub operands: Vec<Operand>,
     /// Roles of the operands, one each.

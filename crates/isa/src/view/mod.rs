@@ -1,8 +1,8 @@
 //! The neutral view of a module: one shape of functions, instructions and operands for every instruction set.
 //!
 //! Names are resolved: registers by scope, labels to basic blocks, symbols to the module's table. Nothing is
-//! lowered, merged or reordered. [`Class`], [`Role`] and [`Eval`] say what an instruction does. Everything
-//! beyond them is in its opcode, which only the code of that instruction set and the emulator read.
+//! lowered, merged or reordered. [`Class`], [`Role`], [`Eval`] and [`Semantics`] say what an instruction
+//! does.
 //!
 //! # Invariants
 //! - Instructions are in source order. Basic blocks partition them in that order. Block 0 is the entry.
@@ -21,6 +21,7 @@ mod inst;
 mod marker;
 mod module;
 mod operand;
+mod semantics;
 mod span;
 mod types;
 
@@ -31,5 +32,9 @@ pub use inst::{Guard, Inst};
 pub use marker::{Marker, MarkerKind, PassedBy};
 pub use module::{File, Loc, Module, Symbol};
 pub use operand::{Base, Operand, VideoSelector};
+pub use semantics::{
+    Access, Async, AsyncStep, Atomic, Barrier, Comparison, CopiedBytes, Effect, Native, OperandOrder, Order,
+    Participants, Product, Queue, Scope, Semantics,
+};
 pub use span::{Diagnostic, Span};
 pub use types::{Space, Type};

@@ -1,5 +1,7 @@
 //! A module: its functions, symbols, source files and source locations.
 
+use std::sync::Arc;
+
 use super::class::{Class, Role};
 use super::function::Function;
 use super::ids::{FuncId, LocId, SymbolId};
@@ -8,9 +10,13 @@ use super::operand::Operand;
 use super::span::Span;
 use super::types::{Space, Type};
 
-/// A module: everything that one PTX text declares.
+/// A module: everything that one PTX text, or one code object, declares.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
+    /// The text that spans are ranges of: the source of PTX, or the disassembly of machine code.
+    pub text: Arc<str>,
+    /// The digest (XXH3) of the bytes that were read; it identifies the module.
+    pub digest: u128,
     /// Target architecture, as `sm_80`.
     pub target: String,
     /// Whether the module is for debugging (`.target …, debug`): the assembler then does not optimise it.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::common::Random;
 use prlx_isa::cfg::Cfg;
 use prlx_isa::dataflow::{DefUse, decisions};
-use prlx_isa::ptx::{self, ItemKind, StatementKind};
+use prlx_isa::ptx::{self, ItemKind, StatementKind, opcode};
 use prlx_isa::view::{Operand, Role, Span};
 
 const FOLDERS: [&str; 3] = ["tests/kernels", "tests/cases", "examples"];
@@ -124,7 +124,7 @@ fn corpus_is_understood() {
         let (module, diagnostics) = ptx::read(&source);
         assert_eq!(diagnostics, [], "{}", path.display());
         for inst in module.functions.iter().flat_map(|f| &f.insts) {
-            assert!(inst.form.op.is_some(), "{}: {}", path.display(), inst.form.text);
+            assert!(opcode(inst).op.is_some(), "{}: {}", path.display(), inst.semantics.opcode);
             for (operand, role) in inst.operands.iter().zip(&inst.roles) {
                 let writable = matches!(
                     operand,

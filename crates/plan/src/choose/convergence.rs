@@ -18,8 +18,7 @@
 //!   after a uniform decision.
 //! - Shuffles and votes of whole warps also establish convergence; this is not used.
 
-use prlx_isa::ptx::Op;
-use prlx_isa::view::{BlockId, Class, FunctionKind, InstId, Operand};
+use prlx_isa::view::{BlockId, Class, Effect, FunctionKind, InstId, Operand, Participants};
 use prlx_trace::device::COUNT_EVENT;
 use prlx_trace::kernel::{SiteClass, Source};
 
@@ -83,10 +82,11 @@ fn aligned(body: &Body<'_>, at: InstId) -> bool {
     let inst = body.inst(at);
     let all = |o: &Operand| matches!(o, Operand::Int(i) if *i as u32 == u32::MAX);
     inst.guard.is_none()
-        && match inst.form.op {
-            Some(Op::Bar) if inst.form.has("warp") => inst.operands.first().is_some_and(all),
-            Some(Op::Bar) => true,
-            Some(Op::Barrier) => inst.form.has("aligned"),
+        && match inst.semantics.effect {
+            Effect::Barrier(barrier) if barrier.participants == Participants::Warp => {
+                inst.operands.first().is_some_and(all)
+            }
+            Effect::Barrier(barrier) => barrier.converged,
             _ => false,
         }
 }

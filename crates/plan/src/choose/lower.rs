@@ -7,8 +7,7 @@
 //! - A decoder register holds at least the low bits of its register. Operations mask what they read to their
 //!   type.
 
-use prlx_isa::ptx::Op as Ptx;
-use prlx_isa::view::{Base, Eval, FunctionKind, Inst, Operand, Reg, Role, Space};
+use prlx_isa::view::{Access, Base, Comparison, Effect, Eval, FunctionKind, Inst, Operand, Reg, Role, Space};
 use prlx_trace::kernel::{Alu, Scalar, Special};
 
 use crate::function::body::{Body, scalar};
@@ -41,13 +40,13 @@ pub(crate) enum Value {
 
 /// The operations that do what `inst` does; `None` if that can't be said.
 pub(crate) fn lower(body: &Body<'_>, inst: &Inst) -> Option<Vec<Operation>> {
-    if inst.form.has("sat") || inst.form.has("cc") || inst.roles.contains(&Role::UseDef) {
+    if inst.roles.contains(&Role::UseDef) {
         return None;
     }
     let to = inst.operands.first()?;
-    match inst.form.op {
-        Some(Ptx::Setp) => return compare(inst),
-        Some(Ptx::Ld) => return load_param(body, inst, to),
+    match inst.semantics.effect {
+        Effect::Compare(comparison) => return compare(inst, comparison),
+        Effect::Access(access) => return load_param(body, inst, to, access),
         _ => {}
     }
     let (eval, ty) = inst.eval?;
@@ -65,27 +64,17 @@ fn arguments(inst: &Inst) -> Option<Vec<Value>> {
 }
 
 /// `setp.lt.and p|q, a, b, c`: p is (a < b) and c, q is not (a < b), and c.
-fn compare(inst: &Inst) -> Option<Vec<Operation>> {
+fn compare(inst: &Inst, comparison: Comparison) -> Option<Vec<Operation>> {
     let (p, q) = match inst.operands.first()? {
         Operand::Pair(p, q) => (&**p, &**q),
         p => (p, &Operand::Sink),
     };
-    let op = match inst.form.one_of(&["eq", "ne", "lt", "lo", "le", "ls", "gt", "hi", "ge", "hs"])? {
-        "eq" => Alu::Eq,
-        "ne" => Alu::Ne,
-        "lt" | "lo" => Alu::Lt,
-        "le" | "ls" => Alu::Le,
-        "gt" | "hi" => Alu::Gt,
-        _ => Alu::Ge,
-    };
-    let ty = unsigned_if(inst.form.one_of(&["lo", "ls", "hi", "hs"]).is_some(), scalar(inst.form.ty(0)?));
+    let (op, ty) = (alu(comparison.relation)?, scalar(comparison.ty));
     let mut args = arguments(inst)?;
-    let join = match inst.form.one_of(&["and", "or", "xor"]) {
+    let join = match comparison.join {
         None => None,
         Some(_) if args.len() != 3 => return None,
-        Some("and") => Some((Alu::And, args.pop()?)),
-        Some("or") => Some((Alu::Or, args.pop()?)),
-        Some(_) => Some((Alu::Xor, args.pop()?)),
+        Some(join) => Some((alu(join)?, args.pop()?)),
     };
     if args.len() != 2 || float(ty) || p == q {
         return None;
@@ -145,15 +134,15 @@ fn one(body: &Body<'_>, to: Reg, eval: Eval, ty: Scalar, args: Vec<Value>) -> Op
 }
 
 /// A load from the parameter buffer of a kernel; in a device function nothing is known of parameters.
-fn load_param(body: &Body<'_>, inst: &Inst, to: &Operand) -> Option<Vec<Operation>> {
-    if body.function.kind != FunctionKind::Kernel || inst.space != Space::Param {
+fn load_param(body: &Body<'_>, inst: &Inst, to: &Operand, access: Access) -> Option<Vec<Operation>> {
+    let reads = access.reads && !access.writes && !access.tile;
+    if body.function.kind != FunctionKind::Kernel || inst.space != Space::Param || !reads {
         return None;
     }
-    let ty = inst.form.types.last()?;
     let Operand::Address(Base::Symbol(symbol), plus) = inst.operands.get(1)? else { return None };
     let param = body.function.params.iter().position(|p| p == symbol)?;
     let start = i64::from(*body.function.param_offsets.get(param)?).checked_add(*plus)?;
-    let ty = scalar(*ty);
+    let ty = scalar(inst.semantics.result?);
     let size = u8::try_from(ty.bits() / 8).ok().filter(|s| matches!(s, 1 | 2 | 4 | 8))?;
     let targets = match to {
         Operand::Vector(v) => v.as_slice(),
@@ -174,17 +163,6 @@ fn load_param(body: &Body<'_>, inst: &Inst, to: &Operand) -> Option<Vec<Operatio
         }
     }
     Some(out)
-}
-
-/// `lo`, `ls`, `hi`, `hs` compare as unsigned.
-fn unsigned_if(yes: bool, ty: Scalar) -> Scalar {
-    match ty {
-        Scalar::B8 | Scalar::S8 if yes => Scalar::U8,
-        Scalar::B16 | Scalar::S16 if yes => Scalar::U16,
-        Scalar::B32 | Scalar::S32 if yes => Scalar::U32,
-        Scalar::B64 | Scalar::S64 if yes => Scalar::U64,
-        ty => ty,
-    }
 }
 
 /// Whether arithmetic on it rounds.

@@ -16,8 +16,7 @@
 //! - Loops that a switch enters or leaves are not counted.
 
 use prlx_isa::dataflow::Def;
-use prlx_isa::ptx::Op;
-use prlx_isa::view::{BlockId, Class, Guard, InstId, Operand, Type};
+use prlx_isa::view::{BlockId, Class, Eval, Guard, Inst, InstId, Operand, Type};
 use prlx_trace::LoopId;
 use prlx_trace::device::COUNT_BITS;
 use prlx_trace::kernel::Source;
@@ -141,20 +140,21 @@ fn counted(body: &Body<'_>, l: usize, trip: &Trip, meets: InstId) -> Option<Coun
         (p, q) if p == q => a < b,
         (p, q) => body.graph.dominates(p, q),
     };
-    let small = |i: InstId| matches!(body.inst(i).form.ty(0), Some(Type::U32 | Type::S32 | Type::B32));
+    let counts = |ty| matches!(ty, Type::U32 | Type::S32 | Type::B32);
+    let is = |inst: &Inst, what| inst.eval.is_some_and(|(eval, ty)| eval == what && counts(ty));
     let constant = |def: &Def| {
         let Def::Inst(at) = *def else { return None };
         let inst = body.inst(at);
-        let outside = !this.contains(body.part_of(at)) && inst.guard.is_none() && small(at);
+        let outside = !this.contains(body.part_of(at)) && inst.guard.is_none();
         match inst.operands.as_slice() {
-            [_, Operand::Int(n)] if outside && inst.form.op == Some(Op::Mov) => Some(*n as u32),
+            [_, Operand::Int(n)] if outside && is(inst, Eval::Mov) => Some(*n as u32),
             _ => None,
         }
     };
     let insts = this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone().map(InstId));
     let mut adds = insts.filter(|&i| {
         let inst = body.inst(i);
-        inst.form.op == Some(Op::Add) && inst.guard.is_none() && small(i) && once(body.part_of(i))
+        is(inst, Eval::Add) && inst.guard.is_none() && once(body.part_of(i))
     });
     adds.find_map(|add| {
         let [Operand::Reg(reg), Operand::Reg(from), Operand::Int(1)] = body.inst(add).operands.as_slice()

@@ -85,8 +85,6 @@ pub struct Body<'a> {
     pub id: FuncId,
     /// The function as the view has it.
     pub function: &'a Function,
-    /// The module's text, which the view's spans index.
-    pub source: &'a str,
     /// Basic blocks of the view, then synthetic parts.
     pub parts: Vec<Part>,
     /// The control-flow graph over `parts`.
@@ -105,7 +103,7 @@ pub struct Body<'a> {
 
 impl<'a> Body<'a> {
     /// Prepares function `id` of `module`.
-    pub fn of(module: &'a Module, id: FuncId, source: &'a str) -> Body<'a> {
+    pub fn of(module: &'a Module, id: FuncId) -> Body<'a> {
         let function = &module.functions[id.index()];
         let parts = parts(function);
         let graph = Cfg::of(&whole(&parts));
@@ -120,7 +118,7 @@ impl<'a> Body<'a> {
         for (i, b) in graph.order.iter().enumerate() {
             rank[b.index()] = i;
         }
-        Body { module, id, function, source, parts, graph, flow, decisions, decided, behind, rank }
+        Body { module, id, function, parts, graph, flow, decisions, decided, behind, rank }
     }
 
     /// Instruction number `id` of the function.
@@ -129,7 +127,7 @@ impl<'a> Body<'a> {
     }
     /// The instruction as written, on one line, without `;`.
     pub fn text(&self, id: InstId) -> String {
-        let raw = self.inst(id).span.of(self.source);
+        let raw = self.inst(id).span.of(&self.module.text);
         raw.trim_end_matches(';').split_whitespace().collect::<Vec<_>>().join(" ")
     }
     /// The source location of an instruction, if it has one.

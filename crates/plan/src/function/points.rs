@@ -8,8 +8,7 @@
 
 use std::collections::HashMap;
 
-use prlx_isa::ptx::Op;
-use prlx_isa::view::{BlockId, Class, Guard, Inst, InstId, Operand, Role, Space, Type};
+use prlx_isa::view::{Access, BlockId, Class, Effect, Guard, Inst, InstId, Operand, Role, Space, Type};
 use prlx_trace::SiteId;
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::{Scalar, SiteClass};
@@ -118,14 +117,14 @@ fn memory_class(inst: &Inst) -> Option<SiteClass> {
         Class::Load => SiteClass::Load,
         Class::Store => SiteClass::Store,
         Class::Atomic => SiteClass::Atomic,
-        Class::Texture => match inst.form.op {
-            Some(Op::Sust) => SiteClass::Store,
-            Some(Op::Sured) => SiteClass::Atomic,
-            Some(Op::Tex | Op::Tld4 | Op::Suld) => SiteClass::Load,
+        Class::Texture => match inst.semantics.effect {
+            Effect::Access(Access { reads: true, writes: true, .. }) => SiteClass::Atomic,
+            Effect::Access(Access { writes: true, .. }) => SiteClass::Store,
+            Effect::Access(_) => SiteClass::Load,
             _ => return None,
         },
-        Class::Sync => match inst.form.op {
-            Some(Op::Bar | Op::Barrier | Op::Mbarrier) => SiteClass::Sync,
+        Class::Sync => match inst.semantics.effect {
+            Effect::Barrier(_) | Effect::BarrierObject { .. } => SiteClass::Sync,
             _ => return None,
         },
         _ => return None,
@@ -135,7 +134,10 @@ fn memory_class(inst: &Inst) -> Option<SiteClass> {
 
 fn memory(body: &Body<'_>, at: InstId, inst: &Inst, class: SiteClass) -> Point {
     let mut p = Point::bare(Some(at), class, inst.block, body.guard_after(at));
-    p.ty = inst.form.types.last().map(|t| scalar(*t)).filter(|s| *s != Scalar::B128);
+    // The elements of a tile are several in a register.
+    let tile = matches!(inst.semantics.effect, Effect::Access(access) if access.tile);
+    let ty = if class == SiteClass::Load { inst.semantics.result } else { inst.semantics.input };
+    p.ty = ty.filter(|_| !tile).map(scalar).filter(|s| *s != Scalar::B128);
     match class {
         SiteClass::Load => p.after = values(in_role(inst, &[Role::Def])),
         SiteClass::Store => p.before = values(in_role(inst, &[Role::Use])),
@@ -145,12 +147,6 @@ fn memory(body: &Body<'_>, at: InstId, inst: &Inst, class: SiteClass) -> Point {
         }
         // A barrier that reduces (`bar.red`) gives its result to a decision or a computation; the site is the
         // meeting.
-        _ => {}
-    }
-    match inst.form.op {
-        Some(Op::Tex | Op::Tld4 | Op::Suld) => p.ty = inst.form.ty(0).map(scalar),
-        // Their type is that of the elements, several of which are in a register.
-        Some(Op::Ldmatrix | Op::Stmatrix | Op::Wmma) => p.ty = None,
         _ => {}
     }
     p
@@ -170,7 +166,7 @@ fn decision(body: &Body<'_>, at: InstId, inst: &Inst, d: usize) -> Point {
         return p;
     }
     p.before = values(in_role(inst, &[Role::Use, Role::UseDef]));
-    p.ty = inst.form.types.last().map(|t| scalar(*t));
+    p.ty = inst.semantics.input.map(scalar);
     p
 }
 

@@ -22,8 +22,7 @@ use std::collections::HashSet;
 
 use prlx_isa::cfg::Loop;
 use prlx_isa::dataflow::Def;
-use prlx_isa::ptx::Op;
-use prlx_isa::view::{BlockId, Class, Inst, InstId, Operand, Space};
+use prlx_isa::view::{Atomic, BlockId, Class, Effect, Inst, InstId, Operand, Space};
 
 use crate::function::body::{Body, PartEnd, read};
 use crate::function::points;
@@ -55,9 +54,14 @@ fn polls(inst: &Inst) -> bool {
         Class::Load => points::shared_memory(inst),
         Class::Atomic => {
             let nothing = inst.operands.last() == Some(&Operand::Int(0));
-            inst.form.has("cas")
-                || inst.form.has("exch")
-                || nothing && (inst.form.has("add") || inst.form.has("or"))
+            match inst.semantics.effect {
+                Effect::Access(access) => match access.atomic {
+                    Some(Atomic::CompareExchange | Atomic::Exchange) => true,
+                    Some(Atomic::Add | Atomic::Or) => nothing,
+                    _ => false,
+                },
+                _ => false,
+            }
         }
         Class::Move => {
             inst.operands.iter().any(|o| matches!(o, Operand::Special(s) if TIME.contains(&s.as_str())))
@@ -74,7 +78,7 @@ const TIME: [&str; 6] =
 fn passes_on(inst: &Inst) -> bool {
     match inst.class {
         Class::Store => inst.space == Space::Shared,
-        Class::Sync => matches!(inst.form.op, Some(Op::Bar | Op::Barrier)),
+        Class::Sync => matches!(inst.semantics.effect, Effect::Barrier(_)),
         _ => false,
     }
 }
@@ -212,8 +216,8 @@ fn changes_nothing(inst: &Inst) -> bool {
         | Class::Load
         | Class::Warp
         | Class::Branch => true,
-        Class::Sync => matches!(inst.form.op, Some(Op::Membar | Op::Fence)),
-        _ => inst.form.op == Some(Op::Nanosleep),
+        Class::Sync => inst.semantics.effect == Effect::Fence,
+        _ => inst.semantics.effect == Effect::Sleep,
     }
 }
 
@@ -239,6 +243,6 @@ fn afresh(body: &Body<'_>, this: &Loop, at: InstId) -> bool {
 }
 
 /// Whether an instruction asks if a barrier's phase is over: how often is a matter of timing.
-pub(crate) fn polls_barrier(inst: &prlx_isa::view::Inst) -> bool {
-    inst.form.op == Some(Op::Mbarrier) && (inst.form.has("try_wait") || inst.form.has("test_wait"))
+pub(crate) fn polls_barrier(inst: &Inst) -> bool {
+    matches!(inst.semantics.effect, Effect::BarrierObject { polls: true, .. })
 }

@@ -7,8 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use prlx_isa::ptx::Op;
-use prlx_isa::view::{Inst, InstId, Operand, Reg, Role};
+use prlx_isa::view::{AsyncStep, Effect, Inst, InstId, Operand, Queue, Reg, Role};
 
 use crate::function::body::{Body, in_role, regs};
 
@@ -21,7 +20,7 @@ pub type InFlight = BTreeSet<Reg>;
 impl WgmmaHazards {
     /// Follows `body`'s windows.
     pub fn of(body: &Body<'_>) -> WgmmaHazards {
-        if !body.function.insts.iter().any(|i| i.form.op == Some(Op::Wgmma)) {
+        if !body.function.insts.iter().any(|i| products(i).is_some()) {
             return WgmmaHazards(Vec::new(), InFlight::new());
         }
         let mut starts: Vec<Option<InFlight>> = vec![None; body.parts.len()];
@@ -55,12 +54,17 @@ impl WgmmaHazards {
 }
 
 fn step(inst: &Inst, now: &mut InFlight) {
-    if inst.form.op != Some(Op::Wgmma) {
-        return;
+    match products(inst) {
+        Some(AsyncStep::Issue) => now.extend(regs(&in_role(inst, &[Role::Def, Role::UseDef]))),
+        Some(AsyncStep::Wait) if inst.operands.contains(&Operand::Int(0)) => now.clear(),
+        _ => {}
     }
-    if inst.form.has("mma_async") {
-        now.extend(regs(&in_role(inst, &[Role::Def, Role::UseDef])));
-    } else if inst.form.has("wait_group") && inst.operands.contains(&Operand::Int(0)) {
-        now.clear();
+}
+
+/// What an instruction contributes to asynchronous products.
+pub fn products(inst: &Inst) -> Option<AsyncStep> {
+    match inst.semantics.effect {
+        Effect::Async(work) if work.queue == Queue::Products => Some(work.step),
+        _ => None,
     }
 }

@@ -26,8 +26,7 @@
 //!   end.
 
 use prlx_isa::cfg::Cfg;
-use prlx_isa::ptx::Op;
-use prlx_isa::view::{self, BlockId, Class, FunctionKind, Guard, InstId, Operand};
+use prlx_isa::view::{self, BlockId, Class, Effect, FunctionKind, Guard, InstId, Operand};
 use prlx_trace::SiteId;
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::{Level, SiteClass, Source};
@@ -100,7 +99,7 @@ impl Recorder<'_, '_> {
         }
         for (_, at, _) in self.body.leaves() {
             let guard = at.and_then(|at| self.body.inst(at).guard);
-            let trap = at.is_some_and(|at| self.body.inst(at).form.op == Some(Op::Trap));
+            let trap = at.is_some_and(|at| self.body.inst(at).semantics.effect == Effect::Trap);
             spots.push(end_place(self.body, at), guard, Action::End { trap });
         }
         out.insertions = spots.into_list();

@@ -343,12 +343,12 @@ fn forward(body: &Body<'_>, spots: &Spots) -> Vec<Option<u32>> {
 ///
 /// # Errors
 /// Names the function and the place where room may be missing.
-pub fn check_capacity(plan: &Plan, module: &view::Module, source: &str) -> Result<(), String> {
+pub fn check_capacity(plan: &Plan, module: &view::Module) -> Result<(), String> {
     for (id, function) in plan.functions.iter().enumerate() {
         if function.insertions.iter().all(|i| !matches!(i.action, Action::Bits { .. })) {
             continue;
         }
-        let body = Body::of(module, view::FuncId(id as u32), source);
+        let body = Body::of(module, view::FuncId(id as u32));
         let spots = Spots::of(&function.insertions);
         let kernel = body.function.kind == view::FunctionKind::Kernel;
         let start = room(spots.at(At::Entry).iter(), 0, kernel)?;

@@ -15,12 +15,10 @@
 //!
 //! - Waits for memory that other code writes are loads in a loop, and get no anchor.
 
-use prlx_isa::ptx::Op;
-use prlx_isa::view::{BlockId, Inst, InstId};
+use prlx_isa::view::{AsyncStep, BlockId, Effect, Inst, InstId, Participants, Queue};
 
 use super::placed::PlacedMarker;
 use crate::function::body::Body;
-use crate::function::spin_loops::polls_barrier;
 use crate::plan::At;
 
 /// Places of a function, ascending.
@@ -67,11 +65,10 @@ fn innermost(body: &Body<'_>, block: BlockId) -> Option<usize> {
 /// Whether lanes stay at an instruction until something has happened. Not products of warp groups: branches
 /// among these keep the assembler from letting them overlap, and what they work on was waited for.
 fn waits(inst: &Inst) -> bool {
-    let form = &inst.form;
-    match form.op {
-        Some(Op::Bar | Op::Barrier) => !form.has("warp") && !form.has("arrive"),
-        Some(Op::Mbarrier) => polls_barrier(inst),
-        Some(Op::Cp) => form.has("wait_group") || form.has("wait_all"),
+    match inst.semantics.effect {
+        Effect::Barrier(barrier) => barrier.participants != Participants::Warp && barrier.waits,
+        Effect::BarrierObject { polls, .. } => polls,
+        Effect::Async(work) => work.step == AsyncStep::Wait && work.queue != Queue::Products,
         _ => false,
     }
 }

@@ -19,8 +19,9 @@
 //! - Arrivals by hardware are not seen.
 
 use prlx_isa::cfg::Loop;
-use prlx_isa::ptx::Op;
-use prlx_isa::view::{Base, BlockId, Class, Guard, Inst, InstId, Operand, Role};
+use prlx_isa::view::{
+    AsyncStep, Base, BlockId, Class, Effect, Guard, Inst, InstId, Operand, Participants, Queue, Role,
+};
 use prlx_trace::device::tracks::Group;
 use prlx_trace::mark::{MarkKind, Via};
 
@@ -83,17 +84,15 @@ struct Finder<'f, 'b> {
 impl Finder<'_, '_> {
     /// Why an instruction would be marked.
     fn via(&self, inst: &Inst) -> Option<Via> {
-        Some(match inst.form.op? {
-            Op::Bar | Op::Barrier if !inst.form.has("warp") => Via::Barrier,
-            Op::Mbarrier if polls_barrier(inst) || inst.form.one_of(&["arrive", "arrive_drop"]).is_some() => {
-                Via::Mbarrier
-            }
-            Op::St | Op::Red if inst.form.has("async") && inst.form.has("mbarrier::complete_tx::bytes") => {
-                Via::Mbarrier
-            }
-            Op::Cp if inst.form.has("bulk") => Via::Tma,
-            Op::Cp if inst.form.has("async") => Via::CpAsync,
-            Op::Wgmma => Via::Wgmma,
+        Some(match inst.semantics.effect {
+            Effect::Barrier(barrier) if barrier.participants != Participants::Warp => Via::Barrier,
+            Effect::BarrierObject { arrives, polls } if arrives || polls => Via::Mbarrier,
+            Effect::Access(access) if access.completes => Via::Mbarrier,
+            Effect::Async(work) => match work.queue {
+                Queue::Copies => Via::CpAsync,
+                Queue::Bulk => Via::Tma,
+                Queue::Products => Via::Wgmma,
+            },
             _ => return None,
         })
     }
@@ -121,7 +120,8 @@ impl Finder<'_, '_> {
 
     fn barrier(&mut self, at: InstId) {
         let inst = self.body.inst(at);
-        let cluster = inst.form.has("cluster");
+        let Effect::Barrier(barrier) = inst.semantics.effect else { return };
+        let cluster = barrier.participants == Participants::Cluster;
         let name = if cluster { "cluster barrier" } else { "barrier" };
         let which = match inst.operands.iter().zip(&inst.roles).find(|(_, role)| **role == Role::Use) {
             _ if cluster => number(CLUSTER),
@@ -130,10 +130,10 @@ impl Finder<'_, '_> {
         };
         let words = vec![("barrier", which)];
         // `bar.red` gives a value first; its barrier is what it uses first.
-        if !inst.form.has("wait") {
+        if barrier.arrives {
             self.push(At::Before(at), inst.guard, (name, MarkKind::Arrive, Via::Barrier), words.clone());
         }
-        if !inst.form.has("arrive") {
+        if barrier.waits {
             self.around(at, name, Via::Barrier, words);
         }
     }
@@ -207,7 +207,7 @@ impl Finder<'_, '_> {
                     | Class::Select
                     | Class::Branch
             );
-            class || polls_barrier(inst) || inst.form.op == Some(Op::Nanosleep)
+            class || polls_barrier(inst) || inst.semantics.effect == Effect::Sleep
         };
         !l.irreducible && insts.map(|i| self.body.inst(i)).all(quiet)
     }
@@ -233,7 +233,7 @@ impl Finder<'_, '_> {
         all
     }
 
-    /// TableCopies and products.
+    /// Copies and products.
     fn copies(&mut self, at: InstId, via: Via) {
         let inst = self.body.inst(at);
         let (queue, name) = match via {
@@ -241,10 +241,8 @@ impl Finder<'_, '_> {
             Via::Wgmma => (PRODUCTS, "wgmma"),
             _ => (BULK, "bulk store"),
         };
-        let form = &inst.form;
-        let commits = form.has("commit_group") || form.has("commit");
-        let waits = form.has("wait_group") || form.has("wait_all") || form.has("wait");
-        if commits {
+        let Effect::Async(work) = inst.semantics.effect else { return };
+        if work.step == AsyncStep::Commit {
             let place = self.first_of_group(at, via);
             self.push(
                 At::Before(place),
@@ -253,7 +251,7 @@ impl Finder<'_, '_> {
                 Vec::new(),
             );
             self.in_group(Group::Commit { queue });
-        } else if waits {
+        } else if work.step == AsyncStep::Wait {
             let left = match inst.operands.first() {
                 Some(Operand::Int(n)) => u32::try_from(*n).ok(),
                 None => Some(0),
@@ -266,12 +264,12 @@ impl Finder<'_, '_> {
             let guard = self.body.guard_after(at);
             self.push(At::After(at), guard, (name, MarkKind::Complete, via), Vec::new());
             self.in_group(Group::Wait { queue, left });
-        } else if via == Via::Tma && form.has("mbarrier::complete_tx::bytes") {
+        } else if work.queue == Queue::Bulk && work.completes {
             let last = inst.roles.iter().rposition(|role| *role == Role::Addr);
             let mut words: Vec<_> =
                 last.and_then(|i| low(&inst.operands[i])).map(|w| ("mbarrier", w)).into_iter().collect();
             // It completes in each of these CTAs of the cluster, at that place of their shared memory.
-            let ctas = last.filter(|_| form.has("multicast::cluster")).and_then(|i| inst.operands.get(i + 1));
+            let ctas = last.filter(|_| work.multicast).and_then(|i| inst.operands.get(i + 1));
             let known = |o: &&Operand| matches!(o, Operand::Reg(_) | Operand::Int(_));
             if let Some(ctas) = ctas.filter(known).filter(|_| !words.is_empty()) {
                 words.push(("ctas", Word { of: ctas.clone(), add: 0 }));
@@ -297,9 +295,7 @@ impl Finder<'_, '_> {
             if self.via(inst) != Some(via) {
                 continue;
             }
-            let form = &inst.form;
-            let other = ["commit_group", "commit", "wait_group", "wait_all", "wait", "fence"];
-            if form.one_of(&other).is_some() {
+            if !matches!(inst.semantics.effect, Effect::Async(work) if work.step == AsyncStep::Issue) {
                 break;
             }
             if inst.guard == self.body.inst(at).guard && inst.guard.is_none() {

@@ -35,7 +35,7 @@ fn corpus() -> Vec<(String, String)> {
     paths.iter().map(|p| (name(p), fs::read_to_string(p).unwrap())).collect()
 }
 
-fn plan(module: &view::Module, source: &str, level: Level, elide: bool) -> Plan {
+fn plan(module: &view::Module, level: Level, elide: bool) -> Plan {
     let program = RecordingRequest {
         level,
         probe: None,
@@ -44,7 +44,7 @@ fn plan(module: &view::Module, source: &str, level: Level, elide: bool) -> Plan 
         filter: Filter::default(),
         window: None,
     };
-    Plan::resolve(&program, module, source, "corpus", &|_| None)
+    Plan::resolve(&program, module, "corpus", &|_| None)
 }
 
 /// Every index lies in its table.
@@ -131,13 +131,12 @@ fn every_level_of_every_module() {
     let mut sums = [0usize; 4];
     for (name, source) in corpus() {
         let (module, _) = ptx::read(&source);
-        let reference = plan(&module, &source, Level::Path, false);
-        let path = plan(&module, &source, Level::Path, true);
+        let reference = plan(&module, Level::Path, false);
+        let path = plan(&module, Level::Path, true);
         for p in [&reference, &path] {
-            check_capacity(p, &module, &source).unwrap_or_else(|e| panic!("{name}: {e}"));
+            check_capacity(p, &module).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
-        let others =
-            [Level::Fingerprint, Level::Events, Level::Operands].map(|l| plan(&module, &source, l, true));
+        let others = [Level::Fingerprint, Level::Events, Level::Operands].map(|l| plan(&module, l, true));
         for p in others.iter().chain([&reference, &path]) {
             in_range(&name, p, &module);
             let same = p.module.sites.iter().map(fixed).eq(path.module.sites.iter().map(fixed));

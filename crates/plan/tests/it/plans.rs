@@ -67,9 +67,9 @@ fn plans_are_as_written() {
         let mut text = String::new();
         for line in source.lines().filter_map(|l| l.strip_prefix("// plan: ")) {
             let program = program(line);
-            let plan = Plan::resolve(&program, &module, &source, &name, &|_| None);
+            let plan = Plan::resolve(&program, &module, &name, &|_| None);
             if program.level == Level::Path {
-                check_capacity(&plan, &module, &source).unwrap_or_else(|e| panic!("{name}: {e}"));
+                check_capacity(&plan, &module).unwrap_or_else(|e| panic!("{name}: {e}"));
             }
             let first = text.is_empty();
             let plan = plan.to_string();

@@ -114,7 +114,7 @@ fn module(seed: u64) -> String {
 
 /// Does an instruction's arithmetic, apart from `lower`.
 fn arithmetic(inst: &Inst, args: &[u64]) -> u64 {
-    let (eval, ty) = inst.eval.unwrap_or_else(|| panic!("no meaning: {}", inst.form.text));
+    let (eval, ty) = inst.eval.unwrap_or_else(|| panic!("no meaning: {}", inst.semantics.opcode));
     let signed = matches!(ty, Type::S32 | Type::S8);
     let (a, b) = (args[0] as u32, args.get(1).copied().unwrap_or(0) as u32);
     let less = if signed { (a as i32) < b as i32 } else { a < b };
@@ -241,7 +241,7 @@ impl Lane<'_> {
             Operand::Reg(r) => regs[r.index()] = v & 0xFFFF_FFFF,
             other => panic!("{other:?}"),
         };
-        match inst.form.text.as_str() {
+        match inst.semantics.opcode.as_str() {
             "ld.global.u32" => {
                 let v = self.loads.below(5);
                 set(&inst.operands[0], v, regs);
@@ -419,7 +419,7 @@ fn alu(op: Alu, ty: Scalar, args: &[u64]) -> u64 {
     if op == Alu::Extend { wide } else { wide & mask }
 }
 
-fn plan(module: &view::Module, source: &str, elide: bool) -> Plan {
+fn plan(module: &view::Module, elide: bool) -> Plan {
     let program = RecordingRequest {
         level: Level::Path,
         probe: None,
@@ -428,7 +428,7 @@ fn plan(module: &view::Module, source: &str, elide: bool) -> Plan {
         filter: prlx_plan::Filter::default(),
         window: None,
     };
-    Plan::resolve(&program, module, source, "random", &|_| None)
+    Plan::resolve(&program, module, "random", &|_| None)
 }
 
 #[test]
@@ -438,9 +438,9 @@ fn what_is_elided_is_what_happened() {
         let source = module(seed);
         let (module, diagnostics) = ptx::read(&source);
         assert!(diagnostics.is_empty(), "{diagnostics:?}\n{source}");
-        let (all, some) = (plan(&module, &source, false), plan(&module, &source, true));
+        let (all, some) = (plan(&module, false), plan(&module, true));
         for p in [&all, &some] {
-            check_capacity(p, &module, &source).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{source}"));
+            check_capacity(p, &module).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{source}"));
         }
         let kernel = module.functions.iter().position(|f| f.name == "k").unwrap();
         for lane in 0..4u32 {

@@ -109,7 +109,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
 /// Why nothing is recorded in the module.
 fn request(source: &Source) -> Result<(String, RecordingRequest), String> {
     let asked = session_options().ok_or("nothing is to be recorded")?;
-    if asked.zoom.as_ref().is_some_and(|c| c.module != prlx_plan::digest(&source.ptx)) {
+    if asked.zoom.as_ref().is_some_and(|c| c.module != prlx_isa::digest(source.ptx.as_bytes())) {
         return Err("another module is looked at closer".into());
     }
     let mut program = asked.program();

@@ -46,7 +46,7 @@ pub struct ModuleMatches {
 pub fn check_module(script: &Arc<Script>, path: &Path) -> Result<Checked> {
     let code = Code::load(path)?;
     let program = recording_request(script, &code.kernels(&[]));
-    let found = ProbeMatch::all(script, &code.module, &code.text, &program.filter);
+    let found = ProbeMatch::all(script, &code.module, &program.filter);
     let unmatched = matches::unmatched(script, &code.module, &program.filter, &found);
     let matches = found.iter().filter(|l| !l.possible.is_empty()).map(|l| {
         let functions: BTreeSet<u32> = l.possible.iter().map(|(f, _)| f.0).collect();
@@ -57,7 +57,7 @@ pub fn check_module(script: &Arc<Script>, path: &Path) -> Result<Checked> {
         }
     });
     let matches = matches.collect();
-    let plan = Plan::resolve(&program, &code.module, &code.text, &code.name, &|_| None);
+    let plan = Plan::resolve(&program, &code.module, &code.name, &|_| None);
     let unavailable = matches::unavailable(script, &code.module, &code.text, &plan.probe_state.unavailable);
     let skipped = plan
         .module

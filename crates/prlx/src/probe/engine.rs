@@ -191,7 +191,7 @@ impl Workdir {
         let text = self.text("pruned.asm")?;
         let (module, _) = prlx_isa::ptx::read(&text);
         let program = recording_request(script, &[kernel.to_owned()]);
-        let found = ProbeMatch::all(script, &module, &text, &program.filter);
+        let found = ProbeMatch::all(script, &module, &program.filter);
         let unmatched = matches::unmatched(script, &module, &program.filter, &found);
         if unmatched.all {
             bail!("the probe program matches no instruction in {kernel}\n  {}", unmatched.lines.join("\n  "));

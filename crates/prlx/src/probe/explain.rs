@@ -95,7 +95,7 @@ pub fn explain(script: &Arc<Script>, path: &Path, kernels: &[String]) -> Result<
     let code = Code::load(path)?;
     let kernels = code.kernels(kernels);
     let program = recording_request(script, &kernels);
-    let found = ProbeMatch::all(script, &code.module, &code.text, &program.filter);
+    let found = ProbeMatch::all(script, &code.module, &program.filter);
     let unmatched = matches::unmatched(script, &code.module, &program.filter, &found);
     if unmatched.all {
         bail!(

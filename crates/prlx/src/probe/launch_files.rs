@@ -100,7 +100,7 @@ fn probe_job(
     let kernels = if options.kernels.is_empty() { vec![job.kernel.clone()] } else { options.kernels.clone() };
     let program = recording_request(script, &kernels);
     let (module, _) = prlx_isa::ptx::read(&job.text);
-    let found = ProbeMatch::all(script, &module, &job.text, &program.filter);
+    let found = ProbeMatch::all(script, &module, &program.filter);
     let unmatched = matches::unmatched(script, &module, &program.filter, &found);
     if unmatched.all {
         bail!(

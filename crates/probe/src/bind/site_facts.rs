@@ -1,7 +1,8 @@
 //! Facts about a site that are known before the kernel runs.
 
-use prlx_isa::ptx::Op;
-use prlx_isa::view::{Base, Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
+use prlx_isa::view::{
+    Access, Base, Class, CopiedBytes, Effect, FunctionKind, InstId, Operand, Reg, Role, Space, Type,
+};
 
 use super::sites::{ProbeSite, writes};
 use super::value::{Reason, Value};
@@ -9,7 +10,7 @@ use super::value_type::{is_untyped, type_read, type_written};
 use crate::lang::{Builtin, Side};
 use prlx_plan::code::Ty;
 use prlx_plan::function::body::{self, Body};
-use prlx_plan::function::wgmma::WgmmaHazards;
+use prlx_plan::function::wgmma::{WgmmaHazards, products};
 
 /// A site, with its function.
 pub(super) struct SiteFacts<'a> {
@@ -73,7 +74,7 @@ impl SiteFacts<'_> {
                 inlined.unwrap_or_else(|| self.body.function.name.clone())
             }
             Builtin::Kernel => self.body.function.name.clone(),
-            Builtin::Opcode => self.body.inst(self.inst()?).form.text.clone(),
+            Builtin::Opcode => self.body.inst(self.inst()?).semantics.opcode.clone(),
             Builtin::Type => self.value_type(self.inst()?).map_or("", Type::name).to_owned(),
             Builtin::Space => {
                 let inst = self.body.inst(self.inst()?);
@@ -106,95 +107,69 @@ impl SiteFacts<'_> {
                 Value::Int(inside.count() as i128)
             }
             Builtin::Reads => Value::Bool(match self.class() {
-                // `st.async`.
-                Some(Class::AsyncCopy) if self.op() == Some(Op::St) => false,
-                Some(Class::Load | Class::Atomic | Class::AsyncCopy) => true,
-                Some(Class::Texture) => !matches!(self.op(), Some(Op::Sust | Op::Sured)),
-                _ => false,
+                Some(Class::AsyncCopy) => self.access().is_none_or(|access| access.reads),
+                _ => self.access().is_some_and(|access| access.reads),
             }),
             Builtin::Writes => Value::Bool(match self.class() {
-                Some(Class::Store | Class::Atomic | Class::AsyncCopy) => true,
-                Some(Class::Texture) => matches!(self.op(), Some(Op::Sust | Op::Sured)),
-                _ => false,
+                Some(Class::AsyncCopy) => true,
+                _ => self.access().is_some_and(|access| access.writes),
             }),
-            Builtin::Volatile => Value::Bool(self.body.inst(self.inst()?).form.has("volatile")),
+            Builtin::Volatile => {
+                self.inst()?;
+                Value::Bool(self.access().is_some_and(|access| access.volatile))
+            }
             Builtin::Width => Value::Int(self.width()?.0.into()),
             Builtin::Elements => Value::Int(self.width()?.1.into()),
             Builtin::Flops => Value::Int(self.flops()?),
             other => return Err(format!("`{}` is not known before the kernel runs", other.name())),
         })
     }
-    fn op(&self) -> Option<Op> {
-        self.place.inst.and_then(|at| self.body.inst(at).form.op)
+    fn access(&self) -> Option<Access> {
+        match self.body.inst(self.place.inst?).semantics.effect {
+            Effect::Access(access) => Some(access),
+            _ => None,
+        }
     }
 
     /// Bytes of an element that a memory instruction moves, and how many elements.
     fn width(&self) -> Result<(u32, u32), Reason> {
-        let at = self.memory()?;
-        let inst = self.body.inst(at);
-        if inst.form.op == Some(Op::Cp) {
-            return Err("a copy has no elements: use `size`".to_owned());
-        }
-        let form = &inst.form;
-        if form.op == Some(Op::Ldmatrix) || form.op == Some(Op::Stmatrix) {
-            // PTX ISA, ldmatrix: each of x1, x2, x4 is an 8x8 matrix of b16, four bytes of it a lane.
-            let matrices = form
-                .one_of(&["x1", "x2", "x4"])
-                .map_or(1, |x| if x == "x4" { 4 } else { u32::from(x == "x2") + 1 });
-            return Ok((4, matrices));
-        }
-        let ty = form.types.last().ok_or("the instruction has no type")?;
-        if form.op == Some(Op::Wmma) {
-            // PTX ISA, wmma.load: of the product's shape, a is m by k, b is k by n, c and d are m by n. All
-            // lanes share it.
-            let [m, n, k] = form.mods.iter().find_map(|m| shape(m)).ok_or("the instruction has no shape")?;
-            let elements = match form.one_of(&["a", "b"]) {
-                Some("a") => m * k,
-                Some(_) => k * n,
-                None => m * n,
-            };
-            let bits = elements * u64::from(ty.bits());
-            return Ok((
-                ty.bytes(),
-                u32::try_from(bits / 32 / (8 * u64::from(ty.bytes()))).unwrap_or(u32::MAX),
-            ));
-        }
-        let vector = form.one_of(&["v2", "v4", "v8"]).and_then(|v| v[1..].parse().ok()).unwrap_or(1);
-        Ok((ty.bytes(), vector))
+        let inst = self.body.inst(self.memory()?);
+        let Effect::Access(access) = inst.semantics.effect else {
+            return Err("the instruction moves no elements: use `size`".to_owned());
+        };
+        Ok((access.element.ok_or("the instruction has no type")?, access.elements))
     }
 
     /// Bytes that a lane moves: a constant or a register.
     pub fn size(&self) -> Result<Operand, Reason> {
         let inst = self.body.inst(self.memory()?);
-        if inst.form.op != Some(Op::Cp) {
-            let (width, elements) = self.width()?;
-            return Ok(Operand::Int(i64::from(width) * i64::from(elements)));
-        }
-        if inst.form.has("tensor") {
-            return Err("a tensor copy's size is in its tensor map".to_owned());
-        }
-        // PTX ISA, cp.async: [dst], [src], cp-size{, src-size}{, cache-policy}: what src-size leaves out is
-        // zeros. And cp.async.bulk: [dst], [src], size, [mbar].
+        let positions = match inst.semantics.effect {
+            Effect::Async(work) => match work.bytes {
+                CopiedBytes::TensorMap => {
+                    return Err("a tensor copy's size is in its tensor map".to_owned());
+                }
+                CopiedBytes::Operand(positions) => positions,
+                CopiedBytes::None => &[],
+            },
+            _ => {
+                let (width, elements) = self.width()?;
+                return Ok(Operand::Int(i64::from(width) * i64::from(elements)));
+            }
+        };
         let counts = |o: &&Operand| match o {
             Operand::Int(_) => true,
             Operand::Reg(r) => matches!(self.reg_type(*r), Type::B32 | Type::U32 | Type::S32),
             _ => false,
         };
-        let read = inst.operands.get(3).filter(|o| !inst.form.has("bulk") && counts(o));
-        let size = read.or_else(|| inst.operands.get(2).filter(counts));
+        let size = positions.iter().filter_map(|n| inst.operands.get(*n)).find(counts);
         size.cloned().ok_or_else(|| "the size of this copy is not an operand".to_owned())
     }
 
-    /// A lane's share of the multiplications and additions of a tensor instruction: PTX ISA names the shape
-    /// `mMnNkK`; `mma` is a warp's, `wgmma` a warpgroup's.
+    /// A lane's share of the multiplications and additions of a product of matrices.
     fn flops(&self) -> Result<i128, Reason> {
-        let inst = self.body.inst(self.inst()?);
-        let shape = inst.form.mods.iter().find_map(|m| shape(m));
-        let (Class::Matrix, Some([m, n, k])) = (inst.class, shape) else {
-            return Ok(0);
-        };
-        let lanes = if inst.form.op == Some(Op::Wgmma) { 128 } else { 32 };
-        Ok(i128::from(2 * m * n * k / lanes))
+        let Some(product) = self.body.inst(self.inst()?).semantics.product else { return Ok(0) };
+        let all = product.shape.iter().map(|n| i128::from(*n)).product::<i128>();
+        Ok(2 * all / i128::from(product.lanes))
     }
 
     /// An address: its register or variable, the type that this is read in, and the offset.
@@ -228,8 +203,8 @@ impl SiteFacts<'_> {
         let inst = self.body.inst(at);
         let all = inst.operands.iter().zip(&inst.roles);
         let addresses: Vec<&Operand> = all.filter(|(_, role)| **role == Role::Addr).map(|(o, _)| o).collect();
-        let barrier = match inst.form.op {
-            Some(Op::Mbarrier) => addresses.first(),
+        let barrier = match inst.semantics.effect {
+            Effect::BarrierObject { .. } => addresses.first(),
             _ if inst.class == Class::AsyncCopy && addresses.len() >= 3 => addresses.last(),
             _ => None,
         };
@@ -283,7 +258,7 @@ impl SiteFacts<'_> {
             self.intact(at, *r)?;
         }
         self.readable(at, operand)?;
-        let ty = inst.form.types.last().copied();
+        let ty = inst.semantics.input;
         match operand {
             Operand::Reg(r)
                 if ty.is_some_and(|ty| is_untyped(ty) && self.reg_type(*r).bits() == ty.bits()) =>
@@ -300,7 +275,7 @@ impl SiteFacts<'_> {
             return Err("the instruction has not written it yet: use `:end`".to_owned());
         }
         let inst = self.body.inst(at);
-        if inst.form.op == Some(Op::Wgmma) {
+        if products(inst).is_some() {
             return Err("the register is an accumulator of a `wgmma` that is still running".to_owned());
         }
         let outputs = body::in_role(inst, &[Role::Def, Role::UseDef]);
@@ -308,7 +283,7 @@ impl SiteFacts<'_> {
             .get(usize::from(n))
             .ok_or_else(|| format!("the instruction has {} outputs", outputs.len()))?;
         self.readable(at, operand)?;
-        let ty = inst.form.types.first().copied();
+        let ty = inst.semantics.result;
         match operand {
             Operand::Reg(r)
                 if ty.is_some_and(|ty| is_untyped(ty) && self.reg_type(*r).bits() == ty.bits()) =>
@@ -348,10 +323,10 @@ impl SiteFacts<'_> {
         let inst = self.body.inst(at);
         let store = inst.class == Class::Store;
         let (role, ty) = match store {
-            true => (Role::Use, inst.form.types.last()),
-            false => (Role::Def, inst.form.types.first()),
+            true => (Role::Use, inst.semantics.input),
+            false => (Role::Def, inst.semantics.result),
         };
-        let ty = *ty?;
+        let ty = ty?;
         Some(match body::in_role(inst, &[role, Role::UseDef]).first() {
             Some(Operand::Reg(r) | Operand::Element(r, _))
                 if is_untyped(ty) && self.reg_type(*r).bits() == ty.bits() =>
@@ -400,11 +375,4 @@ impl SiteFacts<'_> {
         };
         Ok((*offset, ty))
     }
-}
-
-/// `m16n8k16`.
-fn shape(modifier: &str) -> Option<[u64; 3]> {
-    let (m, rest) = modifier.strip_prefix('m')?.split_once('n')?;
-    let (n, k) = rest.split_once('k')?;
-    Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])
 }

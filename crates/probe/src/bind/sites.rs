@@ -190,7 +190,7 @@ impl Finder<'_> {
     fn insts(&mut self, words: &[String], side: Side) {
         for i in (0..self.body.function.insts.len() as u32).map(InstId) {
             let inst = self.body.inst(i);
-            let Some(only) = wanted(&inst.form.text, inst.space, inst.class, words) else { continue };
+            let Some(only) = wanted(&inst.semantics.opcode, inst.space, inst.class, words) else { continue };
             let (at, guard) = match side {
                 Side::Begin => (At::Before(i), inst.guard),
                 Side::End => (At::After(i), self.body.guard_after(i)),

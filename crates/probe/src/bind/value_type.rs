@@ -13,8 +13,7 @@
 //! - The search does not follow calls, matrix operations and asynchronous copies.
 
 use prlx_isa::dataflow::Def;
-use prlx_isa::ptx::Op;
-use prlx_isa::view::{Class, Inst, InstId, Operand, Reg, Role, Space, Type};
+use prlx_isa::view::{Class, Effect, Inst, InstId, Operand, Reg, Role, Space, Type};
 use prlx_plan::function::body::{self, Body};
 
 /// Maximum number of instructions that a search visits.
@@ -114,7 +113,7 @@ impl<'a> Search<'a> {
                 return None;
             }
             let inst = self.body.inst(by);
-            let first = inst.form.types.first().copied().unwrap_or_default();
+            let first = inst.semantics.result.unwrap_or_default();
             if copies(inst) {
                 for input in copied(inst) {
                     match input {
@@ -149,13 +148,13 @@ impl<'a> Search<'a> {
         }
         for at in (0..self.body.function.insts.len() as u32).map(InstId) {
             let inst = self.body.inst(at);
-            let ty = inst.form.types.last().copied().unwrap_or_default();
+            let ty = inst.semantics.input.unwrap_or_default();
             if !matches!(inst.space, Space::Shared) || ty.bits() != width.bits() {
                 continue;
             }
             match inst.class {
                 Class::Store if !is_untyped(ty) => self.agree(ty)?,
-                Class::Store if inst.form.op == Some(Op::St) => {
+                Class::Store if !matches!(inst.semantics.effect, Effect::Access(access) if access.tile) => {
                     for value in body::in_role(inst, &[Role::Use]) {
                         match value {
                             Operand::Reg(r) if !is_untyped(declared(self.body, r)) => {
@@ -182,17 +181,17 @@ fn declared(body: &Body<'_>, reg: Reg) -> Type {
 /// Whether an instruction only passes a value on. `mov.u32` says nothing of the value: compilers write it for
 /// floats, too.
 fn copies(inst: &Inst) -> bool {
-    let first = inst.form.types.first().copied().unwrap_or_default();
+    let first = inst.semantics.result.unwrap_or_default();
     match inst.class {
         Class::Move | Class::Select => !first.is_float() && !copied(inst).is_empty(),
-        _ => inst.form.op == Some(Op::Shfl),
+        _ => inst.semantics.effect == Effect::Exchange,
     }
 }
 
 /// The operands that a copy may take its value from.
 fn copied(inst: &Inst) -> Vec<Operand> {
     let mut inputs = body::in_role(inst, &[Role::Use, Role::UseDef]);
-    if inst.form.op == Some(Op::Shfl) {
+    if inst.semantics.effect == Effect::Exchange {
         inputs.truncate(1);
     }
     inputs
@@ -206,7 +205,7 @@ fn used_as_float(body: &Body<'_>, by: InstId, reg: Reg) -> Option<Type> {
         for at in body.uses(by, reg) {
             let inst = body.inst(at);
             let reads = copied(inst).contains(&Operand::Reg(reg));
-            let ty = inst.form.types.last().copied().unwrap_or_default();
+            let ty = inst.semantics.input.unwrap_or_default();
             if !reads || seen.len() > VISITED || matches!(inst.class, Class::Matrix | Class::Call) {
                 continue;
             }

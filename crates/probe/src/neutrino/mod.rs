@@ -26,8 +26,9 @@ use std::collections::BTreeSet;
 use crate::lang::{self, MAX_ERRORS, ProbeError, Script, Span};
 use file::{File, Probe, Snippet};
 use map::Map;
+use prlx_isa::view::OperandOrder;
 use snippet::{Step, Value};
-use tracepoint::{Family, NeutrinoTracepoint};
+use tracepoint::NeutrinoTracepoint;
 
 /// Records that PRLX keeps of a map with `dynamic` capacity. Neutrino runs the kernel twice to count them.
 const DYNAMIC: u32 = 64;
@@ -200,7 +201,7 @@ impl Writer {
             self.warnings.push(ProbeError::new(snippet.place(text, span), message).help(help));
         };
         for (step, span) in steps {
-            if place.family == Family::Jump && snippet.after {
+            if place.order == Some(OperandOrder::Target) && snippet.after {
                 let message = "after a branch, Neutrino's probe runs only where the branch is not taken";
                 warn(
                     span.clone(),
@@ -264,7 +265,7 @@ impl Writer {
         steps: &[(Step, Span)],
     ) -> Result<(), ProbeError> {
         // A probe cannot run after a branch.
-        let after = snippet.after && place.family != Family::Jump;
+        let after = snippet.after && place.order != Some(OperandOrder::Target);
         let (mut keeps, mut body) = (String::new(), String::new());
         let mut known: Vec<(Value, usize)> = Vec::new();
         for (step, span) in steps {

@@ -3,7 +3,9 @@
 //! Neutrino's `OUT`, `IN1` … are the first operands of the line, addresses without their brackets among them.
 //! In the probe language addresses are no inputs, so it depends on the operation which is which.
 
-use prlx_isa::ptx::Op;
+use prlx_isa::operations;
+use prlx_isa::view::OperandOrder;
+use prlx_isa::view::OperandOrder::{Address, Lists, ResultAddress, Target, TwoAddresses};
 
 use super::snippet::{Helper, Value};
 
@@ -12,33 +14,15 @@ use super::snippet::{Helper, Value};
 pub(super) struct NeutrinoTracepoint {
     /// The opcode; empty for the kernel.
     pub opcode: String,
-    pub family: Family,
-}
-
-/// What the first operands of an operation are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Family {
-    /// There is no instruction.
-    Kernel,
-    /// A result, an address, inputs: `ld`, `atom`.
-    Load,
-    /// An address, inputs: `st`, `red`.
-    Store,
-    /// Two addresses, inputs: `cp`.
-    Copy,
-    /// A result, inputs.
-    Compute,
-    /// Lists of registers, which are no operand of a snippet.
-    Lists,
-    /// Control goes elsewhere.
-    Jump,
+    /// How its operands are ordered; `None` for the kernel.
+    pub order: Option<OperandOrder>,
 }
 
 impl NeutrinoTracepoint {
     /// The tracepoint of an alternative of a `pos`. The error says why there is none.
     pub fn of(text: &str) -> Result<NeutrinoTracepoint, String> {
         if text == "kernel" {
-            return Ok(NeutrinoTracepoint { opcode: String::new(), family: Family::Kernel });
+            return Ok(NeutrinoTracepoint { opcode: String::new(), order: None });
         }
         if text.is_empty() {
             return Err("an alternative of `pos` is empty".to_owned());
@@ -52,30 +36,16 @@ impl NeutrinoTracepoint {
             ));
         }
         let first = words().next().unwrap_or_default();
-        let Some(op) = Op::from_mnemonic(first) else {
+        let Some(order) = operations::operand_order(first) else {
             return Err(format!(
                 "unknown operation `{first}`: PRLX takes `pos` as an opcode, not as any text of a line"
             ));
         };
-        let family = match op {
-            Op::Ld | Op::Ldu | Op::Atom => Family::Load,
-            Op::St | Op::Red => Family::Store,
-            Op::Cp => Family::Copy,
-            Op::Bra | Op::Brx | Op::Ret | Op::Exit | Op::Trap => Family::Jump,
-            Op::Mma | Op::Wmma | Op::Wgmma | Op::Tcgen05 | Op::Ldmatrix | Op::Stmatrix | Op::Movmatrix => {
-                Family::Lists
-            }
-            Op::Call | Op::Bar | Op::Barrier | Op::Mbarrier | Op::Membar | Op::Fence => Family::Lists,
-            Op::Tex | Op::Tld4 | Op::Txq | Op::Suld | Op::Sust | Op::Sured | Op::Suq | Op::Multimem => {
-                Family::Lists
-            }
-            _ => Family::Compute,
-        };
-        Ok(NeutrinoTracepoint { opcode: text.to_owned(), family })
+        Ok(NeutrinoTracepoint { opcode: text.to_owned(), order: Some(order) })
     }
 
     pub fn kernel(&self) -> bool {
-        self.family == Family::Kernel
+        self.order.is_none()
     }
 
     /// Whether this tracepoint matches every instruction that `other` matches.
@@ -89,8 +59,8 @@ impl NeutrinoTracepoint {
 
     /// The tracepoints of the probe language that match the same instructions.
     pub fn tracepoints(&self, side: &str) -> String {
-        match self.family {
-            Family::Kernel => format!("kernel:{side}"),
+        match self.order {
+            None => format!("kernel:{side}"),
             // As text it was in `wmma.mma.sync` too.
             _ if self.opcode.starts_with("mma.") => {
                 format!("inst:{0}:{side}, inst:wmma.{0}:{side}", self.opcode)
@@ -111,23 +81,23 @@ impl NeutrinoTracepoint {
         };
         let name = helper.name();
         let no = |what: &str| Err(format!("`{name}` is not available at `{}`: {what}", self.opcode));
-        if self.kernel() {
+        let Some(order) = self.order else {
             return Err(format!("`{name}` is not available at `kernel`: this tracepoint has no instruction"));
-        }
+        };
         let input = |n: u8| Ok(format!("bits(in{n})"));
-        match (helper, self.family) {
-            (_, Family::Jump) => no("the operand is a label"),
-            (Helper::Bytes, Family::Load | Family::Store | Family::Copy) => Ok("size".to_owned()),
-            (Helper::Address, Family::Load | Family::Store) => Ok("address".to_owned()),
-            (Helper::Address, Family::Copy) => Ok("source".to_owned()),
+        match (helper, order) {
+            (_, Target) => no("the operand is a label"),
+            (Helper::Bytes, ResultAddress | Address | TwoAddresses) => Ok("size".to_owned()),
+            (Helper::Address, ResultAddress | Address) => Ok("address".to_owned()),
+            (Helper::Address, TwoAddresses) => Ok("source".to_owned()),
             (Helper::Bytes | Helper::Address, _) => no("the instruction has no single memory address"),
-            (_, Family::Lists) => no("the operands are lists of registers, or there are none"),
-            (Helper::Operand(0), Family::Store | Family::Copy) => Ok("address".to_owned()),
+            (_, Lists) => no("the operands are lists of registers, or there are none"),
+            (Helper::Operand(0), Address | TwoAddresses) => Ok("address".to_owned()),
             (Helper::Operand(0), _) if after => Ok("bits(out)".to_owned()),
             (Helper::Operand(0), _) => no("the instruction has not written it yet; use `after`"),
-            (Helper::Operand(1), Family::Load) => Ok("address".to_owned()),
-            (Helper::Operand(1), Family::Copy) => Ok("source".to_owned()),
-            (Helper::Operand(n), Family::Load | Family::Copy) => input(n - 2),
+            (Helper::Operand(1), ResultAddress) => Ok("address".to_owned()),
+            (Helper::Operand(1), TwoAddresses) => Ok("source".to_owned()),
+            (Helper::Operand(n), ResultAddress | TwoAddresses) => input(n - 2),
             (Helper::Operand(n), _) => input(n - 1),
         }
     }
@@ -135,8 +105,10 @@ impl NeutrinoTracepoint {
     /// Whether a value is an input that the instruction may overwrite.
     pub fn may_write_over(&self, value: &Value) -> bool {
         let Value::Helper(helper) = value else { return false };
-        match self.family {
-            Family::Load | Family::Compute => !matches!(helper, Helper::Operand(0) | Helper::Bytes),
+        match self.order {
+            Some(OperandOrder::ResultAddress | OperandOrder::Result) => {
+                !matches!(helper, Helper::Operand(0) | Helper::Bytes)
+            }
             _ => false,
         }
     }
@@ -145,8 +117,8 @@ impl NeutrinoTracepoint {
     pub fn names_address(&self, value: &Value) -> bool {
         match value {
             Value::Helper(Helper::Address) => true,
-            Value::Helper(Helper::Operand(0)) => matches!(self.family, Family::Store | Family::Copy),
-            Value::Helper(Helper::Operand(1)) => matches!(self.family, Family::Load | Family::Copy),
+            Value::Helper(Helper::Operand(0)) => matches!(self.order, Some(Address | TwoAddresses)),
+            Value::Helper(Helper::Operand(1)) => matches!(self.order, Some(ResultAddress | TwoAddresses)),
             _ => false,
         }
     }

@@ -82,7 +82,7 @@ fn programs_bind() {
         let program = RecordingRequest::of_probe(Arc::new(script));
         let mut probes = 0;
         for source in &sources {
-            let plan = Plan::resolve(&program, &ptx::read(source).0, source, name, &|_| None);
+            let plan = Plan::resolve(&program, &ptx::read(source).0, name, &|_| None);
             let actions = plan.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
             probes += actions.filter(|a| matches!(a, Action::Probe(_))).count();
             // Of `add`, some have lists or constants; the others ask nothing that is not there.

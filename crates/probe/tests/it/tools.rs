@@ -44,11 +44,11 @@ fn reason(why: &str) -> String {
         .join(" ")
 }
 
-fn plan(tool: &str, source: &str, module: &view::Module) -> Plan {
+fn plan(tool: &str, module: &view::Module) -> Plan {
     let script = parse(tool)
         .unwrap_or_else(|c| panic!("{}", c.iter().map(|c| c.render(tool, "x")).collect::<String>()));
     let program = RecordingRequest::of_probe(Arc::new(script));
-    Plan::resolve(&program, module, source, "corpus", &|_| None)
+    Plan::resolve(&program, module, "corpus", &|_| None)
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn every_tool_binds_to_every_module() {
     for (name, _, tool) in TOOLS {
         let mut bound = 0;
         let mut missed: BTreeMap<String, usize> = BTreeMap::new();
-        for (source, module) in &modules {
-            let plan = plan(tool, source, module);
+        for (_, module) in &modules {
+            let plan = plan(tool, module);
             let mut actions = plan.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
             bound += usize::from(actions.any(|a| matches!(a, Action::Probe(_) | Action::Count { .. })));
             for m in &plan.probe_state.unavailable {
@@ -170,7 +170,7 @@ impl Tool {
              .reg .f32 %f<5>;\n.file 1 \"k.cu\"\n.loc 1 1 1\n{instruction}\nret;\n}}\n"
         );
         let text = TOOLS.iter().find(|t| t.0 == tool).unwrap().2;
-        let plan = plan(text, &ptx, &ptx::read(&ptx).0);
+        let plan = plan(text, &ptx::read(&ptx).0);
         let (mut codes, mut counts) = (Vec::new(), Vec::new());
         for insertion in &plan.functions[0].insertions {
             match &insertion.action {
@@ -338,7 +338,7 @@ fn places_under_one_guard_are_counted_together() {
          .reg .pred %p<3>;\n.file 1 \"k.cu\"\n{lines}ret;\n}}\n"
     );
     let text = TOOLS.iter().find(|t| t.0 == "global-bytes").unwrap().2;
-    let plan = plan(text, &ptx, &ptx::read(&ptx).0);
+    let plan = plan(text, &ptx::read(&ptx).0);
     let counted = plan.functions[0].insertions.iter().filter_map(|i| match &i.action {
         Action::Count { counter, .. } => {
             let stretch = plan.probe_state.counters[*counter as usize].row;
@@ -367,7 +367,7 @@ fn acts(program: &str, instructions: &str) -> bool {
         ".version 8.0\n.target sm_90\n.address_size 64\n.shared .align 4 .b8 s[256];\n.visible .entry k() {{\n\
          .reg .b64 %rd<3>;\n.reg .b32 %r<9>;\n.reg .b16 %h<5>;\n.reg .pred %p<3>;\n{instructions}\nret;\n}}\n"
     );
-    let plan = plan(program, &ptx, &ptx::read(&ptx).0);
+    let plan = plan(program, &ptx::read(&ptx).0);
     plan.functions[0].insertions.iter().any(|i| matches!(i.action, Action::Probe(_) | Action::Count { .. }))
 }
 

@@ -22,6 +22,7 @@ mod report;
 mod tensor;
 
 use prlx_isa::ptx;
+use prlx_isa::ptx::opcode;
 use prlx_isa::view::Operand;
 
 use super::accesses::{AccessKind, WarpAccess};
@@ -155,7 +156,7 @@ fn role(launch: &Launch<'_>, step: u32) -> StepRole {
     else {
         return StepRole::None;
     };
-    let f = &i.form;
+    let f = opcode(i);
     match f.op {
         Some(ptx::Op::Fence) if f.has("proxy") && f.has("async") => StepRole::Fence,
         Some(ptx::Op::Cp) if f.has("bulk") && f.has("commit_group") => StepRole::Commit,

@@ -9,6 +9,7 @@
 //! Barriers of clusters are not checked.
 
 use prlx_isa::ptx;
+use prlx_isa::ptx::opcode;
 use prlx_trace::check::{Kind, Side};
 use rustc_hash::FxHashMap;
 
@@ -156,7 +157,7 @@ fn mismatched(launch: &Launch<'_>, log: &mut FindingLog, id: u32, arrivals: &[Ar
 /// Whether all lanes of a warp must arrive together: `bar`, and `barrier` with `.aligned`.
 fn aligned(launch: &Launch<'_>, step: u32) -> bool {
     findings::instruction(launch, step)
-        .is_some_and(|i| i.form.op == Some(ptx::Op::Bar) || i.form.has("aligned"))
+        .is_some_and(|i| opcode(i).op == Some(ptx::Op::Bar) || opcode(i).has("aligned"))
 }
 
 fn divergent(

@@ -1,6 +1,6 @@
 //! Selects logic, shifts and bit-field operations.
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Operand, Type};
 use prlx_lanes::bits::*;
 use prlx_lanes::{LaneFn, entry};
@@ -60,7 +60,7 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
                 imm })
         }
         Op::Prmt => {
-            let mode = match x.inst.form.mods.as_slice() {
+            let mode = match opcode(x.inst).mods.as_slice() {
                 [] => 0,
                 [m] => PRMT_MODES.iter().position(|(n,
                     _)| n == m).ok_or_else(|| unsupported(format!("`prmt` has no mode `.{m}`")))?,

@@ -1,6 +1,6 @@
 //! Selects comparisons and selections: `setp`, `set`, `selp`, `slct`, `testp`.
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Operand, Type};
 use prlx_lanes::compare::*;
 use prlx_lanes::half::{Bf16, F16, Half};
@@ -30,7 +30,7 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
         }
         Op::Slct => slct(x),
         Op::Testp => {
-            let property = match x.inst.form.mods.as_slice() {
+            let property = match opcode(x.inst).mods.as_slice() {
                 [m] => PROPERTIES
                     .iter()
                     .position(|p| p == m)
@@ -52,7 +52,7 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
 
 fn slct(x: &Selector) -> Result<AluOp, EmuError> {
     x.only(&["ftz"])?;
-    let &[t, by] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
+    let &[t, by] = opcode(x.inst).types.as_slice() else { return Err(x.untyped()) };
     macro_rules! all {
         ($op:ident) => {
             by_type!(x.simd, t; B16 | U16 | S16 => $op<u16>, B32 | U32 | S32 | F32 => $op<u32>, B64 | U64
@@ -70,7 +70,7 @@ fn slct(x: &Selector) -> Result<AluOp, EmuError> {
 
 /// The relation named, its flags, and those of the boolean operand and `.ftz`.
 fn relation(x: &Selector) -> Result<(u8, u64), EmuError> {
-    let mods = &x.inst.form.mods;
+    let mods = &opcode(x.inst).mods;
     let mut found = None;
     let mut flags = 0;
     for m in mods {
@@ -143,7 +143,7 @@ fn setp(x: &Selector) -> Result<AluOp, EmuError> {
 
 fn set(x: &Selector) -> Result<AluOp, EmuError> {
     let (rel, imm) = relation(x)?;
-    let d = x.inst.form.ty(0).unwrap_or_default();
+    let d = opcode(x.inst).ty(0).unwrap_or_default();
     let pair = matches!(x.ty, Type::F16x2 | Type::Bf16x2);
     // The result where the relation is true: all ones, or 1.
     let yes: u64 = match (d, pair) {

@@ -1,5 +1,6 @@
 //! Selects conversions (`cvt`).
 
+use prlx_isa::ptx::opcode;
 use prlx_isa::view::Type;
 use prlx_lanes::convert::*;
 use prlx_lanes::fp8;
@@ -20,7 +21,7 @@ const INTEGERS: [Type; 8] =
 /// The modifiers as an [`Args::imm`](prlx_lanes::Args::imm).
 fn flags(x: &Selector) -> Result<u64, EmuError> {
     let mut imm = 0;
-    for m in &x.inst.form.mods {
+    for m in &opcode(x.inst).mods {
         imm |= match m.as_str() {
             "ftz" => FTZ,
             "sat" => SAT,
@@ -81,14 +82,14 @@ macro_rules! by_int {
 fn pack(x: &Selector) -> Result<AluOp, EmuError> {
     // Integers of two bits are in no other instruction, and not in the table of types.
     x.only(&["pack", "sat", "u2", "s2"])?;
-    let bits = match (x.inst.form.types.as_slice(), x.has("u2") || x.has("s2")) {
+    let bits = match (opcode(x.inst).types.as_slice(), x.has("u2") || x.has("s2")) {
         ([Type::S32, Type::B32], true) => 2,
         ([Type::U4 | Type::S4, Type::S32, Type::B32], false) => 4,
         ([Type::U8 | Type::S8, Type::S32, Type::B32], false) => 8,
         ([Type::U16 | Type::S16, Type::S32], false) => 16,
         _ => return Err(x.untyped()),
     };
-    let signed = x.has("s2") || matches!(x.inst.form.types[0], Type::S4 | Type::S8 | Type::S16);
+    let signed = x.has("s2") || matches!(opcode(x.inst).types[0], Type::S4 | Type::S8 | Type::S16);
     let src = &[Type::S32, Type::S32, Type::B32][..if bits == 16 { 2 } else { 3 }];
     x.op(Some(entry::<PackInts>(x.simd)), Type::U32, src, bits | u64::from(signed) << 8)
 }
@@ -121,7 +122,7 @@ pub(super) fn select(x: &Selector) -> Result<AluOp, EmuError> {
     if x.has("pack") {
         return pack(x);
     }
-    let &[to, from] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
+    let &[to, from] = opcode(x.inst).types.as_slice() else { return Err(x.untyped()) };
     let imm = flags(x)?;
     if imm & 7 == 7 && to != Tf32 {
         return Err(unsupported("rounding `.rna` is for tf32 only"));

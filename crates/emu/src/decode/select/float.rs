@@ -1,6 +1,6 @@
 //! Selects arithmetic on binary32 and binary64.
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::Type;
 use prlx_lanes::float::*;
 use prlx_lanes::{LaneFn, entry};
@@ -11,7 +11,7 @@ use crate::error::{EmuError, unsupported};
 /// The rounding mode and flags as an [`Args::imm`]; `approx`, `full` and others must be in `extra`.
 fn flags(x: &Selector, extra: &[&str]) -> Result<u64, EmuError> {
     let mut imm = 0;
-    for m in &x.inst.form.mods {
+    for m in &opcode(x.inst).mods {
         imm |= match m.as_str() {
             "rn" => 0,
             "rz" => 1,

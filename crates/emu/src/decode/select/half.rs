@@ -1,6 +1,6 @@
 //! Selects arithmetic on binary16 and bfloat16.
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::Type;
 use prlx_lanes::half::{Bf16, F16};
 use prlx_lanes::half_float::*;
@@ -12,7 +12,7 @@ use crate::error::{EmuError, unsupported};
 /// Chooses an operation on 16-bit formats.
 pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
     let t = x.ty;
-    if x.inst.form.types.len() != 1 {
+    if opcode(x.inst).types.len() != 1 {
         return Err(x.untyped());
     }
     let extra: &[&str] = match op {
@@ -23,7 +23,7 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
         _ => &[],
     };
     let mut imm = 0;
-    for m in &x.inst.form.mods {
+    for m in &opcode(x.inst).mods {
         imm |= match m.as_str() {
             "rn" => 0,
             "ftz" if matches!(t, Type::Bf16 | Type::Bf16x2) && op != Op::Ex2 => {

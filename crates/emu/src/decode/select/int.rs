@@ -1,6 +1,6 @@
 //! Selects integer arithmetic.
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::Type;
 use prlx_lanes::int::*;
 use prlx_lanes::{LaneFn, Simd, entry};
@@ -20,7 +20,7 @@ fn chain(x: &Selector, kind: u8) -> Result<AluOp, EmuError> {
         _ if matches!(x.ty, S32 | S64) => by_type!(l, x.ty; S32 => Chain<u32, 4>, S64 => Chain<u64, 4>),
         _ => by_type!(l, x.ty; U32 | B32 => Chain<u32, 3>, U64 | B64 => Chain<u64, 3>),
     };
-    let carry_in = matches!(x.inst.form.op, Some(Op::Addc | Op::Subc | Op::Madc));
+    let carry_in = matches!(opcode(x.inst).op, Some(Op::Addc | Op::Subc | Op::Madc));
     let imm = if carry_in { CARRY_IN } else { 0 } | if x.has("cc") { CARRY_OUT } else { 0 };
     x.op(run, x.ty, &[x.ty; 3][..if kind >= 2 { 3 } else { 2 }], imm)
 }
@@ -119,7 +119,7 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
         }
         Op::Dp4a | Op::Dp2a => {
             x.only(if op == Op::Dp2a { &["lo", "hi"] } else { &[] })?;
-            let &[a, b] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
+            let &[a, b] = opcode(x.inst).types.as_slice() else { return Err(x.untyped()) };
             let bit = |on: bool, bit: u64| if on { bit } else { 0 };
             let imm = bit(a == Type::S32, 1) | bit(b == Type::S32, 2) | bit(op == Op::Dp2a,
                 4) | bit(x.has("hi"), 8);

@@ -30,7 +30,7 @@ mod mov;
 mod selector;
 mod video;
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Inst, Operand};
 use prlx_lanes::Simd;
 
@@ -44,8 +44,8 @@ use crate::error::{EmuError, unsupported};
 /// # Errors
 /// When there is none: what is missing, as a sentence without the instruction's own text.
 pub fn select(inst: &Inst, simd: Simd) -> Result<AluOp, EmuError> {
-    let x = Selector { inst, simd, ty: inst.form.types.last().copied().unwrap_or_default() };
-    let Some(op) = inst.form.op else {
+    let x = Selector { inst, simd, ty: opcode(inst).types.last().copied().unwrap_or_default() };
+    let Some(op) = opcode(inst).op else {
         return Err(unsupported("the operation is not in the table of PTX operations"));
     };
     let chosen = match op {

@@ -1,6 +1,7 @@
 //! What the selection of one operation family works with: the instruction, its type, and the operation that
 //! results.
 
+use prlx_isa::ptx::opcode;
 use prlx_isa::view::{Inst, Type};
 use prlx_lanes::{LaneFn, Simd};
 
@@ -32,7 +33,7 @@ pub struct Selector<'a> {
 impl Selector<'_> {
     /// Whether the opcode has a modifier.
     pub fn has(&self, modifier: &str) -> bool {
-        self.inst.form.has(modifier)
+        opcode(self.inst).has(modifier)
     }
     /// Whether the type is a floating-point one.
     pub fn is_float(&self) -> bool {
@@ -45,7 +46,7 @@ impl Selector<'_> {
     }
     /// Refuses every modifier that is not in `known`: an unknown one must not be ignored.
     pub fn only(&self, known: &[&str]) -> Result<(), EmuError> {
-        match self.inst.form.mods.iter().find(|m| !known.contains(&m.as_str())) {
+        match opcode(self.inst).mods.iter().find(|m| !known.contains(&m.as_str())) {
             Some(m) => Err(unsupported(format!("modifier `.{m}` is not implemented here"))),
             None => Ok(()),
         }
@@ -60,7 +61,7 @@ impl Selector<'_> {
     /// The error that refuses the types of the opcode.
     pub fn untyped(&self) -> EmuError {
         let types: Vec<String> =
-            self.inst.form.types.iter().map(|t| format!(".{t:?}").to_lowercase()).collect();
+            opcode(self.inst).types.iter().map(|t| format!(".{t:?}").to_lowercase()).collect();
         let later = ["e2m1", "e2m3", "e3m2", "ue8m0", "f32x2"];
         let why = if types.iter().any(|t| later.iter().any(|l| t.contains(l))) {
             ", which are for sm_100 and later"

@@ -1,6 +1,6 @@
 //! Selects video instructions.
 
-use prlx_isa::ptx::Op;
+use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Operand, Type, VideoSelector};
 use prlx_lanes::entry;
 use prlx_lanes::video::*;
@@ -70,7 +70,7 @@ pub(super) fn select(op: Op, x: &Selector) -> Result<AluOp, EmuError> {
         _ => &["sat"],
     });
     x.only(&names)?;
-    let signs = x.inst.form.types.iter().map(|t| match t {
+    let signs = opcode(x.inst).types.iter().map(|t| match t {
         Type::S32 => Ok(true),
         Type::U32 => Ok(false),
         _ => Err(x.untyped()),

@@ -9,7 +9,10 @@
 //! # Limitations
 //! Of two labels with the same name in one scope, the later one counts.
 
+use std::sync::Arc;
+
 use super::builder::{Builder, before_semicolon};
+use super::effects;
 use super::labels::{Label, label_name, label_scopes, mark_named};
 use super::markers::placed;
 use super::operands::Reader;
@@ -140,16 +143,11 @@ impl<'a> Builder<'_, 'a> {
     fn instruction(&mut self, statement: &Statement, function: &view::Function, scope_end: u32) -> Inst {
         let m = self.m;
         let form = m.form(statement).cloned().unwrap_or_default();
-        let (class, space) = match self.kinds.get(statement.form as usize) {
-            Some(Some(known)) => *known,
-            slot => {
-                let kind = (form.class(), form.space());
-                if slot.is_some() {
-                    self.kinds[statement.form as usize] = Some(kind);
-                }
-                kind
-            }
+        let known = match self.semantics.get_mut(statement.form as usize) {
+            Some(slot) => slot.get_or_insert_with(|| Arc::new(effects::semantics(&form))).clone(),
+            None => Arc::default(),
         };
+        let (class, space) = (known.class, known.space);
         let opcode = statement.opcode as usize;
         let guard = self.guard(statement, scope_end);
         let end = before_semicolon(m, statement.span);
@@ -162,7 +160,17 @@ impl<'a> Builder<'_, 'a> {
         let operands = reader.list((opcode + form.text.len()).min(end), end);
         let roles = semantics::roles(&form, &operands);
         let eval = semantics::eval(&form, &operands, function);
-        Inst { span: statement.span, class, guard, operands, roles, space, eval, form, ..Inst::default() }
+        Inst {
+            span: statement.span,
+            class,
+            guard,
+            operands,
+            roles,
+            space,
+            eval,
+            semantics: known,
+            ..Inst::default()
+        }
     }
 
     fn guard(&mut self, statement: &Statement, scope_end: u32) -> Option<Guard> {

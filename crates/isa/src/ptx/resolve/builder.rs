@@ -1,11 +1,13 @@
 //! The state while a module is resolved, and the declarations that module level and function bodies share.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::scopes::Names;
 use crate::ptx::syntax::declaration;
 use crate::ptx::syntax::tree::{SyntaxTree, span};
-use crate::view::{self, Diagnostic, FuncId, LocId, Space, Span, Symbol, SymbolId};
+use crate::view::{self, Diagnostic, FuncId, LocId, Semantics, Span, Symbol, SymbolId};
 
 /// The state while the view of a module is built.
 pub(super) struct Builder<'p, 'a> {
@@ -21,8 +23,8 @@ pub(super) struct Builder<'p, 'a> {
     pub inlined: Vec<String>,
     /// Index into `inlined`, by label in `.debug_str` and offset from it.
     pub labels: FxHashMap<(&'a str, usize), u32>,
-    /// Class and space of each opcode, once computed.
-    pub kinds: Vec<Option<(view::Class, Space)>>,
+    /// What each opcode says, once computed.
+    pub semantics: Vec<Option<Arc<Semantics>>>,
     /// In the current function: the latest location, by file number, line and column.
     pub places: FxHashMap<(u32, u32, u32), LocId>,
     /// The strings of `.debug_str` with their labels; read when first needed.

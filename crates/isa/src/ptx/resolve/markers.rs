@@ -3,6 +3,7 @@
 use super::builder::Builder;
 use super::labels::Label;
 use super::scopes::Meaning;
+use crate::ptx::opcode::opcode;
 use crate::ptx::ops::Op;
 use crate::ptx::syntax::tree::span;
 use crate::view::{Class, Inst, InstId, Marker, Operand, PassedBy};
@@ -17,8 +18,9 @@ impl<'a> Builder<'_, 'a> {
     pub(super) fn payload(&mut self, insts: &[Inst]) -> Vec<Operand> {
         let names = PAYLOAD.map(|name| self.names.lookup(name));
         let mut found = [None, None];
-        let moved =
-            |inst: &&Inst| inst.form.op == Some(Op::Mov) && inst.guard.is_none() && inst.operands.len() == 2;
+        let moved = |inst: &&Inst| {
+            opcode(inst).op == Some(Op::Mov) && inst.guard.is_none() && inst.operands.len() == 2
+        };
         for inst in insts.iter().rev().take(PAYLOAD.len()).take_while(moved) {
             let [Operand::Reg(to), from] = &inst.operands[..] else { break };
             let own = |meaning: &Option<Meaning>| matches!(meaning, Some(Meaning::Reg(r)) if r == to);

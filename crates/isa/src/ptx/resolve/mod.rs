@@ -4,14 +4,17 @@
 mod blocks;
 mod body;
 mod builder;
+mod effects;
 mod initializer;
 mod labels;
 mod locations;
 mod markers;
 mod module;
 mod operands;
+mod order;
 mod scopes;
 mod semantics;
 mod special_registers;
 
+pub use effects::semantics;
 pub use module::{read, view, view_of};

@@ -37,12 +37,16 @@ pub fn view_of(m: &SyntaxTree<'_>, wanted: impl Fn(&str) -> bool) -> (view::Modu
         m,
         names: Names::default(),
         diagnostics: vec![],
-        out: view::Module::default(),
+        out: view::Module {
+            text: m.source.into(),
+            digest: crate::digest(m.source.as_bytes()),
+            ..view::Module::default()
+        },
         files: FxHashMap::default(),
         locs: FxHashMap::default(),
         inlined: vec![String::new()],
         labels: FxHashMap::default(),
-        kinds: vec![None; m.forms.len()],
+        semantics: vec![None; m.forms.len()],
         places: FxHashMap::default(),
         strings: None,
         budget: m.source.len().saturating_mul(64).saturating_add(1 << 24),

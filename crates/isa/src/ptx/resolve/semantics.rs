@@ -8,6 +8,7 @@
 //! # Limitations
 //! The carry flag of `.cc` is no operand. Instructions that use it have no [`Eval`].
 
+use super::effects::relation;
 use crate::ptx::opcode::Opcode;
 use crate::ptx::ops::Op;
 use crate::view::{Base, Eval, Function, FunctionKind, Operand, Role, Space, Type};
@@ -131,7 +132,7 @@ pub fn eval(form: &Opcode, operands: &[Operand], function: &Function) -> Option<
         Op::Xor => Eval::Xor,
         Op::Not => Eval::Not,
         Op::Selp if integer => Eval::Select,
-        Op::Setp if operands.len() == 3 => compare(form)?,
+        Op::Setp if operands.len() == 3 => relation(form)?,
         _ if !integer => return None,
         Op::Add => Eval::Add,
         Op::Sub => Eval::Sub,
@@ -154,17 +155,6 @@ pub fn eval(form: &Opcode, operands: &[Operand], function: &Function) -> Option<
         _ => return None,
     };
     Some((what, ty))
-}
-
-fn compare(form: &Opcode) -> Option<Eval> {
-    Some(match form.one_of(&["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"])? {
-        "eq" => Eval::Eq,
-        "ne" => Eval::Ne,
-        "lt" | "lo" => Eval::Lt,
-        "le" | "ls" => Eval::Le,
-        "gt" | "hi" => Eval::Gt,
-        _ => Eval::Ge,
-    })
 }
 
 /// A load of a kernel parameter at a constant address.

@@ -1,6 +1,6 @@
 //! Parses tracepoints: `inst:ld.global:end`.
 
-use prlx_isa::ptx::Op;
+use prlx_isa::operations;
 
 use super::super::ast::{Side, Tracepoint, What};
 use super::super::error::{ProbeError, nearest};
@@ -108,10 +108,10 @@ fn words(opcode: &Part) -> Parsed<Vec<String>> {
         return Err(error.help("for example `inst:ld.global`, without quotes"));
     }
     let operation = &words[0];
-    if !Op::ALL.iter().any(|op| pattern::any(std::slice::from_ref(operation), op.mnemonic())) {
+    if !operations::mnemonics().any(|name| pattern::any(std::slice::from_ref(operation), name)) {
         let span = opcode.span.start..opcode.span.start + operation.len();
         let error = ProbeError::new(span, format!("unknown operation `{operation}`"));
-        return Err(match nearest(operation, Op::ALL.iter().map(|op| op.mnemonic())) {
+        return Err(match nearest(operation, operations::mnemonics()) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error.help("docs/ops.md lists the operations"),
         });
