@@ -51,5 +51,8 @@ pub fn rewrite(
     let edits = ptx(source, &module, &plan)?;
     let text = apply(source, &edits);
     verify(source, &text, &module, &plan)?;
+    if let Some(text) = prlx_isa::ptx::with_optional_lines(&text) {
+        verify(source, &text, &module, &plan)?;
+    }
     Ok(Rewrite { plan, text, module })
 }

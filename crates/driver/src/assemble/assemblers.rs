@@ -9,6 +9,7 @@ use std::env;
 use std::path::PathBuf;
 
 use prlx_isa::image::Target;
+use prlx_isa::ptx::with_optional_lines;
 use prlx_trace::kernel::ThreadResources;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -25,6 +26,9 @@ pub const PTXAS: &str = "PRLX_PTXAS";
 
 /// Environment variable: path of the nvJitLink library to use.
 pub const NVJITLINK: &str = "PRLX_NVJITLINK";
+
+/// What ptxas and nvJitLink say if predicate registers run out (error C7600 of CUDA 12 and 13).
+const NO_REGISTERS: &str = "Register allocation failed";
 
 /// Installed assemblers, with the cache of their results.
 #[derive(Debug, Default)]
@@ -95,8 +99,8 @@ impl Assemblers {
         Ok(code)
     }
 
-    /// Assembles `ptx` with one of [`Self::tools`] and additional options. Takes the result from the cache if
-    /// it is there.
+    /// Assembles `ptx` with one of [`Self::tools`] and additional options. If the assembler finds no registers
+    /// for it, its optional lines become code. Takes the result from the cache if it is there.
     ///
     /// # Errors
     /// See [`AssembleError`].
@@ -117,7 +121,12 @@ impl Assemblers {
         if let Some(code) = self.cache.as_ref().and_then(|cache| cache.get(key)) {
             return Ok(code);
         }
-        let made = tool.assemble(ptx, target, more)?;
+        let made = tool.assemble(ptx, target, more).or_else(|e| match (e, with_optional_lines(ptx)) {
+            (AssembleError::InvalidCode(e), Some(ptx)) if e.message.contains(NO_REGISTERS) => {
+                tool.assemble(&ptx, target, more)
+            }
+            (e, _) => Err(e),
+        })?;
         if let Some(cache) = &self.cache {
             cache.put(key, &made);
         }

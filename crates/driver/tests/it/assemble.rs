@@ -79,6 +79,32 @@ fn every_assembler_makes_the_kernel_for_the_target() {
     }
 }
 
+/// A stand-in for ptxas that runs out of registers while the code has optional lines, and else copies it.
+#[test]
+fn optional_lines_are_used_where_registers_run_out() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder("optional-lines");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("ptxas");
+    let script = "#!/bin/sh
+if [ \"$1\" = --version ]; then echo a stand-in; exit; fi
+for last; do :; done
+if grep -q //prlx-optional \"$last\"; then echo \"fatal (C7600) Register allocation failed\"; exit 1; fi
+if grep -q wrong \"$last\"; then echo \"fatal another error\"; exit 1; fi
+cp \"$last\" cubin\n";
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let tools = Assemblers { tools: vec![Assembler::ptxas(&path).unwrap()], cache: None };
+    let assemble = |text: &str| tools.assemble(&tools.tools[0], text, sm("sm_90"), &[]);
+    assert_eq!(assemble("a\n//prlx-optional b\nc").unwrap(), b"a\nb\nc");
+    assert_eq!(assemble("a\n// b").unwrap(), b"a\n// b");
+    let wrong = assemble("wrong\n//prlx-optional b");
+    assert!(
+        matches!(&wrong, Err(AssembleError::InvalidCode(e)) if e.message.contains("another")),
+        "{wrong:?}"
+    );
+}
+
 #[test]
 fn what_was_made_is_found_again_until_something_differs() {
     let folder = folder("found-again");

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use prlx_isa::ptx::OPTIONAL;
 use prlx_isa::view::{Function, Guard};
 use rustc_hash::FxHashSet;
 
@@ -50,6 +51,14 @@ impl<'a> Snippet<'a> {
                 expand(&mut self.body, line, self.prefix, &number);
             }
         }
+    }
+
+    /// Adds an instruction that only a second attempt of assembling uses.
+    pub fn optional(&mut self, template: &str) {
+        let number = self.number();
+        self.body.push_str("\n\t");
+        self.body.push_str(OPTIONAL);
+        expand(&mut self.body, template, self.prefix, &number);
     }
 
     /// Declares a register of the snippet.

@@ -6,12 +6,14 @@
 
 mod opcode;
 mod ops;
+mod optional;
 mod prune;
 mod resolve;
 mod syntax;
 
 pub use opcode::{Opcode, opcode};
 pub use ops::{Op, TableClass};
+pub use optional::{OPTIONAL, with_optional_lines};
 pub use prune::{Pruned, prune};
 pub use resolve::{read, semantics, view, view_of};
 pub use syntax::parser::{parse, truncation};

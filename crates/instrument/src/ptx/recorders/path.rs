@@ -20,8 +20,9 @@ impl Lowering<'_> {
     /// Appends the bits of a decision, without a branch even if guarded.
     ///
     /// The assembler evaluates a long chain of bits at its end, and then runs out of predicates ("Register
-    /// allocation failed with register count of '7'"), as in the radix sort of CUB. `ends_chain` makes it
-    /// evaluate the word here, by a test for 0 that never holds.
+    /// allocation failed with register count of '7'"), as in the radix sort of CUB. `ends_chain` adds optional
+    /// lines that make it evaluate the word here, by a test for 0 that never holds. They cost time, so only
+    /// a second attempt of assembling uses them.
     pub(in crate::ptx) fn bits(
         &self,
         s: &mut Snippet<'_>,
@@ -35,7 +36,7 @@ impl Lowering<'_> {
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
         if width(ty) == Width::Bit {
             if ends_chain {
-                s.ptx("setp.eq.u32 %~r, %~word, 0;");
+                s.optional("setp.eq.u32 %~r, %~word, 0;");
             }
             match guard {
                 None => s.ptx(&format!("shl.b32 %~word, %~word, 1;\n@{name} or.b32 %~word, %~word, 1;")),
@@ -49,7 +50,7 @@ impl Lowering<'_> {
                 }
             }
             if ends_chain {
-                s.ptx("@%~r mov.u32 %~word, 1;");
+                s.optional("@%~r mov.u32 %~word, 1;");
             }
             return;
         }
