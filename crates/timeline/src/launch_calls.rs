@@ -1,6 +1,6 @@
 //! Launch calls of the host, on the axis of the tracks.
 
-use prlx_trace::Picos;
+use prlx_trace::{Picos, SignedPicos};
 
 /// The launch calls of a program's host, on the axis of the tracks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,7 +22,7 @@ pub struct HostClock {
     pub bounds: [u64; 2],
 }
 
-/// A launch call of the host. Times are picoseconds on the axis of the tracks; negative before its begin.
+/// A launch call of the host. Times are on the axis of the tracks.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Call {
     /// Number of the launch in its process.
@@ -40,25 +40,25 @@ pub struct Call {
     /// Number of the thread, by order of its first launch.
     pub thread: u32,
     /// When the program made the call.
-    pub start: i64,
+    pub start: SignedPicos,
     /// When the driver was called, and when it returned. Recording takes the time from `start` until then.
-    pub called: Option<[i64; 2]>,
+    pub called: Option<[SignedPicos; 2]>,
     /// Begin and end of the kernel, from its tracks.
-    pub ran: Option<[i64; 2]>,
+    pub ran: Option<[SignedPicos; 2]>,
     /// When the host learned that the kernel had ended.
-    pub seen: Option<i64>,
+    pub seen: Option<SignedPicos>,
     /// The thread's last wait for a device before the call: begin, end, and end of the delay by recording.
-    pub waited: Option<[i64; 3]>,
+    pub waited: Option<[SignedPicos; 3]>,
 }
 
 impl Call {
     /// Time before which the kernel cannot have begun.
-    pub fn at(&self) -> i64 {
+    pub fn at(&self) -> SignedPicos {
         self.called.map_or(self.start, |[at, _]| at)
     }
 
     /// All times of the call.
-    fn times(&mut self) -> impl Iterator<Item = &mut i64> {
+    fn times(&mut self) -> impl Iterator<Item = &mut SignedPicos> {
         let ran = self.called.iter_mut().chain(&mut self.ran).flatten();
         let more = ran.chain(&mut self.seen).chain(self.waited.iter_mut().flatten());
         [&mut self.start].into_iter().chain(more)
@@ -68,7 +68,6 @@ impl Call {
 impl Host {
     /// Moves all times back.
     pub(crate) fn back(&mut self, by: Picos) {
-        let by = i64::try_from(by.0).unwrap_or(i64::MAX);
-        self.calls.iter_mut().flat_map(Call::times).for_each(|at| *at = at.saturating_sub(by));
+        self.calls.iter_mut().flat_map(Call::times).for_each(|at| *at = at.earlier(by));
     }
 }

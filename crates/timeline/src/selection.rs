@@ -4,7 +4,7 @@
 //! Notes count everything that was dropped. Spans across the edge of the time window stay whole, and so do
 //! the spans around those that stay.
 
-use prlx_trace::Picos;
+use prlx_trace::{Picos, SignedPicos};
 
 use crate::model::{Role, Timeline, Track};
 
@@ -52,8 +52,8 @@ impl Selection {
             moments += m;
             true
         });
-        let edge = |at: Picos| i64::try_from(at.0).unwrap_or(i64::MAX);
-        let (from, to) = (self.from.map_or(i64::MIN, edge), self.to.map_or(i64::MAX, edge));
+        let from = self.from.map_or(SignedPicos::MIN, SignedPicos::from);
+        let to = self.to.map_or(SignedPicos::MAX, SignedPicos::from);
         let before = timeline.host.calls.len();
         timeline
             .host

@@ -258,6 +258,43 @@ impl From<Nanos> for Picos {
     }
 }
 
+/// Picoseconds on a timeline's axis; negative before its begin.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, serde::Serialize)]
+pub struct SignedPicos(pub i64);
+
+impl SignedPicos {
+    /// The earliest time.
+    pub const MIN: SignedPicos = SignedPicos(i64::MIN);
+    /// The latest time.
+    pub const MAX: SignedPicos = SignedPicos(i64::MAX);
+
+    /// The time `by` later. It saturates.
+    #[must_use]
+    pub fn later(self, by: Picos) -> SignedPicos {
+        SignedPicos(self.0.saturating_add_unsigned(by.0))
+    }
+    /// The time `by` earlier. It saturates.
+    #[must_use]
+    pub fn earlier(self, by: Picos) -> SignedPicos {
+        SignedPicos(self.0.saturating_sub_unsigned(by.0))
+    }
+    /// The time from here until `end`; zero if `end` is earlier.
+    pub fn until(self, end: SignedPicos) -> Picos {
+        Picos(if end > self { end.0.abs_diff(self.0) } else { 0 })
+    }
+    /// The time on an axis that begins here; zero before its begin.
+    pub fn on_axis(self) -> Picos {
+        Picos(u64::try_from(self.0).unwrap_or(0))
+    }
+}
+
+impl From<Picos> for SignedPicos {
+    /// Times above 106 days saturate.
+    fn from(at: Picos) -> SignedPicos {
+        SignedPicos(i64::try_from(at.0).unwrap_or(i64::MAX))
+    }
+}
+
 impl Picos {
     /// Whole nanoseconds, rounded down.
     pub const fn nanos(self) -> Nanos {

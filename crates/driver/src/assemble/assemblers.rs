@@ -99,8 +99,8 @@ impl Assemblers {
         Ok(code)
     }
 
-    /// Assembles `ptx` with one of [`Self::tools`] and additional options. If the assembler finds no registers
-    /// for it, its optional lines become code. Takes the result from the cache if it is there.
+    /// Assembles `ptx` with one of [`Self::tools`] and additional options. If the assembler finds no
+    /// registers for it, its optional lines become code. Takes the result from the cache if it is there.
     ///
     /// # Errors
     /// See [`AssembleError`].

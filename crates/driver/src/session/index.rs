@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use prlx_trace::Trace;
+use prlx_trace::{Nanos, Trace};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -33,7 +33,7 @@ pub struct SessionIndex {
     /// Signal that ended the program.
     pub signal: Option<i32>,
     /// Wall time of the program.
-    pub nanos: u64,
+    pub nanos: Nanos,
     /// One entry for each file.
     pub processes: Vec<ProcessEntry>,
 }
@@ -101,7 +101,7 @@ impl SessionIndex {
         command: Vec<String>,
         code: Option<i32>,
         signal: Option<i32>,
-        nanos: u64,
+        nanos: Nanos,
         processes: Vec<ProcessEntry>,
     ) -> SessionIndex {
         SessionIndex { format: FORMAT.into(), version: VERSION, command, code, signal, nanos, processes }

@@ -64,7 +64,7 @@ fn processes_come_by_rank_and_start() {
     assert!(entries[4].incomplete.as_ref().is_some_and(|why| why.contains("no recording")), "{entries:?}");
     assert_eq!(session.read(&session.files[1]).unwrap().launches.len(), 2);
 
-    let index = SessionIndex::new(vec!["app".into()], None, Some(9), 12, entries);
+    let index = SessionIndex::new(vec!["app".into()], None, Some(9), prlx_trace::Nanos(12), entries);
     index.write(&folder).unwrap();
     assert_eq!(Session::open(&folder).unwrap().index, Some(index));
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use prlx_timeline::{Call, HostClock, HostSummary, Timeline};
-use prlx_trace::Picos;
+use prlx_trace::{Picos, SignedPicos};
 
 use crate::format::Style;
 use crate::format::percent;
@@ -179,12 +179,12 @@ impl HostSpan {
 /// The rows of a timeline's host and streams.
 pub(super) fn rows(t: &Timeline) -> HostRows {
     let early = |c: &Call| c.waited.map_or(c.start, |[at, ..]| at.min(c.start)).min(c.at());
-    let first = t.host.calls.iter().map(early).min().unwrap_or(0);
-    let lead = if first < 0 { first.unsigned_abs() } else { 0 };
-    let moved = |at: i64| Picos(u64::try_from(i128::from(at) + i128::from(lead)).unwrap_or(0));
+    let first = t.host.calls.iter().map(early).min().unwrap_or_default();
+    let lead = first.until(SignedPicos(0));
+    let moved = |at: SignedPicos| at.later(lead).on_axis();
     let mut threads: BTreeMap<u32, Vec<HostSpan>> = BTreeMap::new();
     let mut streams: BTreeMap<(u32, u32), Vec<HostSpan>> = BTreeMap::new();
-    let mut waits: BTreeMap<u32, i64> = BTreeMap::new();
+    let mut waits: BTreeMap<u32, SignedPicos> = BTreeMap::new();
     for call in &t.host.calls {
         let of = |what, begin: Picos, end: Picos| HostSpan {
             what,
@@ -229,7 +229,7 @@ pub(super) fn rows(t: &Timeline) -> HostRows {
     let rows = threads.chain(streams).flat_map(|(name, spans)| {
         non_overlapping(spans).into_iter().map(move |spans| HostRow { name: name.clone(), spans })
     });
-    HostRows { lead: Picos(lead), rows: rows.collect() }
+    HostRows { lead, rows: rows.collect() }
 }
 
 /// Distributes spans over as few rows as needed so that none overlap.

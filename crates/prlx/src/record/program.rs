@@ -18,6 +18,7 @@ use anyhow::{Context, Result, bail};
 use prlx_analyze::survey::Survey;
 use prlx_driver::LAUNCH_FILE;
 use prlx_driver::session::{Options, ProcessEntry, Session, SessionIndex, VARIABLE, captured_launch};
+use prlx_trace::Nanos;
 
 use super::supervisor::Supervisor;
 use super::{environment, library, session_folder, start_error};
@@ -102,7 +103,7 @@ pub fn run_program(
         }
         start_error::explain(program, &e)
     })?;
-    let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let nanos = Nanos(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
     // The program's exit code stays its own, even if the index cannot be written.
     // A caller that prints a report uses captured launches itself.
@@ -140,7 +141,7 @@ pub fn discard_empty_recording(folder: &Path, ended: &Ended) {
 fn conclude(
     folder: &Path,
     command: Vec<String>,
-    (status, nanos): (ExitStatus, u64),
+    (status, nanos): (ExitStatus, Nanos),
     (options, announced): (&Options, bool),
     monitor: &Monitor<'_>,
 ) -> Result<u64> {

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use prlx_trace::Picos;
+use prlx_trace::{Picos, SignedPicos};
 
 use crate::launch_calls::{Call, HostClock};
 use crate::model::Timeline;
@@ -78,8 +78,8 @@ pub struct GapCauses {
 pub struct Gap {
     /// The device's ordinal.
     pub device: u32,
-    /// Begin of the gap in picoseconds on the axis of the tracks; may be negative.
-    pub begin: i64,
+    /// Begin of the gap, on the axis of the tracks.
+    pub begin: SignedPicos,
     /// Length of the gap.
     pub time: Picos,
     /// Number of the launch that ends the gap.
@@ -93,22 +93,18 @@ pub struct Gap {
     pub beside: u64,
 }
 
-fn between(from: i64, to: i64) -> Picos {
-    Picos(if to > from { to.abs_diff(from) } else { 0 })
-}
-
 /// What was in the way of a launch from `begin` on, until its kernel began.
-fn why(call: &Call, begin: i64, end: i64) -> GapCauses {
+fn why(call: &Call, begin: SignedPicos, end: SignedPicos) -> GapCauses {
     let called = call.at().clamp(begin, end);
     let started = call.start.clamp(begin, called);
     let [from, until, on] = call.waited.unwrap_or([begin; 3]).map(|at| at.clamp(begin, started));
-    let waited = between(from, until);
-    let held = between(until, on);
+    let waited = from.until(until);
+    let held = until.until(on);
     GapCauses {
         waited,
-        host: between(begin, started) - waited - held,
-        recording: held + between(started, called),
-        launched: between(called, end),
+        host: begin.until(started) - waited - held,
+        recording: held + started.until(called),
+        launched: called.until(end),
     }
 }
 
@@ -119,24 +115,24 @@ pub(super) fn together(t: &Timeline) -> Option<HostSummary> {
         return None;
     }
     let delays: Vec<(Picos, u64)> =
-        calls.iter().filter_map(|c| Some((between(c.at(), c.ran?[0]), c.number))).collect();
+        calls.iter().filter_map(|c| Some((c.at().until(c.ran?[0]), c.number))).collect();
     let mut out = HostSummary {
         launches: calls.len() as u64,
         threads: calls.iter().map(|c| c.thread).collect::<BTreeSet<_>>().len() as u64,
         worst: delays.iter().max_by_key(|d| d.0).map_or(0, |d| d.1),
         delay: quantiles(delays.into_iter().map(|d| d.0).collect()),
-        call: quantiles(calls.iter().filter_map(|c| c.called.map(|[a, b]| between(a, b))).collect()),
+        call: quantiles(calls.iter().filter_map(|c| c.called.map(|[a, b]| a.until(b))).collect()),
         recording: quantiles(
-            calls.iter().filter_map(|c| c.called.map(|[at, _]| between(c.start, at))).collect(),
+            calls.iter().filter_map(|c| c.called.map(|[at, _]| c.start.until(at))).collect(),
         ),
         ..HostSummary::default()
     };
     for clock in &t.host.clocks {
         let of = || calls.iter().filter(|c| c.device == clock.device);
-        let mut ran: Vec<([i64; 2], &Call)> = of().filter_map(|c| Some((c.ran?, c))).collect();
+        let mut ran: Vec<([SignedPicos; 2], &Call)> = of().filter_map(|c| Some((c.ran?, c))).collect();
         ran.sort_by_key(|(range, call)| (*range, call.number));
         let mut idle = DeviceIdle { clock: clock.clone(), ..DeviceIdle::default() };
-        let mut before: Option<([i64; 2], u64)> = None;
+        let mut before: Option<([SignedPicos; 2], u64)> = None;
         for ([begin, end], call) in ran {
             let Some((all, number)) = &mut before else {
                 before = Some(([begin, end], call.number));
@@ -146,7 +142,7 @@ pub(super) fn together(t: &Timeline) -> Option<HostSummary> {
                 let (first, last) = ((*number).min(call.number), (*number).max(call.number));
                 let beside =
                     of().filter(|c| c.tracks.is_none() && (first..last).contains(&c.number)).count() as u64;
-                let (time, why) = (between(all[1], begin), why(call, all[1], begin));
+                let (time, why) = (all[1].until(begin), why(call, all[1], begin));
                 let (launch, kernel) = (call.number, call.kernel.clone());
                 out.gaps.push(Gap { device: clock.device, begin: all[1], time, launch, kernel, why, beside });
                 idle.gaps += 1;
@@ -160,7 +156,7 @@ pub(super) fn together(t: &Timeline) -> Option<HostSummary> {
                 (all[1], *number) = (end, call.number);
             }
         }
-        idle.time = before.map_or(Picos(0), |([begin, end], _)| between(begin, end));
+        idle.time = before.map_or(Picos(0), |([begin, end], _)| begin.until(end));
         out.devices.push(idle);
     }
     out.gaps.sort_by_key(|g| (std::cmp::Reverse(g.time), g.begin));

@@ -23,7 +23,7 @@ pub(crate) mod host_clock;
 use std::collections::BTreeMap;
 
 use prlx_trace::mark::Anchor;
-use prlx_trace::{ClockReading, Cycles, Nanos, Picos};
+use prlx_trace::{ClockReading, Cycles, Nanos, Picos, SignedPicos};
 
 use crate::clock::curve::{Curve, Moment, Rate};
 
@@ -221,12 +221,11 @@ impl Fit {
         self.groups.get(*self.of.get(&sm)?)
     }
 
-    /// When a clock showed that, in picoseconds since the origin; negative before it. `None` if the clock has
-    /// no anchor.
-    pub fn time(&self, reading: ClockReading) -> Option<i64> {
+    /// When a clock showed that, on an axis that begins at the origin. `None` if the clock has no anchor.
+    pub fn time(&self, reading: ClockReading) -> Option<SignedPicos> {
         let group = self.group(reading.domain.0)?;
         let since = i128::from(reading.cycles.0) - i128::from(group.clock.0);
-        Some((group.curve.time(since as f64) * 1000.0).round() as i64)
+        Some(SignedPicos((group.curve.time(since as f64) * 1000.0).round() as i64))
     }
 
     /// A clock that the multiprocessor's anchors begin with.
@@ -244,7 +243,7 @@ mod tests {
 
     /// [`Fit::time`] of one SM's clock.
     fn time(fit: &Fit, sm: u32, cycles: u64) -> Option<i64> {
-        fit.time(ClockReading { domain: ClockDomain(sm), cycles: Cycles(cycles) })
+        Some(fit.time(ClockReading { domain: ClockDomain(sm), cycles: Cycles(cycles) })?.0)
     }
 
     /// Numbers from a seed.

@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::mark::Marks;
 use prlx_trace::names::display_name;
-use prlx_trace::{Nanos, Picos, Trace};
+use prlx_trace::{Nanos, Picos, SignedPicos, Trace};
 
 use crate::clock::host_clock::{Bound, ClockOffset};
 use crate::launch_calls::{Call, HostClock};
 use crate::model::Timeline;
 
-/// What the host said of its launches, on an axis of picoseconds that begins `room` before the `origin` of
+/// What the host said of its launches, on an axis that begins `room` before the `origin` of
 /// the timer.
-pub(super) fn place(trace: &Trace, origin: Nanos, tick: Nanos, room: i64, out: &mut Timeline) {
+pub(super) fn place(trace: &Trace, origin: Nanos, tick: Nanos, room: Picos, out: &mut Timeline) {
     let mut left: BTreeMap<u64, Vec<&Marks>> = BTreeMap::new();
     for marks in &trace.marks {
         left.entry(marks.launch).or_default().push(marks);
@@ -55,7 +55,7 @@ pub(super) fn place(trace: &Trace, origin: Nanos, tick: Nanos, room: i64, out: &
             continue;
         };
         let ps = |nanos: f64| (nanos * 1000.0).round() as i64;
-        let time = |at: Nanos| ps(ahead.timer(since(at))).saturating_add(room);
+        let time = |at: Nanos| SignedPicos(ps(ahead.timer(since(at)))).later(room);
         let mut within = 0.0f64;
         for l in launches.iter().filter(|l| l.ordinal == device) {
             let host = l.host.unwrap_or_default();
@@ -64,7 +64,6 @@ pub(super) fn place(trace: &Trace, origin: Nanos, tick: Nanos, room: i64, out: &
                 trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
             let tracks = out.launches.iter().position(|known| known.number == l.number);
             let ran = tracks.and_then(|i| ranges[i]);
-            let whole = |at: Picos| i64::try_from(at.0).unwrap_or(i64::MAX);
             out.host.calls.push(Call {
                 number: l.number,
                 kernel: function.map(|f| display_name(&f.name)).unwrap_or_default(),
@@ -74,7 +73,7 @@ pub(super) fn place(trace: &Trace, origin: Nanos, tick: Nanos, room: i64, out: &
                 thread: host.thread,
                 start: time(l.start),
                 called: host.called.map(|(at, answered)| [at, answered].map(time)),
-                ran: ran.map(|all| all.map(whole)),
+                ran: ran.map(|all| all.map(SignedPicos::from)),
                 seen: host.seen.map(time),
                 waited: host.waited.map(|(at, end)| [at, end, end.saturating_add(host.held)].map(time)),
             });

@@ -25,8 +25,8 @@ use crate::model::{Axis, Calibration, Launch, Moment, Region, Span, Sum, Timelin
 use crate::read::pairing::{Pairing, PairingFaults};
 use prlx_trace::names::display_name;
 
-/// Picoseconds that times are moved by while they are made: they may lie a little before the first anchor.
-const ROOM: i64 = 1 << 40;
+/// How far times are moved while they are made: they may lie a little before the first anchor.
+const ROOM: Picos = Picos(1 << 40);
 
 /// Maximum resident threads per SM of a kernel with so many registers per thread. A property of the device.
 pub type ThreadsPerSm = fn(registers: u32) -> u32;
@@ -257,10 +257,7 @@ impl Work<'_> {
             );
         };
         let clock = |cycles: Cycles| ClockReading { domain: ClockDomain(recorded.sm), cycles };
-        let time = |cycles: Cycles| {
-            let at = self.fit.time(clock(cycles)).unwrap_or(0).saturating_add(ROOM);
-            Picos(at.max(0).cast_unsigned())
-        };
+        let time = |cycles: Cycles| self.fit.time(clock(cycles)).unwrap_or_default().later(ROOM).on_axis();
         let begin = recorded.begin.map(|a| time(a.cycles));
         let end = recorded.end.map(|a| time(a.cycles));
         let range = [begin.or(clocks.first().map(|c| time(*c))), end.or(clocks.last().map(|c| time(*c)))]
