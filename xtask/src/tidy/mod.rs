@@ -69,6 +69,9 @@ const EDGES: &[(&str, &[&str])] = &[
 const PURE: &[&str] =
     &["trace", "lanes", "isa", "plan", "probe", "instrument", "analyze", "timeline", "legacy", "present"];
 
+/// Libraries that know no instruction set: what an instruction does, they ask its neutral semantics.
+const NEUTRAL: &[&str] = &["plan", "probe", "analyze", "timeline", "present"];
+
 /// Lines that a source file should not pass; tables and tests may.
 const LONG: usize = 800;
 
@@ -158,7 +161,9 @@ fn sources(wrong: &mut Vec<String>) -> Result<()> {
         if !name.ends_with("tidy/prose.rs") {
             prose::rust(&name, &text, wrong);
         }
-        let pure = PURE.iter().any(|c| name.starts_with(&format!("crates/{c}/src/")));
+        let of = |crates: &[&str]| crates.iter().any(|c| name.starts_with(&format!("crates/{c}/src/")));
+        let neutral = of(NEUTRAL);
+        let pure = of(PURE);
         for (i, line) in text.lines().take(code).enumerate() {
             let line = line.trim_start();
             if pure
@@ -166,6 +171,9 @@ fn sources(wrong: &mut Vec<String>) -> Result<()> {
                 && ["std::fs", "std::env", "println!", "eprintln!"].iter().any(|w| line.contains(w))
             {
                 wrong.push(format!("{name}:{}: no files, environment or printing in this crate", i + 1));
+            }
+            if neutral && line.contains("ptx::") {
+                wrong.push(format!("{name}:{}: this crate knows no instruction set", i + 1));
             }
         }
     }

@@ -21,8 +21,8 @@ impl Lowering<'_> {
     ///
     /// The assembler evaluates a long chain of bits at its end, and then runs out of predicates ("Register
     /// allocation failed with register count of '7'"), as in the radix sort of CUB. `ends_chain` adds
-    /// optional lines that make it evaluate the word here, by a test for 0 that never holds. They cost time, so only
-    /// a second attempt of assembling uses them.
+    /// optional lines that make it evaluate the word here, by a test for 0 that never holds. They cost time,
+    /// so only a second attempt of assembling uses them.
     pub(in crate::ptx) fn bits(
         &self,
         s: &mut Snippet<'_>,
