@@ -16,7 +16,7 @@ mod native;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use prlx_driver::{Driver, Job, LaunchConfig, prepare};
+use prlx_driver::{Driver, Job, LaunchConfig, ModuleCode, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_lanes::Simd;
 use prlx_lanes::half::{F16, Half};
@@ -208,7 +208,7 @@ fn gemm() -> Result<()> {
     println!("|---|---|---|---|");
     for level in [Simd::Avx2, Simd::detect()] {
         let mut device = device(level);
-        let module = device.load(job.text.as_bytes())?;
+        let module = device.load(ModuleCode::Ptx(&job.text))?;
         let prepared = prepare(&mut device, &job)?;
         let (_, seconds) = fastest(|| {
             prepared.reset(&mut device, &job)?;
@@ -253,7 +253,7 @@ fn fastest(mut launch: impl FnMut() -> Result<(u64, f64)>) -> Result<(u64, f64)>
 
 fn micro(text: &str, config: &LaunchConfig, level: Simd) -> Result<(u64, f64)> {
     let mut device = device(level);
-    let module = device.load(text.as_bytes())?;
+    let module = device.load(ModuleCode::Ptx(text))?;
     let buffer = device.alloc(1 << 20, 256)?;
     fastest(|| {
         let start = clock::processor();
@@ -265,7 +265,7 @@ fn micro(text: &str, config: &LaunchConfig, level: Simd) -> Result<(u64, f64)> {
 fn kernel_of(launch: &Path) -> Result<(u64, f64)> {
     let job = Job::load(launch)?;
     let mut device = device(Simd::detect());
-    let module = device.load(job.text.as_bytes())?;
+    let module = device.load(ModuleCode::Ptx(&job.text))?;
     let prepared = prepare(&mut device, &job)?;
     fastest(|| {
         prepared.reset(&mut device, &job)?;

@@ -17,7 +17,8 @@ use anyhow::{Context, Result, bail};
 use corpus::geometric_mean;
 use prlx_driver::tensor_map::{BYTES, TensorMap};
 use prlx_driver::{
-    DeviceInfo, DevicePtr, Driver, Error, Job, LaunchConfig, LaunchStats, ModuleHandle, RecordOptions,
+    DeviceInfo, DevicePtr, Driver, Error, Job, LaunchConfig, LaunchStats, ModuleCode, ModuleHandle,
+    RecordOptions,
 };
 use prlx_emu::{Emulator, Options};
 use prlx_isa::view::Module;
@@ -175,8 +176,8 @@ impl Driver for Timed {
     fn info(&self) -> DeviceInfo {
         self.device.info()
     }
-    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
-        self.device.load(image)
+    fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error> {
+        self.device.load(code)
     }
     fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {
         self.device.unload(module)

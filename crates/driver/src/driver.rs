@@ -89,22 +89,32 @@ pub struct Observed {
     pub unfinished: Vec<(WarpId, LaneMask)>,
 }
 
+/// Code of a module, with its kind.
+#[derive(Clone, Copy, Debug)]
+pub enum ModuleCode<'a> {
+    /// PTX text.
+    Ptx(&'a str),
+    /// A cubin or a fatbin.
+    Image(&'a [u8]),
+}
+
 /// A device that runs kernels.
 pub trait Driver {
     /// Describes the device.
     fn info(&self) -> DeviceInfo;
-    /// Loads a module from PTX text or from an image.
+    /// Loads a module.
     ///
     /// # Errors
-    /// If the image is not understood or cannot be assembled. The error names the place.
-    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error>;
+    /// If the device does not run this kind of code, or the code is not understood or cannot be assembled. The
+    /// error names the place.
+    fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error>;
     /// Loads instrumented code. `text` is the module's own text `_own` with `_plan` inserted. A device may
     /// compile instrumented code with other options than original code, for example with a register limit.
     ///
     /// # Errors
     /// The same as [`Driver::load`].
     fn load_rewritten(&mut self, text: &str, _plan: &Plan, _own: &str) -> Result<ModuleHandle, Error> {
-        self.load(text.as_bytes())
+        self.load(ModuleCode::Ptx(text))
     }
     /// Unloads a module.
     ///

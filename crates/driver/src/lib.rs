@@ -46,7 +46,8 @@ pub mod triton_cache;
 pub mod workers;
 
 pub use driver::{
-    DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleHandle, Observed, ResourceUsage,
+    DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleCode, ModuleHandle, Observed,
+    ResourceUsage,
 };
 pub use error::{Error, ErrorKind};
 pub use job::Job;

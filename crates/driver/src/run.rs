@@ -12,7 +12,7 @@ use prlx_trace::kernel::{Param, Scalar};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::buffer_content::{Content, pieces};
-use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleHandle};
+use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleCode, ModuleHandle};
 use crate::error::{Error, ErrorKind};
 use crate::job::{Arg, ArgValue, Buffer, Expect, Job, ParamValue};
 use crate::tensor_map::TensorMap;
@@ -433,7 +433,7 @@ impl Output {
 /// # Errors
 /// If the module does not load, memory is short, or the kernel fails.
 pub fn run(driver: &mut dyn Driver, job: &Job) -> Result<Run, Error> {
-    let module = driver.load(job.text.as_bytes())?;
+    let module = driver.load(ModuleCode::Ptx(&job.text))?;
     let result = run_loaded(driver, job, module);
     // After a fault a device may refuse to unload. The fault is the better message.
     let unloaded = driver.unload(module);

@@ -324,13 +324,15 @@ fn skipped(request: &RecordingRequest, module: &view::Module) -> Vec<Option<Stri
 
 /// Marks what marked functions call, directly or not.
 fn spread(marked: &mut [bool], callers: &[Vec<FuncId>]) {
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for f in 0..marked.len() {
-            if !marked[f] && callers[f].iter().any(|c| marked[c.index()]) {
-                marked[f] = true;
-                changed = true;
+    let mut callees: Vec<Vec<usize>> = vec![Vec::new(); marked.len()];
+    for (f, callers) in callers.iter().enumerate() {
+        callers.iter().for_each(|c| callees[c.index()].push(f));
+    }
+    let mut left: Vec<usize> = (0..marked.len()).filter(|f| marked[*f]).collect();
+    while let Some(f) = left.pop() {
+        for callee in std::mem::take(&mut callees[f]) {
+            if !std::mem::replace(&mut marked[callee], true) {
+                left.push(callee);
             }
         }
     }
@@ -363,7 +365,8 @@ fn calls(module: &view::Module) -> (Vec<Vec<FuncId>>, Vec<Option<String>>) {
                     let Some(to) = function(symbol) else { return };
                     if inst.class == Class::Call && *role == Role::Target {
                         let list = &mut callers[to.index()];
-                        if !list.contains(&FuncId(id as u32)) {
+                        // Callers come in order.
+                        if list.last() != Some(&FuncId(id as u32)) {
                             list.push(FuncId(id as u32));
                         }
                     } else {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::time::Duration;
 
-use prlx_driver::{DevicePtr, Driver, ModuleHandle};
+use prlx_driver::{DevicePtr, Driver, ModuleCode, ModuleHandle};
 use prlx_emu::{Checks, Emulator, HOST_MEMORY, Options};
 use prlx_trace::check::Findings;
 use pyo3::prelude::*;
@@ -173,7 +173,7 @@ impl Device {
         if let Some((_, handle)) = self.loaded.get(&key) {
             return Ok(*handle);
         }
-        let handle = self.emulator.load(text.as_bytes()).map_err(|e| errors::of_driver(&e))?;
+        let handle = self.emulator.load(ModuleCode::Ptx(&text)).map_err(|e| errors::of_driver(&e))?;
         self.loaded.insert(key, (text, handle));
         Ok(handle)
     }

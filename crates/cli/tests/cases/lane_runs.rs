@@ -9,7 +9,7 @@
 use std::error::Error;
 
 use prlx_analyze::lane_visits;
-use prlx_driver::{Driver, Job, RecordOptions, prepare};
+use prlx_driver::{Driver, Job, ModuleCode, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_plan::{Filter, Plan, RecordingRequest};
 use prlx_trace::kernel::{Module, Source};
@@ -56,7 +56,7 @@ pub struct Run {
 /// Runs the original code with hooks.
 pub fn observe(job: &Job, plan: &Plan) -> Result<Run, Box<dyn Error>> {
     let mut device = emulator();
-    let module = device.load(job.text.as_bytes())?;
+    let module = device.load(ModuleCode::Ptx(&job.text))?;
     let prepared = prepare(&mut device, job)?;
     let seen = device
         .observe(module, &job.kernel, &job.config, &prepared.params, plan)

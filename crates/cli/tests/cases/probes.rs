@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::corpus::{kernels, label, list, root};
 use libtest_mimic::{Failed, Trial};
-use prlx_driver::{Driver, Job, RecordOptions, prepare};
+use prlx_driver::{Driver, Job, ModuleCode, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_probe::lang;
@@ -113,7 +113,7 @@ fn one(folder: &Path, text: &str, free: bool) -> Result<(), Failed> {
 /// Runs the original code with hooks.
 fn observe(job: &Job, plan: &Plan) -> Result<Vec<TableContents>, Failed> {
     let mut device = emulator();
-    let module = device.load(job.text.as_bytes())?;
+    let module = device.load(ModuleCode::Ptx(&job.text))?;
     let prepared = prepare(&mut device, job)?;
     let seen = device
         .observe(module, &job.kernel, &job.config, &prepared.params, plan)

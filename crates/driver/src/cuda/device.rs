@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use prlx_isa::image::{Target, is_binary};
+use prlx_isa::image::Target;
 use prlx_plan::Plan;
 use prlx_trace::Nanos;
 use prlx_trace::kernel::Param;
@@ -31,7 +31,9 @@ use crate::cuda::library::handles::{Context, Device, Function, Module};
 use crate::cuda::library::launch::{Params, Shape};
 use crate::cuda::library::mapped::MappedBuffer;
 use crate::cuda::library::open::Library;
-use crate::driver::{DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleHandle, ResourceUsage};
+use crate::driver::{
+    DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleCode, ModuleHandle, ResourceUsage,
+};
 use crate::error::{Error, ErrorKind};
 use crate::signature::{Signature, cluster_unit};
 use crate::tensor_map::{BYTES, TensorMap};
@@ -170,10 +172,13 @@ impl Cuda {
         Ok(None)
     }
 
-    /// Loads an image. If it is instrumented text, `made` is the plan and the module's own text.
-    fn load_as(&mut self, image: &[u8], made: Option<(&Plan, &str)>) -> Result<ModuleHandle, Error> {
+    /// Loads code. If it is instrumented text, `made` is the plan and the module's own text.
+    fn load_as(&mut self, code: ModuleCode<'_>, made: Option<(&Plan, &str)>) -> Result<ModuleHandle, Error> {
         self.enter()?;
-        let ptx = std::str::from_utf8(image).ok().filter(|_| !is_binary(image));
+        let (ptx, image) = match code {
+            ModuleCode::Ptx(text) => (Some(text), text.as_bytes()),
+            ModuleCode::Image(image) => (None, image),
+        };
         let module = match ptx.map(|ptx| self.assembled(ptx, made)).transpose()?.flatten() {
             Some(module) => module,
             None => self.library.load(image).map_err(|e| e.during("the module does not load"))?,
@@ -272,12 +277,12 @@ impl Driver for Cuda {
         DeviceInfo { name: self.gpu.name.clone(), warp_size, hooks: false }
     }
 
-    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
-        self.load_as(image, None)
+    fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error> {
+        self.load_as(code, None)
     }
 
     fn load_rewritten(&mut self, text: &str, plan: &Plan, own: &str) -> Result<ModuleHandle, Error> {
-        self.load_as(text.as_bytes(), Some((plan, own)))
+        self.load_as(ModuleCode::Ptx(text), Some((plan, own)))
     }
 
     fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {

@@ -15,7 +15,7 @@ use prlx_trace::device::{Context, tracks};
 use prlx_trace::mark::Track;
 use prlx_trace::{FuncId, Level};
 
-use crate::driver::{DevicePtr, Driver, ModuleHandle, ResourceUsage};
+use crate::driver::{DevicePtr, Driver, ModuleCode, ModuleHandle, ResourceUsage};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
 use crate::record::instrumented::{LaunchRecorder, amount, cursor, kernel, with_hidden_parameter};
@@ -139,7 +139,7 @@ fn load(
     for form in forms {
         let module = match form.plan {
             Some(plan) => driver.load_rewritten(form.text, plan, &job.text)?,
-            None => driver.load(form.text.as_bytes())?,
+            None => driver.load(ModuleCode::Ptx(form.text))?,
         };
         modules.push(module);
         let params = prepared.params.clone();

@@ -19,7 +19,7 @@ use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId};
 
 use crate::decode::{DecodedStreams, LaunchBuffers, Pool, decode_launch};
 use crate::digest;
-use crate::driver::{DevicePtr, Driver, LaunchStats, Observed};
+use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleCode, Observed};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
 use crate::record::launches::{cta_warps, recording, records, tables, wanted};
@@ -43,7 +43,7 @@ pub fn record(
     let options = &RecordOptions { hooks: options.hooks && driver.info().hooks, ..*options };
     let text = if options.hooks { &job.text } else { text };
     let loaded = if options.hooks {
-        driver.load(text.as_bytes())
+        driver.load(ModuleCode::Ptx(text))
     } else {
         driver.load_rewritten(text, plan, &job.text)
     };
@@ -376,7 +376,7 @@ impl LaunchRecorder<'_> {
     /// Runs the original code on the same data and compares the buffers.
     fn original(&mut self, instrumented: &[Option<u64>]) -> Result<OriginalRun, Error> {
         let (job, prepared) = (self.job, self.prepared);
-        let module = self.driver.load(job.text.as_bytes())?;
+        let module = self.driver.load(ModuleCode::Ptx(&job.text))?;
         let mut prepared = prepared.clone();
         let reset = prepared.reset(self.driver, job);
         let run = reset.and_then(|()| prepared.begin(self.driver, job, module, 0)).and_then(|()| {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use prlx_driver::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle};
+use prlx_driver::{
+    DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleCode, ModuleHandle,
+};
 
 /// Device memory: allocations by address, with gaps between them.
 #[derive(Default)]
@@ -54,9 +56,10 @@ impl Driver for Fake {
     fn info(&self) -> DeviceInfo {
         DeviceInfo { name: "fake device".into(), warp_size: self.warp_size, hooks: false }
     }
-    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
+    fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error> {
+        let ModuleCode::Ptx(text) = code else { panic!("{code:?}") };
         let handle = self.modules.len() as u64 + 1;
-        self.modules.insert(handle, String::from_utf8(image.to_vec()).unwrap());
+        self.modules.insert(handle, text.to_owned());
         Ok(ModuleHandle(handle))
     }
     fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use prlx_driver::signature::limit;
 use prlx_driver::{
-    DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Observed,
-    TensorMap, tensor_map,
+    DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleCode, ModuleHandle,
+    Observed, TensorMap, tensor_map,
 };
 use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_plan::Plan;
@@ -395,12 +395,12 @@ impl Driver for Emulator {
         DeviceInfo { name: "CPU device".into(), warp_size: LANES as u8, hooks: true }
     }
 
-    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
-        let text = image.split(|&b| b == 0).next().unwrap_or_default();
-        let Ok(source) = std::str::from_utf8(text) else {
+    fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error> {
+        let ModuleCode::Ptx(text) = code else {
             let e = Error::new(ErrorKind::Module, "the module is not PTX text");
             return Err(e.help("the CPU device runs PTX; machine code (cubin) can't be run"));
         };
+        let source = text.split('\0').next().unwrap_or_default();
         let (module, diagnostics) = prlx_isa::ptx::read(source);
         if module.functions.is_empty()
             && let Some(d) = diagnostics.first()

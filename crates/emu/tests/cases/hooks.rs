@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::corpus::{Kernel, Scheduled, kernels};
 use libtest_mimic::{Failed, Trial};
-use prlx_driver::{Driver, ErrorKind, Job, PreparedJob, RecordOptions, prepare, record};
+use prlx_driver::{Driver, ErrorKind, Job, ModuleCode, PreparedJob, RecordOptions, prepare, record};
 use prlx_emu::{Emulator, Options};
 use prlx_plan::{Filter, RecordingRequest};
 use prlx_trace::SiteId;
@@ -69,7 +69,7 @@ fn bare(
     contents: &[Option<Vec<u8>>],
 ) -> Result<(), String> {
     let mut e = emulator();
-    let m = e.load(job.text.as_bytes()).map_err(|e| e.to_string())?;
+    let m = e.load(ModuleCode::Ptx(&job.text)).map_err(|e| e.to_string())?;
     let p = prepare(&mut e, job).map_err(|e| e.to_string())?;
     if p != *hooked {
         return Err("buffers lie elsewhere".into());
@@ -101,7 +101,7 @@ fn case(k: &Kernel, launch: &Path, schedule: &Scheduled, level: Level, elide: bo
     for seed in [0, 7] {
         job.config.seed = seed;
         let mut e = emulator();
-        let m = e.load(job.text.as_bytes()).map_err(|e| e.to_string())?;
+        let m = e.load(ModuleCode::Ptx(&job.text)).map_err(|e| e.to_string())?;
         let p = prepare(&mut e, &job).map_err(|e| e.to_string())?;
         let seen =
             match e.observe(m, &job.kernel, &job.config, &p.params, &plan).ok_or("the device has hooks")? {

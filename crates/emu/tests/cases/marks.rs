@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::corpus::{Refused, Scheduled, launches, root};
 use libtest_mimic::{Failed, Trial};
-use prlx_driver::{Driver, Job, RecordOptions, prepare};
+use prlx_driver::{Driver, Job, ModuleCode, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_plan::markers::MarkerOptions;
 use prlx_plan::{Action, Plan, RecordingRequest};
@@ -299,7 +299,7 @@ fn total(marks: &[Mark], t: &Track) -> BTreeMap<String, [u64; 2]> {
 /// Runs the original code with hooks.
 fn observe(job: &Job, plan: &Plan) -> Result<Vec<Track>, Failed> {
     let mut device = emulator();
-    let module = device.load(job.text.as_bytes())?;
+    let module = device.load(ModuleCode::Ptx(&job.text))?;
     let prepared = prepare(&mut device, job)?;
     let seen = device
         .observe(module, &job.kernel, &job.config, &prepared.params, plan)

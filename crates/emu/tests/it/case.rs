@@ -1,6 +1,6 @@
 //! Runs PTX that a test spells out: one kernel `k` that is given the address of a buffer of words.
 
-use prlx_driver::{Driver, Error, LaunchConfig, LaunchStats};
+use prlx_driver::{Driver, Error, LaunchConfig, LaunchStats, ModuleCode};
 use prlx_emu::{Emulator, Options};
 use prlx_trace::Dim3;
 use prlx_trace::check::Findings;
@@ -94,7 +94,7 @@ impl Case {
         Ok((words, stats, output, e.take_findings()))
     }
     fn launch(&self, e: &mut Emulator, seed: u64) -> Result<(Vec<u32>, LaunchStats), Error> {
-        let module = e.load(self.text().as_bytes())?;
+        let module = e.load(ModuleCode::Ptx(&self.text()))?;
         let at = e.alloc(self.words.len() as u64 * 4, 4)?;
         e.name_allocation(at, "words");
         let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();

@@ -2,7 +2,7 @@
 //! said.
 
 use crate::case::Case;
-use prlx_driver::Driver;
+use prlx_driver::{Driver, ModuleCode};
 use prlx_emu::{Checks, Emulator, Options};
 use prlx_trace::check::{Check, Finding, Findings, Grade, Kind, Space};
 
@@ -138,7 +138,7 @@ fn memory_that_the_host_did_not_write() {
     let run = |prepare: &dyn Fn(&mut Emulator, prlx_driver::DevicePtr)| {
         let options = Options { checks: Checks::NONE.with(Check::Init), ..case.options.clone() };
         let mut e = Emulator::new(options);
-        let module = e.load(case.text().as_bytes()).unwrap();
+        let module = e.load(ModuleCode::Ptx(&case.text())).unwrap();
         let at = e.alloc(128, 4).unwrap();
         prepare(&mut e, at);
         let dim = |x| prlx_trace::Dim3 { x, y: 1, z: 1 };

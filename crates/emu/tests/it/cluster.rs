@@ -2,7 +2,7 @@
 //! them.
 
 use crate::case::Case;
-use prlx_driver::{Driver, ErrorKind, LaunchConfig};
+use prlx_driver::{Driver, ErrorKind, LaunchConfig, ModuleCode};
 use prlx_emu::{Emulator, Options};
 use prlx_trace::Dim3;
 
@@ -31,7 +31,7 @@ fn special_registers_say_where() {
         st.global.v4.u32 [%rd0+32], {%r12, %r13, %r14, %r15}; ret;\n}\n";
     let run = |cluster: Dim3| {
         let mut e = Emulator::new(Options::default());
-        let m = e.load(text.as_bytes()).unwrap();
+        let m = e.load(ModuleCode::Ptx(text)).unwrap();
         let at = e.alloc(24 * 48, 16).unwrap();
         let config = LaunchConfig { grid: Dim3 { x: 4, y: 6, z: 1 }, cluster, ..LaunchConfig::default() };
         e.launch(m, "k", &config, &at.0.to_le_bytes()).unwrap();
@@ -272,7 +272,7 @@ fn launches_must_fit_the_kernel() {
     };
     let launch = |limits: &str, grid: u32, cluster: u32| {
         let mut e = Emulator::new(Options::default());
-        let m = e.load(text(limits).as_bytes()).unwrap();
+        let m = e.load(ModuleCode::Ptx(&text(limits))).unwrap();
         let one = |x| Dim3 { x, ..Dim3::default() };
         let config = LaunchConfig { grid: one(grid), cluster: one(cluster), ..LaunchConfig::default() };
         e.launch(m, "k", &config, &[]).map_err(|e| e.message)

@@ -1,7 +1,7 @@
 //! Branches, loops, calls: every lane its own way, and together again.
 
 use crate::case::Case;
-use prlx_driver::{DevicePtr, Driver, LaunchConfig};
+use prlx_driver::{DevicePtr, Driver, LaunchConfig, ModuleCode};
 use prlx_emu::Emulator;
 use prlx_trace::Dim3;
 
@@ -298,7 +298,7 @@ fn newer_targets_run_without_their_tensor_memory() {
     for target in ["sm_100a", "sm_103f", "sm_120", "sm_121a"] {
         let mut e = Emulator::new(case.options.clone());
         let text = case.text().replace(".target sm_80", &format!(".target {target}"));
-        let module = e.load(text.as_bytes()).unwrap();
+        let module = e.load(ModuleCode::Ptx(&text)).unwrap();
         let at = e.alloc(128, 4).unwrap();
         let block = Dim3 { x: 32, y: 1, z: 1 };
         let config = LaunchConfig { block, ..LaunchConfig::default() };

@@ -2,7 +2,7 @@
 //! they stop.
 
 use crate::case::Case;
-use prlx_driver::{Driver, ErrorKind, LaunchConfig, Observed};
+use prlx_driver::{Driver, ErrorKind, LaunchConfig, ModuleCode, Observed};
 use prlx_emu::{Emulator, Options};
 use prlx_plan::{Filter, Plan, RecordingRequest};
 use prlx_trace::launch::Lanes;
@@ -132,7 +132,7 @@ fn the_lowest_cta_that_faults_is_reported() {
 fn what_is_freed_stays_away() {
     let mut e = Emulator::new(Options { threads: 1, ..Options::default() });
     let c = Case::new("ld.global.u32 %r1, [%rd0];");
-    let m = e.load(c.text().as_bytes()).unwrap();
+    let m = e.load(ModuleCode::Ptx(&c.text())).unwrap();
     let at = e.alloc(64, 4).unwrap();
     e.free(at).unwrap();
     assert!(e.free(at).is_err() && e.read(at, &mut [0; 4]).is_err());
@@ -215,7 +215,7 @@ fn parameters_by_value() {
         mov.b64 %rd2, s; cvta.param.u64 %rd3, %rd2; ld.u32 %r4, [%rd3+20]; ld.param.s8 %r5, [%rd2+4];
         st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4}; st.global.u32 [%rd1+16], %r5; ret; }";
     let mut e = Emulator::default();
-    let m = e.load(text.as_bytes()).unwrap();
+    let m = e.load(ModuleCode::Ptx(text)).unwrap();
     let at = e.alloc(32, 16).unwrap();
     let mut params: Vec<u8> = (0..24).map(|i| i * 10).collect();
     params.extend([0xcd, 0xab, 0, 0, 0, 0, 0, 0]);
@@ -235,7 +235,7 @@ fn parameters_by_value() {
         ]
     );
     let writes = text.replace("ret;", "st.u32 [%rd3], %r1; ret;");
-    let m = e.load(writes.as_bytes()).unwrap();
+    let m = e.load(ModuleCode::Ptx(&writes)).unwrap();
     let error = e.launch(m, "k", &LaunchConfig::default(), &params).unwrap_err();
     assert!(error.message.contains("writes to the kernel's parameters"), "{error}");
 }
@@ -251,7 +251,7 @@ fn dynamic_shared_memory_follows_static() {
         st.shared.u32 [dyn+28], %r3; ld.shared.u32 %r3, [%r2+28];
         st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4}; ret; }";
     let mut e = Emulator::default();
-    let m = e.load(text.as_bytes()).unwrap();
+    let m = e.load(ModuleCode::Ptx(text)).unwrap();
     let at = e.alloc(16, 16).unwrap();
     let config = LaunchConfig { shared: 32, ..LaunchConfig::default() };
     e.launch(m, "k", &config, &at.0.to_le_bytes()).unwrap();
@@ -431,7 +431,7 @@ fn until_stopped(threads: usize, filter: Filter) -> Observed {
     };
     let plan = Plan::resolve(&program, &view, "k.ptx", &|_| None);
     let mut e = Emulator::new(Options { threads, ..case.options });
-    let module = e.load(text.as_bytes()).unwrap();
+    let module = e.load(ModuleCode::Ptx(&text)).unwrap();
     let at = e.alloc(case.words.len() as u64 * 4, 4).unwrap();
     e.fill(at, case.words.len() as u64 * 4, 6).unwrap();
     let shape = |x| Dim3 { x, y: 1, z: 1 };

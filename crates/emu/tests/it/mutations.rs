@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use prlx_driver::{Driver, Job, prepare};
+use prlx_driver::{Driver, Job, ModuleCode, prepare};
 use prlx_emu::testing::Rng;
 use prlx_emu::{Checks, Emulator, Options};
 
@@ -74,7 +74,7 @@ fn broken_modules_end_in_errors() {
             config.seed = n % 3;
             config.grid.x = config.grid.x.min(4);
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let m = e.load(text.as_bytes())?;
+                let m = e.load(ModuleCode::Ptx(&text))?;
                 let p = prepare(&mut e, &job)?;
                 e.launch(m, &job.kernel, &config, &p.params)
             }));

@@ -2,7 +2,7 @@
 //! end late.
 
 use prlx_driver::tensor_map::{Swizzle, TensorMap};
-use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig};
+use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig, ModuleCode};
 use prlx_emu::{Emulator, Options};
 use prlx_trace::Dim3;
 use prlx_trace::kernel::Scalar;
@@ -60,7 +60,7 @@ impl Case {
     /// The words after a run; before it they are 0, 1, 2 …
     fn run(&self, seed: u64) -> Result<Vec<u32>, Error> {
         let mut e = Emulator::new(Options { max_steps: 200_000, threads: 1, ..Options::default() });
-        let module = e.load(self.text().as_bytes())?;
+        let module = e.load(ModuleCode::Ptx(&self.text()))?;
         let at = e.alloc(WORDS * 4, 256)?;
         let bytes: Vec<u8> = (0..WORDS as u32).flat_map(u32::to_le_bytes).collect();
         e.write(at, &bytes)?;

@@ -2,9 +2,9 @@
 
 use std::ffi::CString;
 
-use prlx_driver::Driver;
 use prlx_driver::cuda::calls::function;
 use prlx_driver::signature::{Signature, cluster_unit};
+use prlx_driver::{Driver, ModuleCode};
 use prlx_isa::image;
 use prlx_isa::image::Target;
 
@@ -27,7 +27,7 @@ impl Device {
             || (code::NO_BINARY_FOR_GPU, format!("code for {} does not run on {device}", first.target));
         let image = image::choose(&images, 0, device).ok_or_else(other)?;
         let ptx = image.ptx().ok().flatten().ok_or((code::NO_BINARY_FOR_GPU, String::new()))?;
-        let module = self.emulator.load(ptx.as_bytes()).map_err(|e| (code_of(&e), e.message))?;
+        let module = self.emulator.load(ModuleCode::Ptx(&ptx)).map_err(|e| (code_of(&e), e.message))?;
         let handle = self.handle();
         self.modules.insert(handle, module);
         Ok(handle)

@@ -1,7 +1,7 @@
 //! A kernel that faults takes its context with it; what was known is said, and a new device works.
 
 use prlx_driver::cuda::Cuda;
-use prlx_driver::{Driver, ErrorKind, LaunchConfig};
+use prlx_driver::{Driver, ErrorKind, LaunchConfig, ModuleCode};
 use prlx_trace::Dim3;
 
 use crate::turn;
@@ -13,7 +13,7 @@ const STORE: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .en
 fn a_fault_is_told_and_ends_with_its_context() {
     let _turn = turn::take();
     let mut gpu = Cuda::new(0).unwrap();
-    let module = gpu.load(STORE.as_bytes()).unwrap();
+    let module = gpu.load(ModuleCode::Ptx(STORE)).unwrap();
     let config = LaunchConfig { grid: Dim3 { x: 2, ..Dim3::default() }, ..LaunchConfig::default() };
     let buffer = gpu.alloc(4096, 4096).unwrap();
     assert_eq!(buffer.0 % 4096, 0);
@@ -45,9 +45,9 @@ fn a_fault_is_told_and_ends_with_its_context() {
     drop(gpu);
 
     let mut gpu = Cuda::new(0).unwrap();
-    let refused = gpu.load(b".version 7.0\n.target sm_80\nrubbish").unwrap_err();
+    let refused = gpu.load(ModuleCode::Ptx(".version 7.0\n.target sm_80\nrubbish")).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Module);
-    let module = gpu.load(STORE.as_bytes()).unwrap();
+    let module = gpu.load(ModuleCode::Ptx(STORE)).unwrap();
     let buffer = gpu.alloc(4, 4).unwrap();
     gpu.launch(module, "store", &config, &buffer.0.to_le_bytes()).unwrap();
     gpu.free(buffer).unwrap();

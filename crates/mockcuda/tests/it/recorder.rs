@@ -7,12 +7,12 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use prlx_driver::Driver;
 use prlx_driver::cuda::calls::{LaunchConfig, extra};
 use prlx_driver::cuda::recorder::{
     Counts, Finished, MAX_COPY_WAIT, MAX_LAUNCH_WAIT, NodeId, Recorder, RecorderMemory, UnrecordedReason,
 };
 use prlx_driver::cuda::{Context, Library, Stream};
+use prlx_driver::{Driver, ModuleCode};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
 use prlx_plan::{Filter, Plan, RecordingRequest};
@@ -388,7 +388,7 @@ fn streams_are_what_the_cpu_device_sees() {
         assert_eq!(recorder.finish(Duration::from_secs(10)).0.recorded, 3);
 
         let mut cpu = Emulator::new(Options { threads: 1, ..Options::default() });
-        let module = cpu.load(BITS.as_bytes()).unwrap();
+        let module = cpu.load(ModuleCode::Ptx(BITS)).unwrap();
         let data = cpu.alloc(4096, 256).unwrap();
         cpu.write(data, &values()).unwrap();
         let config = prlx_driver::LaunchConfig {

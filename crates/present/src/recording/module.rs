@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use prlx_trace::kernel::{Block, End, Function, Module, Site, Source};
-use prlx_trace::{BlockId, FuncId, LocId};
+use prlx_trace::{BlockId, LocId};
 
 /// The part of a module that is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,8 +38,13 @@ pub fn inspect(
     notes: &dyn Fn(&str) -> Vec<String>,
 ) -> io::Result<()> {
     writeln!(out, "{}  {}", module.name, module.target)?;
-    for (i, function) in module.functions.iter().enumerate().filter(|(_, f)| wanted(&f.name)) {
-        let sites: Vec<&Site> = module.sites.iter().filter(|s| s.function == FuncId(i as u32)).collect();
+    let mut sites_of: Vec<Vec<&Site>> = vec![Vec::new(); module.functions.len()];
+    for site in &module.sites {
+        if let Some(sites) = sites_of.get_mut(site.function.index()) {
+            sites.push(site);
+        }
+    }
+    for (function, sites) in module.functions.iter().zip(sites_of).filter(|(f, _)| wanted(&f.name)) {
         header(out, function, &sites)?;
         match view {
             ModuleView::Functions => {

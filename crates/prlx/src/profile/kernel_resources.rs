@@ -2,7 +2,7 @@
 //! instrumentations.
 
 use prlx_driver::occupancy::keep_occupancy;
-use prlx_driver::{Job, ResourceUsage};
+use prlx_driver::{Job, ModuleCode, ResourceUsage};
 use prlx_instrument::Rewrite;
 
 use crate::device::Device;
@@ -12,7 +12,7 @@ pub(super) fn resources(device: &mut Device, job: &Job, rewrite: Option<&Rewrite
     let driver = device.driver();
     let module = match rewrite {
         Some(rewrite) => driver.load_rewritten(&rewrite.text, &rewrite.plan, &job.text),
-        None => driver.load(job.text.as_bytes()),
+        None => driver.load(ModuleCode::Ptx(&job.text)),
     };
     let module = module.ok()?;
     let needs = driver.resource_usage(module, &job.kernel, &job.config).ok().flatten();
