@@ -6,3 +6,4 @@ mod images;
 mod lossless;
 mod ops;
 mod random_graphs;
+mod semantics;
