@@ -92,9 +92,9 @@ pub struct Observed {
 /// Code of a module, with its kind.
 #[derive(Clone, Copy, Debug)]
 pub enum ModuleCode<'a> {
-    /// PTX text.
+    /// PTX, as text. A NUL ends it.
     Ptx(&'a str),
-    /// A cubin or a fatbin.
+    /// Machine code: a cubin or a fatbin.
     Image(&'a [u8]),
 }
 
@@ -105,8 +105,8 @@ pub trait Driver {
     /// Loads a module.
     ///
     /// # Errors
-    /// If the device does not run this kind of code, or the code is not understood or cannot be assembled. The
-    /// error names the place.
+    /// If the device does not run this kind of code, or the code is not understood or cannot be assembled.
+    /// The error names the place.
     fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error>;
     /// Loads instrumented code. `text` is the module's own text `_own` with `_plan` inserted. A device may
     /// compile instrumented code with other options than original code, for example with a register limit.
