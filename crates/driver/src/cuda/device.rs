@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use prlx_isa::image::Target;
+use prlx_isa::ptx::with_optional_lines;
 use prlx_plan::Plan;
 use prlx_trace::Nanos;
 use prlx_trace::kernel::Param;
@@ -181,7 +182,12 @@ impl Cuda {
         };
         let module = match ptx.map(|ptx| self.assembled(ptx, made)).transpose()?.flatten() {
             Some(module) => module,
-            None => self.library.load(image).map_err(|e| e.during("the module does not load"))?,
+            None => {
+                // The driver's own assembler has no second attempt.
+                let whole = ptx.filter(|_| made.is_some()).and_then(with_optional_lines);
+                let image = whole.as_deref().map_or(image, str::as_bytes);
+                self.library.load(image).map_err(|e| e.during("the module does not load"))?
+            }
         };
         let view = ptx.map(|ptx| prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0).unwrap_or_default();
         let signatures = Signature::all(&view);

@@ -2,6 +2,9 @@
 //!
 //! # Invariants
 //! - The code means the same with and without its optional lines.
+//!
+//! # Limitations
+//! They cost time. An assembler that cannot be asked twice, as the driver's, always gets them as code.
 
 /// What an optional line begins with.
 pub const OPTIONAL: &str = "//prlx-optional ";

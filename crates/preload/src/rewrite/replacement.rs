@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use prlx_driver::assemble::thread_resources;
 use prlx_driver::occupancy::keep_occupancy;
 use prlx_instrument::Rewrite;
+use prlx_isa::ptx::with_optional_lines;
 use prlx_isa::view::FunctionKind;
 use prlx_plan::{RecordingRequest, UNPROBED};
 use prlx_probe::diagnostics;
@@ -85,7 +86,11 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
             }
             code.into()
         }
-        None => [rewrite.text.as_bytes(), &[0]].concat().into(),
+        // The driver's own assembler has no second attempt.
+        None => {
+            let text = with_optional_lines(&rewrite.text).unwrap_or(rewrite.text);
+            [text.as_bytes(), &[0]].concat().into()
+        }
     };
     let captures = session_options().is_some_and(|o| o.capture.is_some());
     let ptx = captures.then_some(source.ptx);
