@@ -14,13 +14,13 @@ pub fn nowhere(program: &dyn ProbeProgram, clause: usize) -> String {
     format!("clause {} ({}){NO_MATCH}", clause + 1, program.clause(clause))
 }
 
-/// An instruction of a module whose text is `source`, with its place there or in the text that it was
-/// compiled from; without an instruction the function.
-pub fn inst(module: &Module, source: &str, function: FuncId, at: Option<InstId>) -> String {
+/// An instruction of a module, with its place there or in the text that it was compiled from; without an
+/// instruction the function.
+pub fn inst(module: &Module, function: FuncId, at: Option<InstId>) -> String {
     let Some(f) = module.functions.get(function.index()) else { return String::new() };
     let Some(inst) = at.and_then(|at| f.insts.get(at.index())) else { return f.name.clone() };
-    let text = inst.span.of(source).split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = 1 + source.get(..inst.span.start as usize).map_or(0, |s| s.matches('\n').count());
+    let text = inst.span.of(&module.text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = 1 + module.text.get(..inst.span.start as usize).map_or(0, |s| s.matches('\n').count());
     let place = match inst.loc.and_then(|l| module.locs.get(l.index())) {
         Some(loc) => {
             let file = module.files.get(loc.file as usize).map_or("?", |f| f.path.as_str());
@@ -36,19 +36,13 @@ type Places = BTreeSet<(u32, Option<u32>)>;
 
 /// Groups the unavailable sites of a plan by clause and reason. Returns the index of the clause and a
 /// sentence.
-pub fn missed(
-    program: &dyn ProbeProgram,
-    module: &Module,
-    source: &str,
-    all: &[Unavailable],
-) -> Vec<(usize, String)> {
+pub fn missed(program: &dyn ProbeProgram, module: &Module, all: &[Unavailable]) -> Vec<(usize, String)> {
     let mut groups: BTreeMap<(usize, &str), Places> = BTreeMap::new();
     for m in all {
         groups.entry((m.clause, &m.why)).or_default().insert((m.function.0, m.at.map(|i| i.0)));
     }
     let messages = groups.into_iter().map(|((clause, why), places)| {
-        let first =
-            places.first().map(|(f, i)| inst(module, source, FuncId(*f), i.map(InstId))).unwrap_or_default();
+        let first = places.first().map(|(f, i)| inst(module, FuncId(*f), i.map(InstId))).unwrap_or_default();
         let (count, more) = match places.len() {
             1 => ("1 place".to_owned(), "at"),
             n => (format!("{n} places"), "first at"),

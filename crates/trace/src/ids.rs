@@ -251,6 +251,13 @@ impl ClockReading {
     }
 }
 
+impl From<std::time::Duration> for Nanos {
+    /// Times above 584 years saturate.
+    fn from(time: std::time::Duration) -> Nanos {
+        Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
 impl From<Nanos> for Picos {
     /// Converts the unit. Times above 213 days saturate.
     fn from(nanos: Nanos) -> Picos {

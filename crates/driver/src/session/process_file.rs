@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
-use prlx_trace::ids::Nanos;
 use prlx_trace::{Bytes, Process, Trace};
 
 use crate::error::{Error, ErrorKind};
@@ -88,7 +87,7 @@ pub fn this_process() -> Process {
         local_rank: number("LOCAL_RANK"),
         world_size: number("WORLD_SIZE"),
         command: words.map(|w| String::from_utf8_lossy(w).into_owned()).collect(),
-        started: Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)),
+        started: since.into(),
         ..Process::default()
     }
 }

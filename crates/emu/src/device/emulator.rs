@@ -288,7 +288,7 @@ impl Emulator {
         }
         self.printed = launch.printed.into_inner().unwrap_or_default();
         self.memory.mark_all_written();
-        let nanos = Nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let nanos = Nanos::from(begun.elapsed());
         let stats = LaunchStats { warp_instructions: outcome.instructions, nanos };
         Ok((outcome, stats))
     }

@@ -336,8 +336,7 @@ impl Session {
 
     /// Time since the process started recording.
     fn since(&self, at: Instant) -> Nanos {
-        let nanos = at.saturating_duration_since(self.started).as_nanos();
-        Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        at.saturating_duration_since(self.started).into()
     }
 
     /// What a launch records about this thread before the driver is called.

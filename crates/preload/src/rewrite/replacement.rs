@@ -73,7 +73,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         (assembled, proof.is_some_and(|p| p.join().unwrap_or(false)))
     });
     let AssembledRewrite { rewrite, code } = assembled?;
-    let unavailable = unavailable(&program, &rewrite, &source);
+    let unavailable = unavailable(&program, &rewrite);
     let fidelity = if exact { Fidelity::Exact } else { source.fidelity };
     let mut plan = rewrite.plan;
     let image: Arc<[u8]> = match code {
@@ -132,10 +132,10 @@ fn request(source: &Source) -> Result<(String, RecordingRequest), String> {
 
 /// The values of the probe program that the module does not have, its tracepoints that match nothing, and the
 /// markers that are not recorded, each as a text with the reason.
-fn unavailable(program: &RecordingRequest, rewrite: &Rewrite, source: &Source) -> Vec<String> {
+fn unavailable(program: &RecordingRequest, rewrite: &Rewrite) -> Vec<String> {
     let state = &rewrite.plan.probe_state;
     let mut all = program.probe.as_deref().map_or_else(Vec::new, |script| {
-        let values = diagnostics::missed(script, &rewrite.module, &source.ptx, &state.unavailable);
+        let values = diagnostics::missed(script, &rewrite.module, &state.unavailable);
         let unmatched = state.unmatched_clauses.iter().map(|clause| diagnostics::nowhere(script, *clause));
         values.into_iter().map(|m| m.1).chain(unmatched).collect()
     });

@@ -58,7 +58,7 @@ pub fn check_module(script: &Arc<Script>, path: &Path) -> Result<Checked> {
     });
     let matches = matches.collect();
     let plan = Plan::resolve(&program, &code.module, &code.name, &|_| None);
-    let unavailable = matches::unavailable(script, &code.module, &code.text, &plan.probe_state.unavailable);
+    let unavailable = matches::unavailable(script, &code.module, &plan.probe_state.unavailable);
     let skipped = plan
         .module
         .functions

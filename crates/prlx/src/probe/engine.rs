@@ -197,7 +197,7 @@ impl Workdir {
             bail!("the probe program matches no instruction in {kernel}\n  {}", unmatched.lines.join("\n  "));
         }
         let rewrite = prlx_instrument::rewrite(&text, "pruned.asm", &program, &|_| None)?;
-        if let Some(why) = matches::idle(script, &rewrite, kernel, &text, &found) {
+        if let Some(why) = matches::idle(script, &rewrite, kernel, &found) {
             bail!("the probe program does nothing in {kernel}\n  {}", why.join("\n  "));
         }
         let of_kernel =
@@ -212,7 +212,7 @@ impl Workdir {
             unmatched.clauses.iter().map(|c| format!("{} matches no instruction", script.clause(*c))),
         );
         what.extend(
-            matches::unavailable(script, &module, &text, &rewrite.plan.probe_state.unavailable)
+            matches::unavailable(script, &module, &rewrite.plan.probe_state.unavailable)
                 .into_iter()
                 .map(|m| m.what),
         );

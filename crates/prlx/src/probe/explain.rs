@@ -151,7 +151,7 @@ fn explain_clause(
     let missed =
         instrumented.plan.probe_state.unavailable.iter().map(|m| Unavailable { clause, ..m.clone() });
     let missed: Vec<Unavailable> = missed.collect();
-    let unavailable = matches::unavailable(script, &code.module, &code.text, &missed);
+    let unavailable = matches::unavailable(script, &code.module, &missed);
     ClauseExplanation {
         heading: script.clause(clause),
         insertions: probes.len(),
@@ -186,7 +186,7 @@ fn inserted_code(
         };
         let here = instrumented.edits.iter().filter(|e| Some(e.at) == byte);
         out.push(InsertedCode {
-            place: matches::at(&code.module, &code.text, *function, insertion.at),
+            place: matches::at(&code.module, *function, insertion.at),
             text: here.map(|e| e.text.as_str()).collect::<Vec<_>>().join("\n"),
         });
     }

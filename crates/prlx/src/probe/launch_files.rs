@@ -116,15 +116,14 @@ fn probe_job(
     }
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
         .with_context(|| format!("cannot probe {}", job.module))?;
-    if let Some(why) = matches::idle(script, &rewrite, &job.kernel, &job.text, &found) {
+    if let Some(why) = matches::idle(script, &rewrite, &job.kernel, &found) {
         bail!("the probe program does nothing in {} of {}\n  {}", job.kernel, job.module, why.join("\n  "));
     }
     let options = RecordOptions { hooks: !options.rewritten, ..RecordOptions::default() };
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot probe {}", job.name))?;
     let fault = recorded.fault.as_ref().map(|f| f.message.clone());
-    let missed =
-        matches::unavailable(script, &rewrite.module, &job.text, &rewrite.plan.probe_state.unavailable);
+    let missed = matches::unavailable(script, &rewrite.module, &rewrite.plan.probe_state.unavailable);
     let skipped = missed.iter().map(|m| Skipped {
         module: job.module.clone(),
         kernel: Some(job.kernel.clone()),

@@ -14,11 +14,11 @@ use prlx_probe::lang::{Script, Stmt};
 use super::count::count;
 
 /// Describes where an insertion is.
-pub(super) fn at(module: &Module, source: &str, function: FuncId, at: At) -> String {
+pub(super) fn at(module: &Module, function: FuncId, at: At) -> String {
     match at {
-        At::Entry => format!("the begin of {}", inst(module, source, function, None)),
-        At::Before(i) => format!("before {}", inst(module, source, function, Some(i))),
-        At::After(i) => format!("after {}", inst(module, source, function, Some(i))),
+        At::Entry => format!("the begin of {}", inst(module, function, None)),
+        At::Before(i) => format!("before {}", inst(module, function, Some(i))),
+        At::After(i) => format!("after {}", inst(module, function, Some(i))),
     }
 }
 
@@ -26,10 +26,9 @@ pub(super) fn at(module: &Module, source: &str, function: FuncId, at: At) -> Str
 pub(super) fn unavailable(
     script: &Script,
     module: &Module,
-    source: &str,
     all: &[Unavailable],
 ) -> Vec<tallies::Unavailable> {
-    let diagnostics = diagnostics::missed(script, module, source, all).into_iter();
+    let diagnostics = diagnostics::missed(script, module, all).into_iter();
     diagnostics.map(|(clause, what)| tallies::Unavailable { tables: tables(script, clause), what }).collect()
 }
 
@@ -109,13 +108,12 @@ pub(super) fn idle(
     script: &Script,
     rewrite: &Rewrite,
     kernel: &str,
-    source: &str,
     matches: &[ProbeMatch],
 ) -> Option<Vec<String>> {
     let mut plans = rewrite.plan.functions.iter().zip(&rewrite.module.functions);
     plans.find(|(plan, f)| f.name == kernel && plan.skipped.as_deref() == Some(UNPROBED))?;
     let state = &rewrite.plan.probe_state;
-    let missed = unavailable(script, &rewrite.module, source, &state.unavailable);
+    let missed = unavailable(script, &rewrite.module, &state.unavailable);
     let mut why: Vec<String> = missed.into_iter().map(|m| m.what).collect();
     for clause in 0..script.clauses.len() {
         let found: usize = matches.iter().filter(|l| l.clause == clause).map(|l| l.possible.len()).sum();

@@ -103,7 +103,7 @@ pub fn run_program(
         }
         start_error::explain(program, &e)
     })?;
-    let nanos = Nanos(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    let nanos = Nanos::from(started.elapsed());
     let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
     // The program's exit code stays its own, even if the index cannot be written.
     // A caller that prints a report uses captured launches itself.
