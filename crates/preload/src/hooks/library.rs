@@ -23,7 +23,10 @@ use std::ptr::null_mut;
 use std::slice::from_raw_parts;
 use std::sync::OnceLock;
 
+use prlx_driver::ErrorKind;
+use prlx_driver::cuda::error_codes::lookup;
 use prlx_driver::cuda::{Functions, image};
+use prlx_isa::image::is_binary;
 
 use crate::hooks::jit_options::options;
 use crate::hooks::modules::note_lookup;
@@ -236,15 +239,33 @@ fn replace_at_first_use(real: &'static Functions, handle: *mut c_void, image: Im
                 0,
             )
         };
-        if code != 0 {
+        // The driver compiles the PTX of a library when it is first used, and refuses it then.
+        let refused = if code == 0 && !is_binary(&made.image) { refusal(real, library) } else { code };
+        if refused != 0 {
             log::warn_once(&format!(
-                "the driver does not load a rewritten library (error {code}): it runs unchanged"
+                "the driver does not load a rewritten library (error {refused}): it runs unchanged"
             ));
             return None;
         }
         Some((library.expose_provenance(), made.module))
     };
     handles::add_library(handle, handles::Library { load: Box::new(load), loaded: OnceLock::new() });
+}
+
+/// Compiles a library that this crate loaded. Returns the code with which the driver refuses it, after
+/// unloading it, or 0. Other errors, such as a missing context, say nothing of the code and are left to the
+/// program's own call.
+fn refusal(real: &Functions, library: *mut c_void) -> i32 {
+    let mut module = null_mut();
+    // SAFETY: the driver's function (P2) with a library that this crate loaded; the output is a local
+    // variable (P3).
+    let code = unsafe { (real.cuLibraryGetModule)(&mut module, library) };
+    if lookup(code).is_none_or(|c| c.kind != ErrorKind::Module) {
+        return 0;
+    }
+    // SAFETY: the driver's function (P2); nobody else has the handle.
+    unsafe { (real.cuLibraryUnload)(library) };
+    code
 }
 
 pub unsafe fn cuLibraryUnload(real: &Functions, handle: *mut c_void) -> i32 {
