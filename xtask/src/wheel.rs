@@ -62,9 +62,10 @@ fn carry(from: &Path) -> Result<()> {
     let to = root().join(PACKAGE).join("python/prlx/bin");
     fs::create_dir_all(&to)?;
     for name in PROGRAMS {
-        // Tests build the library only as a dependency.
+        // Tests build the library only as a dependency, and leave what an earlier build put beside it.
         let places = [from.join(name), from.join("deps").join(name)];
-        let from = places.iter().find(|p| p.exists()).with_context(|| format!("{name} is not built"))?;
+        let built = places.iter().filter_map(|p| Some((fs::metadata(p).ok()?.modified().ok()?, p)));
+        let (_, from) = built.max().with_context(|| format!("{name} is not built"))?;
         let to = to.join(name);
         if to.exists() {
             fs::remove_file(&to)?;
