@@ -1,12 +1,15 @@
 //! `cargo xtask wheel`: the Python package as a wheel, and its tests.
 //!
 //! The wheel holds the native module, the programs `prlx` and `prlx-diff`, and the preload library. With
-//! `--check`, it is built with the development profile, installed into an empty environment, and its tests
+//! `--check`, it is packed from the programs of the tests, installed into an empty environment, and its tests
 //! run there. `--triton` then runs the tests of Triton with every supported version of it, and `--torch`
 //! those of PyTorch, which it installs first (3 GB; they need no GPU).
 //!
 //! # Invariants
 //! The checked package finds nothing but what it installs, besides the packages that the tests need.
+//!
+//! # Limitations
+//! `--check` does not run maturin's own packing, which would compile everything again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +17,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::setup::Tools;
-use crate::{root, sh, sh_with, text};
+use crate::{FULL, root, sh, sh_with, text};
 
 /// The folder of the package.
 const PACKAGE: &str = "crates/python";
@@ -76,24 +79,56 @@ fn carry(from: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds the wheel. Returns its path.
-fn maturin(tools: &Tools, options: &[&str], path: &str) -> Result<PathBuf> {
-    let out = crate::readme::target_dir().join("wheels");
+/// Makes an empty folder for the wheel.
+fn empty_folder(name: &str) -> Result<PathBuf> {
+    let out = crate::readme::target_dir().join(name);
     if out.exists() {
         fs::remove_dir_all(&out)?;
     }
+    fs::create_dir_all(&out)?;
+    Ok(out)
+}
+
+/// Builds the wheel. Returns its path.
+fn maturin(tools: &Tools, options: &[&str], path: &str) -> Result<PathBuf> {
+    let out = empty_folder("wheels")?;
     let manifest = root().join(PACKAGE).join("Cargo.toml");
     let build = ["build", "--manifest-path", text(&manifest)?, "--out", text(&out)?];
     sh_with(text(&tools.script("maturin"))?, &[&build[..], options].concat(), &[("PATH", path)])?;
-    let wheel = fs::read_dir(&out)?.next().context("maturin wrote no wheel")??;
-    Ok(wheel.path())
+    only_entry(&out)
 }
 
-/// Builds a wheel, installs it into an empty environment, and runs its tests.
+/// Packs the wheel from what the tests build. Returns its path.
+fn quick(tools: &Tools) -> Result<PathBuf> {
+    sh("cargo", &[&["build", "--quiet"], &FULL[..], &["--lib", "--bins", "--tests"]].concat())?;
+    let built = crate::readme::target_dir().join("debug");
+    carry(&built)?;
+    let native = built.join("_native.abi3.so");
+    fs::copy(built.join("lib_native.so"), &native).context("the native module is not built")?;
+    sh("strip", &["--strip-debug", text(&native)?])?;
+    let (out, info) = (empty_folder("wheels")?, empty_folder("wheel-info")?);
+    let (python, package) = (tools.python(), root().join(PACKAGE));
+    let manifest = package.join("Cargo.toml");
+    let to = ["--metadata-directory", text(&info)?, "--manifest-path", text(&manifest)?];
+    let how = ["--interpreter", text(&python)?, "--compatibility", "linux"];
+    let words = [&["pep517", "write-dist-info"], &to[..], &how[..]].concat();
+    sh(text(&tools.script("maturin"))?, &words)?;
+    let info = only_entry(&info)?;
+    let script = root().join("xtask/py/quick_wheel.py");
+    let words = [text(&script)?, text(&package)?, text(&native)?, text(&info)?, text(&out)?];
+    sh(text(&python)?, &words)?;
+    only_entry(&out)
+}
+
+/// The entry of a folder that has one.
+fn only_entry(folder: &Path) -> Result<PathBuf> {
+    let entry = fs::read_dir(folder)?.next();
+    Ok(entry.with_context(|| format!("{} is empty", folder.display()))??.path())
+}
+
+/// Packs a wheel, installs it into an empty environment, and runs its tests.
 fn check(tools: &Tools) -> Result<()> {
-    carry(&crate::built()?)?;
-    let path = std::env::var("PATH").unwrap_or_default();
-    let wheel = maturin(tools, &["--profile", "dev", "--compatibility", "linux"], &path)?;
+    let wheel = quick(tools)?;
     let venv = crate::readme::target_dir().join("wheel-venv");
     sh("python3", &["-m", "venv", "--clear", text(&venv)?])?;
     let python = venv.join("bin/python");
