@@ -9,6 +9,7 @@
 //! | `PRLX_MOCK_CAPABILITY=9.0` | the device's compute capability |
 //! | `PRLX_MOCK_DEVICES=2` | the number of devices, all alike |
 //! | `PRLX_MOCK_KERNEL_MICROS=500` | the minimum time of each kernel |
+//! | `PRLX_MOCK_SEED=1` | the order of threads: the CPU device's seed of all launches |
 //! | `PRLX_MOCK_TIMER=NANOS:PPM` | first value of `%globaltimer`, and its lead over the host's clock |
 //!
 //! Tests may also call [`prlx_mock_hold`] and [`prlx_mock_capture`], which no real driver has.

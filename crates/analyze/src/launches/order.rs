@@ -5,12 +5,13 @@
 //! when the other thread sets it. If the outputs agree all the same, what followed from it is no difference.
 //!
 //! # Limitations
-//! The way from an atomic to a decision is seen in registers only. A value that another thread stored for
-//! this one is not followed: in a build with atomics, stored values and loads of shared memory are taken to
-//! follow from them. `prlx compare` of launch files runs the checks, so that a race is not taken for order.
+//! The way from an atomic to a decision is seen in registers only. Addresses are not followed, nor values that
+//! another thread stored for this one. In a build with atomics, stored values and loads of shared memory are
+//! taken to follow from them; if an atomic returns its value, everything is, since a CTA may take its work from
+//! a counter. `prlx compare` runs the checks, so that a race is not taken for order.
 
 use prlx_trace::Dim3;
-use prlx_trace::kernel::SiteClass;
+use prlx_trace::kernel::{Site, SiteClass};
 
 use crate::report::{
     Cause, CauseClass, CausePlace, Finding, FindingKind, LaunchPart, LaunchReport, ORDER_ADVICE,
@@ -29,14 +30,39 @@ const SOURCES: [&str; 9] = [
     "activemask",
 ];
 
-/// Whether everything that lanes first did differently follows from the order of threads or from time.
-/// `atomics`: both sides run one build, and it has atomics. Then stored values, and what was loaded from
-/// shared memory, can follow from an atomic of another thread.
-pub(crate) fn decides(findings: &[Finding], atomics: bool) -> bool {
+/// The atomics of the one build that both sides run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Atomics {
+    /// None, or the sides run two builds.
+    None,
+    /// Reductions, whose old value nobody reads. Stored values, and what was loaded from shared memory, can
+    /// follow from one of another thread.
+    Reductions,
+    /// An atomic that returns the old value. All work of a thread can follow from it: CTAs take their tile from
+    /// a counter, and load from addresses that follow from it.
+    Returning,
+}
+
+impl Atomics {
+    /// The atomics of code with these sites.
+    pub(crate) fn of<'a>(sites: impl Iterator<Item = &'a Site>) -> Atomics {
+        let kind = |s: &Site| match s.text.contains("atom.") {
+            true => Atomics::Returning,
+            false => Atomics::Reductions,
+        };
+        sites.filter(|s| s.class == SiteClass::Atomic).map(kind).max().unwrap_or(Atomics::None)
+    }
+}
+
+/// Whether everything that lanes first did differently can follow from the order of threads or from time.
+pub(crate) fn decides(findings: &[Finding], atomics: Atomics) -> bool {
     let shared = |f: &Finding| f.slice.iter().any(|n| n.text.contains("ld.shared"));
-    let follows =
-        |f: &Finding| f.roots == 0 || is_order(f) || atomics && (f.kind == FindingKind::Value || shared(f));
-    findings.iter().all(follows)
+    let follows = |f: &Finding| match atomics {
+        Atomics::Returning => true,
+        Atomics::Reductions => f.kind == FindingKind::Value || shared(f),
+        Atomics::None => false,
+    };
+    findings.iter().all(|f| f.roots == 0 || is_order(f) || follows(f))
 }
 
 /// Whether a finding is the value that an atomic returned, or follows in registers from one of [`SOURCES`].
@@ -63,20 +89,36 @@ impl LaunchReport {
     /// Removes the findings, since only the order of threads explains them and the outputs agree. A note says
     /// what there was, and `why` it does not count. The verdict is computed again.
     pub fn accept_order(&mut self, why: &str) {
+        let what = self.take_findings();
+        let end = "The outputs agree, so it is no difference (--strict counts it)";
+        self.notes.push(format!("{what}: {why}. {end}"));
+        self.conclude();
+    }
+
+    /// Takes what can follow from the order of threads for undecided, because the outputs are not known: the
+    /// findings become a gap, and the verdict is computed again. Does nothing for other findings.
+    pub fn leave_order_open(&mut self) {
+        if self.findings_total == 0 || !self.order || self.outputs_agree() {
+            return;
+        }
+        let what = self.take_findings();
+        let why = "the order or the timing of threads can decide there, and what the launch left is not known \
+                   (--digest compares all launches)";
+        self.gaps.push(format!("{what}: {why}"));
+        self.conclude();
+    }
+
+    /// Removes the findings. Returns what there was, in words.
+    fn take_findings(&mut self) -> String {
         let at = self.findings.first().and_then(Finding::location);
         let at = at.map(|l| {
             format!(", first at {}:{}", l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file), l.line)
         });
-        let n = self.differing.lanes;
-        self.notes.push(format!(
-            "{n} {} differently{}: {why}. The outputs agree, so it is no difference (--strict counts it)",
-            if n == 1 { "thread behaves" } else { "threads behave" },
-            at.unwrap_or_default(),
-        ));
+        let n = std::mem::take(&mut self.differing).lanes;
         self.findings.clear();
         self.findings_total = 0;
-        self.differing = Default::default();
-        self.conclude();
+        let behave = if n == 1 { "thread behaves" } else { "threads behave" };
+        format!("{n} {behave} differently{}", at.unwrap_or_default())
     }
 
     /// Adds a cause: two schedules of one launch, in which the checks find no error, leave other outputs.

@@ -84,7 +84,7 @@ data! {
         findings: Vec<Finding>,
         /// How many findings there were before the list was cut.
         findings_total: u64,
-        /// Whether everything that lanes first did differently follows from the order of threads or from
+        /// Whether everything that lanes first did differently can follow from the order of threads or from
         /// time: from what an atomic returned, from a flag that another thread sets, or from a clock.
         order: bool,
         /// What all of them come to, those that were cut from the list too.

@@ -127,3 +127,27 @@ fn a_part_of_the_launches_is_compared() {
     let gate = prlx(&folder, &["assert", "a.prlx", "b.prlx", "--to", "saxpy#2"], &[]);
     assert_eq!(gate.0, Some(0), "{}{}", gate.1, gate.2);
 }
+
+/// CTAs that take their tile from a counter decide otherwise in every run, by what they load from addresses
+/// that follow from it. That is no difference if the outputs agree, of however many launches.
+#[test]
+fn work_from_a_counter_is_a_matter_of_order() {
+    let folder = folder("captured", "tickets");
+    let Some(tickets) = program(&folder, "tickets") else { return };
+    let compare = |how: &str, more: &[&str]| {
+        let command = |seed: u64| format!("env PRLX_MOCK_SEED={seed} {tickets} {how}");
+        let (a, b) = (command(1), command(2));
+        prlx(&folder, &[&["compare", "--a", &a, "--b", &b], more].concat(), &[])
+    };
+    let (code, out, err) = compare("tile 4", &[]);
+    assert!(code == Some(0) && out.contains("in 4 launches of them"), "{out}{err}");
+    let (code, out, err) = compare("tile 4", &["--strict"]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    let (code, out, err) = compare("cta 4", &[]);
+    assert!(code == Some(1) && out.contains("(class: order)"), "{out}{err}");
+    // More launches than are captured: the others stay open, and digests decide them all.
+    let (code, out, err) = compare("tile 33", &[]);
+    assert!(code == Some(3) && out.contains("can decide there"), "{out}{err}");
+    let (code, out, err) = compare("tile 33", &["--digest"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+}

@@ -26,6 +26,7 @@ impl Device {
             *n = n.checked_mul(unit).ok_or(code::INVALID_VALUE)?;
         }
         let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
+        config.seed = self.seed;
         self.emulator.fits(module, &kernel.name, &config, &params).map_err(|e| code_of(&e))?;
         Ok(Work::Launch { function, config, params })
     }

@@ -77,6 +77,8 @@ pub struct Device {
     pub clock: u64,
     /// What kernels read as `%globaltimer`.
     pub(super) timer: Timer,
+    /// The seed of the order of threads of all launches (`PRLX_MOCK_SEED`).
+    pub(crate) seed: u64,
     /// Calls that fail, by name, with the code that they return (`PRLX_MOCK_FAIL`).
     pub(crate) failing_calls: BTreeMap<String, i32>,
     /// Compute capability: major, minor.
@@ -170,6 +172,7 @@ impl Device {
             handles: FIRST_HANDLE + ordinal * HANDLE_STRIDE,
             clock: 0,
             timer: Timer::new(&variable("PRLX_MOCK_TIMER")),
+            seed: variable("PRLX_MOCK_SEED").parse().unwrap_or(0),
             failing_calls: failing_calls
                 .filter_map(|(call, code)| Some((call.to_owned(), code.parse().ok()?)))
                 .collect(),

@@ -88,6 +88,7 @@ impl CapturedPair {
     /// Adds the outputs to the report of the launch, and computes its verdict again.
     pub(super) fn add_to(&self, launch: &mut LaunchReport, options: &CompareOptions) {
         name_differences(launch, &self.jobs);
+        launch.order &= same_memory(&self.jobs);
         let [a, b] = &self.outputs;
         let compared = compare_outputs(&self.jobs, [a, b], options.tolerance);
         add_outputs(launch, compared.into_iter().map(|(output, _)| output).collect());
@@ -115,6 +116,16 @@ fn name_differences(launch: &mut LaunchReport, jobs: &[Job; 2]) {
         let memory = || behind(0, &d.name).zip(behind(1, &d.name));
         d.what != LaunchPart::Input || memory().is_none_or(|(a, b)| a != b)
     });
+}
+
+/// Whether both sides began with the same memory behind their pointers. Otherwise the order of threads is not
+/// all that decides.
+fn same_memory([a, b]: &[Job; 2]) -> bool {
+    let buffers = |job: &'_ Job| -> Vec<_> {
+        let bytes = |value: &ArgValue| if let ArgValue::Buffer(b) = value { Some(b.bytes()) } else { None };
+        job.args.iter().map(|arg| bytes(&arg.value)).collect()
+    };
+    buffers(a) == buffers(b)
 }
 
 /// A captured launch, and what it left on the GPU.

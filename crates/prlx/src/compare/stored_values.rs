@@ -27,6 +27,9 @@ use crate::diff::{diff_sessions, match_processes};
 /// The number of launches that are captured at most.
 const MAX_CAPTURED: usize = 32;
 
+/// The number of kernels at most that run again with checks, because the order of threads decides in them.
+const MAX_CHECKED: usize = 4;
+
 /// What a report says if a launch got other memory, and nothing tells which launch left it.
 const EARLIER: &str = "an earlier launch, or the host, left other memory for this launch: --digest finds the \
      first launch that does";
@@ -47,7 +50,7 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
         options.outputs
             && !digested
             && l.unseen_memory.is_some()
-            && (l.verdict != Verdict::Differs || only_geometry(l))
+            && (l.verdict != Verdict::Differs || outputs_decide(l))
     };
     let differs = |l: &LaunchReport| {
         l.verdict == Verdict::Differs && l.skipped == [None, None] && l.culprit == digested && !in_doubt(l)
@@ -69,6 +72,9 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
     };
     if differing.is_none() && !unseen.is_empty() && !hashed && hashable {
         keep_differing(&mut unseen, report, recorded)?;
+    }
+    if first.is_none() && differing.is_none() {
+        report.launches.iter_mut().filter(|l| in_doubt(l)).for_each(LaunchReport::leave_order_open);
     }
     if let Some(i) = explained {
         let launch = &mut report.launches[i];
@@ -106,6 +112,7 @@ fn compare_captured(
     let captures = Captures::make(recorded, &numbers)?;
     let mut differing = None;
     let mut missing = Vec::new();
+    let mut checked = BTreeSet::new();
     for i in all {
         // After the first launch that differs, only the one with other decisions is of interest.
         if differing.is_some() && Some(i) != explained {
@@ -120,7 +127,10 @@ fn compare_captured(
         if launch.verdict == Verdict::Differs && Some(i) != explained {
             differing = Some(i);
         }
-        if options.explain && (launch.verdict == Verdict::Differs || Some(i) == explained) {
+        // The checks tell a race from the order of threads; one launch of each kernel is enough.
+        let by_order = launch.order && launch.findings_total == 0 && checked.len() < MAX_CHECKED;
+        let checks = by_order && checked.insert(launch.kernel.clone());
+        if options.explain && (launch.verdict == Verdict::Differs || Some(i) == explained || checks) {
             let how = (options.tolerance, options.diff.strict);
             explain_launch(launch, (&pair.jobs, Origin::Program), &options.device, how, monitor)?;
         }
@@ -177,11 +187,12 @@ fn keep_differing(unseen: &mut Vec<usize>, report: &mut Report, recorded: &Recor
     Ok(())
 }
 
-/// Whether a launch differs in its geometry alone: equal outputs then make it `same`.
-fn only_geometry(l: &LaunchReport) -> bool {
-    l.findings_total == 0
-        && l.faults.each_ref().map(Option::is_some) == [false, false]
-        && l.decisive_differences().all(|d| d.what == LaunchPart::Geometry)
+/// Whether equal outputs would make a launch `same` that differs: if only its geometry does, or only decisions
+/// that can follow from the order of threads.
+fn outputs_decide(l: &LaunchReport) -> bool {
+    let differences = l.decisive_differences().all(|d| d.what == LaunchPart::Geometry);
+    let stopped = l.faults.iter().any(Option::is_some);
+    !stopped && differences && (l.findings_total == 0 || l.order)
 }
 
 /// A number of launches in words.

@@ -70,6 +70,15 @@ pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<
             count(warps, "warp", "warps")
         );
         writeln!(out, "{}", t.style.ink(Ink::Good, &what))?;
+        let ordered = same.iter().filter(|l| l.order).count() as u64;
+        if ordered > 0 {
+            let n = count(ordered, "launch", "launches");
+            writeln!(
+                out,
+                "  in {n} of them, threads behave differently because of their order or timing, and the \
+                 outputs agree (--strict counts it)"
+            )?;
+        }
     }
     Ok(())
 }
