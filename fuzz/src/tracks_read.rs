@@ -10,7 +10,7 @@ use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::{Host, Launch};
 use prlx_trace::mark::{Mark, MarkKind, Marks, Via};
-use prlx_trace::{Dim3, FuncId, Recording, Trace};
+use prlx_trace::{Dim3, FuncId, Recording, Trace, WarpSize};
 
 use super::timeline_read::holds;
 
@@ -61,7 +61,7 @@ pub fn run(data: &[u8]) {
     let launch = Launch {
         grid: side(8),
         block: side(64),
-        warp_size: 32,
+        warp_size: WarpSize::W32,
         start: Nanos(word(0)),
         host: Some(host),
         ..Launch::default()

@@ -15,7 +15,7 @@
 use crate::workers::WORKERS;
 use prlx_trace::device::{EventRecord, Finals, Followers, Head, Shape};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
-use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
+use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpSize, WarpStream};
 
 /// Maximum number of complaints that are kept.
 const COMPLAINTS: usize = 16;
@@ -28,7 +28,7 @@ const OPERAND_ELEMENTS: u64 = 3;
 #[derive(Debug)]
 pub struct Pool<'a> {
     level: Level,
-    warp_size: u8,
+    warp_size: WarpSize,
     at: u64,
     bytes: &'a [u8],
     bucket: u64,
@@ -45,13 +45,13 @@ impl<'a> Pool<'a> {
     /// the pool: a broken link must not take the first chunk of another stream.
     pub fn new<'h>(
         level: Level,
-        warp_size: u8,
+        warp_size: WarpSize,
         at: u64,
         bytes: &'a [u8],
         bucket: u64,
         heads: impl IntoIterator<Item = &'h [u8]>,
     ) -> Pool<'a> {
-        let shape = Shape::of(level, warp_size.into());
+        let shape = Shape::of(level, warp_size.lanes());
         let chunks = vec![ChunkState::Free; bytes.len() / shape.chunk() as usize];
         let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks, taken: 0 };
         for head in heads.into_iter().flat_map(|h| h.chunks_exact(Head::SIZE)).filter_map(Head::read) {
@@ -102,7 +102,7 @@ pub struct DecodedStreams {
 
 /// Decodes the streams of all warps of a launch.
 pub fn decode_launch(pool: &mut Pool<'_>, memory: LaunchBuffers<'_>) -> DecodedStreams {
-    let per_warp = pool.shape.heads(pool.warp_size.into()) as usize * Head::SIZE;
+    let per_warp = pool.shape.heads(pool.warp_size.lanes()) as usize * Head::SIZE;
     let before = pool.taken;
     // Which chain gets a contested chunk depends on the order of the warps. The content does not, so it is
     // decoded in parallel.
@@ -163,7 +163,7 @@ struct WarpChunks<'a> {
 /// Decodes the streams of one launch, a warp at a time.
 struct WarpDecoder<'p> {
     level: Level,
-    warp_size: u8,
+    warp_size: WarpSize,
     memory: LaunchBuffers<'p>,
 }
 
@@ -287,7 +287,7 @@ impl WarpDecoder<'_> {
         complaints: &mut Complaints,
         make: impl Fn([&[u8; N]; OPERAND_ELEMENTS as usize]) -> T,
     ) -> (Vec<T>, Vec<u32>) {
-        let (lanes, group) = (usize::from(self.warp_size), group as usize);
+        let (lanes, group) = (self.warp_size.lanes() as usize, group as usize);
         let last = group - 1;
         let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(lanes));
         for lane in 0..lanes {

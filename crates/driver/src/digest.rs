@@ -52,7 +52,7 @@ impl Basis {
     /// parameters that slices use.
     pub fn digest(&self, launch: &Launch) -> u64 {
         let mut hash = Xxh3::new();
-        hash.update(&[launch.level.code(), launch.warp_size]);
+        hash.update(&[launch.level.code(), launch.warp_size.into()]);
         hash.update(self.sites.as_bytes());
         if matches!(launch.level, Level::Path | Level::Fingerprint) {
             hash.update(format!("{} {} {:?};", launch.grid, launch.block, launch.kernel).as_bytes());

@@ -8,7 +8,7 @@
 
 use prlx_plan::Plan;
 use prlx_trace::mark::Track;
-use prlx_trace::{Dim3, LaneMask, Nanos, TableContents, WarpId, WarpStream};
+use prlx_trace::{Dim3, LaneMask, Nanos, TableContents, WarpId, WarpSize, WarpStream};
 
 use crate::error::{Error, ErrorKind};
 use crate::tensor_map::{BYTES, TensorMap};
@@ -43,8 +43,8 @@ pub struct LaunchConfig {
 pub struct DeviceInfo {
     /// Name for people, for example `CPU device` or `NVIDIA H200`.
     pub name: String,
-    /// Number of lanes in a warp.
-    pub warp_size: u8,
+    /// Number of lanes of a warp.
+    pub warp_size: WarpSize,
     /// Whether the device can run a plan's actions itself ([`Driver::observe`]).
     pub hooks: bool,
 }

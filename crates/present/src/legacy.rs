@@ -279,7 +279,7 @@ pub fn legacy_chrome(out: &mut impl Write, report: &Report, counts: &[Divergence
     let mut events = Vec::new();
     let mut heat: BTreeMap<String, u64> = BTreeMap::new();
     for (launch, c) in report.launches.iter().zip(counts) {
-        let per_cta = launch.block.volume().div_ceil(u64::from(launch.warp_size.max(1))).max(1);
+        let per_cta = launch.warp_size.warps(launch.block.volume()).max(1);
         let name = json!({"name": clean(&launch.kernel)});
         events.push(
             json!({"name": "process_name", "cat": "__metadata", "ph": "M", "ts": 0, "pid": 0, "tid": 0, "args": name}),

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use crate::device::{COUNT_EVENT, COUNT_MORE, COUNT_WORD};
 use crate::kernel::{Arg, Block, End, Function, Guard, Module, Site, Source, Step};
-use crate::launch::{Host, Lanes, Launch, Origin, WarpStream};
+use crate::launch::{Host, Lanes, Launch, Origin, WarpStream, warp_hashes};
 use crate::outputs::OutputContents;
 use crate::process::Process;
 use crate::trace::{Recording, Trace};
@@ -311,10 +311,14 @@ pub fn warp(out: &mut dyn Write, w: &WarpStream) -> io::Result<()> {
         }),
         Lanes::Fingerprint { checkpoints, ends, hashes } => {
             by_lane(out, checkpoints, ends, |c| format!("{c:016x}"))?;
-            if let [h, signatures] = &hashes[..] {
+            if let Some((h, signatures)) = warp_hashes(hashes) {
                 writeln!(out, "    warp ends {:016x} {:016x} {:016x}", h[0], h[1], h[2])?;
-                let bytes: String =
-                    signatures.iter().flat_map(|s| s.to_le_bytes()).map(|b| format!("{b:02x}")).collect();
+                let bytes: String = signatures
+                    .as_flattened()
+                    .iter()
+                    .flat_map(|s| s.to_le_bytes())
+                    .map(|b| format!("{b:02x}"))
+                    .collect();
                 return writeln!(out, "    signatures {bytes}");
             }
             for (lane, h) in hashes.iter().enumerate().filter(|(_, h)| **h != [0; 4]) {

@@ -114,7 +114,8 @@ readable.
 Numbers are base-128: seven bits in each byte, the lowest first, with the top bit set if more follow.
 Exceptions are `u8` and `bool` with one byte and `u128` with 16. Ids, lane masks, `Nanos` and `Cycles` are
 numbers. `String` and `Vec` are a count, then that many items. `Option` is 0, or 1 and the value. A pair is
-both values. A structure is its fields in order. An enumeration is its number as one byte, then its fields.
+both values. A `WarpSize` is its number of lanes, 32 or 64, as one byte. A structure is its fields in order.
+An enumeration is its number as one byte, then its fields.
 
 ## Index
 

@@ -26,7 +26,7 @@ pub fn parts(data: &[u8]) {
             }
         }
         2 => {
-            let launch = Launch { warp_size: 32, ..Launch::default() };
+            let launch = Launch::default();
             let _ = file::take_infos(&mut Reader::new(bytes, VERSION), &launch);
         }
         3 => {

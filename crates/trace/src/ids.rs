@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::narrow::low32;
+use crate::narrow::{low8, low32};
 
 /// Declares dense index types, which print as `site3`.
 macro_rules! ids {
@@ -59,6 +59,75 @@ ids! {
     WarpId(u64) = "warp";
     /// A lane of a warp, from 0 to 31 or 63.
     Lane(u8) = "lane";
+}
+
+/// Number of lanes of a warp.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum WarpSize {
+    /// 32 lanes: NVIDIA, and RDNA of AMD.
+    #[default]
+    W32,
+    /// 64 lanes: CDNA of AMD.
+    W64,
+}
+
+impl WarpSize {
+    /// The size of a warp with so many lanes. `None` if there is no such warp.
+    pub const fn of(lanes: u64) -> Option<WarpSize> {
+        match lanes {
+            32 => Some(WarpSize::W32),
+            64 => Some(WarpSize::W64),
+            _ => None,
+        }
+    }
+    /// Number of lanes.
+    pub const fn lanes(self) -> u64 {
+        match self {
+            WarpSize::W32 => 32,
+            WarpSize::W64 => 64,
+        }
+    }
+    /// All lanes of a warp.
+    pub const fn full_mask(self) -> LaneMask {
+        LaneMask(u64::MAX >> (64 - self.lanes()))
+    }
+    /// Number of warps of `threads` threads. The last warp may have fewer threads than lanes.
+    pub const fn warps(self, threads: u64) -> u64 {
+        threads.div_ceil(self.lanes())
+    }
+}
+
+impl From<WarpSize> for u8 {
+    fn from(size: WarpSize) -> u8 {
+        low8(size.lanes())
+    }
+}
+
+impl TryFrom<u8> for WarpSize {
+    type Error = String;
+    fn try_from(lanes: u8) -> Result<WarpSize, String> {
+        WarpSize::of(lanes.into()).ok_or_else(|| format!("{lanes} lanes; a warp has 32 or 64"))
+    }
+}
+
+impl crate::codec::Codec for WarpSize {
+    const MIN: usize = 1;
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push((*self).into());
+    }
+    fn take(from: &mut crate::codec::Reader<'_>) -> Result<Self, crate::Error> {
+        u8::take(from)?.try_into().map_err(|what: String| from.error(what))
+    }
+}
+
+/// Prints the number of lanes.
+impl fmt::Display for WarpSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lanes().fmt(f)
+    }
 }
 
 /// A set of lanes of one warp, lane 0 in the lowest bit.
@@ -320,6 +389,22 @@ mod tests {
         assert_eq!(late.since(early), Some(Cycles(20)));
         assert_eq!(early.since(late), Some(Cycles(0)));
         assert_eq!(other.since(early), None);
+    }
+
+    #[test]
+    fn sizes_of_warps() {
+        use crate::codec::{Codec, Reader};
+        for (size, lanes, full, warps) in
+            [(WarpSize::W32, 32, u64::MAX >> 32, 4), (WarpSize::W64, 64, u64::MAX, 2)]
+        {
+            assert_eq!((size.lanes(), size.full_mask(), size.warps(100)), (lanes, LaneMask(full), warps));
+            let mut bytes = Vec::new();
+            size.put(&mut bytes);
+            assert_eq!((u64::from(bytes[0]), bytes.len()), (lanes, 1));
+            assert_eq!(Reader::new(&bytes, 1).whole("size"), Ok(size));
+        }
+        let odd = Reader::new(&[48], 1).whole::<WarpSize>("size").unwrap_err();
+        assert_eq!((odd.field.as_str(), odd.what.as_str()), ("size", "48 lanes; a warp has 32 or 64"));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, RangeId, SiteId, WarpId};
+use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, Nanos, RangeId, SiteId, WarpId, WarpSize};
 use crate::kernel::{FaultKind, Fidelity, Level, Scalar};
 
 structures! {
@@ -23,8 +23,8 @@ structures! {
         pub block: Dim3,
         /// Dynamic shared memory, bytes.
         pub shared: u32,
-        /// Lanes in a warp: 32 or 64.
-        pub warp_size: u8,
+        /// Number of lanes of each warp.
+        pub warp_size: WarpSize,
         /// The parameter buffer of the launch, without the hidden parameter of instrumented code. In a launch
         /// of a program, bytes that the code never reads (padding) are 0.
         pub params: Vec<u8>,
@@ -137,7 +137,7 @@ impl Default for Origin {
 impl Launch {
     /// Number of warps of a CTA. The last warp may have fewer threads than lanes.
     pub fn warps_per_cta(&self) -> u64 {
-        self.block.volume().div_ceil(u64::from(self.warp_size.max(1)))
+        self.warp_size.warps(self.block.volume())
     }
     /// Number of warps of the grid.
     pub fn warps(&self) -> u64 {
@@ -145,7 +145,7 @@ impl Launch {
     }
     /// The lanes of `warp` that are threads of the CTA.
     pub fn lanes(&self, warp: WarpId) -> LaneMask {
-        let size = u64::from(self.warp_size.max(1));
+        let size = self.warp_size.lanes();
         let first = warp.0 % self.warps_per_cta().max(1) * size;
         let n = self.block.volume().saturating_sub(first).min(size);
         LaneMask(if n >= 64 { u64::MAX } else { (1 << n) - 1 })
@@ -286,12 +286,12 @@ pub enum Lanes {
         checkpoints: Vec<u64>,
         /// Ends by lane.
         ends: Vec<u32>,
-        /// Two entries. The first holds the warp's hashes of control, of loaded values and of stored values,
-        /// each the exclusive or of the lanes' hashes, and 0. The second holds the signatures of the lanes,
-        /// eight in each number, from the lowest byte. A signature is one byte that differs between most
-        /// lanes that differ; it is 0 for a lane that never ended. Recordings before version 3, and warps
-        /// without 32 lanes, have one entry for each lane instead: control, loaded, stored, synchronisation,
-        /// all zero for a lane that never ended.
+        /// Two entries for a warp of 32 lanes, three for one of 64. The first holds the warp's hashes of
+        /// control, of loaded values and of stored values, each the exclusive or of the lanes' hashes, and 0.
+        /// The others hold the signatures of the lanes, eight in each number, from the lowest byte. A
+        /// signature is one byte that differs between most lanes that differ; it is 0 for a lane that never
+        /// ended. Recordings before version 3, and those of 64 lanes before version 14, have one entry for
+        /// each lane instead: control, loaded, stored, synchronisation, all zero for a lane that never ended.
         hashes: Vec<[u64; 4]>,
     },
     /// [`Level::Events`]: the events of the warp, in the order of the clock.
@@ -321,6 +321,12 @@ impl Default for Lanes {
     fn default() -> Self {
         Lanes::Path { words: Vec::new(), ends: Vec::new() }
     }
+}
+
+/// Splits the hashes of [`Lanes::Fingerprint`] into those of the warp and the signatures of its lanes. `None`
+/// if there is an entry for each lane.
+pub fn warp_hashes(hashes: &[[u64; 4]]) -> Option<(&[u64; 4], &[[u64; 4]])> {
+    hashes.split_first().filter(|(_, signatures)| matches!(signatures.len(), 1 | 2))
 }
 
 /// One visit of a warp's active lanes to a site.

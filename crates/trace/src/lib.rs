@@ -49,7 +49,7 @@ pub use file::MAGIC;
 pub use format::format_markdown;
 pub use ids::{
     BlockId, ClockDomain, ClockReading, Cta, Cycles, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId,
-    ModuleId, Nanos, Picos, RangeId, SignedPicos, SiteId, Slot, WarpId,
+    ModuleId, Nanos, Picos, RangeId, SignedPicos, SiteId, Slot, WarpId, WarpSize,
 };
 pub use kernel::Level;
 pub use launch::{Launch, WarpInfo, WarpStream};

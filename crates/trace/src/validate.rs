@@ -275,9 +275,6 @@ fn site(s: &Site, m: &Module) -> Result<(), Wrong> {
 pub fn launch(l: &Launch, modules: &[Module], ranges: usize) -> Result<(), Wrong> {
     let m = entry("module", l.module.0, modules)?;
     below(|| "kernel".into(), l.kernel.0, m.functions.len())?;
-    if !matches!(l.warp_size, 1..=64) {
-        return wrong("warp_size", format!("{} is not between 1 and 64", l.warp_size));
-    }
     // The products below must not overflow wherever they are formed.
     let volume = |d: Dim3| u128::from(d.x) * u128::from(d.y) * u128::from(d.z);
     let (ctas, threads) = (volume(l.grid), volume(l.block));

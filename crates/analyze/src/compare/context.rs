@@ -32,7 +32,7 @@ impl Context<'_> {
     }
     /// B's warp and lane of the thread that is this lane in A.
     pub fn partner(&self, warp: WarpId, lane: Lane) -> (WarpId, Lane) {
-        let [own, other] = self.launches.map(|l| u64::from(l.warp_size.max(1)));
+        let [own, other] = self.launches.map(|l| l.warp_size.lanes());
         let [per_cta, others] = self.launches.map(|l| l.warps_per_cta().max(1));
         let thread = (warp.0 % per_cta) * own + u64::from(lane.0);
         let warp = (warp.0 / per_cta).saturating_mul(others).saturating_add(thread / other);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use prlx_trace::launch::Lanes;
+use prlx_trace::launch::{Lanes, warp_hashes};
 use prlx_trace::{Lane, LaneMask, WarpStream};
 
 use crate::align::difference::{Difference, LaneFinding};
@@ -17,13 +17,15 @@ enum FinalHashes<'a> {
     /// One entry for each lane; zero if the lane never ended.
     Lanes([&'a [[u64; 4]]; 2]),
     /// Which hashes of the whole warp differ, and one signature byte for each lane.
-    Warp { differ: [bool; 4], any: bool, signatures: [[u64; 4]; 2] },
+    Warp { differ: [bool; 4], any: bool, signatures: [&'a [[u64; 4]]; 2] },
 }
 
 impl<'a> FinalHashes<'a> {
     fn of(a: &'a [[u64; 4]], b: &'a [[u64; 4]], lanes: LaneMask) -> FinalHashes<'a> {
-        let (&[wa, sa], &[wb, sb]) = (a, b) else { return FinalHashes::Lanes([a, b]) };
-        let of = |lane: Lane| [sa, sb].map(|s| signature(&s, lane));
+        let Some(((wa, sa), (wb, sb))) = warp_hashes(a).zip(warp_hashes(b)) else {
+            return FinalHashes::Lanes([a, b]);
+        };
+        let of = |lane: Lane| [sa, sb].map(|s| signature(s, lane));
         let mut differ = std::array::from_fn(|i| wa[i] != wb[i]);
         if lanes.lanes().any(|l| of(l).contains(&0) && of(l) != [0, 0]) {
             // Some lanes ended on one side only: only signatures can be compared.
@@ -44,7 +46,7 @@ impl<'a> FinalHashes<'a> {
                 Some(std::array::from_fn(|i| p[i] != q[i]))
             }
             FinalHashes::Warp { differ, any, signatures } => {
-                let [p, q] = signatures.each_ref().map(|s| signature(s, lane));
+                let [p, q] = signatures.map(|s| signature(s, lane));
                 // A signature that differs without a hash stands for control.
                 let some = if *differ == [false; 4] { [true, false, false, false] } else { *differ };
                 match (p, q) {
@@ -59,8 +61,8 @@ impl<'a> FinalHashes<'a> {
 }
 
 /// The signature byte of a lane.
-fn signature(signatures: &[u64; 4], lane: Lane) -> u8 {
-    let word = signatures.get(usize::from(lane.0 / 8)).copied().unwrap_or_default();
+fn signature(signatures: &[[u64; 4]], lane: Lane) -> u8 {
+    let word = signatures.as_flattened().get(usize::from(lane.0 / 8)).copied().unwrap_or_default();
     (word >> (lane.0 % 8 * 8)) as u8
 }
 

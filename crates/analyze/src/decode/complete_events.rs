@@ -73,7 +73,7 @@ pub fn complete_events<'a>(
     limits: DecodeLimits,
 ) -> Cow<'a, WarpStream> {
     let Lanes::Events(events) = &stream.lanes else { return Cow::Borrowed(stream) };
-    let lanes = (0..64).map(Lane).take_while(|l| l.0 < launch.warp_size);
+    let lanes = launch.warp_size.full_mask().lanes();
     let decoders: Result<Vec<_>, _> =
         lanes.map(|lane| Ok(Decoder::new(program, launch, stream, lane, limits)?.with_skipped())).collect();
     let Ok(decoders) = decoders.map_err(|_: Error| ()) else { return Cow::Borrowed(stream) };

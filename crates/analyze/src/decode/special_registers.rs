@@ -9,11 +9,11 @@ pub(super) struct SpecialRegisters(pub [u64; Special::ALL.len()]);
 
 impl SpecialRegisters {
     pub fn new(launch: &Launch, warp: WarpId, lane: Lane) -> SpecialRegisters {
-        let (per_cta, size) = (launch.warps_per_cta().max(1), u64::from(launch.warp_size.max(1)));
+        let (per_cta, size) = (launch.warps_per_cta().max(1), launch.warp_size.lanes());
         let tid = launch.block.position((warp.0 % per_cta) * size + u64::from(lane.0));
         let cta = launch.grid.position(warp.0 / per_cta);
         let eq = 1u64.checked_shl(u32::from(lane.0)).unwrap_or(0);
-        let all = if size >= 64 { u64::MAX } else { (1 << size) - 1 };
+        let all = launch.warp_size.full_mask().0;
         let (lt, le) = (eq.wrapping_sub(1), eq.wrapping_sub(1) | eq);
         let mut values = [0; Special::ALL.len()];
         for (value, special) in values.iter_mut().zip(Special::ALL) {

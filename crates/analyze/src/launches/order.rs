@@ -125,7 +125,7 @@ impl LaunchReport {
     pub fn add_order_cause(&mut self) {
         let output = self.outputs.iter().find_map(|o| Some((o.name.clone(), o.first.clone()?)));
         let (Some(finding), Some((output, first))) = (self.findings.first(), output) else { return };
-        let thread = finding.warp.in_cta * u64::from(self.warp_size) + u64::from(finding.lane);
+        let thread = finding.warp.in_cta * self.warp_size.lanes() + u64::from(finding.lane);
         let place = |side: usize| {
             let site = finding.site[side].as_ref()?;
             let Dim3 { x, y, z } = finding.warp.at;

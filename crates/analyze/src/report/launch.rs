@@ -1,7 +1,7 @@
 //! The report on one pair of launches.
 
-use prlx_trace::Dim3;
 use prlx_trace::kernel::{FaultKind, Level};
+use prlx_trace::{Dim3, WarpSize};
 
 use super::cause::Cause;
 use super::coverage::Coverage;
@@ -60,8 +60,9 @@ data! {
         #[cfg_attr(feature = "serde", serde(with = "crate::report::json::dim"))]
         #[cfg_attr(feature = "schema", schemars(with = "[u32; 3]"))]
         block: Dim3,
-        /// Lanes in a warp.
-        warp_size: u8,
+        /// Number of lanes of a warp (side A's).
+        #[cfg_attr(feature = "schema", schemars(with = "u8"))]
+        warp_size: WarpSize,
         /// By side: what stopped it before its end. If that happened to one side alone, the launches differ.
         faults: [Option<Fault>; 2],
         /// Why threads of equal index do different work, if they do: another grid or block. Decisions are

@@ -7,7 +7,7 @@ use prlx_analyze::view::PathViewOptions;
 use prlx_analyze::{DiffOptions, FindingKind, Verdict, attach_operands, diff, operand_window};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
-use prlx_trace::{LocId, SiteId, Streams, Trace, WarpId};
+use prlx_trace::{LocId, SiteId, Streams, Trace, WarpId, WarpSize};
 
 /// What the source does at each line, by the trips of the loops around it, outermost first. Two builds that
 /// make the same decision get the same answer, whatever their sites and loops are.
@@ -329,7 +329,7 @@ fn hashes_of_two_builds_say_nothing() {
 }
 
 /// One CTA of 96 threads, in warps of 32 lanes or of 64.
-fn sized(b: &Build, size: u8, edit: impl Fn(u64, &mut Hashed)) -> Trace {
+fn sized(b: &Build, size: WarpSize, edit: impl Fn(u64, &mut Hashed)) -> Trace {
     let lane = |l: u64| {
         let mut hashed = Hashed::new(l, &[]);
         edit(l, &mut hashed);
@@ -337,7 +337,7 @@ fn sized(b: &Build, size: u8, edit: impl Fn(u64, &mut Hashed)) -> Trace {
         live(&b.code, l, &mut Source { hashed, lines: &b.lines, trips: &trips, shape: &shape })
     };
     let lanes: Vec<Lived> = (0..96).map(lane).collect();
-    let warps = lanes.chunks(size.into()).enumerate().map(|(i, l)| stream(i as u64, l)).collect();
+    let warps = lanes.chunks(size.lanes() as usize).enumerate().map(|(i, l)| stream(i as u64, l)).collect();
     let mut t = trace(b.module(), warps);
     let l = &mut t.launches[0].launch;
     (l.grid.x, l.block.x, l.warp_size) = (1, 96, size);
@@ -346,7 +346,7 @@ fn sized(b: &Build, size: u8, edit: impl Fn(u64, &mut Hashed)) -> Trace {
 
 /// Records every visit of a window; the operands are the thread's number and the visit's.
 fn again(t: &Trace, w: &Window, base: u64) -> Trace {
-    let size = u64::from(t.launches[0].launch.warp_size);
+    let size = t.launches[0].launch.warp_size.lanes();
     let warp = |warp: u64| {
         let (mut records, mut ends) = (Vec::new(), Vec::new());
         for thread in (warp * size..(warp + 1) * size).take_while(|t| *t < 96) {
@@ -377,7 +377,7 @@ fn threads_seen_again(a: &Trace, b: &Trace) {
     let f = &r.launches[0].findings[0];
     let rows = &f.operands.as_ref().unwrap().rows;
     assert!(rows.len() >= 32);
-    let size = u64::from(a.launches[0].launch.warp_size);
+    let size = a.launches[0].launch.warp_size.lanes();
     for row in rows {
         let thread = f.warp.warp * size + u64::from(row.lane);
         assert_eq!(row.cells[0].bits, [Some(1000 + thread), Some(2000 + thread)]);
@@ -400,7 +400,7 @@ fn warps_of_32_and_64_lanes_compare_by_thread() {
             h.flips.push((SiteId(1), vec![4]));
         }
     };
-    for (x, y, warp, lane) in [(32, 64, 1, 5), (64, 32, 0, 37)] {
+    for (x, y, warp, lane) in [(WarpSize::W32, WarpSize::W64, 1, 5), (WarpSize::W64, WarpSize::W32, 0, 37)] {
         let a = sized(&b, x, |_, _| {});
         let r = compare(&a, &sized(&b, y, |_, _| {}));
         assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);

@@ -11,7 +11,7 @@ use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{
     BlockId, Dim3, FileId, FuncId, Lane, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams, Trace,
-    WarpId,
+    WarpId, WarpSize,
 };
 
 /// A statement of the toy program. Sites are numbered in the order of the text, each on a line of its own.
@@ -502,7 +502,7 @@ pub fn trace(module: Module, warps: Vec<WarpStream>) -> Trace {
         kernel: FuncId(0),
         grid: Dim3 { x: warps.iter().map(|w| w.warp.0 as u32 + 1).max().unwrap_or(1), y: 1, z: 1 },
         block: Dim3 { x: 32, y: 1, z: 1 },
-        warp_size: 32,
+        warp_size: WarpSize::W32,
         device: "toy device".into(),
         level: Level::Path,
         // A buffer that the launch leaves alone: its memory is known.

@@ -20,7 +20,7 @@ use prlx_driver::session::{
 };
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::ArgInfo;
-use prlx_trace::{FuncId, Launch, Nanos, Streams, Writer};
+use prlx_trace::{FuncId, Launch, Nanos, Streams, WarpSize, Writer};
 
 type Test = fn() -> Result<(), Failed>;
 
@@ -89,7 +89,7 @@ pub fn app(words: &[String]) -> ExitCode {
                     module,
                     kernel: FuncId(0),
                     number,
-                    warp_size: 32,
+                    warp_size: WarpSize::W32,
                     args: vec![arg],
                     skipped: Some(skipped.unwrap_or("only a test").into()),
                     ..Launch::default()

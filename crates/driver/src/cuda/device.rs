@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use prlx_isa::image::Target;
 use prlx_isa::ptx::with_optional_lines;
 use prlx_plan::Plan;
-use prlx_trace::Nanos;
 use prlx_trace::kernel::Param;
+use prlx_trace::{Nanos, WarpSize};
 
 use crate::assemble;
 use crate::assemble::assemblers::Assemblers;
@@ -279,7 +279,7 @@ impl Drop for Cuda {
 
 impl Driver for Cuda {
     fn info(&self) -> DeviceInfo {
-        let warp_size = u8::try_from(self.gpu.warp_size).unwrap_or(32);
+        let warp_size = WarpSize::of(self.gpu.warp_size.into()).unwrap_or_default();
         DeviceInfo { name: self.gpu.name.clone(), warp_size, hooks: false }
     }
 

@@ -230,7 +230,7 @@ impl LaunchRecorder<'_> {
         pool: u64,
         held: &mut DeviceAllocations,
     ) -> Result<Context, Error> {
-        let lanes = u64::from(launch.warp_size);
+        let lanes = launch.warp_size.lanes();
         let shape = Shape::of(launch.level, lanes);
         let chunk = shape.chunk();
         let window = launch.window.as_ref();
@@ -299,7 +299,7 @@ impl LaunchRecorder<'_> {
     /// then need not wait for it. If each lane has its own stream, the lowest lane gets the chunk: it is the
     /// leader most often. Returns how many warps got a chunk.
     fn hand_out(&mut self, launch: &Launch, context: &Context) -> Result<u64, Error> {
-        let lanes = u64::from(launch.warp_size);
+        let lanes = launch.warp_size.lanes();
         let shape = Shape::of(launch.level, lanes);
         let first = u64::from(context.warp_first);
         let most = if self.plan.writes() { context.size / 2 / shape.chunk() } else { 0 };
@@ -320,7 +320,7 @@ impl LaunchRecorder<'_> {
         if launch.level == Level::Probe {
             return Ok(DecodedStreams::default());
         }
-        let lanes = u64::from(launch.warp_size);
+        let lanes = launch.warp_size.lanes();
         let shape = Shape::of(launch.level, lanes);
         let cursor = cursor(self.driver, given)?;
         let mut read = |at: u64, bytes: u64| {

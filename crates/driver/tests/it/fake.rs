@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use prlx_driver::{
     DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleCode, ModuleHandle,
 };
+use prlx_trace::WarpSize;
 
 /// Device memory: allocations by address, with gaps between them.
 #[derive(Default)]
@@ -38,7 +39,7 @@ pub struct Fake {
     pub memory: Memory,
     pub modules: HashMap<u64, String>,
     pub kernel: Kernel,
-    pub warp_size: u8,
+    pub warp_size: WarpSize,
     /// Bytes that can be allocated.
     pub limit: u64,
 }
@@ -48,7 +49,13 @@ impl Fake {
         kernel: impl FnMut(&mut Memory, &str, &LaunchConfig, &[u8]) -> Result<LaunchStats, Error> + 'static,
     ) -> Fake {
         let memory = Memory { next: 0x7000_0000, ..Memory::default() };
-        Fake { memory, modules: HashMap::new(), kernel: Box::new(kernel), warp_size: 32, limit: 1 << 30 }
+        Fake {
+            memory,
+            modules: HashMap::new(),
+            kernel: Box::new(kernel),
+            warp_size: WarpSize::W32,
+            limit: 1 << 30,
+        }
     }
 }
 

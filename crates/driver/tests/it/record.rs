@@ -15,7 +15,7 @@ use prlx_plan::{Filter, FunctionPlan, Plan, RecordingRequest};
 use prlx_trace::device::{Context, EventRecord, Finals, HiddenParameter};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
-use prlx_trace::{Dim3, Level, Nanos, SiteId, WarpId};
+use prlx_trace::{Dim3, Level, Nanos, SiteId, WarpId, WarpSize};
 
 fn job(ctas: u32, threads: u32) -> Job {
     let param = |name: &str, offset, ty: Scalar| Param { name: name.into(), ty, offset, size: ty.bits() / 8 };
@@ -386,7 +386,7 @@ fn refusals_give_everything_back() {
     let e = record(&mut device, "", &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap_err();
     assert_eq!(e.kind, ErrorKind::Memory);
     assert!(device.memory.blocks.is_empty());
-    assert_eq!(device.info().warp_size, 32);
+    assert_eq!(device.info().warp_size, WarpSize::W32);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use prlx_driver::session::{INDEX, ProcessEntry, Session, SessionIndex, create_process_file, this_process};
 use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Function, Module};
-use prlx_trace::{Launch, Process, Streams, Writer};
+use prlx_trace::{Launch, Process, Streams, WarpSize, Writer};
 
 fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -23,7 +23,7 @@ fn write(folder: &std::path::Path, process: &Process, launches: u64, ended: bool
     let module = to.module(&Module { functions: vec![kernel], ..Module::default() }).unwrap();
     for number in 0..launches {
         let skipped = (number + 1 == launches).then(|| "no PTX".to_owned());
-        let launch = Launch { module, number, warp_size: 32, skipped, ..Launch::default() };
+        let launch = Launch { module, number, warp_size: WarpSize::W32, skipped, ..Launch::default() };
         to.launch(&launch, &Streams::default()).unwrap();
     }
     if ended {

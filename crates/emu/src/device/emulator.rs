@@ -12,7 +12,7 @@ use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_plan::Plan;
 use prlx_trace::check::Findings;
 use prlx_trace::dataflow::DataFlow;
-use prlx_trace::{Dim3, Nanos, Printed};
+use prlx_trace::{Dim3, Nanos, Printed, WarpSize};
 use rustc_hash::FxHashMap;
 
 use crate::calibration::Calibration;
@@ -392,7 +392,7 @@ fn cluster(f: &Function, config: &LaunchConfig) -> Result<(Dim3, bool), Error> {
 
 impl Driver for Emulator {
     fn info(&self) -> DeviceInfo {
-        DeviceInfo { name: "CPU device".into(), warp_size: LANES as u8, hooks: true }
+        DeviceInfo { name: "CPU device".into(), warp_size: WarpSize::W32, hooks: true }
     }
 
     fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error> {

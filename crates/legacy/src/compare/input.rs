@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use prlx_trace::{Dim3, Launch, WarpId};
+use prlx_trace::{Dim3, Launch, WarpId, WarpSize};
 
 use crate::v1::{File, Flags, SiteEntry};
 
@@ -114,7 +114,7 @@ pub(super) struct LaunchShape {
 impl LaunchShape {
     pub fn new(file: &File<'_>, warps: u32) -> LaunchShape {
         let h = &file.header;
-        let launch = Launch { grid: h.grid, block: h.block, warp_size: 32, ..Launch::default() };
+        let launch = Launch { grid: h.grid, block: h.block, warp_size: WarpSize::W32, ..Launch::default() };
         let fits = launch.warps() == u64::from(warps);
         let per_cta = if fits { launch.warps_per_cta() } else { h.warps_per_block.into() };
         LaunchShape { grid: h.grid, launch: fits.then_some(launch), per_cta: per_cta.max(1) }

@@ -35,6 +35,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::v1::{Cursor, EventBytes, EventKind, File, Flags, HistoryEntry, Warp};
+use prlx_trace::WarpSize;
 use prlx_trace::kernel::Level;
 
 use prlx_analyze::Error;
@@ -420,7 +421,7 @@ fn report(inputs: [&Input<'_>; 2], numbers: [u64; 2], sum: &mut Sum) -> LaunchRe
         level: Level::Events,
         grid: a.grid,
         block: a.block,
-        warp_size: 32,
+        warp_size: WarpSize::W32,
         ..LaunchReport::default()
     };
     let mut put = |what, name: &str, values: [String; 2]| {

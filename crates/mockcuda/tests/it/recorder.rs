@@ -19,7 +19,7 @@ use prlx_plan::{Filter, Plan, RecordingRequest};
 use prlx_trace::device::HiddenParameter;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Event, Lanes};
-use prlx_trace::{Dim3, FuncId, Launch, Level, Streams};
+use prlx_trace::{Dim3, FuncId, Launch, Level, Streams, WarpSize};
 
 use crate::turn;
 
@@ -192,7 +192,7 @@ impl App {
             kernel: FuncId(kernel as u32),
             grid: Dim3 { x: ctas, ..Dim3::default() },
             block: Dim3 { x: THREADS, ..Dim3::default() },
-            warp_size: 32,
+            warp_size: WarpSize::W32,
             params: self.data.to_le_bytes().to_vec(),
             level: self.rewritten.plan.request.level,
             number,

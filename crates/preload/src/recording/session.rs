@@ -21,7 +21,7 @@ use prlx_trace::ids::{Nanos, RangeId};
 use prlx_trace::kernel::{Function, Param, Scalar};
 use prlx_trace::launch::{ArgInfo, Host, LaunchRange, RangeName};
 use prlx_trace::process::Device;
-use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Streams, Writer};
+use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Streams, WarpSize, Writer};
 
 use crate::recording::context_recorder::ContextRecorder;
 use crate::recording::devices::is_primary;
@@ -297,7 +297,7 @@ impl Session {
             grid: dims(shape.grid),
             block: dims(shape.block),
             shared: shape.shared,
-            warp_size: 32,
+            warp_size: WarpSize::W32,
             level: self.options.level,
             window: self.options.zoom.as_ref().map(|c| c.window.clone()),
             cluster: shape.cluster.map(dims),

@@ -3,6 +3,7 @@
 use prlx_analyze::FindingKind;
 use prlx_analyze::report::{Finding, WarpHit};
 use prlx_analyze::view::{AlignedStep, OpenScope, PathView, Scope, StepMatch};
+use prlx_trace::WarpSize;
 use prlx_trace::kernel::SiteClass;
 
 use super::names::{lanes, place, short};
@@ -58,13 +59,13 @@ fn condition(f: &Finding) -> String {
 }
 
 /// The warp shown, its place in the grid, and its lanes that have the finding.
-pub(crate) fn warp_shown(f: &Finding, warp_size: u8) -> String {
+pub(crate) fn warp_shown(f: &Finding, warp_size: WarpSize) -> String {
     let w = &f.warp;
     format!("warp {} of CTA {} {}, {}", w.in_cta, w.cta, w.at, lanes(f.lanes, warp_size))
 }
 
 /// Another warp that has the finding, and the first execution that has it.
-pub(crate) fn warp_hit(h: &WarpHit, warp_size: u8) -> String {
+pub(crate) fn warp_hit(h: &WarpHit, warp_size: WarpSize) -> String {
     let visit = h.visit.map_or_else(String::new, |v| format!(", {} execution", ordinal(v)));
     format!("warp {} of CTA {}, {}{visit}", h.in_cta, h.cta, lanes(h.lanes, warp_size))
 }

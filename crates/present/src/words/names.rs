@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use prlx_analyze::report::{LaunchReport, Location, ProcessPair, Report};
-use prlx_trace::LaneMask;
 use prlx_trace::kernel::{FaultKind, SiteClass};
 use prlx_trace::names::is_library_file;
+use prlx_trace::{LaneMask, WarpSize};
 
 use crate::format::{clean, count, number, plain_name};
 
@@ -130,10 +130,9 @@ pub(crate) fn exact(l: &Location) -> String {
     format!("{file}:{}", l.line)
 }
 
-/// `lanes 3, 5-7`, or `all lanes`; `size` is the number of lanes of a warp.
-pub(crate) fn lanes(mask: LaneMask, size: u8) -> String {
-    let all = if size >= 64 { u64::MAX } else { (1 << size) - 1 };
-    if mask.0 == all { "all lanes".into() } else { mask.to_string() }
+/// `lanes 3, 5-7`, or `all lanes`.
+pub(crate) fn lanes(mask: LaneMask, size: WarpSize) -> String {
+    if mask == size.full_mask() { "all lanes".into() } else { mask.to_string() }
 }
 
 /// A launch that only one side has; `what` is the rest of its name.

@@ -12,7 +12,7 @@ use prlx_analyze::{CheckedModule, DecodeLimits, complete_events};
 use prlx_legacy::v1::{Event, EventKind, Flags, Head, Header, SiteEntry, Writer, kernel_hash, site_id};
 use prlx_trace::kernel::{Module, Site, SiteClass};
 use prlx_trace::launch::Lanes;
-use prlx_trace::{Level, Recording, Trace};
+use prlx_trace::{Level, Recording, Trace, WarpSize};
 
 use super::complete_file::{Out, write_complete};
 use super::losses::Losses;
@@ -56,7 +56,7 @@ fn export(
     if l.level != Level::Events {
         bail!("it was recorded at level `{}`; a file of PRLX 0.x needs level `events`", l.level.label());
     }
-    if l.warp_size != 32 {
+    if l.warp_size != WarpSize::W32 {
         bail!("its warps have {} lanes; a file of PRLX 0.x has 32", l.warp_size);
     }
     if let Some(fault) = &l.fault {

@@ -6,7 +6,7 @@ use prlx_trace::ids::{Cycles, Nanos};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::Totals;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
-use prlx_trace::{Dim3, Launch, Picos, Recording, Streams, Trace, WarpId};
+use prlx_trace::{Dim3, Launch, Picos, Recording, Streams, Trace, WarpId, WarpSize};
 use proptest::prelude::*;
 
 use MarkKind::{Arrive, Begin, Complete, End, Group, Instant, Issue, Switch};
@@ -47,7 +47,7 @@ fn trace(tracks: Vec<Track>) -> Trace {
     let launch = Launch {
         grid: Dim3 { x: 64, y: 1, z: 1 },
         block: Dim3 { x: 128, y: 1, z: 1 },
-        warp_size: 32,
+        warp_size: WarpSize::W32,
         number: 5,
         totals: Totals { bare: 900, instrumented: 1000, ..Totals::default() },
         ..Launch::default()

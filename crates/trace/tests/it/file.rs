@@ -14,7 +14,8 @@ use prlx_trace::outputs::OutputContents;
 use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::table::{Aggregate, Field, Row, TableContents};
 use prlx_trace::{
-    BlockId, Bytes, Error, FuncId, Launch, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId, Writer,
+    BlockId, Bytes, Dim3, Error, FuncId, LaneMask, Launch, LocId, LoopId, Recording, SiteId, Streams, Trace,
+    WarpId, WarpSize, Writer,
 };
 use proptest::prelude::*;
 
@@ -78,7 +79,7 @@ proptest! {
 fn many_warps_lie_in_many_frames() {
     for level in Level::RECORDERS {
         let mut r = Random(99);
-        let warps: Vec<_> = (0..1000).rev().map(|w| warp(&mut r, w, *level, 30)).collect();
+        let warps: Vec<_> = (0..1000).rev().map(|w| warp(&mut r, w, WarpSize::W32, *level, 30)).collect();
         let mut made = trace(1, 0, 0, 0);
         let mut one = (0..).map(|seed| trace(seed, 1, 0, 0)).find(|t| t.launches.len() == 1).unwrap();
         let mut launch = one.launches.remove(0).launch;
@@ -96,6 +97,34 @@ fn many_warps_lie_in_many_frames() {
         }
         assert_eq!(streams.warp(WarpId(1000)), Ok(None));
         assert_eq!(streams.frame_of(WarpId(300)), Some(1));
+    }
+}
+
+/// Warps of 64 lanes read back, with masks above bit 31.
+#[test]
+fn warps_may_have_64_lanes() {
+    let mut r = Random(7);
+    for level in Level::RECORDERS {
+        let launch = Launch {
+            warp_size: WarpSize::W64,
+            block: Dim3 { x: 130, y: 1, z: 1 },
+            level: *level,
+            ..Launch::default()
+        };
+        assert_eq!((launch.warps_per_cta(), launch.lanes(WarpId(1))), (3, LaneMask(u64::MAX)));
+        assert_eq!(launch.lanes(WarpId(2)), LaneMask(3));
+        let warps: Vec<_> = (0..3).map(|w| warp(&mut r, w, WarpSize::W64, *level, 40)).collect();
+        let streams = Streams::new(warps.clone());
+        let made = Trace {
+            modules: vec![small().modules[0].clone()],
+            launches: vec![Recording { launch, streams }],
+            ..Trace::default()
+        };
+        let read = read_all(&bytes(&made)).unwrap();
+        assert_eq!(read, made);
+        if let Lanes::Events(events) = &read.launches[0].streams.frame(0).unwrap()[0].lanes {
+            assert!(events.iter().any(|e| e.mask.0 >> 32 != 0 && e.mask.0 as u32 != 0));
+        }
     }
 }
 
@@ -303,11 +332,11 @@ fn ids_out_of_range_are_refused() {
     bad.launches[0].launch.kernel = FuncId(2);
     assert_eq!(Trace::read(&bytes(&bad)).unwrap_err().field, "Trace.launches[0].kernel");
     let mut bad = small();
-    bad.launches[1].launch.grid = prlx_trace::Dim3 { x: u32::MAX, y: u32::MAX, z: u32::MAX };
+    bad.launches[1].launch.grid = Dim3 { x: u32::MAX, y: u32::MAX, z: u32::MAX };
     assert_eq!(Trace::read(&bytes(&bad)).unwrap_err().field, "Trace.launches[1].grid");
     for warps in [[3, 3], [0, u64::MAX]] {
         let mut bad = small();
-        let unfinished = Some(warps.map(|w| (WarpId(w), prlx_trace::LaneMask(1))).to_vec());
+        let unfinished = Some(warps.map(|w| (WarpId(w), LaneMask(1))).to_vec());
         bad.launches[1].launch.fault = Some(prlx_trace::launch::Fault { unfinished, ..Default::default() });
         assert_eq!(Trace::read(&bytes(&bad)).unwrap_err().field, "Trace.launches[1].fault.unfinished");
     }
@@ -369,7 +398,8 @@ fn at_every_level() -> Trace {
     });
     let code = Skipped { module: "lib.so".into(), kernel: Some("gemm".into()), reason: "no PTX".into() };
     made.skipped = vec![code, Skipped { module: "other.so".into(), kernel: None, reason: "no PTX".into() }];
-    let mut launch = Launch { warp_size: 32, number: 9, skipped: Some("no PTX".into()), ..Launch::default() };
+    let mut launch =
+        Launch { warp_size: WarpSize::W32, number: 9, skipped: Some("no PTX".into()), ..Launch::default() };
     launch.pointees = vec![Pointee { offset: 8, bytes: 64, digested: 60, before: Some(1), after: None }];
     launch.undigested = Some("it still ran".into());
     made.launches.push(Recording { launch, streams: Streams::default() });
@@ -415,7 +445,7 @@ fn add_the_file_of_this_version() {
 #[test]
 fn outputs_are_of_their_launch() {
     let elements: Vec<u8> = (0u8..32).collect();
-    let launch = Launch { warp_size: 32, number: 3, ..Launch::default() };
+    let launch = Launch { warp_size: WarpSize::W32, number: 3, ..Launch::default() };
     let made = |change: fn(&mut OutputContents)| {
         let mut output = OutputContents {
             launch: 3,

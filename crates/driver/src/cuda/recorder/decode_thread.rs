@@ -23,8 +23,8 @@ use prlx_trace::{FuncId, Level, Recording};
 
 use crate::cuda::recorder::batch::CopiedBatch;
 use crate::cuda::recorder::launch::Finished;
-use crate::cuda::recorder::layout::Slot;
-use crate::cuda::recorder::limits::{IDLE, WARP};
+use crate::cuda::recorder::layout::{Slot, WARP};
+use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::state::{HostTimes, Ownership, Progress};
 use crate::decode::{DecodedStreams, LaunchBuffers, Pool, decode_launch};

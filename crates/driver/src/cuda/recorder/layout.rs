@@ -14,7 +14,7 @@ use prlx_plan::Plan;
 use prlx_trace::device::tracks::{BEYOND, LOGS};
 use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
 use prlx_trace::launch::Launch;
-use prlx_trace::{FuncId, Level};
+use prlx_trace::{FuncId, Level, WarpSize};
 
 use crate::record::launches::{cta_warps, wanted};
 
@@ -35,8 +35,8 @@ const ALONE: u64 = 256;
 /// Bytes of the cursor and the magazines behind it.
 pub(super) const CURSOR: u64 = ALONE + MAGAZINES * MAGAZINE_STRIDE;
 
-/// Lanes in a warp of every NVIDIA GPU.
-pub(super) const WARP: u64 = 32;
+/// Warps of every NVIDIA GPU.
+pub(super) const WARP: WarpSize = WarpSize::W32;
 
 /// Sizes of all parts, for a level and a memory budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +54,7 @@ pub(super) struct Layout {
 impl Layout {
     /// Divides `device` bytes, `tables` of which are for tables. Returns `None` if that is too little.
     pub fn new(level: Level, device: u64, tables: u64) -> Option<Layout> {
-        let shape = Shape::of(level, WARP);
+        let shape = Shape::of(level, WARP.lanes());
         let chunk = shape.chunk();
         let tables = tables / chunk * chunk;
         let each =
@@ -80,7 +80,7 @@ impl Layout {
     }
     /// Bytes of the first chunks of a warp's streams.
     pub fn first(&self) -> u64 {
-        self.shape.chunk() * self.shape.heads(WARP)
+        self.shape.chunk() * self.shape.heads(WARP.lanes())
     }
     /// Bytes of a pool that can be reserved for launches. What the magazines hold may stay unused.
     pub fn capacity(&self) -> u64 {
@@ -130,7 +130,7 @@ impl Layout {
     }
     /// Bytes of a warp's heads.
     fn heads(&self) -> u64 {
-        self.shape.heads(WARP) * Head::SIZE as u64
+        self.shape.heads(WARP.lanes()) * Head::SIZE as u64
     }
 }
 
@@ -411,7 +411,8 @@ mod tests {
         let layout = Layout::new(Level::Fingerprint, 4 << 20, 0).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Fingerprint);
-        let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
+        let launch =
+            Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: WarpSize::W32, ..Launch::default() };
         let kind = ContextKind::of(&plan, &launch, ProbeContext::default());
         assert_eq!((kind.warps, kind.wanted), (40, (0, 40)));
         let (mut slots, all) = (Vec::new(), arena.left());
@@ -434,7 +435,8 @@ mod tests {
         let layout = Layout::new(Level::Probe, 4 << 20, 1 << 20).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Probe);
-        let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
+        let launch =
+            Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: WarpSize::W32, ..Launch::default() };
         let kind = |records| {
             ContextKind::of(
                 &plan,
@@ -460,7 +462,8 @@ mod tests {
         assert!(layout.tracked());
         let plan = plan(Level::Probe);
         let of = |warps, lately| {
-            let launch = Launch { grid: Dim3 { x: warps, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
+            let launch =
+                Launch { grid: Dim3 { x: warps, y: 1, z: 1 }, warp_size: WarpSize::W32, ..Launch::default() };
             let kind = ContextKind::of(&plan, &launch, ProbeContext::default());
             kind.tracked(&layout, &tracks::Layout::default(), lately)
         };

@@ -39,6 +39,3 @@ pub(super) const STAGED: usize = 32 << 10;
 
 /// Pause between two rounds of a thread that has nothing to do.
 pub(super) const IDLE: Duration = Duration::from_millis(10);
-
-/// Number of lanes in a warp.
-pub(super) const WARP: u8 = 32;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use prlx_analyze::report::{Finding, LaunchReport, Location, OperandRow, Operands, SliceNode, WarpHit};
+use prlx_trace::WarpSize;
 
 use crate::format::{Ink, Style, clean, clip, count, pad, plain_name, wrap};
 use crate::words::{self, Fact, noun, place, sentence, short};
@@ -100,22 +101,22 @@ pub(super) fn full(
 }
 
 /// The lanes of the warp in a row: `#` differs here, `+` elsewhere in the loop, `.` agrees.
-fn grid(style: Style, f: &Finding, size: u8) -> Vec<String> {
+fn grid(style: Style, f: &Finding, size: WarpSize) -> Vec<String> {
     if f.at.len() < 2 {
         return Vec::new();
     }
     let (mut ruler, mut marks) = (String::new(), String::new());
-    for lane in 0..size.min(64) {
-        if lane % 8 == 0 {
-            if lane > 0 {
+    for lane in size.full_mask().lanes() {
+        if lane.0 % 8 == 0 {
+            if lane.0 > 0 {
                 ruler.push(' ');
                 marks.push(' ');
             }
-            ruler.push_str(&pad(&lane.to_string(), 8));
+            ruler.push_str(&pad(&lane.0.to_string(), 8));
         }
-        let at = f.at.iter().find(|l| l.lane == lane);
+        let at = f.at.iter().find(|l| l.lane == lane.0);
         marks.push_str(&match at {
-            Some(_) if f.lanes.has(prlx_trace::Lane(lane)) => style.ink(Ink::Bad, "#"),
+            Some(_) if f.lanes.has(lane) => style.ink(Ink::Bad, "#"),
             Some(l) if l.differs => style.ink(Ink::Warning, "+"),
             Some(_) => ".".into(),
             None => " ".into(),
@@ -128,7 +129,7 @@ fn grid(style: Style, f: &Finding, size: u8) -> Vec<String> {
     };
     let key = style.ink(Ink::Faint, key);
     let mut lines = vec![style.ink(Ink::Faint, ruler.trim_end())];
-    if INDENT + usize::from(size) * 9 / 8 + 46 <= style.width {
+    if INDENT + usize::from(u8::from(size)) * 9 / 8 + 46 <= style.width {
         lines.push(format!("{}   {key}", marks.trim_end()));
     } else {
         lines.extend([marks.trim_end().to_string(), key]);

@@ -15,7 +15,7 @@ use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::table::{Aggregate, Field, Row, Shown, Table, TableContents};
 use prlx_trace::{
     BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, RangeId, Recording, SiteId, Slot,
-    Streams, Trace, WarpId,
+    Streams, Trace, WarpId, WarpSize,
 };
 
 /// Number of range names in a trace.
@@ -257,10 +257,15 @@ fn marks(r: &mut Random) -> Marks {
 }
 
 /// Elements by lane; lanes go together often, as real ones do.
-fn lanes<T: Copy>(r: &mut Random, most: usize, make: impl Fn(&mut Random) -> T) -> (Vec<T>, Vec<u32>) {
+fn lanes<T: Copy>(
+    r: &mut Random,
+    size: WarpSize,
+    most: usize,
+    make: impl Fn(&mut Random) -> T,
+) -> (Vec<T>, Vec<u32>) {
     let (mut all, mut ends) = (Vec::new(), Vec::new());
     let shared: Vec<T> = (0..r.below(most + 1)).map(|_| make(r)).collect();
-    for _ in 0..32 {
+    for _ in 0..size.lanes() {
         match r.below(4) {
             0 => all.extend((0..r.below(most + 1)).map(|_| make(r))),
             1 => {}
@@ -271,29 +276,29 @@ fn lanes<T: Copy>(r: &mut Random, most: usize, make: impl Fn(&mut Random) -> T) 
     (all, ends)
 }
 
-pub fn warp(r: &mut Random, warp: u64, level: Level, most: usize) -> WarpStream {
+pub fn warp(r: &mut Random, warp: u64, size: WarpSize, level: Level, most: usize) -> WarpStream {
+    let mask = |r: &mut Random| LaneMask(r.bits() & size.full_mask().0);
     let lanes = match level {
         Level::Path => {
-            let (words, ends) = lanes(r, most, |r| r.bits() as u32 | 1);
+            let (words, ends) = lanes(r, size, most, |r| r.bits() as u32 | 1);
             Lanes::Path { words, ends }
         }
         Level::Fingerprint => {
-            let (checkpoints, ends) = lanes(r, most, |r| r.bits() | 1);
-            Lanes::Fingerprint {
-                checkpoints,
-                ends,
-                hashes: (0..32).map(|_| [r.bits(), 0, 5, r.bits()]).collect(),
-            }
+            let (checkpoints, ends) = lanes(r, size, most, |r| r.bits() | 1);
+            // Of the warp, or of each lane, as older files have them.
+            let entries = r.one(&[1 + size.lanes() / 32, size.lanes()]);
+            let hashes = (0..entries).map(|_| [r.bits(), 0, 5, r.bits()]).collect();
+            Lanes::Fingerprint { checkpoints, ends, hashes }
         }
         Level::Probe => Lanes::default(),
         Level::Events => Lanes::Events(r.some(most, |r| Event {
             site: SiteId(r.id(SITES)),
-            mask: LaneMask(r.bits() >> 32),
-            value: r.bits() & 0xff,
+            mask: mask(r),
+            value: mask(r).0,
             clock: r.bits() as u32,
         })),
         Level::Operands => {
-            let (records, ends) = lanes(r, most, |r| OperandRecord {
+            let (records, ends) = lanes(r, size, most, |r| OperandRecord {
                 site: SiteId(r.id(SITES)),
                 visit: r.id(9),
                 values: [r.bits(), 0],
@@ -306,13 +311,14 @@ pub fn warp(r: &mut Random, warp: u64, level: Level, most: usize) -> WarpStream 
 
 fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recording {
     let level = r.one(Level::RECORDERS);
+    let size = r.one(&[WarpSize::W32, WarpSize::W64]);
     let launch = Launch {
         module: ModuleId(r.id(modules)),
         kernel: FuncId(r.id(2)),
         grid: Dim3 { x: 100, y: 10, z: 1 },
         block: Dim3 { x: 33, y: 2, z: 1 },
         shared: r.id(1000),
-        warp_size: 32,
+        warp_size: size,
         params: (0..r.below(30)).map(|i| i as u8).collect(),
         args: r.some(3, |r| ArgInfo {
             name: r.text(),
@@ -350,7 +356,9 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
             kind: r.one(FaultKind::ALL),
             text: r.text(),
             unfinished: r.maybe(|r| {
-                (0..r.below(3) as u64).map(|w| (WarpId(w * 5), LaneMask(r.bits() >> 32))).collect()
+                (0..r.below(3) as u64)
+                    .map(|w| (WarpId(w * 5), LaneMask(r.bits() & size.full_mask().0)))
+                    .collect()
             }),
         }),
         host: r.maybe(|r| Host {
@@ -362,7 +370,7 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
         }),
         ranges: r.some(3, |r| LaunchRange { name: RangeId(r.id(RANGES)), instance: r.bits() }),
     };
-    let streams = (0..warps).filter_map(|w| r.maybe(|r| warp(r, w * 3, level, most))).collect();
+    let streams = (0..warps).filter_map(|w| r.maybe(|r| warp(r, w * 3, size, level, most))).collect();
     Recording { launch, streams: Streams::new(streams) }
 }
 
