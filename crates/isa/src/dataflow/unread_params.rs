@@ -5,16 +5,19 @@
 //!
 //! # Invariants
 //! - A byte reported as unread has no effect on the kernel.
-//! - A parameter counts as read as a whole if its address is taken, or if anything but a load at a constant
-//!   offset names it.
+//! - A parameter counts as read as a whole if anything but a load at a constant offset names it. Its address may
+//!   be in a register that has no other value and is nothing but the base of such loads.
 //! - All parameters count as read if an operand is not understood, or a load reaches beyond its parameter.
 //!
 //! # Limitations
 //! A loaded value that is not used counts as read.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::view::{Base, Class, Effect, Function, FunctionKind, Inst, Module, Operand, Space, SymbolId};
+use crate::view::{
+    Base, Class, Effect, Eval, Function, FunctionKind, Inst, Module, Operand, Reg, Space, SymbolId,
+};
 
 /// Bytes of a kernel's parameter buffer that the kernel never reads, padding between parameters included,
 /// ascending. Empty for a device function.
@@ -30,12 +33,16 @@ pub fn unread_param_bytes(module: &Module, function: &Function) -> Vec<Range<u32
     else {
         return Vec::new();
     };
+    let bases = address_registers(function);
     let mut read = Vec::new();
     for inst in &function.insts {
+        if taken(inst).is_some_and(|(reg, _)| bases.contains_key(&reg)) {
+            continue;
+        }
         let mut known = true;
         let mut whole =
             |symbol: SymbolId| read.extend(params.iter().find(|(s, _)| *s == symbol).map(|p| p.1.clone()));
-        match loaded(inst) {
+        match loaded(inst, &bases) {
             Some((symbol, from, bytes)) if params.iter().any(|(s, _)| *s == symbol) => {
                 let place = params.iter().find(|(s, _)| *s == symbol).and_then(|(_, place)| {
                     let start = u32::try_from(i64::from(place.start).checked_add(from)?).ok()?;
@@ -64,15 +71,50 @@ pub fn unread_param_bytes(module: &Module, function: &Function) -> Vec<Range<u32
 }
 
 /// The parameter that a load reads, the offset in it, and the size in bytes; `None` if the instruction does
-/// anything else.
-fn loaded(inst: &Inst) -> Option<(SymbolId, i64, u32)> {
-    let [_, Operand::Address(Base::Symbol(symbol), from)] = inst.operands.as_slice() else { return None };
-    match inst.semantics.effect {
-        Effect::Access(access) if inst.class == Class::Load && inst.space == Space::Param => {
-            Some((*symbol, *from, access.element? * access.elements))
+/// anything else. `bases` are registers that hold addresses of symbols.
+fn loaded(inst: &Inst, bases: &BTreeMap<Reg, (SymbolId, i64)>) -> Option<(SymbolId, i64, u32)> {
+    let (base, from) = param_load(inst)?;
+    let (symbol, start) = match base {
+        Base::Symbol(symbol) => (*symbol, 0),
+        Base::Reg(reg) => *bases.get(reg)?,
+        Base::Absolute => return None,
+    };
+    let Effect::Access(access) = inst.semantics.effect else { return None };
+    Some((symbol, start.checked_add(from)?, access.element? * access.elements))
+}
+
+/// The address of a load of parameters.
+fn param_load(inst: &Inst) -> Option<(&Base, i64)> {
+    let [_, Operand::Address(base, from)] = inst.operands.as_slice() else { return None };
+    (inst.class == Class::Load && inst.space == Space::Param).then_some((base, *from))
+}
+
+/// The register that an instruction sets to the address of a symbol, and that address.
+fn taken(inst: &Inst) -> Option<(Reg, (SymbolId, i64))> {
+    let [Operand::Reg(reg), Operand::Symbol(symbol, at)] = inst.operands.as_slice() else { return None };
+    let moves = inst.guard.is_none() && inst.eval.is_some_and(|(eval, _)| eval == Eval::Mov);
+    moves.then_some((*reg, (*symbol, *at)))
+}
+
+/// The registers that hold the address of one symbol wherever they are set, and are used for nothing but as
+/// the base of loads of parameters.
+fn address_registers(function: &Function) -> BTreeMap<Reg, (SymbolId, i64)> {
+    let mut bases: BTreeMap<Reg, Option<(SymbolId, i64)>> = BTreeMap::new();
+    for inst in &function.insts {
+        if let Some((reg, address)) = taken(inst) {
+            let known = bases.entry(reg).or_insert(Some(address));
+            *known = known.filter(|k| *k == address);
+            continue;
         }
-        _ => None,
+        let base =
+            param_load(inst).and_then(|(base, _)| if let Base::Reg(r) = base { Some(*r) } else { None });
+        let mut other: Vec<Reg> = inst.defs().chain(inst.uses()).collect();
+        if let Some(at) = base.and_then(|base| other.iter().position(|r| *r == base)) {
+            other.swap_remove(at);
+        }
+        other.into_iter().for_each(|reg| drop(bases.insert(reg, None)));
     }
+    bases.into_iter().filter_map(|(reg, address)| Some((reg, address?))).collect()
 }
 
 /// Calls `symbol` for every symbol that an operand names. Returns whether the operand is fully understood.
@@ -118,10 +160,16 @@ mod tests {
             of("@%p1 ld.param.u64 %rd3, [p]; ret; ld.param::entry.u64 %rd1, [s+16];"),
             [(0, 16), (24, 32)]
         );
-        // However the address is taken, the whole parameter counts as read.
+        // A register may hold the address, as nvcc writes it for a structure.
+        let base = "mov.b64 %rd1, s+4; ld.param.u8 %rs1, [%rd1+-4]; @%p1 ld.param.u64 %rd2, [%rd1+4];";
+        assert_eq!(of(base), [(1, 8), (16, 40)]);
+        // Otherwise, however the address is taken, the whole parameter counts as read.
         for taken in [
-            "mov.b64 %rd1, s;",
-            "mov.u64 %rd1, s+8;",
+            "mov.b64 %rd1, s; st.global.u64 [%rd2], %rd1;",
+            "mov.u64 %rd1, s+8; add.u64 %rd1, %rd1, %rd2; ld.param.u32 %r1, [%rd1];",
+            "mov.b64 %rd1, s; mov.b64 %rd1, s+8; ld.param.u64 %rd2, [%rd1];",
+            "@%p1 mov.b64 %rd1, s; ld.param.u64 %rd2, [%rd1];",
+            "mov.b64 %rd1, s; ld.param.u64 %rd1, [%rd1];",
             "cvta.param.u64 %rd1, s;",
             "mov.b64 %rd1, s; cvta.param.u64 %rd1, %rd1; ld.global.u32 %r1, [%rd1+4];",
             "mov.b64 {%r1, %r2}, s;",

@@ -47,10 +47,9 @@ pub(super) fn compare_stored_values(report: &mut Report, recorded: &Recorded<'_>
     let options = recorded.options;
     let digested = report.launches.iter().any(|l| l.culprit);
     let in_doubt = |l: &LaunchReport| {
-        options.outputs
-            && !digested
-            && l.unseen_memory.is_some()
-            && (l.verdict != Verdict::Differs || outputs_decide(l))
+        let differs = l.verdict == Verdict::Differs;
+        let unseen = l.unseen_memory.is_some() || differs && l.order;
+        options.outputs && !digested && unseen && (!differs || outputs_decide(l))
     };
     let differs = |l: &LaunchReport| {
         l.verdict == Verdict::Differs && l.skipped == [None, None] && l.culprit == digested && !in_doubt(l)
