@@ -1,7 +1,7 @@
 //! The device: loads modules, allocates memory and runs launches, as a [`Driver`].
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use prlx_driver::signature::limit;
 use prlx_driver::{
@@ -252,6 +252,7 @@ impl Emulator {
             code: &code,
             module: &m.module,
             source: &m.source,
+            line_ends: OnceLock::new(),
             memory: &self.memory,
             heap: &self.heap,
             config,
