@@ -66,7 +66,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
         }
         print(&value)?;
     } else {
-        text(&mut io::stdout().lock(), ui, &job, &done, &name)?;
+        text(&mut ui.out(false), ui, &job, &done, &name)?;
         report::print_checks(found, ui)?;
         if done.stats.warp_instructions > 0 {
             let seconds = done.stats.nanos.0 as f64 / 1e9;

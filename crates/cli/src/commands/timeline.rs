@@ -1,6 +1,6 @@
 //! `prlx timeline`: shows where the cycles go, from a recording with markers or another profiler's buffer.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -53,7 +53,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
         let page = present::ProfilePage { name, timeline: &timeline, analysis: &analysis };
         write_file(path, |out| present::profile_html(out, &[page]))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = ui.out(args.json);
     let kernels: Vec<(Timeline, Analysis)> = match timeline.by_kernel() {
         parts if parts.len() > 1 => {
             parts.into_iter().map(|t| (prlx_timeline::analyze(&t), t)).map(|(a, t)| (t, a)).collect()

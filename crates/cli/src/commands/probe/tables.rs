@@ -1,6 +1,6 @@
 //! Prints the tables of a probe program, and writes them into files.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -30,7 +30,7 @@ pub fn print(tallies: &Tallies, title: &str, args: &TableArgs, ui: &Ui) -> Resul
     if let Some(folder) = &args.parquet {
         crate::tables::write_tables(&tallies.tables, &names(tallies), folder)?;
     }
-    let mut out = io::stdout().lock();
+    let mut out = ui.out(args.json);
     if args.json {
         prlx_present::tallies_json(&mut out, tallies)?;
     } else {
