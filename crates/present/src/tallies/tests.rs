@@ -284,6 +284,26 @@ fn pages_are_as_warm_as_their_values() {
 }
 
 #[test]
+fn tables_with_the_same_keys_are_one_on_a_page() {
+    let table = |name: &str| of(name, vec![key("line", Shown::Line)], Aggregate::Count, Scalar::U64);
+    let mut second = tally(&[(&[0], &[7])], 0);
+    second.table = 1;
+    let trace = trace(
+        module("src/a.cu", vec![table("n"), table("m")]),
+        vec![tally(&[(&[0], &[30]), (&[1], &[10])], 0), second],
+    );
+    let mut page = Vec::new();
+    tallies_html(&mut page, &Tallies::of(&[("a".to_owned(), &trace)]), "counts").unwrap();
+    let page = String::from_utf8(page).unwrap();
+    let times = |text: &str| page.matches(text).count();
+    assert_eq!((times("<section>"), times("<h4>"), times("<table class=\"list\">")), (1, 1, 1), "{page}");
+    // In the listing and in the table, both values stand beside the line.
+    assert_eq!(times("<td class=\"num\">30</td><td class=\"num\">7</td>"), 2, "{page}");
+    assert_eq!(times("<td class=\"num\">10</td><td class=\"num\"></td>"), 2, "{page}");
+    assert!(page.contains("<th class=\"num\">n</th><th class=\"num\">m</th>"), "{page}");
+}
+
+#[test]
 fn a_text_of_the_program_is_no_name_of_a_key() {
     let mut table = of("n", vec![key("\"global\"", Shown::Word)], Aggregate::Count, Scalar::U64);
     table.words = vec!["global".to_owned(), "shared".to_owned()];
