@@ -1,8 +1,8 @@
 //! Tables as they are read, from recordings made by hand.
 
-use prlx_trace::kernel::{Loc, Module, Scalar, SourceFile};
+use prlx_trace::kernel::{Loc, Module, Scalar, Site, SourceFile};
 use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
-use prlx_trace::{FileId, ModuleId, Trace};
+use prlx_trace::{FileId, LocId, ModuleId, Trace};
 
 use super::{Tallies, TallyTable, Unavailable, tallies, tallies_csv, tallies_html, tallies_json};
 use crate::Style;
@@ -301,6 +301,20 @@ fn tables_with_the_same_keys_are_one_on_a_page() {
     assert_eq!(times("<td class=\"num\">30</td><td class=\"num\">7</td>"), 2, "{page}");
     assert_eq!(times("<td class=\"num\">10</td><td class=\"num\"></td>"), 2, "{page}");
     assert!(page.contains("<th class=\"num\">n</th><th class=\"num\">m</th>"), "{page}");
+}
+
+#[test]
+fn sites_name_the_users_own_line() {
+    let mut module =
+        module("src/a.cu", vec![of("n", vec![key("site", Shown::Site)], Aggregate::Count, Scalar::U64)]);
+    module.files.push(SourceFile { path: "/usr/include/lib.h".to_owned(), text: None });
+    let in_library = |inlined_at| Loc { file: FileId(1), line: 90, inlined_at, ..Loc::default() };
+    module.locs.extend([in_library(Some(LocId(2))), in_library(None)]);
+    module.sites =
+        [4, 5].map(|loc| Site { loc: Some(LocId(loc)), text: "add".to_owned(), ..Site::default() }).into();
+    let trace = trace(module, vec![tally(&[(&[0], &[2]), (&[1], &[1])], 0)]);
+    let shown = text(&Tallies::of(&[("a".to_owned(), &trace)]), 20);
+    assert!(shown.contains("a.cu:3 add") && shown.contains("lib.h:90 add"), "{shown}");
 }
 
 #[test]
