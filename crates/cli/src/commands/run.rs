@@ -60,7 +60,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     }
     if args.json {
         let mut value = as_json(&job, &done, &name);
-        value["printed"] = prlx_present::printed_json(&printed);
+        value["printed"] = json!(printed);
         if let Some(found) = found {
             value["checks"] = prlx_present::checks_json(found);
         }
@@ -93,7 +93,7 @@ fn failed(
     let code = failure::exit_code(&error);
     if args.json && code == failure::RUN {
         let mut value = json!({ "kernel": job.kernel, "module": job.module, "launch": job.name });
-        value["printed"] = prlx_present::printed_json(printed);
+        value["printed"] = json!(printed);
         if let Some(found) = found {
             value["checks"] = prlx_present::checks_json(found);
         }
