@@ -102,7 +102,7 @@ pub fn write_files(report: &mut Report, scene: &ViewModel, shown: usize, args: &
 
 /// Prints a report and what checks found. The exit code is the verdict's, or 1 if checks found errors.
 pub fn print(report: &Report, sides: Sides<'_>, args: &ReportArgs, ui: &Ui) -> Result<ExitCode> {
-    let mut out = io::stdout().lock();
+    let mut out = ui.out(args.json);
     if args.json {
         prlx_present::json(&mut out, report, sides)?;
     } else if !args.tui {
@@ -131,7 +131,7 @@ pub fn print_texts(printed: [&Printed; 2], names: &[String; 2], all: bool, ui: &
             ui.note(&format!("{name} prints nothing"));
             continue;
         }
-        writeln!(io::stdout().lock(), "\n{} prints", prlx_present::safe(name))?;
+        writeln!(ui.out(false), "\n{name} prints")?;
         print_text(printed, ui)?;
     }
     Ok(())
@@ -139,7 +139,7 @@ pub fn print_texts(printed: [&Printed; 2], names: &[String; 2], all: bool, ui: &
 
 /// Prints the text of a kernel on standard output, as a terminal shows it, and says if text was dropped.
 pub fn print_text(printed: &Printed, ui: &Ui) -> Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = ui.out(false);
     prlx_present::printed(&mut out, printed)?;
     out.flush()?;
     prlx_present::printed_limit(printed).iter().for_each(|what| ui.warn(what));
@@ -149,7 +149,7 @@ pub fn print_text(printed: &Printed, ui: &Ui) -> Result<()> {
 /// Prints what checks found, if there were any. The exit code is 1 if there are errors.
 pub fn print_checks(found: Option<&Findings>, ui: &Ui) -> Result<ExitCode> {
     let Some(found) = found else { return Ok(ExitCode::SUCCESS) };
-    let mut out = io::stdout().lock();
+    let mut out = ui.out(false);
     prlx_present::checks(&mut out, found, &ui.style())?;
     out.flush()?;
     Ok(ExitCode::from(u8::from(found.errors() > 0)))

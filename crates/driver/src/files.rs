@@ -4,11 +4,11 @@
 //! - An input never blocks or runs without end: named pipes, devices and sockets are refused. A pipe that the
 //!   shell opened for this process (`/dev/fd/63`, `/dev/stdin`) is read up to 1 GiB.
 //! - An output appears under its name only when it is complete. Until then an older file stays as it is. The
-//!   unfinished file has a name that no other process has, and is removed on every way out.
+//!   unfinished file has a name that no other process has, and is removed on every way out. If the process is
+//!   killed, the next output of the same name removes it.
 //!
 //! # Limitations
-//! A process that is killed leaves its unfinished file, whose name begins with a dot. Outputs to pipes and
-//! devices are written directly.
+//! Outputs to pipes and devices are written directly.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Read, Write};
@@ -71,7 +71,16 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// An output that is not complete yet.
 #[derive(Debug)]
 #[must_use = "a file that is not finished is removed"]
-pub struct Unfinished(Option<(TempPath, PathBuf)>);
+pub struct Unfinished(Option<Part>);
+
+/// The unfinished file of an output.
+#[derive(Debug)]
+struct Part {
+    path: TempPath,
+    target: PathBuf,
+    /// Holds the lock that shows other processes that the file is in use.
+    _locked: File,
+}
 
 /// Starts an output file.
 ///
@@ -90,15 +99,47 @@ pub fn create(path: &Path) -> io::Result<(File, Unfinished)> {
     let permissions = old.map_or(Permissions::from_mode(0o666), |m| m.permissions());
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = target.file_name().unwrap_or_default().to_string_lossy();
+    remove_leftovers(folder, &name);
     let part = tempfile::Builder::new()
-        .prefix(&format!(".{name}."))
-        .suffix(".part")
+        .prefix(&format!(".{name}.{}.", std::process::id()))
+        .suffix(PART)
         .permissions(permissions)
         .tempfile_in(folder)
         // Without the name of the unfinished file, which `tempfile` adds.
         .map_err(|e| fs::metadata(folder).err().unwrap_or_else(|| e.kind().into()))?;
-    let (file, part) = part.into_parts();
-    Ok((file, Unfinished(Some((part, target)))))
+    let (file, path) = part.into_parts();
+    let locked = file.try_clone()?;
+    // On a file system without locks, the process ID in the name must do.
+    let _ = locked.try_lock();
+    Ok((file, Unfinished(Some(Part { path, target, _locked: locked }))))
+}
+
+/// The end of the names of unfinished files.
+const PART: &str = ".part";
+
+/// Removes the unfinished files of an output that killed processes left: their names hold a process ID that is
+/// not in use, and nobody holds their locks. Two checks, because containers have process IDs of their own.
+/// Failures do not matter: the files are only in the way.
+fn remove_leftovers(folder: &Path, name: &str) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let file = entry.file_name();
+        let Some(pid) = file.to_str().and_then(|file| process_of(file, name)) else { continue };
+        let regular = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if !regular || Path::new("/proc").join(pid.to_string()).exists() {
+            continue;
+        }
+        if OpenOptions::new().write(true).open(entry.path()).is_ok_and(|f| f.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The process that writes, or wrote, an unfinished file `.NAME.PID.RANDOM.part` of the output `name`.
+fn process_of(file: &str, name: &str) -> Option<u32> {
+    let rest = file.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(PART)?;
+    let (pid, random) = rest.split_once('.')?;
+    let written_by_us = random.len() == 6 && random.bytes().all(|b| b.is_ascii_alphanumeric());
+    pid.parse().ok().filter(|_| written_by_us)
 }
 
 impl Unfinished {
@@ -108,7 +149,7 @@ impl Unfinished {
     /// If it cannot be renamed.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
-            Some((part, path)) => part.persist(path).map_err(|e| e.error),
+            Some(part) => part.path.persist(part.target).map_err(|e| e.error),
             None => Ok(()),
         }
     }
@@ -155,6 +196,42 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).unwrap();
         write(&link, b"third").unwrap();
         assert_eq!((fs::read(&path).unwrap().as_slice(), link.is_symlink()), (&b"third"[..], true));
+    }
+
+    #[test]
+    fn only_the_leftovers_of_ended_processes_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let pid = ended.id();
+        ended.wait().unwrap();
+        let make = |name: String| {
+            let path = folder.path().join(name);
+            (fs::write(&path, "unfinished").unwrap(), path).1
+        };
+        let left = make(format!(".out.{pid}.aB3dE6.part"));
+        let kept = [
+            make(format!(".out.{}.aB3dE6.part", std::process::id())),
+            make(format!(".other.{pid}.aB3dE6.part")),
+            make(format!(".out.{pid}.aB3dE6")),
+            make(format!(".out.{pid}.not-ours.part")),
+            make(".out.x.aB3dE6.part".to_owned()),
+            make(format!(".out.{pid}.locked.part")),
+        ];
+        let in_use = File::open(kept.last().unwrap()).unwrap();
+        in_use.lock().unwrap();
+        write(&path, b"new").unwrap();
+        assert!(!left.exists());
+        kept.iter().for_each(|path| assert!(path.exists(), "{}", path.display()));
+        // Its own unfinished file says whose it is.
+        let (_, unfinished) = create(&path).unwrap();
+        let own = &unfinished.0.as_ref().unwrap().path;
+        let name = own.file_name().unwrap().to_str().unwrap();
+        assert_eq!(process_of(name, "out"), Some(std::process::id()));
+        drop(unfinished);
+        drop(in_use);
+        write(&path, b"newer").unwrap();
+        assert!(!kept.last().unwrap().exists());
     }
 
     #[test]

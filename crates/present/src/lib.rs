@@ -29,7 +29,7 @@ mod words;
 pub use checks::{checks, checks_json};
 pub use format::{Cleaned, Style, clean as safe, clean_lines as safe_lines};
 pub use gate::{gate, gate_json, github, junit};
-pub use printed::{printed, printed_difference, printed_json, printed_limit};
+pub use printed::{printed, printed_difference, printed_limit};
 pub use recording::launches::{kernels, launches};
 pub use recording::visits::{visits, visits_json};
 pub use report::flame::flame;

@@ -3,9 +3,11 @@
 use std::io::{self, Write};
 
 use prlx_trace::Printed;
-use serde_json::{Value, json};
 
-use crate::format::{clean_lines, count, number};
+use crate::format::{clean, clean_lines, count, number};
+
+/// Lines of printed text that the list of outcomes shows for each.
+const LISTED: usize = 8;
 
 /// Writes the text with a line end after it. Control characters become escapes, as everywhere.
 ///
@@ -26,9 +28,19 @@ pub fn printed_limit(printed: &Printed) -> Option<String> {
     })
 }
 
-/// The text as it was printed, and the number of calls whose text was dropped.
-pub fn printed_json(printed: &Printed) -> Value {
-    json!({ "text": String::from_utf8_lossy(&printed.text), "dropped_calls": printed.dropped })
+/// The first lines that the first run of an outcome printed, under a heading; empty if it printed nothing.
+pub(crate) fn printed_lines(printed: &Printed) -> Vec<String> {
+    let text = String::from_utf8_lossy(&printed.text);
+    let more = text.lines().count().saturating_sub(LISTED);
+    let mut lines: Vec<String> = text.lines().take(LISTED).map(|l| format!("  {}", clean(l))).collect();
+    if !lines.is_empty() {
+        lines.insert(0, "the first such run prints:".to_owned());
+    }
+    if more > 0 {
+        lines.push(format!("  and {} (--json shows all)", count(more as u64, "more line", "more lines")));
+    }
+    lines.extend(printed_limit(printed));
+    lines
 }
 
 /// The sentence that two kernels printed different text, with the first line that differs.
@@ -68,6 +80,17 @@ mod tests {
         let longer = says(&of("a\n", 0), &of("a\nb", 0)).unwrap();
         assert!(longer.contains("first in line 2: nothing in A, `b` in B"), "{longer}");
         assert!(says(&of("a\n", 1), &of("a\n", 2)).unwrap().contains("--max-printed"));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_in_lists_and_that_is_said() {
+        let text: String = (0..LISTED + 2).map(|n| format!("line {n}\n")).collect();
+        let lines = printed_lines(&of(&text, 3));
+        assert_eq!(lines.len(), 1 + LISTED + 2);
+        assert_eq!(lines[LISTED], format!("  line {}", LISTED - 1));
+        assert_eq!(lines[LISTED + 1], "  and 2 more lines (--json shows all)");
+        assert!(lines[LISTED + 2].contains("3 more calls of `printf`"), "{lines:?}");
+        assert!(printed_lines(&Printed::default()).is_empty());
     }
 
     #[test]

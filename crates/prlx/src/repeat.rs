@@ -24,6 +24,7 @@ use prlx_analyze::runs::repeats::{Repeats, RunOutcome};
 use prlx_analyze::{DiffOptions, Report, Verdict};
 use prlx_driver::Job;
 use prlx_driver::session::Session;
+use prlx_trace::Printed;
 
 use crate::Monitor;
 use crate::compare::{CompareOptions, compare_launch_files};
@@ -139,7 +140,7 @@ impl<'a> Runner<'a> {
         for n in 0..self.options.runs {
             monitor.check()?;
             let recording = folder.join(format!("run-{n}.prlx"));
-            let failure = self.run(n, &recording, monitor)?;
+            let (failure, printed) = self.run(n, &recording, monitor)?;
             let (digest, launches) = Session::open(&recording)?.root();
             let key = OutcomeKey { digest, failure };
             match groups.iter_mut().find(|g| g.key == key && key.digest.is_some()) {
@@ -154,6 +155,7 @@ impl<'a> Runner<'a> {
                         digest: digest.map(|d| format!("{d:016x}")),
                         ended: key.failure.clone(),
                         launches,
+                        printed,
                         kept: keep.then(|| recording.display().to_string()),
                         ..RunOutcome::default()
                     };
@@ -167,8 +169,8 @@ impl<'a> Runner<'a> {
         Ok(groups)
     }
 
-    /// Makes one run, and returns how it failed, if it did.
-    fn run(&self, n: u64, recording: &Path, monitor: &Monitor<'_>) -> Result<Option<String>> {
+    /// Makes one run. Returns how it failed, if it did, and what a launch file's kernel printed.
+    fn run(&self, n: u64, recording: &Path, monitor: &Monitor<'_>) -> Result<(Option<String>, Printed)> {
         let options = self.options;
         match &self.source {
             Source::LaunchFile(job) => {
@@ -179,7 +181,7 @@ impl<'a> Runner<'a> {
                 record::store_outputs(&mut trace, &job, &recorded.outputs, &options.recorder)?;
                 record::save(&trace, recording)?;
                 let fault = trace.launches.iter().find_map(|l| l.launch.fault.as_ref());
-                Ok(fault.map(|f| f.kind.name().to_owned()))
+                Ok((fault.map(|f| f.kind.name().to_owned()), recorded.printed))
             }
             Source::Program(command, supervisor) => {
                 let session = session_options(&options.recorder, &options.selection, recording)?;
@@ -190,7 +192,7 @@ impl<'a> Runner<'a> {
                 if ended.stopped {
                     bail!("stopped by a signal, while run {n} ran");
                 }
-                Ok(ended.failure())
+                Ok((ended.failure(), Printed::default()))
             }
         }
     }

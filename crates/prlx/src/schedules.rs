@@ -8,8 +8,8 @@
 //!
 //! # Limitations
 //! - An outcome is what the outputs hold at the end, by their bits. Outcomes within the tolerance of the most
-//!   frequent one are joined with it. Runs that take different paths to the same outputs count
-//!   as equal.
+//!   frequent one are joined with it. Runs that take different paths to the same outputs, or print different
+//!   text, count as equal.
 //! - Stopped runs are grouped by how they were stopped (a fault, or stuck), not by where.
 
 use std::cmp::Reverse;
@@ -26,6 +26,7 @@ use prlx_analyze::report::Fault;
 use prlx_analyze::runs::schedules::{OutputContent, ScheduleOutcome, ScheduleRun, Schedules};
 use prlx_driver::job::ArgValue;
 use prlx_driver::{Error, ErrorKind, Job, Output, element};
+use prlx_trace::Printed;
 use prlx_trace::kernel::FaultKind;
 
 use crate::Monitor;
@@ -57,6 +58,8 @@ struct Group {
     fault: Option<Fault>,
     /// What its outputs hold.
     outputs: Vec<OutputContent>,
+    /// What the first run printed.
+    printed: Printed,
     /// Number of its runs whose outputs have other bits, within the tolerance.
     within_tolerance: u64,
 }
@@ -66,7 +69,7 @@ impl Group {
         self.runs += 1;
         let at = self.first.partition_point(|m| *m < n);
         if at == 0 {
-            (self.fault, self.outputs) = (result.fault, result.outputs);
+            (self.fault, self.outputs, self.printed) = (result.fault, result.outputs, result.printed);
         }
         self.first.insert(at, n);
         self.first.truncate(LISTED_RUNS);
@@ -86,6 +89,7 @@ struct RunResult {
     ending: Ending,
     fault: Option<Fault>,
     outputs: Vec<OutputContent>,
+    printed: Printed,
 }
 
 /// Runs the launch files, one or two, under every seed, and compares the first runs of the two most frequent
@@ -139,6 +143,7 @@ pub fn explore(
         first: g.first.iter().map(|n| run(*n)).collect(),
         fault: g.fault,
         outputs: g.outputs,
+        printed: g.printed,
         within_tolerance: g.within_tolerance,
     });
     Ok(Schedules {
@@ -263,7 +268,9 @@ fn states_tolerance(job: &Job) -> bool {
 /// Runs a job. Also returns its outputs; empty if it was stopped.
 fn run_one(job: &Job, device: &DeviceOptions) -> Result<(RunResult, Vec<Output>)> {
     let mut device = Device::open(&DeviceOptions { threads: Some(1), ..device.clone() })?;
-    match prlx_driver::run(device.driver(), job) {
+    let done = prlx_driver::run(device.driver(), job);
+    let printed = device.take_printed();
+    match done {
         Ok(done) if done.outputs.is_empty() => {
             let e = Error::new(ErrorKind::File, format!("{}: no argument has `out` or `expect`", job.name));
             Err(e.help("mark the outputs with `out = true`: PRLX compares schedules by them").into())
@@ -271,14 +278,16 @@ fn run_one(job: &Job, device: &DeviceOptions) -> Result<(RunResult, Vec<Output>)
         Ok(done) => {
             let digests = done.outputs.iter().map(|o| (o.name.clone(), o.digest())).collect();
             let outputs = done.outputs.iter().map(content).collect();
-            Ok((RunResult { ending: Ending::Outputs(digests), fault: None, outputs }, done.outputs))
+            let ending = Ending::Outputs(digests);
+            Ok((RunResult { ending, fault: None, outputs, printed }, done.outputs))
         }
         Err(e) => match e.kind {
             ErrorKind::Fault | ErrorKind::Stuck => {
                 let stuck = e.kind == ErrorKind::Stuck;
                 let kind = if stuck { FaultKind::Stuck } else { FaultKind::Fault };
                 let fault = Some(Fault { kind, text: e.message });
-                Ok((RunResult { ending: Ending::Stopped { stuck }, fault, outputs: Vec::new() }, Vec::new()))
+                let ending = Ending::Stopped { stuck };
+                Ok((RunResult { ending, fault, outputs: Vec::new(), printed }, Vec::new()))
             }
             _ => Err(e.into()),
         },

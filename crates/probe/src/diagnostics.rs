@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_isa::view::{FuncId, InstId, Module};
+use prlx_isa::view::{FuncId, InstId, Loc, LocId, Module};
 
 use prlx_plan::{ProbeProgram, Unavailable};
+use prlx_trace::names::is_library_file;
 
 /// The end of the message of [`nowhere`].
 pub const NO_MATCH: &str = " matches no instruction";
@@ -21,7 +22,7 @@ pub fn inst(module: &Module, function: FuncId, at: Option<InstId>) -> String {
     let Some(inst) = at.and_then(|at| f.insts.get(at.index())) else { return f.name.clone() };
     let text = inst.span.of(&module.text).split_whitespace().collect::<Vec<_>>().join(" ");
     let line = 1 + module.text.get(..inst.span.start as usize).map_or(0, |s| s.matches('\n').count());
-    let place = match inst.loc.and_then(|l| module.locs.get(l.index())) {
+    let place = match inst.loc.and_then(|l| own_line(module, l)) {
         Some(loc) => {
             let file = module.files.get(loc.file as usize).map_or("?", |f| f.path.as_str());
             format!("{}:{}", file.rsplit('/').next().unwrap_or(file), loc.line)
@@ -29,6 +30,15 @@ pub fn inst(module: &Module, function: FuncId, at: Option<InstId>) -> String {
         None => format!("line {line} of the PTX"),
     };
     format!("{place} `{}` in {}", text.trim_end_matches(';'), f.name)
+}
+
+/// The user's own line for a location: the location, or the innermost call around it that lies outside of
+/// libraries. If all of them lie in libraries, the location itself.
+pub fn own_line(module: &Module, at: LocId) -> Option<&Loc> {
+    let of = |id: LocId| module.locs.get(id.index());
+    let mut chain = std::iter::successors(of(at), |l| l.inlined_at.and_then(of)).take(64);
+    let library = |l: &Loc| module.files.get(l.file as usize).is_some_and(|f| is_library_file(&f.path));
+    chain.find(|l| !library(l)).or_else(|| of(at))
 }
 
 /// Functions and instructions.

@@ -7,6 +7,9 @@
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
+use crate::LocId;
+use crate::kernel::{Loc, Module};
+
 /// The C++ name without return type and parameters: `ns::scale<float>` for `_ZN2ns5scaleIfEEvPT_i`.
 ///
 /// Returns `None` if `name` is not a mangled C++ name.
@@ -48,6 +51,18 @@ pub fn is_library_file(path: &str) -> bool {
         || (name.ends_with(".hpp") || name.ends_with(".h")) && families.iter().any(|f| name.starts_with(f))
 }
 
+/// The user's own line for a location of a module: the location, or the innermost call around it that lies
+/// outside of libraries. If all of them lie in libraries, the location itself. `None` if there is no such
+/// location.
+pub fn own_line(module: &Module, at: LocId) -> Option<&Loc> {
+    let of = |id: LocId| module.locs.get(id.index());
+    // A damaged module may have locations that are inlined in each other.
+    let mut chain =
+        std::iter::successors(of(at), |l| l.inlined_at.and_then(of)).take(module.locs.len().min(64));
+    let library = |l: &Loc| module.files.get(l.file.index()).is_some_and(|f| is_library_file(&f.path));
+    chain.find(|l| !library(l)).or_else(|| of(at))
+}
+
 fn demangle_with(name: &str, options: &DemangleOptions) -> Option<String> {
     if !name.starts_with("_Z") {
         return None;
@@ -58,6 +73,8 @@ fn demangle_with(name: &str, options: &DemangleOptions) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FileId;
+    use crate::kernel::SourceFile;
 
     #[test]
     fn files_of_libraries_are_known_by_their_paths() {
@@ -73,6 +90,31 @@ mod tests {
         for path in ["softmax.py", "src/sm_90/gemm.cu", "sm_copy.cu", "include/tile.hpp", "core.py"] {
             assert!(!is_library_file(path), "{path}");
         }
+    }
+
+    #[test]
+    fn the_own_line_is_the_innermost_outside_of_libraries() {
+        let file = |path: &str| SourceFile { path: path.to_owned(), text: None };
+        let loc = |file, inlined_at| Loc { file: FileId(file), inlined_at, ..Loc::default() };
+        let module = Module {
+            files: vec![file("a.cu"), file("/usr/include/lib.h")],
+            // The last two are inlined in each other, as only a damaged module says.
+            locs: vec![
+                loc(0, None),
+                loc(0, Some(LocId(0))),
+                loc(1, Some(LocId(1))),
+                loc(1, Some(LocId(2))),
+                loc(1, None),
+                loc(1, Some(LocId(6))),
+                loc(1, Some(LocId(5))),
+            ],
+            ..Module::default()
+        };
+        let own =
+            |n: u32| own_line(&module, LocId(n)).map(|l| module.locs.iter().position(|m| std::ptr::eq(l, m)));
+        let own = |n: u32| own(n).flatten();
+        assert_eq!([0, 1, 2, 3, 4, 5].map(own), [0, 1, 1, 1, 4, 5].map(Some));
+        assert_eq!(own(9), None);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! # Limitations
 //! Outcomes that did not occur in these runs are not listed.
 
+use prlx_trace::Printed;
+
 use crate::report::{Report, Verdict};
 
 /// All outcomes of repeated runs of one thing.
@@ -38,6 +40,8 @@ pub struct RunOutcome {
     pub ended: Option<String>,
     /// The number of launches in one run.
     pub launches: u64,
+    /// What the kernel printed in the first run of a launch file. Empty for programs.
+    pub printed: Printed,
     /// The path of the first run's recording, if it was kept.
     pub kept: Option<String>,
     /// The first run of the most frequent outcome compared with the first run of this one. `None` for the

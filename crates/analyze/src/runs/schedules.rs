@@ -6,6 +6,8 @@
 //! # Limitations
 //! Schedules that were not tried may have other outcomes.
 
+use prlx_trace::Printed;
+
 use crate::report::{Fault, Report, Verdict};
 
 /// All outcomes of one launch, or of two, under many schedules.
@@ -40,6 +42,8 @@ pub struct ScheduleOutcome {
     pub fault: Option<Fault>,
     /// The outputs. Empty if the runs were stopped.
     pub outputs: Vec<OutputContent>,
+    /// What the first run printed. Other runs of the outcome may have printed other text.
+    pub printed: Printed,
     /// The number of these runs whose outputs have other bits than those of the first run, within the
     /// tolerance.
     pub within_tolerance: u64,

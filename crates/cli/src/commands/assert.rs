@@ -58,7 +58,7 @@ pub fn run(args: &AssertArgs, ui: &Ui) -> Result<ExitCode> {
         prlx_driver::files::write(path, file.as_ref())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let mut out = io::stdout().lock();
+    let mut out = ui.out(args.json);
     if args.json {
         prlx_present::gate_json(&mut out, &judgement, &report)?;
     } else {

@@ -1,5 +1,6 @@
 //! `prlx compare`: compares two launch files, two programs, or many schedules.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -83,12 +84,13 @@ pub fn explore(args: &CompareArgs, ui: &Ui) -> Result<Schedules> {
     let mut files: Vec<&Path> = args.a.iter().chain(&args.b).map(PathBuf::as_path).collect();
     files.dedup();
     let found = schedules::explore(&files, seeds, &options(args), &ui.monitor())?;
-    let mut out = std::io::stdout().lock();
+    let mut out = ui.out(args.report.json);
     if args.report.json {
         prlx_present::schedules_json(&mut out, &found)?;
     } else {
         prlx_present::schedules(&mut out, &found, &ui.style())?;
     }
+    out.flush()?;
     Ok(found)
 }
 

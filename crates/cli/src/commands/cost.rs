@@ -36,7 +36,7 @@ pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
         flush: if args.warm || counts { 0 } else { FLUSH },
     };
     let (mut rows, mut failed, mut code) = (Vec::new(), 0, 0);
-    let out = &mut io::stdout().lock();
+    let out = &mut ui.out(args.json);
     for launch in &args.launches {
         let activity = monitor.activity(&format!("measuring {}", launch.display()));
         let row = cost::measure(launch, &instrumentations, &args.also, &options, &device);
@@ -84,6 +84,7 @@ pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
             caches(&options, counts)
         )?;
     }
+    out.flush()?;
     if failed > 0 {
         let what = anyhow!("{failed} of {} launch files could not be measured", args.launches.len());
         ui.error(&what);

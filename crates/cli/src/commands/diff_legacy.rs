@@ -102,7 +102,7 @@ pub fn finish(args: &DiffArgs, report: &Report, divergences: Divergences<'_>, ui
     if let Some(path) = &args.output {
         file(path, &|out| legacy_json(out, report, counts, gate, session))?;
     } else if !args.report.tui {
-        let mut out = io::stdout().lock();
+        let mut out = ui.out(args.report.json);
         if args.report.json {
             legacy_json(&mut out, report, counts, gate, session)?;
         } else {

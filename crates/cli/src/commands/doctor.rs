@@ -11,10 +11,11 @@ use crate::ui::Ui;
 /// Prints a table, or JSON.
 pub fn run(args: &DoctorArgs, ui: &Ui) -> Result<ExitCode> {
     let findings = prlx::doctor::check();
-    let mut out = std::io::stdout().lock();
+    let mut out = ui.out(args.json);
     if args.json {
         serde_json::to_writer_pretty(&mut out, &findings)?;
         writeln!(out)?;
+        out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
     let (green, dim, off) = if ui.color() { ("\x1b[32m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };

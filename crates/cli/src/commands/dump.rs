@@ -1,7 +1,7 @@
 //! `prlx diff --dump-a`, `--dump-b`: prints what one warp of a recording did, or the first events of a
 //! recording of PRLX 0.x.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -13,6 +13,7 @@ use prlx_driver::session::KernelPattern;
 use prlx_trace::WarpId;
 
 use crate::args::DiffArgs;
+use crate::ui::output;
 
 /// Prints the first `most` events of each launch that the options select, of a recording of PRLX 0.x. Returns
 /// false for other recordings.
@@ -28,7 +29,7 @@ pub fn first_events(side: &str, path: &Path, most: u32, args: &DiffArgs) -> Resu
     if args.report.json {
         bail!("--dump-a and --dump-b print text before the report; leave out --json");
     }
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = output(false, false);
     for recording in &files {
         prlx_legacy::v1::first_events(&mut out, side, &recording.file()?, most.into())
             .with_context(|| recording.path.display().to_string())?;
@@ -45,7 +46,7 @@ fn selected(args: &DiffArgs, kernel: &str, number: u64) -> bool {
 
 /// Prints the warp of each launch that the options select.
 pub fn run(path: &Path, warp: u32, args: &DiffArgs) -> Result<ExitCode> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = output(args.report.json, false);
     let session = open_session(path)?;
     let mut shown = false;
     for (i, file) in session.files.iter().enumerate() {

@@ -13,7 +13,6 @@ use prlx_driver::job::{ArgValue, Buffer};
 use prlx_driver::session::Session;
 use prlx_driver::{Job, element};
 use prlx_plan::Filter;
-use prlx_present::Cleaned;
 use prlx_present::recording::module::{ModuleView, inspect};
 use prlx_trace::kernel::Module;
 
@@ -23,7 +22,7 @@ use crate::ui::Ui;
 
 /// Prints what the options ask for.
 pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
-    let mut out = Cleaned::new(io::stdout().lock());
+    let mut out = ui.out(false);
     if let Some(code) = old::run(args, &mut out)? {
         return Ok(code);
     }
@@ -78,7 +77,7 @@ fn no_match(args: &InspectArgs, modules: &[Module]) -> String {
 
 /// Prints the launches or the streams of a recording.
 fn recorded(args: &InspectArgs, show: Show, filter: &Filter, ui: &Ui) -> Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = ui.out(false);
     let what = if show == Show::Streams { "streams" } else { "launches" };
     let session = open_session(&args.input).with_context(|| format!("only a recording has {what}"))?;
     print_session(&session, ui, &mut out)?;
@@ -86,9 +85,7 @@ fn recorded(args: &InspectArgs, show: Show, filter: &Filter, ui: &Ui) -> Result<
         let trace = read_file(&session, i).with_context(|| format!("only a recording has {what}"))?;
         match show {
             Show::Streams => {
-                let mut out = Cleaned::new(&mut out);
                 trace.dump(&mut out)?;
-                out.flush()?;
             }
             _ => prlx_present::launches(&mut out, &trace, &|name| filter.takes_function(name), &ui.style())?,
         }

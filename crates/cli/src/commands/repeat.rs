@@ -1,6 +1,6 @@
 //! `prlx repeat`: runs a launch file or a program many times, and prints the outcomes.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -36,7 +36,7 @@ pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
         force: args.force,
     };
     let found = repeat(&subject, &options, &ui.monitor())?;
-    let mut out = io::stdout().lock();
+    let mut out = ui.out(args.json);
     if args.json {
         prlx_present::repeats_json(&mut out, &found)?;
     } else {

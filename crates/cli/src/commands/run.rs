@@ -60,13 +60,13 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     }
     if args.json {
         let mut value = as_json(&job, &done, &name);
-        value["printed"] = prlx_present::printed_json(&printed);
+        value["printed"] = json!(printed);
         if let Some(found) = found {
             value["checks"] = prlx_present::checks_json(found);
         }
         print(&value)?;
     } else {
-        text(&mut io::stdout().lock(), ui, &job, &done, &name)?;
+        text(&mut ui.out(false), ui, &job, &done, &name)?;
         report::print_checks(found, ui)?;
         if done.stats.warp_instructions > 0 {
             let seconds = done.stats.nanos.0 as f64 / 1e9;
@@ -93,7 +93,7 @@ fn failed(
     let code = failure::exit_code(&error);
     if args.json && code == failure::RUN {
         let mut value = json!({ "kernel": job.kernel, "module": job.module, "launch": job.name });
-        value["printed"] = prlx_present::printed_json(printed);
+        value["printed"] = json!(printed);
         if let Some(found) = found {
             value["checks"] = prlx_present::checks_json(found);
         }

@@ -1,6 +1,6 @@
 //! `prlx timeline`: shows where the cycles go, from a recording with markers or another profiler's buffer.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,6 +8,7 @@ use anyhow::Result;
 use prlx::timeline::{LaunchFilter, read_timeline};
 use prlx_present::profile as present;
 use prlx_timeline::{Analysis, Timeline};
+use prlx_trace::Printed;
 
 use crate::args::{TimelineArgs, ViewArgs};
 use crate::files::write_file;
@@ -17,12 +18,19 @@ use crate::ui::Ui;
 pub fn run(args: &TimelineArgs, ui: &Ui) -> Result<ExitCode> {
     let filter = LaunchFilter { kernels: &args.kernel, launches: &args.launch };
     let timeline = read_timeline(&args.input, &args.buffer.format(), filter, &ui.monitor())?;
-    show(timeline, &args.input.display().to_string(), &args.view, ui)?;
+    show(timeline, None, &args.input.display().to_string(), &args.view, ui)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints an analysis of a timeline, and writes the files that the options ask for.
-pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Result<()> {
+/// Prints an analysis of a timeline, and writes the files that the options ask for. JSON also has `printed`,
+/// what the kernel of each launch file printed.
+pub fn show(
+    mut timeline: Timeline,
+    printed: Option<&[Printed]>,
+    name: &str,
+    args: &ViewArgs,
+    ui: &Ui,
+) -> Result<()> {
     args.cut().apply(&mut timeline);
     let activity = ui.monitor().activity("analysing the timeline");
     let analysis = prlx_timeline::analyze(&timeline);
@@ -53,7 +61,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
         let page = present::ProfilePage { name, timeline: &timeline, analysis: &analysis };
         write_file(path, |out| present::profile_html(out, &[page]))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = ui.out(args.json);
     let kernels: Vec<(Timeline, Analysis)> = match timeline.by_kernel() {
         parts if parts.len() > 1 => {
             parts.into_iter().map(|t| (prlx_timeline::analyze(&t), t)).map(|(a, t)| (t, a)).collect()
@@ -61,7 +69,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
         _ => Vec::new(),
     };
     if args.json {
-        present::profile_json(&mut out, &timeline, &analysis, &kernels)?;
+        present::profile_json(&mut out, &timeline, &analysis, &kernels, printed)?;
     } else if kernels.is_empty() {
         present::profile(&mut out, &timeline, &analysis, args.rows, &ui.style())?;
     } else {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use prlx::input::shell;
 use prlx::{Event, Monitor, SessionSummary};
-use prlx_present::safe_lines;
+use prlx_present::{Cleaned, safe_lines};
 use prlx_trace::Level;
 
 use crate::args::When;
@@ -66,6 +66,12 @@ impl Ui {
     /// How text goes to standard output.
     pub fn style(&self) -> prlx_present::Style {
         prlx_present::Style { color: self.color(), width: self.stderr.width }
+    }
+
+    /// Standard output. All text that a person reads goes through it, so that names and texts from files
+    /// cannot control the terminal. `exact`: the output is JSON or CSV for programs, which must not change.
+    pub fn out(&self, exact: bool) -> Box<dyn Write> {
+        output(exact, self.color())
     }
 
     /// Prints information on standard error, unless `--quiet` is given.
@@ -152,6 +158,12 @@ impl StdErr {
             self.note(String::from_utf8_lossy(&text).trim_end());
         }
     }
+}
+
+/// Standard output, as [`Ui::out`] gives it to a terminal that shows `colors`.
+pub fn output(exact: bool, colors: bool) -> Box<dyn Write> {
+    let out = io::stdout().lock();
+    if exact { Box::new(io::BufWriter::new(out)) } else { Box::new(Cleaned::colored(out, colors)) }
 }
 
 /// Columns of the terminal, for text that is laid out; 100 if standard output is no terminal.

@@ -112,7 +112,7 @@ impl Line {
         let spinner = ['|', '/', '-', '\\'][self.frame % 4];
         self.frame += 1;
         let text = format!("{spinner} {seconds} s  {text}");
-        let text: String = text.chars().take(WIDTH).collect();
+        let text: String = prlx_present::safe(&text).chars().take(WIDTH).collect();
         let _ = write!(io::stderr().lock(), "\r\x1b[K{text}");
         self.drawn = true;
     }

@@ -206,9 +206,8 @@ pub fn place(launch: &Launch<'_>, step: u32) -> Option<Place> {
     let module = launch.module;
     let function = module.functions.get(func.index())?;
     let i = function.insts.get(inst.index())?;
-    let (instruction, _) = fault::spot(module, launch.source, func, inst)?;
-    let module_line =
-        launch.source.get(..i.span.start as usize).map_or(0, |s| s.matches('\n').count() as u32 + 1);
+    let instruction = fault::text(launch.source, i);
+    let module_line = launch.line(i.span.start as usize);
     let mut source = Vec::new();
     let mut loc = i.loc;
     // A chain that leads back to itself would not end.

@@ -1,7 +1,7 @@
 //! The device: loads modules, allocates memory and runs launches, as a [`Driver`].
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use prlx_driver::signature::limit;
 use prlx_driver::{
@@ -140,11 +140,19 @@ impl Emulator {
     pub(super) fn require(&self, bytes: u64) -> Result<(), Error> {
         match self.memory.used().checked_add(bytes) {
             Some(used) if used <= self.limit() => Ok(()),
-            _ => Err(self.too_much(&format!("{bytes} bytes"), self.limit())),
+            _ => Err(self.no_memory(bytes)),
         }
     }
     pub(super) fn memory_mut(&mut self) -> &mut Memory {
         &mut self.memory
+    }
+    /// The error that an allocation failed.
+    fn no_memory(&self, bytes: u64) -> Error {
+        if self.memory.used().saturating_add(bytes) > self.limit() {
+            return self.too_much(&format!("{bytes} bytes"), self.limit());
+        }
+        Error::new(ErrorKind::Memory, format!("this machine has no memory for {bytes} bytes"))
+            .help("make the buffers smaller")
     }
     fn too_much(&self, what: &str, of: u64) -> Error {
         let left = of.saturating_sub(self.memory.used());
@@ -252,6 +260,7 @@ impl Emulator {
             code: &code,
             module: &m.module,
             source: &m.source,
+            line_ends: OnceLock::new(),
             memory: &self.memory,
             heap: &self.heap,
             config,
@@ -478,7 +487,7 @@ impl Driver for Emulator {
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
         let owner = Owner::User("a buffer".into());
         let Some(at) = self.memory.alloc(bytes, align, self.limit(), owner) else {
-            return Err(self.too_much(&format!("{bytes} bytes"), self.limit()));
+            return Err(self.no_memory(bytes));
         };
         self.memory.mark_unwritten(at, bytes);
         Ok(DevicePtr(at))

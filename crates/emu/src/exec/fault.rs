@@ -1,7 +1,7 @@
 //! Faults of a kernel, and the text that locates them: instruction, source line, kernel, CTA and thread.
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_isa::view::{FuncId, InstId, Loc, LocId, Module, Span};
+use prlx_isa::view::{FuncId, Inst, InstId, Loc, LocId, Module, Span};
 use prlx_trace::Dim3;
 use prlx_trace::names::is_library_file;
 
@@ -40,8 +40,6 @@ pub fn place(module: &Module, source: &str, func: FuncId, inst: InstId) -> Strin
 /// The text of an instruction, and its source location.
 pub fn spot(module: &Module, source: &str, func: FuncId, inst: InstId) -> Option<(String, String)> {
     let i = module.functions.get(func.index())?.insts.get(inst.index())?;
-    let text = i.span.of(source).split_whitespace().collect::<Vec<_>>().join(" ");
-    let text = if text.is_empty() { i.semantics.opcode.clone() } else { text };
     let path = |loc: &Loc| module.files.get(loc.file as usize).map_or("?", |f| f.path.as_str());
     let words = |loc: &Loc| {
         let column = if loc.column > 0 { format!(":{}", loc.column) } else { String::new() };
@@ -59,7 +57,13 @@ pub fn spot(module: &Module, source: &str, func: FuncId, inst: InstId) -> Option
         }
         None => line(source, i.span),
     };
-    Some((text, at))
+    Some((text(source, i), at))
+}
+
+/// The text of an instruction in one line.
+pub fn text(source: &str, inst: &Inst) -> String {
+    let text = inst.span.of(source).split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() { inst.semantics.opcode.clone() } else { text }
 }
 
 /// The line of a span in the PTX, for messages.

@@ -1,7 +1,7 @@
 //! The data that all CTAs of a launch share.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 
 use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::view::Module;
@@ -22,6 +22,8 @@ pub struct Launch<'a> {
     pub module: &'a Module,
     /// The text of the module.
     pub source: &'a str,
+    /// Where the lines of `source` end, if anything has asked for a line.
+    pub line_ends: OnceLock<Vec<usize>>,
     /// The global allocations.
     pub memory: &'a Memory,
     /// The heap of `malloc`.
@@ -55,6 +57,12 @@ pub struct Launch<'a> {
 }
 
 impl Launch<'_> {
+    /// The line of `source` that holds the byte `at`, from 1.
+    pub fn line(&self, at: usize) -> u32 {
+        let ends =
+            self.line_ends.get_or_init(|| self.source.match_indices('\n').map(|(end, _)| end).collect());
+        ends.partition_point(|end| *end < at) as u32 + 1
+    }
     /// Fails if the caller wants the launch to end.
     pub fn check_cancelled(&self) -> Result<(), Error> {
         match self.cancel.load(Relaxed) {

@@ -48,16 +48,18 @@ impl Memory {
     pub fn from(first: u64) -> Memory {
         Memory { next: first, ..Memory::default() }
     }
-    /// Allocates zeros; `None` when more than `limit` bytes would be in use.
+    /// Allocates zeros; `None` when more than `limit` bytes would be in use, or the host
+    /// has no memory for them.
     pub fn alloc(&mut self, bytes: u64, align: u64, limit: u64, owner: Owner) -> Option<u64> {
         let used = self.used.checked_add(bytes)?;
         if used > limit {
             return None;
         }
+        let region = Region::try_new(bytes)?;
         let base = self.next.max(FIRST).checked_next_multiple_of(align.max(GAP))?;
         self.next = base.checked_add(bytes)?.checked_add(GAP)?;
         self.used = used;
-        self.allocations.push(Allocation { base, region: Region::new(bytes), owner, unwritten: Vec::new() });
+        self.allocations.push(Allocation { base, region, owner, unwritten: Vec::new() });
         Some(base)
     }
     /// Maps a region at `base`; false if it lies in or next to an allocation, or above [`FIRST`].
@@ -102,10 +104,8 @@ impl Memory {
         let Ok(i) = self.allocations.binary_search_by_key(&at, |a| a.base) else { return false };
         let region = &mut self.allocations[i].region;
         let whole = region.owned() && region.len() == bytes;
-        if whole {
-            *region = Region::new(bytes);
-        }
-        whole
+        let zeros = Region::try_new(bytes).filter(|_| whole);
+        zeros.map(|zeros| *region = zeros).is_some()
     }
     /// The allocation that holds `at`, and its index: a hint for the next call.
     #[inline(always)]

@@ -13,6 +13,7 @@
 
 #![allow(unsafe_code, reason = "atomic access of several widths to one buffer")]
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
@@ -66,7 +67,8 @@ impl Drop for Region {
     fn drop(&mut self) {
         if self.owned {
             let words = std::ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.words);
-            // SAFETY: an owned region is made in `new` by `Box::into_raw` of a slice of this many words.
+            // SAFETY: `new` makes an owned region of a boxed slice of this many words, and `try_new` of an
+            // allocation that has the layout of one.
             drop(unsafe { Box::from_raw(words) });
         }
     }
@@ -107,6 +109,17 @@ impl Region {
         let start = Box::leak(zeros).as_mut_ptr().cast::<AtomicU64>();
         // `AtomicU64` has the size, alignment and bit validity of `u64`.
         Region { start: NonNull::new(start).unwrap_or(NonNull::dangling()), words, len, owned: true }
+    }
+    /// A buffer of zeros; `None` if the host has no memory for it.
+    pub fn try_new(len: u64) -> Option<Region> {
+        let words = usize::try_from(len.div_ceil(8)).ok()?;
+        if words == 0 {
+            return Some(Region::new(len));
+        }
+        let layout = Layout::array::<u64>(words).ok()?;
+        // SAFETY: the layout is not empty.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Region { start: start.cast(), words, len, owned: true })
     }
     /// `len` bytes of the host's memory; `None` if `start` is not a multiple of 8.
     ///
@@ -415,7 +428,9 @@ mod tests {
 
     #[test]
     fn widths_and_ranges() {
-        let r = Region::new(13);
+        assert!(Region::try_new(u64::MAX).is_none() && Region::try_new(1 << 60).is_none());
+        assert_eq!(Region::try_new(0).unwrap().len(), 0);
+        let r = Region::try_new(13).unwrap();
         r.write(3, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         let mut out = [0; 10];
         r.read(3, &mut out);

@@ -103,7 +103,9 @@ impl Calls {
             if word {
                 continue;
             }
-            let inside = module.functions.iter().position(|f| f.span.range().contains(&t.at));
+            // Functions are in the order of the text.
+            let next = module.functions.partition_point(|f| f.span.end as usize <= t.at);
+            let inside = module.functions.get(next).filter(|f| f.span.start as usize <= t.at).map(|_| next);
             let fine = match inside {
                 Some(f) if t.at < module.functions[f].body.start as usize => true,
                 Some(f) => {

@@ -43,7 +43,7 @@ pub(super) fn check_behaviour(
             let at = places[i].0;
             here.extend(expected.remove(&at).unwrap_or_default());
             if let At::Before(id) = at {
-                call |= calls_recorded(texts, texts.module, &f.old.insts[id.index()]);
+                call |= calls_recorded(texts, &f.old.insts[id.index()]);
             }
             i += 1;
         }
@@ -180,8 +180,7 @@ fn insertion_place(f: &FunctionPair<'_>, insertion: &Insertion) -> At {
 fn has_effect(texts: &Inputs<'_>, f: &FunctionPair<'_>, insertion: &Insertion) -> bool {
     match (&insertion.action, insertion.at) {
         (Action::Save | Action::Restore, At::Before(id) | At::After(id)) => {
-            calls_recorded(texts, texts.module, &f.old.insts[id.index()])
-                && !handed_over(texts.plan, true).is_empty()
+            calls_recorded(texts, &f.old.insts[id.index()]) && !handed_over(texts.plan, true).is_empty()
         }
         (Action::Fold { values, .. }, _) => !values.is_empty(),
         (Action::Reserve { bits }, _) => *bits > 0,

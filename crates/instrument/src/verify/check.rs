@@ -34,10 +34,11 @@ pub(super) fn check(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<()
     let statements: Vec<&InsertedSnippet> = pieces.iter().filter(|p| !p.list).collect();
     for (index, (old, new)) in before.functions.iter().zip(&after.functions).enumerate() {
         let recorded = recorded(texts.plan, index);
-        let own: Vec<&InsertedSnippet> =
-            statements.iter().copied().filter(|p| old.body.range().contains(&(p.after.max(1) - 1))).collect();
+        // Snippets are in the order of the text.
+        let before = |at: usize| statements.partition_point(|p| p.after.max(1) - 1 < at);
+        let own = before(old.body.start as usize)..before(old.body.end as usize);
         let function = FunctionPair::new(texts, index, old, new, recorded)?;
-        let places = function.places(&own)?;
+        let places = function.places(statements.get(own).unwrap_or_default())?;
         check_behaviour(texts, &function, &layout, &places)?;
     }
     Ok(())
@@ -62,16 +63,18 @@ fn check_labels(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<(), Er
 fn check_lists(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<(), Error> {
     let names: HashMap<&str, usize> =
         texts.module.functions.iter().enumerate().map(|(i, f)| (f.name.as_str(), i)).collect();
-    for p in pieces.iter().filter(|p| p.list) {
+    let lists = || pieces.iter().filter(|p| p.list);
+    let source =
+        if lists().next().is_some() { tokens(texts.source, 0, texts.source.len()) } else { Vec::new() };
+    for p in lists() {
         let (start, end) = p.units[0];
         // The name before the list, or before its opening bracket, is that of a recorded function.
-        let before = tokens(texts.source, p.after.saturating_sub(1 << 16), p.before);
-        let mut at = before.len();
+        let mut at = source.partition_point(|t| t.at < p.before);
         let mut depth = 0i32;
         let name = loop {
             let Some(i) = at.checked_sub(1) else { break None };
             at = i;
-            match before[i].text {
+            match source[i].text {
                 ")" => depth += 1,
                 "(" => depth -= 1,
                 name if depth <= 0 && names.contains_key(name) => break names.get(name),

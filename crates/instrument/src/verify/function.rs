@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use prlx_isa::view::{Class, Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, Role, SymbolId};
+use prlx_isa::view::{Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, SymbolId};
 use prlx_plan::{Action, Plan};
 
 use crate::error::Error;
@@ -34,15 +34,8 @@ pub(super) fn recorded(plan: &Plan, index: usize) -> bool {
 }
 
 /// Whether `inst`, of the original, calls a recorded function by name.
-pub(super) fn calls_recorded(texts: &Inputs<'_>, module: &Module, inst: &Inst) -> bool {
-    inst.class == Class::Call
-        && inst.operands.iter().zip(&inst.roles).any(|(operand, role)| match operand {
-            Operand::Symbol(id, _) if *role == Role::Target => {
-                let name = module.symbols.get(id.index()).map_or("", |s| s.name.as_str());
-                module.functions.iter().position(|f| f.name == name).is_some_and(|f| recorded(texts.plan, f))
-            }
-            _ => false,
-        })
+pub(super) fn calls_recorded(texts: &Inputs<'_>, inst: &Inst) -> bool {
+    texts.module.callee(inst).is_some_and(|f| recorded(texts.plan, f.index()))
 }
 
 /// One function before and after rewriting.

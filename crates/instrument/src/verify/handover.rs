@@ -59,9 +59,7 @@ pub(super) fn check_handover(
             _ => continue,
         };
         let called = match insertion.at {
-            At::Before(id) | At::After(id) => {
-                calls_recorded(f.texts, f.texts.module, &f.old.insts[id.index()])
-            }
+            At::Before(id) | At::After(id) => calls_recorded(f.texts, &f.old.insts[id.index()]),
             At::Entry => true,
         };
         if !called && matches!(insertion.action, Action::Save | Action::Restore) {

@@ -62,7 +62,7 @@ impl FunctionPair<'_> {
         let arguments = |inst: &Inst| -> usize {
             inst.operands.iter().map(|o| if let Operand::List(l) = o { l.len() } else { 0 }).sum()
         };
-        match old.class == Class::Call && calls_recorded(self.texts, self.texts.module, old) {
+        match old.class == Class::Call && calls_recorded(self.texts, old) {
             true => new.class == Class::Call && arguments(new) == arguments(old) + 1,
             false => old.span.of(self.texts.source) == new.span.of(self.texts.rewritten),
         }

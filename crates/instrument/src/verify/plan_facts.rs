@@ -62,13 +62,15 @@ pub(super) fn packed_counters_fit(texts: &Inputs<'_>) -> bool {
     let fits = packed.counters == 0 || (1..=32).contains(&packed.bits);
     fits && texts.plan.functions.iter().zip(&texts.module.functions).all(|(plan, function)| {
         let mut sums: HashMap<u32, u64> = HashMap::new();
-        // A position executes again only after a backward branch over it.
-        let back = |at: usize| {
-            function.blocks.iter().enumerate().any(|(from, block)| {
-                let to = block.succs.iter().map(|to| to.index()).min().unwrap_or(usize::MAX);
-                (to..=from).contains(&at)
-            })
-        };
+        // A position executes again only after a backward branch over it. By block: the first block that a
+        // branch of this or a later block leads back to.
+        let mut back_to: Vec<usize> = vec![usize::MAX; function.blocks.len()];
+        let mut first = usize::MAX;
+        for (block, back_to) in function.blocks.iter().zip(&mut back_to).rev() {
+            first = block.succs.iter().map(|to| to.index()).fold(first, usize::min);
+            *back_to = first;
+        }
+        let back = |at: usize| back_to.get(at).is_some_and(|to| *to <= at);
         plan.insertions.iter().all(|insertion| match &insertion.action {
             Action::Probe(code) => !tallied(&code.body, packed),
             Action::Count { counter, add } if packed.place(*counter).is_some() => {

@@ -105,3 +105,18 @@ fn a_different_plan_is_rejected() {
     good.plan.functions[0].insertions.remove(guarded);
     assert!(verify(&source, &good.text, &good.module, &good.plan).is_err());
 }
+
+/// The name of a function may lie far before the end of its list.
+#[test]
+fn a_long_comment_in_a_list_hides_no_name() {
+    let path = crate::support::root().join("tests/cases/instrument/calls.ptx");
+    let source = std::fs::read_to_string(path).unwrap();
+    let mut program = crate::support::program(Level::Path);
+    program.elide = true;
+    let name = source.find(".entry").unwrap();
+    let open = name + source[name..].find('(').unwrap() + 1;
+    let comment = "x ".repeat(50_000);
+    let long = format!("{}/* {comment}*/{}", &source[..open], &source[open..]);
+    let [short, long] = [&source, &long].map(|s| rewrite(s, "calls", &program, &|_| None).unwrap().text);
+    assert_eq!(long.replace(&format!("/* {comment}*/"), ""), short);
+}

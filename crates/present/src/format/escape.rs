@@ -24,23 +24,43 @@ pub fn clean_lines(text: &str) -> String {
     text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
 
+/// Applies [`clean`] to each line of `text`, but keeps escape sequences that only set colours.
+fn clean_but_colors(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let mut out = clean_lines(parts.next().unwrap_or_default());
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_digit() && c != ';');
+        let sets_color = end.is_some_and(|end| part[end..].starts_with('m'));
+        out.push_str(if sets_color { "\x1b[" } else { "\\u{1b}[" });
+        out.push_str(&clean_lines(part));
+    }
+    out
+}
+
 /// Writes text as [`clean_lines`] does, line by line.
 ///
 /// The last line is written by [`Write::flush`], or when the writer is dropped.
 #[derive(Debug)]
 pub struct Cleaned<W: Write> {
     to: W,
+    colors: bool,
     line: Vec<u8>,
 }
 
 impl<W: Write> Cleaned<W> {
     /// Writes to `to`.
     pub fn new(to: W) -> Cleaned<W> {
-        Cleaned { to, line: Vec::new() }
+        Cleaned { to, colors: false, line: Vec::new() }
+    }
+    /// Writes to `to`, a terminal that shows `colors`: escape sequences that set colours are kept then.
+    pub fn colored(to: W, colors: bool) -> Cleaned<W> {
+        Cleaned { to, colors, line: Vec::new() }
     }
     fn write_line(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
-        self.to.write_all(clean_lines(&String::from_utf8_lossy(&line)).as_bytes())
+        let text = String::from_utf8_lossy(&line);
+        let text = if self.colors { clean_but_colors(&text) } else { clean_lines(&text) };
+        self.to.write_all(text.as_bytes())
     }
 }
 
@@ -80,6 +100,19 @@ mod tests {
         }
         drop(to);
         assert_eq!(String::from_utf8(out).unwrap(), "a\\u{1b}[0m\u{e9}\nb\\r\nc\\u{7}");
+    }
+
+    #[test]
+    fn colours_stay_where_the_terminal_shows_them_and_nothing_else_does() {
+        let text = "\x1b[1;31mred\x1b[0m \x1b[2J \x1b]0;title\x07 \x1b[31 \u{202e}x\n";
+        let written = |colors| {
+            let mut out = Vec::new();
+            Cleaned::colored(&mut out, colors).write_all(text.as_bytes()).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let rest = " \\u{1b}[2J \\u{1b}]0;title\\u{7} \\u{1b}[31 \\u{202e}x\n";
+        assert_eq!(written(true), format!("\x1b[1;31mred\x1b[0m{rest}"));
+        assert_eq!(written(false), format!("\\u{{1b}}[1;31mred\\u{{1b}}[0m{rest}"));
     }
 
     #[test]

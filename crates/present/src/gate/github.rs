@@ -30,6 +30,7 @@ fn property(text: &str) -> String {
 pub fn github(out: &mut impl Write, j: &Judgement, r: &Report, root: &str) -> io::Result<()> {
     let failed = j.outcome == GateOutcome::Failed;
     let place = |l: &Location| {
+        let l = words::own(l);
         let file = l.file.strip_prefix(root).and_then(|f| f.strip_prefix('/')).unwrap_or(&l.file);
         let column = if l.column > 0 { format!(",col={}", l.column) } else { String::new() };
         format!("file={},line={}{column},", property(file), l.line)

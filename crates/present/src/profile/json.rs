@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use prlx_timeline::{Analysis, Calibration, Timeline};
+use prlx_trace::Printed;
 use serde_json::{Value, json};
 
 /// Changes when a key changes its meaning or is removed; a new key does not change it.
@@ -15,7 +16,8 @@ fn calibration(c: &Calibration) -> Value {
     })
 }
 
-/// Writes it as one object and a line end; `kernels` are those of several by themselves.
+/// Writes it as one object and a line end; `kernels` are those of several by themselves. `printed` is what
+/// the kernel of each launch file printed; `None` for recordings and programs.
 ///
 /// # Errors
 /// Those of `out`.
@@ -24,6 +26,7 @@ pub fn profile_json(
     timeline: &Timeline,
     analysis: &Analysis,
     kernels: &[(Timeline, Analysis)],
+    printed: Option<&[Printed]>,
 ) -> io::Result<()> {
     let notes: Vec<Value> =
         timeline.notes.iter().map(|n| json!({ "kind": n.kind, "count": n.count, "text": n.text })).collect();
@@ -49,7 +52,7 @@ pub fn profile_json(
     // It is of all kernels, and has a place of its own.
     let host = analysis.as_object_mut().and_then(|a| a.remove("host"));
     let axis = &timeline.axis;
-    let document = json!({
+    let mut document = json!({
         "format": "prlx-profile",
         "version": VERSION,
         "axis": { "mhz": axis.mhz, "single": axis.single, "residual": axis.residual, "between": axis.between, "tick": axis.tick },
@@ -61,6 +64,9 @@ pub fn profile_json(
         "kernels": kernels,
         "calibrations": timeline.calibrations.iter().map(calibration).collect::<Vec<_>>(),
     });
+    if let Some(printed) = printed {
+        document["printed"] = json!(printed);
+    }
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
 }

@@ -6,10 +6,10 @@
 //! # Limitations
 //! Only sites and the ends of blocks are shown, not every instruction.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use prlx_trace::kernel::{Block, End, Function, Module, Site, Source};
+use prlx_trace::kernel::{Block, End, Function, Loc, Module, Site, Source};
+use prlx_trace::names::is_library_file;
 use prlx_trace::{BlockId, LocId};
 
 /// The part of a module that is shown.
@@ -144,21 +144,23 @@ fn edges(block: &Block) -> String {
     }
 }
 
-/// `file.cu:12:3 (inlined at file.cu:40)`.
+/// `file.cu:12:3 < file.cu:40 (in lib.h:7)`: the user's own line, the calls around it, and the lines of
+/// libraries that were inlined there.
 fn place(module: &Module, loc: Option<LocId>) -> String {
-    let mut text = String::new();
-    let mut next = loc;
-    while let Some(loc) = next.and_then(|id| module.locs.get(id.index())) {
-        let file =
-            module.files.get(loc.file.index()).map_or("?", |f| f.path.rsplit('/').next().unwrap_or_default());
-        let open = if text.is_empty() { "" } else { " < " };
-        let _ = write!(text, "{open}{file}:{}", loc.line);
-        if loc.column > 0 {
-            let _ = write!(text, ":{}", loc.column);
-        }
-        next = loc.inlined_at;
-    }
-    text
+    let of = |id: LocId| module.locs.get(id.index());
+    let path = |loc: &Loc| module.files.get(loc.file.index()).map_or("?", |f| f.path.as_str());
+    let line = |loc: &Loc| {
+        let column = if loc.column > 0 { format!(":{}", loc.column) } else { String::new() };
+        format!("{}:{}{column}", path(loc).rsplit('/').next().unwrap_or_default(), loc.line)
+    };
+    let chain = std::iter::successors(loc.and_then(of), |loc| loc.inlined_at.and_then(of));
+    let chain: Vec<&Loc> = chain.take(module.locs.len()).collect();
+    let own = chain.iter().position(|loc| !is_library_file(path(loc))).unwrap_or(0);
+    let (inner, outer) = chain.split_at(own);
+    let lines = |locs: &[&Loc]| locs.iter().map(|loc| line(loc)).collect::<Vec<_>>();
+    let inner: Vec<String> = lines(inner).into_iter().rev().collect();
+    let inner = if inner.is_empty() { String::new() } else { format!(" (in {})", inner.join(", ")) };
+    lines(outer).join(" < ") + &inner
 }
 
 fn one_line(text: &str) -> String {

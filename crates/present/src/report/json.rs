@@ -14,7 +14,6 @@ use serde_json::{Map, Value};
 
 use crate::checks::checks_json;
 use crate::document;
-use crate::printed::printed_json;
 
 /// Changes when a key changes its meaning or is removed; a new key does not change it.
 const VERSION: u32 = 1;
@@ -29,7 +28,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     checks: Option<[Value; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    printed: Option<[Value; 2]>,
+    printed: Option<[&'a Printed; 2]>,
 }
 
 /// What the runs of both sides gave besides their recordings.
@@ -47,8 +46,7 @@ pub struct Sides<'a> {
 /// Those of `out`.
 pub fn json(out: &mut impl Write, report: &Report, sides: Sides<'_>) -> io::Result<()> {
     let checks = sides.checks.map(|both| both.map(checks_json));
-    let printed = sides.printed.map(|both| both.map(printed_json));
-    document::write(out, FORMAT, VERSION, &Body { more: Map::new(), report, checks, printed })
+    document::write(out, FORMAT, VERSION, &Body { more: Map::new(), report, checks, printed: sides.printed })
 }
 
 /// Writes `report` as [`json`] does, with the keys of `more` before its own.

@@ -13,6 +13,7 @@ use prlx_analyze::runs::repeats::Repeats;
 
 use crate::document;
 use crate::format::{Ink, Style, clean, clip, count, number};
+use crate::printed::printed_lines;
 use crate::report::text::text;
 
 /// Outcomes that the text lists.
@@ -54,9 +55,11 @@ pub fn repeats(out: &mut impl Write, r: &Repeats, style: &Style) -> io::Result<(
         let ended = o.ended.as_ref().map_or_else(String::new, |e| format!(", {}", clean(e)));
         let head = format!("{:>wide$} {noun}", number(o.runs));
         writeln!(out, "  {head}  {digest}, {launches}{ended}: {}{more}", which.join(", "))?;
+        let wide = head.chars().count();
         if let Some(kept) = &o.kept {
-            writeln!(out, "  {:w$}  {}", "", style.ink(Ink::Faint, &clean(kept)), w = head.chars().count())?;
+            writeln!(out, "  {:wide$}  {}", "", style.ink(Ink::Faint, &clean(kept)))?;
         }
+        printed_lines(&o.printed).iter().try_for_each(|line| writeln!(out, "  {:wide$}  {line}", ""))?;
     }
     if r.outcomes.len() > LISTED {
         let more = &r.outcomes[LISTED..];

@@ -12,6 +12,7 @@ use prlx_analyze::runs::schedules::{ScheduleOutcome, Schedules};
 
 use crate::document;
 use crate::format::{Ink, Style, clean, count, number, plain_name, wrap};
+use crate::printed::printed_lines;
 use crate::report::text::text;
 use crate::words::stops;
 
@@ -96,6 +97,7 @@ fn outcome(s: &Schedules, o: &ScheduleOutcome, width: usize) -> Vec<String> {
         };
         lines.push(format!("{:<wide$}  {what}{wrong}", clean(&c.name)));
     }
+    lines.extend(printed_lines(&o.printed));
     let mut which = Vec::new();
     for file in 0..s.files.len() {
         let seeds: Vec<String> =

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use prlx_trace::Printed;
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Field, Shown};
 use serde_json::{Map, Value, json};
@@ -14,15 +15,19 @@ const FORMAT: &str = "prlx-tallies";
 /// Changes when a key changes its meaning or is removed.
 const VERSION: u32 = 1;
 
-/// Writes all tables whole, as JSON.
+/// Writes all tables whole, as JSON. `printed` is what the kernel of each launch file printed; `None` for
+/// recordings and programs.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn tallies_json(out: &mut impl Write, tallies: &Tallies) -> io::Result<()> {
+pub fn tallies_json(out: &mut impl Write, tallies: &Tallies, printed: Option<&[Printed]>) -> io::Result<()> {
     let tables: Vec<Value> = tallies.tables.iter().map(|t| table(tallies, t)).collect();
     let missed: Vec<Value> =
         tallies.missed.iter().map(|m| json!({ "tables": m.tables, "what": m.what })).collect();
-    let all = json!({ "format": FORMAT, "version": VERSION, "tables": tables, "missed": missed });
+    let mut all = json!({ "format": FORMAT, "version": VERSION, "tables": tables, "missed": missed });
+    if let Some(printed) = printed {
+        all["printed"] = json!(printed);
+    }
     serde_json::to_writer_pretty(&mut *out, &all)?;
     writeln!(out)
 }

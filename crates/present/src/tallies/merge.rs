@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_trace::Trace;
 use prlx_trace::device::tables::ordered;
 use prlx_trace::kernel::{Module, Scalar};
+use prlx_trace::names::own_line;
 use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
 
 use super::model::{Tallies, TallyKey, TallyRow, TallyTable, wide};
@@ -193,7 +194,7 @@ impl TallyKey {
             },
             Shown::Site => {
                 let site = part.module.sites.get(index);
-                let loc = site.and_then(|s| s.loc).and_then(|l| part.module.locs.get(l.index()));
+                let loc = site.and_then(|s| s.loc).and_then(|l| own_line(part.module, l));
                 let (path, line) = place(loc).unwrap_or_default();
                 TallyKey::Site(path, line, site.map(|s| s.text.clone()).unwrap_or_default())
             }

@@ -1,8 +1,8 @@
 //! Tables as they are read, from recordings made by hand.
 
-use prlx_trace::kernel::{Loc, Module, Scalar, SourceFile};
+use prlx_trace::kernel::{Loc, Module, Scalar, Site, SourceFile};
 use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
-use prlx_trace::{FileId, ModuleId, Trace};
+use prlx_trace::{FileId, LocId, ModuleId, Trace};
 
 use super::{Tallies, TallyTable, Unavailable, tallies, tallies_csv, tallies_html, tallies_json};
 use crate::Style;
@@ -249,7 +249,7 @@ fn programs_get_all_of_it() {
         "opcode,file,line,max,count\n\"a\x1b[31m, \"\"b\"\"\",src/a.cu,3,inf,3\n"
     );
     let mut out = Vec::new();
-    tallies_json(&mut out, &kept).unwrap();
+    tallies_json(&mut out, &kept, None).unwrap();
     let all: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let want = serde_json::json!([{
         "key": ["a\x1b[31m, \"b\"", { "file": "src/a.cu", "line": 3, "text": "if (x < 0) <b>;" }],
@@ -281,6 +281,40 @@ fn pages_are_as_warm_as_their_values() {
     assert!(warm(1, 60, 30) && warm(2, 25, 10), "{page}");
     assert!(page.contains("<tr><th>3</th><td class=\"num\"></td>"));
     assert!(page.contains("<span style=\"width:33.3%\">"));
+}
+
+#[test]
+fn tables_with_the_same_keys_are_one_on_a_page() {
+    let table = |name: &str| of(name, vec![key("line", Shown::Line)], Aggregate::Count, Scalar::U64);
+    let mut second = tally(&[(&[0], &[7])], 0);
+    second.table = 1;
+    let trace = trace(
+        module("src/a.cu", vec![table("n"), table("m")]),
+        vec![tally(&[(&[0], &[30]), (&[1], &[10])], 0), second],
+    );
+    let mut page = Vec::new();
+    tallies_html(&mut page, &Tallies::of(&[("a".to_owned(), &trace)]), "counts").unwrap();
+    let page = String::from_utf8(page).unwrap();
+    let times = |text: &str| page.matches(text).count();
+    assert_eq!((times("<section>"), times("<h4>"), times("<table class=\"list\">")), (1, 1, 1), "{page}");
+    // In the listing and in the table, both values stand beside the line.
+    assert_eq!(times("<td class=\"num\">30</td><td class=\"num\">7</td>"), 2, "{page}");
+    assert_eq!(times("<td class=\"num\">10</td><td class=\"num\"></td>"), 2, "{page}");
+    assert!(page.contains("<th class=\"num\">n</th><th class=\"num\">m</th>"), "{page}");
+}
+
+#[test]
+fn sites_name_the_users_own_line() {
+    let mut module =
+        module("src/a.cu", vec![of("n", vec![key("site", Shown::Site)], Aggregate::Count, Scalar::U64)]);
+    module.files.push(SourceFile { path: "/usr/include/lib.h".to_owned(), text: None });
+    let in_library = |inlined_at| Loc { file: FileId(1), line: 90, inlined_at, ..Loc::default() };
+    module.locs.extend([in_library(Some(LocId(2))), in_library(None)]);
+    module.sites =
+        [4, 5].map(|loc| Site { loc: Some(LocId(loc)), text: "add".to_owned(), ..Site::default() }).into();
+    let trace = trace(module, vec![tally(&[(&[0], &[2]), (&[1], &[1])], 0)]);
+    let shown = text(&Tallies::of(&[("a".to_owned(), &trace)]), 20);
+    assert!(shown.contains("a.cu:3 add") && shown.contains("lib.h:90 add"), "{shown}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::joined::{JoinedText, joins};
+use super::joined::{JoinedTables, JoinedText, joins};
 use super::model::{Bucket, Tallies, TallyKey, TallyRow, TallyTable, below};
 use super::names::{KEY, KeyNames};
 use crate::format::Style;
@@ -23,7 +23,8 @@ pub fn tallies(out: &mut impl Write, tallies: &Tallies, top: usize, style: &Styl
         }
         match group {
             [table] => TableText { tallies, table, names: &names, top, style: *style }.print(out)?,
-            tables => JoinedText { tallies, tables, names: &names, top, style: *style }.print(out)?,
+            tables => JoinedText { tallies, tables: JoinedTables(tables), names: &names, top, style: *style }
+                .print(out)?,
         }
     }
     // What is missed by a clause that has no table.

@@ -1,7 +1,7 @@
 //! The page: it says what the report says, is well-formed, and neither text from a trace nor the page itself
 //! reaches out.
 
-use crate::toy::{compare, explained, flipped, operands, run, toy};
+use crate::toy::{compare, explained, flipped, flipped_in_library, operands, run, toy};
 use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_analyze::{Report, attach_operands, operand_window};
 use prlx_present::{html, read_json};
@@ -81,6 +81,21 @@ fn a_page_says_what_the_report_says() {
     let parts: Vec<_> = page.matches("<tr class=\"differs here\">").collect();
     assert_eq!(parts.len(), 1, "the step that differs is marked");
     assert_eq!(prlx_json(&report_of(&page)), prlx_json(&r));
+}
+
+#[test]
+fn the_users_own_line_comes_before_that_of_a_library() {
+    let (a, b, r) = flipped_in_library();
+    let page = page(&a, &b, &r);
+    let [own, library] = ["<h4>src/beats.cu", "<h4>include/cuda_fp16.hpp"].map(|h| page.find(h).unwrap());
+    assert!(own < library);
+    let note = |line: u32, text: &str, from: usize| {
+        let row = page[from..].split_once(&format!("<th>{line}</th>")).unwrap().1;
+        assert!(row.split_once("</tr>").unwrap().0.contains(text), "line {line}: {row}");
+    };
+    note(9, "branch: setp.gt.f32", own);
+    note(2, "in library code", library);
+    assert!(!page.contains("inlined here"));
 }
 
 fn prlx_json(r: &Report) -> String {

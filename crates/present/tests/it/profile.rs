@@ -91,7 +91,7 @@ fn a_kernel() {
     profile::profile(&mut text, &timeline, &analysis, 12, &Style { color: false, width: 150 }).unwrap();
     holds("kernel.txt", &text);
     let mut json = Vec::new();
-    profile::profile_json(&mut json, &timeline, &analysis, &[]).unwrap();
+    profile::profile_json(&mut json, &timeline, &analysis, &[], None).unwrap();
     holds("kernel.json", &json);
 }
 

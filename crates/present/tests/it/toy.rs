@@ -6,7 +6,7 @@ use prlx_analyze::report::{Cause, CauseClass, CausePlace, CauseStep, Location};
 use prlx_analyze::{DiffOptions, Report, diff};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
-use prlx_trace::{LocId, SiteId, Streams, Trace, WarpId};
+use prlx_trace::{FileId, LocId, SiteId, Streams, Trace, WarpId};
 
 const SOURCE: &str = "\
     count += 1;
@@ -92,7 +92,21 @@ pub fn compare(a: &Trace, b: &Trace) -> Report {
 
 /// Three lanes of one warp and two of another take different branches.
 pub fn flipped() -> (Trace, Trace, Report) {
-    let (toy, m) = toy();
+    flipped_in(toy())
+}
+
+/// As [`flipped`]; the decision is on line 2 of a library header, inlined at line 9 of the user's file.
+pub fn flipped_in_library() -> (Trace, Trace, Report) {
+    let (toy, mut m) = toy();
+    m.files.push(SourceFile {
+        path: "include/cuda_fp16.hpp".into(),
+        text: Some("bool above(half x)\n    return x > 0;\n".into()),
+    });
+    (m.locs[1].file, m.locs[1].line) = (FileId(1), 2);
+    flipped_in((toy, m))
+}
+
+fn flipped_in((toy, m): (Vec<Vec<S>>, Module)) -> (Trace, Trace, Report) {
     let a = run(&m, &toy, 16, |_, _, _| {});
     let b = run(&m, &toy, 16, |w, l, h| {
         if (w == 3 && (26..=28).contains(&l)) || (w == 7 && l < 2) {

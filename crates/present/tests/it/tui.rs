@@ -1,7 +1,7 @@
 //! The viewer, key by key, on a terminal that is a file: `tests/cases/tui/NAME.txt`. `BLESS=1` writes them.
 
 use crate::golden::check;
-use crate::toy::{compare, flipped, operands};
+use crate::toy::{compare, flipped, flipped_in_library, operands};
 use prlx_analyze::view::{PathViewOptions, ViewModel, path_view};
 use prlx_analyze::{Report, attach_operands, operand_window};
 use prlx_present::tui::{Action, App, Subject};
@@ -87,6 +87,17 @@ fn line(app: &mut App<'_>) -> String {
         Action::Copy(text) => text,
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn the_source_begins_at_the_users_own_line() {
+    let (a, b, report) = flipped_in_library();
+    let case = with_scene(a, b, report);
+    let mut app = case.app();
+    press(&mut app, "2");
+    let shown = screen(&mut app, 130, 40);
+    let own = shown.find("9 > } while").expect("the own line is marked");
+    assert!(own < shown.find("2 ^ ").expect("the library's line is marked"), "{shown}");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use prlx_driver::{Job, RecordOptions};
 use prlx_plan::ProbeProgram as _;
 use prlx_present::tallies::{Tallies, Unavailable};
 use prlx_probe::ProbeMatch;
-use prlx_trace::Trace;
 use prlx_trace::process::Skipped;
+use prlx_trace::{Printed, Trace};
 
 use super::matches;
 use super::plan::recording_request;
@@ -36,6 +36,8 @@ pub struct LaunchProbe {
     pub tables: Tallies,
     /// All launches in one recording.
     pub trace: Trace,
+    /// What the kernel of each launch file printed.
+    pub printed: Vec<Printed>,
     /// The first launch that was stopped, and why. The tables hold what was recorded before.
     pub stopped: Option<String>,
 }
@@ -53,6 +55,7 @@ pub fn probe_launch_files(
     let mut device = Device::open(&options.device)?;
     let mut traces: Vec<(String, Trace)> = Vec::new();
     let mut missed: BTreeSet<Unavailable> = BTreeSet::new();
+    let mut printed = Vec::new();
     let mut stopped = None;
     for path in launches {
         monitor.check()?;
@@ -60,6 +63,7 @@ pub fn probe_launch_files(
         record::require_kernel("--kernel", &options.kernels, &job.kernel)?;
         let probed = probe_job(&job, script, options, &mut device, monitor)?;
         missed.extend(probed.missed);
+        printed.push(device.take_printed());
         if let Some(why) = probed.fault {
             let why = format!(
                 "{} was stopped, and the tables hold what was recorded before: {why}",
@@ -77,7 +81,7 @@ pub fn probe_launch_files(
         let before = trace.launches.len() as u64;
         trace.append(one, before);
     }
-    Ok(LaunchProbe { tables, trace, stopped })
+    Ok(LaunchProbe { tables, trace, printed, stopped })
 }
 
 /// One launch with a probe program.

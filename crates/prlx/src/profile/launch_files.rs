@@ -10,7 +10,7 @@ use prlx_isa::image::Target;
 use prlx_plan::{Filter, Unavailable};
 use prlx_timeline::{Calibration, Note, Timeline};
 use prlx_trace::names::display_name;
-use prlx_trace::{Nanos, Trace};
+use prlx_trace::{Nanos, Printed, Trace};
 
 use super::calibrate::{calibrate, empty_region, track_memory};
 use super::kernel_resources::higher_occupancy;
@@ -27,6 +27,8 @@ pub struct LaunchProfile {
     pub trace: Trace,
     /// The timeline of the recording, with notes and calibrations.
     pub timeline: Timeline,
+    /// What the kernel of each launch file printed.
+    pub printed: Vec<Printed>,
     /// The first launch that was stopped, and why.
     pub stopped: Option<String>,
 }
@@ -43,11 +45,12 @@ pub fn profile_launch_files(
     let device = Device::open(&options.device)?;
     let mut profiler = Profiler { options, device, notes: Vec::new(), calibrations: Vec::new() };
     let mut trace = Trace::default();
-    let mut stopped = None;
+    let (mut printed, mut stopped) = (Vec::new(), None);
     for path in launches {
         monitor.check()?;
         let job = record::load(path, &options.device)?;
-        let (one, fault) = profiler.profile(&job, path, monitor)?;
+        let (one, text, fault) = profiler.profile(&job, path, monitor)?;
+        printed.push(text);
         stopped = stopped.or(fault);
         let before = trace.launches.len() as u64;
         trace.append(one, before);
@@ -55,7 +58,7 @@ pub fn profile_launch_files(
     let mut timeline = prlx_timeline::timeline(&trace, threads_per_sm);
     profiler.notes.into_iter().for_each(|n| timeline.note(n.kind, n.count, n.text));
     timeline.calibrations = profiler.calibrations;
-    Ok(LaunchProfile { trace, timeline, stopped })
+    Ok(LaunchProfile { trace, timeline, printed, stopped })
 }
 
 /// Profiles launches on one device.
@@ -67,8 +70,13 @@ struct Profiler<'a> {
 }
 
 impl Profiler<'_> {
-    /// Profiles a launch. Returns its recording, and what stopped it.
-    fn profile(&mut self, job: &Job, path: &Path, monitor: &Monitor<'_>) -> Result<(Trace, Option<String>)> {
+    /// Profiles a launch. Returns its recording, what the kernel printed, and what stopped it.
+    fn profile(
+        &mut self,
+        job: &Job,
+        path: &Path,
+        monitor: &Monitor<'_>,
+    ) -> Result<(Trace, Printed, Option<String>)> {
         let options = self.options;
         let warps = job.config.grid.volume().saturating_mul(record::warps_per_cta(job));
         record::out_of_range("--warps", "warps", &options.warps, warps)?;
@@ -83,6 +91,7 @@ impl Profiler<'_> {
         let driver = self.device.driver();
         let mut recorded = prlx_driver::record(driver, &rewrite.text, &rewrite.plan, job, &record)
             .with_context(|| format!("cannot profile {}", job.name))?;
+        let printed = self.device.take_printed();
         let sums = options.form == prlx_trace::device::tracks::Form::Sums;
         if options.machine_code || gpu.is_some() && !sums {
             self.notes.extend(machine_code::check(job, &rewrite, gpu));
@@ -111,7 +120,7 @@ impl Profiler<'_> {
             marks.left_out = marks.left_out.max(warps - selected);
         }
         let fault = recorded.fault.as_ref().map(|f| format!("{} was stopped: {}", path.display(), f.message));
-        Ok((recorded.into_trace(rewrite.plan.module), fault))
+        Ok((recorded.into_trace(rewrite.plan.module), printed, fault))
     }
 
     /// What the options record of a launch.

@@ -7,6 +7,7 @@ use prlx_isa::view::{
 use super::sites::{ProbeSite, writes};
 use super::value::{Reason, Value};
 use super::value_type::{is_untyped, type_read, type_written};
+use crate::diagnostics::own_line;
 use crate::lang::{Builtin, Side};
 use prlx_plan::code::Ty;
 use prlx_plan::function::body::{self, Body};
@@ -40,12 +41,13 @@ impl SiteFacts<'_> {
         let same = |l: &prlx_isa::view::Loc| (l.file, l.line) == (loc.file, loc.line);
         self.body.module.locs.iter().position(same).map(|i| i as u32)
     }
+    /// The user's own line, also where code of a library is inlined.
     fn loc(&self) -> Option<&prlx_isa::view::Loc> {
         let at = match self.place.inst {
             Some(at) => self.body.loc(at),
             None => self.body.function.insts.iter().find_map(|i| i.loc),
         };
-        self.body.module.locs.get(at?.index())
+        own_line(self.body.module, at?)
     }
     /// The site as text: file, line, instruction, function.
     pub fn site(&self) -> String {

@@ -23,7 +23,7 @@ use crate::clock::Fit;
 use crate::clusters::Clusters;
 use crate::model::{Axis, Calibration, Launch, Moment, Region, Span, Sum, Timeline, Track};
 use crate::read::pairing::{Pairing, PairingFaults};
-use prlx_trace::names::display_name;
+use prlx_trace::names::{display_name, own_line};
 
 /// How far times are moved while they are made: they may lie a little before the first anchor.
 const ROOM: Picos = Picos(1 << 40);
@@ -184,7 +184,7 @@ impl Names {
     /// The markers of a module. An end's region is only used where its begin is lost.
     fn of(&mut self, module: &Module, regions: &mut Vec<Region>) -> Vec<Known> {
         let place = |mark: &Mark| {
-            let loc = module.locs.get(mark.loc?.index())?;
+            let loc = own_line(module, mark.loc?)?;
             Some((module.files.get(loc.file.index())?.path.clone(), loc.line))
         };
         let ends = |kind| matches!(kind, MarkKind::End | MarkKind::Complete);

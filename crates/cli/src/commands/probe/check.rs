@@ -1,6 +1,6 @@
 //! `prlx probe check`: checks a probe program, and prints where it matches in modules.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use crate::ui::Ui;
 pub fn run(args: &ProbeCheckArgs, ui: &Ui) -> Result<ExitCode> {
     let selected = select(&args.words, args.file.as_deref(), &ui.monitor())?;
     let script = &selected.script;
-    let mut out = io::stdout().lock();
+    let mut out = ui.out(false);
     if args.print {
         write!(out, "{script}")?;
     } else {

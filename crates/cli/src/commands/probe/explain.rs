@@ -15,7 +15,7 @@ pub fn run(args: &ProbeExplainArgs, ui: &Ui) -> Result<ExitCode> {
     let selected = probe::select(&args.words, args.file.as_deref(), &ui.monitor())?;
     let [path] = selected.rest else { bail!("name one PTX file or launch file after the probe program") };
     let explained = probe::explain(&selected.script, Path::new(path), &args.kernel)?;
-    let mut out = io::stdout().lock();
+    let mut out = ui.out(false);
     writeln!(out, "{}", explained.module)?;
     for (i, clause) in explained.clauses.iter().enumerate() {
         print_clause(&mut out, i + 1, clause, args.places)?;

@@ -10,6 +10,7 @@ use prlx::record;
 use super::tables;
 use crate::args::ProbeArgs;
 use crate::failure;
+use crate::report;
 use crate::ui::Ui;
 
 /// Runs them one after the other; the tables are over all of them.
@@ -37,7 +38,11 @@ pub fn run(args: &ProbeArgs, selected: &SelectedScript<'_>, ui: &Ui) -> Result<E
         record::save(&probed.trace, output)?;
     }
     let names: Vec<String> = launches.iter().map(|p: &PathBuf| Path::display(p).to_string()).collect();
-    tables::print(&probed.tables, &format!("Probes of {}", names.join(", ")), &args.show, ui)?;
+    if !args.show.json {
+        probed.printed.iter().try_for_each(|text| report::print_text(text, ui))?;
+    }
+    let title = format!("Probes of {}", names.join(", "));
+    tables::print(&probed.tables, Some(&probed.printed), &title, &args.show, ui)?;
     match probed.stopped {
         Some(why) => Ok(failure::stopped(&why, ui)),
         None => Ok(ExitCode::SUCCESS),

@@ -1,16 +1,24 @@
 //! Prints the tables of a probe program, and writes them into files.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use prlx_present::tallies::Tallies;
+use prlx_trace::Printed;
 
 use crate::args::TableArgs;
 use crate::ui::Ui;
 
-/// Prints tables, and writes the files that the options ask for.
-pub fn print(tallies: &Tallies, title: &str, args: &TableArgs, ui: &Ui) -> Result<()> {
+/// Prints tables, and writes the files that the options ask for. JSON also has `printed`, what the kernel of
+/// each launch file printed.
+pub fn print(
+    tallies: &Tallies,
+    printed: Option<&[Printed]>,
+    title: &str,
+    args: &TableArgs,
+    ui: &Ui,
+) -> Result<()> {
     let write = |path: &Path, text: Vec<u8>| {
         prlx_driver::files::write(path, &text).with_context(|| format!("cannot write {}", path.display()))
     };
@@ -30,9 +38,9 @@ pub fn print(tallies: &Tallies, title: &str, args: &TableArgs, ui: &Ui) -> Resul
     if let Some(folder) = &args.parquet {
         crate::tables::write_tables(&tallies.tables, &names(tallies), folder)?;
     }
-    let mut out = io::stdout().lock();
+    let mut out = ui.out(args.json);
     if args.json {
-        prlx_present::tallies_json(&mut out, tallies)?;
+        prlx_present::tallies_json(&mut out, tallies, printed)?;
     } else {
         prlx_present::tallies(&mut out, tallies, args.top, &ui.style())?;
     }

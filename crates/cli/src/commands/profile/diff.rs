@@ -1,6 +1,6 @@
 //! `prlx profile diff`: compares two timelines, for people and for CI.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -36,7 +36,7 @@ pub fn run(args: &ProfileDiffArgs, ui: &Ui) -> Result<ExitCode> {
         write_file(path, |out| present::profile_html(out, &[page(0), page(1)]))?;
     }
     let names = names.each_ref().map(String::as_str);
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = ui.out(view.json);
     if view.json {
         present::profile_diff_json(&mut out, names, &found)?;
     } else {

@@ -11,6 +11,7 @@ use prlx_trace::Trace;
 use crate::args::{ProfileArgs, ProfileFormat};
 use crate::commands::timeline;
 use crate::failure;
+use crate::report;
 use crate::ui::Ui;
 
 /// Profiles the launch files in one recording.
@@ -30,9 +31,12 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         Some(output) => save(&found.trace, output, args, ui)?,
         None => {}
     }
+    if !args.view.json {
+        found.printed.iter().try_for_each(|text| report::print_text(text, ui))?;
+    }
     if !found.trace.marks.is_empty() {
         let names: Vec<String> = args.launches.iter().map(|p| p.display().to_string()).collect();
-        timeline::show(found.timeline, &names.join(", "), &args.view, ui)?;
+        timeline::show(found.timeline, Some(&found.printed), &names.join(", "), &args.view, ui)?;
     }
     match found.stopped {
         Some(why) => Ok(failure::stopped(&why, ui)),

@@ -56,7 +56,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         if let Some(output) = args.output.as_deref().filter(|_| !keep && i == 0) {
             timeline::save_buffer(&mut timeline, output, ui)?;
         }
-        timeline::show(timeline, &name, &view, ui)?;
+        timeline::show(timeline, None, &name, &view, ui)?;
     }
     Ok(ExitCode::from(profiled.ended.exit_code()))
 }

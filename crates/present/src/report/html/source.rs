@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use prlx_analyze::report::{Finding, Location};
 use prlx_analyze::view::ViewModel;
+use prlx_trace::names::is_library_file;
 
 use crate::format::clean;
 use crate::format::html::{el, esc};
@@ -19,7 +20,10 @@ pub(super) fn panels(scene: &ViewModel, f: &Finding) -> String {
     let mut out = [String::new(), String::new()];
     let mut shown: Vec<(&str, &str)> = Vec::new();
     for side in 0..2 {
-        for (file, marks) in marks(f, side) {
+        let mut files: Vec<_> = marks(f, side).into_iter().collect();
+        // The user's own files come before those of libraries.
+        files.sort_by_key(|(file, _)| is_library_file(file));
+        for (file, marks) in files {
             let Some(text) = scene.sources[side].get(&file) else { continue };
             let Some((file, text)) = scene.sources[side]
                 .get_key_value(&file)
@@ -60,19 +64,28 @@ fn marks(f: &Finding, side: usize) -> BTreeMap<String, BTreeMap<u32, Vec<LineMar
     };
     if let Some(site) = &f.site[side] {
         if let Some(l) = &site.location {
-            put(l, "here", &format!("{}: {}", words::noun(site.class), site.text));
-            l.inlined.iter().for_each(|l| put(l, "at", "inlined here"));
+            put(words::own(l), "here", &format!("{}: {}", words::noun(site.class), site.text));
+            let mut lines = words::chain(l);
+            let inner = lines.by_ref().take_while(|at| !std::ptr::eq(*at, words::own(l)));
+            inner.for_each(|l| put(l, "at", "in library code"));
+            lines.for_each(|l| put(l, "at", "inlined here"));
         }
         for s in &site.steers {
-            s.location.iter().for_each(|l| put(l, "at", &format!("{} {}", words::CONTROLS, s.text)));
+            s.location
+                .iter()
+                .for_each(|l| put(words::own(l), "at", &format!("{} {}", words::CONTROLS, s.text)));
         }
     } else if let Some(l) = f.place.as_ref().filter(|_| f.site == [None, None]) {
-        put(l, "here", "here");
+        put(words::own(l), "here", "here");
     }
     for n in f.slice.iter().filter(|n| n.first || n.same == Some(false)) {
         if let (Some(l), [Some(a), Some(b)]) = (&n.location, &n.shown) {
             let what = if n.first { "the first input that differs" } else { "differs" };
-            put(l, "why", &format!("{}: A {a}, B {b}, {what}", n.argument.as_deref().unwrap_or(&n.text)));
+            put(
+                words::own(l),
+                "why",
+                &format!("{}: A {a}, B {b}, {what}", n.argument.as_deref().unwrap_or(&n.text)),
+            );
         }
     }
     out

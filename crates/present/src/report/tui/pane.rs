@@ -198,9 +198,10 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Palette) -> Pane {
     let Some(place) = f.location() else { return Pane::message("the source location is not known") };
     let mut shown = false;
     // B's line, where the other side is at another one of the same text.
-    let other = f.site[1].as_ref().filter(|_| side == 0).and_then(|s| s.location.as_ref());
+    let other = f.site[1].as_ref().filter(|_| side == 0).and_then(|s| s.location.as_ref()).map(words::own);
+    let own = words::own(place);
     let files: Vec<&str> = {
-        let places = std::iter::once(place).chain(&place.inlined).chain(other);
+        let places = words::chain(place).chain(other);
         let mut all: Vec<&str> = Vec::new();
         for l in places {
             if !all.contains(&l.file.as_str()) {
@@ -217,13 +218,14 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Palette) -> Pane {
         pane.put(vec![Span::styled(clean(file), Style::new().add_modifier(Modifier::BOLD))], false);
         for (n, line) in text.lines().enumerate() {
             let n = n as u32 + 1;
-            let here = place.file == file && place.line == n;
-            let inlined = place.inlined.iter().any(|l| l.file == file && l.line == n);
+            let here = own.file == file && own.line == n;
+            let inlined = words::chain(place).any(|l| l.file == file && l.line == n);
             let of_b = !here
                 && other.is_some_and(|l| l.file == file && l.line == n)
                 && subject.scene.sources[1].get(file) == Some(text);
             let input = f.slice.iter().find(|s| {
-                s.same == Some(false) && s.location.as_ref().is_some_and(|l| l.file == file && l.line == n)
+                let at = s.location.as_ref().map(words::own);
+                s.same == Some(false) && at.is_some_and(|l| l.file == file && l.line == n)
             });
             let style = if here {
                 ink.bad()
