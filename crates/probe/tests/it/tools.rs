@@ -123,9 +123,9 @@ impl LaneHost for Warp {
     fn read(&self, operand: u32, lane: usize) -> u64 {
         if self.lane == Some(operand) { lane as u64 } else { self.addresses[lane] }
     }
-    fn ask(&self, what: LaneQuery, active: u32, lane: usize) -> u64 {
+    fn ask(&self, what: LaneQuery, active: u64, lane: usize) -> u64 {
         match what {
-            LaneQuery::Active => active.into(),
+            LaneQuery::Active => active,
             LaneQuery::Leader => u64::from(active.trailing_zeros() as usize == lane),
             _ => 0,
         }
@@ -197,7 +197,7 @@ impl Tool {
         let lane = |o: &Operand| *o == Operand::Special("%laneid".to_owned());
         let lane = self.code.operands.iter().position(lane).map(|n| n as u32);
         let mut warp = Warp { lane, addresses, counters: self.counters.clone(), ..Warp::default() };
-        run(&self.code, &mut warp, mask);
+        run(&self.code, &mut warp, mask.into());
         for (table, add) in &self.counts {
             *warp.sums.entry(*table).or_default() += add * u64::from(mask.count_ones());
         }
