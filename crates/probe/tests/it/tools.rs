@@ -319,6 +319,35 @@ fn transactions_are_sectors_turns_and_words() {
     }
 }
 
+/// The number of a thread's warp follows the size of warps. Masks of lanes have 32 bits, so programs cannot
+/// ask for them in code for 64 lanes.
+#[test]
+fn programs_know_how_wide_warps_are() {
+    let source = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n.reg .b64 %rd<2>;\n\
+                  .reg .b32 %r<5>;\nld.global.u32 %r1, [%rd1];\nret;\n}\n";
+    let mut module = ptx::read(source).0;
+    for (lanes, shift) in [(32, 5), (64, 6)] {
+        module.warp_lanes = lanes;
+        let of = |text: &str| {
+            let plan = plan(text, &module);
+            let missed = plan.probe_state.unavailable.first().map(|m| m.why.clone());
+            let code = plan.functions[0].insertions.iter().find_map(|i| match &i.action {
+                Action::Probe(code) => Some(code.to_string()),
+                _ => None,
+            });
+            (code, missed)
+        };
+        let (code, missed) = of("inst:ld.global { @by[warp_in_cta]++; }");
+        let code = code.unwrap();
+        assert!(missed.is_none() && code.contains(&format!("= {shift:#x};")), "{code}");
+        for mask in ["active", "ballot(lane > 3)", "lanes_same(lane)"] {
+            let (code, missed) = of(&format!("inst:ld.global {{ @by[{mask}]++; }}"));
+            let refused = missed.is_some_and(|why| why.contains("the warps of this code have 64 lanes"));
+            assert_eq!((code.is_none(), refused), (lanes == 64, lanes == 64), "{mask}");
+        }
+    }
+}
+
 /// Accesses under one guard are counted once, as long as it is the same.
 #[test]
 fn places_under_one_guard_are_counted_together() {
