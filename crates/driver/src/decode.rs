@@ -13,7 +13,7 @@
 //! - Two events more than 2^31 clocks apart, with no event between them, may be put in the wrong order.
 
 use crate::workers::WORKERS;
-use prlx_trace::device::{EventRecord, Finals, Followers, Head, Shape};
+use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
 use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpSize, WarpStream};
 
@@ -51,7 +51,7 @@ impl<'a> Pool<'a> {
         bucket: u64,
         heads: impl IntoIterator<Item = &'h [u8]>,
     ) -> Pool<'a> {
-        let shape = Shape::of(level, warp_size.lanes());
+        let shape = Shape::of(level, warp_size);
         let chunks = vec![ChunkState::Free; bytes.len() / shape.chunk() as usize];
         let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks, taken: 0 };
         for head in heads.into_iter().flat_map(|h| h.chunks_exact(Head::SIZE)).filter_map(Head::read) {
@@ -102,7 +102,7 @@ pub struct DecodedStreams {
 
 /// Decodes the streams of all warps of a launch.
 pub fn decode_launch(pool: &mut Pool<'_>, memory: LaunchBuffers<'_>) -> DecodedStreams {
-    let per_warp = pool.shape.heads(pool.warp_size.lanes()) as usize * Head::SIZE;
+    let per_warp = pool.shape.heads(pool.warp_size) as usize * Head::SIZE;
     let before = pool.taken;
     // Which chain gets a contested chunk depends on the order of the warps. The content does not, so it is
     // decoded in parallel.
@@ -247,8 +247,7 @@ impl WarpDecoder<'_> {
                 let make = |e: [&[u8; 8]; 3]| u64::from_le_bytes(*e[0]);
                 let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut complaints, make);
                 let LaunchBuffers { finals, layout, .. } = self.memory;
-                let hashes =
-                    layout.read(finals.get(index * layout.bytes() as usize..).unwrap_or_default()).to_vec();
+                let hashes = layout.read(finals.get(index * layout.bytes() as usize..).unwrap_or_default());
                 Lanes::Fingerprint { checkpoints, ends, hashes }
             }
             Level::Operands => {
@@ -351,14 +350,17 @@ impl WarpDecoder<'_> {
         // Clocks have 32 bits and wrap. The first clock of every lane is near the first of the warp, and each
         // next one is near the one before.
         let mut base: Option<u32> = None;
+        let size = Shape::of(Level::Events, self.warp_size).element as usize;
+        // A row behind an event has the values of its followers.
+        let each = size / Followers::MOST;
         for (lane, chunks) in chains.iter().enumerate() {
             let mut time: Option<(u32, i64)> = None;
             // An event and the values of its followers lie in one chunk, so the last row of a chunk can be
             // empty.
             let rows = chunks.iter().flat_map(|c| {
-                let mut rows = c[EventRecord::SIZE..].chunks_exact(EventRecord::SIZE);
+                let mut rows = c[size..].chunks_exact(size);
                 std::iter::from_fn(move || {
-                    let event = EventRecord::read(rows.next()?).filter(|r| r.site != 0)?;
+                    let event = WideEventRecord::of(self.warp_size, rows.next()?).filter(|r| r.site != 0)?;
                     let more = Followers::of(event.site);
                     Some((event, more, more.and_then(|_| rows.next()).unwrap_or_default()))
                 })
@@ -378,17 +380,14 @@ impl WarpDecoder<'_> {
                     None => i64::from(event.clock.wrapping_sub(*base.get_or_insert(event.clock)) as i32),
                 };
                 time = Some((event.clock, now));
-                let mut add = |site, mask: u32, value: u32| {
-                    let event =
-                        Event { site, mask: LaneMask(mask.into()), value: value.into(), clock: event.clock };
+                let mut add = |site, mask: u64, value: u64| {
+                    let event = Event { site, mask: LaneMask(mask), value, clock: event.clock };
                     all.extend((mask != 0).then_some((now, lane, event)));
                 };
                 add(site, event.mask, event.value);
                 for i in 0..count {
-                    let value = values
-                        .get(4 * i as usize..)
-                        .and_then(|b| b.first_chunk())
-                        .map_or(0, |b| u32::from_le_bytes(*b));
+                    let value = values.chunks_exact(each).nth(i as usize).unwrap_or_default();
+                    let value = value.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
                     let mask = more.map_or(0, |m| m.mask(event.mask, event.value));
                     add(SiteId(site.0 + 1 + i), mask, value);
                 }

@@ -19,7 +19,7 @@ use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 
 use crate::choose::{choice, convergence, elide, select};
 use crate::decode::{program, statics};
-use crate::function::body::{Body, PartEnd};
+use crate::function::body::{self, Body, PartEnd};
 use crate::function::points::{self, Point};
 use crate::insert::record::{self, Recorder};
 use crate::markers;
@@ -37,7 +37,7 @@ impl Plan {
         name: &str,
         sources: &dyn Fn(&str) -> Option<String>,
     ) -> Plan {
-        let skipped = skipped(request, module);
+        let (skipped, warp_size) = (skipped(request, module), body::warp_size(module));
         let mut statics = Module {
             name: name.to_owned(),
             target: module.target.clone(),
@@ -99,8 +99,8 @@ impl Plan {
             statics.sites.extend(sites);
             functions.push(plan);
         }
-        let finals = Plan::finals(&functions);
-        Plan { request: request.clone(), module: statics, functions, probe_state: kept, finals }
+        let finals = Plan::finals(&functions, warp_size);
+        Plan { request: request.clone(), warp_size, module: statics, functions, probe_state: kept, finals }
     }
 }
 

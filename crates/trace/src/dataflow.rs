@@ -13,7 +13,7 @@
 //! It is never written to a file. Recording stops at a limit of memory; [`DataFlow::complete`] says so.
 
 use crate::check::{self, Allocation, Place, Space};
-use crate::ids::Dim3;
+use crate::ids::{Dim3, WarpSize};
 use crate::kernel::{Param, Scalar};
 
 /// The data flow of a launch.
@@ -27,6 +27,8 @@ pub struct DataFlow {
     pub block: Dim3,
     /// Warps of a CTA.
     pub warps_per_cta: u64,
+    /// Size of the warps.
+    pub warp_size: WarpSize,
     /// The parameters of the kernel.
     pub params: Vec<Param>,
     /// The parameter buffer.
@@ -183,10 +185,10 @@ pub struct Visit {
     pub order: u64,
     /// The instruction: an index into [`DataFlow::instructions`].
     pub instruction: u32,
-    /// The lanes that came to the instruction.
-    pub group: u32,
+    /// The lanes that came to the instruction: a bit for each, lane 0 in the lowest.
+    pub group: u64,
     /// The lanes of them that executed it: those whose guard held. For a branch: those that took it.
-    pub lanes: u32,
+    pub lanes: u64,
     /// Where the values of its results begin in [`WarpFlow::values`]: for each result, one value for each
     /// lane of `lanes`, lowest lane first; if the result's bit in `uniform` is set, one value for all
     /// lanes. A predicate is 0 or 1. Registers of 128 bits have their low half only.
@@ -217,7 +219,7 @@ pub struct Access {
     /// The space of the addresses.
     pub space: Space,
     /// The lanes that access memory.
-    pub lanes: u32,
+    pub lanes: u64,
     /// Bytes that each lane accesses.
     pub bytes: u32,
     /// Whose memory: the CTA of shared memory; of local memory, `cta * threads + thread` of the first lane,
@@ -231,7 +233,7 @@ impl WarpFlow {
     /// The value of a result of a visit in one lane; `None` if the lane did not execute it.
     pub fn value(&self, code: &[Instruction], visit: u32, result: usize, lane: u32) -> Option<u64> {
         let v = self.visits.get(visit as usize)?;
-        if v.lanes >> lane & 1 == 0 {
+        if lane >= u64::BITS || v.lanes >> lane & 1 == 0 {
             return None;
         }
         let results = code.get(v.instruction as usize)?.results.len();
@@ -241,7 +243,7 @@ impl WarpFlow {
         let count = v.lanes.count_ones();
         let uniform = |i: usize| i < 32 && v.uniform >> i & 1 == 1;
         let before: u32 = (0..result).map(|i| if uniform(i) { 1 } else { count }).sum();
-        let lane = if uniform(result) { 0 } else { (v.lanes & ((1u32 << lane) - 1)).count_ones() };
+        let lane = if uniform(result) { 0 } else { (v.lanes & ((1u64 << lane) - 1)).count_ones() };
         self.values.get((v.values + before + lane) as usize).copied()
     }
     /// The accesses of a visit.
@@ -252,10 +254,10 @@ impl WarpFlow {
     }
     /// The address of an access in one lane.
     pub fn address(&self, access: &Access, lane: u32) -> Option<u64> {
-        if access.lanes >> lane & 1 == 0 {
+        if lane >= u64::BITS || access.lanes >> lane & 1 == 0 {
             return None;
         }
-        let at = (access.lanes & ((1u32 << lane) - 1)).count_ones();
+        let at = (access.lanes & ((1u64 << lane) - 1)).count_ones();
         self.addresses.get((access.addresses + at) as usize).copied()
     }
 }

@@ -43,6 +43,7 @@ pub mod tracks;
 
 use std::mem::offset_of;
 
+use crate::ids::WarpSize;
 use crate::narrow::{index, low32};
 
 /// Number of rows in a chunk of a shared stream, with the link row.
@@ -79,19 +80,21 @@ pub const TURN: u32 = 11;
 pub const HASHING: u8 = 3;
 
 /// The layout of the hashes that a warp writes at its end at level `print`. First come the used hashes, four
-/// bytes each, padded to eight or 16 bytes. Then comes one signature byte for each of 32 lanes
+/// bytes each, padded to eight or 16 bytes. Then comes one signature byte for each lane
 /// ([`Lanes::Fingerprint`](crate::launch::Lanes::Fingerprint)). The bytes of warps adjoin without gaps,
 /// because partial sectors of memory take longer to write than whole ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Finals {
     /// Which of the four hashes are used: control, loaded, stored, synchronisation. The others are 0.
     pub used: [bool; 4],
+    /// Size of the warp.
+    pub warp_size: WarpSize,
 }
 
 impl Finals {
     /// Number of bytes of one warp.
     pub fn bytes(self) -> u64 {
-        self.signatures() + 32
+        self.signatures() + self.warp_size.lanes()
     }
     /// The byte offset of the lanes' signatures.
     pub fn signatures(self) -> u64 {
@@ -105,16 +108,17 @@ impl Finals {
     pub fn hash(self, i: usize) -> u64 {
         4 * self.used.iter().take(i).filter(|u| **u).count() as u64
     }
-    /// Reads the warp's four hashes, and the signatures of its lanes (eight in each number, from the lowest
-    /// byte). Bytes that are missing read as 0.
-    pub fn read(self, bytes: &[u8]) -> [[u64; 4]; 2] {
+    /// Reads the warp's four hashes, then the signatures of its lanes (eight in each number, from the lowest
+    /// byte; 32 lanes in each entry). Bytes that are missing read as 0.
+    pub fn read(self, bytes: &[u8]) -> Vec<[u64; 4]> {
         let at = |at: u64| bytes.get(index(at)..).unwrap_or_default();
         let hash = |i: usize| at(self.hash(i)).first_chunk().map_or(0, |b| u64::from(u32::from_le_bytes(*b)));
-        let lanes = |i: usize| {
-            at(self.signatures() + 8 * i as u64).first_chunk().map_or(0, |b| u64::from_le_bytes(*b))
-        };
+        let eight = |at: &[u8]| at.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
         let used = |i: usize| self.used.get(i) == Some(&true);
-        [std::array::from_fn(|i| if used(i) { hash(i) } else { 0 }), std::array::from_fn(lanes)]
+        let of_warp = std::array::from_fn(|i| if used(i) { hash(i) } else { 0 });
+        let of_lanes = (0..self.warp_size.lanes() / 32)
+            .map(|entry| std::array::from_fn(|i| eight(at(self.signatures() + 32 * entry + 8 * i as u64))));
+        std::iter::once(of_warp).chain(of_lanes).collect()
     }
 }
 
@@ -271,7 +275,7 @@ records! {
         /// Padding, always 0.
         spare: u32,
     }
-    /// An element at level `events`; see also [`Followers`].
+    /// An element at level `events`, of a warp of 32 lanes; see also [`Followers`].
     EventRecord {
         /// Site number plus one. The top bits are [`Followers::tag`].
         site: u32,
@@ -282,6 +286,36 @@ records! {
         value: u32,
         /// The low 32 bits of the SM's clock (`%clock`).
         clock: u32,
+    }
+    /// An element at level `events`, of a warp of 64 lanes. The fields mean what they mean in
+    /// [`EventRecord`].
+    WideEventRecord {
+        /// Site number plus one. The top bits are [`Followers::tag`].
+        site: u32,
+        /// The low 32 bits of the SM's clock.
+        clock: u32,
+        /// Lanes that take part.
+        mask: u64,
+        /// [`crate::launch::Event::value`].
+        value: u64,
+        /// Padding, always 0. A record has a power of two of bytes, as chunks must have.
+        spare: u64,
+    }
+}
+
+impl WideEventRecord {
+    /// Reads the event record of a warp of that size. `None` if `bytes` is too short.
+    pub fn of(size: WarpSize, bytes: &[u8]) -> Option<WideEventRecord> {
+        match size {
+            WarpSize::W32 => EventRecord::read(bytes).map(|r| WideEventRecord {
+                site: r.site,
+                clock: r.clock,
+                mask: r.mask.into(),
+                value: r.value.into(),
+                spare: 0,
+            }),
+            WarpSize::W64 => WideEventRecord::read(bytes),
+        }
     }
 }
 
@@ -294,8 +328,8 @@ impl Context {
     }
 }
 
-/// Coalesced events: the row behind an event holds the values, four bytes each, of events of the next sites.
-/// The top bits of the event's site encode this.
+/// Coalesced events: the row behind an event holds the values of events of the next sites, four bytes each in
+/// a warp of 32 lanes, eight in one of 64. The top bits of the event's site encode this.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Followers {
     /// Number of coalesced events: 1, 2 or [`Followers::MOST`].
@@ -336,7 +370,7 @@ impl Followers {
         Some(Followers { count: (site >> 28 & 3) + 1, lanes })
     }
     /// The lanes of the coalesced events, from the mask and the value of the event before them.
-    pub const fn mask(self, mask: u32, value: u32) -> u32 {
+    pub const fn mask(self, mask: u64, value: u64) -> u64 {
         match self.lanes {
             Follow::All => mask,
             Follow::With => mask & value,
@@ -394,15 +428,22 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The layout of `level`'s streams for warps of `warp_size` lanes. An operand record is three elements of
-    /// eight bytes: `site + 1 | visit << 32`, then two values.
-    pub const fn of(level: crate::kernel::Level, warp_size: u64) -> Shape {
+    /// The layout of `level`'s streams for warps of that size. An operand record is three elements of eight
+    /// bytes: `site + 1 | visit << 32`, then two values.
+    pub const fn of(level: crate::kernel::Level, warp_size: WarpSize) -> Shape {
         use crate::kernel::Level;
+        let lanes = warp_size.lanes();
         match level {
-            Level::Path => Shape { element: 4, lanes: warp_size },
+            Level::Path => Shape { element: 4, lanes },
             // A probe program has no streams, so any shape will do.
-            Level::Fingerprint | Level::Operands | Level::Probe => Shape { element: 8, lanes: warp_size },
-            Level::Events => Shape { element: EventRecord::SIZE as u64, lanes: 1 },
+            Level::Fingerprint | Level::Operands | Level::Probe => Shape { element: 8, lanes },
+            Level::Events => {
+                let record = match warp_size {
+                    WarpSize::W32 => EventRecord::SIZE,
+                    WarpSize::W64 => WideEventRecord::SIZE,
+                };
+                Shape { element: record as u64, lanes: 1 }
+            }
         }
     }
     /// Number of bytes of a row.
@@ -432,8 +473,8 @@ impl Shape {
                 most
             }
     }
-    /// Number of heads that a warp of `warp_size` lanes needs.
-    pub const fn heads(self, warp_size: u64) -> u64 {
-        warp_size / self.lanes
+    /// Number of heads that a warp of that size needs.
+    pub const fn heads(self, warp_size: WarpSize) -> u64 {
+        warp_size.lanes() / self.lanes
     }
 }

@@ -8,12 +8,13 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
+use prlx_trace::LaneMask;
 use prlx_trace::check::Space;
 use prlx_trace::dataflow::{Access, AccessKind, Action, DataFlow, Instruction, Operand, Visit};
 use prlx_trace::kernel::Scalar;
 
 /// Bits of a place in the order that number the lanes of a visit.
-const LANE_BITS: u32 = 5;
+const LANE_BITS: u32 = 6;
 
 /// A visit of an instruction by one lane.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -222,7 +223,7 @@ impl<'a> Flow<'a> {
     pub fn thread(&self, at: At) -> ([u32; 3], [u32; 3]) {
         let warps = self.data.warps_per_cta.max(1);
         let cta = self.data.grid.position(u64::from(at.warp) / warps);
-        let thread = u64::from(at.warp) % warps * 32 + u64::from(at.lane);
+        let thread = u64::from(at.warp) % warps * self.data.warp_size.lanes() + u64::from(at.lane);
         let thread = self.data.block.position(thread);
         ([cta.x, cta.y, cta.z], [thread.x, thread.y, thread.z])
     }
@@ -251,7 +252,7 @@ impl<'a> Flow<'a> {
                         continue;
                     }
                     let order = flow.visits.get(access.visit as usize).map_or(0, |v| v.order << LANE_BITS);
-                    for lane in (0..32).filter(|l| access.lanes >> l & 1 == 1) {
+                    for lane in lanes(access.lanes) {
                         let Some(address) = flow.address(access, lane) else { continue };
                         let owner = owner(access, lane);
                         let last = address.saturating_add(u64::from(access.bytes.max(1)) - 1);
@@ -366,8 +367,9 @@ impl<'a> Flow<'a> {
             inside.then_some(n)
         };
         let (cta, thread) = (linear(cta, self.data.grid)?, linear(thread, self.data.block)?);
-        let warp = cta.checked_mul(self.data.warps_per_cta)? + thread / 32;
-        Some((u32::try_from(warp).ok()?, (thread % 32) as u32))
+        let lanes = self.data.warp_size.lanes();
+        let warp = cta.checked_mul(self.data.warps_per_cta)? + thread / lanes;
+        Some((u32::try_from(warp).ok()?, (thread % lanes) as u32))
     }
 }
 
@@ -436,6 +438,11 @@ fn prefer(seen: &mut Option<Scalar>, new: Option<Scalar>) {
     if seen.is_none() || matches!(new, Some(F16 | F32 | F64 | Bf16)) {
         *seen = new.or(*seen);
     }
+}
+
+/// The lanes of a mask, ascending.
+pub(super) fn lanes(mask: u64) -> impl Iterator<Item = u32> {
+    LaneMask(mask).lanes().map(|l| l.0.into())
 }
 
 /// The owner of the memory that a lane accesses.

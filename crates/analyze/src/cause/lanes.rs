@@ -4,6 +4,9 @@ use prlx_trace::dataflow::{Instruction, Operand};
 
 use super::flow::{At, Flow};
 
+/// Lanes of the warps of PTX, whose instructions this file describes.
+const LANES: u32 = 32;
+
 /// The lane that a shuffle reads for a lane (PTX ISA, `shfl.sync`); `None` if it is no shuffle or its
 /// operands were not recorded.
 pub(super) fn source_lane(flow: &Flow<'_>, at: At) -> Option<u32> {
@@ -17,8 +20,8 @@ pub(super) fn source_lane(flow: &Flow<'_>, at: At) -> Option<u32> {
         let operand: &Operand = instruction.operands.get(i)?;
         flow.value(&flow.operand(operand, at), at)
     };
-    let (b, c) = (value(1)? as u32 & 31, value(2)? as u32);
-    let (clamp, segment) = (c & 31, c >> 8 & 31);
+    let (b, c) = (value(1)? as u32 & (LANES - 1), value(2)? as u32);
+    let (clamp, segment) = (c & (LANES - 1), c >> 8 & (LANES - 1));
     let lane = at.lane;
     let first = lane & segment;
     let last = first | clamp & !segment;
@@ -28,7 +31,7 @@ pub(super) fn source_lane(flow: &Flow<'_>, at: At) -> Option<u32> {
         "bfly" => (lane ^ b, lane ^ b <= last),
         _ => (first | b & !segment, first | b & !segment <= last),
     };
-    Some(if inside && from < 32 { from } else { lane })
+    Some(if inside && from < LANES { from } else { lane })
 }
 
 /// Operands (by number) and lanes that element `n` of a lane's result of `mma` depends on, as far as the
@@ -67,5 +70,5 @@ pub(super) fn matrix_inputs(instruction: &Instruction, lane: u32, n: usize) -> V
 }
 
 fn all(count: usize) -> Vec<(usize, u32)> {
-    (0..count).flat_map(|i| (0..32).map(move |l| (i, l))).collect()
+    (0..count).flat_map(|i| (0..LANES).map(move |l| (i, l))).collect()
 }

@@ -14,7 +14,7 @@ use prlx_trace::kernel::Scalar;
 
 use super::code_match::alike;
 use super::duplicates::{collapse, loaded_element};
-use super::flow::{At, Flow, Source, Word};
+use super::flow::{At, Flow, Source, Word, lanes};
 use super::value::Canonical;
 use super::walk::{Pair, Walk};
 use crate::report::CauseClass;
@@ -178,8 +178,7 @@ struct Item {
 
 /// An operand in each lane of a visit.
 fn each_lane(flow: &Flow<'_>, at: At, operand: &Operand, mut f: impl FnMut(Source, At)) {
-    let lanes = flow.visit(at).map_or(0, |v| v.lanes);
-    for lane in (0..32).filter(|l| lanes >> l & 1 == 1) {
+    for lane in lanes(flow.visit(at).map_or(0, |v| v.lanes)) {
         let user = At { lane, ..at };
         f(flow.operand(operand, user), user);
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use prlx_trace::dataflow::Operand;
 
-use super::flow::{At, Flow, Source, Word};
+use super::flow::{At, Flow, Source, Word, lanes};
 use super::value::Canonical;
 use super::walk::Walk;
 
@@ -27,7 +27,7 @@ fn tensor_writes(flow: &Flow<'_>, at: At) -> Vec<(Option<u32>, At)> {
                 Some("mma" | "cp") => None,
                 _ => continue,
             };
-            let here = At { warp, visit, lane: v.lanes.trailing_zeros() & 31 };
+            let here = At { warp, visit, lane: v.lanes.trailing_zeros() };
             if i.opcode.starts_with("tcgen05") && v.lanes != 0 && flow.order(here) < end {
                 out.push((key, here));
             }
@@ -62,14 +62,14 @@ impl Walk<'_> {
     /// Follows the operands of two instructions that differ, but descriptors, which are addresses.
     fn written_operands(&mut self, pair: usize, at: [At; 2]) -> bool {
         let Some([a, b]) = self.instructions(at) else { return false };
-        let lanes = self.flows[0].data.warps[at[0].warp as usize].visits[at[0].visit as usize].lanes;
+        let active = self.flows[0].data.warps[at[0].warp as usize].visits[at[0].visit as usize].lanes;
         let registers = &self.flows[0].data.registers;
         for (x, y) in a.operands.iter().zip(&b.operands) {
             let wide = |r: &u32| registers.get(*r as usize).is_some_and(|r| r.ty.bits() == 64);
             if matches!(x, Operand::Register(r) if wide(r)) {
                 continue;
             }
-            for lane in (0..32).filter(|l| lanes >> l & 1 == 1) {
+            for lane in lanes(active) {
                 let users = at.map(|at| At { lane, ..at });
                 let sources = [self.flows[0].operand(x, users[0]), self.flows[1].operand(y, users[1])];
                 if self.differ(&sources, users, 32) {

@@ -14,7 +14,7 @@ use prlx_trace::check::Space;
 use prlx_trace::dataflow::{Action, Instruction, Operand};
 
 use super::code_match::{CodeMatch, alike, contracted};
-use super::flow::{At, Flow, Source, Word, Writer};
+use super::flow::{At, Flow, Source, Word, Writer, lanes};
 use super::value::{Canonical, canonical};
 use crate::report::CauseClass;
 
@@ -641,7 +641,7 @@ impl<'a> Walk<'a> {
     fn each_lane(&mut self, pair: usize, at: [At; 2], which: std::ops::Range<usize>) {
         let Some([a, b]) = self.instructions(at) else { return };
         let mut pushed = false;
-        for lane in 0..32 {
+        for lane in lanes(self.flows[0].data.warp_size.full_mask().0) {
             let users = at.map(|at| At { lane, ..at });
             for i in which.clone() {
                 let (Some(x), Some(y)) = (a.operands.get(i), b.operands.get(i)) else { continue };

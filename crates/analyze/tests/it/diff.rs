@@ -5,7 +5,7 @@ use prlx_analyze::report::{Finding, LaunchPart, Report};
 use prlx_analyze::{DiffOptions, Filter, FindingKind, Verdict, diff};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
-use prlx_trace::{Lane, LaneMask, ModuleId, SiteId, Trace, WarpId};
+use prlx_trace::{Dim3, Lane, LaneMask, ModuleId, SiteId, Trace, WarpId, WarpSize};
 use proptest::prelude::*;
 
 /// The sites. 0: store. Outer loop: 1 if, 2 store, 3 select. Inner loop: 4 guard, 5 its store, 6 the inner
@@ -768,6 +768,34 @@ fn kernels_of_other_names_compare_by_force() {
     let pairs: Vec<_> = r.launches.iter().map(|l| (&l.kernel[..], l.launch)).collect();
     assert_eq!((pairs, r.unpaired.len()), (vec![("x", [0, 1]), ("y", [1, 2]), ("z", [2, 0])], 0));
     assert_eq!(r.launches[2].verdict, Verdict::Same);
+}
+
+/// In a warp of 64 lanes, the hashes of the warp say what differs, and two entries of signatures say where.
+#[test]
+fn fingerprints_of_wide_warps_name_their_lanes() {
+    let m = module(&toy());
+    let make = |lanes: &[usize]| {
+        let mut signatures = [1u8; 64];
+        lanes.iter().for_each(|l| signatures[*l] = 2);
+        let words: Vec<u64> = signatures.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
+        let loaded = if lanes.is_empty() { 3 } else { 9 };
+        let hashes = [vec![[1, loaded, 3, 0]], words.as_chunks().0.to_vec()].concat();
+        let lanes = Lanes::Fingerprint { checkpoints: vec![], ends: vec![0; 64], hashes };
+        let warp = WarpStream { warp: WarpId(0), digest: loaded, dropped: 0, lanes };
+        let mut t = trace(m.clone(), vec![warp]);
+        let launch = &mut t.launches[0].launch;
+        (launch.level, launch.warp_size) = (Level::Fingerprint, WarpSize::W64);
+        (launch.grid, launch.block) = (Dim3::default(), Dim3 { x: 64, ..Dim3::default() });
+        t
+    };
+    let (a, b) = (make(&[]), make(&[3, 40, 63]));
+    assert_eq!(compare(&a, &a).verdict, Verdict::Same);
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, f.lanes), (FindingKind::Value, LaneMask(1 << 3 | 1 << 40 | 1 << 63)));
+    assert_eq!(f.hashes.as_ref().unwrap().differ, [false, true, false, false]);
+    assert_eq!(r.launches[0].warp_size, WarpSize::W64);
+    assert_eq!(r.launches[0].coverage.lanes.total, 64);
 }
 
 #[test]

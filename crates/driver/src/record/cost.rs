@@ -155,7 +155,7 @@ fn load(
             left_out: 0,
         };
         if let Some(plan) = form.plan {
-            let kernel = kernel(plan, job)?;
+            let kernel = kernel(plan, job, driver.info().warp_size)?;
             loaded.kernel = kernel;
             if form.records {
                 let mut session = LaunchRecorder { driver: &mut *driver, plan, job, prepared, kernel };

@@ -15,7 +15,7 @@ use prlx_trace::device::{Context, Head, HiddenParameter, MAGAZINE_STRIDE, MAGAZI
 use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
-use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId};
+use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId, WarpSize};
 
 use crate::decode::{DecodedStreams, LaunchBuffers, Pool, decode_launch};
 use crate::digest;
@@ -39,7 +39,7 @@ pub fn record(
     job: &Job,
     options: &RecordOptions,
 ) -> Result<Recorded, Error> {
-    let kernel = kernel(plan, job)?;
+    let kernel = kernel(plan, job, driver.info().warp_size)?;
     let options = &RecordOptions { hooks: options.hooks && driver.info().hooks, ..*options };
     let text = if options.hooks { &job.text } else { text };
     let loaded = if options.hooks {
@@ -66,9 +66,13 @@ pub fn record(
     recorded.and_then(|r| if r.fault.is_some() { Ok(r) } else { unloaded.map(|()| r) })
 }
 
-/// Finds the job's kernel in the plan.
-pub(super) fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
+/// Finds the job's kernel in the plan, for a device with warps of `warp_size`.
+pub(super) fn kernel(plan: &Plan, job: &Job, warp_size: WarpSize) -> Result<FuncId, Error> {
     let refuse = |what: String| Err(Error::new(ErrorKind::Record, what));
+    if plan.warp_size != warp_size {
+        let code = plan.warp_size;
+        return refuse(format!("the code is for warps of {code} lanes; the device has warps of {warp_size}"));
+    }
     let Some(i) = plan.module.functions.iter().position(|f| f.name == job.kernel) else {
         return refuse(format!("kernel `{}` is not in the plan", job.kernel));
     };
@@ -230,8 +234,7 @@ impl LaunchRecorder<'_> {
         pool: u64,
         held: &mut DeviceAllocations,
     ) -> Result<Context, Error> {
-        let lanes = launch.warp_size.lanes();
-        let shape = Shape::of(launch.level, lanes);
+        let shape = Shape::of(launch.level, launch.warp_size);
         let chunk = shape.chunk();
         let window = launch.window.as_ref();
         let (first, last) = wanted(&self.plan.request, launch);
@@ -250,7 +253,7 @@ impl LaunchRecorder<'_> {
         let room = |each: u64| launch.warps().checked_mul(each).ok_or_else(many);
         let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
         let finals = if launch.level == Level::Fingerprint { room(self.plan.finals.bytes())? } else { 0 };
-        let heads = room(shape.heads(lanes) * Head::SIZE as u64)?;
+        let heads = room(shape.heads(launch.warp_size) * Head::SIZE as u64)?;
         let (tracks, track_log, recorded) = match &state.tracks {
             None => (0, 0, last - first),
             Some(layout) => {
@@ -299,12 +302,11 @@ impl LaunchRecorder<'_> {
     /// then need not wait for it. If each lane has its own stream, the lowest lane gets the chunk: it is the
     /// leader most often. Returns how many warps got a chunk.
     fn hand_out(&mut self, launch: &Launch, context: &Context) -> Result<u64, Error> {
-        let lanes = launch.warp_size.lanes();
-        let shape = Shape::of(launch.level, lanes);
+        let shape = Shape::of(launch.level, launch.warp_size);
         let first = u64::from(context.warp_first);
         let most = if self.plan.writes() { context.size / 2 / shape.chunk() } else { 0 };
         let warps = u64::from(context.warps).min(most);
-        let each = (shape.heads(lanes) * Head::SIZE as u64) as usize;
+        let each = (shape.heads(launch.warp_size) * Head::SIZE as u64) as usize;
         let mut heads = vec![0; warps as usize * each];
         for (warp, head) in heads.chunks_exact_mut(each).enumerate() {
             let at = context.pool + warp as u64 * shape.chunk();
@@ -320,8 +322,7 @@ impl LaunchRecorder<'_> {
         if launch.level == Level::Probe {
             return Ok(DecodedStreams::default());
         }
-        let lanes = launch.warp_size.lanes();
-        let shape = Shape::of(launch.level, lanes);
+        let shape = Shape::of(launch.level, launch.warp_size);
         let cursor = cursor(self.driver, given)?;
         let mut read = |at: u64, bytes: u64| {
             let mut buffer = vec![0; bytes as usize];
@@ -333,7 +334,7 @@ impl LaunchRecorder<'_> {
         };
         let used = cursor.min(given.size) / shape.chunk() * shape.chunk();
         let (first, count) = (u64::from(given.warp_first), u64::from(given.warps));
-        let each = shape.heads(lanes) * Head::SIZE as u64;
+        let each = shape.heads(launch.warp_size) * Head::SIZE as u64;
         let layout = self.plan.finals;
         let hashes = if launch.level == Level::Fingerprint { layout.bytes() } else { 0 };
         let bytes = read(given.pool, used)?;

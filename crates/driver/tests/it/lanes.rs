@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use prlx_trace::Level;
 use prlx_trace::device::{CHUNK_ROWS, Context, Head, HiddenParameter, Shape};
+use prlx_trace::{Level, WarpSize};
 
 use crate::fake::Memory;
 
@@ -19,13 +19,13 @@ pub struct Lanes<'a> {
     pub memory: &'a mut Memory,
     pub context: Context,
     shape: Shape,
-    warp_size: u64,
+    warp_size: WarpSize,
     cursors: HashMap<(u64, u64), u64>,
 }
 
 impl<'a> Lanes<'a> {
     /// From the hidden parameter at the end of `params`.
-    pub fn new(memory: &'a mut Memory, level: Level, warp_size: u64, params: &[u8]) -> Lanes<'a> {
+    pub fn new(memory: &'a mut Memory, level: Level, warp_size: WarpSize, params: &[u8]) -> Lanes<'a> {
         let at = HiddenParameter::read(&params[params.len() - HiddenParameter::SIZE..]).unwrap().context;
         let context = Context::read(memory.range(at, Context::SIZE).unwrap()).unwrap();
         Lanes { memory, context, shape: Shape::of(level, warp_size), warp_size, cursors: HashMap::new() }

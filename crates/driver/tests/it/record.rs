@@ -12,7 +12,7 @@ use prlx_driver::{
     Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record,
 };
 use prlx_plan::{Filter, FunctionPlan, Plan, RecordingRequest};
-use prlx_trace::device::{Context, EventRecord, Finals, HiddenParameter};
+use prlx_trace::device::{Context, EventRecord, Finals, Follow, Followers, HiddenParameter, WideEventRecord};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
 use prlx_trace::{Dim3, Level, Nanos, SiteId, WarpId, WarpSize};
@@ -53,6 +53,10 @@ fn job(ctas: u32, threads: u32) -> Job {
 }
 
 fn plan(level: Level) -> Plan {
+    sized_plan(WarpSize::W32, level)
+}
+
+fn sized_plan(warp_size: WarpSize, level: Level) -> Plan {
     let function = Function { name: "k".into(), kernel: true, ..Function::default() };
     let window = Window { sites: vec![SiteId(0)], warps: (1, 2), visits: (0, 4) };
     Plan {
@@ -64,10 +68,11 @@ fn plan(level: Level) -> Plan {
             filter: Filter::default(),
             window: (level == Level::Operands).then_some(window),
         },
+        warp_size,
         module: Module { functions: vec![function], sites: vec![Site::default(); 4], ..Module::default() },
         functions: vec![FunctionPlan::default()],
         probe_state: Default::default(),
-        finals: Finals { used: [true, false, true, false] },
+        finals: Finals { used: [true, false, true, false], warp_size },
     }
 }
 
@@ -75,17 +80,29 @@ type Body = fn(&mut Lanes<'_>);
 
 /// Records with a kernel that runs `body` when it is instrumented, and leaves 9 in the first element of `y`.
 fn recorded(level: Level, job: &Job, options: RecordOptions, body: Body) -> Result<Recorded, Error> {
+    sized(WarpSize::W32, level, job, options, body)
+}
+
+/// The same on a device with warps of that size.
+fn sized(
+    size: WarpSize,
+    level: Level,
+    job: &Job,
+    options: RecordOptions,
+    body: Body,
+) -> Result<Recorded, Error> {
     let mut device = Fake::new(move |memory, text, _, params| {
         let y = u64::from_le_bytes(params[..8].try_into().unwrap());
         memory.set(y, &9u32.to_le_bytes());
         if text == "instrumented" {
             assert_eq!(params.len(), 16 + HiddenParameter::SIZE, "the hidden parameter is aligned");
-            body(&mut Lanes::new(memory, level, 32, params));
+            body(&mut Lanes::new(memory, level, size, params));
         }
         Ok(LaunchStats { warp_instructions: if text == "bare" { 10 } else { 15 }, nanos: Nanos(1) })
     });
+    device.warp_size = size;
     let limit = device.limit;
-    let result = record(&mut device, "instrumented", &plan(level), job, &options);
+    let result = record(&mut device, "instrumented", &sized_plan(size, level), job, &options);
     assert!(device.memory.blocks.is_empty(), "all memory is given back");
     assert_eq!(device.limit, limit);
     result
@@ -183,7 +200,7 @@ fn corrupt_links_end_the_stream_and_are_told() {
         let link = Rc::new(link);
         let level = Level::Path;
         let mut device = Fake::new(move |memory: &mut Memory, _: &str, _: &LaunchConfig, params: &[u8]| {
-            let mut lanes = Lanes::new(memory, level, 32, params);
+            let mut lanes = Lanes::new(memory, level, WarpSize::W32, params);
             for warp in 0..2 {
                 lanes.store(warp, 0, &5u32.to_le_bytes());
             }
@@ -215,11 +232,12 @@ fn elements_after_a_hole_are_not_taken() {
 #[test]
 fn any_garbage_is_survived() {
     for seed in 0..200u64 {
+        let size = if seed % 4 == 3 { WarpSize::W64 } else { WarpSize::W32 };
         for level in [Level::Path, Level::Fingerprint, Level::Events, Level::Operands] {
             let mut device =
                 Fake::new(move |memory: &mut Memory, _: &str, _: &LaunchConfig, params: &[u8]| {
                     let mut random = prlx_driver::random::SplitMix::of_argument(seed, 0);
-                    let context = Lanes::new(memory, level, 32, params).context;
+                    let context = Lanes::new(memory, level, size, params).context;
                     memory.set(context.cursor, &(random.draw() % 20_000).to_le_bytes());
                     // Words that are often good links, so that chains of all shapes come about.
                     let word = |random: &mut prlx_driver::random::SplitMix| match random.draw() % 4 {
@@ -237,7 +255,10 @@ fn any_garbage_is_survived() {
                     Ok(LaunchStats::default())
                 });
             let options = RecordOptions { pool: 16_384, run_original: false, hooks: false };
-            let r = record(&mut device, "", &plan(level), &job(1, 64), &options).unwrap();
+            device.warp_size = size;
+            let r =
+                record(&mut device, "", &sized_plan(size, level), &job(1, 2 * size.lanes() as u32), &options)
+                    .unwrap();
             assert!(r.recording.launch.totals.recorded <= 16_384 / 4);
         }
     }
@@ -266,6 +287,63 @@ fn events_are_merged_by_clock_even_when_it_wraps() {
     assert_eq!(sites[..4], [0, 1, 2, 3]);
     assert_eq!((events.len(), r.recording.launch.totals.recorded), (24, 24));
     assert_eq!(r.damage, Vec::<String>::new());
+}
+
+#[test]
+fn warps_of_64_lanes_have_wide_events() {
+    let body: Body = |lanes| {
+        let (all, taken) = (u64::MAX, 0x8000_0001_ffff_ffff);
+        let event = |site: u32, mask: u64, value: u64, clock: u32| {
+            WideEventRecord { site, mask, value, clock, spare: 0 }.to_bytes()
+        };
+        // Lane 0 takes a branch with the lanes of `taken`, and two stores follow. Lane 33 is the lowest of
+        // the others and leads them.
+        let tag = Followers { count: 2, lanes: Follow::With }.tag();
+        lanes.store(0, 0, &event(1 | tag, all, taken, 10));
+        lanes.store(0, 0, &[0x1_0000_0000u64, 7, 0, 0].map(u64::to_le_bytes).concat());
+        lanes.store(0, 33, &event(4, all & !taken, 1 << 40, 20));
+    };
+    let r = sized(WarpSize::W64, Level::Events, &job(1, 96), RecordOptions::default(), body).unwrap();
+    assert_eq!((&r.damage, r.recording.launch.warp_size), (&vec![], WarpSize::W64));
+    assert_eq!(r.recording.streams.infos().len(), 2);
+    let Streams::Events(events) = r.recording.streams.warp(WarpId(0)).unwrap().unwrap().lanes else {
+        panic!()
+    };
+    let (taken, rest) = (0x8000_0001_ffff_ffff, 0x7fff_fffe_0000_0000);
+    let got: Vec<_> = events.iter().map(|e| (e.site.0, e.mask.0, e.value)).collect();
+    assert_eq!(got, [(0, u64::MAX, taken), (1, taken, 1 << 32), (2, taken, 7), (3, rest, 1 << 40)]);
+}
+
+#[test]
+fn warps_of_64_lanes_have_a_word_and_a_signature_for_each_lane() {
+    let body: Body = |lanes| {
+        for lane in 0..64 {
+            lanes.store(1, lane, &(1 + lane as u32).to_le_bytes());
+        }
+    };
+    let r = sized(WarpSize::W64, Level::Path, &job(1, 128), RecordOptions::default(), body).unwrap();
+    let want: Vec<Vec<u32>> = (1..=64).map(|word| vec![word]).collect();
+    assert_eq!((words(&r, 1), words(&r, 0).len()), (want, 64));
+    let body: Body = |lanes| {
+        let at = lanes.context.finals + 72;
+        lanes.memory.set(at + 4, &9u32.to_le_bytes());
+        lanes.memory.set(at + 8 + 63, &[5]);
+    };
+    let r = sized(WarpSize::W64, Level::Fingerprint, &job(1, 128), RecordOptions::default(), body).unwrap();
+    let Streams::Fingerprint { hashes, ends, .. } =
+        r.recording.streams.warp(WarpId(1)).unwrap().unwrap().lanes
+    else {
+        panic!()
+    };
+    assert_eq!((hashes, ends.len()), (vec![[0, 0, 9, 0], [0; 4], [0, 0, 0, 5 << 56]], 64));
+}
+
+#[test]
+fn code_for_other_warps_is_refused() {
+    let mut device = Fake::new(|_, _, _, _| Ok(LaunchStats::default()));
+    let plan = sized_plan(WarpSize::W64, Level::Path);
+    let e = record(&mut device, "", &plan, &job(1, 32), &RecordOptions::default()).unwrap_err();
+    assert_eq!(e.message, "the code is for warps of 64 lanes; the device has warps of 32");
 }
 
 #[test]
@@ -330,7 +408,7 @@ fn digests_are_equal_for_equal_warps_only() {
 #[test]
 fn a_fault_keeps_what_was_recorded() {
     let mut device = Fake::new(|memory, _, _, params| {
-        Lanes::new(memory, Level::Path, 32, params).store(0, 0, &5u32.to_le_bytes());
+        Lanes::new(memory, Level::Path, WarpSize::W32, params).store(0, 0, &5u32.to_le_bytes());
         Err(Error::new(ErrorKind::Fault, "k.ptx:12: out of bounds"))
     });
     let options = RecordOptions { run_original: true, ..RecordOptions::default() };

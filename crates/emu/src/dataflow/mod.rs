@@ -17,6 +17,7 @@ mod results;
 
 use prlx_lanes::LANES;
 
+use prlx_trace::WarpSize;
 use prlx_trace::check::{Allocation, Space};
 use prlx_trace::dataflow::{Access, AccessKind, DataFlow, Visit, WarpFlow};
 
@@ -75,6 +76,7 @@ impl FlowRecorder {
             grid: launch.config.grid,
             block: launch.config.block,
             warps_per_cta: launch.warps.into(),
+            warp_size: WarpSize::W32,
             params: function.map_or_else(Vec::new, |f| prlx_plan::kernel_params(launch.module, f)),
             param_bytes: params,
             buffers: buffers.collect(),
@@ -121,7 +123,14 @@ impl FlowRecorder {
         let (visit, Ok(values)) = (flow.visits.len() as u32, u32::try_from(flow.values.len())) else {
             return;
         };
-        flow.visits.push(Visit { order: self.order, instruction, group, lanes, values, uniform: 0 });
+        flow.visits.push(Visit {
+            order: self.order,
+            instruction,
+            group: group.into(),
+            lanes: lanes.into(),
+            values,
+            uniform: 0,
+        });
         self.order += 1;
         self.bytes += size_of::<Visit>() as u64;
         self.pending[at].last = Some(visit);
@@ -173,19 +182,21 @@ impl FlowRecorder {
         let Some(v) = flow.visits.get_mut(visit as usize) else { return };
         let Ok(first) = u32::try_from(flow.values.len()) else { return };
         (v.values, v.uniform) = (first, 0);
-        if v.lanes == 0 {
+        // The CPU device has warps of 32 lanes.
+        let lanes = v.lanes as u32;
+        if lanes == 0 {
             return;
         }
         for (n, result) in self.results[v.instruction as usize].iter().enumerate() {
             let value = |l: usize| result.value(&warp.planes, l);
-            let first = value(v.lanes.trailing_zeros() as usize);
+            let first = value(lanes.trailing_zeros() as usize);
             let mut uniform = n < 32;
-            each(v.lanes, |l| uniform &= value(l) == first);
+            each(lanes, |l| uniform &= value(l) == first);
             if uniform {
                 v.uniform |= 1 << n;
                 flow.values.push(first);
             } else {
-                each(v.lanes, |l| flow.values.push(value(l)));
+                each(lanes, |l| flow.values.push(value(l)));
             }
         }
         self.bytes += 8 * (flow.values.len() as u64 - u64::from(first));
@@ -231,7 +242,7 @@ impl FlowRecorder {
             let flow = &mut self.flow.warps[at];
             let Ok(addresses) = u32::try_from(flow.addresses.len()) else { return };
             each(lanes, |l| flow.addresses.push(accesses::within(t.space, t.addr.0[l])));
-            flow.accesses.push(Access { visit, kind, space, lanes, bytes, owner, addresses });
+            flow.accesses.push(Access { visit, kind, space, lanes: lanes.into(), bytes, owner, addresses });
             self.bytes += size_of::<Access>() as u64 + 8 * u64::from(lanes.count_ones());
         }
     }

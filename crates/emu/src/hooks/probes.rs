@@ -179,7 +179,7 @@ impl WarpProbes {
         eval::run(
             code,
             &mut LaneProbes { warp: self, probe_state, values: &hook.values, planes, context },
-            m,
+            m.into(),
         );
     }
     /// Adds to a counter.
@@ -242,9 +242,9 @@ impl LaneHost for LaneProbes<'_> {
     fn read(&self, operand: u32, lane: usize) -> u64 {
         self.values.get(operand as usize).map_or(0, |v| value(self.planes, *v, lane))
     }
-    fn ask(&self, what: LaneQuery, active: u32, lane: usize) -> u64 {
+    fn ask(&self, what: LaneQuery, active: u64, lane: usize) -> u64 {
         match what {
-            LaneQuery::Active => active.into(),
+            LaneQuery::Active => active,
             LaneQuery::Leader => u64::from(active.trailing_zeros() as usize == lane),
             LaneQuery::Clock => self.context.clock & u64::from(u32::MAX),
             LaneQuery::Clock64 => self.context.clock,

@@ -78,7 +78,7 @@ fn accesses_have_addresses_and_owners() {
     let store = visits(&flow, 3, 1, "st.shared.u32")[0];
     let [access] = flow.warps[3].accesses_of(store) else { panic!("one access") };
     assert_eq!((access.kind, access.space, access.bytes), (AccessKind::Write, Space::Shared, 4));
-    assert_eq!((access.owner, access.lanes), (1, u32::MAX));
+    assert_eq!((access.owner, access.lanes), (1, u32::MAX.into()));
     assert_eq!(flow.warps[3].address(access, 1), Some(33 * 4));
     let load = visits(&flow, 3, 1, "ld.shared.u32")[0];
     assert_eq!(

@@ -15,14 +15,15 @@
 use crate::ptx::markers::registers::track_registers;
 use prlx_plan::code::Ty;
 use prlx_plan::{Plan, RollingHash};
+use prlx_trace::WarpSize;
 use prlx_trace::device::Shape;
 use prlx_trace::device::tables::Part;
 use prlx_trace::kernel::Level;
 
 use crate::ptx::markers::registers::sum;
 
-/// Lanes per warp on every GPU that runs PTX.
-pub(super) const WARP: u64 = 32;
+/// Warps of every GPU that runs PTX.
+pub(super) const WARP: WarpSize = WarpSize::W32;
 
 /// Cursor without a chunk: this lane is not recorded.
 pub(super) const NOT_RECORDED: u64 = 1;

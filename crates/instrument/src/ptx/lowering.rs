@@ -138,4 +138,4 @@ pub(super) fn writes_elements(action: &Action) -> bool {
 }
 
 /// The masks of this crate have 32 lanes.
-const _: () = assert!(WARP == 32);
+const _: () = assert!(WARP.lanes() == 32);

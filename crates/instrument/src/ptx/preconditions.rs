@@ -9,10 +9,15 @@ use prlx_trace::device::WORD_BITS;
 use prlx_trace::kernel::SiteClass;
 
 use crate::error::{Error, ErrorKind};
+use crate::ptx::lane_state::WARP;
 use crate::ptx::values::scalars_of;
 
 /// Checks that everything the plan refers to is in the module.
 pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
+    if plan.warp_size != WARP {
+        let message = format!("code for warps of {} lanes: PTX has warps of {WARP}", plan.warp_size);
+        return Err(Error::new(ErrorKind::Unsupported, span(0, 0), message));
+    }
     for (i, of_plan) in plan.functions.iter().enumerate() {
         let Some(function) = module.functions.get(i).filter(|_| of_plan.function.index() == i) else {
             let message = format!("the plan's function {i} is not the module's");

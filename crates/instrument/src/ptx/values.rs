@@ -84,7 +84,7 @@ pub(super) fn scalars_of(
 fn special(name: &str) -> OperandValue {
     const WIDE: &[&str] = &["%clock64", "%globaltimer", "%gridid", "%current_graph_exec"];
     match name {
-        "WARP_SZ" => OperandValue::Bits(WARP),
+        "WARP_SZ" => OperandValue::Bits(WARP.lanes()),
         "%is_explicit_cluster" => OperandValue::Named(name.to_owned(), Type::Pred),
         _ => OperandValue::Named(name.to_owned(), if WIDE.contains(&name) { Type::U64 } else { Type::U32 }),
     }

@@ -304,7 +304,7 @@ fn prepare(
     seed: u64,
 ) -> (Machine, LaneModel) {
     let level = texts.plan.request.level;
-    let chunk = Shape::of(level, 32).chunk();
+    let chunk = Shape::of(level, texts.plan.warp_size).chunk();
     let place = LanePlace::of(level, sample, seed);
     // The recorders assume a single active lane in the sample.
     let mut machine =
@@ -375,7 +375,7 @@ fn prepare(
 /// The context of the launch in a sample.
 fn context(texts: &Inputs<'_>, sample: Sample, seed: u64, place: &LanePlace) -> Context {
     let level = texts.plan.request.level;
-    let chunk = Shape::of(level, 32).chunk();
+    let chunk = Shape::of(level, texts.plan.warp_size).chunk();
     Context {
         pool: POOL,
         size: match sample {
@@ -459,7 +459,7 @@ fn cursor(f: &FunctionPair<'_>, shape: Shape, sample: Sample, seed: u64, place: 
 fn lane(texts: &Inputs<'_>, f: &FunctionPair<'_>, sample: Sample, seed: u64, place: &LanePlace) -> LaneModel {
     let level = texts.plan.request.level;
     let eager = seed < SAMPLES.len() as u64;
-    let cursor = cursor(f, Shape::of(level, 32), sample, seed, place);
+    let cursor = cursor(f, Shape::of(level, texts.plan.warp_size), sample, seed, place);
     LaneModel {
         level,
         kind: f.old.kind,

@@ -4,7 +4,8 @@
 use std::fs;
 
 use prlx_instrument::ErrorKind;
-use prlx_plan::RecordingRequest;
+use prlx_plan::{Plan, RecordingRequest};
+use prlx_trace::WarpSize;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
 
@@ -120,5 +121,35 @@ fn kernels_that_launch_kernels_are_refused() {
         let error = prlx_instrument::rewrite(&source, "k", &program, &|_| None).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Unsupported, "{name}");
         assert!(error.message.contains("launch kernels"), "{name}: {}", error.message);
+    }
+}
+
+/// PTX has warps of 32 lanes. A plan for warps of 64 says so everywhere, and cannot be lowered to PTX.
+#[test]
+fn plans_for_warps_of_64_lanes_are_refused() {
+    let source = ".version 8.3\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\
+         .reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nst.global.u64 [%rd1], %rd1;\nret;\n}\n";
+    let (mut module, _) = prlx_isa::ptx::read(source);
+    let probe =
+        "record @r(x: u64) per thread keep last 3; inst:st.global { save @r(in0); } inst:st.global { @n++; }";
+    for (lanes, size, bits) in [(32, WarpSize::W32, 6), (64, WarpSize::W64, 7)] {
+        module.warp_lanes = lanes;
+        let prints = Plan::resolve(&crate::support::program(Level::Fingerprint), &module, "k", &|_| None);
+        assert_eq!((prints.warp_size, prints.finals.warp_size), (size, size));
+        let probe = RecordingRequest::of_probe(prlx_probe::program(probe).unwrap());
+        let probed = Plan::resolve(&probe, &module, "k", &|_| None);
+        assert_eq!(probed.probe_state.records.parts[0].warp_size, size);
+        assert_eq!(probed.probe_state.packed.bits, bits);
+        for plan in [prints, probed] {
+            let lowered = prlx_instrument::ptx(source, &module, &plan);
+            match size {
+                WarpSize::W32 => assert!(!lowered.unwrap().is_empty()),
+                WarpSize::W64 => {
+                    let error = lowered.unwrap_err();
+                    assert_eq!(error.kind, ErrorKind::Unsupported);
+                    assert!(error.message.contains("warps of 64 lanes"), "{}", error.message);
+                }
+            }
+        }
     }
 }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use prlx_isa::ptx::{Op, opcode};
 use prlx_isa::view::{Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Reg, Role, Type};
 use prlx_plan::{Action, At, Filter, FunctionPlan, Insertion, Plan, RecordingRequest, RollingHash};
-use prlx_trace::SiteId;
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::Level;
+use prlx_trace::{SiteId, WarpSize};
 
 /// Levels with a recorder.
 pub const LEVELS: [Level; 4] = [Level::Fingerprint, Level::Path, Level::Events, Level::Operands];
@@ -64,7 +64,8 @@ pub fn dense(module: &Module, level: Level) -> Plan {
     Plan {
         request: program(level),
         module: prlx_trace::kernel::Module::default(),
-        finals: Plan::finals(&functions),
+        warp_size: WarpSize::W32,
+        finals: Plan::finals(&functions, WarpSize::W32),
         functions,
         probe_state: Default::default(),
     }

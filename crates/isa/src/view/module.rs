@@ -21,6 +21,8 @@ pub struct Module {
     pub target: String,
     /// Whether the module is for debugging (`.target …, debug`): the assembler then does not optimise it.
     pub debug: bool,
+    /// Number of lanes of the warps that run the code: 32 or 64.
+    pub warp_lanes: u32,
     /// Version of the PTX ISA, as `(8, 7)`.
     pub version: (u32, u32),
     /// Functions that have a body, in source order.

@@ -14,6 +14,7 @@ use prlx_isa::view::{
     Block, BlockId, Class, FuncId, Function, Guard, Inst, InstId, LocId, Module, Operand, Reg, Role, Space,
     Type,
 };
+use prlx_trace::WarpSize;
 use prlx_trace::kernel::{Scalar, SiteClass};
 
 use crate::plan::insertion::At;
@@ -99,6 +100,11 @@ pub struct Body<'a> {
     behind: HashMap<InstId, BlockId>,
     /// By part: its place in the graph's order.
     rank: Vec<usize>,
+}
+
+/// Size of the warps that run the code of a module.
+pub fn warp_size(module: &Module) -> WarpSize {
+    WarpSize::of(module.warp_lanes.into()).unwrap_or_default()
 }
 
 impl<'a> Body<'a> {

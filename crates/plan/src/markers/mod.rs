@@ -31,7 +31,7 @@ use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::{Mark, MarkKind, Via};
 use prlx_trace::table::{Field, Shown};
 
-use crate::function::body::Body;
+use crate::function::body::{self, Body};
 pub use options::MarkerOptions;
 pub use placed::{MarkerPosition, edge, positions};
 
@@ -64,7 +64,12 @@ pub(crate) fn marks(
     recorded: &dyn Fn(FuncId) -> bool,
 ) -> Marked {
     let mut all = Marked { insertions: Vec::new(), marks: Vec::new(), layout: None, missed: Vec::new() };
-    let mut layout = Layout { form: marking.form, lanes: marking.lanes, ..Layout::default() };
+    let mut layout = Layout {
+        form: marking.form,
+        lanes: marking.lanes,
+        warp_size: bodies.first().map(|b| body::warp_size(b.module)).unwrap_or_default(),
+        ..Layout::default()
+    };
     let mut known: HashMap<Key, u32> = HashMap::new();
     let mut numbered: Vec<Vec<(u32, PlacedMarker)>> = Vec::new();
     for (i, body) in bodies.iter().enumerate() {

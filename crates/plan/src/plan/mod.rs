@@ -21,6 +21,7 @@ mod print;
 pub(crate) mod request;
 
 use prlx_isa::view::FuncId;
+use prlx_trace::WarpSize;
 use prlx_trace::device::Finals;
 use prlx_trace::kernel::Module;
 
@@ -37,6 +38,8 @@ use crate::probe::state::ProbeState;
 pub struct Plan {
     /// What was asked for.
     pub request: RecordingRequest,
+    /// Size of the warps that it is for.
+    pub warp_size: WarpSize,
     /// The static half of the trace to be: functions with decode programs, sites, locations. Function `i` is
     /// the view's function `i`.
     pub module: Module,
@@ -77,9 +80,9 @@ impl Plan {
         let mut actions = self.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
         actions.any(|a| matches!(a, Action::Probe(code) if code.queries(LaneQuery::Launch)))
     }
-    /// [`Plan::finals`] of functions.
-    pub fn finals(functions: &[FunctionPlan]) -> Finals {
-        let mut finals = Finals::default();
+    /// [`Plan::finals`] of functions, for warps of that size.
+    pub fn finals(functions: &[FunctionPlan], warp_size: WarpSize) -> Finals {
+        let mut finals = Finals { warp_size, ..Finals::default() };
         for insertion in functions.iter().flat_map(|f| &f.insertions) {
             match &insertion.action {
                 Action::Fold { into, .. } => finals.used[*into as usize] = true,

@@ -30,7 +30,7 @@ use prlx_trace::device::tables::{Layout, Rows};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
-use crate::function::body::Body;
+use crate::function::body::{self, Body};
 use crate::plan::{Action, At, Insertion};
 use crate::probe::code::{Code, Op, Row, Stmt};
 use crate::probe::state::{CountShare, Counter, PackedCounters, ProbeState};
@@ -102,11 +102,12 @@ fn pack(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Prob
             *most = most.zip(here).map(|(a, b)| a.max(b));
         }
     }
-    let small = |n: usize| most[n].is_some_and(|most| most < 1 << PackedCounters::SMALL);
+    let size = bodies.first().map(|b| body::warp_size(b.module)).unwrap_or_default();
+    let small = |n: usize| most[n].is_some_and(|most| most < 1 << PackedCounters::small(size));
     let (packed, others): (Vec<usize>, Vec<usize>) = (0..most.len()).partition(|n| small(*n));
     let widest = packed.iter().filter_map(|n| most[*n]).max().unwrap_or_default();
-    kept.packed =
-        PackedCounters { counters: packed.len() as u32, bits: (64 - (32 * widest).leading_zeros()).max(6) };
+    let bits = 64 - (size.lanes() * widest.max(1)).leading_zeros();
+    kept.packed = PackedCounters { counters: packed.len() as u32, bits };
     if packed.is_empty() {
         kept.packed = PackedCounters::default();
     }

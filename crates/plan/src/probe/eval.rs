@@ -11,15 +11,12 @@ use prlx_isa::view::Space;
 
 use crate::probe::code::{Binary, Code, LaneQuery, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
 
-/// Lanes of a warp.
-pub const LANES: usize = 32;
-
 /// What a code runs on.
 pub trait LaneHost {
     /// Bits of the code's operand in a lane.
     fn read(&self, operand: u32, lane: usize) -> u64;
     /// The answer to a query, for one lane of those in `active`.
-    fn ask(&self, what: LaneQuery, active: u32, lane: usize) -> u64;
+    fn ask(&self, what: LaneQuery, active: u64, lane: usize) -> u64;
     /// Eight bytes of the kernel's parameters, from an offset on; zeros behind their end.
     fn param(&self, at: u32) -> u64;
     /// Whether a generic address lies in a state space.
@@ -50,23 +47,28 @@ pub enum RowRef<'a> {
 }
 
 /// Runs `code` for the lanes of `mask`.
-pub fn run(code: &Code, host: &mut impl LaneHost, mask: u32) {
-    let mut machine = Machine { temps: vec![[0; LANES]; code.temps.len()], code, host };
-    machine.block(&code.body, mask);
+pub fn run(code: &Code, host: &mut impl LaneHost, mask: u64) {
+    if mask >> 32 == 0 {
+        Machine { temps: vec![[0; 32]; code.temps.len()], code, host }.block(&code.body, mask);
+    } else {
+        Machine { temps: vec![[0; 64]; code.temps.len()], code, host }.block(&code.body, mask);
+    }
 }
 
-struct Machine<'a, H> {
+/// The temporaries of a code, in `LANES` lanes.
+struct Machine<'a, H, const LANES: usize> {
     temps: Vec<[u64; LANES]>,
     code: &'a Code,
     host: &'a mut H,
 }
 
 /// The lanes of a mask, ascending.
-fn lanes(mask: u32) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |l| mask >> l & 1 == 1)
+fn lanes(mask: u64) -> impl Iterator<Item = usize> {
+    let above = 64 - mask.leading_zeros() as usize;
+    (0..above).filter(move |l| mask >> l & 1 == 1)
 }
 
-impl<H: LaneHost> Machine<'_, H> {
+impl<H: LaneHost, const LANES: usize> Machine<'_, H, LANES> {
     fn ty(&self, temp: Temp) -> Ty {
         self.code.temps.get(temp.index()).copied().unwrap_or(Ty::U64)
     }
@@ -74,7 +76,7 @@ impl<H: LaneHost> Machine<'_, H> {
         self.temps.get(temp.index()).map_or(0, |t| t[lane])
     }
 
-    fn block(&mut self, body: &[Stmt], mask: u32) {
+    fn block(&mut self, body: &[Stmt], mask: u64) {
         if mask == 0 {
             return;
         }
@@ -99,7 +101,7 @@ impl<H: LaneHost> Machine<'_, H> {
                     }
                 }
                 Stmt::If(condition, then, other) => {
-                    let holds = lanes(mask).fold(0, |m, l| m | u32::from(self.get(*condition, l) != 0) << l);
+                    let holds = lanes(mask).fold(0, |m, l| m | u64::from(self.get(*condition, l) != 0) << l);
                     self.block(then, holds);
                     self.block(other, mask & !holds);
                 }
@@ -135,9 +137,9 @@ impl<H: LaneHost> Machine<'_, H> {
         convert(ty, ty.wide(), self.get(temp, lane))
     }
 
-    fn set(&mut self, to: Temp, op: &Op, mask: u32) {
+    fn set(&mut self, to: Temp, op: &Op, mask: u64) {
         let ty = self.ty(to);
-        let mut out = self.temps.get(to.index()).copied().unwrap_or_default();
+        let mut out = self.temps.get(to.index()).copied().unwrap_or([0; LANES]);
         let ballot = |p: Temp| lanes(mask).fold(0u64, |m, l| m | u64::from(self.get(p, l) != 0) << l);
         let common = match op {
             Op::Ballot(p) => Some(ballot(*p)),
@@ -390,6 +392,68 @@ mod tests {
         assert_eq!(convert(Ty::S32, Ty::F64, 0xffff_fffe), (-2f64).to_bits());
         assert_eq!(convert(Ty::U64, Ty::Bool, 1 << 40), 1);
         assert_eq!(convert(Ty::Bool, Ty::F32, 1), f32s(1.0));
+    }
+
+    /// A warp whose lanes read their numbers; it keeps what they add to counters.
+    #[derive(Default)]
+    struct Warp {
+        added: Vec<(usize, u64)>,
+    }
+
+    impl LaneHost for Warp {
+        fn read(&self, _: u32, lane: usize) -> u64 {
+            lane as u64
+        }
+        fn ask(&self, _: LaneQuery, active: u64, _: usize) -> u64 {
+            active
+        }
+        fn param(&self, _: u32) -> u64 {
+            0
+        }
+        fn within(&self, _: Space, _: u64) -> bool {
+            false
+        }
+        fn load(&self, _: u32, _: usize) -> u64 {
+            0
+        }
+        fn store(&mut self, _: u32, _: usize, _: u64) {}
+        fn get(&self, _: u32) -> u64 {
+            0
+        }
+        fn put(&mut self, _: u32, _: u64) {}
+        fn tally(&mut self, _: u32, value: u64, lane: usize) {
+            self.added.push((lane, value));
+        }
+        fn update(&mut self, _: u32, _: RowRef<'_>, _: u64, _: usize) {}
+        fn save(&mut self, _: u32, _: &[u64], _: usize, _: bool) {}
+    }
+
+    #[test]
+    fn warps_have_32_or_64_lanes() {
+        let [lane, limit, above, together] = [0, 1, 2, 3].map(Temp);
+        let code = Code {
+            temps: vec![Ty::U64, Ty::U64, Ty::Bool, Ty::U64],
+            body: vec![
+                Stmt::Set(lane, Op::Read(0)),
+                Stmt::Set(limit, Op::Const(29)),
+                Stmt::Set(above, Op::Binary(Binary::Gt, lane, limit)),
+                Stmt::If(
+                    above,
+                    vec![
+                        Stmt::Set(together, Op::Ballot(above)),
+                        Stmt::Tally { counter: 0, value: Some(together) },
+                    ],
+                    vec![],
+                ),
+            ],
+            ..Code::default()
+        };
+        for (mask, last) in [(u64::from(u32::MAX), 31), (u64::MAX, 63)] {
+            let mut warp = Warp::default();
+            run(&code, &mut warp, mask);
+            let above = mask & u64::MAX << 30;
+            assert_eq!(warp.added, (30..=last).map(|lane| (lane, above)).collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use prlx_isa::view::{FuncId, InstId};
+use prlx_trace::WarpSize;
 use prlx_trace::device::{tables, tracks};
 use prlx_trace::table::{Row, TableContents};
 
@@ -75,19 +76,21 @@ pub struct Counter {
 /// what all lanes of a warp have in one of these is added up at once, and no counter runs into the next. The
 /// others have 64 bits each.
 ///
-/// Where the whole warp ends and each of the others is below 2^[`PackedCounters::SMALL`] in each lane, lane n
+/// Where the whole warp ends and each of the others is below 2^[`PackedCounters::small`] in each lane, lane n
 /// adds counter n to its row; else the lowest lane adds all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PackedCounters {
     /// How many: the first of [`ProbeState::counters`].
     pub counters: u32,
-    /// Bits of each: enough for 32 times the most that a thread adds to one.
+    /// Bits of each: enough for the most that all threads of a warp add to one.
     pub bits: u32,
 }
 
 impl PackedCounters {
-    /// Numbers of so many bits have a sum of 32 over a warp.
-    pub const SMALL: u32 = 27;
+    /// Numbers of so many bits have a sum of 32 bits over a warp of that size.
+    pub const fn small(warp_size: WarpSize) -> u32 {
+        32 - warp_size.lanes().trailing_zeros()
+    }
 
     /// How many share a register.
     pub fn each(self) -> u32 {

@@ -166,6 +166,7 @@ fn without_kernel(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
     let module = prlx_trace::kernel::Module { functions, ..prlx_trace::kernel::Module::default() };
     Arc::new(Plan {
         request: plan.request.clone(),
+        warp_size: plan.warp_size,
         module,
         functions: vec![skipped; kernel + 1],
         probe_state: plan.probe_state.clone(),

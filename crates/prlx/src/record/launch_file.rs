@@ -9,7 +9,7 @@ use prlx_plan::RecordingRequest;
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
-use prlx_trace::{OutputContents, Printed, Trace};
+use prlx_trace::{OutputContents, Printed, Trace, WarpSize};
 
 use super::filters;
 use super::options::RecorderOptions;
@@ -37,9 +37,9 @@ pub fn with_seed(job: &Job, seed: u64) -> Job {
     job
 }
 
-/// Warps of a CTA of `job`.
+/// Warps of a CTA of `job`. Its code is PTX, whose warps have 32 lanes.
 pub fn warps_per_cta(job: &Job) -> u64 {
-    job.config.block.volume().div_ceil(32)
+    WarpSize::W32.warps(job.config.block.volume())
 }
 
 /// What the recorder of the options watches, in kernels whose CTAs have `warps_per_cta` warps.

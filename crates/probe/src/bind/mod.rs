@@ -25,7 +25,7 @@ use prlx_isa::view::{Class, FunctionKind};
 use crate::lang::{Clause, Script};
 use compile::ClauseCompiler;
 use prlx_plan::code::Stmt;
-use prlx_plan::function::body::Body;
+use prlx_plan::function::body::{Body, warp_size};
 use prlx_plan::function::wgmma::WgmmaHazards;
 use prlx_plan::{
     Action, At, BoundProbe, Insertion, ProbeProgram, ProbeState, SharedVariable, ThreadVariable, Unavailable,
@@ -61,7 +61,8 @@ fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize) -> bool) -
     tables.settle();
     let (insertions, missed, idle) = all(&mut tables);
     let once: Vec<bool> = (0..script.records.len()).map(|record| once(&insertions, bodies, record)).collect();
-    let (tables, layouts, records) = tables.finish(script, &once);
+    let size = bodies.first().map(|b| warp_size(b.module)).unwrap_or_default();
+    let (tables, layouts, records) = tables.finish(script, &once, size);
     let (own, others): (Vec<_>, Vec<_>) = script.vars.iter().partition(|v| v.of == VariableScope::Thread);
     let vars =
         own.into_iter().map(|v| ThreadVariable { name: v.name.clone(), ty: v.ty, init: v.init }).collect();

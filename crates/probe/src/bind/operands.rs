@@ -5,7 +5,9 @@ use prlx_isa::view::{Operand, Type};
 use super::compile::ClauseCompiler;
 use super::value::{Reason, Value};
 use crate::lang::{Builtin, ExprKind, Gives, Index};
-use prlx_plan::code::{Binary, Op, Temp, Ty, Unary};
+use prlx_plan::code::{Binary, LaneQuery, Op, Temp, Ty, Unary};
+use prlx_plan::function::body::warp_size;
+use prlx_trace::WarpSize;
 
 impl ClauseCompiler<'_> {
     /// Reads an operand as the type that the instruction works in.
@@ -55,12 +57,28 @@ impl ClauseCompiler<'_> {
         self.emit(Ty::U32, Op::Read(at))
     }
 
+    /// The type of a mask of lanes.
+    ///
+    /// # Errors
+    /// If the warps of the code have more lanes than a mask of the language has bits.
+    pub(super) fn mask_type(&self) -> Result<Ty, Reason> {
+        match warp_size(self.facts.body.module) {
+            WarpSize::W32 => Ok(Ty::U32),
+            WarpSize::W64 => {
+                Err("a mask of lanes has 32 bits, and the warps of this code have 64 lanes".into())
+            }
+        }
+    }
+
     pub(super) fn builtin(&mut self, builtin: Builtin) -> Result<Value, Reason> {
         Ok(match builtin.gives() {
             Gives::Number(_) => self.facts.number(builtin)?,
             Gives::Text => Value::Text(self.facts.text(builtin)?),
             Gives::Special(name) => Value::Temp(self.special(name)),
             Gives::Index(index) => Value::Temp(self.index(index)),
+            Gives::Query(query @ LaneQuery::Active) => {
+                Value::Temp(self.emit(self.mask_type()?, Op::Query(query)))
+            }
             Gives::Query(query) => Value::Temp(self.emit(query.ty(), Op::Query(query))),
             Gives::Value(_) => match builtin {
                 Builtin::Taken => {
@@ -106,6 +124,7 @@ impl ClauseCompiler<'_> {
             let product = s.emit(ty, Op::Binary(Binary::Mul, a, b));
             s.emit(ty, Op::Binary(Binary::Add, product, c))
         };
+        let lanes = warp_size(self.facts.body.module).lanes();
         match index {
             Index::Thread | Index::WarpInCta => {
                 let [x, y, z] = ["%tid.x", "%tid.y", "%tid.z"].map(|n| self.special(n));
@@ -115,8 +134,8 @@ impl ClauseCompiler<'_> {
                 if index == Index::Thread {
                     return thread;
                 }
-                let five = self.emit(Ty::U32, Op::Const(5));
-                self.emit(Ty::U32, Op::Binary(Binary::Shr, thread, five))
+                let log = self.emit(Ty::U32, Op::Const(lanes.trailing_zeros().into()));
+                self.emit(Ty::U32, Op::Binary(Binary::Shr, thread, log))
             }
             Index::Cta => {
                 let wide = |s: &mut Self, n| {
@@ -132,10 +151,10 @@ impl ClauseCompiler<'_> {
                 let cta = self.index(Index::Cta);
                 let [nx, ny, nz] = ["%ntid.x", "%ntid.y", "%ntid.z"].map(|n| self.special(n));
                 let rows = self.emit(Ty::U32, Op::Binary(Binary::Mul, nz, ny));
-                let last = self.emit(Ty::U32, Op::Const(31));
+                let last = self.emit(Ty::U32, Op::Const(lanes - 1));
                 let threads = mul_add(self, Ty::U32, rows, nx, last);
-                let five = self.emit(Ty::U32, Op::Const(5));
-                let warps = self.emit(Ty::U32, Op::Binary(Binary::Shr, threads, five));
+                let log = self.emit(Ty::U32, Op::Const(lanes.trailing_zeros().into()));
+                let warps = self.emit(Ty::U32, Op::Binary(Binary::Shr, threads, log));
                 let warps = self.emit(Ty::U64, Op::Convert(warps));
                 let own = self.index(Index::WarpInCta);
                 let own = self.emit(Ty::U64, Op::Convert(own));

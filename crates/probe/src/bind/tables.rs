@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use prlx_trace::WarpSize;
 use prlx_trace::device::tables::{Layout, Part, Records, Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Field, Shown, Table};
@@ -127,7 +128,12 @@ impl Tables {
 
     /// What the trace keeps of tables and records, and where they lie. `once`: of which records no thread
     /// writes more than one.
-    pub fn finish(self, script: &Script, once: &[bool]) -> (Vec<Table>, Vec<Layout>, Records) {
+    pub fn finish(
+        self,
+        script: &Script,
+        once: &[bool],
+        warp_size: WarpSize,
+    ) -> (Vec<Table>, Vec<Layout>, Records) {
         let (mut tables, mut layouts) = (Vec::new(), Vec::new());
         let mut at = 0;
         for (of, seen) in script.tables.iter().zip(self.seen) {
@@ -190,7 +196,7 @@ impl Tables {
                 words: Vec::new(),
             });
             let fields = r.fields.iter().map(|(_, ty)| ty.scalar()).collect();
-            parts.push(Part { at: 0, of_lane, fields, keep: r.keep, which: r.which, once: *once });
+            parts.push(Part { at: 0, of_lane, warp_size, fields, keep: r.keep, which: r.which, once: *once });
         }
         let held = script.vars.iter().filter(|v| v.of != VariableScope::Thread).count();
         (tables, layouts, Records::new(held, parts))

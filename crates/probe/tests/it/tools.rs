@@ -123,9 +123,9 @@ impl LaneHost for Warp {
     fn read(&self, operand: u32, lane: usize) -> u64 {
         if self.lane == Some(operand) { lane as u64 } else { self.addresses[lane] }
     }
-    fn ask(&self, what: LaneQuery, active: u32, lane: usize) -> u64 {
+    fn ask(&self, what: LaneQuery, active: u64, lane: usize) -> u64 {
         match what {
-            LaneQuery::Active => active.into(),
+            LaneQuery::Active => active,
             LaneQuery::Leader => u64::from(active.trailing_zeros() as usize == lane),
             _ => 0,
         }
@@ -197,7 +197,7 @@ impl Tool {
         let lane = |o: &Operand| *o == Operand::Special("%laneid".to_owned());
         let lane = self.code.operands.iter().position(lane).map(|n| n as u32);
         let mut warp = Warp { lane, addresses, counters: self.counters.clone(), ..Warp::default() };
-        run(&self.code, &mut warp, mask);
+        run(&self.code, &mut warp, mask.into());
         for (table, add) in &self.counts {
             *warp.sums.entry(*table).or_default() += add * u64::from(mask.count_ones());
         }
@@ -316,6 +316,35 @@ fn transactions_are_sectors_turns_and_words() {
         let tool = Tool::at("transactions", instruction);
         let sums = tool.run(addresses, u32::MAX);
         assert_eq!([sums["bytes"], sums["transactions"]], expected, "{instruction}");
+    }
+}
+
+/// The number of a thread's warp follows the size of warps. Masks of lanes have 32 bits, so programs cannot
+/// ask for them in code for 64 lanes.
+#[test]
+fn programs_know_how_wide_warps_are() {
+    let source = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n.reg .b64 %rd<2>;\n\
+                  .reg .b32 %r<5>;\nld.global.u32 %r1, [%rd1];\nret;\n}\n";
+    let mut module = ptx::read(source).0;
+    for (lanes, shift) in [(32, 5), (64, 6)] {
+        module.warp_lanes = lanes;
+        let of = |text: &str| {
+            let plan = plan(text, &module);
+            let missed = plan.probe_state.unavailable.first().map(|m| m.why.clone());
+            let code = plan.functions[0].insertions.iter().find_map(|i| match &i.action {
+                Action::Probe(code) => Some(code.to_string()),
+                _ => None,
+            });
+            (code, missed)
+        };
+        let (code, missed) = of("inst:ld.global { @by[warp_in_cta]++; }");
+        let code = code.unwrap();
+        assert!(missed.is_none() && code.contains(&format!("= {shift:#x};")), "{code}");
+        for mask in ["active", "ballot(lane > 3)", "lanes_same(lane)"] {
+            let (code, missed) = of(&format!("inst:ld.global {{ @by[{mask}]++; }}"));
+            let refused = missed.is_some_and(|why| why.contains("the warps of this code have 64 lanes"));
+            assert_eq!((code.is_none(), refused), (lanes == 64, lanes == 64), "{mask}");
+        }
     }
 }
 

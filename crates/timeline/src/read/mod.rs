@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Track as Recorded, Via};
 use prlx_trace::narrow::low32;
-use prlx_trace::{ClockDomain, ClockReading, Cycles, FuncId, ModuleId, Nanos, Picos, Trace};
+use prlx_trace::{ClockDomain, ClockReading, Cycles, FuncId, ModuleId, Nanos, Picos, Trace, WarpSize};
 
 use crate::clock::Fit;
 use crate::clusters::Clusters;
@@ -122,11 +122,12 @@ fn needs(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Vec<Calibration> {
     let marked: BTreeSet<_> = trace.marks.iter().map(|m| (m.module, m.launch)).collect();
     let launches =
         trace.launches.iter().map(|r| &r.launch).filter(|l| marked.contains(&(l.module, l.number)));
-    let kernels: BTreeSet<_> = launches.map(|l| (l.module, l.kernel, l.block.volume())).collect();
-    let calibration = |(module, kernel, threads): (ModuleId, FuncId, u64)| {
+    let kernels: BTreeSet<_> =
+        launches.map(|l| (l.module, l.kernel, l.warp_size, l.block.volume())).collect();
+    let calibration = |(module, kernel, warp_size, threads): (ModuleId, FuncId, WarpSize, u64)| {
         let function = trace.modules.get(module.index())?.functions.get(kernel.index())?;
         let (bare, marked) = function.needs?;
-        let threads = u32::try_from(threads).ok()?.clamp(1, MOST).next_multiple_of(32);
+        let threads = u32::try_from(threads).ok()?.clamp(1, MOST).next_multiple_of(warp_size.lanes() as u32);
         Some(Calibration {
             kernel: display_name(&function.name),
             registers: Some([bare.registers, marked.registers]),

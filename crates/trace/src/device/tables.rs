@@ -25,17 +25,17 @@
 //!
 //! The fields of a record lie in order of decreasing size, so each is at a multiple of its size
 //! ([`Part::offsets`]). If a warp keeps one record and each of its threads writes at most one
-//! ([`Part::alone`]), the number of records written is at most 32. It then lies among the fields of
-//! two bytes, because the end of a short warp costs as much as it writes.
+//! ([`Part::alone`]), the number of records written is at most the number of lanes. It then lies among the
+//! fields of two bytes, because the end of a short warp costs as much as it writes.
 //!
 //! **Records of threads.** Each thread numbers its records from 1. A thread's part has slots of the warp and
 //! slots of its lanes; record n is in slot n - 1, modulo the number of slots. A number has four bytes. The
 //! first unsigned field of at most four bytes lies behind it ([`Part::beside`]), in four bytes. All
-//! other fields take eight bytes each. A lane's own entry is these words, and each word of all 32 lanes is
-//! contiguous, so a warp writes whole sectors of memory. If all 32 lanes write records with the same number
-//! and the same value beside it at once, they are one entry of the warp: the number, the value beside it, the
-//! step of each other field from lane to lane (four bytes, signed); then, at a multiple of 16 bytes, the
-//! fields of lane 0 (eight bytes each). A field without a constant step has [`APART`] there and lies in
+//! other fields take eight bytes each. A lane's own entry is these words, and each word of all lanes is
+//! contiguous, so a warp writes whole sectors of memory. If all lanes of a warp write records with the same
+//! number and the same value beside it at once, they are one entry of the warp: the number, the value beside
+//! it, the step of each other field from lane to lane (four bytes, signed); then, at a multiple of 16 bytes,
+//! the fields of lane 0 (eight bytes each). A field without a constant step has [`APART`] there and lies in
 //! the lanes' own entries. Of the two entries of a slot, the one with the greater number counts. The warp's
 //! slots come first, then those of all lanes, slot by slot. If the first records are kept, the part begins
 //! with the number of records that each lane wrote, in eight bytes; it is 0 unless that is more than are
@@ -50,6 +50,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::ids::WarpSize;
 use crate::kernel::Scalar;
 use crate::narrow::{index, low32};
 use crate::table::{Aggregate, Row};
@@ -192,6 +193,8 @@ pub struct Part {
     pub at: u64,
     /// Whether each lane has records of its own. Otherwise the warp has them.
     pub of_lane: bool,
+    /// Size of the warps.
+    pub warp_size: WarpSize,
     /// Types of a record's fields, in declared order.
     pub fields: Vec<Scalar>,
     /// Number of records kept of each owner.
@@ -314,7 +317,7 @@ impl Part {
     }
     /// Number of owners in a warp: its lanes, or the warp itself.
     fn owners(&self) -> u64 {
-        if self.of_lane { 32 } else { 1 }
+        if self.of_lane { self.warp_size.lanes() } else { 1 }
     }
     /// Reads a lane's records from the part's bytes, with their numbers from 0, and the number that it wrote.
     fn lane(&self, bytes: &[u8], lane: u64) -> (Vec<(u64, Vec<u64>)>, u64) {
@@ -374,8 +377,8 @@ impl Records {
         records
     }
     /// Reads the records of part `i` from the memory of all warps. The keys of a row are the owner (a warp,
-    /// or a thread: 32 times the warp plus the lane) and the record's number of that owner, from 0. The cells
-    /// are the fields. Also returns the number of records that were not kept.
+    /// or a thread: the warp times its number of lanes, plus the lane) and the record's number of that
+    /// owner, from 0. The cells are the fields. Also returns the number of records that were not kept.
     pub fn read(&self, i: usize, all: &[u8]) -> (Vec<Row>, u64) {
         let (mut rows, mut lost) = (Vec::new(), 0u64);
         let Some(part) = self.parts.get(i).filter(|_| self.warp > 0) else { return (rows, lost) };
@@ -583,6 +586,35 @@ mod tests {
         assert_eq!(of(1, 3), [(1, vec![13, 71, 9]), (2, vec![80, 72, 81])]);
         assert_eq!((records.read(0, &bytes).1, records.read(1, &bytes).1), (3, 1));
         assert_eq!(records.read(0, &bytes[..40]), (vec![], 0));
+    }
+
+    #[test]
+    fn threads_of_wide_warps_have_records_as_well() {
+        let part = |which| Part {
+            of_lane: true,
+            warp_size: WarpSize::W64,
+            fields: vec![Scalar::U32, Scalar::U64],
+            keep: 1,
+            which,
+            ..Part::default()
+        };
+        let records = Records::new(0, vec![part(Which::Last), part(Which::Room)]);
+        let [last, log] = &records.parts[..] else { unreachable!("there are two") };
+        assert_eq!((last.bytes(), log.entries()), (last.joint() + 64 * last.single(), 64));
+        let mut bytes = vec![0u8; 2 * index(records.warp)];
+        let mut put = |at: u64, word: u64| bytes[index(at)..][..8].copy_from_slice(&word.to_le_bytes());
+        // Lane 63 of the second warp wrote its second record, with the values 9 and 8.
+        let own = records.warp + last.at + last.singles() + 8 * 63;
+        put(own, 2 | 9 << 32);
+        put(own + 8 * 64, 8);
+        // So it did to the log.
+        put(log.at, 1);
+        put(log.at + 8, 64 + 63 + 1);
+        put(log.at + 16, 8);
+        put(log.at + 24, 9);
+        let row = |n| Row { key: vec![127, n], cells: vec![9, 8] };
+        assert_eq!(records.read(0, &bytes), (vec![row(1)], 1));
+        assert_eq!(records.read(1, &bytes), (vec![row(0)], 0));
     }
 
     #[test]

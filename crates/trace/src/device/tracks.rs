@@ -2,7 +2,7 @@
 //!
 //! All bytes are zero before the launch. Each track has a **region** of 2^k bytes, aligned to its size: a
 //! [`TrackHead`], then slots of eight bytes. A warp has one region, which its lowest lane writes, or the lane
-//! that leads its group. With [`Layout::lanes`] it has 32 regions, one for each lane.
+//! that leads its group. With [`Layout::lanes`] it has a region for each lane.
 //!
 //! **[`Form::Records`].** A record is a slot `{low half of the clock, marker + 1}`. The payload words of
 //! a marker that has some are in the slot behind it. A lane's **cursor** is the low half of the address of
@@ -47,7 +47,7 @@ mod slots;
 mod spans;
 
 use crate::device::TrackHead;
-use crate::ids::{Cycles, FuncId, Nanos, WarpId};
+use crate::ids::{Cycles, FuncId, Nanos, WarpId, WarpSize};
 use crate::mark::{Anchor, Anchors, Record, Records, Sum, Track};
 use crate::narrow::{index, low32};
 
@@ -112,6 +112,8 @@ pub struct Layout {
     pub words: u32,
     /// Whether each lane has a track. Otherwise each warp has one.
     pub lanes: bool,
+    /// Size of the warps.
+    pub warp_size: WarpSize,
     /// Slots from one anchor to the next; 0 for no anchors between a track's begin and end.
     pub apart: u32,
     /// By marker: the shape of its records.
@@ -164,7 +166,7 @@ pub fn wanted(log: u32, bytes: &[u8]) -> u64 {
 impl Layout {
     /// Number of regions of a warp.
     pub fn regions(&self) -> u64 {
-        if self.lanes { 32 } else { 1 }
+        if self.lanes { self.warp_size.lanes() } else { 1 }
     }
     /// Number of slots before the first anchor of a warp.
     pub fn first(&self, warp: u64) -> u32 {
@@ -559,7 +561,10 @@ mod tests {
         assert_eq!(of_warps.size(4, 1 << 30), (19, 4));
         assert_eq!(of_warps.size(10_000, 1 << 30), (16, 10_000));
         assert_eq!(of_warps.size(1 << 30, 1 << 30), (7, 1 << 23));
-        assert_eq!(Layout { lanes: true, ..Layout::default() }.size(64, 1 << 20), (9, 64));
+        let of_lanes = Layout { lanes: true, ..Layout::default() };
+        assert_eq!(of_lanes.size(64, 1 << 20), (9, 64));
+        let wide = Layout { warp_size: WarpSize::W64, ..of_lanes };
+        assert_eq!((wide.regions(), wide.size(64, 1 << 20)), (64, (8, 64)));
         assert_eq!(of_warps.size(1, 0), (7, 0));
         assert!(fits(7 << 32, (1 << 32) - BEYOND) && !fits((7 << 32) + 128, (1 << 32) - BEYOND));
     }

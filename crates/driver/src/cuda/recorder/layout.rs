@@ -54,7 +54,7 @@ pub(super) struct Layout {
 impl Layout {
     /// Divides `device` bytes, `tables` of which are for tables. Returns `None` if that is too little.
     pub fn new(level: Level, device: u64, tables: u64) -> Option<Layout> {
-        let shape = Shape::of(level, WARP.lanes());
+        let shape = Shape::of(level, WARP);
         let chunk = shape.chunk();
         let tables = tables / chunk * chunk;
         let each =
@@ -80,7 +80,7 @@ impl Layout {
     }
     /// Bytes of the first chunks of a warp's streams.
     pub fn first(&self) -> u64 {
-        self.shape.chunk() * self.shape.heads(WARP.lanes())
+        self.shape.chunk() * self.shape.heads(WARP)
     }
     /// Bytes of a pool that can be reserved for launches. What the magazines hold may stay unused.
     pub fn capacity(&self) -> u64 {
@@ -130,7 +130,7 @@ impl Layout {
     }
     /// Bytes of a warp's heads.
     fn heads(&self) -> u64 {
-        self.shape.heads(WARP.lanes()) * Head::SIZE as u64
+        self.shape.heads(WARP) * Head::SIZE as u64
     }
 }
 
@@ -368,9 +368,10 @@ mod tests {
             filter: Default::default(),
             window: None,
         };
-        let finals = Finals { used: [true, true, true, false] };
+        let finals = Finals { used: [true, true, true, false], warp_size: WARP };
         Plan {
             request,
+            warp_size: WARP,
             module: Default::default(),
             functions: Vec::new(),
             probe_state: Default::default(),

@@ -9,6 +9,7 @@ use prlx_plan::{PackedCounters, TableCopies};
 use prlx_trace::device::{Context, HiddenParameter};
 
 use crate::ptx::addressing::LEAD;
+use crate::ptx::lane_state::WARP;
 use crate::ptx::lowering::Lowering;
 use crate::ptx::probe::reductions::reduce64;
 use crate::ptx::probe::tables::copy_number;
@@ -116,7 +117,7 @@ impl Lowering<'_> {
                      shr.u32 %~a, %~a, {};
                      or.b32 %~b, %~b, %~a;
                      or.b32 %~c, %~c, %~b;",
-                    PackedCounters::SMALL,
+                    PackedCounters::small(WARP),
                 ));
             }
             s.ptx("redux.sync.or.b32 %~c, %~c, %~mask;\nsetp.ne.u32 %~r, %~c, 0;\nor.pred %~q, %~q, %~r;");

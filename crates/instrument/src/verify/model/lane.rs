@@ -57,7 +57,7 @@ pub(in crate::verify) struct LaneModel {
 
 impl LaneModel {
     pub fn shape(&self) -> Shape {
-        Shape::of(self.level, 32)
+        Shape::of(self.level, self.finals.warp_size)
     }
 
     pub fn field(&self, name: &str) -> u64 {
@@ -83,7 +83,7 @@ impl LaneModel {
     }
 
     fn stream_head(&self) -> u64 {
-        let heads = self.shape().heads(32);
+        let heads = self.shape().heads(self.finals.warp_size);
         let index = if heads > 1 { self.warp * heads + u64::from(self.lane) } else { self.warp };
         self.field("heads") + index * Head::SIZE as u64
     }

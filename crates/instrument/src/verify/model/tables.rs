@@ -43,9 +43,9 @@ impl LaneHost for Model<'_> {
         let values = operand.and_then(|o| self.machine.values(self.texts.after, self.f.new, &o));
         values.and_then(|v| v.first().copied()).unwrap_or(0)
     }
-    fn ask(&self, what: LaneQuery, active: u32, _: usize) -> u64 {
+    fn ask(&self, what: LaneQuery, active: u64, _: usize) -> u64 {
         match what {
-            LaneQuery::Active => active.into(),
+            LaneQuery::Active => active,
             LaneQuery::Leader => 1,
             LaneQuery::Clock => self.machine.special("%clock"),
             LaneQuery::Clock64 => self.machine.special("%clock64"),
@@ -209,8 +209,9 @@ pub(in crate::verify) fn flush(lane: &mut LaneModel, texts: &Inputs<'_>, machine
     }
     let together = has_warp_reductions(texts);
     let whole = lane.mask == u32::MAX && together;
-    let small =
-        lane.counters[kept.packed.counters as usize..].iter().all(|sum| *sum < 1 << PackedCounters::SMALL);
+    let small = lane.counters[kept.packed.counters as usize..]
+        .iter()
+        .all(|sum| *sum < 1 << PackedCounters::small(texts.plan.warp_size));
     for (i, (counter, sum)) in (0u32..).zip(kept.counters.iter().zip(lane.counters.clone())) {
         let Some(layout) = kept.tables.get(counter.table as usize) else { continue };
         let writes = if whole && small { lane.lane == i } else { lane.leads() || !together };

@@ -40,6 +40,7 @@ pub fn view_of(m: &SyntaxTree<'_>, wanted: impl Fn(&str) -> bool) -> (view::Modu
         out: view::Module {
             text: m.source.into(),
             digest: crate::digest(m.source.as_bytes()),
+            warp_lanes: 32,
             ..view::Module::default()
         },
         files: FxHashMap::default(),
