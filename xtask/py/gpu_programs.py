@@ -238,6 +238,24 @@ class Programs:
             row["wrong"].append(f"{code} {files} {checked[0]}: {said[-400:]}{checked[2][-400:]}")
         yield row
 
+    def order(self):
+        """Compares programs with themselves whose CTAs take their work from a counter: the order is no difference."""
+        command = " ".join(self.command(["sort"]))
+        for options in (["--level", "path"], ["--level", "events"], ["--level", "fingerprint"], ["--digest"]):
+            row = {"program": " ".join(["order: sort", *options]), "wrong": []}
+            words = [self.options.prlx, "compare", *options, "--json", "--a", command, "--b", command]
+            code, out, said, row["seconds"] = self.run(words)
+            row["seconds"] = round(row["seconds"], 2)
+            row["diff"] = {0: "same", 1: "differs", 3: "unknown"}.get(code, "fails")
+            try:
+                launches = json.loads(out)["launches"]
+                row["launches"] = len(launches)
+                if code or not any("order or the timing" in note for l in launches for note in l["notes"]):
+                    row["wrong"].append(f"{row['diff']}: {said[-600:]}")
+            except (ValueError, KeyError) as e:
+                row["wrong"].append(f"{e!r}: {out[-200:]}{said[-400:]}")
+            yield row
+
     def where(self, text, pair):
         """The line of the source that has this text."""
         lines = (self.options.programs / pair[0][0]).read_text().splitlines()
@@ -367,7 +385,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--prlx", default=str(here / "prlx"), help="the binary")
     parser.add_argument("--programs", type=pathlib.Path, default=here / "programs", help="their sources")
-    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them; `digests`; `causes`; `costs`; `probes`; `several`: what takes two GPUs")
+    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them; `digests`; `causes`; `order`; `costs`; `probes`; `several`: what takes two GPUs")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one run")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where programs.json goes")
     programs = Programs(parser.parse_args())
@@ -388,6 +406,7 @@ def main():
     more = [programs.others] if not words else []
     more += [programs.digests] if not words or "digests" in words else []
     more += [programs.causes] if not words or "causes" in words else []
+    more += [programs.order] if not words or "order" in words else []
     more += [programs.costs] if not words or "costs" in words else []
     more += [programs.probes] if not words or "probes" in words else []
     more += [programs.several] if "several" in words else []
