@@ -5,10 +5,10 @@
 //! when the other thread sets it. If the outputs agree all the same, what followed from it is no difference.
 //!
 //! # Limitations
-//! The way from an atomic to a decision is seen in registers only. Addresses are not followed, nor values that
-//! another thread stored for this one. In a build with atomics, stored values and loads of shared memory are
-//! taken to follow from them; if an atomic returns its value, everything is, since a CTA may take its work from
-//! a counter. `prlx compare` runs the checks, so that a race is not taken for order.
+//! The way from an atomic to a decision is seen in registers only. Addresses are not followed, nor values
+//! that another thread stored for this one. In a build with atomics, stored values and loads of shared memory
+//! are taken to follow from them; if an atomic returns its value, everything is, since a CTA may take its work
+//! from a counter. `prlx compare` runs the checks, so that a race is not taken for order.
 
 use prlx_trace::Dim3;
 use prlx_trace::kernel::{Site, SiteClass};
@@ -38,8 +38,8 @@ pub(crate) enum Atomics {
     /// Reductions, whose old value nobody reads. Stored values, and what was loaded from shared memory, can
     /// follow from one of another thread.
     Reductions,
-    /// An atomic that returns the old value. All work of a thread can follow from it: CTAs take their tile from
-    /// a counter, and load from addresses that follow from it.
+    /// An atomic that returns the old value. All work of a thread can follow from it: CTAs take their tile
+    /// from a counter, and load from addresses that follow from it.
     Returning,
 }
 

@@ -128,8 +128,8 @@ fn a_part_of_the_launches_is_compared() {
     assert_eq!(gate.0, Some(0), "{}{}", gate.1, gate.2);
 }
 
-/// CTAs that take their tile from a counter decide otherwise in every run, by what they load from addresses
-/// that follow from it. That is no difference if the outputs agree, of however many launches.
+/// CTAs that take their tile from a counter take different branches in every run, by what they load from
+/// addresses that follow from it. That is no difference if the outputs agree, of however many launches.
 #[test]
 fn work_from_a_counter_is_a_matter_of_order() {
     let folder = folder("captured", "tickets");

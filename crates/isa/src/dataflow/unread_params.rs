@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //! - A byte reported as unread has no effect on the kernel.
-//! - A parameter counts as read as a whole if anything but a load at a constant offset names it. Its address may
-//!   be in a register that has no other value and is nothing but the base of such loads.
+//! - A parameter counts as read as a whole if anything but a load at a constant offset names it. Its address
+//!   may be in a register that has no other value and is nothing but the base of such loads.
 //! - All parameters count as read if an operand is not understood, or a load reaches beyond its parameter.
 //!
 //! # Limitations
@@ -112,7 +112,7 @@ fn address_registers(function: &Function) -> BTreeMap<Reg, (SymbolId, i64)> {
         if let Some(at) = base.and_then(|base| other.iter().position(|r| *r == base)) {
             other.swap_remove(at);
         }
-        other.into_iter().for_each(|reg| drop(bases.insert(reg, None)));
+        bases.extend(other.into_iter().map(|reg| (reg, None)));
     }
     bases.into_iter().filter_map(|(reg, address)| Some((reg, address?))).collect()
 }

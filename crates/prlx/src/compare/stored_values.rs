@@ -186,8 +186,8 @@ fn keep_differing(unseen: &mut Vec<usize>, report: &mut Report, recorded: &Recor
     Ok(())
 }
 
-/// Whether equal outputs would make a launch `same` that differs: if only its geometry does, or only decisions
-/// that can follow from the order of threads.
+/// Whether equal outputs would make a launch `same` that differs: if only its geometry does, or only
+/// decisions that can follow from the order of threads.
 fn outputs_decide(l: &LaunchReport) -> bool {
     let differences = l.decisive_differences().all(|d| d.what == LaunchPart::Geometry);
     let stopped = l.faults.iter().any(Option::is_some);
