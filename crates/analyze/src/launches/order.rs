@@ -7,8 +7,8 @@
 //! # Limitations
 //! The way from an atomic to a decision is seen in registers only. Addresses are not followed, nor values
 //! that another thread stored for this one. In a build with atomics, stored values and loads of shared memory
-//! are taken to follow from them; if an atomic returns its value, everything is, since a CTA may take its work
-//! from a counter. `prlx compare` runs the checks, so that a race is not taken for order.
+//! are taken to follow from them; if an atomic returns its value, everything is, since a CTA may take its
+//! work from a counter. `prlx compare` runs the checks, so that a race is not taken for order.
 
 use prlx_trace::Dim3;
 use prlx_trace::kernel::{Site, SiteClass};
