@@ -117,8 +117,8 @@ pub fn create(path: &Path) -> io::Result<(File, Unfinished)> {
 /// The end of the names of unfinished files.
 const PART: &str = ".part";
 
-/// Removes the unfinished files of an output that killed processes left: their names hold a process ID that is
-/// not in use, and nobody holds their locks. Two checks, because containers have process IDs of their own.
+/// Removes the unfinished files of an output that killed processes left: their names hold a process ID that
+/// is not in use, and nobody holds their locks. Two checks, because containers have process IDs of their own.
 /// Failures do not matter: the files are only in the way.
 fn remove_leftovers(folder: &Path, name: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
