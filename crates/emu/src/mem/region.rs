@@ -428,7 +428,9 @@ mod tests {
 
     #[test]
     fn widths_and_ranges() {
-        assert!(Region::try_new(u64::MAX).is_none() && Region::try_new(1 << 60).is_none());
+        // The compiler may omit an allocation that nobody uses, and take it as successful.
+        let too_large = std::hint::black_box(Region::try_new(1 << 60));
+        assert!(Region::try_new(u64::MAX).is_none() && too_large.is_none());
         assert_eq!(Region::try_new(0).unwrap().len(), 0);
         let r = Region::try_new(13).unwrap();
         r.write(3, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);

@@ -63,11 +63,11 @@ pub enum Index {
 builtins! {
     /// Number of the site; as a key, it is shown as file, line and instruction.
     Site "site" Number(Ty::U32);
-    /// Source line; as a key, it is shown with its file.
+    /// Your own source line, of inlined library code that of its call; as a key, it is shown with its file.
     Line "line" Number(Ty::U32);
-    /// Path of the source file.
+    /// Path of the file of that line.
     File "file" Text;
-    /// Source function of the line; for inlined code, the inlined function.
+    /// Source function of that line; for inlined code, the inlined function.
     Func "func" Text;
     /// Kernel or device function that contains the instruction.
     Kernel "kernel" Text;
