@@ -11,7 +11,7 @@ use crate::decode::CheckedModule;
 use crate::error::Error;
 use crate::launches::gaps::{Gaps, coverage_gaps, dilation, recorded_at_level, static_gaps, unseen_memory};
 use crate::launches::kernel_names;
-use crate::launches::order::{self, Atomics};
+use crate::launches::order::{self, Exchange};
 use crate::launches::{culprit, differences};
 use crate::report::{
     Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, Sites, Warps, WhyUncompared,
@@ -144,18 +144,18 @@ fn compare_lanes(
     out.notes.extend(clusters.note());
     out.findings = clusters.findings(cx, cx.sides.programs.map(|p| p.module));
     out.findings_total = out.findings.len() as u64;
-    out.order = !options.strict && out.findings_total > 0 && order::decides(&out.findings, atomics(cx));
+    out.order = !options.strict && out.findings_total > 0 && order::decides(&out.findings, exchange(cx));
     out.findings.truncate(options.findings);
     let mut out = with_verdict(out, gaps);
     out.accept_order_of_threads(out.digests_agree);
     Ok((out, uncompared))
 }
 
-/// The atomics that both sides can reach, if they run one build.
-fn atomics(cx: &Context<'_>) -> Atomics {
+/// What the threads of both sides exchange in no fixed order, if they run one build.
+fn exchange(cx: &Context<'_>) -> Exchange {
     let [program, _] = cx.sides.programs;
     let reached = program.module.sites.iter().filter(|s| cx.reach[0].contains(&s.function));
-    if cx.canonical.is_none() { Atomics::of(reached) } else { Atomics::None }
+    if cx.canonical.is_none() { Exchange::of(reached) } else { Exchange::None }
 }
 
 /// Why recordings that hash values in different ways cannot be compared. `None` if the level records no

@@ -7,8 +7,9 @@
 //! # Limitations
 //! The way from an atomic to a decision is seen in registers only. Addresses are not followed, nor values
 //! that another thread stored for this one. In a build with atomics, stored values and loads of shared memory
-//! are taken to follow from them; if an atomic returns its value, everything is, since a CTA may take its
-//! work from a counter. `prlx compare` runs the checks, so that a race is not taken for order.
+//! are taken to follow from them; if an atomic returns its value, or a load polls one, everything is, since a
+//! CTA may take its work from a counter. `prlx compare` runs the checks, so that a race is not taken for
+//! order.
 
 use prlx_trace::Dim3;
 use prlx_trace::kernel::{Site, SiteClass};
@@ -30,37 +31,41 @@ const SOURCES: [&str; 9] = [
     "activemask",
 ];
 
-/// The atomics of the one build that both sides run.
+/// What threads of the one build that both sides run exchange in no fixed order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Atomics {
-    /// None, or the sides run two builds.
+pub(crate) enum Exchange {
+    /// Nothing, or the sides run two builds.
     None,
     /// Reductions, whose old value nobody reads. Stored values, and what was loaded from shared memory, can
     /// follow from one of another thread.
     Reductions,
-    /// An atomic that returns the old value. All work of a thread can follow from it: CTAs take their tile
-    /// from a counter, and load from addresses that follow from it.
-    Returning,
+    /// Values: an atomic that returns the old one, or a volatile, relaxed or acquiring load of memory that is
+    /// not shared. All work of a thread can follow from it: CTAs take their tile from a counter, and add what
+    /// the CTAs before have published.
+    Values,
 }
 
-impl Atomics {
-    /// The atomics of code with these sites.
-    pub(crate) fn of<'a>(sites: impl Iterator<Item = &'a Site>) -> Atomics {
-        let kind = |s: &Site| match s.text.contains("atom.") {
-            true => Atomics::Returning,
-            false => Atomics::Reductions,
+impl Exchange {
+    /// What code with these sites exchanges.
+    pub(crate) fn of<'a>(sites: impl Iterator<Item = &'a Site>) -> Exchange {
+        let polls = ["ld.volatile", "ld.relaxed", "ld.acquire"];
+        let kind = |s: &Site| match s.class {
+            SiteClass::Atomic if s.text.contains("atom.") => Exchange::Values,
+            SiteClass::Atomic => Exchange::Reductions,
+            _ if s.text.contains(".shared") || !polls.iter().any(|p| s.text.contains(p)) => Exchange::None,
+            _ => Exchange::Values,
         };
-        sites.filter(|s| s.class == SiteClass::Atomic).map(kind).max().unwrap_or(Atomics::None)
+        sites.map(kind).max().unwrap_or(Exchange::None)
     }
 }
 
 /// Whether everything that lanes first did differently can follow from the order of threads or from time.
-pub(crate) fn decides(findings: &[Finding], atomics: Atomics) -> bool {
+pub(crate) fn decides(findings: &[Finding], exchange: Exchange) -> bool {
     let shared = |f: &Finding| f.slice.iter().any(|n| n.text.contains("ld.shared"));
-    let follows = |f: &Finding| match atomics {
-        Atomics::Returning => true,
-        Atomics::Reductions => f.kind == FindingKind::Value || shared(f),
-        Atomics::None => false,
+    let follows = |f: &Finding| match exchange {
+        Exchange::Values => true,
+        Exchange::Reductions => f.kind == FindingKind::Value || shared(f),
+        Exchange::None => false,
     };
     findings.iter().all(|f| f.roots == 0 || is_order(f) || follows(f))
 }
