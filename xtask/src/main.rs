@@ -224,12 +224,13 @@ fn test(args: &[String]) -> Result<()> {
     sh_with("cargo", &all, &env)
 }
 
-/// Builds everything that the tests build, with the same features. Returns the folder of the programs.
+/// Builds everything that the tests build, and the native module of the Python package, with the same
+/// features. Returns the folder of the programs.
 ///
 /// # Errors
 /// When something does not compile.
 pub fn built() -> Result<std::path::PathBuf> {
-    sh("cargo", &[&["test", "--quiet", "--no-run"], &FULL[..]].concat())?;
+    sh("cargo", &[&["build", "--quiet"], &FULL[..], &["--lib", "--bins", "--tests", "--examples"]].concat())?;
     Ok(readme::target_dir().join("debug"))
 }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::setup::Tools;
-use crate::{FULL, root, sh, sh_with, text};
+use crate::{root, sh, sh_with, text};
 
 /// The folder of the package.
 const PACKAGE: &str = "crates/python";
@@ -100,8 +100,7 @@ fn maturin(tools: &Tools, options: &[&str], path: &str) -> Result<PathBuf> {
 
 /// Packs the wheel from what the tests build. Returns its path.
 fn quick(tools: &Tools) -> Result<PathBuf> {
-    sh("cargo", &[&["build", "--quiet"], &FULL[..], &["--lib", "--bins", "--tests"]].concat())?;
-    let built = crate::readme::target_dir().join("debug");
+    let built = crate::built()?;
     carry(&built)?;
     let native = built.join("_native.abi3.so");
     fs::copy(built.join("lib_native.so"), &native).context("the native module is not built")?;

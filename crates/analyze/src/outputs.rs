@@ -441,20 +441,12 @@ impl LaunchReport {
         if !self.findings.iter().all(without_effect) {
             return;
         }
-        let at = self.findings.first().and_then(Finding::location);
-        let at = at.map_or_else(String::new, |l| {
-            let file = l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file);
-            format!(", first at {file}:{}", l.line)
-        });
-        let n = self.differing.lanes;
+        let (n, at) = self.take_findings();
         self.notes.push(format!(
             "two builds: {n} {} a condition on one side alone{at}, and nothing follows from it. The outputs \
              agree, so it is no difference (--strict counts it)",
             if n == 1 { "thread evaluates" } else { "threads evaluate" },
         ));
-        self.findings.clear();
-        self.findings_total = 0;
-        self.differing = Default::default();
         self.conclude();
     }
 

@@ -18,18 +18,12 @@ use crate::report::{
     Cause, CauseClass, CausePlace, Finding, FindingKind, LaunchPart, LaunchReport, ORDER_ADVICE,
 };
 
-/// What a value depends on that is a matter of order or time, as instructions or registers are written.
-const SOURCES: [&str; 9] = [
-    "atom.",
-    "ld.volatile",
-    "ld.acquire",
-    "ld.relaxed",
-    "mbarrier.try_wait",
-    "mbarrier.test_wait",
-    "%clock",
-    "%globaltimer",
-    "activemask",
-];
+/// Loads of values that other threads publish, as instructions are written.
+const POLLS: [&str; 3] = ["ld.volatile", "ld.acquire", "ld.relaxed"];
+
+/// What else a value depends on that is a matter of order or time, as instructions or registers are written.
+const SOURCES: [&str; 6] =
+    ["atom.", "mbarrier.try_wait", "mbarrier.test_wait", "%clock", "%globaltimer", "activemask"];
 
 /// What threads of the one build that both sides run exchange in no fixed order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,11 +42,10 @@ pub(crate) enum Exchange {
 impl Exchange {
     /// What code with these sites exchanges.
     pub(crate) fn of<'a>(sites: impl Iterator<Item = &'a Site>) -> Exchange {
-        let polls = ["ld.volatile", "ld.relaxed", "ld.acquire"];
         let kind = |s: &Site| match s.class {
             SiteClass::Atomic if s.text.contains("atom.") => Exchange::Values,
             SiteClass::Atomic => Exchange::Reductions,
-            _ if s.text.contains(".shared") || !polls.iter().any(|p| s.text.contains(p)) => Exchange::None,
+            _ if s.text.contains(".shared") || !has_any(&s.text, &POLLS) => Exchange::None,
             _ => Exchange::Values,
         };
         sites.map(kind).max().unwrap_or(Exchange::None)
@@ -70,9 +63,15 @@ pub(crate) fn decides(findings: &[Finding], exchange: Exchange) -> bool {
     findings.iter().all(|f| f.roots == 0 || is_order(f) || follows(f))
 }
 
-/// Whether a finding is the value that an atomic returned, or follows in registers from one of [`SOURCES`].
+/// Whether a text has one of these parts.
+fn has_any(text: &str, parts: &[&str]) -> bool {
+    parts.iter().any(|p| text.contains(p))
+}
+
+/// Whether a finding is the value that an atomic returned, or follows in registers from one of [`POLLS`] or
+/// [`SOURCES`].
 fn is_order(f: &Finding) -> bool {
-    let source = |text: &str| SOURCES.iter().any(|s| text.contains(s));
+    let source = |text: &str| has_any(text, &POLLS) || has_any(text, &SOURCES);
     let of_atomic = f.shown().is_some_and(|s| s.class == SiteClass::Atomic);
     f.kind == FindingKind::Value && of_atomic || f.slice.iter().any(|n| source(&n.text))
 }
@@ -94,7 +93,7 @@ impl LaunchReport {
     /// Removes the findings, since only the order of threads explains them and the outputs agree. A note says
     /// what there was, and `why` it does not count. The verdict is computed again.
     pub fn accept_order(&mut self, why: &str) {
-        let what = self.take_findings();
+        let what = self.take_different_behaviour();
         let end = "The outputs agree, so it is no difference (--strict counts it)";
         self.notes.push(format!("{what}: {why}. {end}"));
         self.conclude();
@@ -106,7 +105,7 @@ impl LaunchReport {
         if self.findings_total == 0 || !self.order || self.outputs_agree() {
             return;
         }
-        let what = self.take_findings();
+        let what = self.take_different_behaviour();
         let why = "the order or the timing of threads can decide there, and what the launch left is not known \
                    (--digest compares all launches)";
         self.gaps.push(format!("{what}: {why}"));
@@ -114,16 +113,22 @@ impl LaunchReport {
     }
 
     /// Removes the findings. Returns what there was, in words.
-    fn take_findings(&mut self) -> String {
+    fn take_different_behaviour(&mut self) -> String {
+        let (n, at) = self.take_findings();
+        let behave = if n == 1 { "thread behaves" } else { "threads behave" };
+        format!("{n} {behave} differently{at}")
+    }
+
+    /// Removes the findings. Returns the number of threads that they concern, and where the first one is, as
+    /// ", first at a.cu:3".
+    pub(crate) fn take_findings(&mut self) -> (u64, String) {
         let at = self.findings.first().and_then(Finding::location);
         let at = at.map(|l| {
             format!(", first at {}:{}", l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file), l.line)
         });
-        let n = std::mem::take(&mut self.differing).lanes;
         self.findings.clear();
         self.findings_total = 0;
-        let behave = if n == 1 { "thread behaves" } else { "threads behave" };
-        format!("{n} {behave} differently{}", at.unwrap_or_default())
+        (std::mem::take(&mut self.differing).lanes, at.unwrap_or_default())
     }
 
     /// Adds a cause: two schedules of one launch, in which the checks find no error, leave other outputs.

@@ -107,6 +107,11 @@ pub fn warp_size(module: &Module) -> WarpSize {
     WarpSize::of(module.warp_lanes.into()).unwrap_or_default()
 }
 
+/// Size of the warps that run these functions, which are of one module.
+pub fn warp_size_of(bodies: &[&Body<'_>]) -> WarpSize {
+    bodies.first().map(|b| warp_size(b.module)).unwrap_or_default()
+}
+
 impl<'a> Body<'a> {
     /// Prepares function `id` of `module`.
     pub fn of(module: &'a Module, id: FuncId) -> Body<'a> {

@@ -67,7 +67,7 @@ pub(crate) fn marks(
     let mut layout = Layout {
         form: marking.form,
         lanes: marking.lanes,
-        warp_size: bodies.first().map(|b| body::warp_size(b.module)).unwrap_or_default(),
+        warp_size: body::warp_size_of(bodies),
         ..Layout::default()
     };
     let mut known: HashMap<Key, u32> = HashMap::new();

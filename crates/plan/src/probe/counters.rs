@@ -102,7 +102,7 @@ fn pack(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Prob
             *most = most.zip(here).map(|(a, b)| a.max(b));
         }
     }
-    let size = bodies.first().map(|b| body::warp_size(b.module)).unwrap_or_default();
+    let size = body::warp_size_of(bodies);
     let small = |n: usize| most[n].is_some_and(|most| most < 1 << PackedCounters::small(size));
     let (packed, others): (Vec<usize>, Vec<usize>) = (0..most.len()).partition(|n| small(*n));
     let widest = packed.iter().filter_map(|n| most[*n]).max().unwrap_or_default();

@@ -88,7 +88,7 @@ impl CapturedPair {
     /// Adds the outputs to the report of the launch, and computes its verdict again.
     pub(super) fn add_to(&self, launch: &mut LaunchReport, options: &CompareOptions) {
         name_differences(launch, &self.jobs);
-        launch.order &= same_memory(&self.jobs);
+        launch.order = launch.order && same_memory(&self.jobs);
         let [a, b] = &self.outputs;
         let compared = compare_outputs(&self.jobs, [a, b], options.tolerance);
         add_outputs(launch, compared.into_iter().map(|(output, _)| output).collect());
@@ -105,10 +105,8 @@ impl CapturedPair {
 /// Gives the differences of a launch the names of the launch files. An address is no difference if the same
 /// memory lies behind it.
 fn name_differences(launch: &mut LaunchReport, jobs: &[Job; 2]) {
-    let behind = |side: usize, name: &str| {
-        let arg = jobs[side].args.iter().find(|arg| arg.name == name)?;
-        if let ArgValue::Buffer(buffer) = &arg.value { Some(buffer.bytes()) } else { None }
-    };
+    let behind =
+        |side: usize, name: &str| memory(&jobs[side].args.iter().find(|arg| arg.name == name)?.value);
     for difference in &mut launch.differences {
         difference.name = short_name(&launch.kernel, &difference.name).to_owned();
     }
@@ -121,11 +119,13 @@ fn name_differences(launch: &mut LaunchReport, jobs: &[Job; 2]) {
 /// Whether both sides began with the same memory behind their pointers. Otherwise the order of threads is not
 /// all that decides.
 fn same_memory([a, b]: &[Job; 2]) -> bool {
-    let buffers = |job: &'_ Job| -> Vec<_> {
-        let bytes = |value: &ArgValue| if let ArgValue::Buffer(b) = value { Some(b.bytes()) } else { None };
-        job.args.iter().map(|arg| bytes(&arg.value)).collect()
-    };
-    buffers(a) == buffers(b)
+    a.args.len() == b.args.len()
+        && a.args.iter().zip(&b.args).all(|(x, y)| memory(&x.value) == memory(&y.value))
+}
+
+/// The bytes of the memory that an argument points to, before the launch.
+fn memory(value: &ArgValue) -> Option<Vec<u8>> {
+    if let ArgValue::Buffer(buffer) = value { Some(buffer.bytes()) } else { None }
 }
 
 /// A captured launch, and what it left on the GPU.

@@ -25,7 +25,7 @@ use prlx_isa::view::{Class, FunctionKind};
 use crate::lang::{Clause, Script};
 use compile::ClauseCompiler;
 use prlx_plan::code::Stmt;
-use prlx_plan::function::body::{Body, warp_size};
+use prlx_plan::function::body::{Body, warp_size_of};
 use prlx_plan::function::wgmma::WgmmaHazards;
 use prlx_plan::{
     Action, At, BoundProbe, Insertion, ProbeProgram, ProbeState, SharedVariable, ThreadVariable, Unavailable,
@@ -61,7 +61,7 @@ fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize) -> bool) -
     tables.settle();
     let (insertions, missed, idle) = all(&mut tables);
     let once: Vec<bool> = (0..script.records.len()).map(|record| once(&insertions, bodies, record)).collect();
-    let size = bodies.first().map(|b| warp_size(b.module)).unwrap_or_default();
+    let size = warp_size_of(bodies);
     let (tables, layouts, records) = tables.finish(script, &once, size);
     let (own, others): (Vec<_>, Vec<_>) = script.vars.iter().partition(|v| v.of == VariableScope::Thread);
     let vars =
