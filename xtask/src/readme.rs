@@ -26,12 +26,13 @@ const CLOSE: &str = "<!-- end -->";
 /// Rewrites the pages, or checks them.
 pub fn run(args: &[String]) -> Result<()> {
     let check = args.iter().any(|a| a == "--check");
-    // As README.md has it: without a package or features. A check compiles the same code if it changed, but
+    // As README.md has it: without a package or features. A check lints the same code if it changed, but
     // leaves the optimised program to users and benchmarks: the output is that of the program of the tests.
     let prlx = if check {
         let mut inputs = Inputs::new("README.md's first command");
         ["crates/cli", "crates/preload"].iter().try_for_each(|folder| inputs.program(folder))?;
-        stamps::unless_passed("first-command", &inputs, || crate::sh("cargo", &["check", "--quiet"]))?;
+        let lint = || crate::sh("cargo", &["clippy", "--quiet", "--", "--deny", "warnings"]);
+        stamps::unless_passed("first-command", &inputs, lint)?;
         crate::built()?.join("prlx")
     } else {
         crate::sh("cargo", &["run", "--release", "--quiet", "--", "--version"])?;

@@ -1,6 +1,6 @@
 //! Shows a report in the ways that options ask for: as text or JSON, in files, in the terminal viewer.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -55,7 +55,8 @@ pub fn open_viewer(
     #[cfg(feature = "tui")]
     {
         use prlx_analyze::view::PathViewOptions;
-        if !io::IsTerminal::is_terminal(&io::stdout()) || !io::IsTerminal::is_terminal(&io::stdin()) {
+        use std::io::{IsTerminal, stdin, stdout};
+        if !stdout().is_terminal() || !stdin().is_terminal() {
             anyhow::bail!("--tui needs a terminal; --html FILE writes a page");
         }
         let options = PathViewOptions { before: 2000, after: 8000, ..PathViewOptions::default() };
