@@ -212,6 +212,11 @@ const FULL: [&str; 3] = ["--workspace", "--features", "prlx-cli/full"];
 fn test(args: &[String]) -> Result<()> {
     let mut all = vec!["test"];
     all.extend(FULL);
+    // No page of the documentation has code that rustdoc tests, and looking for it takes a while.
+    let chosen = |arg: &String| ["--test", "--lib", "--bin", "--doc", "--example"].contains(&arg.as_str());
+    if !args.iter().any(chosen) {
+        all.extend(["--lib", "--bins", "--tests"]);
+    }
     all.extend(args.iter().map(String::as_str));
     let mut env = Vec::new();
     let tools = setup::Tools::find();

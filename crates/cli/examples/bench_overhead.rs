@@ -120,8 +120,7 @@ fn cost(job: &Job, level: Level, elide: bool) -> Result<Cost> {
     };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
     let small = job.config.grid.volume() < 1024;
-    let options =
-        RecordOptions { pool: if small { 32 << 20 } else { 512 << 20 }, run_original: true, hooks: false };
+    let options = RecordOptions { pool: if small { 32 << 20 } else { 512 << 20 }, run_original: true };
     let mut cost = Cost {
         module: (instructions(&rewrite.module), instructions(&prlx_isa::ptx::read(&rewrite.text).0)),
         ran: (0, 0),
@@ -129,7 +128,7 @@ fn cost(job: &Job, level: Level, elide: bool) -> Result<Cost> {
     };
     for _ in 0..3 {
         let mut device = Timed::default();
-        let done = prlx_driver::record(&mut device, &rewrite.text, &rewrite.plan, job, &options)?;
+        let done = prlx_driver::record(&mut device, Some(&rewrite.text), &rewrite.plan, job, &options)?;
         let ([after, before], Some(bare), None) = (device.launches.as_slice(), &done.original, &done.fault)
         else {
             bail!("did not run twice: {:?}", done.fault);

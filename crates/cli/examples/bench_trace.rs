@@ -103,7 +103,7 @@ fn recorded(job: &Job, level: Level, elide: bool) -> Result<Trace> {
         window: None,
     };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))?;
-    let options = RecordOptions { pool: 512 << 20, run_original: true, hooks: false };
+    let options = RecordOptions { pool: 512 << 20, run_original: true };
     let recorded = record(&mut Emulator::default(), &rewrite.text, &rewrite.plan, job, &options)?;
     let changed = recorded.original.as_ref().map_or(&[][..], |b| &b.changed);
     let dropped = recorded.recording.launch.totals.dropped;

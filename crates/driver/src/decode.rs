@@ -10,12 +10,16 @@
 //!
 //! # Limitations
 //! - Garbage that looks like elements is decoded as elements.
+//! - A row without elements ends what is read of its chunk. Elements behind it are not noticed.
 //! - Two events more than 2^31 clocks apart, with no event between them, may be put in the wrong order.
 
+use std::ops::Range;
+
+use crate::record::launches::KeptWarps;
 use crate::workers::WORKERS;
 use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
-use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpSize, WarpStream};
+use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
 
 /// Maximum number of complaints that are kept.
 const COMPLAINTS: usize = 16;
@@ -85,39 +89,70 @@ pub struct LaunchBuffers<'a> {
     pub sites: usize,
 }
 
-/// Decoded streams of a launch, with totals.
-#[derive(Clone, PartialEq, Debug, Default)]
+/// Decoded streams of a launch, with totals. Warps that the recording does not keep are not part of it.
+#[derive(Clone, Debug, Default)]
 pub struct DecodedStreams {
-    /// One stream for each warp that has heads.
-    pub warps: Vec<WarpStream>,
+    /// The streams of the warps that have heads, compressed.
+    pub streams: Streams,
     /// Number of decoded elements: words, checkpoints, events or operand records.
     pub recorded: u64,
     /// Number of lost elements.
     pub dropped: u64,
-    /// Bytes of the pool that the launch used.
+    /// Bytes of the pool that the launch used, for all of its warps.
     pub bytes: u64,
     /// Faults found in the bytes. Empty unless a kernel was stopped or PRLX has a bug.
     pub damage: Vec<String>,
 }
 
-/// Decodes the streams of all warps of a launch.
-pub fn decode_launch(pool: &mut Pool<'_>, memory: LaunchBuffers<'_>) -> DecodedStreams {
+/// Decodes the streams of the warps of a launch that `kept` keeps, and compresses them.
+pub(crate) fn decode_launch(
+    pool: &mut Pool<'_>,
+    memory: LaunchBuffers<'_>,
+    kept: &KeptWarps<'_>,
+) -> DecodedStreams {
     let per_warp = pool.shape.heads(pool.warp_size) as usize * Head::SIZE;
     let before = pool.taken;
     // Which chain gets a contested chunk depends on the order of the warps. The content does not, so it is
     // decoded in parallel.
     let all = memory.heads.chunks_exact(per_warp.max(1)).enumerate();
-    let found: Vec<WarpChunks<'_>> =
-        all.map(|(i, heads)| pool.find(WarpId(memory.first_warp + i as u64), i, heads)).collect();
-    let reader = WarpDecoder { level: pool.level, warp_size: pool.warp_size, memory };
+    let mut chains = Chains::default();
+    let most_elements = pool.shape.chunk() / pool.shape.element;
+    let mut frames: Vec<Vec<WarpChunks>> = Vec::new();
+    let mut elements = 0;
+    for (i, heads) in all {
+        let warp = WarpId(memory.first_warp + i as u64);
+        let before = chains.chunks.len();
+        let found = pool.find(warp, i, heads, &mut chains);
+        if !kept.takes(warp) {
+            continue;
+        }
+        let own = (chains.chunks.len() - before) as u64 * most_elements;
+        match frames.last_mut() {
+            Some(frame) if frame.len() < StreamFrame::WARPS && elements + own <= StreamFrame::ELEMENTS => {
+                frame.push(found);
+                elements += own;
+            }
+            _ => {
+                frames.push(vec![found]);
+                elements = own;
+            }
+        }
+    }
+    let reader = WarpDecoder { level: pool.level, warp_size: pool.warp_size, chains, memory, kept };
     let bytes = (pool.taken - before) * pool.shape.chunk();
+    let work = bytes as usize + memory.heads.len() + memory.finals.len();
+    let mut first = 0;
+    let frames = frames.into_iter().map(|frame| {
+        first += frame.len();
+        (first - frame.len(), frame)
+    });
     let mut decoded = DecodedStreams { bytes, ..DecodedStreams::default() };
     let mut complaints = Complaints::default();
-    for (stream, more) in WORKERS.map(found, bytes as usize, |found| reader.warp(found)) {
-        decoded.recorded += stream.lanes.elements();
-        decoded.dropped = decoded.dropped.saturating_add(stream.dropped);
-        decoded.warps.push(stream);
-        complaints.add(more);
+    for frame in WORKERS.map(frames.collect(), work, |(first, frame)| reader.frame(first, frame)) {
+        decoded.recorded += frame.recorded;
+        decoded.dropped = decoded.dropped.saturating_add(frame.dropped);
+        complaints.add(frame.complaints);
+        decoded.streams.push(frame.frame);
     }
     let more = complaints.count - complaints.damage.len();
     decoded.damage = complaints.damage;
@@ -147,24 +182,52 @@ impl Complaints {
     }
 }
 
+/// The chains of a launch. Two lists for all of them take less time than a list for each warp.
+#[derive(Default)]
+struct Chains<'a> {
+    /// Chunks of all chains, one chain after the other.
+    chunks: Vec<&'a [u8]>,
+    /// Where each chain ends in `chunks`, by head.
+    ends: Vec<usize>,
+}
+
+impl<'a> Chains<'a> {
+    /// The chunks of a chain; none if there is no such chain.
+    fn chunks(&self, chain: usize) -> &[&'a [u8]] {
+        let end = |chain: usize| self.ends.get(chain).copied();
+        let start = chain.checked_sub(1).and_then(end).unwrap_or_default();
+        end(chain).and_then(|end| self.chunks.get(start..end)).unwrap_or_default()
+    }
+}
+
 /// Chunks of one warp's streams.
-struct WarpChunks<'a> {
+struct WarpChunks {
     warp: WarpId,
     /// Position of the warp among the warps of the launch.
     index: usize,
-    /// Chunks of each chain, by head.
-    chains: Vec<Vec<&'a [u8]>>,
+    /// The warp's chains in the list of the launch, by head.
+    chains: Range<usize>,
     dropped: u64,
     /// Whether elements are missing.
     lost: bool,
     complaints: Complaints,
 }
 
-/// Decodes the streams of one launch, a warp at a time.
+/// Decodes the streams of one launch, a frame at a time.
 struct WarpDecoder<'p> {
     level: Level,
     warp_size: WarpSize,
+    chains: Chains<'p>,
     memory: LaunchBuffers<'p>,
+    kept: &'p KeptWarps<'p>,
+}
+
+/// The decoded warps of one frame.
+struct DecodedFrame {
+    frame: StreamFrame,
+    recorded: u64,
+    dropped: u64,
+    complaints: Complaints,
 }
 
 /// Which chain owns a chunk.
@@ -179,32 +242,35 @@ enum ChunkState {
 }
 
 impl<'a> Pool<'a> {
-    /// Finds the chunks of a warp's streams.
-    fn find(&mut self, warp: WarpId, index: usize, heads: &[u8]) -> WarpChunks<'a> {
+    /// Finds the chunks of a warp's streams, and appends them to `chains`.
+    fn find(&mut self, warp: WarpId, index: usize, heads: &[u8], chains: &mut Chains<'a>) -> WarpChunks {
+        let first = chains.ends.len();
         let mut found = WarpChunks {
             warp,
             index,
-            chains: Vec::new(),
+            chains: first..first,
             dropped: 0,
             lost: false,
             complaints: Complaints::default(),
         };
         for head in heads.chunks_exact(Head::SIZE).filter_map(Head::read) {
             found.dropped = found.dropped.saturating_add(head.dropped);
-            let chain = self.chain(head.first, &mut found);
-            found.chains.push(chain);
+            self.chain(head.first, &mut found, &mut chains.chunks);
+            chains.ends.push(chains.chunks.len());
         }
+        found.chains.end = chains.ends.len();
         if self.level == Level::Operands {
             found.dropped = found.dropped.div_ceil(OPERAND_ELEMENTS);
         }
         found
     }
 
-    /// Follows the links from the chunk at `first`.
-    fn chain(&mut self, first: u64, found: &mut WarpChunks<'_>) -> Vec<&'a [u8]> {
-        let (mut chain, warp) = (Vec::new(), found.warp);
+    /// Follows the links from the chunk at `first`, and appends the chunks to `chain`.
+    fn chain(&mut self, first: u64, found: &mut WarpChunks, chain: &mut Vec<&'a [u8]>) {
+        let warp = found.warp;
         let size = self.shape.chunk() as usize;
         let mut at = first;
+        let mut allowed = ChunkState::First;
         while at != 0 && at != self.bucket {
             let Some(index) = self.chunk(at) else {
                 found
@@ -213,7 +279,6 @@ impl<'a> Pool<'a> {
                 found.lost = true;
                 break;
             };
-            let allowed = if chain.is_empty() { ChunkState::First } else { ChunkState::Free };
             if self.chunks[index] != allowed {
                 found.complaints.complain(|| {
                     format!("{warp}: a link leads to the chunk at {at:#x}, which is already part of a stream")
@@ -222,21 +287,36 @@ impl<'a> Pool<'a> {
                 break;
             }
             self.chunks[index] = ChunkState::Taken;
+            allowed = ChunkState::Free;
             self.taken += 1;
             let chunk = &self.bytes[index * size..][..size];
             chain.push(chunk);
             at = word(chunk, 0);
         }
         found.lost |= at != 0 && at == self.bucket;
-        chain
     }
 }
 
 impl WarpDecoder<'_> {
+    /// Decodes, digests and compresses warps. `first` is the number of kept warps before them.
+    fn frame(&self, first: usize, warps: Vec<WarpChunks>) -> DecodedFrame {
+        let (mut recorded, mut dropped, mut complaints) = (0, 0u64, Complaints::default());
+        let decode = |found| {
+            let (stream, more) = self.warp(found);
+            recorded += stream.lanes.elements();
+            dropped = dropped.saturating_add(stream.dropped);
+            complaints.add(more);
+            self.kept.digested(stream)
+        };
+        let warps: Vec<WarpStream> = warps.into_iter().map(decode).collect();
+        let frame = StreamFrame::new(first, warps);
+        DecodedFrame { frame, recorded, dropped, complaints }
+    }
+
     /// Decodes one warp. Also returns complaints about its bytes.
-    fn warp(&self, found: WarpChunks<'_>) -> (WarpStream, Complaints) {
+    fn warp(&self, found: WarpChunks) -> (WarpStream, Complaints) {
         let WarpChunks { warp, index, chains, mut dropped, mut lost, mut complaints } = found;
-        let chunks = chains.first().map_or(&[][..], |c| &c[..]);
+        let chunks = if chains.is_empty() { &[] } else { self.chains.chunks(chains.start) };
         let streams = match self.level {
             Level::Path => {
                 let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
@@ -263,7 +343,7 @@ impl WarpDecoder<'_> {
                     self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, &mut complaints, make);
                 self.drop_unknown_sites(warp, &mut lost, &mut complaints, records, ends)
             }
-            Level::Events => Lanes::Events(self.events(warp, &chains, &mut lost, &mut complaints)),
+            Level::Events => Lanes::Events(self.events(warp, chains, &mut lost, &mut complaints)),
             // A probe program has no streams.
             Level::Probe => Lanes::default(),
         };
@@ -277,10 +357,10 @@ impl WarpDecoder<'_> {
 
     /// Splits a chain that all lanes share by lane. Elements have `N` bytes; `group` of them make one item. A
     /// first element of zeros ends a lane.
-    fn lanes<const N: usize, T>(
+    fn lanes<'c, const N: usize, T>(
         &self,
         warp: WarpId,
-        chunks: &[&[u8]],
+        chunks: &[&'c [u8]],
         group: u64,
         lost: &mut bool,
         complaints: &mut Complaints,
@@ -288,28 +368,43 @@ impl WarpDecoder<'_> {
     ) -> (Vec<T>, Vec<u32>) {
         let (lanes, group) = (self.warp_size.lanes() as usize, group as usize);
         let last = group - 1;
-        let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(lanes));
-        for lane in 0..lanes {
-            let mut ended = false;
-            'lane: for chunk in chunks {
-                // An operand record has three elements. A chunk's fifteen rows hold five records, so no
-                // record spans two chunks.
-                let elements = chunk.as_chunks::<N>().0;
-                for at in (lanes..elements.len()).step_by(lanes * group) {
-                    let element = |i: usize| &elements[at + i * lanes + lane];
-                    if *element(0) == [0; N] {
-                        ended = true;
-                    } else if ended {
-                        complaints
-                            .complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
-                        *lost = true;
-                        break 'lane;
-                    } else {
-                        all.push(make([element(0), element(last.min(1)), element(last)]));
-                    }
+        // An operand record has three elements. A chunk's fifteen rows hold five records, so no record spans
+        // two chunks.
+        let rows = |chunk: &'c [u8]| chunk.as_chunks::<N>().0[lanes..].chunks_exact(lanes * group);
+        let every = u64::MAX >> (64 - lanes);
+        let (mut ended, mut late) = (0, 0);
+        let mut counts = [0; 64];
+        for chunk in chunks {
+            for row in rows(chunk) {
+                let mut elements = 0u64;
+                for (lane, element) in row[..lanes].iter().enumerate() {
+                    elements |= u64::from(*element != [0; N]) << lane;
+                }
+                late |= elements & ended;
+                ended |= !elements & every;
+                for (lane, count) in counts.iter_mut().enumerate() {
+                    *count += usize::from(!ended >> lane & 1 == 1);
+                }
+                // Most chunks are empty but for a few rows, and reading memory takes most of the time.
+                if elements == 0 {
+                    break;
                 }
             }
+        }
+        let total = counts[..lanes].iter().sum();
+        let longest = counts.iter().max().copied().unwrap_or_default();
+        let rows: Vec<_> = chunks.iter().flat_map(|chunk| rows(chunk)).take(longest).collect();
+        let (mut all, mut ends) = (Vec::with_capacity(total), Vec::with_capacity(lanes));
+        for (lane, count) in counts[..lanes].iter().enumerate() {
+            all.extend(rows[..*count].iter().map(|row| {
+                let element = |i: usize| &row[i * lanes + lane];
+                make([element(0), element(last.min(1)), element(last)])
+            }));
             ends.push(u32::try_from(all.len()).unwrap_or(u32::MAX));
+            if late >> lane & 1 == 1 {
+                complaints.complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
+                *lost = true;
+            }
         }
         (all, ends)
     }
@@ -342,7 +437,7 @@ impl WarpDecoder<'_> {
     fn events(
         &self,
         warp: WarpId,
-        chains: &[Vec<&[u8]>],
+        chains: Range<usize>,
         lost: &mut bool,
         complaints: &mut Complaints,
     ) -> Vec<Event> {
@@ -353,7 +448,7 @@ impl WarpDecoder<'_> {
         let size = Shape::of(Level::Events, self.warp_size).element as usize;
         // A row behind an event has the values of its followers.
         let each = size / Followers::MOST;
-        for (lane, chunks) in chains.iter().enumerate() {
+        for (lane, chunks) in chains.map(|chain| self.chains.chunks(chain)).enumerate() {
             let mut time: Option<(u32, i64)> = None;
             // An event and the values of its followers lie in one chunk, so the last row of a chunk can be
             // empty.

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::cuda::{self, Cuda};
 use prlx_driver::{Driver, Job};
 use prlx_emu::{Calibration, Checks, Emulator};
+use prlx_instrument::Rewrite;
 use prlx_trace::Printed;
 use prlx_trace::check::Findings;
 use prlx_trace::dataflow::DataFlow;
@@ -105,6 +106,16 @@ impl Device {
             Device::Cpu(emulator) => &mut **emulator,
             Device::Gpu(cuda) => &mut **cuda,
         }
+    }
+
+    /// Whether the device records a launch while it runs the unchanged code.
+    pub fn observes(&mut self) -> bool {
+        self.driver().info().hooks
+    }
+
+    /// What [`prlx_driver::record`] runs: the rewritten module if the user asks for it or the device needs it.
+    pub fn code_to_run<'a>(&mut self, rewrite: &'a Rewrite, rewritten: bool) -> Option<&'a str> {
+        (rewritten || !self.observes()).then_some(&rewrite.text)
     }
 
     /// Takes what the checks of the last launch found, with source lines. Empty on a device without checks.

@@ -65,19 +65,21 @@ fn take_column<const N: usize>(from: &mut Reader<'_>, n: usize) -> Result<Vec<[u
 }
 
 /// The numbers of all lanes of all warps, row by row.
-struct Rows<'a> {
+struct Rows<'a, E> {
     /// By warp: where each lane's elements end.
-    ends: &'a [Vec<u32>],
+    ends: &'a [E],
 }
 
-impl Rows<'_> {
+impl<E: AsRef<[u32]>> Rows<'_, E> {
     /// Calls `f` with the warp, the element's index in the warp's list, and whether it is the first of its
     /// row.
     fn each(&self, mut f: impl FnMut(usize, usize, bool)) {
+        // Lanes that still have elements, with the next of them and the end.
+        let mut open: Vec<(u32, u32)> = Vec::new();
         for (warp, ends) in self.ends.iter().enumerate() {
-            // Lanes that still have elements, with the next of them and the end.
+            let ends = ends.as_ref();
             let starts = std::iter::once(0).chain(ends.iter().copied());
-            let mut open: Vec<(u32, u32)> = starts.zip(ends.iter().copied()).filter(|(a, b)| a < b).collect();
+            open.extend(starts.zip(ends.iter().copied()).filter(|(a, b)| a < b));
             while !open.is_empty() {
                 for (i, (next, _)) in open.iter_mut().enumerate() {
                     f(warp, *next as usize, i == 0);
@@ -87,11 +89,11 @@ impl Rows<'_> {
             }
         }
     }
-    fn put<const N: usize>(&self, out: &mut Vec<u8>, get: impl Fn(usize, usize) -> [u8; N]) {
-        let mut column = Vec::new();
+    fn put<T, const N: usize>(&self, out: &mut Vec<u8>, lists: &[&[T]], get: impl Fn(&T) -> [u8; N]) {
+        let mut column = Vec::with_capacity(lists.iter().map(|list| list.len()).sum());
         let mut before = [0; N];
         self.each(|warp, i, first| {
-            let value = get(warp, i);
+            let value = lists.get(warp).and_then(|list| list.get(i)).map_or([0; N], &get);
             column.push(if first { value } else { xor(value, before) });
             before = value;
         });
@@ -104,7 +106,7 @@ impl Rows<'_> {
         lists: &mut [Vec<T>],
         set: impl Fn(&mut T, [u8; N]),
     ) -> Result<(), Error> {
-        let n = self.ends.iter().map(|e| e.last().map_or(0, |e| *e as usize)).sum();
+        let n = self.ends.iter().map(|e| e.as_ref().last().map_or(0, |e| *e as usize)).sum();
         let column = take_column::<N>(from, n)?;
         let mut values = column.into_iter();
         let mut before = [0; N];
@@ -125,51 +127,47 @@ fn xor<const N: usize>(mut a: [u8; N], b: [u8; N]) -> [u8; N] {
 }
 
 /// Lays the streams of warps out; `first` is the index of the first in the launch's list.
-pub fn unpacked(first: usize, warps: &[WarpStream]) -> Vec<u8> {
+pub fn unpacked<'a>(first: usize, warps: &'a [WarpStream]) -> Vec<u8> {
     let mut out = Vec::new();
     put_number(&mut out, first as u64);
     put_number(&mut out, warps.len() as u64);
     for warp in warps {
         kind(&warp.lanes).put(&mut out);
     }
-    for level in [Level::Path, Level::Fingerprint, Level::Operands] {
-        let of_level: Vec<&Lanes> = warps.iter().map(|w| &w.lanes).filter(|l| kind(l) == level).collect();
-        let ends: Vec<Vec<u32>> = of_level.iter().map(|l| ends(l).to_vec()).collect();
-        put_ends(&mut out, &ends);
-        let rows = Rows { ends: &ends };
-        match level {
-            Level::Path => rows.put(&mut out, |w, i| match of_level.get(w) {
-                Some(Lanes::Path { words, .. }) => element(words, i).to_le_bytes(),
-                _ => [0; 4],
-            }),
-            Level::Fingerprint => {
-                rows.put(&mut out, |w, i| match of_level.get(w) {
-                    Some(Lanes::Fingerprint { checkpoints, .. }) => element(checkpoints, i).to_le_bytes(),
-                    _ => [0; 8],
-                });
-                let hashes = of_level
-                    .iter()
-                    .map(|l| if let Lanes::Fingerprint { hashes, .. } = l { hashes.as_slice() } else { &[] });
-                let each: Vec<&[[u64; 4]]> = hashes.collect();
-                each.iter().for_each(|h| put_number(&mut out, h.len() as u64));
-                for hash in 0..4 {
-                    let column: Vec<[u8; 8]> =
-                        each.iter().copied().flatten().map(|h| element(h, hash).to_le_bytes()).collect();
-                    put_column(&mut out, &differences(&column));
-                }
-            }
-            _ => {
-                let record = |w: usize, i: usize| match of_level.get(w) {
-                    Some(Lanes::Operands { records, .. }) => element(records, i),
-                    _ => OperandRecord::default(),
-                };
-                rows.put(&mut out, |w, i| record(w, i).site.0.to_le_bytes());
-                rows.put(&mut out, |w, i| record(w, i).visit.to_le_bytes());
-                rows.put(&mut out, |w, i| record(w, i).values[0].to_le_bytes());
-                rows.put(&mut out, |w, i| record(w, i).values[1].to_le_bytes());
-            }
-        }
+    let of = |level| warps.iter().map(|w| &w.lanes).filter(move |l| kind(l) == level);
+    let ends = |out: &mut Vec<u8>, level| -> Vec<&[u32]> {
+        let ends: Vec<&[u32]> = of(level).map(ends).collect();
+        put_ends(out, &ends);
+        ends
+    };
+    let path = ends(&mut out, Level::Path);
+    let words = |l: &'a Lanes| -> &'a [u32] { if let Lanes::Path { words, .. } = l { words } else { &[] } };
+    let words: Vec<&[u32]> = of(Level::Path).map(words).collect();
+    Rows { ends: &path }.put(&mut out, &words, |word| word.to_le_bytes());
+    let fingerprint = ends(&mut out, Level::Fingerprint);
+    let parts = |l: &'a Lanes| match l {
+        Lanes::Fingerprint { checkpoints, hashes, .. } => (checkpoints.as_slice(), hashes.as_slice()),
+        _ => Default::default(),
+    };
+    let (checkpoints, hashes): (Vec<&[u64]>, Vec<&[[u64; 4]]>) = of(Level::Fingerprint).map(parts).unzip();
+    Rows { ends: &fingerprint }.put(&mut out, &checkpoints, |checkpoint| checkpoint.to_le_bytes());
+    hashes.iter().for_each(|h| put_number(&mut out, h.len() as u64));
+    for hash in 0..4 {
+        let hashes = hashes.iter().copied().flatten();
+        let column: Vec<[u8; 8]> =
+            hashes.map(|h| h.get(hash).copied().unwrap_or_default().to_le_bytes()).collect();
+        put_column(&mut out, &differences(&column));
     }
+    let operands = ends(&mut out, Level::Operands);
+    let records = |l: &'a Lanes| -> &'a [OperandRecord] {
+        if let Lanes::Operands { records, .. } = l { records } else { &[] }
+    };
+    let records: Vec<&[OperandRecord]> = of(Level::Operands).map(records).collect();
+    let rows = Rows { ends: &operands };
+    rows.put(&mut out, &records, |record| record.site.0.to_le_bytes());
+    rows.put(&mut out, &records, |record| record.visit.to_le_bytes());
+    rows.put(&mut out, &records, |record| record.values[0].to_le_bytes());
+    rows.put(&mut out, &records, |record| record.values[1].to_le_bytes());
     let events =
         warps.iter().filter_map(|w| if let Lanes::Events(e) = &w.lanes { Some(e.as_slice()) } else { None });
     put_events(&mut out, &events.collect::<Vec<_>>());
@@ -189,12 +187,12 @@ fn ends(lanes: &Lanes) -> &[u32] {
 }
 
 /// Numbers of lanes, then elements by lane.
-fn put_ends(out: &mut Vec<u8>, warps: &[Vec<u32>]) {
+fn put_ends(out: &mut Vec<u8>, warps: &[&[u32]]) {
     warps.iter().for_each(|ends| put_number(out, ends.len() as u64));
     let mut counts = Vec::new();
     for ends in warps {
         let starts = std::iter::once(0).chain(ends.iter().copied());
-        counts.extend(starts.zip(ends).map(|(from, to)| to.wrapping_sub(from).to_le_bytes()));
+        counts.extend(starts.zip(*ends).map(|(from, to)| to.wrapping_sub(from).to_le_bytes()));
     }
     put_column(out, &differences(&counts));
 }

@@ -58,5 +58,5 @@ pub use outputs::OutputContents;
 pub use printed::Printed;
 pub use process::Process;
 pub use table::{Table, TableContents};
-pub use trace::{Bytes, Recording, Streams, Trace};
+pub use trace::{Bytes, Recording, StreamFrame, Streams, Trace};
 pub use writer::Writer;

@@ -169,12 +169,39 @@ fn name_of(infos: &[WarpInfo]) -> String {
     format!("frame of {}", infos.first().map(|i| i.warp).unwrap_or_default())
 }
 
+/// The compressed streams of a few hundred warps. A caller that decodes many warps on several threads makes
+/// frames there, so that no thread holds the streams of all warps.
+#[derive(Debug)]
+pub struct StreamFrame {
+    infos: Vec<WarpInfo>,
+    body: Body,
+}
+
+impl StreamFrame {
+    /// The most warps that a frame should have.
+    pub const WARPS: usize = frame::WARPS;
+    /// Number of elements at which a frame should end.
+    pub const ELEMENTS: u64 = frame::ELEMENTS;
+
+    /// Compresses the streams of `warps`, which ascend. `first` is the number of warps in the frames before.
+    /// Without memory to compress them, the frame holds them as they are.
+    pub fn new(first: usize, warps: Vec<WarpStream>) -> StreamFrame {
+        let infos = infos(&warps);
+        let body = Packed::new(first, &warps).map_or(Body::Plain(warps), Body::Packed);
+        StreamFrame { infos, body }
+    }
+}
+
+/// The index entries of warps.
+fn infos(warps: &[WarpStream]) -> Vec<WarpInfo> {
+    warps.iter().map(|w| WarpInfo { warp: w.warp, digest: w.digest, dropped: w.dropped }).collect()
+}
+
 impl Streams {
     /// Streams of the given warps, which may be in any order.
     pub fn new(mut warps: Vec<WarpStream>) -> Streams {
         warps.sort_by_key(|w| w.warp);
-        let infos =
-            warps.iter().map(|w| WarpInfo { warp: w.warp, digest: w.digest, dropped: w.dropped }).collect();
+        let infos = infos(&warps);
         let mut frames: Vec<Frame> = Vec::new();
         let mut elements = 0;
         for (i, warp) in warps.into_iter().enumerate() {
@@ -210,15 +237,16 @@ impl Streams {
         if warps.is_empty() {
             return Ok(());
         }
-        let at = self.infos.len();
-        let packed = Packed::new(at, warps)?;
-        self.frames.push(Frame { warps: at..at + warps.len(), body: Body::Packed(packed) });
-        self.infos.extend(warps.iter().map(|w| WarpInfo {
-            warp: w.warp,
-            digest: w.digest,
-            dropped: w.dropped,
-        }));
+        let body = Body::Packed(Packed::new(self.infos.len(), warps)?);
+        self.push(StreamFrame { infos: infos(warps), body });
         Ok(())
+    }
+    /// Appends a frame. Its warps come after all others, and its `first` is their number.
+    pub fn push(&mut self, frame: StreamFrame) {
+        let at = self.infos.len();
+        let warps = at..at + frame.infos.len();
+        self.frames.push(Frame { warps, body: frame.body });
+        self.infos.extend(frame.infos);
     }
     /// Streams in the form that files have. Each frame has its number of warps; together these are `infos`.
     pub(crate) fn packed(infos: Vec<WarpInfo>, frames: Vec<(usize, Option<Packed>)>) -> Streams {

@@ -293,7 +293,7 @@ impl Walk<'_> {
             self.order(pair, [&a, &b]);
             return true;
         }
-        self.leftover(pair, [&a, &b], [only_a, only_b]);
+        self.leftover(pair, p, [&a, &b], [only_a, only_b]);
         true
     }
     /// Pairs the addends that the same thread adds at the same place; `None` if some have no partner.
@@ -395,7 +395,7 @@ impl Walk<'_> {
         }
     }
     /// Addends that only one side has: those of the same origin belong together.
-    fn leftover(&mut self, pair: usize, sums: [&Sum; 2], only: [Vec<usize>; 2]) {
+    fn leftover(&mut self, pair: usize, p: &Pair, sums: [&Sum; 2], only: [Vec<usize>; 2]) {
         let terms = |s: usize| -> Vec<&Term> { only[s].iter().map(|&i| &sums[s].terms[i]).collect() };
         let [mut a, mut b] = [terms(0), terms(1)];
         let mut pairs = Vec::new();
@@ -414,8 +414,13 @@ impl Walk<'_> {
         let extra = [(0, &a[rest..]), (1, &b[rest..])];
         for (side, list) in extra {
             let Some(term) = list.iter().min_by_key(|t| self.flows[side].order(t.at)) else { continue };
+            // The other side's thread may add it too, but after the sum was read.
+            let word = match &p.sources[1 - side] {
+                Source::Memory(word) if sums[side].atomic => Some(word),
+                _ => None,
+            };
             let is_missing =
-                self.same_geometry && self.code.similar && self.missing(pair, side, term.at, None);
+                self.same_geometry && self.code.similar && self.missing(pair, side, term.at, word);
             if !is_missing {
                 let mut places = [None, None];
                 places[side] = Some(term.at);

@@ -95,7 +95,7 @@ pub fn record_in(job: &Job, text: &str, plan: &Plan, pool: u64) -> Result<Run, B
     let mut device = emulator();
     let done = prlx_driver::record(
         &mut device,
-        text,
+        Some(text),
         plan,
         job,
         &RecordOptions { pool, ..RecordOptions::default() },

@@ -22,41 +22,45 @@ use crate::digest;
 use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleCode, Observed};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
-use crate::record::launches::{cta_warps, recording, records, tables, wanted};
+use crate::record::launches::{KeptWarps, cta_warps, recording, records, tables, wanted};
 use crate::record::memory::DeviceAllocations;
 use crate::record::options::{OriginalRun, RecordOptions, Recorded};
 use crate::run::{PreparedJob, outputs, prepare};
 
-/// Runs `text`, the job's module with `plan` inserted, and reads back what it recorded.
+/// Runs a job and returns what its launch recorded.
+///
+/// `rewritten` is the job's module with `plan` inserted. Without it, the device performs the plan's actions
+/// itself while it runs the unchanged module ([`Driver::observe`]).
 ///
 /// # Errors
-/// If the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that
-/// faults or hangs is not an error here: see [`Launch::fault`].
+/// If the kernel is not instrumented or not supported, the device cannot observe and gets no rewritten module,
+/// memory is short, or the device fails. A kernel that faults or hangs is not an error here: see
+/// [`Launch::fault`].
 pub fn record(
     driver: &mut dyn Driver,
-    text: &str,
+    rewritten: Option<&str>,
     plan: &Plan,
     job: &Job,
     options: &RecordOptions,
 ) -> Result<Recorded, Error> {
     let kernel = kernel(plan, job, driver.info().warp_size)?;
-    let options = &RecordOptions { hooks: options.hooks && driver.info().hooks, ..*options };
-    let text = if options.hooks { &job.text } else { text };
-    let loaded = if options.hooks {
-        driver.load(ModuleCode::Ptx(text))
-    } else {
-        driver.load_rewritten(text, plan, &job.text)
+    let module = match rewritten {
+        Some(text) => driver
+            .load_rewritten(text, plan, &job.text)
+            .map_err(|e| Error { message: format!("instrumented: {}", e.message), ..e })?,
+        None => driver.load(ModuleCode::Ptx(&job.text))?,
     };
-    let module = loaded.map_err(|e| Error {
-        message: format!("{}{}", if options.hooks { "" } else { "instrumented: " }, e.message),
-        ..e
-    })?;
     let prepared = prepare(driver, job);
-    let hidden = if options.hooks { 0 } else { HiddenParameter::default().to_bytes().len() };
+    let hidden = rewritten.map_or(0, |_| HiddenParameter::default().to_bytes().len());
     let recorded = prepared.and_then(|mut prepared| {
         let mut held = DeviceAllocations::default();
         let result = prepared.begin(driver, job, module, hidden).and_then(|()| {
-            LaunchRecorder { driver, plan, job, prepared: &prepared, kernel }.run(module, options, &mut held)
+            LaunchRecorder { driver, plan, job, prepared: &prepared, kernel }.run(
+                module,
+                rewritten.is_some(),
+                options,
+                &mut held,
+            )
         });
         let released = held.release(driver).and(prepared.release(driver));
         // After a fault the device may refuse every call. What was read before is still valid.
@@ -96,13 +100,16 @@ impl LaunchRecorder<'_> {
     fn run(
         &mut self,
         module: crate::ModuleHandle,
+        rewritten: bool,
         options: &RecordOptions,
         held: &mut DeviceAllocations,
     ) -> Result<Recorded, Error> {
         let mut launch = Launch { args: self.args(), ..self.launch() };
-        let LaunchResult { decoded, tallies, tracks, left_out, ended, unfinished } = match options.hooks {
-            true => self.observed(module)?,
-            false => self.instrumented(module, &launch, options.pool, held)?,
+        let basis = digest::Basis::new(&self.plan.module, launch.kernel);
+        let kept = KeptWarps::new(self.plan, &basis, &launch);
+        let LaunchResult { decoded, tallies, tracks, left_out, ended, unfinished } = match rewritten {
+            false => self.observed(module, &kept)?,
+            true => self.instrumented(module, &launch, options.pool, held, &kept)?,
         };
         let (stats, fault) = match ended {
             Ok(stats) => (stats, None),
@@ -133,8 +140,7 @@ impl LaunchRecorder<'_> {
             tracks,
             left_out,
         });
-        let basis = digest::Basis::new(&self.plan.module, launch.kernel);
-        let (recording, damage) = recording(self.plan, &basis, launch, decoded);
+        let (recording, damage) = recording(&kept, launch, decoded);
         let outputs = outputs(self.job, contents);
         Ok(Recorded { recording, outputs, stats, tallies, marks, original, fault, damage })
     }
@@ -167,13 +173,14 @@ impl LaunchRecorder<'_> {
         launch: &Launch,
         pool: u64,
         held: &mut DeviceAllocations,
+        kept: &KeptWarps<'_>,
     ) -> Result<LaunchResult, Error> {
         let context = self.context(launch, pool, held)?;
         let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
         let params = with_hidden_parameter(&self.prepared.params, &context.hidden_parameter(at));
         let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
-        let decoded = match self.read_streams(launch, &context) {
+        let decoded = match self.read_streams(launch, &context, kept) {
             // A device may refuse to be read after a fault. Then the fault is all that is known.
             Err(_) if ended.is_err() => DecodedStreams::default(),
             decoded => decoded?,
@@ -191,19 +198,17 @@ impl LaunchRecorder<'_> {
     }
 
     /// Runs the original code while the device performs the plan's actions itself.
-    fn observed(&mut self, module: crate::ModuleHandle) -> Result<LaunchResult, Error> {
+    fn observed(&mut self, module: crate::ModuleHandle, kept: &KeptWarps<'_>) -> Result<LaunchResult, Error> {
         let (job, params) = (self.job, &self.prepared.params);
         let Some(seen) = self.driver.observe(module, &job.kernel, &job.config, params, self.plan) else {
             let what = format!("{} can't record without rewriting the code", self.driver.info().name);
             return Err(Error::new(ErrorKind::Record, what));
         };
         let Observed { streams, tallies, tracks, ended, unfinished } = seen?;
-        let recorded = streams.iter().map(|w| w.lanes.elements()).sum();
-        let decoded = DecodedStreams { warps: streams, recorded, ..DecodedStreams::default() };
         let (first, last) = wanted(&self.plan.request, &self.launch());
         let left_out = self.launch().warps() - (last - first);
         Ok(LaunchResult {
-            decoded,
+            decoded: kept.streams(streams),
             tallies,
             tracks,
             left_out,
@@ -318,7 +323,12 @@ impl LaunchRecorder<'_> {
     }
 
     /// Reads the streams back.
-    fn read_streams(&mut self, launch: &Launch, given: &Context) -> Result<DecodedStreams, Error> {
+    fn read_streams(
+        &mut self,
+        launch: &Launch,
+        given: &Context,
+        kept: &KeptWarps<'_>,
+    ) -> Result<DecodedStreams, Error> {
         if launch.level == Level::Probe {
             return Ok(DecodedStreams::default());
         }
@@ -344,7 +354,7 @@ impl LaunchRecorder<'_> {
             Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
         let sites = self.plan.module.sites.len();
         let memory = LaunchBuffers { first_warp: first, heads: &heads, finals: &finals, layout, sites };
-        Ok(decode_launch(&mut pool, memory))
+        Ok(decode_launch(&mut pool, memory, kept))
     }
 
     /// Reads the tables and records of a probe program.

@@ -6,7 +6,7 @@ use crate::workers::WORKERS;
 use prlx_plan::{Plan, ProbeState, RecordingRequest};
 use prlx_trace::launch::Launch;
 use prlx_trace::table::Row;
-use prlx_trace::{ModuleId, Recording, Streams, TableContents, WarpStream};
+use prlx_trace::{ModuleId, Recording, Streams, TableContents, WarpId, WarpStream};
 
 use crate::decode::DecodedStreams;
 use crate::digest;
@@ -28,25 +28,50 @@ pub(crate) fn cta_warps(launch: &Launch, wanted: (u64, u64)) -> u64 {
     if flat && wanted == (0, launch.warps()) { launch.warps_per_cta() } else { 0 }
 }
 
-/// Adds digests and totals to decoded streams. Also returns complaints about the recorded bytes.
+/// The warps that a recording of a launch keeps, with what their digests need.
+pub(crate) struct KeptWarps<'p> {
+    request: &'p RecordingRequest,
+    /// Whether the launch records a window.
+    window: bool,
+    /// Digest of everything else that decoding a warp reads.
+    base: u64,
+}
+
+impl<'p> KeptWarps<'p> {
+    /// `basis` is that of the launch's kernel.
+    pub fn new(plan: &'p Plan, basis: &digest::Basis, launch: &Launch) -> KeptWarps<'p> {
+        KeptWarps { request: &plan.request, window: launch.window.is_some(), base: basis.digest(launch) }
+    }
+    /// Whether the recording keeps a warp.
+    pub fn takes(&self, warp: WarpId) -> bool {
+        self.window || self.request.filter.takes_warp(warp.0)
+    }
+    /// Adds its digest to a warp.
+    pub fn digested(&self, warp: WarpStream) -> WarpStream {
+        WarpStream { digest: digest::warp(self.base, &warp), ..warp }
+    }
+    /// What [`decode_launch`](crate::decode::decode_launch) returns, of streams that need no decoding.
+    pub fn streams(&self, warps: Vec<WarpStream>) -> DecodedStreams {
+        let kept: Vec<_> = warps.into_iter().filter(|w| self.takes(w.warp)).collect();
+        let recorded = kept.iter().map(|w| w.lanes.elements()).sum();
+        let dropped = kept.iter().map(|w| w.dropped).fold(0, u64::saturating_add);
+        let warps = WORKERS.map(kept, recorded as usize * size_of::<u64>(), |warp| self.digested(warp));
+        DecodedStreams { streams: Streams::new(warps), recorded, dropped, ..DecodedStreams::default() }
+    }
+}
+
+/// Adds a launch to its decoded streams. Also returns complaints about the recorded bytes.
 pub(crate) fn recording(
-    plan: &Plan,
-    basis: &digest::Basis,
+    kept: &KeptWarps<'_>,
     mut launch: Launch,
     decoded: DecodedStreams,
 ) -> (Recording, Vec<String>) {
-    let (first, last) = wanted(&plan.request, &launch);
-    let selected = |warp: u64| launch.window.is_some() || plan.request.filter.takes_warp(warp);
-    let (kept, between): (Vec<_>, Vec<_>) = decoded.warps.into_iter().partition(|w| selected(w.warp.0));
-    let removed: u64 = between.iter().map(|w| w.lanes.elements()).sum();
-    let filtered = launch.warps() - (first..last).filter(|w| selected(*w)).count() as u64;
-    launch.totals.recorded = decoded.recorded.saturating_sub(removed);
+    let (first, last) = wanted(kept.request, &launch);
+    let taken = (first..last).filter(|w| kept.takes(WarpId(*w))).count() as u64;
+    launch.totals.recorded = decoded.recorded;
     launch.totals.dropped = decoded.dropped;
-    launch.totals.filtered_warps = filtered;
-    let base = basis.digest(&launch);
-    let digested = |warp: WarpStream| WarpStream { digest: digest::warp(base, &warp), ..warp };
-    let warps = WORKERS.map(kept, decoded.bytes as usize, digested);
-    (Recording { launch, streams: Streams::new(warps) }, decoded.damage)
+    launch.totals.filtered_warps = launch.warps() - taken;
+    (Recording { launch, streams: decoded.streams }, decoded.damage)
 }
 
 /// Contents of a module's tables after the launches with the numbers `launches.0..=launches.1`. `bytes` is a

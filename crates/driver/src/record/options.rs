@@ -16,13 +16,11 @@ pub struct RecordOptions {
     /// Whether to run the original code as well: it gives the dilation, and shows whether both runs leave the
     /// same bytes.
     pub run_original: bool,
-    /// Whether the device performs the plan's actions itself, if it can (`Driver::observe`).
-    pub hooks: bool,
 }
 
 impl Default for RecordOptions {
     fn default() -> Self {
-        RecordOptions { pool: 64 << 20, run_original: false, hooks: false }
+        RecordOptions { pool: 64 << 20, run_original: false }
     }
 }
 

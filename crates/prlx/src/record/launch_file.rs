@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, Output, RecordOptions};
-use prlx_plan::RecordingRequest;
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
@@ -128,21 +128,27 @@ pub fn record(
         bail!("--check checks the unchanged kernel: remove --rewritten");
     }
     let activity = monitor.activity(&format!("recording {} at level {}", job.name, program.level.label()));
-    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
-        .with_context(|| format!("cannot instrument {}", job.module))?;
-    filters::check_code_filters(recorder, &rewrite.plan, Some(&job.kernel))?;
+    // On several host threads, CTAs that race would leave another recording each time.
+    let threads = if on.is_gpu() { on.threads } else { Some(1) };
+    let mut device = Device::open(&DeviceOptions { threads, ..on.clone() })?;
+    let sources = |path: &str| job.source_text(path);
+    let (plan, text) = if device.observes() && !recorder.rewritten {
+        let (module, _) = prlx_isa::ptx::read(&job.text);
+        (Plan::resolve(program, &module, &job.module, &sources), None)
+    } else {
+        let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &sources)
+            .with_context(|| format!("cannot instrument {}", job.module))?;
+        (rewrite.plan, Some(rewrite.text))
+    };
+    filters::check_code_filters(recorder, &plan, Some(&job.kernel))?;
     let ctas = job.config.grid.volume();
     filters::check_ranges(recorder, ctas.saturating_mul(warps_per_cta(job)), ctas)?;
     let options = RecordOptions {
         pool: recorder.memory.unwrap_or(64) << 20,
         // Checks slow a run down, and need no second run to compare with.
         run_original: program.level != Level::Operands && on.check.is_none(),
-        hooks: !recorder.rewritten,
     };
-    // On several host threads, CTAs that race would leave another recording each time.
-    let threads = if on.is_gpu() { on.threads } else { Some(1) };
-    let mut device = Device::open(&DeviceOptions { threads, ..on.clone() })?;
-    let mut recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
+    let mut recorded = prlx_driver::record(device.driver(), text.as_deref(), &plan, job, &options)
         .with_context(|| format!("cannot record {}", job.name))?;
     drop(activity);
     let (findings, printed) = (device.findings(job), device.take_printed());
@@ -162,5 +168,5 @@ pub fn record(
         }
     }
     let outputs = std::mem::take(&mut recorded.outputs);
-    Ok(RecordedLaunch { trace: recorded.into_trace(rewrite.plan.module), findings, printed, outputs })
+    Ok(RecordedLaunch { trace: recorded.into_trace(plan.module), findings, printed, outputs })
 }

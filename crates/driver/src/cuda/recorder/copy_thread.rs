@@ -287,7 +287,7 @@ impl CopyThread {
                 // The data is in host memory, so threads that wait for it can go on.
                 self.answer(shared);
                 let copied = self.bulk.bytes().unwrap_or_default();
-                let mut bytes = Vec::new();
+                let mut bytes = std::mem::take(&mut shared.lock().spare);
                 let fits = bytes.try_reserve_exact(copied.len()).is_ok();
                 if fits {
                     bytes.extend_from_slice(copied);

@@ -145,6 +145,7 @@ impl Recorder {
             size_history: SizeHistory::default(),
             tables: Tables::default(),
             host_bytes: 0,
+            spare: Vec::new(),
             copies_requested: 0,
             copies_answered: 0,
             waited: Duration::ZERO,

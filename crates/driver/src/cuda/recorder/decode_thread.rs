@@ -29,7 +29,7 @@ use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::state::{HostTimes, Ownership, Progress};
 use crate::decode::{DecodedStreams, LaunchBuffers, Pool, decode_launch};
 use crate::digest::Basis;
-use crate::record::launches::{recording, records, wanted};
+use crate::record::launches::{KeptWarps, recording, records, wanted};
 
 pub(super) type Sink = Box<dyn FnMut(Finished) + Send>;
 
@@ -58,8 +58,12 @@ pub(super) fn run(shared: &Shared, batches: &Receiver<CopiedBatch>, mut sink: Si
         match batches.recv_timeout(IDLE) {
             Ok(batch) => {
                 let size = batch.bytes.len() as u64;
-                deliver(shared, batch, &mut known, &mut sink);
-                shared.lock().host_bytes -= size;
+                let mut bytes = deliver(shared, batch, &mut known, &mut sink);
+                bytes.clear();
+                let mut state = shared.lock();
+                state.host_bytes -= size;
+                state.spare = bytes;
+                drop(state);
                 shared.changed.notify_all();
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -107,7 +111,8 @@ pub(super) fn marks(plan: &Plan, launch: &Launch, slot: &Slot, bytes: &[u8]) -> 
     Some(Marks { module, launch: number, tracks, left_out })
 }
 
-fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &mut Sink) {
+/// Returns the memory of the batch.
+fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &mut Sink) -> Vec<u8> {
     let (pool, arena) = batch.bytes.split_at_checked(batch.pool).unwrap_or_default();
     let part = |at: u64, from: u64, bytes: u64| {
         let from = (at.wrapping_sub(batch.used).wrapping_add(from)) as usize;
@@ -135,11 +140,12 @@ fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &
         let (heads, finals) = (part(slot.heads, before.0, own.0), part(slot.finals, before.1, own.1));
         let (layout, sites) = (placed.plan.finals, placed.plan.module.sites.len());
         let start = Instant::now();
+        let kept = KeptWarps::new(&placed.plan, known.of(&placed.plan, placed.launch.kernel), &placed.launch);
         let (decoded, tallies) = match probes {
-            false => (
-                decode_launch(&mut pool, LaunchBuffers { first_warp, heads, finals, layout, sites }),
-                Vec::new(),
-            ),
+            false => {
+                let buffers = LaunchBuffers { first_warp, heads, finals, layout, sites };
+                (decode_launch(&mut pool, buffers, &kept), Vec::new())
+            }
             true => {
                 let bytes = part(slot.finals, 0, placed.launch.warps().saturating_mul(state.records.warp));
                 (DecodedStreams::default(), records(state, &placed.launch, bytes))
@@ -164,8 +170,7 @@ fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &
             };
             launch.fault = Some(Fault { kind, text, unfinished: None });
         }
-        let basis = known.of(&placed.plan, launch.kernel);
-        let (recording, damage) = recording(&placed.plan, basis, launch, decoded);
+        let (recording, damage) = recording(&kept, launch, decoded);
         let apart = start.elapsed();
         sink(Finished { recording, tallies, marks, damage, host_times: placed.host_times });
         let mut state = shared.lock();
@@ -178,4 +183,5 @@ fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &
         }
         state.progress += 1;
     }
+    batch.bytes
 }

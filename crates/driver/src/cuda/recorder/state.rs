@@ -191,6 +191,8 @@ pub(super) struct State {
     pub tables: Tables,
     /// Bytes that are copied to the host and not yet delivered.
     pub host_bytes: u64,
+    /// Memory of a delivered batch, for the next one: new memory takes longer to map than to fill.
+    pub spare: Vec<u8>,
     /// Number of requests for copies of ended launches.
     pub copies_requested: u64,
     /// Number of the last request that was answered.
