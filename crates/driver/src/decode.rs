@@ -10,16 +10,17 @@
 //!
 //! # Limitations
 //! - Garbage that looks like elements is decoded as elements.
-//! - A row without elements ends what is read of its chunk. Elements behind it are not noticed.
 //! - Two events more than 2^31 clocks apart, with no event between them, may be put in the wrong order.
 
 use std::ops::Range;
 
-use crate::record::launches::KeptWarps;
-use crate::workers::WORKERS;
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::device::{Finals, Followers, Head, Shape, WideEventRecord};
-use prlx_trace::launch::{Event, Lanes, OperandRecord};
+use prlx_trace::launch::{Event, Lanes, Launch, OperandRecord};
 use prlx_trace::{LaneMask, Level, SiteId, StreamFrame, Streams, WarpId, WarpSize, WarpStream};
+
+use crate::digest;
+use crate::workers::WORKERS;
 
 /// Maximum number of complaints that are kept.
 const COMPLAINTS: usize = 16;
@@ -102,6 +103,38 @@ pub struct DecodedStreams {
     pub bytes: u64,
     /// Faults found in the bytes. Empty unless a kernel was stopped or PRLX has a bug.
     pub damage: Vec<String>,
+}
+
+/// The warps that a recording of a launch keeps, with what their digests need.
+pub(crate) struct KeptWarps<'p> {
+    request: &'p RecordingRequest,
+    /// Whether the launch records a window.
+    window: bool,
+    /// Digest of everything else that decoding a warp reads.
+    base: u64,
+}
+
+impl<'p> KeptWarps<'p> {
+    /// `basis` is that of the launch's kernel.
+    pub fn new(plan: &'p Plan, basis: &digest::Basis, launch: &Launch) -> KeptWarps<'p> {
+        KeptWarps { request: &plan.request, window: launch.window.is_some(), base: basis.digest(launch) }
+    }
+    /// Whether the recording keeps a warp.
+    pub fn takes(&self, warp: WarpId) -> bool {
+        self.window || self.request.filter.takes_warp(warp.0)
+    }
+    /// Adds its digest to a warp.
+    pub fn digested(&self, warp: WarpStream) -> WarpStream {
+        WarpStream { digest: digest::warp(self.base, &warp), ..warp }
+    }
+    /// What [`decode_launch`] returns, of streams that need no decoding.
+    pub fn streams(&self, warps: Vec<WarpStream>) -> DecodedStreams {
+        let kept: Vec<_> = warps.into_iter().filter(|w| self.takes(w.warp)).collect();
+        let recorded = kept.iter().map(|w| w.lanes.elements()).sum();
+        let dropped = kept.iter().map(|w| w.dropped).fold(0, u64::saturating_add);
+        let warps = WORKERS.map(kept, recorded as usize * size_of::<u64>(), |warp| self.digested(warp));
+        DecodedStreams { streams: Streams::new(warps), recorded, dropped, ..DecodedStreams::default() }
+    }
 }
 
 /// Decodes the streams of the warps of a launch that `kept` keeps, and compresses them.
@@ -375,7 +408,9 @@ impl WarpDecoder<'_> {
         let (mut ended, mut late) = (0, 0);
         let mut counts = [0; 64];
         for chunk in chunks {
+            let mut from = lanes;
             for row in rows(chunk) {
+                from += row.len();
                 let mut elements = 0u64;
                 for (lane, element) in row[..lanes].iter().enumerate() {
                     elements |= u64::from(*element != [0; N]) << lane;
@@ -385,8 +420,8 @@ impl WarpDecoder<'_> {
                 for (lane, count) in counts.iter_mut().enumerate() {
                     *count += usize::from(!ended >> lane & 1 == 1);
                 }
-                // Most chunks are empty but for a few rows, and reading memory takes most of the time.
-                if elements == 0 {
+                // Most chunks are empty but for a few rows.
+                if elements == 0 && is_zero(&chunk[from * N..]) {
                     break;
                 }
             }
@@ -491,6 +526,13 @@ impl WarpDecoder<'_> {
         all.sort_by_key(|&(now, lane, _)| (now, lane));
         all.into_iter().map(|(_, _, e)| e).collect()
     }
+}
+
+/// Whether all bytes are 0.
+fn is_zero(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let rest = rest.iter().fold(0, |all, byte| all | *byte);
+    words.iter().fold(0, |all, word| all | u64::from_le_bytes(*word)) == 0 && rest == 0
 }
 
 /// Reads eight bytes at `at`; 0 past the end.

@@ -113,7 +113,7 @@ impl Device {
         self.driver().info().hooks
     }
 
-    /// What [`prlx_driver::record`] runs: the rewritten module if the user asks for it or the device needs it.
+    /// What [`prlx_driver::record`] takes: the rewritten module, if the user or the device needs it.
     pub fn code_to_run<'a>(&mut self, rewrite: &'a Rewrite, rewritten: bool) -> Option<&'a str> {
         (rewritten || !self.observes()).then_some(&rewrite.text)
     }

@@ -419,8 +419,13 @@ impl Walk<'_> {
                 Source::Memory(word) if sums[side].atomic => Some(word),
                 _ => None,
             };
-            let is_missing =
-                self.same_geometry && self.code.similar && self.missing(pair, side, term.at, word);
+            // Equal addends are interchangeable, so any of them can be the one that is too many.
+            let mut others: Vec<At> = sums[side].terms.iter().map(|t| t.at).collect();
+            others.sort_by_key(|at| self.flows[side].order(*at));
+            others.truncate(if word.is_some() { others.len() } else { 0 });
+            let is_missing = self.same_geometry
+                && self.code.similar
+                && std::iter::once(term.at).chain(others).any(|at| self.missing(pair, side, at, word));
             if !is_missing {
                 let mut places = [None, None];
                 places[side] = Some(term.at);

@@ -87,3 +87,58 @@ fn an_element_that_is_added_twice_names_its_index() {
         assert_eq!(cause["places"][1]["location"]["line"], 10, "{name}: {cause}");
     }
 }
+
+/// Each thread with an odd element takes the next place of `kept` from a counter.
+const COMPACT: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry compact(.param .u64 x, .param .u64 kept, .param .u64 count) {
+    .reg .pred %p<2>;
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<9>;
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [kept];
+    ld.param.u64 %rd3, [count];
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mad.lo.u32 %r4, %r1, %r2, %r3;
+    mul.wide.u32 %rd4, %r4, 4;
+    add.s64 %rd5, %rd1, %rd4;
+    ld.global.u32 %r5, [%rd5];
+    and.b32 %r6, %r5, 1;
+    setp.eq.u32 %p1, %r6, 0;
+    @%p1 bra DONE;
+    atom.global.add.u32 %r7, [%rd3], 1;
+    mul.wide.u32 %rd6, %r7, 4;
+    add.s64 %rd7, %rd2, %rd6;
+    st.global.u32 [%rd7], %r5;
+DONE:
+    ret;
+}
+";
+
+#[test]
+fn places_from_a_counter_differ_by_the_order_of_the_atomics() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compact");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("compact.ptx"), COMPACT).unwrap();
+    let elements = (0..512u32).map(|i| i.wrapping_mul(2_654_435_761) >> 7);
+    let elements: Vec<String> = elements.map(|e| e.to_string()).collect();
+    for (name, seed) in [("first", 0), ("second", 5)] {
+        let text = format!(
+            "module = \"compact.ptx\"\nkernel = \"compact\"\ngrid = 8\nblock = 64\nseed = {seed}\n\
+             [[arg]]\nname = \"x\"\ntype = \"u32\"\narray = [{}]\n\
+             [[arg]]\nname = \"kept\"\ntype = \"u32\"\nfill = 0\nlen = 512\nout = true\n\
+             [[arg]]\nname = \"count\"\ntype = \"u32\"\nfill = 0\nlen = 1\n",
+            elements.join(", ")
+        );
+        fs::write(folder.join(format!("{name}.toml")), text).unwrap();
+    }
+    let words = ["-q", "compare", "--json", "first.toml", "second.toml"];
+    let out = Command::new(env!("CARGO_BIN_EXE_prlx")).args(words).current_dir(&folder).output().unwrap();
+    let json: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(json["verdict"], "differs");
+    let causes = json["launches"][0]["causes"].as_array().unwrap();
+    assert!(!causes.is_empty() && causes.iter().all(|cause| cause["class"] == "order"), "{causes:#?}");
+}

@@ -17,12 +17,12 @@ use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
 use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId, WarpSize};
 
-use crate::decode::{DecodedStreams, LaunchBuffers, Pool, decode_launch};
+use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launch};
 use crate::digest;
 use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleCode, Observed};
 use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
-use crate::record::launches::{KeptWarps, cta_warps, recording, records, tables, wanted};
+use crate::record::launches::{cta_warps, recording, records, tables, wanted};
 use crate::record::memory::DeviceAllocations;
 use crate::record::options::{OriginalRun, RecordOptions, Recorded};
 use crate::run::{PreparedJob, outputs, prepare};
@@ -33,8 +33,8 @@ use crate::run::{PreparedJob, outputs, prepare};
 /// itself while it runs the unchanged module ([`Driver::observe`]).
 ///
 /// # Errors
-/// If the kernel is not instrumented or not supported, the device cannot observe and gets no rewritten module,
-/// memory is short, or the device fails. A kernel that faults or hangs is not an error here: see
+/// If the kernel is not instrumented or not supported, the device cannot observe and gets no rewritten
+/// module, memory is short, or the device fails. A kernel that faults or hangs is not an error here: see
 /// [`Launch::fault`].
 pub fn record(
     driver: &mut dyn Driver,
@@ -140,7 +140,7 @@ impl LaunchRecorder<'_> {
             tracks,
             left_out,
         });
-        let (recording, damage) = recording(&kept, launch, decoded);
+        let (recording, damage) = recording(&self.plan.request, &kept, launch, decoded);
         let outputs = outputs(self.job, contents);
         Ok(Recorded { recording, outputs, stats, tallies, marks, original, fault, damage })
     }

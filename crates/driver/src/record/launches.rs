@@ -2,14 +2,12 @@
 //!
 //! Used by the recorder of launch files and by the recorder of programs ([`crate::cuda::recorder`]).
 
-use crate::workers::WORKERS;
-use prlx_plan::{Plan, ProbeState, RecordingRequest};
+use prlx_plan::{ProbeState, RecordingRequest};
 use prlx_trace::launch::Launch;
 use prlx_trace::table::Row;
-use prlx_trace::{ModuleId, Recording, Streams, TableContents, WarpId, WarpStream};
+use prlx_trace::{ModuleId, Recording, TableContents, WarpId};
 
-use crate::decode::DecodedStreams;
-use crate::digest;
+use crate::decode::{DecodedStreams, KeptWarps};
 
 /// Range of warps that a launch records: first, and one past the last. If the filter has several ranges, this
 /// is the range from the first of them to the last, and [`recording`] removes the warps between them.
@@ -28,45 +26,14 @@ pub(crate) fn cta_warps(launch: &Launch, wanted: (u64, u64)) -> u64 {
     if flat && wanted == (0, launch.warps()) { launch.warps_per_cta() } else { 0 }
 }
 
-/// The warps that a recording of a launch keeps, with what their digests need.
-pub(crate) struct KeptWarps<'p> {
-    request: &'p RecordingRequest,
-    /// Whether the launch records a window.
-    window: bool,
-    /// Digest of everything else that decoding a warp reads.
-    base: u64,
-}
-
-impl<'p> KeptWarps<'p> {
-    /// `basis` is that of the launch's kernel.
-    pub fn new(plan: &'p Plan, basis: &digest::Basis, launch: &Launch) -> KeptWarps<'p> {
-        KeptWarps { request: &plan.request, window: launch.window.is_some(), base: basis.digest(launch) }
-    }
-    /// Whether the recording keeps a warp.
-    pub fn takes(&self, warp: WarpId) -> bool {
-        self.window || self.request.filter.takes_warp(warp.0)
-    }
-    /// Adds its digest to a warp.
-    pub fn digested(&self, warp: WarpStream) -> WarpStream {
-        WarpStream { digest: digest::warp(self.base, &warp), ..warp }
-    }
-    /// What [`decode_launch`](crate::decode::decode_launch) returns, of streams that need no decoding.
-    pub fn streams(&self, warps: Vec<WarpStream>) -> DecodedStreams {
-        let kept: Vec<_> = warps.into_iter().filter(|w| self.takes(w.warp)).collect();
-        let recorded = kept.iter().map(|w| w.lanes.elements()).sum();
-        let dropped = kept.iter().map(|w| w.dropped).fold(0, u64::saturating_add);
-        let warps = WORKERS.map(kept, recorded as usize * size_of::<u64>(), |warp| self.digested(warp));
-        DecodedStreams { streams: Streams::new(warps), recorded, dropped, ..DecodedStreams::default() }
-    }
-}
-
 /// Adds a launch to its decoded streams. Also returns complaints about the recorded bytes.
 pub(crate) fn recording(
+    request: &RecordingRequest,
     kept: &KeptWarps<'_>,
     mut launch: Launch,
     decoded: DecodedStreams,
 ) -> (Recording, Vec<String>) {
-    let (first, last) = wanted(kept.request, &launch);
+    let (first, last) = wanted(request, &launch);
     let taken = (first..last).filter(|w| kept.takes(WarpId(*w))).count() as u64;
     launch.totals.recorded = decoded.recorded;
     launch.totals.dropped = decoded.dropped;

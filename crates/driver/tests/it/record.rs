@@ -102,7 +102,7 @@ fn sized(
     });
     device.warp_size = size;
     let limit = device.limit;
-    let result = record(&mut device, "instrumented", &sized_plan(size, level), job, &options);
+    let result = record(&mut device, Some("instrumented"), &sized_plan(size, level), job, &options);
     assert!(device.memory.blocks.is_empty(), "all memory is given back");
     assert_eq!(device.limit, limit);
     result
@@ -159,13 +159,9 @@ fn what_does_not_fit_is_counted() {
             }
         }
     };
-    let r = recorded(
-        Level::Path,
-        &job(1, 64),
-        RecordOptions { pool: 2 * 2048 + 100, run_original: false, hooks: false },
-        body,
-    )
-    .unwrap();
+    let r =
+        recorded(Level::Path, &job(1, 64), RecordOptions { pool: 2 * 2048 + 100, run_original: false }, body)
+            .unwrap();
     assert_eq!(r.damage, Vec::<String>::new());
     let per_chunk = 32 * Lanes::rows();
     let totals = r.recording.launch.totals;
@@ -178,13 +174,7 @@ fn what_does_not_fit_is_counted() {
 #[test]
 fn no_pool_at_all() {
     let body: Body = |lanes| lanes.store(0, 3, &1u32.to_le_bytes());
-    let r = recorded(
-        Level::Path,
-        &job(1, 32),
-        RecordOptions { pool: 0, run_original: false, hooks: false },
-        body,
-    )
-    .unwrap();
+    let r = recorded(Level::Path, &job(1, 32), RecordOptions { pool: 0, run_original: false }, body).unwrap();
     assert_eq!((r.recording.launch.totals.recorded, r.recording.launch.totals.dropped), (0, 1));
 }
 
@@ -208,7 +198,7 @@ fn corrupt_links_end_the_stream_and_are_told() {
             memory.set(at, &to.to_le_bytes());
             Ok(LaunchStats::default())
         });
-        let r = record(&mut device, "", &plan(level), &job(1, 64), &RecordOptions::default()).unwrap();
+        let r = record(&mut device, Some(""), &plan(level), &job(1, 64), &RecordOptions::default()).unwrap();
         assert_eq!(r.damage.len(), 1, "{name}");
         let dropped: Vec<u64> = r.recording.streams.infos().map(|i| i.dropped).collect();
         assert_eq!(dropped.iter().sum::<u64>(), 1, "{name}: {dropped:?}");
@@ -254,11 +244,16 @@ fn any_garbage_is_survived() {
                     }
                     Ok(LaunchStats::default())
                 });
-            let options = RecordOptions { pool: 16_384, run_original: false, hooks: false };
+            let options = RecordOptions { pool: 16_384, run_original: false };
             device.warp_size = size;
-            let r =
-                record(&mut device, "", &sized_plan(size, level), &job(1, 2 * size.lanes() as u32), &options)
-                    .unwrap();
+            let r = record(
+                &mut device,
+                Some(""),
+                &sized_plan(size, level),
+                &job(1, 2 * size.lanes() as u32),
+                &options,
+            )
+            .unwrap();
             assert!(r.recording.launch.totals.recorded <= 16_384 / 4);
         }
     }
@@ -342,7 +337,7 @@ fn warps_of_64_lanes_have_a_word_and_a_signature_for_each_lane() {
 fn code_for_other_warps_is_refused() {
     let mut device = Fake::new(|_, _, _, _| Ok(LaunchStats::default()));
     let plan = sized_plan(WarpSize::W64, Level::Path);
-    let e = record(&mut device, "", &plan, &job(1, 32), &RecordOptions::default()).unwrap_err();
+    let e = record(&mut device, Some(""), &plan, &job(1, 32), &RecordOptions::default()).unwrap_err();
     assert_eq!(e.message, "the code is for warps of 64 lanes; the device has warps of 32");
 }
 
@@ -412,7 +407,7 @@ fn a_fault_keeps_what_was_recorded() {
         Err(Error::new(ErrorKind::Fault, "k.ptx:12: out of bounds"))
     });
     let options = RecordOptions { run_original: true, ..RecordOptions::default() };
-    let r = record(&mut device, "", &plan(Level::Path), &job(1, 32), &options).unwrap();
+    let r = record(&mut device, Some(""), &plan(Level::Path), &job(1, 32), &options).unwrap();
     assert_eq!(words(&r, 0)[0], [5]);
     assert_eq!(r.fault.unwrap().message, "k.ptx:12: out of bounds");
     let launch = &r.recording.launch;
@@ -429,7 +424,8 @@ fn a_device_that_can_not_be_read_after_a_fault() {
         memory.dead = true;
         Err(Error::new(ErrorKind::Stuck, "too many steps"))
     });
-    let r = record(&mut device, "", &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap();
+    let r =
+        record(&mut device, Some(""), &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap();
     let launch = &r.recording.launch;
     assert_eq!(launch.fault.as_ref().map(|f| f.kind), Some(FaultKind::Stuck));
     assert_eq!(
@@ -449,7 +445,7 @@ fn runs_that_leave_different_bytes_are_told() {
         Ok(LaunchStats::default())
     });
     let options = RecordOptions { run_original: true, ..RecordOptions::default() };
-    let r = record(&mut device, "", &plan(Level::Path), &job(1, 32), &options).unwrap();
+    let r = record(&mut device, Some(""), &plan(Level::Path), &job(1, 32), &options).unwrap();
     assert_eq!(r.original.unwrap().changed, ["y"]);
 }
 
@@ -458,10 +454,11 @@ fn refusals_give_everything_back() {
     let mut skipped = plan(Level::Path);
     skipped.functions[0].skipped = Some("the filter leaves it out".into());
     let mut device = Fake::new(|_, _, _, _| Ok(LaunchStats::default()));
-    let e = record(&mut device, "", &skipped, &job(1, 32), &RecordOptions::default()).unwrap_err();
+    let e = record(&mut device, Some(""), &skipped, &job(1, 32), &RecordOptions::default()).unwrap_err();
     assert_eq!(e.message, "kernel `k` is not instrumented: the filter leaves it out");
     device.limit = 5000;
-    let e = record(&mut device, "", &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap_err();
+    let e = record(&mut device, Some(""), &plan(Level::Path), &job(1, 32), &RecordOptions::default())
+        .unwrap_err();
     assert_eq!(e.kind, ErrorKind::Memory);
     assert!(device.memory.blocks.is_empty());
     assert_eq!(device.info().warp_size, WarpSize::W32);
@@ -470,6 +467,7 @@ fn refusals_give_everything_back() {
 #[test]
 fn what_was_not_started_is_no_recording() {
     let mut device = Fake::new(|_, _, _, _| Err(Error::new(ErrorKind::Unsupported, "wgmma is not there")));
-    let e = record(&mut device, "", &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap_err();
+    let e = record(&mut device, Some(""), &plan(Level::Path), &job(1, 32), &RecordOptions::default())
+        .unwrap_err();
     assert_eq!((e.kind, device.memory.blocks.len()), (ErrorKind::Unsupported, 0));
 }

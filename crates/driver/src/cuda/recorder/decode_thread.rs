@@ -27,9 +27,9 @@ use crate::cuda::recorder::layout::{Slot, WARP};
 use crate::cuda::recorder::limits::IDLE;
 use crate::cuda::recorder::shared::Shared;
 use crate::cuda::recorder::state::{HostTimes, Ownership, Progress};
-use crate::decode::{DecodedStreams, LaunchBuffers, Pool, decode_launch};
+use crate::decode::{DecodedStreams, KeptWarps, LaunchBuffers, Pool, decode_launch};
 use crate::digest::Basis;
-use crate::record::launches::{KeptWarps, recording, records, wanted};
+use crate::record::launches::{recording, records, wanted};
 
 pub(super) type Sink = Box<dyn FnMut(Finished) + Send>;
 
@@ -170,7 +170,7 @@ fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &
             };
             launch.fault = Some(Fault { kind, text, unfinished: None });
         }
-        let (recording, damage) = recording(&kept, launch, decoded);
+        let (recording, damage) = recording(&placed.plan.request, &kept, launch, decoded);
         let apart = start.elapsed();
         sink(Finished { recording, tallies, marks, damage, host_times: placed.host_times });
         let mut state = shared.lock();
