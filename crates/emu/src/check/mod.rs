@@ -179,6 +179,10 @@ impl Checker {
         }
         self.checks.any() || self.flow.is_some()
     }
+    /// How often memory has changed since the search for deadlocks began; 0 if it does not run.
+    pub fn memory_changes(&self) -> u64 {
+        self.polling.as_ref().map_or(0, Polling::memory_changes)
+    }
     /// A CTA has ended.
     pub fn end(&mut self, launch: &Launch<'_>, cta: &CtaState, warps: &[Warp]) {
         if let Some(init) = &mut self.init {
@@ -364,6 +368,9 @@ impl Checker {
     ) -> u32 {
         let op = &launch.code.steps[pc as usize].op;
         self.here = WarpStep { cta: cta.index, warp: warp.index, lanes: m, step: pc };
+        if let Some(polling) = &mut self.polling {
+            polling.arrive(launch, warp, WarpStep { lanes: mask, ..self.here });
+        }
         let good = match op {
             // An exchange is checked when all its lanes have arrived, by `before_exchange`.
             Op::Exchange(_) => {

@@ -261,6 +261,7 @@ impl Emulator {
             module: &m.module,
             source: &m.source,
             line_ends: OnceLock::new(),
+            loops: OnceLock::new(),
             memory: &self.memory,
             heap: &self.heap,
             config,

@@ -10,6 +10,7 @@ use crate::code::Op;
 use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::fault;
 use crate::exec::launch::Launch;
+use crate::exec::loops::Slice;
 use crate::exec::spin::{self, PollTarget};
 use crate::exec::warp_state::Warp;
 use crate::mem::access::each;
@@ -190,13 +191,37 @@ pub fn error(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>], waiting:
 /// The error of a launch that reaches the step limit: where the threads of these CTAs are. `whole` names what
 /// has used up the limit.
 pub fn step_limit(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>]) -> Error {
+    let (name, steps, lines) = (&launch.code.name, launch.max_steps, positions(launch, parts));
+    let text =
+        format!("{whole} did not end within the step limit of {steps} instructions; kernel `{name}`{lines}");
+    Error::new(ErrorKind::Stuck, text).help("if the kernel only takes long, raise the limit with --max-steps")
+}
+
+/// The error of a grid that has only polled for so long that no memory can be expected to change.
+pub fn only_waits(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> Error {
+    let (name, lines) = (&launch.code.name, positions(launch, parts));
+    let text = format!(
+        "all threads of the grid only wait, and none of them changes memory any more; kernel `{name}`{lines}"
+    );
+    Error::new(ErrorKind::Stuck, text)
+        .help("if these loops give up after a time or a number of tries, raise the limit with --max-steps")
+}
+
+/// Where the threads of CTAs are, a line for each group of lanes.
+fn positions(launch: &Launch<'_>, parts: &[PausedCta<'_>]) -> String {
     let mut all = waiting(launch, parts);
+    let mut slices: FxHashMap<u32, Slice> = FxHashMap::default();
     for part in parts {
         for w in part.warps {
             each(w.ready(), |l| {
                 let step = Warp::step_of(w.key[l]);
-                let reads =
-                    spin::around(launch, step).map(|range| spin::reads(launch, part.state, w, range, l));
+                let reads = launch.loops().innermost(step).map(|number| {
+                    let slice = slices.entry(number).or_insert_with(|| {
+                        launch.loops().slice(launch.code, launch.module, number, &FxHashMap::default())
+                    });
+                    let counts = |step: u32| slice.decides(step);
+                    spin::reads(launch, part.state, w, number, &counts, l)
+                });
                 let (step, what) = match reads {
                     Some(r) if r.what != PollTarget::Nothing => {
                         (r.step, format!("is in a loop that reads {}", r.what.words(launch)))
@@ -209,9 +234,5 @@ pub fn step_limit(launch: &Launch<'_>, whole: &str, parts: &[PausedCta<'_>]) -> 
         }
     }
     all.sort_by_key(|w| (w.cta, w.warp));
-    let (name, steps) = (&launch.code.name, launch.max_steps);
-    let lines = lines(launch, parts, &all);
-    let text =
-        format!("{whole} did not end within the step limit of {steps} instructions; kernel `{name}`{lines}");
-    Error::new(ErrorKind::Stuck, text).help("if the kernel only takes long, raise the limit with --max-steps")
+    lines(launch, parts, &all)
 }

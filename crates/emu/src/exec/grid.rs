@@ -11,6 +11,8 @@
 //!   error ends the launch.
 //! - On several host threads the error of the lowest cluster is reported, with the results of that cluster
 //!   and those before it.
+//! - A host thread whose clusters have only waited for a long time hands them to another one. If all clusters
+//!   wait, one thread has them all in the end, and searches for deadlocks as on one host thread.
 
 use crate::check::SharedChecker;
 use std::sync::Mutex;
@@ -37,6 +39,8 @@ const WAITING_TURN: u64 = 1 << 14;
 const MAX_RESIDENT: u64 = 256;
 /// The most bytes of paused clusters, on all host threads.
 const MAX_PAUSED_BYTES: u64 = 1 << 30;
+/// The work of waiting clusters, in instructions, after which a host thread hands them to another one.
+const HAND_OVER: u64 = 1 << 24;
 /// Clusters that run at first under a hostile schedule.
 const FIRST_WINDOW: usize = 32;
 
@@ -63,11 +67,36 @@ pub struct Stopped {
     pub unfinished: Vec<(WarpId, LaneMask)>,
 }
 
+impl Stopped {
+    /// The end of these clusters by an error.
+    fn of(error: Error, clusters: &[Cluster]) -> Stopped {
+        let mut unfinished: Vec<_> = clusters.iter().flat_map(Cluster::unfinished).collect();
+        unfinished.sort_unstable();
+        Stopped { error, unfinished }
+    }
+}
+
 /// The results of one cluster.
 struct ClusterOutput {
     cluster: u64,
     streams: Vec<WarpStream>,
     probe_results: Option<ProbeResults>,
+}
+
+/// The host threads that run, and the clusters that others have handed over.
+struct Handover {
+    threads: u64,
+    clusters: Vec<Cluster>,
+}
+
+/// What becomes of a host thread.
+enum Role {
+    /// It goes on, and others run too.
+    Shares,
+    /// It is the last one. It has all clusters that have not ended.
+    Last,
+    /// Another one runs its clusters.
+    Ends,
 }
 
 /// The state that host threads share.
@@ -83,6 +112,7 @@ struct Grid<'a> {
     failed: Mutex<Option<(u64, Stopped)>>,
     results: Mutex<(u64, Vec<ClusterOutput>)>,
     threads: u64,
+    handover: Mutex<Handover>,
     /// The most clusters that one host thread keeps running or paused.
     resident: usize,
     /// The most bytes that may be recorded.
@@ -121,6 +151,7 @@ pub fn run(
         failed: Mutex::new(None),
         results: Mutex::default(),
         threads,
+        handover: Mutex::new(Handover { threads, clusters: Vec::new() }),
         resident: (memory_limit.min(MAX_PAUSED_BYTES) / bytes / threads).clamp(1, MAX_RESIDENT) as usize,
         memory_limit,
         recorded_bytes: AtomicU64::new(0),
@@ -186,22 +217,24 @@ impl Grid<'_> {
         // Launches with checks run on one host thread. Several host threads search for deadlocks apart.
         let own = SharedChecker::default();
         let check = if self.threads == 1 { self.check } else { &own };
+        let (mut role, mut hand_over) = (self.role(&mut active, false), false);
         loop {
             while more && active.len() < window {
-                more = match self.begin(&mut spare) {
-                    Some(cluster) => {
-                        turn = active.len();
-                        active.push(cluster);
-                        true
-                    }
-                    None => false,
-                };
+                let cluster = self.begin(&mut spare);
+                more = cluster.is_some();
+                turn = if more { active.len() } else { turn };
+                active.extend(cluster);
             }
             let stop = self.stop.load(SeqCst);
             active.retain(|c| c.index < stop);
-            if active.is_empty() {
-                break;
+            if active.is_empty() || hand_over {
+                (role, hand_over) = (self.role(&mut active, true), false);
+                if active.is_empty() {
+                    break;
+                }
+                continue;
             }
+            let alone = matches!(role, Role::Last);
             match &mut rng {
                 None => window = 1,
                 Some(rng) => turn = rng.below(active.len() as u32) as usize,
@@ -221,19 +254,19 @@ impl Grid<'_> {
             let waits = matches!(ran, Ok(Progress::Paused { waits: true }));
             let used = cluster.budget_used() - begun;
             if ran.is_ok() {
-                let in_vain = self.threads == 1 && watch.examines(used, waits);
-                let waiting = if in_vain { self.deadlock(&active) } else { None };
-                watch.turn(self.launch, check, used, waits || waiting.is_some());
+                let in_vain = alone && watch.examines(used, waits);
+                let waiting = if in_vain { self.deadlock(check, &active) } else { None };
+                let forever = waiting.is_some();
+                watch.turn(self.launch, check, used, waits || forever);
                 let all = !more || active.len() >= self.resident;
-                ran = match waiting {
-                    Some(waiting) if all => Err(self.deadlock_error(&active, &waiting)),
+                let ended = if all { self.end_of_wait(check, &active, &watch, waiting) } else { None };
+                ran = match ended {
+                    Some(error) => Err(error),
                     // A cluster that has not begun may help.
-                    Some(_) => Ok(Progress::Paused { waits: true }),
-                    None if all && watch.waited() > self.launch.max_wait() => {
-                        Err(self.step_limit_error(&active))
-                    }
+                    None if forever => Ok(Progress::Paused { waits: true }),
                     None => ran,
                 };
+                hand_over = !alone && all && watch.waited() > HAND_OVER;
             }
             let cluster = &mut active[turn];
             let done = match ran {
@@ -251,13 +284,11 @@ impl Grid<'_> {
                     false
                 }
                 Err(error) => {
-                    // On one host thread the other clusters may wait for this one forever, so all of them
-                    // end.
-                    let cut = if self.threads == 1 { &mut active[..] } else { std::slice::from_mut(cluster) };
-                    let mut unfinished: Vec<_> = cut.iter().flat_map(Cluster::unfinished).collect();
-                    unfinished.sort_unstable();
+                    // On the last host thread the other clusters may wait for this one forever, so all of
+                    // them end.
+                    let cut = if alone { &mut active[..] } else { std::slice::from_mut(cluster) };
+                    self.stop(index, alone, Stopped::of(error, cut));
                     parts.extend(cut.iter_mut().filter_map(|c| ClusterOutput::of(self.launch, c)));
-                    self.stop(index, Stopped { error, unfinished });
                     true
                 }
             };
@@ -272,15 +303,34 @@ impl Grid<'_> {
             w.1.append(&mut parts);
         }
     }
+    /// What becomes of this host thread. `leaves`: it hands over its clusters and ends, unless it is the last
+    /// one or there are other clusters to run.
+    fn role(&self, active: &mut Vec<Cluster>, leaves: bool) -> Role {
+        let Ok(mut handover) = self.handover.lock() else { return Role::Ends };
+        if handover.threads == 1 {
+            active.append(&mut handover.clusters);
+            return Role::Last;
+        }
+        if !leaves {
+            return Role::Shares;
+        }
+        if active.is_empty() && !handover.clusters.is_empty() {
+            active.append(&mut handover.clusters);
+            return Role::Shares;
+        }
+        handover.threads -= 1;
+        handover.clusters.append(active);
+        Role::Ends
+    }
     /// The waiting threads, if a search finds that all threads of these clusters wait forever.
-    fn deadlock(&self, active: &[Cluster]) -> Option<Vec<WaitingLanes>> {
-        let shelf = self.check.lock().ok()?;
+    fn deadlock(&self, check: &SharedChecker, active: &[Cluster]) -> Option<Vec<WaitingLanes>> {
+        let shelf = check.lock().ok()?;
         let checker = shelf.as_ref()?;
         let parts: Vec<deadlock::PausedCta<'_>> = active.iter().flat_map(Cluster::paused_ctas).collect();
         checker.polling_deadlock(self.launch, &parts, true)
     }
     /// The error that all threads wait forever.
-    fn deadlock_error(&self, active: &[Cluster], waiting: &[WaitingLanes]) -> Error {
+    fn deadlock_error(&self, check: &SharedChecker, active: &[Cluster], waiting: &[WaitingLanes]) -> Error {
         let launch = self.launch;
         let parts: Vec<deadlock::PausedCta<'_>> = active.iter().flat_map(Cluster::paused_ctas).collect();
         let ctas = launch.config.grid.volume();
@@ -296,15 +346,29 @@ impl Grid<'_> {
             none if none.is_empty() => "the grid".to_owned(),
             others => format!("the grid ({others})"),
         };
-        if let Some(checker) = self.check.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
+        if let Some(checker) = check.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
             checker.report_deadlock(launch, &whole, waiting);
         }
         deadlock::error(launch, &whole, &parts, waiting)
     }
-    /// The error that the launch has only waited for as many instructions as the step limit allows.
-    fn step_limit_error(&self, active: &[Cluster]) -> Error {
-        let parts: Vec<deadlock::PausedCta<'_>> = active.iter().flat_map(Cluster::paused_ctas).collect();
-        deadlock::step_limit(self.launch, "the grid", &parts)
+    /// The error of clusters that wait forever, or for longer than a limit allows. `waiting`: their threads,
+    /// if all wait forever.
+    fn end_of_wait(
+        &self,
+        check: &SharedChecker,
+        active: &[Cluster],
+        watch: &Watch,
+        waiting: Option<Vec<WaitingLanes>>,
+    ) -> Option<Error> {
+        if let Some(waiting) = waiting {
+            return Some(self.deadlock_error(check, active, &waiting));
+        }
+        let parts = || active.iter().flat_map(Cluster::paused_ctas).collect::<Vec<_>>();
+        if watch.quiet() > self.launch.max_quiet_wait() {
+            return Some(deadlock::only_waits(self.launch, &parts()));
+        }
+        (watch.waited() > self.launch.max_wait())
+            .then(|| deadlock::step_limit(self.launch, "the grid", &parts()))
     }
     /// Starts the next cluster, if there is one.
     fn begin(&self, spare: &mut Vec<Cluster>) -> Option<Cluster> {
@@ -318,9 +382,9 @@ impl Grid<'_> {
         cluster.start(self.launch, index);
         Some(cluster)
     }
-    /// Notes an error. Clusters from this one on need not run; on one host thread none does.
-    fn stop(&self, index: u64, stopped: Stopped) {
-        self.stop.fetch_min(if self.threads == 1 { 0 } else { index }, SeqCst);
+    /// Notes an error. Clusters from this one on need not run; on the last host thread (`alone`) none does.
+    fn stop(&self, index: u64, alone: bool, stopped: Stopped) {
+        self.stop.fetch_min(if alone { 0 } else { index }, SeqCst);
         if let Ok(mut f) = self.failed.lock()
             && f.as_ref().is_none_or(|(i, _)| *i > index)
         {

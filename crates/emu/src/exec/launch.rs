@@ -7,11 +7,15 @@ use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::view::Module;
 use prlx_trace::{Dim3, Printed};
 
+use super::loops::Loops;
 use super::simd::SimdFunctions;
 use crate::code::Code;
 use crate::hooks::recorder::Observe;
 use crate::mem::heap::Heap;
 use crate::mem::{Memory, Region};
+
+/// The budget of a wait, whatever the step limit.
+const LEAST_WAIT: u64 = 500_000_000;
 
 /// The data that all CTAs of a launch share.
 #[derive(Debug)]
@@ -24,6 +28,8 @@ pub struct Launch<'a> {
     pub source: &'a str,
     /// Where the lines of `source` end, if anything has asked for a line.
     pub line_ends: OnceLock<Vec<usize>>,
+    /// The loops of the kernel, if anything has asked for them.
+    pub loops: OnceLock<Loops>,
     /// The global allocations.
     pub memory: &'a Memory,
     /// The heap of `malloc`.
@@ -63,6 +69,10 @@ impl Launch<'_> {
             self.line_ends.get_or_init(|| self.source.match_indices('\n').map(|(end, _)| end).collect());
         ends.partition_point(|end| *end < at) as u32 + 1
     }
+    /// The loops of the kernel.
+    pub fn loops(&self) -> &Loops {
+        self.loops.get_or_init(|| Loops::of(self.code, self.module))
+    }
     /// Fails if the caller wants the launch to end.
     pub fn check_cancelled(&self) -> Result<(), Error> {
         match self.cancel.load(Relaxed) {
@@ -75,6 +85,11 @@ impl Launch<'_> {
     /// The budget that a CTA, or a launch that only waits, may use up. It counts an atomic or a volatile
     /// access as many instructions, so that a long wait ends sooner than long work.
     pub fn max_wait(&self) -> u64 {
-        self.max_steps.saturating_mul(8).max(500_000_000)
+        self.max_steps.saturating_mul(8).max(LEAST_WAIT)
+    }
+    /// The same, for a launch that only waits and in which no memory changes. Only a clock or a counter can
+    /// then end a wait.
+    pub fn max_quiet_wait(&self) -> u64 {
+        self.max_steps.saturating_mul(2).max(LEAST_WAIT)
     }
 }

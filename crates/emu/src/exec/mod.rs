@@ -14,6 +14,7 @@ pub mod grid_shape;
 pub mod groups;
 pub mod interpreter;
 pub mod launch;
+pub mod loops;
 pub mod pointer;
 pub mod rng;
 pub mod simd;

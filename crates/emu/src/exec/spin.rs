@@ -1,10 +1,9 @@
 //! What a loop waits for: the memory that it reads again and again.
 //!
-//! The loop is the range of steps of a backward branch. Its reads are found in the code, and their addresses
-//! in the registers that the lane has now.
+//! The reads of the loop are found in its slice, and their addresses in the registers that the lane has now.
 //!
 //! # Limitations
-//! Blocks of a loop that lie outside the range are not seen. A called function is not searched.
+//! A called function is not searched.
 
 use prlx_trace::check::Space;
 
@@ -45,7 +44,7 @@ impl PollTarget {
     /// What a lane waits for that never leaves the loop: the end of a sentence.
     pub fn awaited(self, launch: &Launch<'_>) -> String {
         match self {
-            PollTarget::Nothing => "the end of a loop that reads no memory and repeats its registers".into(),
+            PollTarget::Nothing => "the end of a loop that repeats and depends on no memory".into(),
             PollTarget::Mbarrier { .. } => self.words(launch),
             PollTarget::Memory { .. } => format!("a change of {}", self.words(launch)),
         }
@@ -75,40 +74,39 @@ pub struct LoopReads {
     pub step: u32,
     /// What it reads.
     pub what: PollTarget,
-    /// Whether the loop may read global memory.
-    pub global: bool,
 }
 
-/// What the loop `range` of lane `l` reads. An mbarrier, a strong load or an atomic is a better answer than
-/// another load.
+/// What lane `l` reads in the loop `number` to decide whether it leaves it. `counts`: whether a step may be
+/// the one that does. An mbarrier, a strong load or an atomic is a better answer than another load.
 pub fn reads(
     launch: &Launch<'_>,
     cta: &CtaState,
     warp: &Warp,
-    (first, last): (u32, u32),
+    number: u32,
+    counts: &dyn Fn(u32) -> bool,
     l: usize,
 ) -> LoopReads {
+    let loops = launch.loops();
+    let (first, last) = loops.all.get(number as usize).map_or((0, 0), |l| l.range);
     let code = launch.code;
-    let mut found = LoopReads { step: last, what: PollTarget::Nothing, global: false };
+    let mut found = LoopReads { step: last, what: PollTarget::Nothing };
     let mut best = 0;
     let r = visible_memory(launch, cta, &warp.local);
     for step in first..=last.min(code.steps.len().saturating_sub(1) as u32) {
+        if !loops.contains(number, step) || !counts(step) {
+            continue;
+        }
         let op = code.steps[step as usize].op;
         let rank = match op {
             Op::Mbarrier(i) if matches!(code.mbarriers[i as usize].kind, MbarrierKind::Test { .. }) => 3,
             Op::Atom(_) => 2,
             Op::Ld(i) if code.mems[i as usize].strong => 2,
             Op::Ld(_) => 1,
-            Op::Call(_) => {
-                found.global = true;
-                continue;
-            }
             _ => continue,
         };
         let Some(t) = accesses::accesses(warp, code, &op, 1 << l).into_iter().next() else { continue };
         let Some((region, at)) = t.at(&r, l) else { continue };
         let space = accesses::space(t.space, t.addr.0[l]);
-        found.global |= space == Space::Global;
         let what = match op {
             Op::Mbarrier(i) => {
                 let bits = region.load64(at);
@@ -133,14 +131,4 @@ pub fn reads(
         }
     }
     found
-}
-
-/// The innermost loop around a step: the steps from the target of a backward branch to the branch.
-pub fn around(launch: &Launch<'_>, step: u32) -> Option<(u32, u32)> {
-    let branches = launch.code.steps.iter().enumerate().skip(step as usize);
-    let loops = branches.filter_map(|(at, s)| match s.op {
-        Op::Bra(to) if to <= step => Some((to, at as u32)),
-        _ => None,
-    });
-    loops.min_by_key(|(first, last)| last - first)
 }

@@ -1,7 +1,8 @@
 //! Decides when a launch without `--check sync` searches for deadlocks.
 //!
 //! The search slows the interpreter down, so it runs for a short part of the time: each time that the work of
-//! a host thread has doubled. A launch that ends soon is never searched.
+//! a host thread has doubled. A launch that ends soon is never searched. The search also shows whether memory
+//! changes in a launch that waits.
 //!
 //! # Invariants
 //! The search neither changes what the kernel does nor the schedule.
@@ -31,40 +32,44 @@ pub struct Watch {
     waited: u64,
     /// The work at which the search begins.
     begin: u64,
-    /// The work at which the search that runs began.
-    begun: Option<u64>,
+    /// The work at which the search that runs began, and the changes of memory until then.
+    begun: Option<(u64, u64)>,
+    /// The work at which the first of the searches began that saw only waiting and no change of memory, and
+    /// the work until the last of them ended.
+    quiet: Option<(u64, u64)>,
 }
 
 impl Watch {
     /// The state before the first turn.
     pub fn new() -> Watch {
-        Watch { used: 0, turns: 0, waited: 0, begin: FIRST, begun: None }
+        Watch { used: 0, turns: 0, waited: 0, begin: FIRST, begun: None, quiet: None }
     }
     /// Counts the work of a turn, and begins or ends the search. `waits`: the turn only waited.
     pub fn turn(&mut self, launch: &Launch<'_>, check: &SharedChecker, used: u64, waits: bool) {
         self.used += used;
         self.turns += 1;
         self.waited = if waits { self.waited + used } else { 0 };
+        if !waits {
+            self.quiet = None;
+        }
         let part = (self.used / PARTS[usize::from(!waits)]).max(SHORTEST);
-        let on = match self.begun {
+        match self.begun {
             None if self.used >= self.begin => {
-                self.begun = Some(self.used);
-                true
+                let Ok(mut shelf) = check.lock() else { return };
+                let checker = shelf.get_or_insert_with(|| Checker::watching(launch));
+                checker.watch(launch, true);
+                self.begun = Some((self.used, checker.memory_changes()));
             }
-            Some(begun) if self.used - begun >= part => {
+            Some((begun, changes)) if self.used - begun >= part => {
                 (self.begin, self.begun) = (2 * self.used, None);
-                false
-            }
-            _ => return,
-        };
-        let Ok(mut shelf) = check.lock() else { return };
-        match shelf.as_mut() {
-            None if on => *shelf = Some(Checker::watching(launch)),
-            None => {}
-            Some(checker) => {
-                let needed = checker.watch(launch, on) || on;
+                let Ok(mut shelf) = check.lock() else { return };
+                let Some(checker) = shelf.as_mut() else { return };
+                let quiet = self.waited >= self.used - begun && checker.memory_changes() == changes;
+                self.quiet = quiet.then(|| (self.quiet.map_or(begun, |(first, _)| first), self.used));
+                let needed = checker.watch(launch, false);
                 shelf.take_if(|_| !needed);
             }
+            _ => {}
         }
     }
     /// Whether the clusters must be examined after a turn. Under a hostile schedule turns are short, and
@@ -75,5 +80,9 @@ impl Watch {
     /// The work since any cluster did something other than waiting.
     pub fn waited(&self) -> u64 {
         self.waited
+    }
+    /// The work since which all searches saw only waiting and no change of memory.
+    pub fn quiet(&self) -> u64 {
+        self.quiet.map_or(0, |(first, last)| last - first)
     }
 }

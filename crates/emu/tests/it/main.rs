@@ -14,6 +14,7 @@ mod check_bounds;
 mod check_init;
 mod check_race;
 mod check_sync;
+mod check_waits;
 mod cluster;
 mod contract;
 mod control;
