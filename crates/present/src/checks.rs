@@ -15,8 +15,21 @@ use crate::format::{Ink, Style, clean, clip, count, number, plain_name};
 /// # Errors
 /// Those of `out`.
 pub fn checks(out: &mut impl Write, found: &Findings, style: &Style) -> io::Result<()> {
-    for f in &found.list {
-        finding(out, f, *style)?;
+    checks_with(out, found, &|_| Vec::new(), style)
+}
+
+/// Writes all findings, each with more rows by its number, and a line that sums them up.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn checks_with(
+    out: &mut impl Write,
+    found: &Findings,
+    rows: &dyn Fn(usize) -> Vec<String>,
+    style: &Style,
+) -> io::Result<()> {
+    for (i, f) in found.list.iter().enumerate() {
+        finding(out, f, &rows(i), *style)?;
         writeln!(out)?;
     }
     let notes = found.list.len() - found.errors();
@@ -40,7 +53,7 @@ pub fn checks(out: &mut impl Write, found: &Findings, style: &Style) -> io::Resu
     Ok(())
 }
 
-fn finding(out: &mut impl Write, f: &Finding, style: Style) -> io::Result<()> {
+fn finding(out: &mut impl Write, f: &Finding, rows: &[String], style: Style) -> io::Result<()> {
     let grade = f.kind.grade();
     let ink = if grade == Grade::Error { Ink::Bad } else { Ink::Warning };
     let head = style.ink(ink, &format!("{}[{}]", grade.name(), f.kind.name()));
@@ -59,6 +72,7 @@ fn finding(out: &mut impl Write, f: &Finding, style: Style) -> io::Result<()> {
     };
     let visits = count(f.visits, "visit", "visits");
     row(out, "", &format!("{} and {visits} of this instruction", count(f.lanes, "lane", "lanes")))?;
+    rows.iter().try_for_each(|text| row(out, "", text))?;
     match &f.help {
         Some(help) => row(out, "help: ", &clean(help)),
         None => Ok(()),

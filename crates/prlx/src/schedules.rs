@@ -11,9 +11,11 @@
 //!   frequent one are joined with it. Runs that take different paths to the same outputs, or print different
 //!   text, count as equal.
 //! - Stopped runs are grouped by how they were stopped (a fault, or stuck), not by where.
+//! - Findings of checks are joined by kind, allocation and places. The first run with a finding gives its
+//!   threads and counts.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
@@ -23,10 +25,13 @@ use anyhow::{Result, bail};
 use prlx_analyze::Verdict;
 use prlx_analyze::outputs::Tolerance;
 use prlx_analyze::report::Fault;
-use prlx_analyze::runs::schedules::{OutputContent, ScheduleOutcome, ScheduleRun, Schedules};
+use prlx_analyze::runs::schedules::{
+    OutputContent, ScheduleFindings, ScheduleOutcome, ScheduleRun, Schedules, SeenIn,
+};
 use prlx_driver::job::ArgValue;
 use prlx_driver::{Error, ErrorKind, Job, Output, element};
 use prlx_trace::Printed;
+use prlx_trace::check::{Check, Finding, Findings, Kind, Place};
 use prlx_trace::kernel::FaultKind;
 
 use crate::Monitor;
@@ -90,10 +95,92 @@ struct RunResult {
     fault: Option<Fault>,
     outputs: Vec<OutputContent>,
     printed: Printed,
+    findings: Findings,
 }
 
-/// Runs the launch files, one or two, under every seed, and compares the first runs of the two most frequent
-/// outcomes.
+/// What makes findings of several runs one: the kind, the allocation, and the places.
+type FindingKey = (Kind, Option<String>, Vec<Option<PlaceKey>>);
+
+/// A place: the function and its source lines or, where there are none, the line of the module.
+type PlaceKey = (String, Vec<(String, u32, u32)>, Option<u32>);
+
+fn place_key(place: &Place) -> PlaceKey {
+    let lines: Vec<_> = place.source.iter().map(|l| (l.file.clone(), l.line, l.column)).collect();
+    let line = lines.is_empty().then_some(place.module_line);
+    (place.function.clone(), lines, line)
+}
+
+fn finding_key(f: &Finding) -> FindingKey {
+    let memory = f.sides.first().and_then(|s| s.memory.as_ref());
+    let allocation = memory.and_then(|m| m.allocation.as_ref()).map(|a| a.name.clone());
+    let mut places: Vec<_> = f.sides.iter().take(2).map(|s| s.place.as_ref().map(place_key)).collect();
+    if f.kind.check() == Check::Race {
+        // The schedule decides which access comes first.
+        places.sort();
+    }
+    (f.kind, allocation, places)
+}
+
+/// A finding of some runs.
+struct Found {
+    finding: Finding,
+    /// Its place among the findings of the first run with it.
+    at: usize,
+    runs: u64,
+    /// Numbers of the first runs, ascending.
+    first: Vec<u64>,
+}
+
+/// The findings of all runs.
+#[derive(Default)]
+struct AllFindings {
+    found: BTreeMap<FindingKey, Found>,
+    dropped: u64,
+    unchecked: Vec<String>,
+}
+
+impl AllFindings {
+    /// Adds the findings of run `n`.
+    fn add(&mut self, n: u64, findings: Findings) {
+        let mut of_run = BTreeSet::new();
+        for (at, finding) in findings.list.into_iter().enumerate() {
+            let key = finding_key(&finding);
+            if !of_run.insert(key.clone()) {
+                continue;
+            }
+            let entry = || Found { finding: finding.clone(), at, runs: 0, first: Vec::new() };
+            let found = self.found.entry(key).or_insert_with(entry);
+            let before = found.first.partition_point(|m| *m < n);
+            if before == 0 {
+                (found.finding, found.at) = (finding, at);
+            }
+            found.runs += 1;
+            found.first.insert(before, n);
+            found.first.truncate(LISTED_RUNS);
+        }
+        self.dropped = self.dropped.max(findings.dropped);
+        for what in findings.unchecked {
+            if let Err(at) = self.unchecked.binary_search(&what) {
+                self.unchecked.insert(at, what);
+            }
+        }
+    }
+    /// The findings in the order of the first run with each.
+    fn finish(self, run: impl Fn(u64) -> ScheduleRun) -> ScheduleFindings {
+        let mut all: Vec<Found> = self.found.into_values().collect();
+        all.sort_by_key(|f| (f.first.first().copied(), f.at));
+        let mut out = ScheduleFindings::default();
+        for f in all {
+            out.found.list.push(f.finding);
+            out.seen.push(SeenIn { runs: f.runs, first: f.first.into_iter().map(&run).collect() });
+        }
+        (out.found.dropped, out.found.unchecked) = (self.dropped, self.unchecked);
+        out
+    }
+}
+
+/// Runs the launch files, one or two, under every seed, with the checks that the options choose, and compares
+/// the first runs of the two most frequent outcomes.
 ///
 /// # Errors
 /// If the options choose a GPU, a file cannot be read, has no outputs, or a run fails for another reason than
@@ -109,7 +196,9 @@ pub fn explore(
         bail!("--seeds needs the CPU device: PRLX cannot choose the schedule of a GPU");
     }
     let jobs = files.iter().map(|f| load(f, device)).collect::<Result<Vec<Job>>>()?;
-    let mut groups = run_all(&jobs, seeds, device, monitor)?;
+    let (mut groups, findings) = run_all(&jobs, seeds, device, monitor)?;
+    // The checks have seen all runs.
+    let device = &DeviceOptions { check: None, ..device.clone() };
     let run = |n: u64| ScheduleRun {
         file: (n % files.len() as u64) as usize,
         seed: seeds.start + n / files.len() as u64,
@@ -154,6 +243,7 @@ pub fn explore(
         runs: (seeds.end - seeds.start) * files.len() as u64,
         outcomes: outcomes.collect(),
         report,
+        checks: options.device.check.map(|_| findings.finish(run)),
     })
 }
 
@@ -163,18 +253,20 @@ pub fn unexpected(schedules: &Schedules) -> bool {
 }
 
 /// Runs every job under every seed and groups equal endings: the most frequent first, then the one that came
-/// first. Run `n` is that of job `n % jobs.len()` under the seed `n / jobs.len()` after the first.
+/// first. Also returns what the checks found. Run `n` is that of job `n % jobs.len()` under the seed
+/// `n / jobs.len()` after the first.
 fn run_all(
     jobs: &[Job],
     seeds: &Range<u64>,
     device: &DeviceOptions,
     monitor: &Monitor<'_>,
-) -> Result<Vec<(Ending, Group)>> {
+) -> Result<(Vec<(Ending, Group)>, AllFindings)> {
     let files = jobs.len() as u64;
     let runs = (seeds.end - seeds.start).saturating_mul(files);
     let activity = monitor.steps(runs, &format!("running {}", jobs[0].kernel));
     let next = AtomicU64::new(0);
     let groups: Mutex<BTreeMap<Ending, Group>> = Mutex::default();
+    let findings: Mutex<AllFindings> = Mutex::default();
     // Runs start in ascending order, so the lowest one that fails always runs.
     let failed: Mutex<Option<(u64, anyhow::Error)>> = Mutex::new(None);
     let work = || {
@@ -185,7 +277,10 @@ fn run_all(
             }
             let job = with_seed(&jobs[(n % files) as usize], seeds.start + n / files);
             match monitor.check().and_then(|()| run_one(&job, device)) {
-                Ok((result, _)) => {
+                Ok((mut result, _)) => {
+                    if let Ok(mut findings) = findings.lock() {
+                        findings.add(n, std::mem::take(&mut result.findings));
+                    }
                     if let Ok(mut groups) = groups.lock() {
                         groups.entry(result.ending.clone()).or_default().add(n, result);
                     }
@@ -215,7 +310,7 @@ fn run_all(
     }
     let mut all: Vec<_> = groups.into_inner().unwrap_or_default().into_iter().collect();
     all.sort_by_key(|(_, g)| (Reverse(g.runs), g.first[0]));
-    Ok(all)
+    Ok((all, findings.into_inner().unwrap_or_default()))
 }
 
 /// Joins outcomes whose outputs are equal within the tolerance to those of the most frequent outcome that
@@ -270,6 +365,7 @@ fn run_one(job: &Job, device: &DeviceOptions) -> Result<(RunResult, Vec<Output>)
     let mut device = Device::open(&DeviceOptions { threads: Some(1), ..device.clone() })?;
     let done = prlx_driver::run(device.driver(), job);
     let printed = device.take_printed();
+    let findings = device.findings(job);
     match done {
         Ok(done) if done.outputs.is_empty() => {
             let e = Error::new(ErrorKind::File, format!("{}: no argument has `out` or `expect`", job.name));
@@ -279,7 +375,7 @@ fn run_one(job: &Job, device: &DeviceOptions) -> Result<(RunResult, Vec<Output>)
             let digests = done.outputs.iter().map(|o| (o.name.clone(), o.digest())).collect();
             let outputs = done.outputs.iter().map(content).collect();
             let ending = Ending::Outputs(digests);
-            Ok((RunResult { ending, fault: None, outputs, printed }, done.outputs))
+            Ok((RunResult { ending, fault: None, outputs, printed, findings }, done.outputs))
         }
         Err(e) => match e.kind {
             ErrorKind::Fault | ErrorKind::Stuck => {
@@ -287,7 +383,7 @@ fn run_one(job: &Job, device: &DeviceOptions) -> Result<(RunResult, Vec<Output>)
                 let kind = if stuck { FaultKind::Stuck } else { FaultKind::Fault };
                 let fault = Some(Fault { kind, text: e.message });
                 let ending = Ending::Stopped { stuck };
-                Ok((RunResult { ending, fault, outputs: Vec::new(), printed }, Vec::new()))
+                Ok((RunResult { ending, fault, outputs: Vec::new(), printed, findings }, Vec::new()))
             }
             _ => Err(e.into()),
         },

@@ -7,6 +7,7 @@
 //! Schedules that were not tried may have other outcomes.
 
 use prlx_trace::Printed;
+use prlx_trace::check::Findings;
 
 use crate::report::{Fault, Report, Verdict};
 
@@ -28,6 +29,28 @@ pub struct Schedules {
     pub outcomes: Vec<ScheduleOutcome>,
     /// The first run of the first outcome compared with the first run of the second.
     pub report: Option<Report>,
+    /// What the checks found, if they ran.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub checks: Option<ScheduleFindings>,
+}
+
+/// What the checks found in all runs: one finding for each kind, allocation and pair of places.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ScheduleFindings {
+    /// The findings, each as the first run with it has it.
+    pub found: Findings,
+    /// By finding: the runs with it.
+    pub seen: Vec<SeenIn>,
+}
+
+/// The runs that have a finding.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct SeenIn {
+    /// The number of runs with the finding.
+    pub runs: u64,
+    /// The first of them. The list is cut to a few.
+    pub first: Vec<ScheduleRun>,
 }
 
 /// Runs with the same outcome: the same outputs, or stopped in the same way.

@@ -21,7 +21,7 @@ pub struct RunArgs {
     /// Launch file (docs/launch-file.md)
     pub launch: PathBuf,
     /// Run under the schedules FIRST to END-1, list the outcomes, and compare the two most frequent ones
-    #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds, conflicts_with_all = ["seed", "check"])]
+    #[arg(long, value_name = "FIRST..END", value_parser = parse::seeds, conflicts_with = "seed")]
     pub seeds: Option<Range<u64>>,
     /// Let the launch file write its outputs outside of its own folder
     #[arg(long)]
@@ -42,7 +42,8 @@ Examples:
   prlx run examples/threshold/good.toml                    on the CPU device
   prlx run examples/threshold/good.toml --device cuda      on a GPU
   prlx run examples/threshold/good.toml --check all        with all checks
-  prlx run examples/threshold/good.toml --seeds 0..200     under 200 schedules";
+  prlx run examples/threshold/good.toml --seeds 0..200     under 200 schedules
+  prlx run examples/threshold/good.toml --check all --seeds 0..8";
 
 impl RunArgs {
     /// The comparison that `--seeds` asks for.

@@ -25,7 +25,8 @@ use crate::ui::Ui;
 pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     if args.seeds.is_some() {
         let found = compare::explore(&args.under_seeds(), ui)?;
-        let wrong = schedules::unexpected(&found);
+        let errors = found.checks.as_ref().is_some_and(|checks| checks.found.errors() > 0);
+        let wrong = schedules::unexpected(&found) || errors;
         return Ok(ExitCode::from(if wrong { 1 } else { found.verdict.exit_code() }));
     }
     if args.tolerance.options().is_some() {

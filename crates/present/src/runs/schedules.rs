@@ -8,8 +8,11 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::runs::schedules::{ScheduleOutcome, Schedules};
+use prlx_analyze::runs::schedules::{ScheduleFindings, ScheduleOutcome, ScheduleRun, Schedules};
+use serde::Serialize;
+use serde_json::{Value, json};
 
+use crate::checks::{checks_json, checks_with};
 use crate::document;
 use crate::format::{Ink, Style, clean, count, number, plain_name, wrap};
 use crate::printed::printed_lines;
@@ -29,7 +32,27 @@ const VERSION: u32 = 1;
 /// # Errors
 /// Those of `out`.
 pub fn schedules_json(out: &mut impl Write, s: &Schedules) -> io::Result<()> {
-    document::write(out, "prlx-schedules", VERSION, s)
+    document::write(out, "prlx-schedules", VERSION, &Body { schedules: s, checks: findings_json(s) })
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    schedules: &'a Schedules,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks: Option<Value>,
+}
+
+/// What the checks found, each finding with the runs that have it and a command that repeats the first one.
+fn findings_json(s: &Schedules) -> Option<Value> {
+    let checks = s.checks.as_ref()?;
+    let mut value = checks_json(&checks.found);
+    let list = value.get_mut("findings").and_then(Value::as_array_mut);
+    for (i, (finding, seen)) in list.into_iter().flatten().zip(&checks.seen).enumerate() {
+        finding["seen"] = json!(seen);
+        finding["command"] = json!(command(s, checks, i));
+    }
+    Some(value)
 }
 
 /// Writes it as text.
@@ -65,12 +88,59 @@ pub fn schedules(out: &mut impl Write, s: &Schedules, style: &Style) -> io::Resu
         );
         writeln!(out, "  {what}")?;
     }
+    if let Some(checks) = &s.checks {
+        writeln!(out)?;
+        checks_with(out, &checks.found, &|i| seen(s, checks, i), style)?;
+    }
     if let Some(report) = &s.report {
         writeln!(out, "\n{}", style.ink(Ink::Strong, "First difference between the first two outcomes"))?;
         writeln!(out)?;
         text(out, report, style)?;
     }
     Ok(())
+}
+
+/// The runs that have a finding, and the command that repeats the first one.
+fn seen(s: &Schedules, checks: &ScheduleFindings, i: usize) -> Vec<String> {
+    let Some(seen) = checks.seen.get(i) else { return Vec::new() };
+    let more = if seen.first.len() as u64 == seen.runs { "" } else { ", …" };
+    let noun = if s.files.len() > 1 { "runs" } else { "seeds" };
+    let runs = number(seen.runs);
+    let mut rows =
+        vec![format!("seen at {runs} of {} {noun}: {}{more}", number(s.runs), which(s, &seen.first))];
+    rows.extend(command(s, checks, i).map(|command| format!("reproduce: {}", clean(&command))));
+    rows
+}
+
+/// The command that repeats the first run with a finding.
+fn command(s: &Schedules, checks: &ScheduleFindings, i: usize) -> Option<String> {
+    let run = checks.seen.get(i)?.first.first()?;
+    let check = checks.found.list.get(i)?.kind.check().name();
+    let file = quoted(s.files.get(run.file)?);
+    Some(format!("prlx run {file} --check {check} --seed {}", run.seed))
+}
+
+/// A word of a shell's command line.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The seeds of runs; with two files, by file.
+fn which(s: &Schedules, runs: &[ScheduleRun]) -> String {
+    let seeds = |file: usize| {
+        let all: Vec<String> = runs.iter().filter(|r| r.file == file).map(|r| r.seed.to_string()).collect();
+        all.join(", ")
+    };
+    if s.files.len() < 2 {
+        return seeds(0);
+    }
+    let sides = (0..s.files.len()).map(|file| (file_name(file), seeds(file)));
+    let sides = sides.filter(|(_, seeds)| !seeds.is_empty());
+    sides.map(|(name, seeds)| format!("{name} seed {seeds}")).collect::<Vec<_>>().join("; ")
 }
 
 fn file_name(i: usize) -> &'static str {
