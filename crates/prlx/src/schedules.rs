@@ -183,8 +183,8 @@ impl AllFindings {
 /// the first runs of the two most frequent outcomes.
 ///
 /// # Errors
-/// If the options choose a GPU, a file cannot be read, has no outputs, or a run fails for another reason than
-/// a fault.
+/// If the options choose a GPU, a file cannot be read or has neither outputs nor checks, or a run fails for
+/// another reason than a fault.
 pub fn explore(
     files: &[&Path],
     seeds: &Range<u64>,
@@ -362,14 +362,17 @@ fn states_tolerance(job: &Job) -> bool {
 
 /// Runs a job. Also returns its outputs; empty if it was stopped.
 fn run_one(job: &Job, device: &DeviceOptions) -> Result<(RunResult, Vec<Output>)> {
+    let checked = device.check.is_some();
     let mut device = Device::open(&DeviceOptions { threads: Some(1), ..device.clone() })?;
     let done = prlx_driver::run(device.driver(), job);
     let printed = device.take_printed();
     let findings = device.findings(job);
     match done {
-        Ok(done) if done.outputs.is_empty() => {
+        Ok(done) if done.outputs.is_empty() && !checked => {
             let e = Error::new(ErrorKind::File, format!("{}: no argument has `out` or `expect`", job.name));
-            Err(e.help("mark the outputs with `out = true`: PRLX compares schedules by them").into())
+            Err(e
+                .help("mark the outputs with `out = true`: PRLX compares schedules by them; or add --check")
+                .into())
         }
         Ok(done) => {
             let digests = done.outputs.iter().map(|o| (o.name.clone(), o.digest())).collect();

@@ -20,7 +20,7 @@ pub fn findings(report: &Report, sink: &mut Sink<'_>) -> io::Result<()> {
 
 fn findings_of_launch(rows: &mut RowBatcher<'_, '_>, l: &LaunchReport) -> io::Result<()> {
     for (i, f) in (0u64..).zip(&l.findings) {
-        let (site, place) = (f.shown(), f.location());
+        let (site, place) = (f.shown(), f.location().map(words::own));
         let side = |s: u8| ["A", "B"][usize::from(s.min(1))];
         rows.push([
             l.process.into(),

@@ -5,6 +5,7 @@ use std::io;
 use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem};
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::launch::Lanes;
+use prlx_trace::names::own_line;
 use prlx_trace::{Lane, Level, Recording, SiteId, Trace, WarpStream};
 
 use super::model::{RowBatcher, Sink, TableSchema};
@@ -83,7 +84,7 @@ fn sites(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut rows = RowBatcher::new(&SITES, sink);
     for (m, module) in (0u64..).zip(&trace.modules) {
         for (i, s) in (0u64..).zip(&module.sites) {
-            let loc = s.loc.and_then(|l| module.locs.get(l.index()));
+            let loc = s.loc.and_then(|l| own_line(module, l));
             let file = loc.and_then(|l| module.files.get(l.file.index()));
             rows.push([
                 process.into(),
