@@ -424,7 +424,7 @@ impl<'a> ClauseCompiler<'a> {
             ExprKind::Ballot(a) => {
                 let value = self.expr(a)?;
                 let temp = self.temp(value, Ty::Bool)?;
-                Value::Temp(self.emit(self.mask_type()?, Op::Ballot(temp)))
+                Value::Temp(self.emit(self.mask_type(), Op::Ballot(temp)))
             }
             ExprKind::Same(a) => {
                 let value = self.expr(a)?;
@@ -433,7 +433,7 @@ impl<'a> ClauseCompiler<'a> {
                     return Err("`lanes_same` takes an integer: use the `bits(…)` of a float".into());
                 }
                 let temp = self.temp(value, ty)?;
-                Value::Temp(self.emit(self.mask_type()?, Op::Same(temp)))
+                Value::Temp(self.emit(self.mask_type(), Op::Same(temp)))
             }
             ExprKind::Reduce(how, a) => {
                 let value = self.expr(a)?;

@@ -57,16 +57,11 @@ impl ClauseCompiler<'_> {
         self.emit(Ty::U32, Op::Read(at))
     }
 
-    /// The type of a mask of lanes.
-    ///
-    /// # Errors
-    /// If the warps of the code have more lanes than a mask of the language has bits.
-    pub(super) fn mask_type(&self) -> Result<Ty, Reason> {
+    /// The type of a mask of lanes, one bit for each lane of a warp of the code.
+    pub(super) fn mask_type(&self) -> Ty {
         match warp_size(self.facts.body.module) {
-            WarpSize::W32 => Ok(Ty::U32),
-            WarpSize::W64 => {
-                Err("a mask of lanes has 32 bits, and the warps of this code have 64 lanes".into())
-            }
+            WarpSize::W32 => Ty::U32,
+            WarpSize::W64 => Ty::U64,
         }
     }
 
@@ -77,7 +72,7 @@ impl ClauseCompiler<'_> {
             Gives::Special(name) => Value::Temp(self.special(name)),
             Gives::Index(index) => Value::Temp(self.index(index)),
             Gives::Query(query @ LaneQuery::Active) => {
-                Value::Temp(self.emit(self.mask_type()?, Op::Query(query)))
+                Value::Temp(self.emit(self.mask_type(), Op::Query(query)))
             }
             Gives::Query(query) => Value::Temp(self.emit(query.ty(), Op::Query(query))),
             Gives::Value(_) => match builtin {

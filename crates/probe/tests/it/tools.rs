@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use prlx_isa::ptx;
 use prlx_isa::view::{self, Operand, Space};
-use prlx_plan::code::{Code, LaneQuery};
+use prlx_plan::code::{Code, LaneQuery, Ty};
 use prlx_plan::eval::{LaneHost, RowRef, run};
 use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_probe::lang::parse;
@@ -319,8 +319,7 @@ fn transactions_are_sectors_turns_and_words() {
     }
 }
 
-/// The number of a thread's warp follows the size of warps. Masks of lanes have 32 bits, so programs cannot
-/// ask for them in code for 64 lanes.
+/// The number of a thread's warp and the bits of a mask of lanes follow the size of warps.
 #[test]
 fn programs_know_how_wide_warps_are() {
     let source = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n.reg .b64 %rd<2>;\n\
@@ -332,18 +331,17 @@ fn programs_know_how_wide_warps_are() {
             let plan = plan(text, &module);
             let missed = plan.probe_state.unavailable.first().map(|m| m.why.clone());
             let code = plan.functions[0].insertions.iter().find_map(|i| match &i.action {
-                Action::Probe(code) => Some(code.to_string()),
+                Action::Probe(code) => Some(code.clone()),
                 _ => None,
             });
-            (code, missed)
+            assert_eq!(missed, None, "{text}");
+            code.unwrap()
         };
-        let (code, missed) = of("inst:ld.global { @by[warp_in_cta]++; }");
-        let code = code.unwrap();
-        assert!(missed.is_none() && code.contains(&format!("= {shift:#x};")), "{code}");
+        let code = of("inst:ld.global { @by[warp_in_cta]++; }").to_string();
+        assert!(code.contains(&format!("= {shift:#x};")), "{code}");
         for mask in ["active", "ballot(lane > 3)", "lanes_same(lane)"] {
-            let (code, missed) = of(&format!("inst:ld.global {{ @by[{mask}]++; }}"));
-            let refused = missed.is_some_and(|why| why.contains("the warps of this code have 64 lanes"));
-            assert_eq!((code.is_none(), refused), (lanes == 64, lanes == 64), "{mask}");
+            let code = of(&format!("inst:ld.global {{ @by[{mask}]++; }}"));
+            assert_eq!(code.temps.contains(&Ty::U64), lanes == 64, "{mask}: {code}");
         }
     }
 }
