@@ -20,6 +20,7 @@ pub use verify::verify;
 
 use prlx_isa::view::Module;
 use prlx_plan::{Plan, RecordingRequest};
+use prlx_trace::WarpSize;
 
 /// A module with a program inserted into it.
 #[derive(Clone, Debug)]
@@ -46,7 +47,23 @@ pub fn rewrite(
     program: &RecordingRequest,
     sources: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Rewrite, Error> {
-    let (module, _) = prlx_isa::ptx::read(source);
+    rewrite_for(WarpSize::W32, source, name, program, sources)
+}
+
+/// [`rewrite`] for warps of this size. 64 lanes are a test mode of the CPU device, with the levels whose code
+/// exchanges nothing between lanes.
+///
+/// # Errors
+/// As [`rewrite`].
+pub fn rewrite_for(
+    size: WarpSize,
+    source: &str,
+    name: &str,
+    program: &RecordingRequest,
+    sources: &dyn Fn(&str) -> Option<String>,
+) -> Result<Rewrite, Error> {
+    let (mut module, _) = prlx_isa::ptx::read(source);
+    module.warp_lanes = size.lanes() as u32;
     let plan = Plan::resolve(program, &module, name, sources);
     let edits = ptx(source, &module, &plan)?;
     let text = apply(source, &edits);

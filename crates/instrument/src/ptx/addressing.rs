@@ -2,34 +2,9 @@
 
 use prlx_trace::device::{Context, Head, HiddenParameter};
 
-use crate::ptx::lane_state::{CONTEXT_AT, WARP};
+use crate::ptx::lane_state::CONTEXT_AT;
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
-
-/// `%~warp`: index of the warp in the grid, below 2^32. `%warpid` is a hardware slot and cannot be used for
-/// this.
-pub(super) const WARP_INDEX: &str = "
-    mov.u32 %~a, %tid.z;
-    mov.u32 %~b, %ntid.y;
-    mov.u32 %~c, %tid.y;
-    mad.lo.u32 %~a, %~a, %~b, %~c;
-    mov.u32 %~c, %ntid.x;
-    mov.u32 %~d, %tid.x;
-    mad.lo.u32 %~a, %~a, %~c, %~d;
-    shr.u32 %~a, %~a, 5;              // in its CTA
-    mul.lo.u32 %~b, %~b, %~c;
-    mov.u32 %~c, %ntid.z;
-    mad.lo.u32 %~b, %~b, %~c, 31;
-    shr.u32 %~b, %~b, 5;              // warps of a CTA
-    mov.u32 %~c, %ctaid.z;
-    mov.u32 %~d, %nctaid.y;
-    mov.u32 %~e, %ctaid.y;
-    mad.lo.u32 %~c, %~c, %~d, %~e;
-    mov.u32 %~d, %nctaid.x;
-    mov.u32 %~e, %ctaid.x;
-    mad.lo.u32 %~c, %~c, %~d, %~e;    // CTA in the grid
-    mad.lo.u32 %~warp, %~c, %~b, %~a;
-";
 
 /// `%~lead`: whether this lane is the lowest of `%~mask`.
 pub(super) const LEAD: &str = "
@@ -39,6 +14,40 @@ pub(super) const LEAD: &str = "
 ";
 
 impl Lowering<'_> {
+    /// Number of bits of a lane's index.
+    pub(super) fn lane_bits(&self) -> u32 {
+        self.plan.warp_size.lanes().trailing_zeros()
+    }
+
+    /// `%~warp`: index of the warp in the grid, below 2^32. `%warpid` is a hardware slot and cannot be used
+    /// for this.
+    pub(super) fn warp_index(&self, s: &mut Snippet<'_>) {
+        let bits = self.lane_bits();
+        s.ptx(&format!(
+            "mov.u32 %~a, %tid.z;
+             mov.u32 %~b, %ntid.y;
+             mov.u32 %~c, %tid.y;
+             mad.lo.u32 %~a, %~a, %~b, %~c;
+             mov.u32 %~c, %ntid.x;
+             mov.u32 %~d, %tid.x;
+             mad.lo.u32 %~a, %~a, %~c, %~d;
+             shr.u32 %~a, %~a, {bits};              // in its CTA
+             mul.lo.u32 %~b, %~b, %~c;
+             mov.u32 %~c, %ntid.z;
+             mad.lo.u32 %~b, %~b, %~c, {};
+             shr.u32 %~b, %~b, {bits};              // warps of a CTA
+             mov.u32 %~c, %ctaid.z;
+             mov.u32 %~d, %nctaid.y;
+             mov.u32 %~e, %ctaid.y;
+             mad.lo.u32 %~c, %~c, %~d, %~e;
+             mov.u32 %~d, %nctaid.x;
+             mov.u32 %~e, %ctaid.x;
+             mad.lo.u32 %~c, %~c, %~d, %~e;    // CTA in the grid
+             mad.lo.u32 %~warp, %~c, %~b, %~a;",
+            (1 << bits) - 1,
+        ));
+    }
+
     /// `%~context`: address of the context, or 0.
     pub(super) fn context(&self, s: &mut Snippet<'_>) {
         match self.in_kernel() {
@@ -74,8 +83,8 @@ impl Lowering<'_> {
     }
 
     /// `to`: address of the records of all warps, as in [`Lowering::record_base`]. Also computes
-    /// [`WARP_INDEX`], in fewer instructions for one-dimensional launches. Goes to `nowhere` if there are no
-    /// records.
+    /// [`Lowering::warp_index`], in fewer instructions for one-dimensional launches. Goes to `nowhere`
+    /// if there are no records.
     pub(super) fn warp_records(
         &self,
         s: &mut Snippet<'_>,
@@ -88,15 +97,16 @@ impl Lowering<'_> {
             "setp.eq.u32 %~q, %~d, 0;
              @%~q bra {any};
              mov.u32 %~a, %tid.x;
-             shr.u32 %~a, %~a, 5;
+             shr.u32 %~a, %~a, {};
              mov.u32 %~b, %ctaid.x;
              mad.lo.u32 %~warp, %~b, %~d, %~a;
              bra {found};
              {any}:
              setp.eq.u64 %~q, {to}, 0;
              @%~q bra {nowhere};",
+            self.lane_bits(),
         ));
-        s.ptx(WARP_INDEX);
+        self.warp_index(s);
         s.ptx(&format!("{found}:"));
     }
 
@@ -106,7 +116,7 @@ impl Lowering<'_> {
     pub(super) fn check_filter(&self, s: &mut Snippet<'_>, label: &str, field: &str) {
         s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra $~{label}#;"));
         s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset(field)));
-        s.ptx(WARP_INDEX);
+        self.warp_index(s);
         s.ptx(&format!(
             "ld.global.u32 %~a, [%~context+{}];
              ld.global.u32 %~b, [%~context+{}];
@@ -120,7 +130,7 @@ impl Lowering<'_> {
 
     /// `%~link`: address of this lane's stream head, from `%~warp` and the address of all heads in `%~link`.
     pub(super) fn head(&self, s: &mut Snippet<'_>) {
-        let heads = self.state.shape.heads(WARP);
+        let heads = self.state.shape.heads(self.plan.warp_size);
         s.ptx(&format!("mad.wide.u32 %~link, %~warp, {}, %~link;", heads * Head::SIZE as u64));
         if heads > 1 {
             s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.wide.u32 %~link, %~a, {}, %~link;", Head::SIZE));

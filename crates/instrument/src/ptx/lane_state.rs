@@ -15,15 +15,11 @@
 use crate::ptx::markers::registers::track_registers;
 use prlx_plan::code::Ty;
 use prlx_plan::{Plan, RollingHash};
-use prlx_trace::WarpSize;
 use prlx_trace::device::Shape;
 use prlx_trace::device::tables::Part;
 use prlx_trace::kernel::Level;
 
 use crate::ptx::markers::registers::sum;
-
-/// Warps of every GPU that runs PTX.
-pub(super) const WARP: WarpSize = WarpSize::W32;
 
 /// Cursor without a chunk: this lane is not recorded.
 pub(super) const NOT_RECORDED: u64 = 1;
@@ -151,7 +147,13 @@ impl StateLayout {
                 at
             })
             .collect();
-        StateLayout { level, shape: Shape::of(level, WARP), shared, visits, size: size.next_multiple_of(8) }
+        StateLayout {
+            level,
+            shape: Shape::of(level, plan.warp_size),
+            shared,
+            visits,
+            size: size.next_multiple_of(8),
+        }
     }
 
     /// Registers of one function. `trips` and `visits` are its numbers of counters.

@@ -9,7 +9,7 @@ use prlx_trace::device::tables::Part;
 use prlx_trace::device::{Context, Head};
 use prlx_trace::kernel::Level;
 
-use crate::ptx::addressing::{WARP_INDEX, unsigned};
+use crate::ptx::addressing::unsigned;
 use crate::ptx::lane_state::{CONTEXT_AT, LOST};
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
@@ -141,7 +141,7 @@ impl Lowering<'_> {
              @%~q bra $~whole#;"
         ));
         self.context(s);
-        s.ptx(WARP_INDEX);
+        self.warp_index(s);
         s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset("heads")));
         self.head(s);
         s.ptx(&format!(

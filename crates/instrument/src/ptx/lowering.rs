@@ -9,7 +9,7 @@ use prlx_trace::kernel::Level;
 
 use crate::error::{Error, ErrorKind};
 use crate::ptx::call_sites::{Calls, register_list};
-use crate::ptx::lane_state::{StateLayout, StateRegister, WARP};
+use crate::ptx::lane_state::{StateLayout, StateRegister};
 use crate::ptx::markers::registers::LoopConstants;
 use crate::ptx::snippet::{Snippet, guard_text};
 use crate::ptx::values::{OperandValue, scalars_of};
@@ -136,6 +136,3 @@ pub(super) fn writes_elements(action: &Action) -> bool {
         _ => true,
     }
 }
-
-/// The masks of this crate have 32 lanes.
-const _: () = assert!(WARP.lanes() == 32);

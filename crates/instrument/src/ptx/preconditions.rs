@@ -5,17 +5,22 @@ use crate::tokens::span;
 use prlx_isa::view::{Function, Module, Operand, Symbol};
 use prlx_plan::code::{Op, Stmt};
 use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd, Word};
+use prlx_trace::WarpSize;
 use prlx_trace::device::WORD_BITS;
-use prlx_trace::kernel::SiteClass;
+use prlx_trace::kernel::{Level, SiteClass};
 
 use crate::error::{Error, ErrorKind};
-use crate::ptx::lane_state::WARP;
 use crate::ptx::values::scalars_of;
 
 /// Checks that everything the plan refers to is in the module.
 pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
-    if plan.warp_size != WARP {
-        let message = format!("code for warps of {} lanes: PTX has warps of {WARP}", plan.warp_size);
+    let level = plan.request.level;
+    if plan.warp_size != WarpSize::W32 && matches!(level, Level::Events | Level::Probe) {
+        let message = format!(
+            "level {}: its code exchanges values between lanes, which PTX can't do in warps of {} lanes",
+            level.name(),
+            plan.warp_size
+        );
         return Err(Error::new(ErrorKind::Unsupported, span(0, 0), message));
     }
     for (i, of_plan) in plan.functions.iter().enumerate() {

@@ -3,7 +3,6 @@
 use prlx_isa::view::{Function, Module, Operand, RegInfo, Type};
 use prlx_trace::device::low;
 
-use crate::ptx::lane_state::WARP;
 use crate::ptx::snippet::{Snippet, register};
 
 /// Width of an operand.
@@ -58,7 +57,7 @@ pub(super) fn scalars_of(
         Operand::Int(i) => vec![OperandValue::Bits(i.cast_unsigned())],
         Operand::F32(bits) => vec![OperandValue::Bits(u64::from(*bits))],
         Operand::F64(bits) => vec![OperandValue::Bits(*bits)],
-        Operand::Special(name) => vec![special(name)],
+        Operand::Special(name) => vec![special(module, name)],
         Operand::Symbol(id, offset) => {
             vec![OperandValue::Address(module.symbols.get(id.index())?.name.clone(), *offset)]
         }
@@ -81,10 +80,10 @@ pub(super) fn scalars_of(
     })
 }
 
-fn special(name: &str) -> OperandValue {
+fn special(module: &Module, name: &str) -> OperandValue {
     const WIDE: &[&str] = &["%clock64", "%globaltimer", "%gridid", "%current_graph_exec"];
     match name {
-        "WARP_SZ" => OperandValue::Bits(WARP.lanes()),
+        "WARP_SZ" => OperandValue::Bits(module.warp_lanes.into()),
         "%is_explicit_cluster" => OperandValue::Named(name.to_owned(), Type::Pred),
         _ => OperandValue::Named(name.to_owned(), if WIDE.contains(&name) { Type::U64 } else { Type::U32 }),
     }

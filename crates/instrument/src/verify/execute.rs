@@ -47,7 +47,7 @@ pub(super) fn execute(
             rows if !rows.is_empty() => {
                 // The leader of a switch event is one of the lanes that take its target.
                 let of_all = matches!(snippet[0].action, Action::Event { of: None, .. });
-                lane.events(if of_all { rows[0][1] } else { u64::from(machine.mask) }, &rows);
+                lane.events(if of_all { rows[0][1] } else { machine.mask }, &rows);
             }
             _ => snippet.iter().for_each(|one| apply(texts, f, &machine, &mut lane, one)),
         }

@@ -22,7 +22,7 @@ pub(super) struct Machine {
     /// Parameters, by name: words of eight bytes.
     pub params: Arc<HashMap<String, Vec<u64>>>,
     /// Active lanes, itself included. The others have no effect that it could observe.
-    pub mask: u32,
+    pub mask: u64,
     /// All active lanes hold the same values as this one.
     pub uniform: bool,
     /// Special registers and their values.
@@ -107,7 +107,6 @@ impl Machine {
     pub fn special(&self, name: &str) -> u64 {
         match (name, self.special.iter().find(|s| s.0 == name)) {
             (_, Some((_, value))) => *value,
-            ("WARP_SZ", _) => 32,
             ("%is_explicit_cluster", _) => 1,
             ("%clock64" | "%globaltimer" | "%gridid" | "%current_graph_exec", _) => mix(name.len() as u64),
             _ => mix(name.bytes().map(u64::from).sum()) & u64::from(u32::MAX),
@@ -124,7 +123,7 @@ impl Machine {
         let result = match form.op? {
             Op::Mov => return self.mov(module, f, inst),
             Op::Isspacep => within(form.space(), a?).into(),
-            Op::Activemask => u64::from(self.mask),
+            Op::Activemask => self.mask,
             Op::Match => 1 << lane(),
             Op::Vote if form.has("all") => a? & 1,
             Op::Vote => (a? & 1) << lane(),

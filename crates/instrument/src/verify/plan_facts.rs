@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use prlx_isa::view::{Class, FunctionKind};
 use prlx_plan::code::Stmt;
 use prlx_plan::{Action, At, PackedCounters};
+use prlx_trace::WarpSize;
 
 use crate::verify::function::Inputs;
 
@@ -45,7 +46,7 @@ pub(super) fn saved_at_most_once(texts: &Inputs<'_>, record: usize) -> bool {
 /// Whether the target has warp reductions: since sm_80. Before, each lane writes for itself.
 pub(super) fn has_warp_reductions(texts: &Inputs<'_>) -> bool {
     let sm: String = texts.module.target.chars().filter(char::is_ascii_digit).collect();
-    sm.parse::<u32>().is_ok_and(|n| n >= 80)
+    texts.plan.warp_size == WarpSize::W32 && sm.parse::<u32>().is_ok_and(|n| n >= 80)
 }
 
 /// Whether packed counters cannot overflow: only kernels count them, each position executes at most once per

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use prlx_isa::view::Reg;
 use prlx_plan::Action;
+use prlx_trace::WarpSize;
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::tracks::SPAN;
 use prlx_trace::device::{Context, HiddenParameter, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
@@ -229,6 +230,8 @@ struct LanePlace {
     ntid: [u32; 3],
     ctaid: [u32; 3],
     nctaid: [u32; 3],
+    /// Lanes of a warp.
+    lanes: u32,
     /// Lane in its warp.
     lane: u32,
     /// Warp in the grid.
@@ -237,11 +240,11 @@ struct LanePlace {
     clock: u32,
     multiprocessor: u32,
     /// Mask of the active lanes.
-    mask: u32,
+    mask: u64,
 }
 
 impl LanePlace {
-    fn of(level: Level, sample: Sample, seed: u64) -> LanePlace {
+    fn of(level: Level, size: WarpSize, sample: Sample, seed: u64) -> LanePlace {
         // Some launches have one dimension. In a full warp the first lane writes the joint entry.
         let flat = (seed + seed / SAMPLES.len() as u64) % 2 == 1 && sample != Filtered;
         let whole = sample == Whole && level == Level::Probe;
@@ -252,15 +255,16 @@ impl LanePlace {
         let tid = of([if flat { first } else { 7 }, 2, 1 + (seed as u32 % 3)], 0);
         let (ntid, nctaid) = (of([if whole && flat { 64 } else { 37 }, 3, 4], 1), of([70_000, 50, 9], 1));
         let ctaid = of([69_000, 41, seed as u32 % 9], 0);
+        let lanes = size.lanes() as u32;
         let linear = tid[0] + ntid[0] * (tid[1] + ntid[1] * tid[2]);
         let cta = u64::from(ctaid[0])
             + u64::from(nctaid[0]) * (u64::from(ctaid[1]) + u64::from(nctaid[1]) * u64::from(ctaid[2]));
-        let warps_of_cta = u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(32));
-        let warp = cta * warps_of_cta + u64::from(linear / 32);
+        let warps_of_cta = u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(lanes));
+        let warp = cta * warps_of_cta + u64::from(linear / lanes);
         let clock = mix(seed) as u32;
         let multiprocessor = (mix(seed) % 400) as u32;
-        let mask = if sample == Whole { u32::MAX } else { 1 << (linear % 32) };
-        let lane = linear % 32;
+        let lane = linear % lanes;
+        let mask = if sample == Whole { size.full_mask().0 } else { 1 << lane };
         LanePlace {
             flat,
             whole,
@@ -268,6 +272,7 @@ impl LanePlace {
             ntid,
             ctaid,
             nctaid,
+            lanes,
             lane,
             warp,
             warps_of_cta,
@@ -284,12 +289,13 @@ impl LanePlace {
             (["%ntid.x", "%ntid.y", "%ntid.z"], self.ntid),
             (["%ctaid.x", "%ctaid.y", "%ctaid.z"], self.ctaid),
             (["%nctaid.x", "%nctaid.y", "%nctaid.z"], self.nctaid),
-            (["%laneid", "%lanemask_lt", "%clock"], [self.lane, (1 << self.lane) - 1, self.clock]),
+            (["%laneid", "WARP_SZ", "%clock"], [self.lane, self.lanes, self.clock]),
             (["%smid", "%nsmid", "%warpid"], [self.multiprocessor, 1000, 3]),
         ] {
             special.extend(names.into_iter().zip(values.map(u64::from)));
         }
         special.push(("%lanemask_eq", 1 << self.lane));
+        special.push(("%lanemask_lt", (1 << self.lane) - 1));
         special
     }
 }
@@ -305,7 +311,7 @@ fn prepare(
 ) -> (Machine, LaneModel) {
     let level = texts.plan.request.level;
     let chunk = Shape::of(level, texts.plan.warp_size).chunk();
-    let place = LanePlace::of(level, sample, seed);
+    let place = LanePlace::of(level, texts.plan.warp_size, sample, seed);
     // The recorders assume a single active lane in the sample.
     let mut machine =
         Machine { seed: mix(seed + 1), mask: place.mask, uniform: place.whole, ..Machine::default() };

@@ -124,9 +124,10 @@ fn kernels_that_launch_kernels_are_refused() {
     }
 }
 
-/// PTX has warps of 32 lanes. A plan for warps of 64 says so everywhere, and cannot be lowered to PTX.
+/// A plan for warps of 64 lanes says so everywhere. Its code may not exchange values between lanes, because
+/// PTX cannot name 64 of them.
 #[test]
-fn plans_for_warps_of_64_lanes_are_refused() {
+fn plans_for_warps_of_64_lanes() {
     let source = ".version 8.3\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\
          .reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nst.global.u64 [%rd1], %rd1;\nret;\n}\n";
     let (mut module, _) = prlx_isa::ptx::read(source);
@@ -140,7 +141,8 @@ fn plans_for_warps_of_64_lanes_are_refused() {
         let probed = Plan::resolve(&probe, &module, "k", &|_| None);
         assert_eq!(probed.probe_state.records.parts[0].warp_size, size);
         assert_eq!(probed.probe_state.packed.bits, bits);
-        for plan in [prints, probed] {
+        let events = Plan::resolve(&crate::support::program(Level::Events), &module, "k", &|_| None);
+        for plan in [events, probed] {
             let lowered = prlx_instrument::ptx(source, &module, &plan);
             match size {
                 WarpSize::W32 => assert!(!lowered.unwrap().is_empty()),
@@ -150,6 +152,18 @@ fn plans_for_warps_of_64_lanes_are_refused() {
                     assert!(error.message.contains("warps of 64 lanes"), "{}", error.message);
                 }
             }
+        }
+        assert!(!prlx_instrument::ptx(source, &module, &prints).unwrap().is_empty());
+    }
+    // Thread 100 of a CTA is in its warp 3 of 32 lanes, and in its warp 1 of 64. No lane waits for another.
+    for (size, bits) in [(WarpSize::W32, 5), (WarpSize::W64, 6)] {
+        for level in [Level::Path, Level::Fingerprint, Level::Operands] {
+            let program = crate::support::program(level);
+            let text = prlx_instrument::rewrite_for(size, source, "k", &program, &|_| None).unwrap().text;
+            let waits = text.contains(".sync") || text.contains("activemask");
+            assert!(size == WarpSize::W32 || !waits, "{text}");
+            let shifts = text.matches(&format!(", {bits};")).count();
+            assert!(level != Level::Fingerprint || shifts > 0, "{text}");
         }
     }
 }

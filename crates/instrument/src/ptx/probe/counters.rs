@@ -9,7 +9,6 @@ use prlx_plan::{PackedCounters, TableCopies};
 use prlx_trace::device::{Context, HiddenParameter};
 
 use crate::ptx::addressing::LEAD;
-use crate::ptx::lane_state::WARP;
 use crate::ptx::lowering::Lowering;
 use crate::ptx::probe::reductions::reduce64;
 use crate::ptx::probe::tables::copy_number;
@@ -117,7 +116,7 @@ impl Lowering<'_> {
                      shr.u32 %~a, %~a, {};
                      or.b32 %~b, %~b, %~a;
                      or.b32 %~c, %~c, %~b;",
-                    PackedCounters::small(WARP),
+                    PackedCounters::small(self.plan.warp_size),
                 ));
             }
             s.ptx("redux.sync.or.b32 %~c, %~c, %~mask;\nsetp.ne.u32 %~r, %~c, 0;\nor.pred %~q, %~q, %~r;");

@@ -6,7 +6,7 @@ use prlx_plan::code::Temp;
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::{Context, HiddenParameter};
 
-use crate::ptx::addressing::{LEAD, WARP_INDEX};
+use crate::ptx::addressing::LEAD;
 use crate::ptx::probe::emitter::{Probe, register};
 use crate::ptx::snippet::Snippet;
 
@@ -127,7 +127,7 @@ impl Probe<'_, '_> {
              setp.eq.u64 %~q, %~link, 0;
              @%~q bra {done};"
         ));
-        s.ptx(WARP_INDEX);
+        self.lowering.warp_index(s);
         self.warp_record_address(s);
         let (at, own) = (part.at + 4 * word, &words.words[word as usize]);
         let (one, count) = (1u64 << bit, (0xFFFFu32 << bit).cast_signed());
@@ -236,7 +236,7 @@ impl Probe<'_, '_> {
                 part.at,
             )),
         }
-        s.ptx(WARP_INDEX);
+        self.lowering.warp_index(s);
         // `b`: number of warps per CTA. Then the total number of entries.
         s.ptx(&format!(
             "mov.u32 %~c, %nctaid.x;

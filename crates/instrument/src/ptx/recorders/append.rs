@@ -10,6 +10,9 @@
 //! with a compare-and-swap. If other lanes were faster, their chunk is used and the fresh one stays unused. A
 //! shuffle passes the result to the other lanes.
 //!
+//! In warps of 64 lanes no instruction of PTX elects a leader, so each lane takes a chunk. All but one of
+//! them stay unused, and the pool must be larger.
+//!
 //! Once the pool is used up, the published link is the bucket's, where the host stops reading. Lanes that
 //! find it write nothing and count (see [`crate::ptx::lane_state`]).
 //!
@@ -21,6 +24,7 @@
 //! - Elements are stored with `.cg`: no thread on this SM reads them again, so they should not displace the
 //!   kernel's cache lines.
 
+use prlx_trace::WarpSize;
 use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES};
 
 use crate::ptx::addressing::unsigned;
@@ -132,12 +136,17 @@ impl Lowering<'_> {
     }
 
     /// Shared streams: goes to `$~have#` if the link is set, else elects a leader among the lanes with the
-    /// same link. The others go to `$~share#`.
+    /// same link, where PTX can. The others go to `$~share#`.
     fn elect_leader(&self, s: &mut Snippet<'_>) {
         let shape = self.state.shape;
         s.ptx("$~next#:");
         match shape.lanes {
             1 => {}
+            _ if self.plan.warp_size != WarpSize::W32 => s.ptx(
+                "ld.relaxed.gpu.global.u64 %~x, [%~link];
+                 setp.ne.u64 %~q, %~x, 0;
+                 @%~q bra $~have#;",
+            ),
             _ => s.ptx(
                 "ld.relaxed.gpu.global.u64 %~x, [%~link];
                  setp.ne.u64 %~q, %~x, 0;
@@ -211,24 +220,32 @@ impl Lowering<'_> {
         let shape = self.state.shape;
         match shape.lanes {
             1 => s.ptx("st.global.cg.u64 [%~link], %~x;\n@%~q bra $~full#;\n$~have#:"),
-            _ => s.ptx(&format!(
-                "atom.global.cas.b64 %~y, [%~link], 0, %~x;
-                 setp.ne.u64 %~q, %~y, 0;
-                 selp.b64 %~x, %~y, %~x, %~q;
-                 $~share#:
-                 mov.b64 {{%~a, %~b}}, %~x;
-                 shfl.sync.idx.b32 %~a, %~a, %~leader, 31, %~mask;
-                 shfl.sync.idx.b32 %~b, %~b, %~leader, 31, %~mask;
-                 mov.b64 %~x, {{%~a, %~b}};
-                 $~have#:
-                 ld.global.u64 %~y, [%~context+{}];
-                 setp.eq.u64 %~q, %~x, %~y;
-                 @%~q bra $~full#;
-                 mov.u32 %~a, %laneid;
-                 mad.wide.u32 %~x, %~a, {}, %~x;",
-                Context::offset("bucket"),
-                shape.element,
-            )),
+            _ => {
+                s.ptx(
+                    "atom.global.cas.b64 %~y, [%~link], 0, %~x;
+                     setp.ne.u64 %~q, %~y, 0;
+                     selp.b64 %~x, %~y, %~x, %~q;",
+                );
+                if self.plan.warp_size == WarpSize::W32 {
+                    s.ptx(
+                        "$~share#:
+                         mov.b64 {%~a, %~b}, %~x;
+                         shfl.sync.idx.b32 %~a, %~a, %~leader, 31, %~mask;
+                         shfl.sync.idx.b32 %~b, %~b, %~leader, 31, %~mask;
+                         mov.b64 %~x, {%~a, %~b};",
+                    );
+                }
+                s.ptx(&format!(
+                    "$~have#:
+                     ld.global.u64 %~y, [%~context+{}];
+                     setp.eq.u64 %~q, %~x, %~y;
+                     @%~q bra $~full#;
+                     mov.u32 %~a, %laneid;
+                     mad.wide.u32 %~x, %~a, {}, %~x;",
+                    Context::offset("bucket"),
+                    shape.element,
+                ));
+            }
         }
     }
 

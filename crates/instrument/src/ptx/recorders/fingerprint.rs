@@ -2,6 +2,7 @@
 
 use prlx_isa::view::Guard;
 use prlx_plan::RollingHash;
+use prlx_trace::WarpSize;
 use prlx_trace::device::TURN;
 
 use crate::ptx::addressing::LEAD;
@@ -112,8 +113,8 @@ impl Lowering<'_> {
     /// kernel's parameter.
     pub(in crate::ptx) fn write_warp_hashes(&self, s: &mut Snippet<'_>) {
         let (multiplier, layout) = (RollingHash::LANE.cast_signed(), self.plan.finals);
-        // Before sm_80 each lane writes for itself, which is slower.
-        let together = self.arch >= 80;
+        // Before sm_80, and in warps of 64 lanes, each lane writes for itself, which is slower.
+        let together = self.arch >= 80 && self.plan.warp_size == WarpSize::W32;
         self.context(s);
         s.ptx(&format!(
             "setp.eq.u64 %~q, %~context, 0;
@@ -127,16 +128,17 @@ impl Lowering<'_> {
             s.ptx("activemask.b32 %~mask;");
         }
         self.lane_hash_parts(s, together);
-        s.ptx(
+        s.ptx(&format!(
             "setp.eq.u32 %~q, %~d, 0;
              @%~q bra $~any#;
              mov.u32 %~b, %tid.x;
-             shr.u32 %~b, %~b, 5;
+             shr.u32 %~b, %~b, {};
              mov.u32 %~c, %ctaid.x;
              mad.lo.u32 %~warp, %~c, %~d, %~b;
              bra $~found#;
              $~any#:",
-        );
+            self.lane_bits(),
+        ));
         self.check_filter(s, "off", "finals");
         s.ptx(&format!("$~found#:\nmad.wide.u32 %~link, %~warp, {}, %~link;", layout.bytes()));
         if together {

@@ -45,7 +45,7 @@ pub(in crate::verify) struct LaneModel {
     pub opened: Vec<(u32, u32)>,
     pub memory: Memory,
     /// Active lanes, itself included. The others contribute nothing to reductions.
-    pub mask: u32,
+    pub mask: u64,
     /// Lane in the warp.
     pub lane: u32,
     pub warp: u64,
@@ -202,7 +202,7 @@ impl LaneModel {
 
     pub fn trip_event(&mut self, counter: usize, site: u32) {
         let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };
-        self.rows(&[[site + 1, 1 << self.lane, count as u32, self.clock].map(u64::from).to_vec()]);
+        self.rows(&[vec![u64::from(site + 1), 1 << self.lane, u64::from(count as u32), self.clock.into()]]);
     }
 
     /// Words of an event. `ballot`: the value is a predicate. `index`: it is the index of a switch. Otherwise
@@ -210,13 +210,13 @@ impl LaneModel {
     pub fn event(&self, site: u32, values: &[u64], ballot: bool, index: bool, digests: bool) -> [u64; 4] {
         let value = match values {
             [] => 0,
-            [p] if ballot => (*p as u32 & 1) << self.lane,
-            [i] if index => *i as u32,
-            values if digests => digest(self.lane, values),
+            [p] if ballot => (*p & 1) << self.lane,
+            [i] if index => *i & u64::from(u32::MAX),
+            values if digests => digest(self.lane, values).into(),
             _ => 0,
         };
         let mask = if index && !values.is_empty() { 1 << self.lane } else { self.mask };
-        [site + 1, mask, value, self.clock].map(u64::from)
+        [u64::from(site + 1), mask, value, self.clock.into()]
     }
 
     /// Writes events under one header for the lanes `mask`, if this lane is the lowest of them.

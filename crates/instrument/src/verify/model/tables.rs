@@ -153,7 +153,7 @@ impl Model<'_> {
         let mut put = |at: u64, word: u64| write(&mut lane.memory, at, 8, word);
         let head = u64::from(number as u32) | part.beside().map_or(0, |i| fields[i] << 32);
         let behind = (0u64..).zip(part.behind().into_iter().map(|i| fields[i]));
-        if lane.mask != u32::MAX {
+        if lane.mask != u64::from(u32::MAX) {
             let at = at + part.singles() + slot * 32 * part.single() + 8 * own;
             put(at, head);
             behind.for_each(|(i, word)| put(at + 32 * 8 * (1 + i), word));
@@ -208,7 +208,7 @@ pub(in crate::verify) fn flush(lane: &mut LaneModel, texts: &Inputs<'_>, machine
         return;
     }
     let together = has_warp_reductions(texts);
-    let whole = lane.mask == u32::MAX && together;
+    let whole = lane.mask == u64::from(u32::MAX) && together;
     let small = lane.counters[kept.packed.counters as usize..]
         .iter()
         .all(|sum| *sum < 1 << PackedCounters::small(texts.plan.warp_size));
