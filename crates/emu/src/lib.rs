@@ -3,8 +3,9 @@
 //!
 //! A kernel is decoded once (`decode`) into steps over planes of 32 lanes (`code`, `prlx-lanes`). The
 //! interpreter runs the lanes of a warp in groups, a CTA runs its warps, a cluster its CTAs, and the host's
-//! threads run the clusters of a launch (`exec`). Asynchronous copies (`copies`), matrix products (`matrix`),
-//! checks (`check`) and recording (`hooks`) are folders of their own.
+//! threads run the clusters of a launch (`exec`). In a test mode, a warp of 64 lanes is two halves
+//! (`exec::wide`). Asynchronous copies (`copies`), matrix products (`matrix`), checks (`check`) and recording
+//! (`hooks`) are folders of their own.
 //!
 //! # Invariants
 //! - The same module, launch and seed give the same execution. On several host threads (seed 0 only) this

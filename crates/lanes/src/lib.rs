@@ -15,7 +15,7 @@
 //!   destination above the width of the destination's type as 0.
 //!
 //! # Limitations
-//! A warp has 32 lanes; waves of 64 lanes are not supported.
+//! Planes have 32 lanes. The CPU device runs a warp of 64 lanes as two halves.
 
 #![allow(clippy::needless_range_loop, reason = "loops that index several arrays by lane become vector code")]
 

@@ -10,9 +10,9 @@
 //! written when the warp starts, so that an operand is always an index.
 //!
 //! # Limitations
-//! A warp has 32 lanes; waves of 64 lanes are not supported.
+//! A plane has 32 lanes. The CPU device runs a warp of 64 lanes as two halves.
 
-/// Lanes in a warp.
+/// Lanes of a plane.
 pub const LANES: usize = 32;
 
 /// One 32-bit value per lane.

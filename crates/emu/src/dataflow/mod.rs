@@ -17,7 +17,6 @@ mod results;
 
 use prlx_lanes::LANES;
 
-use prlx_trace::WarpSize;
 use prlx_trace::check::{Allocation, Space};
 use prlx_trace::dataflow::{Access, AccessKind, DataFlow, Visit, WarpFlow};
 
@@ -44,6 +43,17 @@ struct Pending {
     products: Vec<u32>,
 }
 
+/// Where the data flow of a warp, or of a half of one, is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// The warp in the grid.
+    warp: usize,
+    /// Its entry among those whose results are pending.
+    half: usize,
+    /// The lane of the warp that is the first here.
+    first: usize,
+}
+
 /// Records the data flow of a launch.
 #[derive(Debug)]
 pub struct FlowRecorder {
@@ -52,7 +62,10 @@ pub struct FlowRecorder {
     steps: Vec<u32>,
     /// By instruction: the planes of its results.
     results: Vec<Vec<ResultPlane>>,
+    /// By warp, or by half of a warp.
     pending: Vec<Pending>,
+    /// Halves of a warp ([`Launch::halves`]).
+    halves: usize,
     order: u64,
     bytes: u64,
     limit: u64,
@@ -75,8 +88,8 @@ impl FlowRecorder {
             kernel: launch.code.name.clone(),
             grid: launch.config.grid,
             block: launch.config.block,
-            warps_per_cta: launch.warps.into(),
-            warp_size: WarpSize::W32,
+            warps_per_cta: (launch.warps / launch.halves()).into(),
+            warp_size: launch.warp_size,
             params: function.map_or_else(Vec::new, |f| prlx_plan::kernel_params(launch.module, f)),
             param_bytes: params,
             buffers: buffers.collect(),
@@ -91,6 +104,7 @@ impl FlowRecorder {
             steps: table.steps,
             results: table.results,
             pending: Vec::new(),
+            halves: launch.halves() as usize,
             order: 0,
             bytes: 0,
             limit,
@@ -113,27 +127,27 @@ impl FlowRecorder {
         if !self.flow.complete || instruction == u32::MAX {
             return;
         }
-        let at = (cta.index * u64::from(launch.warps) + u64::from(warp.index)) as usize;
-        if at >= self.flow.warps.len() {
-            self.flow.warps.resize_with(at + 1, WarpFlow::default);
-            self.pending.resize_with(at + 1, Pending::default);
+        let at = self.place(cta, warp);
+        if at.warp >= self.flow.warps.len() {
+            self.flow.warps.resize_with(at.warp + 1, WarpFlow::default);
+            self.pending.resize_with((at.warp + 1) * self.halves, Pending::default);
         }
         self.settle(warp, at);
-        let flow = &mut self.flow.warps[at];
+        let flow = &mut self.flow.warps[at.warp];
         let (visit, Ok(values)) = (flow.visits.len() as u32, u32::try_from(flow.values.len())) else {
             return;
         };
         flow.visits.push(Visit {
             order: self.order,
             instruction,
-            group: group.into(),
-            lanes: lanes.into(),
+            group: u64::from(group) << at.first,
+            lanes: u64::from(lanes) << at.first,
             values,
             uniform: 0,
         });
         self.order += 1;
         self.bytes += size_of::<Visit>() as u64;
-        self.pending[at].last = Some(visit);
+        self.pending[at.half].last = Some(visit);
         if lanes != 0 {
             let op = &launch.code.steps[step as usize].op;
             let list = match *op {
@@ -147,43 +161,48 @@ impl FlowRecorder {
             };
             list.iter().for_each(|access| self.access(launch, cta, warp, at, visit, access));
         }
-        if self.bytes > self.limit || flow_is_full(&self.flow.warps[at]) {
+        if self.bytes > self.limit || flow_is_full(&self.flow.warps[at.warp]) {
             self.flow.complete = false;
         }
     }
     /// A CTA has ended: its last results are known.
     pub fn end(&mut self, cta: &CtaState, warps: &[Warp]) {
         for warp in warps {
-            let at = (cta.index * self.flow.warps_per_cta + u64::from(warp.index)) as usize;
-            if at < self.flow.warps.len() {
+            let at = self.place(cta, warp);
+            if at.warp < self.flow.warps.len() {
                 self.settle(warp, at);
             }
         }
     }
+    /// Where the data flow of a warp, or of a half of one, is.
+    fn place(&self, cta: &CtaState, warp: &Warp) -> Place {
+        let (index, halves) = (warp.index as usize, self.halves);
+        let ctas = cta.index as usize * self.flow.warps_per_cta as usize;
+        Place { warp: ctas + index / halves, half: ctas * halves + index, first: index % halves * LANES }
+    }
     /// Reads the results of a warp's last visit.
-    fn settle(&mut self, warp: &Warp, at: usize) {
-        let Some(visit) = self.pending[at].last.take() else { return };
-        let instruction = self.flow.warps[at].visits[visit as usize].instruction;
+    fn settle(&mut self, warp: &Warp, at: Place) {
+        let Some(visit) = self.pending[at.half].last.take() else { return };
+        let instruction = self.flow.warps[at.warp].visits[visit as usize].instruction;
         let opcode = &self.flow.instructions[instruction as usize].opcode;
         if opcode.starts_with("wgmma.mma_async") {
-            self.pending[at].products.push(visit);
+            self.pending[at.half].products.push(visit);
             return;
         }
         let mut visits = vec![visit];
         if opcode.starts_with("wgmma.wait_group") {
-            visits.append(&mut self.pending[at].products);
+            visits.append(&mut self.pending[at.half].products);
         }
         for visit in visits {
             self.read_results(warp, at, visit);
         }
     }
-    fn read_results(&mut self, warp: &Warp, at: usize, visit: u32) {
-        let flow = &mut self.flow.warps[at];
+    fn read_results(&mut self, warp: &Warp, at: Place, visit: u32) {
+        let flow = &mut self.flow.warps[at.warp];
         let Some(v) = flow.visits.get_mut(visit as usize) else { return };
         let Ok(first) = u32::try_from(flow.values.len()) else { return };
         (v.values, v.uniform) = (first, 0);
-        // The CPU device has warps of 32 lanes.
-        let lanes = v.lanes as u32;
+        let lanes = (v.lanes >> at.first) as u32;
         if lanes == 0 {
             return;
         }
@@ -206,7 +225,7 @@ impl FlowRecorder {
         launch: &Launch<'_>,
         cta: &CtaState,
         warp: &Warp,
-        at: usize,
+        at: Place,
         visit: u32,
         t: &WarpAccess,
     ) {
@@ -239,10 +258,11 @@ impl FlowRecorder {
                 accesses::AccessKind::Write => AccessKind::Write,
                 accesses::AccessKind::Update => AccessKind::Update,
             };
-            let flow = &mut self.flow.warps[at];
+            let flow = &mut self.flow.warps[at.warp];
             let Ok(addresses) = u32::try_from(flow.addresses.len()) else { return };
             each(lanes, |l| flow.addresses.push(accesses::within(t.space, t.addr.0[l])));
-            flow.accesses.push(Access { visit, kind, space, lanes: lanes.into(), bytes, owner, addresses });
+            let lanes_of_warp = u64::from(lanes) << at.first;
+            flow.accesses.push(Access { visit, kind, space, lanes: lanes_of_warp, bytes, owner, addresses });
             self.bytes += size_of::<Access>() as u64 + 8 * u64::from(lanes.count_ones());
         }
     }

@@ -22,7 +22,7 @@ use super::binder::{Binder, BranchFixup, PlaneCounts};
 use super::call_graph::reachable;
 use super::contract::{Contraction, contraction};
 use super::fused::Fused;
-use super::{hooks, instruction, layout};
+use super::{hooks, instruction, layout, warp_width};
 use crate::calibration::Calibration;
 use crate::code::{Code, Op};
 use crate::error::{EmuError, unsupported};
@@ -191,12 +191,12 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Un
             let Some(inst) = function.insts.get(id.index()) else { continue };
             hook(b, At::Before(id), id);
             b.begin(id, inst.guard);
-            let decoded = match fused.fusion(id) {
+            let decoded = warp_width::supported(r.module, inst).and_then(|()| match fused.fusion(id) {
                 Some(fusion) => fused.emit(b, inst, fusion, r.simd),
                 None => fused
                     .keep_factors(b, id, inst)
                     .and_then(|()| instruction::instruction(b, inst, r.simd, &mut fixes)),
-            };
+            });
             if let Err(why) = decoded {
                 refused.push(UnsupportedInst { function: f, inst: id, why });
             }

@@ -16,6 +16,7 @@ mod matrix;
 mod regions;
 pub mod select;
 mod tensor_memory;
+mod warp_width;
 mod wgmma;
 
 pub use binder::{PlaneKind, kind};

@@ -44,6 +44,8 @@ pub struct Options {
     /// Host threads under seed 0. The value 0 means one for each processor, or a single one for a kernel
     /// whose result may depend on the order of CTAs (`cta_order::matters`). Other seeds use a single thread.
     pub threads: usize,
+    /// Lanes of a warp. 64 is a test mode: see `docs/cpu.md`.
+    pub warp_size: WarpSize,
     /// Stack size in bytes of a thread, for kernels with recursive calls.
     pub stack: u32,
     /// Vector instructions of the host that the interpreter may use.
@@ -74,6 +76,7 @@ impl Default for Options {
             max_steps: 500_000_000,
             max_memory: 16 << 30,
             threads: 0,
+            warp_size: WarpSize::W32,
             stack: 16 << 10,
             simd: Simd::detect(),
             checks: Checks::NONE,
@@ -248,6 +251,7 @@ impl Emulator {
     ) -> Result<(Outcome, LaunchStats), Error> {
         let begun = std::time::Instant::now();
         self.printed = Printed::default();
+        self.fits_warps(plan)?;
         let code = self.code(module, kernel, plan)?;
         let o = &self.options;
         let m = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
@@ -256,6 +260,8 @@ impl Emulator {
         let (cluster, explicit) = cluster(function, config)?;
         let buffer = Region::new(params.len() as u64);
         buffer.write(0, params);
+        let size = o.warp_size;
+        let halves = size.lanes() / LANES as u64;
         let launch = Launch {
             code: &code,
             module: &m.module,
@@ -269,7 +275,8 @@ impl Emulator {
             explicit,
             params: &buffer,
             stride: u64::from(code.local_bytes.next_multiple_of(16)),
-            warps: config.block.volume().div_ceil(LANES as u64) as u32,
+            warp_size: size,
+            warps: (size.warps(config.block.volume()) * halves) as u32,
             max_steps: o.max_steps,
             epoch: o.epoch,
             cancel: &o.cancel,
@@ -301,6 +308,20 @@ impl Emulator {
         let nanos = Nanos::from(begun.elapsed());
         let stats = LaunchStats { warp_instructions: outcome.instructions, nanos };
         Ok((outcome, stats))
+    }
+    /// Checks that the plan and the options fit the size of the warps.
+    fn fits_warps(&self, plan: Option<&Plan>) -> Result<(), Error> {
+        let size = self.options.warp_size;
+        if let Some(plan) = plan.filter(|plan| plan.warp_size != size) {
+            let text =
+                format!("the plan is for warps of {} lanes; the device has warps of {size}", plan.warp_size);
+            return Err(Error::new(ErrorKind::Launch, text));
+        }
+        if size != WarpSize::W32 && self.options.checks.any() {
+            let text = format!("the checks need warps of {LANES} lanes; the device has warps of {size}");
+            return Err(Error::new(ErrorKind::Unsupported, text).help("remove --check or --warp-size"));
+        }
+        Ok(())
     }
     fn region(&self, at: DevicePtr, bytes: u64) -> Result<(&Region, u64), Error> {
         self.memory.range(at.0, bytes).ok_or_else(|| {
@@ -402,7 +423,7 @@ fn cluster(f: &Function, config: &LaunchConfig) -> Result<(Dim3, bool), Error> {
 
 impl Driver for Emulator {
     fn info(&self) -> DeviceInfo {
-        DeviceInfo { name: "CPU device".into(), warp_size: WarpSize::W32, hooks: true }
+        DeviceInfo { name: "CPU device".into(), warp_size: self.options.warp_size, hooks: true }
     }
 
     fn load(&mut self, code: ModuleCode<'_>) -> Result<ModuleHandle, Error> {
@@ -411,7 +432,8 @@ impl Driver for Emulator {
             return Err(e.help("the CPU device runs PTX; machine code (cubin) can't be run"));
         };
         let source = text.split('\0').next().unwrap_or_default();
-        let (module, diagnostics) = prlx_isa::ptx::read(source);
+        let (mut module, diagnostics) = prlx_isa::ptx::read(source);
+        module.warp_lanes = self.options.warp_size.lanes() as u32;
         if module.functions.is_empty()
             && let Some(d) = diagnostics.first()
         {

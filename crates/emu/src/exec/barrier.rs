@@ -8,9 +8,9 @@
 use crate::code::{BarrierKind, BarrierOp, Code, Op};
 use crate::exec::cta_state::{CLUSTER, CtaState};
 use crate::exec::fault::Fault;
+use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Key, PARKED, STEP, Warp};
 use crate::mem::access::each;
-use prlx_lanes::LANES;
 
 impl Warp {
     /// Lanes `m` at the position `at` arrive at a barrier, and wait there if the operation waits.
@@ -19,6 +19,7 @@ impl Warp {
     /// A fault if the barrier does not exist or is misused.
     pub(super) fn arrive_barrier(
         &mut self,
+        launch: &Launch<'_>,
         cta: &mut CtaState,
         bar: &BarrierOp,
         m: u32,
@@ -62,9 +63,10 @@ impl Warp {
                 wrong =
                     wrong.take().or(Some((l, format!("arrives at barrier {id} again before it completed"))));
             }
-            if let Some(n) = count.filter(|&n| n == 0 || !n.is_multiple_of(LANES as u32)) {
+            let lanes = launch.warp_size.lanes() as u32;
+            if let Some(n) = count.filter(|&n| n == 0 || !n.is_multiple_of(lanes)) {
                 let text =
-                    format!("tells barrier {id} to wait for {n} threads, which is not a multiple of 32");
+                    format!("tells barrier {id} to wait for {n} threads, which is not a multiple of {lanes}");
                 wrong = wrong.take().or(Some((l, text)));
             }
             if b.waiting && b.count != count {

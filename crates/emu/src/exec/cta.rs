@@ -29,6 +29,7 @@ use crate::exec::deadlock::{self, PausedCta, WaitingLanes};
 use crate::exec::fault::{self, Fault};
 use crate::exec::pointer;
 use crate::exec::warp_state::Warp;
+use crate::exec::wide;
 use crate::hooks::probes::ProbeResults;
 use crate::hooks::recorder::Recorder;
 use crate::matrix::tensor_state::TensorAllocations;
@@ -62,8 +63,12 @@ pub enum CtaProgress {
 pub struct Cta {
     /// The state that the warps share.
     pub state: CtaState,
-    /// The warps of the CTA.
+    /// The warps of the CTA, or the halves of its warps.
     pub warps: Vec<Warp>,
+    /// Entries of `warps` that are one warp ([`Launch::halves`]).
+    halves: usize,
+    /// By half of a warp: the steps that it ran alone (see [`wide`]).
+    alone: Vec<u32>,
     rng: Rng,
     next: usize,
 }
@@ -90,6 +95,8 @@ impl Cta {
                 probe_variables: Vec::new(),
             },
             warps: (0..launch.warps).map(|w| Warp::new(w, launch.code, launch.stride)).collect(),
+            halves: launch.halves() as usize,
+            alone: vec![0; launch.warps as usize],
             rng: Rng::new(0, 0),
             next: 0,
         }
@@ -109,6 +116,7 @@ impl Cta {
         b.probe_variables = std::iter::repeat_with(AtomicU64::default).take(variables).collect();
         self.rng = Rng::new(launch.config.seed, index);
         self.next = 0;
+        self.alone.fill(0);
         if launch.config.seed == 0 {
             b.shared.fill_words(|| 0);
         } else {
@@ -127,9 +135,10 @@ impl Cta {
                 w.local.fill_words(|| self.rng.next());
             }
             w.start(launch, b, alive);
-            if let Some(o) = &launch.observe {
-                let warp = WarpId(index * u64::from(launch.warps) + u64::from(w.index));
-                w.recorder = o.wants(warp).then(|| Box::new(Recorder::new(o, warp)));
+            let halves = launch.halves();
+            if let Some(o) = launch.observe.filter(|_| w.index % halves == 0) {
+                let warp = WarpId((index * u64::from(launch.warps) + u64::from(w.index)) / u64::from(halves));
+                w.recorder = o.wants(warp).then(|| Box::new(Recorder::new(&o, warp)));
             }
         }
     }
@@ -162,13 +171,14 @@ impl Cta {
         let (begun, clock) = (self.budget_used(), self.state.clock);
         let mut idle = 0;
         let mut steps = 0u64;
+        let halves = self.halves;
         loop {
             let hostile = launch.config.seed != 0;
             if hostile {
                 let ready: Vec<usize> =
                     (0..self.warps.len()).filter(|&w| self.warps[w].ready() != 0).collect();
                 match ready.get(self.rng.below(ready.len() as u32) as usize) {
-                    Some(&w) => self.next = w,
+                    Some(&w) => self.next = w - w % halves,
                     None => idle = self.warps.len(),
                 }
             }
@@ -198,10 +208,10 @@ impl Cta {
                 return Err(self.deadlock_error(launch, check, &waiting));
             }
             let at = self.next;
-            self.next = (at + 1) % self.warps.len();
-            let warp = &mut self.warps[at];
-            if warp.ready() == 0 {
-                idle += 1;
+            self.next = (at + halves) % self.warps.len();
+            let warp = &mut self.warps[at..at + halves];
+            if warp.iter().all(|half| half.ready() == 0) {
+                idle += halves;
                 continue;
             }
             idle = 0;
@@ -215,8 +225,15 @@ impl Cta {
             } else {
                 WARP_QUANTUM
             };
-            let rng = if hostile { Some(&mut self.rng) } else { None };
-            let ran = warp.run(launch, &mut self.state, check, burst, rng).map_err(|f| (at, f));
+            let rng = hostile.then_some(&mut self.rng);
+            let ran = match warp {
+                [warp] => warp.run(launch, &mut self.state, check, burst, rng).map_err(|f| (at, f)),
+                halves => {
+                    let alone = &mut self.alone[at..at + halves.len()];
+                    wide::run(halves, alone, launch, &mut self.state, check, burst, rng)
+                        .map_err(|(half, f)| (at + half, f))
+                }
+            };
             ran.and_then(|_| self.advance_async(launch, check)).map_err(|f| self.error(launch, f))?;
             steps += 1;
             self.complete_barriers(launch, check);
@@ -241,7 +258,7 @@ impl Cta {
         if let Some(text) = pointer::explained(launch, &self.warps[warp].planes, &f) {
             f.text = text;
         }
-        fault::error(&f, launch.module, launch.source, launch.code, cta, block, warp as u32)
+        fault::error(&f, launch, cta, block, warp as u32)
     }
     /// Advances asynchronous work: copies, products of warpgroups, and the waits for them.
     ///
@@ -290,11 +307,15 @@ impl Cta {
                 // Barriers do not wait for lanes that have ended or never existed.
                 None => self.warps.iter().all(|w| w.alive & !b.arrived[w.index as usize] == 0),
                 Some(n) => {
-                    let there = |w: &Warp| match b.arrived[w.index as usize] {
-                        0 => 0,
-                        arrived => (arrived | !w.alive).count_ones(),
+                    // A warp counts with all its lanes, once any has arrived.
+                    let there = |warp: &[Warp]| match warp.iter().any(|w| b.arrived[w.index as usize] != 0) {
+                        false => 0,
+                        true => {
+                            let lanes = |w: &Warp| b.arrived[w.index as usize] | !w.alive;
+                            warp.iter().map(|w| lanes(w).count_ones()).sum::<u32>()
+                        }
                     };
-                    self.warps.iter().map(there).sum::<u32>() >= n
+                    self.warps.chunks(self.halves).map(there).sum::<u32>() >= n
                 }
             };
             if !complete {
@@ -348,8 +369,12 @@ impl Cta {
     }
     /// The recorded warps with lanes that have not ended, and these lanes.
     pub fn unfinished(&self) -> impl Iterator<Item = (WarpId, LaneMask)> {
-        let open = self.warps.iter().filter(|w| w.alive != 0);
-        open.filter_map(|w| w.recorder.as_ref().map(|r| (r.warp(), LaneMask(w.alive.into()))))
+        let open = |halves: &[Warp]| {
+            let alive = halves.iter().rev().fold(0, |all, half| all << LANES | u64::from(half.alive));
+            let recorder = halves.first()?.recorder.as_ref().filter(|_| alive != 0)?;
+            Some((recorder.warp(), LaneMask(alive)))
+        };
+        self.warps.chunks(self.halves).filter_map(open)
     }
     /// Bytes that the CTA has recorded.
     pub fn recorded_bytes(&self) -> u64 {

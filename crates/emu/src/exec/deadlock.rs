@@ -116,7 +116,10 @@ fn absent(launch: &Launch<'_>, parts: &[PausedCta<'_>], of: &PausedCta<'_>) -> S
         p.warps.iter().map(move |w| (p, w, w.alive & !p.state.barriers[CLUSTER].arrived[w.index as usize]))
     });
     match missing.find(|m| m.2 != 0) {
-        Some((p, w, lanes)) => format!("{}, warp {} {}", p.name(launch), w.index, LaneMask(lanes.into())),
+        Some((p, w, lanes)) => {
+            let (warp, lanes) = launch.whole_warp(w.index, lanes);
+            format!("{}, warp {warp} {lanes}", p.name(launch))
+        }
         None => "nobody".into(),
     }
 }
@@ -166,7 +169,8 @@ fn lines(launch: &Launch<'_>, parts: &[PausedCta<'_>], waiting: &[WaitingLanes])
             1 => " (and one more group of lanes)".into(),
             n => format!(" (and {n} more groups of lanes)"),
         };
-        format!("\n  {who}warp {} {}{more} at {at}: {}", w.warp, LaneMask(w.lanes.into()), w.what)
+        let (warp, lanes) = launch.whole_warp(w.warp, w.lanes);
+        format!("\n  {who}warp {warp} {lanes}{more} at {at}: {}", w.what)
     };
     let groups = alike(launch, waiting);
     let lines: String = groups.iter().take(SHOWN).map(line).collect();

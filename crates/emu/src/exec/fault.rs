@@ -5,7 +5,7 @@ use prlx_isa::view::{FuncId, Inst, InstId, Loc, LocId, Module, Span};
 use prlx_trace::Dim3;
 use prlx_trace::names::is_library_file;
 
-use crate::code::Code;
+use crate::exec::launch::Launch;
 
 /// An error of a warp that ends the launch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,22 +78,15 @@ pub fn thread(cta: Dim3, block: Dim3, warp: u32, lane: u32) -> String {
 }
 
 /// The error of a fault in a warp.
-pub fn error(
-    f: &Fault,
-    module: &Module,
-    source: &str,
-    code: &Code,
-    cta: Dim3,
-    block: Dim3,
-    warp: u32,
-) -> Error {
+pub fn error(f: &Fault, launch: &Launch<'_>, cta: Dim3, block: Dim3, warp: u32) -> Error {
+    let (module, source, code) = (launch.module, launch.source, launch.code);
     let at = code
         .origin
         .get(f.step as usize)
         .map_or(String::new(), |&(func, inst)| place(module, source, func, inst));
     let who = match f.lane {
         Some(lane) => thread(cta, block, warp, lane),
-        None => format!("CTA {cta} warp {warp}"),
+        None => format!("CTA {cta} warp {}", launch.whole_warp(warp, 0).0),
     };
     Error::new(f.kind, format!("{at} {}; kernel `{}`, {who}", f.text, code.name))
 }

@@ -14,6 +14,7 @@ use crate::exec::warp_state::{GROUP_QUANTUM, Key, PARKED, Warp};
 use prlx_lanes::LANES;
 
 /// The group that runs.
+#[derive(Clone, Copy)]
 pub struct Group {
     /// The position of its lanes.
     pub key: Key,

@@ -22,9 +22,11 @@ use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
 use crate::exec::time::SMS;
 use crate::exec::warp_state::{GROUP_QUANTUM, Key, PARKED, STEP, Stop, Warp, visible_memory};
-use crate::hooks::value::HookContext;
+use crate::hooks::recorder::Recorder;
+use crate::hooks::value::{HookContext, Registers};
 use crate::mem::access::{self, AccessError, each};
-use prlx_lanes::{LANES, V32, V64};
+use prlx_lanes::{LANES, Planes, V32, V64};
+use prlx_trace::WarpSize;
 
 /// Steps of a budget that an atomic or volatile access uses up: a loop of them probably waits for others.
 const SPIN: u32 = 256;
@@ -48,24 +50,7 @@ impl Warp {
             && launch.code.hooks[i as usize].after == after
         {
             let m = self.guarded(step.guard, mask);
-            if let (Some(r), Some(o)) = (&mut self.recorder, &launch.observe) {
-                let sm = (cta.index % u64::from(SMS)) as u32;
-                let context = HookContext {
-                    clock: cta.clock,
-                    params: launch.params,
-                    rank: cta.rank,
-                    sm,
-                    cta_variables: &cta.probe_variables,
-                    constants: launch.code.constants,
-                };
-                r.run_action(
-                    &o.plan.probe_state,
-                    &launch.code.hooks[i as usize],
-                    &mut self.planes,
-                    m,
-                    context,
-                );
-            }
+            run_hook(&mut self.recorder, &mut [&mut self.planes], launch, cta, i, m.into());
             pc += 1;
         }
         pc
@@ -89,7 +74,7 @@ impl Warp {
     }
     /// The lanes of `mask` that execute a step with this guard.
     #[inline(always)]
-    fn guarded(&self, guard: GuardBits, mask: u32) -> u32 {
+    pub(super) fn guarded(&self, guard: GuardBits, mask: u32) -> u32 {
         if guard == NO_GUARD {
             return mask;
         }
@@ -111,8 +96,8 @@ impl Warp {
         let code = launch.code;
         let mut left = budget;
         // Hooks use up no step, no time and no turn, and run even in warps that are not recorded. The
-        // schedule is therefore that of the code without hooks.
-        let hooked = launch.observe.is_some();
+        // schedule is therefore that of the code without hooks. `wide` runs those of both halves of a warp.
+        let hooked = launch.observe.is_some() && launch.warp_size == WarpSize::W32;
         let checked = check.is_some();
         'group: loop {
             if hooked {
@@ -224,7 +209,7 @@ impl Warp {
         let code = launch.code;
         match *op {
             Op::Exchange(i) => self.arrive_exchange(launch, cta, check, &code.warp_ops[i as usize], m, at),
-            Op::Barrier(i) => self.arrive_barrier(cta, &code.barriers[i as usize], m, at),
+            Op::Barrier(i) => self.arrive_barrier(launch, cta, &code.barriers[i as usize], m, at),
             Op::Brx(i) => {
                 let brx = &code.branch_tables[i as usize];
                 let index = self.planes.w32[usize::from(brx.index)];
@@ -367,6 +352,29 @@ impl Warp {
         }
         Ok(())
     }
+}
+
+/// Runs a hook for the lanes `m` of a warp with these registers.
+#[inline(always)]
+pub(super) fn run_hook(
+    recorder: &mut Option<Box<Recorder>>,
+    planes: &mut [&mut Planes],
+    launch: &Launch<'_>,
+    cta: &CtaState,
+    hook: u32,
+    m: u64,
+) {
+    let (Some(recorder), Some(observe)) = (recorder, &launch.observe) else { return };
+    let context = HookContext {
+        clock: cta.clock,
+        params: launch.params,
+        rank: cta.rank,
+        sm: (cta.index % u64::from(SMS)) as u32,
+        cta_variables: &cta.probe_variables,
+        constants: launch.code.constants,
+    };
+    let hook = &launch.code.hooks[hook as usize];
+    recorder.run_action(&observe.plan.probe_state, hook, &mut Registers(planes), m, context);
 }
 
 #[cold]

@@ -5,7 +5,8 @@ use std::sync::{Mutex, OnceLock};
 
 use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::view::Module;
-use prlx_trace::{Dim3, Printed};
+use prlx_lanes::LANES;
+use prlx_trace::{Dim3, LaneMask, Printed, WarpSize};
 
 use super::loops::Loops;
 use super::simd::SimdFunctions;
@@ -44,7 +45,9 @@ pub struct Launch<'a> {
     pub params: &'a Region,
     /// The bytes of local memory of a lane.
     pub stride: u64,
-    /// The number of warps of a CTA.
+    /// The lanes of a warp.
+    pub warp_size: WarpSize,
+    /// The number of warps of a CTA; of halves, where a warp has 64 lanes.
     pub warps: u32,
     /// The most warp instructions that a CTA may execute.
     pub max_steps: u64,
@@ -72,6 +75,16 @@ impl Launch<'_> {
     /// The loops of the kernel.
     pub fn loops(&self) -> &Loops {
         self.loops.get_or_init(|| Loops::of(self.code, self.module))
+    }
+    /// How many of [`Warp`](super::warp_state::Warp) are one warp: 1, or 2 for the halves of a warp of 64
+    /// lanes.
+    pub fn halves(&self) -> u32 {
+        self.warp_size.lanes() as u32 / LANES as u32
+    }
+    /// The number of the warp that has a half, and lanes of the half as lanes of the warp.
+    pub fn whole_warp(&self, half: u32, lanes: u32) -> (u32, LaneMask) {
+        let halves = self.halves();
+        (half / halves, LaneMask(u64::from(lanes) << (half % halves * LANES as u32)))
     }
     /// Fails if the caller wants the launch to end.
     pub fn check_cancelled(&self) -> Result<(), Error> {

@@ -23,3 +23,4 @@ pub mod sync;
 pub mod time;
 pub mod warp_state;
 pub mod watch;
+pub mod wide;

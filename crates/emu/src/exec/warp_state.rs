@@ -58,7 +58,7 @@ pub enum Stop {
 /// The state of a warp.
 #[derive(Debug)]
 pub struct Warp {
-    /// Number of the warp in the CTA.
+    /// Number of the warp in the CTA; of the half, where a warp has 64 lanes (see [`super::wide`]).
     pub index: u32,
     /// The registers of all lanes.
     pub planes: Planes,
@@ -193,6 +193,8 @@ impl Warp {
         let mut out = V32([0; LANES]);
         let (size, grid, place, cluster) =
             (launch.config.block, launch.config.grid, cta.position, launch.cluster);
+        let halves = launch.halves();
+        let first_lane = self.index % halves * LANES as u32;
         let axis = |d: Dim3, a: u8| [d.x, d.y, d.z][usize::from(a) % 3];
         for (l, o) in out.0.iter_mut().enumerate() {
             let t = self.index * LANES as u32 + l as u32;
@@ -211,16 +213,17 @@ impl Warp {
                     L::NctaidX => grid.x,
                     L::NctaidY => grid.y,
                     L::NctaidZ => grid.z,
-                    L::LaneId => l as u32,
-                    L::WarpSize => LANES as u32,
+                    L::LaneId => first_lane + l as u32,
+                    L::WarpSize => halves * LANES as u32,
+                    // Code for warps of 64 lanes has no such masks (see `decode::warp_width`).
                     L::LanemaskEq => bit,
                     L::LanemaskLt => bit - 1,
                     L::LanemaskLe => bit | (bit - 1),
                     L::LanemaskGt => !(bit | (bit - 1)),
                     L::LanemaskGe => !(bit - 1),
                 },
-                SpecialRegister::WarpId => self.index,
-                SpecialRegister::NWarpId => launch.warps,
+                SpecialRegister::WarpId => self.index / halves,
+                SpecialRegister::NWarpId => launch.warps / halves,
                 SpecialRegister::SmId => (cta.index % u64::from(SMS)) as u32,
                 SpecialRegister::NSmId => SMS,
                 SpecialRegister::GridId => 1,

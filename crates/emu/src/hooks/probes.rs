@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use prlx_isa::view::Space;
-use prlx_plan::ProbeState;
 use prlx_plan::VariableScope;
 use prlx_plan::code::{Code, LaneQuery};
 use prlx_plan::eval::{self, LaneHost, RowRef};
+use prlx_plan::{Plan, ProbeState};
 use prlx_trace::device::tables::{Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::Track;
@@ -24,9 +24,7 @@ use prlx_trace::{FuncId, ModuleId, TableContents, WarpId};
 use crate::code::{Hook, HookValue, window};
 use crate::exec::time::EPOCH;
 use crate::hooks::tracks;
-use crate::hooks::value::{HookContext, value};
-use crate::mem::access;
-use prlx_lanes::{LANES, Planes};
+use crate::hooks::value::{HookContext, Registers, each_lane};
 
 /// Rows by table; the tables of records follow the tables of the program.
 #[derive(Clone, Debug, Default)]
@@ -143,10 +141,10 @@ struct KeptRecords {
 /// The state of a probe program in one warp.
 #[derive(Clone, Debug)]
 pub struct WarpProbes {
-    vars: Vec<[u64; LANES]>,
+    vars: Vec<Vec<u64>>,
     /// The warp variables, by index in `ProbeState::shared_variables`.
     variables: Vec<u64>,
-    counters: Vec<[u64; LANES]>,
+    counters: Vec<Vec<u64>>,
     results: ProbeResults,
     /// By record and lane; records of the warp are in lane 0.
     saved: Vec<Vec<KeptRecords>>,
@@ -156,14 +154,16 @@ pub struct WarpProbes {
 
 impl WarpProbes {
     /// The state at the start of a warp.
-    pub fn new(probe_state: &ProbeState, kernel: FuncId, warp: WarpId) -> WarpProbes {
+    pub fn new(plan: &Plan, kernel: FuncId, warp: WarpId) -> WarpProbes {
+        let (probe_state, size) = (&plan.probe_state, plan.warp_size);
+        let lanes = size.lanes() as usize;
         WarpProbes {
-            vars: probe_state.vars.iter().map(|v| [v.init; LANES]).collect(),
+            vars: probe_state.vars.iter().map(|v| vec![v.init; lanes]).collect(),
             variables: vec![0; probe_state.shared_variables.len()],
-            counters: vec![[0; LANES]; probe_state.counters.len()],
+            counters: vec![vec![0; lanes]; probe_state.counters.len()],
             results: ProbeResults::new(probe_state),
-            saved: vec![vec![KeptRecords::default(); LANES]; probe_state.records.parts.len()],
-            marks: tracks::WarpTracks::new(kernel, warp),
+            saved: vec![vec![KeptRecords::default(); lanes]; probe_state.records.parts.len()],
+            marks: tracks::WarpTracks::new(kernel, warp, size),
         }
     }
     /// Runs a piece of the program for the lanes `m`.
@@ -172,27 +172,27 @@ impl WarpProbes {
         probe_state: &ProbeState,
         hook: &Hook,
         code: &Code,
-        planes: &Planes,
-        m: u32,
+        planes: &Registers<'_, '_>,
+        m: u64,
         context: HookContext<'_>,
     ) {
         eval::run(
             code,
             &mut LaneProbes { warp: self, probe_state, values: &hook.values, planes, context },
-            m.into(),
+            m,
         );
     }
     /// Adds to a counter.
-    pub fn count(&mut self, counter: u32, add: u64, m: u32) {
+    pub fn count(&mut self, counter: u32, add: u64, m: u64) {
         if let Some(counter) = self.counters.get_mut(counter as usize) {
-            access::each(m, |l| counter[l] = counter[l].wrapping_add(add));
+            each_lane(m, |l| counter[l] = counter[l].wrapping_add(add));
         }
     }
     /// Lanes end. `kernel`: in the kernel itself; `trap`: by a `trap`.
     pub fn end(
         &mut self,
         probe_state: &ProbeState,
-        m: u32,
+        m: u64,
         kernel: bool,
         trap: bool,
         context: HookContext<'_>,
@@ -202,7 +202,7 @@ impl WarpProbes {
         }
         for (counter, values) in probe_state.counters.iter().zip(&mut self.counters) {
             let mut sum = 0u64;
-            access::each(m, |l| sum = sum.wrapping_add(std::mem::take(&mut values[l])));
+            each_lane(m, |l| sum = sum.wrapping_add(std::mem::take(&mut values[l])));
             self.results.add_count(probe_state, counter.table as usize, counter.row, sum);
         }
     }
@@ -215,8 +215,9 @@ impl WarpProbes {
     pub fn finish(mut self, probe_state: &ProbeState, warp: u64) -> ProbeResults {
         for (i, (part, holders)) in probe_state.records.parts.iter().zip(self.saved).enumerate() {
             let table = probe_state.tables.len() + i;
+            let lanes = holders.len() as u64;
             for (lane, saved) in holders.into_iter().enumerate() {
-                let holder = if part.of_lane { warp * LANES as u64 + lane as u64 } else { warp };
+                let holder = if part.of_lane { warp * lanes + lane as u64 } else { warp };
                 self.results.lost[table] += saved.written - saved.kept.len() as u64;
                 for (n, fields) in saved.kept {
                     self.results.tables[table].insert(vec![holder, n], fields);
@@ -230,17 +231,17 @@ impl WarpProbes {
     }
 }
 
-struct LaneProbes<'a> {
+struct LaneProbes<'a, 'b> {
     warp: &'a mut WarpProbes,
     probe_state: &'a ProbeState,
     values: &'a [HookValue],
-    planes: &'a Planes,
+    planes: &'a Registers<'a, 'b>,
     context: HookContext<'a>,
 }
 
-impl LaneHost for LaneProbes<'_> {
+impl LaneHost for LaneProbes<'_, '_> {
     fn read(&self, operand: u32, lane: usize) -> u64 {
-        self.values.get(operand as usize).map_or(0, |v| value(self.planes, *v, lane))
+        self.values.get(operand as usize).map_or(0, |v| self.planes.value(*v, lane))
     }
     fn ask(&self, what: LaneQuery, active: u64, lane: usize) -> u64 {
         match what {

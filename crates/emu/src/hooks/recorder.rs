@@ -14,9 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::code::Hook;
 use crate::hooks::probes::{self, ProbeResults};
-use crate::hooks::value::{HookContext, value};
-use crate::mem::access::each;
-use prlx_lanes::{LANES, Planes};
+use crate::hooks::value::{HookContext, Registers, each_lane};
 
 /// What a launch records.
 #[derive(Clone, Copy, Debug)]
@@ -44,17 +42,17 @@ pub struct Recorder {
     visits_wanted: (u64, u64),
     /// By site: whether it is a switch, which has an event for each way that lanes take.
     switches: Vec<bool>,
-    word: [u32; LANES],
+    word: Vec<u32>,
     words: Vec<Vec<u32>>,
-    hashes: [[u64; 4]; LANES],
-    edges: [u64; LANES],
+    hashes: Vec<[u64; 4]>,
+    edges: Vec<u64>,
     checkpoints: Vec<Vec<u64>>,
     /// Which of the four hashes a lane writes when it ends.
     folds: [bool; 4],
     finals: [u64; 4],
-    signatures: [u8; LANES],
+    signatures: Vec<u8>,
     events: Vec<Event>,
-    visits: FxHashMap<SiteId, [u32; LANES]>,
+    visits: FxHashMap<SiteId, Vec<u32>>,
     records: Vec<Vec<OperandRecord>>,
     probes: probes::WarpProbes,
 }
@@ -63,28 +61,29 @@ impl Recorder {
     /// A recorder that has recorded nothing.
     pub fn new(o: &Observe<'_>, warp: WarpId) -> Recorder {
         let p = &o.plan.request;
+        let lanes = o.plan.warp_size.lanes() as usize;
         Recorder {
             warp,
             level: p.level,
             visits_wanted: p.window.as_ref().map_or((0, u64::MAX), |w| w.visits),
             switches: o.plan.module.sites.iter().map(|s| s.class == SiteClass::Switch).collect(),
-            word: [1; LANES],
-            words: vec![Vec::new(); LANES],
-            hashes: [[RollingHash::START; 4]; LANES],
-            edges: [0; LANES],
-            checkpoints: vec![Vec::new(); LANES],
+            word: vec![1; lanes],
+            words: vec![Vec::new(); lanes],
+            hashes: vec![[RollingHash::START; 4]; lanes],
+            edges: vec![0; lanes],
+            checkpoints: vec![Vec::new(); lanes],
             folds: o.plan.finals.used,
             finals: [0; 4],
-            signatures: [0; LANES],
+            signatures: vec![0; lanes],
             events: Vec::new(),
             visits: FxHashMap::default(),
-            records: vec![Vec::new(); LANES],
-            probes: probes::WarpProbes::new(&o.plan.probe_state, o.kernel, warp),
+            records: vec![Vec::new(); lanes],
+            probes: probes::WarpProbes::new(o.plan, o.kernel, warp),
         }
     }
     /// Makes room for `bits` decisions in the current words of lanes `m`.
-    fn reserve(&mut self, m: u32, bits: u32) {
-        each(m, |l| {
+    fn reserve(&mut self, m: u64, bits: u32) {
+        each_lane(m, |l| {
             let used = self.word[l].ilog2();
             if WORD_BITS - used < bits {
                 self.words[l].push(std::mem::replace(&mut self.word[l], 1));
@@ -100,8 +99,8 @@ impl Recorder {
         &mut self,
         probe_state: &ProbeState,
         hook: &Hook,
-        planes: &mut Planes,
-        m: u32,
+        planes: &mut Registers<'_, '_>,
+        m: u64,
         context: HookContext<'_>,
     ) {
         if m == 0 {
@@ -131,8 +130,7 @@ impl Recorder {
                     self.probes.marks.begin(layout, m, context);
                 }
                 for i in 0..hook.counters.1 {
-                    let plane = &mut planes.w64[usize::from(hook.counters.0 + i)];
-                    each(m, |l| plane.0[l] = 0);
+                    each_lane(m, |l| planes.counter(hook.counters.0 + i, l).into_iter().for_each(|n| *n = 0));
                 }
             }
             Action::End { .. } if hook.kernel || hook.leaves => self.end_lanes(m),
@@ -141,8 +139,8 @@ impl Recorder {
             Action::Reserve { bits } => self.reserve(m, *bits),
             Action::Bits { bits, .. } => {
                 let Some(&p) = hook.values.first() else { return };
-                each(m, |l| {
-                    let v = value(planes, p, l) as u32 & ((1u64 << bits) - 1) as u32;
+                each_lane(m, |l| {
+                    let v = planes.value(p, l) as u32 & ((1u64 << bits) - 1) as u32;
                     self.word[l] = self.word[l] << bits | v;
                 });
             }
@@ -152,13 +150,13 @@ impl Recorder {
             | Action::TripEnd { .. }
             | Action::TripEvent { .. }
             | Action::TripFold { .. } => self.count_trips(hook, planes, m, clock),
-            Action::Fold { into, bits, .. } => each(m, |l| {
+            Action::Fold { into, bits, .. } => each_lane(m, |l| {
                 for &p in &hook.values {
                     let h = &mut self.hashes[l][*into as usize];
-                    *h = RollingHash::step(*h, low(value(planes, p, l), *bits));
+                    *h = RollingHash::step(*h, low(planes.value(p, l), *bits));
                 }
             }),
-            Action::Checkpoint { every } => each(m, |l| {
+            Action::Checkpoint { every } => each_lane(m, |l| {
                 self.edges[l] += 1;
                 if self.edges[l].is_multiple_of(1 << every) {
                     self.checkpoints[l].push(RollingHash::checkpoint(self.hashes[l]));
@@ -169,8 +167,8 @@ impl Recorder {
         }
     }
     /// Finishes the words and hashes of lanes that end.
-    fn end_lanes(&mut self, m: u32) {
-        each(m, |l| {
+    fn end_lanes(&mut self, m: u64) {
+        each_lane(m, |l| {
             if self.level == Level::Path && self.word[l] != 1 {
                 self.words[l].push(std::mem::replace(&mut self.word[l], 1));
             }
@@ -182,32 +180,34 @@ impl Recorder {
     }
     /// Runs an action on a trip counter. The counter of a lane is 0 outside the loop and one more than the
     /// number of trips inside.
-    fn count_trips(&mut self, hook: &Hook, planes: &mut Planes, m: u32, clock: u32) {
-        let plane = |counter: u32| usize::from(hook.counters.0) + counter as usize;
+    fn count_trips(&mut self, hook: &Hook, planes: &mut Registers<'_, '_>, m: u64, clock: u32) {
+        let plane = |counter: u32| hook.counters.0 + counter as u16;
+        // The trips of a lane, whose counter becomes 0.
+        let taken = |planes: &mut Registers<'_, '_>, counter: u32, l: usize| {
+            std::mem::take(planes.counter(plane(counter), l)?).checked_sub(1)
+        };
         match &hook.action {
             Action::TripBegin { counter } => {
-                let count = &mut planes.w64[plane(*counter)];
-                each(m, |l| count.0[l] = 1);
+                each_lane(m, |l| planes.counter(plane(*counter), l).into_iter().for_each(|n| *n = 1));
             }
             Action::TripAdd { counter } => {
-                let count = &mut planes.w64[plane(*counter)];
-                each(m, |l| count.0[l] = count.0[l].wrapping_add(1));
+                each_lane(m, |l| {
+                    planes.counter(plane(*counter), l).into_iter().for_each(|n| *n = n.wrapping_add(1));
+                });
             }
             Action::TripRead { counter, less, .. } => {
                 let Some(&p) = hook.values.first() else { return };
-                let at = plane(*counter);
-                each(m, |l| {
-                    if planes.w64[at].0[l] != 0 {
-                        planes.w64[at].0[l] = u64::from((value(planes, p, l) as u32).wrapping_sub(*less));
-                    }
+                each_lane(m, |l| {
+                    let trips = u64::from((planes.value(p, l) as u32).wrapping_sub(*less));
+                    let count = planes.counter(plane(*counter), l).filter(|n| **n != 0);
+                    count.into_iter().for_each(|n| *n = trips);
                 });
             }
             Action::TripEnd { counter, room } => {
                 self.reserve(m, *room);
-                let count = &mut planes.w64[plane(*counter)];
                 let large = (1 << COUNT_BITS) - 1;
-                each(m, |l| {
-                    let Some(mut n) = std::mem::take(&mut count.0[l]).checked_sub(1) else { return };
+                each_lane(m, |l| {
+                    let Some(mut n) = taken(planes, *counter, l) else { return };
                     self.word[l] = self.word[l] << COUNT_BITS | n.min(large) as u32;
                     let mut more = n >= large;
                     while more {
@@ -219,11 +219,10 @@ impl Recorder {
                 });
             }
             Action::TripEvent { counter, site } => {
-                let count = &mut planes.w64[plane(*counter)];
                 // One event per count, in the order of the lowest lanes that have it.
-                let mut groups: Vec<(u64, u32)> = Vec::new();
-                each(m, |l| {
-                    let Some(n) = std::mem::take(&mut count.0[l]).checked_sub(1) else { return };
+                let mut groups: Vec<(u64, u64)> = Vec::new();
+                each_lane(m, |l| {
+                    let Some(n) = taken(planes, *counter, l) else { return };
                     match groups.iter_mut().find(|(value, _)| *value == n) {
                         Some((_, mask)) => *mask |= 1 << l,
                         None => groups.push((n, 1 << l)),
@@ -231,15 +230,14 @@ impl Recorder {
                 });
                 self.events.extend(groups.into_iter().map(|(value, mask)| Event {
                     site: *site,
-                    mask: LaneMask(mask.into()),
+                    mask: LaneMask(mask),
                     value,
                     clock,
                 }));
             }
             Action::TripFold { counter } => {
-                let count = &mut planes.w64[plane(*counter)];
-                each(m, |l| {
-                    let Some(n) = std::mem::take(&mut count.0[l]).checked_sub(1) else { return };
+                each_lane(m, |l| {
+                    let Some(n) = taken(planes, *counter, l) else { return };
                     let h = &mut self.hashes[l][RollingHash::Control as usize];
                     *h = RollingHash::step(*h, n);
                 });
@@ -248,34 +246,41 @@ impl Recorder {
         }
     }
     /// Records an event at a site: one for the lanes that the hook selects, or one for each way of a switch.
-    fn record_event(&mut self, hook: &Hook, planes: &Planes, m: u32, clock: u32, (site, bits): (SiteId, u8)) {
-        let m = match hook.of.map(|(p, negate)| (planes.get_pred(p), negate)) {
+    fn record_event(
+        &mut self,
+        hook: &Hook,
+        planes: &Registers<'_, '_>,
+        m: u64,
+        clock: u32,
+        (site, bits): (SiteId, u8),
+    ) {
+        let m = match hook.of.map(|(p, negate)| (planes.pred(p), negate)) {
             Some((p, negate)) => m & if negate { !p } else { p },
             None => m,
         };
         if m == 0 {
             return;
         }
-        let mut event = |mask: u32, value: u64| {
-            self.events.push(Event { site, mask: LaneMask(mask.into()), value, clock });
+        let mut event = |mask: u64, value: u64| {
+            self.events.push(Event { site, mask: LaneMask(mask), value, clock });
         };
         match (hook.pred, hook.values.as_slice()) {
-            (Some(p), _) => event(m, u64::from(planes.get_pred(p) & m)),
+            (Some(p), _) => event(m, planes.pred(p) & m),
             (None, []) => event(m, 0),
             (None, [v, ..]) if self.switches.get(site.0 as usize) == Some(&true) => {
                 let mut left = m;
                 while left != 0 {
-                    let index = value(planes, *v, left.trailing_zeros() as usize);
+                    let index = planes.value(*v, left.trailing_zeros() as usize);
                     let mut same = 0;
-                    each(left, |l| same |= u32::from(value(planes, *v, l) == index) << l);
+                    each_lane(left, |l| same |= u64::from(planes.value(*v, l) == index) << l);
                     event(same, index);
                     left &= !same;
                 }
             }
             (None, list) => {
                 let mut d = 0;
-                each(m, |l| {
-                    let values: Vec<u64> = list.iter().map(|&p| low(value(planes, p, l), bits)).collect();
+                each_lane(m, |l| {
+                    let values: Vec<u64> = list.iter().map(|&p| low(planes.value(p, l), bits)).collect();
                     d ^= digest(l as u32, &values);
                 });
                 event(m, d.into());
@@ -283,15 +288,16 @@ impl Recorder {
         }
     }
     /// Records the operands of an instruction, in the visits of the lane that are wanted.
-    fn record_operands(&mut self, hook: &Hook, planes: &Planes, m: u32, site: SiteId) {
-        let visits = self.visits.entry(site).or_insert([0; LANES]);
-        each(m, |l| {
+    fn record_operands(&mut self, hook: &Hook, planes: &Registers<'_, '_>, m: u64, site: SiteId) {
+        let lanes = self.word.len();
+        let visits = self.visits.entry(site).or_insert_with(|| vec![0; lanes]);
+        each_lane(m, |l| {
             let visit = visits[l];
             visits[l] += 1;
             if u64::from(visit) >= self.visits_wanted.0 && u64::from(visit) < self.visits_wanted.1 {
                 let mut values = [0; 2];
                 for (v, &p) in values.iter_mut().zip(&hook.values) {
-                    *v = value(planes, p, l);
+                    *v = planes.value(p, l);
                 }
                 self.records[l].push(OperandRecord { site, visit, values });
             }
@@ -330,11 +336,15 @@ impl Recorder {
             }
             Level::Fingerprint => {
                 let (checkpoints, ends) = flat(self.checkpoints);
-                let mut signatures = [0; 4];
-                for (word, bytes) in signatures.iter_mut().zip(self.signatures.as_chunks().0) {
-                    *word = u64::from_le_bytes(*bytes);
+                let mut hashes = vec![self.finals];
+                for signatures in self.signatures.chunks(32) {
+                    let mut words = [0; 4];
+                    for (word, bytes) in words.iter_mut().zip(signatures.as_chunks().0) {
+                        *word = u64::from_le_bytes(*bytes);
+                    }
+                    hashes.push(words);
                 }
-                Lanes::Fingerprint { checkpoints, ends, hashes: vec![self.finals, signatures] }
+                Lanes::Fingerprint { checkpoints, ends, hashes }
             }
             Level::Events => Lanes::Events(self.events),
             Level::Operands => {

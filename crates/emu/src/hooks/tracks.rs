@@ -10,14 +10,11 @@ use prlx_plan::{Action, Word};
 use prlx_trace::device::tracks::{ANCHOR_SLOTS, Form, Layout};
 use prlx_trace::ids::{Cycles, Nanos};
 use prlx_trace::mark::{Anchor, Record, Records, Track};
-use prlx_trace::{FuncId, WarpId};
+use prlx_trace::{FuncId, WarpId, WarpSize};
 
 use crate::code::Hook;
 use crate::exec::time::EPOCH;
-use crate::hooks::value::HookContext;
-use crate::hooks::value::value;
-use crate::mem::access::each;
-use prlx_lanes::{LANES, Planes};
+use crate::hooks::value::{HookContext, Registers, each_lane};
 
 /// The tracks of one warp.
 #[derive(Clone, Debug)]
@@ -26,6 +23,8 @@ pub struct WarpTracks {
     kernel: FuncId,
     /// The number of the warp in the grid.
     warp: WarpId,
+    /// Lanes of the warp.
+    size: WarpSize,
     /// The track of each lane that has one.
     lanes: Vec<Option<LaneTrack>>,
 }
@@ -57,18 +56,18 @@ impl LaneTrack {
 
 impl WarpTracks {
     /// A warp before any lane begins.
-    pub fn new(kernel: FuncId, warp: WarpId) -> WarpTracks {
-        WarpTracks { kernel, warp, lanes: Vec::new() }
+    pub fn new(kernel: FuncId, warp: WarpId, size: WarpSize) -> WarpTracks {
+        WarpTracks { kernel, warp, size, lanes: Vec::new() }
     }
     /// Lanes `m` begin a kernel.
-    pub fn begin(&mut self, layout: &Layout, m: u32, context: HookContext<'_>) {
-        self.lanes.resize(LANES, None);
-        each(if layout.lanes { m } else { m & 1 }, |l| {
+    pub fn begin(&mut self, layout: &Layout, m: u64, context: HookContext<'_>) {
+        self.lanes.resize(self.size.lanes() as usize, None);
+        each_lane(if layout.lanes { m } else { m & 1 }, |l| {
             self.lanes[l] = Some(LaneTrack::begin(layout, self.warp, l, context))
         });
     }
     /// Lanes `m` end. `kernel`: in the kernel itself.
-    pub fn end(&mut self, layout: &Layout, m: u32, kernel: bool, context: HookContext<'_>) {
+    pub fn end(&mut self, layout: &Layout, m: u64, kernel: bool, context: HookContext<'_>) {
         let of = self.kernel;
         self.each_track(m, |_, lane| {
             lane.track.end = Some(now(context));
@@ -80,8 +79,8 @@ impl WarpTracks {
             }
         });
     }
-    fn each_track(&mut self, m: u32, mut f: impl FnMut(usize, &mut LaneTrack)) {
-        each(m, |l| {
+    fn each_track(&mut self, m: u64, mut f: impl FnMut(usize, &mut LaneTrack)) {
+        each_lane(m, |l| {
             if let Some(Some(lane)) = self.lanes.get_mut(l) {
                 f(l, lane);
             }
@@ -92,8 +91,8 @@ impl WarpTracks {
         &mut self,
         layout: &Layout,
         hook: &Hook,
-        planes: &Planes,
-        m: u32,
+        planes: &Registers<'_, '_>,
+        m: u64,
         context: HookContext<'_>,
     ) {
         match &hook.action {
@@ -142,7 +141,7 @@ impl WarpTracks {
                 lane.written.extend(ends.map(|mark| Record { mark, clock, payload: [0; 2] }));
                 lane.written.extend(begin.as_ref().map(|b| Record { mark: b.mark, clock, payload }));
             }),
-            Action::Group { values } => each(m, |l| {
+            Action::Group { values } => each_lane(m, |l| {
                 let mut words = words(values, hook, planes, l);
                 let (group, leads) = (words.next(), words.next());
                 let Some(lane) = self.lanes.get_mut(l) else { return };
@@ -173,9 +172,9 @@ impl WarpTracks {
 }
 
 /// The words of a marker in one lane.
-fn words(of: &[Word], hook: &Hook, planes: &Planes, l: usize) -> impl Iterator<Item = u32> {
+fn words(of: &[Word], hook: &Hook, planes: &Registers<'_, '_>, l: usize) -> impl Iterator<Item = u32> {
     let word = move |(w, v): (&Word, &crate::code::HookValue)| {
-        (value(planes, *v, l) as u32).wrapping_add(w.add as u32)
+        (planes.value(*v, l) as u32).wrapping_add(w.add as u32)
     };
     of.iter().zip(&hook.values).map(word)
 }

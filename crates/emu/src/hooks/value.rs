@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use prlx_lanes::Planes;
+use prlx_lanes::{LANES, Planes};
 
 use crate::code::HookValue;
 use crate::mem::Region;
@@ -25,10 +25,34 @@ pub struct HookContext<'a> {
     pub constants: (u64, u64),
 }
 
-/// The value that a hook reads in one lane.
-pub fn value(planes: &Planes, value: HookValue, l: usize) -> u64 {
-    match value {
-        HookValue::Plane(plane) => access::value(planes, plane, l),
-        HookValue::Pred(i) => u64::from(planes.get_pred(i) >> l & 1),
+/// The registers of all lanes of a warp: the planes of its 32 lanes, or of both its halves.
+#[derive(Debug)]
+pub struct Registers<'a, 'b>(pub &'a mut [&'b mut Planes]);
+
+impl Registers<'_, '_> {
+    /// The value that a hook reads in one lane.
+    pub fn value(&self, value: HookValue, l: usize) -> u64 {
+        let Some(planes) = self.0.get(l / LANES) else { return 0 };
+        match value {
+            HookValue::Plane(plane) => access::value(planes, plane, l % LANES),
+            HookValue::Pred(i) => u64::from(planes.get_pred(i) >> (l % LANES) & 1),
+        }
+    }
+    /// The lanes where a predicate is true.
+    pub fn pred(&self, i: u16) -> u64 {
+        self.0.iter().rev().fold(0, |lanes, planes| lanes << LANES | u64::from(planes.get_pred(i)))
+    }
+    /// The counter of one lane in a plane.
+    pub fn counter(&mut self, plane: u16, l: usize) -> Option<&mut u64> {
+        self.0.get_mut(l / LANES)?.w64.get_mut(usize::from(plane))?.0.get_mut(l % LANES)
+    }
+}
+
+/// Calls `f` for each lane of a warp's mask, in order.
+#[inline(always)]
+pub fn each_lane(mut mask: u64, mut f: impl FnMut(usize)) {
+    while mask != 0 {
+        f(mask.trailing_zeros() as usize);
+        mask &= mask - 1;
     }
 }

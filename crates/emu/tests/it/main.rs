@@ -28,6 +28,7 @@ mod tcgen05;
 mod tensor;
 mod time;
 mod wgmma;
+mod wide;
 
 #[path = "../../../../tests/nvidia.rs"]
 mod nvidia;
