@@ -9,9 +9,9 @@ use prlx_driver::cuda::{self, Cuda};
 use prlx_driver::{Driver, Job};
 use prlx_emu::{Calibration, Checks, Emulator};
 use prlx_instrument::Rewrite;
-use prlx_trace::Printed;
 use prlx_trace::check::Findings;
 use prlx_trace::dataflow::DataFlow;
+use prlx_trace::{Printed, WarpSize};
 
 /// Which device to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,6 +54,8 @@ pub struct DeviceOptions {
     pub dataflow: Option<u64>,
     /// CPU device: KiB of text that a launch may print.
     pub max_printed: Option<u64>,
+    /// CPU device: lanes of a warp. 64 is a test mode.
+    pub warp_size: WarpSize,
     /// CPU device: host threads.
     pub threads: Option<usize>,
     /// CPU device: whether multiplications and additions are fused.
@@ -149,10 +151,11 @@ fn open_gpu(ordinal: u32, options: &DeviceOptions) -> Result<Device> {
     let limits = [options.max_steps, options.max_memory, options.max_printed];
     let limits = limits.iter().any(Option::is_some) || options.threads.is_some();
     let unfused = options.contract == Contract::Off;
-    if limits || unfused || options.check.is_some() || !options.calibration.is_empty() {
+    let wide = options.warp_size != WarpSize::W32;
+    if limits || unfused || wide || options.check.is_some() || !options.calibration.is_empty() {
         bail!(
-            "--max-steps, --max-memory, --max-printed, --threads, --contract, --check and --calibration need the \
-             CPU device"
+            "--max-steps, --max-memory, --max-printed, --threads, --contract, --check, --calibration and \
+             --warp-size need the CPU device"
         );
     }
     let mut cuda = Cuda::new(ordinal)?;
@@ -183,6 +186,7 @@ fn open_cpu(options: &DeviceOptions) -> Result<Device> {
     if let Some(n) = options.threads {
         emulator.threads = n;
     }
+    emulator.warp_size = options.warp_size;
     emulator.checks = options.check.unwrap_or_default();
     emulator.dataflow = options.dataflow;
     emulator.contract = options.contract == Contract::On;

@@ -175,7 +175,8 @@ impl<'a> Runner<'a> {
         match &self.source {
             Source::LaunchFile(job) => {
                 let job = self.job_of_run(job, n);
-                let program = record::recorder_program(&options.recorder, record::warps_per_cta(&job));
+                let program =
+                    record::recorder_program(&options.recorder, record::warps_per_cta(&job, &options.device));
                 let recorded = record::record(&job, &program, &options.recorder, &options.device, monitor)?;
                 let mut trace = recorded.trace;
                 record::store_outputs(&mut trace, &job, &recorded.outputs, &options.recorder)?;

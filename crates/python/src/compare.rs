@@ -142,8 +142,9 @@ pub fn record(
     let recorder = RecorderOptions { level: level_of(level)?, ..RecorderOptions::default() };
     let job = &launch.job;
     monitor::run(py, progress, |monitor| {
-        let program = recorder_program(&recorder, warps_per_cta(job));
-        let recorded = record_job(job, &program, &recorder, &DeviceOptions::default(), monitor)?;
+        let device = DeviceOptions::default();
+        let program = recorder_program(&recorder, warps_per_cta(job, &device));
+        let recorded = record_job(job, &program, &recorder, &device, monitor)?;
         save(&recorded.trace, Path::new(path)).map(drop)
     })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use prlx::device::{Contract, DeviceChoice, DeviceOptions};
 use prlx_emu::Checks;
+use prlx_trace::WarpSize;
 
 use super::parse;
 
@@ -35,6 +36,9 @@ pub struct DeviceArgs {
     /// of CTAs can change results]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// CPU device: lanes of a warp, 32 or 64. A test mode: see docs/cpu.md
+    #[arg(long, value_name = "LANES", default_value = "32", value_parser = parse::warp_size, hide = true)]
+    pub warp_size: WarpSize,
     /// CPU device: maximum memory for buffers, running CTAs, checks and recordings, in MiB [default: 16384]
     #[arg(long, value_name = "MIB")]
     pub max_memory: Option<u64>,
@@ -90,6 +94,7 @@ impl DeviceArgs {
             check: self.check,
             dataflow: None,
             contract: Contract::default(),
+            warp_size: self.warp_size,
             threads: self.threads,
             calibration: self.calibration.clone(),
         }

@@ -8,7 +8,7 @@ use prlx_analyze::Shard;
 use prlx_driver::session::KernelPattern;
 use prlx_isa::image::Target;
 use prlx_trace::kernel::SiteClass;
-use prlx_trace::{Level, Nanos};
+use prlx_trace::{Level, Nanos, WarpSize};
 
 /// Maximum number of schedules of one call.
 const MAX_SEEDS: u64 = 1 << 20;
@@ -26,6 +26,11 @@ pub fn tolerance(text: &str) -> Result<f64, String> {
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|s| *s > 0.0).and_then(|s| Duration::try_from_secs_f64(s).ok());
     seconds.ok_or_else(|| "it is a number of seconds, as 2.5".to_owned())
+}
+
+/// Lanes of a warp.
+pub fn warp_size(text: &str) -> Result<WarpSize, String> {
+    text.parse().ok().and_then(WarpSize::of).ok_or_else(|| "32 or 64".to_owned())
 }
 
 /// A recorder's level.

@@ -77,7 +77,7 @@ fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result
     args.recorder.filter_note().iter().for_each(|note| ui.warn(note));
     let (recorder, device) = (args.recorder.options(), args.device.options());
     let job = record::load(file, &device)?;
-    let program = recorder_program(&recorder, warps_per_cta(&job));
+    let program = recorder_program(&recorder, warps_per_cta(&job, &device));
     let RecordedLaunch { mut trace, findings: found, printed, outputs } =
         record::record(&job, &program, &recorder, &device, &ui.monitor())?;
     record::store_outputs(&mut trace, &job, &outputs, &recorder)?;

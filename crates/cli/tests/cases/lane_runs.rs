@@ -14,11 +14,11 @@ use prlx_emu::{Emulator, Options};
 use prlx_plan::{Filter, Plan, RecordingRequest};
 use prlx_trace::kernel::{Module, Source};
 use prlx_trace::launch::{Lanes, Launch, Window};
-use prlx_trace::{Lane, Level, SiteId, WarpId, WarpStream};
+use prlx_trace::{Lane, Level, SiteId, WarpId, WarpSize, WarpStream};
 
 /// One host thread: what kernels do across CTAs is then the same in every run.
-pub fn emulator() -> Emulator {
-    Emulator::new(Options { threads: 1, ..Options::default() })
+pub fn emulator(warp_size: WarpSize) -> Emulator {
+    Emulator::new(Options { threads: 1, warp_size, ..Options::default() })
 }
 
 /// A recorder of a level; at `operands`, with a window on what it can watch.
@@ -46,7 +46,7 @@ pub fn program(level: Level, elide: bool, job: &Job) -> RecordingRequest {
 pub struct Run {
     pub module: Module,
     pub launch: Launch,
-    warps: Vec<WarpStream>,
+    pub warps: Vec<WarpStream>,
     /// Whether its streams hold bytes that no recorder writes.
     pub damaged: bool,
     /// Buffers that are not as the reference says.
@@ -55,7 +55,12 @@ pub struct Run {
 
 /// Runs the original code with hooks.
 pub fn observe(job: &Job, plan: &Plan) -> Result<Run, Box<dyn Error>> {
-    let mut device = emulator();
+    observe_in(WarpSize::W32, job, plan)
+}
+
+/// The same in warps of this size.
+pub fn observe_in(size: WarpSize, job: &Job, plan: &Plan) -> Result<Run, Box<dyn Error>> {
+    let mut device = emulator(size);
     let module = device.load(ModuleCode::Ptx(&job.text))?;
     let prepared = prepare(&mut device, job)?;
     let seen = device
@@ -92,7 +97,18 @@ pub fn record(job: &Job, text: &str, plan: &Plan) -> Result<Run, Box<dyn Error>>
 
 /// The same with a pool of so many bytes, which may be too few.
 pub fn record_in(job: &Job, text: &str, plan: &Plan, pool: u64) -> Result<Run, Box<dyn Error>> {
-    let mut device = emulator();
+    record_sized(WarpSize::W32, job, text, plan, pool)
+}
+
+/// The same in warps of this size.
+pub fn record_sized(
+    size: WarpSize,
+    job: &Job,
+    text: &str,
+    plan: &Plan,
+    pool: u64,
+) -> Result<Run, Box<dyn Error>> {
+    let mut device = emulator(size);
     let done = prlx_driver::record(
         &mut device,
         Some(text),
@@ -177,7 +193,8 @@ fn part(ends: &[u32], lane: Lane) -> (usize, usize) {
     (if l == 0 { 0 } else { end(l - 1) }, end(l))
 }
 
-fn visits(run: &Run, stream: &WarpStream, lane: Lane) -> Result<Vec<(SiteId, u64)>, String> {
+/// The visits of a lane.
+pub fn visits(run: &Run, stream: &WarpStream, lane: Lane) -> Result<Vec<(SiteId, u64)>, String> {
     let got = lane_visits(&run.module, &run.launch, stream, lane).map_err(|e| e.to_string())?;
     if !got.complete {
         return Err(format!("{} {lane}: its decisions end early", stream.warp));

@@ -15,6 +15,7 @@ mod probes;
 mod program;
 #[path = "../../../../tests/tools.rs"]
 mod tools;
+mod wide;
 
 // The corpus by target, as the tests of the CPU device list it.
 #[path = "../../../emu/tests/cases/corpus.rs"]
@@ -29,8 +30,15 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|w| w == "app") {
         return program::app(&words[2..]);
     }
-    let groups: [fn() -> Vec<Trial>; 6] =
-        [master::trials, probes::trials, examples::trials, planted::trials, checks::trials, program::trials];
+    let groups: [fn() -> Vec<Trial>; 7] = [
+        master::trials,
+        wide::trials,
+        probes::trials,
+        examples::trials,
+        planted::trials,
+        checks::trials,
+        program::trials,
+    ];
     let trials = groups.iter().flat_map(|group| group()).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -24,7 +24,7 @@ use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem, complete_even
 use prlx_driver::{ErrorKind, Job};
 use prlx_plan::Plan;
 use prlx_trace::kernel::SiteClass;
-use prlx_trace::{Level, SiteId, WarpId};
+use prlx_trace::{Level, SiteId, WarpId, WarpSize};
 
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.
 const SEEDS: &[u64] = &[0, 1, 7];
@@ -56,7 +56,7 @@ pub fn trials() -> Vec<Trial> {
 /// A kernel of the list is refused with the name of what is missing, and where.
 fn refuses(folder: &Path) -> Result<(), Failed> {
     let job = Job::load(&folder.join("launch.toml"))?;
-    match prlx_driver::run(&mut emulator(), &job) {
+    match prlx_driver::run(&mut emulator(WarpSize::W32), &job) {
         Err(e) if e.kind == ErrorKind::Unsupported => {
             // An instruction with its line, or the directive of the kernel that asks for too much.
             let place = e.message.contains(" at kernel.") || e.message.contains("`.");

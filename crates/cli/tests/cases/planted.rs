@@ -18,7 +18,7 @@ use crate::lane_runs::{emulator, observe, program, record, record_in, same};
 use libtest_mimic::{Failed, Trial};
 use prlx_driver::Job;
 use prlx_plan::Plan;
-use prlx_trace::Level;
+use prlx_trace::{Level, WarpSize};
 
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.
 const SEEDS: &[u64] = &[0, 1, 7];
@@ -226,7 +226,7 @@ fn in_device((_, kernel, changes, when): &InDevice) -> Result<(), Failed> {
 
 /// Whether the reference finds fault with a run. A run that fails is an error: that is another oracle.
 fn rejected(job: &Job) -> Result<bool, Failed> {
-    let run = prlx_driver::run(&mut emulator(), job)?;
+    let run = prlx_driver::run(&mut emulator(WarpSize::W32), job)?;
     let compared: Vec<_> = run.outputs.iter().filter_map(|o| o.expect.as_ref()).collect();
     if compared.is_empty() {
         return Err("the kernel has no reference".into());

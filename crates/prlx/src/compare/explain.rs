@@ -9,6 +9,7 @@ use prlx_analyze::report::{Cause, LaunchReport, Verdict};
 use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, LaunchConfig, Output};
 use prlx_emu::Checks;
+use prlx_trace::WarpSize;
 use prlx_trace::check::{Allocation, Check, Findings, Grade};
 use prlx_trace::dataflow::DataFlow;
 
@@ -195,7 +196,9 @@ fn again(job: &Job, origin: Origin, device: &DeviceOptions) -> Result<Side> {
     let checks = [Check::Bounds, Check::Race, Check::Init, Check::Sync, Check::Async];
     let options = DeviceOptions {
         device: DeviceChoice::Cpu,
-        check: Some(checks.into_iter().fold(Checks::NONE, Checks::with)),
+        // The checks know warps of 32 lanes only; the data flow knows both sizes.
+        check: (device.warp_size == WarpSize::W32)
+            .then(|| checks.into_iter().fold(Checks::NONE, Checks::with)),
         dataflow: Some(DATAFLOW_BYTES),
         timeout: None,
         max_steps: if origin == Origin::CpuDevice { device.max_steps } else { Some(steps_of_cta(job)) },

@@ -94,7 +94,7 @@ pub fn compare_launch_files(
     let CompareOptions { recorder, device, .. } = options;
     let record = |job: &Job| {
         monitor.check()?;
-        let program = record::recorder_program(recorder, record::warps_per_cta(job));
+        let program = record::recorder_program(recorder, record::warps_per_cta(job, device));
         record::record(job, &program, recorder, device, monitor)
     };
     let jobs = &*with_common_outputs(jobs);
@@ -160,7 +160,7 @@ pub fn attach_operands(
         monitor.check()?;
         let zoom = |job: &Job, window: Option<Window>| match window {
             Some(window) => {
-                let program = record::recorder_program(recorder, record::warps_per_cta(job));
+                let program = record::recorder_program(recorder, record::warps_per_cta(job, device));
                 record::record(job, &record::zoomed(&program, window), recorder, &unchecked, monitor)
                     .map(|recorded| recorded.trace)
             }

@@ -118,7 +118,7 @@ fn probe_job(
         let what = script.clause(*clause);
         monitor.warn(&format!("{}: {what} matches no instruction: `prlx probe check` says why", job.module));
     }
-    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
+    let rewrite = record::instrument(job, &program, device, options.rewritten)
         .with_context(|| format!("cannot probe {}", job.module))?;
     if let Some(why) = matches::idle(script, &rewrite, &job.kernel, &found) {
         bail!("the probe program does nothing in {} of {}\n  {}", job.kernel, job.module, why.join("\n  "));

@@ -78,7 +78,7 @@ impl Profiler<'_> {
         monitor: &Monitor<'_>,
     ) -> Result<(Trace, Printed, Option<String>)> {
         let options = self.options;
-        let warps = job.config.grid.volume().saturating_mul(record::warps_per_cta(job));
+        let warps = job.config.grid.volume().saturating_mul(record::warps_per_cta(job, &options.device));
         record::out_of_range("--warps", "warps", &options.warps, warps)?;
         let activity = monitor.activity(&format!("profiling {}", job.name));
         let gpu = match &self.device {

@@ -5,11 +5,12 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use prlx_driver::job::ArgValue;
 use prlx_driver::{Job, Output, RecordOptions};
+use prlx_instrument::Rewrite;
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
-use prlx_trace::{OutputContents, Printed, Trace, WarpSize};
+use prlx_trace::{OutputContents, Printed, Trace};
 
 use super::filters;
 use super::options::RecorderOptions;
@@ -37,9 +38,31 @@ pub fn with_seed(job: &Job, seed: u64) -> Job {
     job
 }
 
-/// Warps of a CTA of `job`. Its code is PTX, whose warps have 32 lanes.
-pub fn warps_per_cta(job: &Job) -> u64 {
-    WarpSize::W32.warps(job.config.block.volume())
+/// Warps of a CTA of `job` on a device.
+pub fn warps_per_cta(job: &Job, on: &DeviceOptions) -> u64 {
+    on.warp_size.warps(job.config.block.volume())
+}
+
+/// Prepares the job's module for a device. A device that records by itself needs the plan alone, unless
+/// `rewritten` asks for the code: the text is then the job's.
+///
+/// # Errors
+/// If the module cannot carry the recorder.
+pub fn instrument(
+    job: &Job,
+    program: &RecordingRequest,
+    device: &mut Device,
+    rewritten: bool,
+) -> Result<Rewrite, prlx_instrument::Error> {
+    let sources = |path: &str| job.source_text(path);
+    let warp_size = device.driver().info().warp_size;
+    if rewritten || !device.observes() {
+        return prlx_instrument::rewrite_for(warp_size, &job.text, &job.module, program, &sources);
+    }
+    let (mut module, _) = prlx_isa::ptx::read(&job.text);
+    module.warp_lanes = warp_size.lanes() as u32;
+    let plan = Plan::resolve(program, &module, &job.module, &sources);
+    Ok(Rewrite { plan, text: job.text.clone(), module })
 }
 
 /// What the recorder of the options watches, in kernels whose CTAs have `warps_per_cta` warps.
@@ -131,24 +154,18 @@ pub fn record(
     // On several host threads, CTAs that race would leave another recording each time.
     let threads = if on.is_gpu() { on.threads } else { Some(1) };
     let mut device = Device::open(&DeviceOptions { threads, ..on.clone() })?;
-    let sources = |path: &str| job.source_text(path);
-    let (plan, text) = if device.observes() && !recorder.rewritten {
-        let (module, _) = prlx_isa::ptx::read(&job.text);
-        (Plan::resolve(program, &module, &job.module, &sources), None)
-    } else {
-        let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &sources)
-            .with_context(|| format!("cannot instrument {}", job.module))?;
-        (rewrite.plan, Some(rewrite.text))
-    };
-    filters::check_code_filters(recorder, &plan, Some(&job.kernel))?;
+    let rewrite = instrument(job, program, &mut device, recorder.rewritten)
+        .with_context(|| format!("cannot instrument {}", job.module))?;
+    filters::check_code_filters(recorder, &rewrite.plan, Some(&job.kernel))?;
     let ctas = job.config.grid.volume();
-    filters::check_ranges(recorder, ctas.saturating_mul(warps_per_cta(job)), ctas)?;
+    filters::check_ranges(recorder, ctas.saturating_mul(warps_per_cta(job, on)), ctas)?;
     let options = RecordOptions {
         pool: recorder.memory.unwrap_or(64) << 20,
         // Checks slow a run down, and need no second run to compare with.
         run_original: program.level != Level::Operands && on.check.is_none(),
     };
-    let mut recorded = prlx_driver::record(device.driver(), text.as_deref(), &plan, job, &options)
+    let text = device.code_to_run(&rewrite, recorder.rewritten);
+    let mut recorded = prlx_driver::record(device.driver(), text, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot record {}", job.name))?;
     drop(activity);
     let (findings, printed) = (device.findings(job), device.take_printed());
@@ -168,5 +185,5 @@ pub fn record(
         }
     }
     let outputs = std::mem::take(&mut recorded.outputs);
-    Ok(RecordedLaunch { trace: recorded.into_trace(plan.module), findings, printed, outputs })
+    Ok(RecordedLaunch { trace: recorded.into_trace(rewrite.plan.module), findings, printed, outputs })
 }

@@ -16,7 +16,8 @@ pub use file::save;
 pub use filters::{check_code_filters, check_ranges, out_of_range, require_kernel, require_lines};
 pub use folder::RecordingFolder;
 pub use launch_file::{
-    RecordedLaunch, load, record, recorder_program, store_outputs, warps_per_cta, with_seed, zoomed,
+    RecordedLaunch, instrument, load, record, recorder_program, store_outputs, warps_per_cta, with_seed,
+    zoomed,
 };
 pub use options::{LaunchSelection, RecorderOptions, patterns, session_options};
 pub use program::{Ended, ProgramOutput, discard_empty_recording, run_program};
