@@ -13,6 +13,7 @@ mod front_door;
 mod fuzz_corpus;
 mod hostile;
 mod launch_files;
+mod loop_conditions;
 mod machine_code;
 #[path = "../../../../tests/nvidia.rs"]
 mod nvidia;
