@@ -83,7 +83,8 @@ fn a_loop_that_ends_too_early_is_the_cause() {
     let out = Command::new(env!("CARGO_BIN_EXE_prlx")).args(words).current_dir(&folder).output().unwrap();
     let json: Value = serde_json::from_slice(&out.stdout).unwrap();
     let cause = &json["launches"][0]["causes"][0];
-    // 1 + 2 + … + 16 = 136. Without the last round, the parts of odd threads are missing: 1 + 3 + … + 15 = 64.
+    // 1 + 2 + … + 16 = 136. Without the last round, the parts of odd threads are missing:
+    // 1 + 3 + … + 15 = 64.
     assert_eq!((&cause["class"], &cause["values"]), (&"guard".into(), &["136", "64"].into()), "{cause:#}");
     let lines = cause["places"].as_array().unwrap().iter().filter(|place| !place.is_null());
     assert!(lines.clone().count() > 0 && lines.clone().all(|p| p["location"]["line"] == 9), "{cause:#}");
