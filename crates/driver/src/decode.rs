@@ -107,7 +107,8 @@ pub struct DecodedStreams {
 
 /// The warps that a recording of a launch keeps, with what their digests need.
 pub(crate) struct KeptWarps<'p> {
-    request: &'p RecordingRequest,
+    /// What the launch records.
+    pub request: &'p RecordingRequest,
     /// Whether the launch records a window.
     window: bool,
     /// Digest of everything else that decoding a warp reads.
@@ -161,7 +162,7 @@ pub(crate) fn decode_launch(
         }
         let own = (chains.chunks.len() - before) as u64 * most_elements;
         match frames.last_mut() {
-            Some(frame) if frame.len() < StreamFrame::WARPS && elements + own <= StreamFrame::ELEMENTS => {
+            Some(frame) if StreamFrame::has_room(frame.len(), elements + own) => {
                 frame.push(found);
                 elements += own;
             }
@@ -417,7 +418,7 @@ impl WarpDecoder<'_> {
                 }
                 late |= elements & ended;
                 ended |= !elements & every;
-                for (lane, count) in counts.iter_mut().enumerate() {
+                for (lane, count) in counts[..lanes].iter_mut().enumerate() {
                     *count += usize::from(!ended >> lane & 1 == 1);
                 }
                 // Most chunks are empty but for a few rows.

@@ -27,7 +27,7 @@ pub mod tallies;
 mod words;
 
 pub use checks::{checks, checks_json};
-pub use format::{Cleaned, Style, clean as safe, clean_lines as safe_lines};
+pub use format::{Cleaned, Style, clean as safe, clean_lines as safe_lines, shell_word};
 pub use gate::{gate, gate_json, github, junit};
 pub use printed::{printed, printed_difference, printed_limit};
 pub use recording::launches::{kernels, launches};

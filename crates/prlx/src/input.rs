@@ -262,9 +262,7 @@ pub(crate) fn refuse(path: &Path, kind: FileKind, wanted: &str, help: String) ->
 
 /// A path as a word of a shell command.
 pub fn shell(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "_-./+=:,@%".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    prlx_present::shell_word(&path.display().to_string())
 }
 
 /// A program as the first word of a command: a shell does not look for it in the working directory.

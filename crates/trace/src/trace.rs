@@ -178,10 +178,10 @@ pub struct StreamFrame {
 }
 
 impl StreamFrame {
-    /// The most warps that a frame should have.
-    pub const WARPS: usize = frame::WARPS;
-    /// Number of elements at which a frame should end.
-    pub const ELEMENTS: u64 = frame::ELEMENTS;
+    /// Whether a frame with `warps` warps takes one more, with which it has `elements` elements.
+    pub fn has_room(warps: usize, elements: u64) -> bool {
+        warps < frame::WARPS && elements <= frame::ELEMENTS
+    }
 
     /// Compresses the streams of `warps`, which ascend. `first` is the number of warps in the frames before.
     /// Without memory to compress them, the frame holds them as they are.
@@ -208,7 +208,7 @@ impl Streams {
             elements += warp.lanes.elements();
             match frames.last_mut() {
                 Some(Frame { warps, body: Body::Plain(streams) })
-                    if streams.len() < frame::WARPS && elements <= frame::ELEMENTS =>
+                    if StreamFrame::has_room(streams.len(), elements) =>
                 {
                     warps.end += 1;
                     streams.push(warp);

@@ -419,13 +419,15 @@ impl Walk<'_> {
                 Source::Memory(word) if sums[side].atomic => Some(word),
                 _ => None,
             };
-            // Equal addends are interchangeable, so any of them can be the one that is too many.
-            let mut others: Vec<At> = sums[side].terms.iter().map(|t| t.at).collect();
-            others.sort_by_key(|at| self.flows[side].order(*at));
-            others.truncate(if word.is_some() { others.len() } else { 0 });
+            let mut candidates = vec![term.at];
+            if word.is_some() {
+                // Equal addends are interchangeable, so any of them can be the one that is too many.
+                candidates.extend(sums[side].terms.iter().map(|t| t.at));
+                candidates[1..].sort_by_key(|at| self.flows[side].order(*at));
+            }
             let is_missing = self.same_geometry
                 && self.code.similar
-                && std::iter::once(term.at).chain(others).any(|at| self.missing(pair, side, at, word));
+                && candidates.into_iter().any(|at| self.missing(pair, side, at, word));
             if !is_missing {
                 let mut places = [None, None];
                 places[side] = Some(term.at);

@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
+
+use crate::programs::comparison;
 
 /// Adds `x[i]` for each thread. `INDEX` computes `i` in line 10, and a guard in line 11 skips threads past
 /// the end.
@@ -55,9 +56,7 @@ fn launch(folder: &Path, name: &str, index: &str, [grid, block]: [u32; 2]) {
 
 /// The verdict and the first cause of a comparison with the right kernel.
 fn cause(folder: &Path, bad: &str) -> (String, Value) {
-    let words = ["-q", "compare", "--json", "--rtol", "1e-5", "good.toml", bad];
-    let out = Command::new(env!("CARGO_BIN_EXE_prlx")).args(words).current_dir(folder).output().unwrap();
-    let json: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let json = comparison(folder, &["--rtol", "1e-5", "good.toml", bad]);
     (json["verdict"].as_str().unwrap().to_owned(), json["launches"][0]["causes"][0].clone())
 }
 
@@ -135,9 +134,7 @@ fn places_from_a_counter_differ_by_the_order_of_the_atomics() {
         );
         fs::write(folder.join(format!("{name}.toml")), text).unwrap();
     }
-    let words = ["-q", "compare", "--json", "first.toml", "second.toml"];
-    let out = Command::new(env!("CARGO_BIN_EXE_prlx")).args(words).current_dir(&folder).output().unwrap();
-    let json: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let json = comparison(&folder, &["first.toml", "second.toml"]);
     assert_eq!(json["verdict"], "differs");
     let causes = json["launches"][0]["causes"].as_array().unwrap();
     assert!(!causes.is_empty() && causes.iter().all(|cause| cause["class"] == "order"), "{causes:#?}");

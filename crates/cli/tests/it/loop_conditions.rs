@@ -3,9 +3,8 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
-use serde_json::Value;
+use crate::programs::comparison;
 
 /// Sums 16 elements with 8 threads: each adds two of them in the loop of line 6, then the loop of line 9 adds
 /// the parts in shared memory. `BEGIN` is what the compiler does before that loop, and `END` its condition.
@@ -79,9 +78,7 @@ fn a_loop_that_ends_too_early_is_the_cause() {
         );
         fs::write(folder.join(format!("{name}.toml")), text).unwrap();
     }
-    let words = ["-q", "compare", "--json", "good.toml", "bad.toml"];
-    let out = Command::new(env!("CARGO_BIN_EXE_prlx")).args(words).current_dir(&folder).output().unwrap();
-    let json: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let json = comparison(&folder, &["good.toml", "bad.toml"]);
     let cause = &json["launches"][0]["causes"][0];
     // 1 + 2 + … + 16 = 136. Without the last round, the parts of odd threads are missing:
     // 1 + 3 + … + 15 = 64.

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 /// The root of the repository.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -43,6 +45,12 @@ pub fn program_with(folder: &Path, name: &str, options: &[&str]) -> Option<Strin
 /// What `prlx` answers: exit code, standard output, standard error.
 pub fn prlx(folder: &Path, words: &[&str], env: &[(&str, &str)]) -> (Option<i32>, String, String) {
     answer(command(folder, words, env).output().unwrap())
+}
+
+/// The report of `prlx -q compare --json` for these words.
+pub fn comparison(folder: &Path, words: &[&str]) -> Value {
+    let (_, out, err) = prlx(folder, &[&["-q", "compare", "--json"], words].concat(), &[]);
+    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"))
 }
 
 /// The same of one that was started by itself.

@@ -140,7 +140,7 @@ impl LaunchRecorder<'_> {
             tracks,
             left_out,
         });
-        let (recording, damage) = recording(&self.plan.request, &kept, launch, decoded);
+        let (recording, damage) = recording(&kept, launch, decoded);
         let outputs = outputs(self.job, contents);
         Ok(Recorded { recording, outputs, stats, tallies, marks, original, fault, damage })
     }

@@ -28,12 +28,11 @@ pub(crate) fn cta_warps(launch: &Launch, wanted: (u64, u64)) -> u64 {
 
 /// Adds a launch to its decoded streams. Also returns complaints about the recorded bytes.
 pub(crate) fn recording(
-    request: &RecordingRequest,
     kept: &KeptWarps<'_>,
     mut launch: Launch,
     decoded: DecodedStreams,
 ) -> (Recording, Vec<String>) {
-    let (first, last) = wanted(request, &launch);
+    let (first, last) = wanted(kept.request, &launch);
     let taken = (first..last).filter(|w| kept.takes(WarpId(*w))).count() as u64;
     launch.totals.recorded = decoded.recorded;
     launch.totals.dropped = decoded.dropped;

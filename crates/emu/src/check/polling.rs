@@ -36,7 +36,7 @@ use crate::exec::loops::{Operands, Slice};
 use crate::exec::spin::{self, PollTarget};
 use crate::exec::warp_state::{Warp, visible_memory};
 use crate::mem::Region;
-use crate::mem::access::{self, VisibleMemory, each};
+use crate::mem::access::{self, each};
 use prlx_lanes::{LANES, Planes};
 
 use crate::check::accesses::{self, WarpAccess};
@@ -220,10 +220,14 @@ impl Polling {
     }
     /// Any memory is about to change, or may have.
     pub fn changed(&mut self) {
+        self.count_change();
+        self.restart();
+    }
+    /// Counts a change of memory, which loops with a slice need not read.
+    fn count_change(&mut self) {
         self.now += 1;
         self.all_changes += 1;
         self.last_change = self.now;
-        self.restart();
     }
     /// Forgets what was proved of loops with a slice.
     fn restart(&mut self) {
@@ -341,7 +345,7 @@ impl Polling {
         here: WarpStep,
         write: impl Fn(&Region, u64, usize) -> Write,
     ) {
-        let r: VisibleMemory<'_> = visible_memory(launch, cta, &warp.local);
+        let r = visible_memory(launch, cta, &warp.local);
         let (mut changes, mut changes_polled, mut needs) = (false, false, None);
         each(here.lanes, |l| {
             let Some((region, at)) = t.at(&r, l) else { return };
@@ -354,9 +358,7 @@ impl Polling {
             }
         });
         if changes {
-            self.now += 1;
-            self.all_changes += 1;
-            self.last_change = self.now;
+            self.count_change();
         }
         if let Some(operands) = needs
             && self.values.get(&here.step).is_none_or(|had| *had < operands)

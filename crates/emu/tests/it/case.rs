@@ -1,9 +1,9 @@
 //! Runs PTX that a test spells out: one kernel `k` that is given the address of a buffer of words.
 
-use prlx_driver::{Driver, Error, LaunchConfig, LaunchStats, ModuleCode};
-use prlx_emu::{Emulator, Options};
+use prlx_driver::{Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleCode};
+use prlx_emu::{Checks, Emulator, Options};
 use prlx_trace::Dim3;
-use prlx_trace::check::Findings;
+use prlx_trace::check::{Check, Findings};
 use prlx_trace::dataflow::DataFlow;
 
 /// A launch to be.
@@ -86,6 +86,14 @@ impl Case {
         let mut e = Emulator::new(self.options.clone());
         let ended = self.launch(&mut e, seed).err();
         (ended, e.take_findings())
+    }
+    /// What `--check sync` finds under a seed, and how the launch ends.
+    pub fn sync_check(&self, seed: u64) -> (Findings, Option<ErrorKind>) {
+        let mut case = self.clone();
+        case.options.checks = Checks::NONE.with(Check::Sync);
+        case.options.max_steps = 20_000_000;
+        let (error, found) = case.ends(seed);
+        (found, error.map(|e| e.kind))
     }
     fn run(&self, seed: u64) -> Result<(Vec<u32>, LaunchStats, String, Findings), Error> {
         let mut e = Emulator::new(self.options.clone());

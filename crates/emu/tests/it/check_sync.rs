@@ -2,21 +2,11 @@
 
 use crate::case::Case;
 use prlx_driver::ErrorKind;
-use prlx_emu::Checks;
-use prlx_trace::check::{Check, Findings, Grade, Kind};
-
-/// What is found under a seed, and how the launch ended.
-fn run(case: &Case, seed: u64) -> (Findings, Option<ErrorKind>) {
-    let mut case = case.clone();
-    case.options.checks = Checks::NONE.with(Check::Sync);
-    case.options.max_steps = 20_000_000;
-    let (error, found) = case.ends(seed);
-    (found, error.map(|e| e.kind))
-}
+use prlx_trace::check::{Grade, Kind};
 
 fn clean(case: &Case) {
     for seed in [0, 1, 2] {
-        let (found, end) = run(case, seed);
+        let (found, end) = case.sync_check(seed);
         assert!(found.list.is_empty() && end.is_none(), "seed {seed}: {end:?} {found:#?}");
     }
 }
@@ -24,11 +14,11 @@ fn clean(case: &Case) {
 /// The deadlock that is found under every seed: what it says under seed 0, and what its sides wait for.
 fn deadlock(case: &Case) -> (String, Vec<String>) {
     for seed in [0, 1, 2] {
-        let (found, end) = run(case, seed);
+        let (found, end) = case.sync_check(seed);
         assert_eq!((found.list.len(), end), (1, Some(ErrorKind::Stuck)), "seed {seed}: {found:#?}");
         assert_eq!(found.list[0].kind, Kind::Deadlock);
     }
-    let f = run(case, 0).0.list.remove(0);
+    let f = case.sync_check(0).0.list.remove(0);
     (f.what, f.sides.into_iter().map(|s| s.role).collect())
 }
 
@@ -125,7 +115,7 @@ fn ctas_that_have_not_begun_may_help() {
 /// What a shuffle finds whose lanes read from `from` lanes above, under a mask.
 fn shuffle(before: &str, mask: &str, threads: u32) -> Vec<String> {
     let body = format!("{before}\nshfl.sync.down.b32 %r2, %r0, 8, 31, {mask};");
-    let (found, _) = run(&Case::new(&body).shape(1, threads), 0);
+    let (found, _) = Case::new(&body).shape(1, threads).sync_check(0);
     found.list.into_iter().filter(|f| f.kind == Kind::InactiveLane).map(|f| f.what).collect()
 }
 
@@ -139,7 +129,7 @@ fn lanes_that_a_shuffle_cannot_read() {
     assert_eq!(shuffle(leave, "-1", 32), ["lanes 8-15 read from lanes 16-23, which have ended"]);
     let apart = "setp.ge.u32 %p1, %r0, 16;\n@%p1 bra OUT;";
     let masked = format!("{apart}\nshfl.sync.down.b32 %r2, %r0, 8, 31, 0xffff;\nOUT: bar.sync 0;");
-    let (found, _) = run(&Case::new(&masked), 0);
+    let (found, _) = Case::new(&masked).sync_check(0);
     assert_eq!(
         found.list[0].what,
         "lanes 8-15 read from lanes 16-23, which the mask 0x0000ffff does not include"
@@ -160,7 +150,7 @@ fn a_barrier_in_two_lines() {
             ".loc 1 3 1\nsetp.ge.u32 %p1, %r0, 32;\n@%p1 bra ELSE;\n.loc 1 8 5\nbar.sync {name};\nbra OUT;\n\
              ELSE:\n.loc 1 {line} 5\nbar.sync {name};\nOUT:"
         );
-        run(&Case::new(&body).module(".file 1 \"k.cu\"").shape(1, 64), 0).0.list
+        Case::new(&body).module(".file 1 \"k.cu\"").shape(1, 64).sync_check(0).0.list
     };
     let found = meets(15, "0");
     assert_eq!((found.len(), found[0].kind, found[0].kind.grade()), (1, Kind::BarrierMeets, Grade::Note));

@@ -2,16 +2,7 @@
 
 use crate::case::Case;
 use prlx_driver::ErrorKind;
-use prlx_emu::Checks;
-use prlx_trace::check::{Check, Findings, Kind};
-
-fn run(case: &Case, seed: u64) -> (Findings, Option<ErrorKind>) {
-    let mut case = case.clone();
-    case.options.checks = Checks::NONE.with(Check::Sync);
-    case.options.max_steps = 20_000_000;
-    let (error, found) = case.ends(seed);
-    (found, error.map(|e| e.kind))
-}
+use prlx_trace::check::Kind;
 
 /// Two CTAs of two warps with a buffer of 128 words: word 0 is 1, the others are 0.
 fn case(body: &str) -> Case {
@@ -23,11 +14,11 @@ fn case(body: &str) -> Case {
 /// What the sides of the deadlock wait for, which every seed finds.
 fn waits(body: &str) -> Vec<String> {
     for seed in [0, 1, 2, 3] {
-        let (found, end) = run(&case(body), seed);
+        let (found, end) = case(body).sync_check(seed);
         let kinds: Vec<_> = found.list.iter().map(|f| f.kind).collect();
         assert_eq!((kinds, end), (vec![Kind::Deadlock], Some(ErrorKind::Stuck)), "seed {seed}: {body}");
     }
-    run(&case(body), 0).0.list.remove(0).sides.into_iter().map(|side| side.role).collect()
+    case(body).sync_check(0).0.list.remove(0).sides.into_iter().map(|side| side.role).collect()
 }
 
 fn waits_for(what: &str, body: &str) {
@@ -41,7 +32,7 @@ fn ends(body: &str) {
 
 fn ends_with(case: &Case) {
     for seed in [0, 1, 2, 3, 4, 5] {
-        let (found, end) = run(case, seed);
+        let (found, end) = case.sync_check(seed);
         assert!(found.list.is_empty() && end.is_none(), "seed {seed}: {end:?} {found:#?}\n{}", case.text());
     }
 }
@@ -85,7 +76,7 @@ fn loops_that_write_wait_too() {
         let body = format!("mov.u32 %r5, 0;\nL: {each}\n{poll}");
         let mut case = case(&body);
         case.words.resize(256, 0);
-        let (found, end) = run(&case, 0);
+        let (found, end) = case.sync_check(0);
         assert!(end == Some(ErrorKind::Stuck) && found.list.len() == 1, "{body}: {end:?} {found:#?}");
         let role = &found.list[0].sides[0].role;
         assert!(role.starts_with(FLAG), "{body}: {role}");

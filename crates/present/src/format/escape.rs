@@ -1,6 +1,15 @@
-//! Escapes text from traces for terminals.
+//! Escapes text: from traces for terminals, and words for shells.
 
 use std::io::{self, Write};
+
+/// A word of a shell's command line.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
 
 /// Makes one line of text from a trace safe for a terminal. A tab becomes four spaces. Other control
 /// characters, and characters that reorder text, become their escapes.

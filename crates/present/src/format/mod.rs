@@ -10,7 +10,7 @@ pub(crate) mod html;
 mod layout;
 mod style;
 
-pub use escape::{Cleaned, clean, clean_lines};
+pub use escape::{Cleaned, clean, clean_lines, shell_word};
 pub(crate) use grid::Grid;
 pub(crate) use layout::{clip, count, number, pad, percent, plain_name, time, wrap};
 pub(crate) use style::Ink;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::checks::{checks_json, checks_with};
 use crate::document;
-use crate::format::{Ink, Style, clean, count, number, plain_name, wrap};
+use crate::format::{Ink, Style, clean, count, number, plain_name, shell_word, wrap};
 use crate::printed::printed_lines;
 use crate::report::text::text;
 use crate::words::stops;
@@ -116,17 +116,8 @@ fn seen(s: &Schedules, checks: &ScheduleFindings, i: usize) -> Vec<String> {
 fn command(s: &Schedules, checks: &ScheduleFindings, i: usize) -> Option<String> {
     let run = checks.seen.get(i)?.first.first()?;
     let check = checks.found.list.get(i)?.kind.check().name();
-    let file = quoted(s.files.get(run.file)?);
+    let file = shell_word(s.files.get(run.file)?);
     Some(format!("prlx run {file} --check {check} --seed {}", run.seed))
-}
-
-/// A word of a shell's command line.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./+=:,@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The seeds of runs; with two files, by file.

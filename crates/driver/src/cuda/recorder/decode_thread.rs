@@ -170,7 +170,7 @@ fn deliver(shared: &Shared, batch: CopiedBatch, known: &mut DigestBases, sink: &
             };
             launch.fault = Some(Fault { kind, text, unfinished: None });
         }
-        let (recording, damage) = recording(&placed.plan.request, &kept, launch, decoded);
+        let (recording, damage) = recording(&kept, launch, decoded);
         let apart = start.elapsed();
         sink(Finished { recording, tallies, marks, damage, host_times: placed.host_times });
         let mut state = shared.lock();
